@@ -1,0 +1,418 @@
+/*
+ * The trace format: the one contract between libgpumem.so, which writes it, and gpumem, which reads
+ * it. docs/trace-format.md is the prose; where the two disagree this header is right.
+ *
+ * A trace is one file: a header page, then extents. It is written through a shared mapping and is
+ * readable at every instant, whatever happened to the writer:
+ *   - everything below header.file_end is made of complete extents;
+ *   - a lane (one thread's ring) is valid from `tail` to `head`, records are filled before `head`
+ * moves;
+ *   - a block is complete before `file_end` passes it, and a lane's `tail` moves only after that: a
+ * record can stand both in a block and in the ring, never in neither. (lane, sequence) tells them
+ * apart.
+ *   - a stack node, a string and a module are complete before any record refers to them.
+ * All integers are little endian. A reader must treat the file as hostile: check every bound.
+ */
+#ifndef GPUMEM_TRACE_H
+#define GPUMEM_TRACE_H
+
+#include <stdint.h>
+
+#define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
+#define GM_TRACE_MAJOR 1              /* readers refuse another major */
+#define GM_TRACE_MINOR 0              /* readers accept older minors; a newer minor only adds */
+#define GM_TRACE_ENDIAN 0x01020304u
+#define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
+#define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
+#define GM_EXTENT_MAGIC 0x58454d47u /* "GMEX" */
+
+/* ---- header ------------------------------------------------------------------------------------
+ */
+
+enum gm_clock {
+    GM_CLOCK_MONOTONIC = 1, /* times are CLOCK_MONOTONIC nanoseconds */
+    GM_CLOCK_TICKS = 2,     /* times are CPU ticks; convert with the clock pairs */
+};
+
+/* One moment on both clocks, and on the wall clock. */
+struct gm_clock_pair {
+    uint64_t ticks;
+    uint64_t monotonic_ns;
+    uint64_t realtime_ns; /* since 1970 */
+};
+
+enum gm_end {
+    GM_END_NONE = 0,            /* still running, or cut: killed or crashed */
+    GM_END_EXIT = 1,            /* exit() or return from main */
+    GM_END_UNDERSCORE_EXIT = 2, /* _exit, _Exit, quick_exit */
+    GM_END_EXEC = 3,            /* the process image was replaced */
+};
+
+enum gm_header_flag {
+    GM_HEADER_SIMULATED = 1u << 0,     /* the driver was the simulator */
+    GM_HEADER_NATIVE_STACKS = 1u << 1, /* native stacks were recorded */
+    GM_HEADER_PYTHON_STACKS = 1u << 2, /* Python frames were recorded */
+    GM_HEADER_DROP_ON_FULL = 1u << 3,  /* GPUMEM_ON_FULL=drop */
+    GM_HEADER_FLIGHT = 1u << 4,        /* GPUMEM_MODE=flight */
+};
+
+/* Troubles of the recorder, counted in the header. All zero in a complete trace but where noted. */
+enum gm_counter {
+    GM_COUNT_DROPPED,      /* records dropped because a ring was full (GPUMEM_ON_FULL=drop) */
+    GM_COUNT_REENTRANT,    /* calls made from a signal handler inside a hook, not recorded */
+    GM_COUNT_NO_LANE,      /* records lost because no ring could be made for a thread */
+    GM_COUNT_WRITE_FAILED, /* blocks that could not be written (disk full): their records are lost
+                            */
+    GM_COUNT_STACK_TRUNCATED, /* stacks deeper than GPUMEM_DEPTH or cut at a frame without unwind
+                                 data (no loss) */
+    GM_COUNT_STACK_LIMIT,  /* stacks not recorded because the table of stacks was full (no loss of
+                              events) */
+    GM_COUNT_STRING_LIMIT, /* strings cut or not recorded because the table was full (no loss of
+                              events) */
+    GM_COUNT_FALLBACK,     /* stacks for which libunwind was asked (no loss) */
+    GM_COUNT_DRIVER_CALLS, /* driver calls seen by the hooks (no loss; 0 with libcuda loaded: hooks
+                              bypassed) */
+    GM_COUNT_MODULE_LIMIT, /* frames whose module could not be recorded (no loss of events) */
+    GM_COUNTERS = 32
+};
+
+struct gm_trace_header {
+    char magic[8];
+    uint32_t endian;
+    uint16_t major;
+    uint16_t minor;
+    uint32_t header_size; /* GM_TRACE_PAGE */
+    uint16_t record_size; /* sizeof(struct gm_record) */
+    uint16_t node_size;   /* sizeof(struct gm_node) */
+    uint16_t module_size; /* sizeof(struct gm_module) */
+    uint16_t frame_size;  /* sizeof(struct gm_script_frame) */
+    uint32_t clock;       /* enum gm_clock */
+    uint32_t flags;       /* enum gm_header_flag */
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint64_t process_start; /* /proc/PID/stat field 22, clock ticks since boot: with pid and boot id
+                               names the process */
+    uint32_t generation;    /* n-th trace of this process: 0, then counting (exec, name taken) */
+    uint32_t reserved0;
+    char boot_id[40];
+    char host[64];
+    char tool_version[32];
+    char executable[256];    /* path, cut to fit */
+    char command_line[1024]; /* arguments separated by NUL, cut to fit */
+    uint32_t command_line_size;
+    uint32_t reserved1;
+
+    struct gm_clock_pair clock_start;
+    /* The latest pair: the writer fills the slot that `clock_latest_index` does not name, then
+     * flips it. */
+    struct gm_clock_pair clock_latest[2];
+    uint32_t clock_latest_index;
+
+    /* Changing while the process runs; each is a single aligned store. */
+    uint32_t end;          /* enum gm_end */
+    uint64_t end_time;     /* record clock; valid when end is set */
+    uint64_t file_end;     /* bytes: extents below are complete */
+    uint32_t node_count;   /* nodes 1..node_count-1 may be referred to (0 is the empty stack) */
+    uint32_t module_count; /* modules 1..module_count-1 (0 is "unknown") */
+    uint32_t string_bytes; /* size of the string space in use */
+    uint32_t frame_count;  /* script frames 1..frame_count-1 */
+    uint32_t lane_count;
+    uint32_t
+        python_state; /* string reference: why Python frames are off, or the version used; 0 none */
+    uint64_t counters[GM_COUNTERS];
+};
+
+/* ---- extents -----------------------------------------------------------------------------------
+ */
+
+enum gm_extent_type {
+    GM_EXTENT_PAD = 1,
+    GM_EXTENT_LANE = 2,    /* struct gm_lane, then its records */
+    GM_EXTENT_NODES = 3,   /* struct gm_node[]: nodes from index * GM_NODES_PER_EXTENT */
+    GM_EXTENT_STRINGS = 4, /* bytes of the string space from index * GM_STRINGS_PER_EXTENT */
+    GM_EXTENT_MODULES = 5, /* struct gm_module[]: from index * GM_MODULES_PER_EXTENT */
+    GM_EXTENT_BLOCK = 6,   /* struct gm_block, then its packed columns */
+    GM_EXTENT_FRAMES = 7,  /* struct gm_script_frame[]: from index * GM_FRAMES_PER_EXTENT */
+    GM_EXTENT_NAMES = 8,   /* API names: NUL-terminated, the n-th is the name of api n (0 is "") */
+    GM_EXTENT_ENVIRONMENT = 9, /* NAME=value strings, each NUL-terminated */
+};
+
+struct gm_extent {
+    uint32_t magic; /* GM_EXTENT_MAGIC */
+    uint16_t type;  /* enum gm_extent_type; readers skip types they do not know */
+    uint16_t reserved;
+    uint32_t index;  /* position among the extents of this type, where order matters */
+    uint32_t used;   /* payload bytes in use (NAMES, ENVIRONMENT) */
+    uint64_t length; /* bytes with this header; a multiple of GM_EXTENT_ALIGN */
+    uint64_t reserved2[5];
+};
+
+/* Tables grow by extents of 64 KiB: what fits behind the extent header. */
+#define GM_TABLE_EXTENT 65536u
+#define GM_NODES_PER_EXTENT 4092u
+#define GM_STRINGS_PER_EXTENT 65472u
+#define GM_MODULES_PER_EXTENT 511u
+#define GM_FRAMES_PER_EXTENT 4092u
+#define GM_NODES_MAX (1u << 20)   /* bound of the stack table; beyond it stacks are 0 and counted */
+#define GM_STRINGS_MAX (1u << 24) /* bytes */
+#define GM_MODULES_MAX (1u << 14)
+#define GM_FRAMES_MAX (1u << 20)
+#define GM_LANES_MAX 4096u
+
+/* ---- strings, modules, stacks -------------------------------------------------------------------
+ */
+
+/*
+ * A string reference is an offset into the string space (the STRINGS extents laid end to end);
+ * there stands a uint16_t length, then that many bytes (no terminator). 0 is "none". A string never
+ * crosses an extent. Content is untrusted: any bytes.
+ */
+#define GM_STRING_LENGTH_MAX 4096u
+
+struct gm_module {
+    uint64_t load_bias;  /* pc - load_bias is the address in the ELF file's own terms */
+    uint64_t start;      /* first mapped byte */
+    uint64_t end;        /* one past the last */
+    uint32_t path;       /* string reference */
+    uint32_t generation; /* of dlclose when it was first seen; two modules may share addresses over
+                            time */
+    uint8_t build_id_size;
+    uint8_t build_id[31];
+    uint64_t reserved[8];
+};
+
+/*
+ * A stack is the id of its innermost node; parents lead outward to 0. Parents always have smaller
+ * ids than their children.
+ */
+enum gm_node_kind {
+    GM_NODE_NATIVE = 0, /* address: module-relative return address (not reduced by 1) */
+    GM_NODE_LEAF = 1,   /* address: module-relative address of the instruction itself */
+    GM_NODE_SCRIPT = 2, /* address: index of a script frame */
+    GM_NODE_CUT = 3,    /* outermost node of a stack that was cut there; address unused */
+};
+
+struct gm_node {
+    uint64_t address;
+    uint32_t parent;
+    uint16_t module; /* 0: unknown, address is absolute */
+    uint16_t kind;   /* enum gm_node_kind */
+};
+
+/* A frame of an interpreted language. */
+struct gm_script_frame {
+    uint32_t file;     /* string reference */
+    uint32_t function; /* string reference */
+    uint32_t line;
+    uint32_t language; /* 1: Python */
+};
+
+/* ---- events -------------------------------------------------------------------------------------
+ */
+
+/* What a record tells. Fields not named for a type are 0. `stack` is set for all but the
+ * bookkeeping types. */
+enum gm_event {
+    GM_EVENT_NONE = 0,
+    /* Lives of addresses. Frees are recorded before the call that frees, all else after its call.
+     */
+    GM_EVENT_ALLOC =
+        1, /* address, size, kind, device; aux: pool or array handle's owner, 0 if none */
+    GM_EVENT_FREE =
+        2, /* address; kind: family of the call (enum gm_kind), any family may free any */
+    GM_EVENT_UNDO =
+        3, /* the call behind this lane's latest free-like record failed: it did not happen.
+              address as there; extra: status; kind: the type (enum gm_event) undone */
+    GM_EVENT_ALLOC_FAILED = 4, /* size, kind, device; extra: CUresult/cudaError; aux: as ALLOC */
+    GM_EVENT_COPY =
+        5, /* address: destination, aux: source, size; kind: enum gm_copy; extra: ns in the call */
+    GM_EVENT_SET = 6, /* address, size; extra: ns in the call */
+    /* Contexts. `context` is a small number the recorder gave to a CUcontext; 0 is unknown. */
+    GM_EVENT_CONTEXT =
+        7, /* address: CUcontext, device; context created or first seen; flags: PRIMARY */
+    GM_EVENT_CONTEXT_RETAIN = 8,  /* primary context of `device` retained; address: CUcontext */
+    GM_EVENT_CONTEXT_RELEASE = 9, /* primary context of `device` released; free-like */
+    GM_EVENT_CONTEXT_END =
+        10, /* context destroyed or reset: implicit frees; address: CUcontext; free-like */
+    /* Virtual memory management. Handles and address ranges have lives of their own. */
+    GM_EVENT_VMM_CREATE = 11,    /* address: handle, size, device, kind (VMM or HOST_VMM) */
+    GM_EVENT_VMM_IMPORT = 12,    /* address: handle (another owner's memory) */
+    GM_EVENT_VMM_RETAIN = 13,    /* address: handle */
+    GM_EVENT_VMM_RELEASE = 14,   /* address: handle; free-like */
+    GM_EVENT_VMM_RESERVE = 15,   /* address, size */
+    GM_EVENT_VMM_UNRESERVE = 16, /* address, size; free-like */
+    GM_EVENT_VMM_MAP =
+        17, /* address, size, aux: handle; next record is a DETAIL with address: offset */
+    GM_EVENT_VMM_UNMAP = 18,        /* address, size; free-like */
+    GM_EVENT_MULTICAST_CREATE = 19, /* address: handle, size */
+    GM_EVENT_MULTICAST_BIND =
+        20, /* address: multicast handle, aux: memory handle or address, size, device */
+    GM_EVENT_MULTICAST_UNBIND =
+        21, /* address: multicast handle, device, aux: offset, size; free-like */
+    /* Pools. */
+    GM_EVENT_POOL_CREATE = 22,  /* address: pool, device */
+    GM_EVENT_POOL_DESTROY = 23, /* address: pool; free-like */
+    GM_EVENT_POOL_TRIM = 24,    /* address: pool, size: bytes to keep */
+    GM_EVENT_POOL_SET = 25, /* address: pool, aux: value, extra: attribute (CUmemPool_attribute) */
+    /* Graphs. */
+    GM_EVENT_GRAPH_ALLOC_NODE =
+        26, /* address, size, device, aux: graph; memory comes with a launch */
+    GM_EVENT_GRAPH_FREE_NODE = 27, /* address, aux: graph */
+    GM_EVENT_GRAPH_CHILD = 28,     /* address: graph, aux: child graph, copied in */
+    GM_EVENT_GRAPH_INSTANTIATE =
+        29,                     /* address: exec, aux: graph; extra: CUgraphInstantiate_flags */
+    GM_EVENT_GRAPH_LAUNCH = 30, /* address: exec */
+    GM_EVENT_GRAPH_EXEC_DESTROY = 31, /* address: exec */
+    GM_EVENT_GRAPH_DESTROY = 32,      /* address: graph */
+    GM_EVENT_GRAPH_CLONE = 33,        /* address: new graph, aux: original */
+    GM_EVENT_GRAPH_TRIM = 34,         /* device */
+    /* Modules of device code, managed hints and others' memory. */
+    GM_EVENT_MODULE_LOAD = 35,   /* address: CUmodule or CUlibrary */
+    GM_EVENT_MODULE_UNLOAD = 36, /* address; free-like */
+    GM_EVENT_GLOBAL =
+        37, /* address, size, aux: module or library: a variable's place was asked for */
+    GM_EVENT_HINT =
+        38, /* address, size: advise, prefetch, discard; extra: CUmem_advise where it applies */
+    /* The recorder's own. */
+    GM_EVENT_DEVICE =
+        39, /* device; size: total bytes or 0; aux: string reference of the name or 0 */
+    GM_EVENT_THREAD =
+        40, /* this lane now belongs to thread `address` (tid); aux: string reference of its name */
+    GM_EVENT_DETAIL = 41,     /* more words of the record before it in the same lane */
+    GM_EVENT_MARK = 42,       /* aux: string reference */
+    GM_EVENT_RANGE_PUSH = 43, /* aux: string reference */
+    GM_EVENT_RANGE_POP = 44,
+    GM_EVENT_DEVICE_SAMPLE =
+        45, /* device; size: bytes used on the device by this process; aux: by all */
+    GM_EVENT_BLOCK_ALLOC =
+        46, /* block of a framework's pool: address, size, device; aux: allocated total as the
+               framework says it, then a DETAIL with address: reserved total */
+    GM_EVENT_BLOCK_FREE = 47, /* the same; size positive */
+    GM_EVENT_BLOCK_OOM =
+        48, /* size asked, device; aux: allocated total; DETAIL address: reserved total */
+    GM_EVENT_HOST_CALL =
+        49, /* a call of the table that moves no memory but tells of it (query, export) */
+    GM_EVENTS
+};
+
+/* Families of memory; docs/accounting.md says what counts in each. */
+enum gm_kind {
+    GM_KIND_NONE = 0,
+    GM_KIND_DEVICE = 1,
+    GM_KIND_MANAGED = 2,
+    GM_KIND_ARRAY = 3,
+    GM_KIND_VMM = 4,
+    GM_KIND_GRAPH = 5,
+    GM_KIND_EXTERNAL = 6,
+    GM_KIND_PINNED = 7,
+    GM_KIND_REGISTERED = 8,
+    GM_KIND_HOST_VMM = 9,
+    GM_KINDS
+};
+
+enum gm_copy {
+    GM_COPY_UNKNOWN =
+        0, /* direction left to unified addressing: the reader tells by the addresses */
+    GM_COPY_HOST_TO_DEVICE = 1,
+    GM_COPY_DEVICE_TO_HOST = 2,
+    GM_COPY_DEVICE_TO_DEVICE = 3,
+    GM_COPY_HOST_TO_HOST = 4,
+    GM_COPY_PEER = 5,
+};
+
+enum gm_record_flag {
+    GM_FLAG_ESTIMATED = 1u << 0, /* size is an estimate (arrays) */
+    GM_FLAG_ASYNC = 1u << 1,     /* stream-ordered call */
+    GM_FLAG_POOL = 1u << 2,      /* from a pool: outlives its context */
+    GM_FLAG_CAPTURED = 1u << 3,  /* made while its stream was capturing: becomes a graph node */
+    GM_FLAG_PRIMARY = 1u << 4,   /* primary context */
+    GM_FLAG_LATE = 1u << 5,      /* recorded after the program's exit handlers began */
+    GM_FLAG_RUNTIME = 1u << 6,   /* seen at the runtime layer only */
+    GM_FLAG_MIPMAPPED = 1u << 7, /* mipmapped array */
+};
+
+struct gm_record {
+    uint64_t time; /* header.clock */
+    uint64_t address;
+    uint64_t size; /* bytes */
+    uint64_t aux;
+    uint32_t stack; /* node id, 0 none */
+    uint32_t extra;
+    uint16_t context; /* 0 unknown */
+    uint16_t api;  /* index into the NAMES extent: the outermost API function the program called */
+    uint8_t type;  /* enum gm_event */
+    uint8_t kind;  /* enum gm_kind, enum gm_copy or enum gm_event, as the type says */
+    int8_t device; /* ordinal, -1 unknown */
+    uint8_t flags; /* enum gm_record_flag */
+};
+
+/* ---- lanes and blocks
+ * ---------------------------------------------------------------------------- */
+
+/*
+ * One thread's ring. Sequence numbers count the records of the lane from 0; record n stands at
+ * n & (capacity - 1). A lane outlives its thread and can be taken over by another.
+ */
+struct gm_lane {
+    uint64_t capacity; /* records, a power of two */
+    uint64_t reserved0[7];
+    uint64_t head; /* records committed; written by the thread */
+    uint64_t reserved1[7];
+    uint64_t tail; /* records that also stand in blocks (or were given up) */
+    uint64_t reserved2[7];
+};
+
+enum gm_codec { GM_CODEC_NONE = 0, GM_CODEC_ZSTD = 1 };
+
+/*
+ * Records [first_sequence, first_sequence + count) of one lane, column by column. Columns in the
+ * order of enum gm_column; each column is a run of varints (LEB128) or bytes as the comment says; a
+ * column that is zero for all records has size 0. The columns stand end to end, together compressed
+ * by `codec` as one independent frame.
+ */
+enum gm_column {
+    GM_COLUMN_TYPE,    /* bytes */
+    GM_COLUMN_TIME,    /* varint: difference to the record before; the first: to first_time */
+    GM_COLUMN_API,     /* varint */
+    GM_COLUMN_STACK,   /* zigzag varint: difference to the record before */
+    GM_COLUMN_ADDRESS, /* zigzag varint: difference to the record before */
+    GM_COLUMN_SIZE,    /* varint */
+    GM_COLUMN_AUX,     /* zigzag varint: difference to the record before */
+    GM_COLUMN_EXTRA,   /* varint */
+    GM_COLUMN_CONTEXT, /* varint */
+    GM_COLUMN_KIND,    /* bytes */
+    GM_COLUMN_DEVICE,  /* bytes */
+    GM_COLUMN_FLAGS,   /* bytes */
+    GM_COLUMNS
+};
+
+#define GM_BLOCK_RECORDS_MAX 16384u
+#define GM_BLOCK_RAW_MAX (GM_BLOCK_RECORDS_MAX * 96u) /* no record takes more in columns */
+
+struct gm_block {
+    uint32_t lane;
+    uint32_t count; /* records, 1..GM_BLOCK_RECORDS_MAX */
+    uint64_t first_sequence;
+    uint64_t first_time; /* of the first and last record, header.clock */
+    uint64_t last_time;
+    uint64_t checksum;    /* XXH3 64 of the stored bytes after this struct */
+    uint32_t stored_size; /* bytes after this struct */
+    uint32_t raw_size;    /* bytes of the columns before compression, at most GM_BLOCK_RAW_MAX */
+    uint32_t codec;       /* enum gm_codec */
+    uint32_t column_size[GM_COLUMNS];
+    uint32_t reserved[3];
+    uint64_t
+        allocated_bytes; /* sum of the sizes of ALLOC records inside: lets a reader choose blocks */
+    uint64_t reserved2;
+};
+
+_Static_assert(sizeof(struct gm_extent) == 64, "extent header");
+_Static_assert(sizeof(struct gm_module) == 128, "module");
+_Static_assert(sizeof(struct gm_node) == 16, "node");
+_Static_assert(sizeof(struct gm_script_frame) == 16, "script frame");
+_Static_assert(sizeof(struct gm_record) == 48, "record");
+_Static_assert(sizeof(struct gm_lane) == 192, "lane");
+_Static_assert(sizeof(struct gm_block) == 128, "block");
+_Static_assert(sizeof(struct gm_trace_header) <= GM_TRACE_PAGE, "header page");
+
+#endif
