@@ -97,6 +97,7 @@ struct gm_trace_header {
     char boot_id[40];
     char host[64];
     char tool_version[32];
+    char run_id[40]; /* GPUMEM_RUN as `gpumem run` sets it: traces of one run; empty without it */
     char executable[256];    /* path, cut to fit */
     char command_line[1024]; /* arguments separated by NUL, cut to fit */
     uint32_t command_line_size;

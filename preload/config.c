@@ -1,0 +1,201 @@
+/* See config.h. No malloc, no stdio: this runs in every process that inherits LD_PRELOAD. */
+#include "config.h"
+#include <string.h>
+#include <gpumem/trace.h>
+
+#define DEFAULT_OUTPUT "gpumem.%e.%p.trace"
+#define DEFAULT_RING_RECORDS 8192u
+#define MINIMUM_RING_RECORDS 64u
+#define MAXIMUM_RING_RECORDS (1u << 20)
+#define DEFAULT_DEPTH 128u
+#define MAXIMUM_DEPTH 256u
+
+struct gm_config gm_config = {
+    .output = DEFAULT_OUTPUT,
+    .ring_records = DEFAULT_RING_RECORDS,
+    .depth = DEFAULT_DEPTH,
+    .native_stacks = true,
+    .python_stacks = true,
+    .torch = true,
+};
+
+static const char *variable(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+/* A decimal number with an optional K, M or G (powers of 1024); 0 when it is anything else. */
+static uint64_t parse_size(const char *text)
+{
+    uint64_t value = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (value > UINT32_MAX)
+            return 0;
+        value = value * 10 + (uint64_t)(*at - '0');
+    }
+    if (at == text || value > UINT32_MAX)
+        return 0;
+    const char *suffix = *at ? strchr("KMG", *at) : NULL;
+    if (suffix) {
+        value <<= suffix[0] == 'K' ? 10 : suffix[0] == 'M' ? 20 : 30;
+        at++;
+    }
+    return *at ? 0 : value;
+}
+
+static void read_ring(const char *text)
+{
+    uint64_t records = parse_size(text) / sizeof(struct gm_record);
+    if (records < MINIMUM_RING_RECORDS || records > MAXIMUM_RING_RECORDS)
+        return;
+    gm_config.ring_records = MINIMUM_RING_RECORDS;
+    while (gm_config.ring_records * 2 <= records)
+        gm_config.ring_records *= 2;
+}
+
+/* A list of "native", "python", or "none". */
+static void read_stacks(const char *text)
+{
+    bool native = false, python = false;
+    while (*text) {
+        size_t length = strcspn(text, ",");
+        if (length == 6 && strncmp(text, "native", 6) == 0)
+            native = true;
+        else if (length == 6 && strncmp(text, "python", 6) == 0)
+            python = true;
+        else if (!(length == 4 && strncmp(text, "none", 4) == 0))
+            return;
+        text += length;
+        text += *text == ',';
+    }
+    gm_config.native_stacks = native;
+    gm_config.python_stacks = python;
+}
+
+void gm_config_read(char *const *environment)
+{
+    const char *value;
+    gm_config.environment = environment;
+    if ((value = variable(environment, "GPUMEM_OUTPUT")) && *value &&
+        strlen(value) < sizeof(gm_config.output))
+        strcpy(gm_config.output, value);
+    if ((value = variable(environment, "GPUMEM_RUN")) && strlen(value) < sizeof(gm_config.run_id))
+        strcpy(gm_config.run_id, value);
+    if ((value = variable(environment, "GPUMEM_RING")))
+        read_ring(value);
+    if ((value = variable(environment, "GPUMEM_DEPTH"))) {
+        uint64_t depth = parse_size(value);
+        if (depth >= 1 && depth <= MAXIMUM_DEPTH)
+            gm_config.depth = (uint32_t)depth;
+    }
+    if ((value = variable(environment, "GPUMEM_STACKS")) && *value)
+        read_stacks(value);
+    if ((value = variable(environment, "GPUMEM_ON_FULL")))
+        gm_config.drop_on_full = strcmp(value, "drop") == 0;
+    if ((value = variable(environment, "GPUMEM_TORCH")))
+        gm_config.torch = strcmp(value, "0") != 0;
+}
+
+struct text {
+    char *at;
+    char *end; /* the last byte stays free for the terminator */
+    bool overflow;
+};
+
+static void append(struct text *text, const char *bytes, size_t length)
+{
+    if (length > (size_t)(text->end - text->at)) {
+        text->overflow = true;
+        return;
+    }
+    memcpy(text->at, bytes, length);
+    text->at += length;
+}
+
+static void append_number(struct text *text, uint32_t number)
+{
+    char digits[10];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    append(text, digits + at, sizeof(digits) - at);
+}
+
+bool gm_config_path(char *path, size_t size, const char *program, const char *host, uint32_t pid)
+{
+    struct text text = {path, path + size - 1, false};
+    for (const char *at = gm_config.output; *at; at++) {
+        const char *close;
+        char name[64];
+        if (at[0] != '%' || !strchr("ephq%", at[1])) {
+            append(&text, at, 1);
+            continue;
+        }
+        switch (*++at) {
+        case 'e':
+            append(&text, program, strlen(program));
+            break;
+        case 'p':
+            append_number(&text, pid);
+            break;
+        case 'h':
+            append(&text, host, strlen(host));
+            break;
+        case 'q':
+            close = at[1] == '{' ? strchr(at, '}') : NULL;
+            if (!close || (size_t)(close - at) - 2 >= sizeof(name)) {
+                append(&text, "%q", 2);
+                break;
+            }
+            memcpy(name, at + 2, (size_t)(close - at) - 2);
+            name[close - at - 2] = 0;
+            const char *value = variable(gm_config.environment, name);
+            if (value)
+                append(&text, value, strlen(value));
+            at = close;
+            break;
+        case '%':
+            append(&text, "%", 1);
+            break;
+        default: /* a '%' at the very end: strchr matched the terminator */
+            append(&text, "%", 1);
+            at--;
+        }
+    }
+    *text.at = 0;
+    return !text.overflow;
+}
+
+bool gm_config_is_recorded(const char *name_and_value)
+{
+    static const char *const prefixes[] = {
+        "GPUMEM_",
+        "PYTORCH_CUDA_ALLOC_CONF=",
+        "PYTORCH_ALLOC_CONF=",
+        "PYTORCH_NO_CUDA_MEMORY_CACHING=",
+        "CUDA_VISIBLE_DEVICES=",
+        "CUDA_MODULE_LOADING=",
+        "CUDA_LAUNCH_BLOCKING=",
+        "XLA_PYTHON_CLIENT_",
+        "XLA_FLAGS=",
+        "TF_FORCE_GPU_ALLOW_GROWTH=",
+        "TF_GPU_ALLOCATOR=",
+        "NCCL_CUMEM_ENABLE=",
+        "CUBLAS_WORKSPACE_CONFIG=",
+        "RANK=",
+        "LOCAL_RANK=",
+        "WORLD_SIZE=",
+        "SLURM_JOB_ID=",
+        "SLURM_PROCID=",
+    };
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (strncmp(name_and_value, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}

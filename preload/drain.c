@@ -1,0 +1,73 @@
+/*
+ * The drainer: one thread that packs rings when they are half full. It is started when the first
+ * ring gets there, so that small programs never see a thread they did not make. It holds no lock of
+ * the host, has all signals blocked and is not needed for correctness: a thread whose ring is full
+ * packs it itself.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include "thread.h"
+#include "trace_file.h"
+
+static _Atomic uint32_t work;    /* futex: 1 when rings want packing */
+static _Atomic uint32_t started; /* 1: thread exists or was tried */
+
+static void drain_all(void)
+{
+    for (uint32_t number = 0; number < gm_thread_count(); number++) {
+        struct gm_thread *thread = gm_thread_at(number);
+        uint64_t waiting =
+            __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE) - thread->lane->tail;
+        if (waiting * 2 <= thread->mask)
+            continue; /* small rests stay in the ring, where they are as safe and a block packs
+                         better */
+        gm_lock_take(&gm_pack_lock);
+        gm_pack(thread);
+        gm_lock_release(&gm_pack_lock);
+    }
+}
+
+static void *drain(void *unused)
+{
+    gm_tls.busy = true; /* nothing this thread does is the host's */
+    prctl(PR_SET_NAME, "gpumem");
+    for (;;) {
+        while (atomic_exchange_explicit(&work, 0, memory_order_acquire) == 0)
+            syscall(SYS_futex, &work, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+        drain_all();
+    }
+    return unused;
+}
+
+static void start(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigfillset(&all);
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_create(&thread, &attributes, drain,
+                   NULL); /* on failure full rings are packed by their threads */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+void gm_drain_wake(void)
+{
+    uint32_t no = 0;
+    if (atomic_compare_exchange_strong(&started, &no, 1))
+        start();
+    if (atomic_exchange_explicit(&work, 1, memory_order_release) == 0)
+        syscall(SYS_futex, &work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void gm_drain_forget(void)
+{
+    atomic_store(&started, 0);
+    atomic_store(&work, 0);
+}

@@ -1,0 +1,97 @@
+/*
+ * The few things the preload asks of the machine: clocks, raw system calls, a lock of its own.
+ */
+#ifndef GPUMEM_PRELOAD_PLATFORM_H
+#define GPUMEM_PRELOAD_PLATFORM_H
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <gpumem/trace.h>
+
+#define gm_likely(condition) __builtin_expect(!!(condition), 1)
+#define gm_unlikely(condition) __builtin_expect(!!(condition), 0)
+
+/* Library-internal symbols are never reached through the PLT: the host could interpose them. */
+#define GM_EXPORT __attribute__((visibility("default")))
+
+static inline uint64_t gm_clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+extern bool gm_clock_is_tsc; /* set once, before the first record */
+
+/*
+ * Record clock. Events of one address on two threads are ordered by it, so a time taken after a
+ * call must not be read early: the fence keeps the counter behind the call's own loads. A time
+ * taken before a call needs none, since nothing the call does is visible before the read has
+ * retired.
+ */
+static inline uint64_t gm_ticks_before(void)
+{
+#if defined(__x86_64__)
+    if (gm_likely(gm_clock_is_tsc))
+        return __builtin_ia32_rdtsc();
+#endif
+    return gm_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t gm_ticks_after(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_lfence();
+#endif
+    return gm_ticks_before();
+}
+
+static inline void gm_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/*
+ * A lock for slow paths (file growth, new table entries, packing). Its holder never calls into the
+ * host, never allocates and never blocks on anything but the file, and a signal handler that
+ * interrupts the holder does not record; so it cannot deadlock with the host's locks.
+ */
+struct gm_lock {
+    _Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */
+};
+
+static inline bool gm_lock_try(struct gm_lock *lock)
+{
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void gm_lock_take(struct gm_lock *lock)
+{
+    if (gm_lock_try(lock))
+        return;
+    for (int spin = 0; spin < 100; spin++) {
+        gm_pause();
+        if (gm_lock_try(lock))
+            return;
+    }
+    while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
+        syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+static inline void gm_lock_release(struct gm_lock *lock)
+{
+    if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
+        syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* See process.h. */
+#include "process.h"
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "config.h"
+#include "modules.h"
+#include "stack.h"
+#include "tables.h"
+#include "trace_file.h"
+
+static struct gm_process_page no_page;
+struct gm_process_page *gm_process_page = &no_page;
+bool gm_process_exiting;
+
+/* Outlives forks, unlike the page: each process that records has its own number. */
+static uint64_t last_epoch;
+
+enum { IDLE, STARTING, READY, REFUSED };
+
+static void in_child_without_wipe(void)
+{
+    memset(gm_process_page, 0, sizeof(*gm_process_page));
+}
+
+/* A page that children get zeroed. Kernels before 4.14 cannot: there the fork handler of libc
+ * serves. */
+static bool make_page(void)
+{
+    if (gm_process_page != &no_page)
+        return true;
+    void *page =
+        mmap(NULL, GM_TRACE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    if (madvise(page, GM_TRACE_PAGE, MADV_WIPEONFORK) != 0 &&
+        pthread_atfork(NULL, NULL, in_child_without_wipe) != 0)
+        return false;
+    gm_process_page = page;
+    return true;
+}
+
+/* In a child: what belongs to the parent's trace is not mapped here any more. */
+static void forget_parent(void)
+{
+    gm_trace_forget();
+    gm_tables_forget();
+    gm_modules_forget();
+    gm_threads_forget();
+    gm_pack_forget();
+    gm_drain_forget();
+}
+
+static bool start(void)
+{
+    forget_parent();
+    if (!gm_trace_create())
+        return false;
+    gm_stack_prepare();
+    gm_lock_take(&gm_file.lock);
+    gm_trace_update_clock(); /* two pairs this far apart give the rate, should the process be killed
+                                soon */
+    gm_lock_release(&gm_file.lock);
+    __atomic_store_n(&gm_process_page->epoch, ++last_epoch, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* One thread starts, others wait for it. */
+static bool process_start(void)
+{
+    _Atomic uint32_t *state = &gm_process_page->state;
+    for (;;) {
+        uint32_t now = atomic_load_explicit(state, memory_order_acquire);
+        if (now == READY || now == REFUSED)
+            return now == READY;
+        if (now == STARTING) {
+            syscall(SYS_futex, state, FUTEX_WAIT_PRIVATE, STARTING, NULL, NULL, 0);
+            continue;
+        }
+        if (!atomic_compare_exchange_strong(state, &now, STARTING))
+            continue;
+        bool ready = start();
+        atomic_store_explicit(state, ready ? READY : REFUSED, memory_order_release);
+        syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+        return ready;
+    }
+}
+
+bool gm_process_join(struct gm_tls *tls)
+{
+    int saved_errno = errno;
+    tls->busy = true;
+    tls->thread = NULL;
+    if (make_page() && process_start()) {
+        tls->epoch = gm_process_page->epoch;
+        tls->thread = gm_thread_claim();
+    }
+    tls->busy = false;
+    errno = saved_errno;
+    return tls->thread != NULL;
+}
+
+/* ---- beginning and end
+ * ---------------------------------------------------------------------------- */
+
+__attribute__((constructor)) static void library_loaded(int count, char **arguments,
+                                                        char **environment)
+{
+    (void)count;
+    (void)arguments;
+    gm_config_read(environment);
+    make_page();
+}
+
+__attribute__((destructor)) static void library_unloaded(void)
+{
+    gm_process_exiting = true;
+    gm_process_mark_end(GM_END_EXIT);
+}
+
+bool gm_process_mark_end(enum gm_end end)
+{
+    /* A vfork child shares this memory: its end is not ours. */
+    if (!gm_process_page->epoch || gm_file.header->pid != (uint32_t)syscall(SYS_getpid))
+        return false;
+    gm_trace_mark_end(end);
+    return true;
+}

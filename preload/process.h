@@ -1,0 +1,40 @@
+/*
+ * The life of a recorded process: nothing until the first CUDA call, one trace, a mark at the end;
+ * a forked child starts over.
+ */
+#ifndef GPUMEM_PRELOAD_PROCESS_H
+#define GPUMEM_PRELOAD_PROCESS_H
+
+#include "platform.h"
+#include "thread.h"
+
+/*
+ * Zero in a process without a trace and in a fresh forked child: the page it stands on is wiped by
+ * the kernel when a child is made, so no fork handler is needed and none can be missed.
+ */
+struct gm_process_page {
+    uint64_t epoch; /* not 0: the trace exists; which of this process and its ancestors' it is */
+    _Atomic uint32_t state;
+};
+
+extern struct gm_process_page *gm_process_page;
+
+/* True once our destructor ran: records from here on are LATE. */
+extern bool gm_process_exiting;
+
+/* Whether `tls` belongs to this process's trace and may record. */
+static inline bool gm_process_ready(const struct gm_tls *tls)
+{
+    return gm_likely(tls->epoch != 0 && tls->epoch == gm_process_page->epoch);
+}
+
+/*
+ * Slow path of the first call of a process or a thread: makes the trace, claims a lane. False when
+ * this process or thread is not recorded.
+ */
+bool gm_process_join(struct gm_tls *tls);
+
+/* Marks the end in the trace, if this process has one; async-signal-safe. */
+bool gm_process_mark_end(enum gm_end end);
+
+#endif

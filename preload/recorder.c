@@ -1,0 +1,147 @@
+/* See recorder.h. The fast path of every event is in this file; all that is slow is behind it. */
+#include "recorder.h"
+#include <string.h>
+#include "effects.h"
+#include "process.h"
+#include "stack.h"
+#include "thread.h"
+#include "trace_file.h"
+
+/* Event types that carry a stack. Frees do not: who held the memory is what a report answers. */
+static const uint64_t types_with_stack =
+    1ull << GM_EVENT_ALLOC | 1ull << GM_EVENT_ALLOC_FAILED | 1ull << GM_EVENT_COPY |
+    1ull << GM_EVENT_SET | 1ull << GM_EVENT_CONTEXT | 1ull << GM_EVENT_CONTEXT_END |
+    1ull << GM_EVENT_VMM_CREATE | 1ull << GM_EVENT_VMM_IMPORT | 1ull << GM_EVENT_VMM_RESERVE |
+    1ull << GM_EVENT_VMM_MAP | 1ull << GM_EVENT_MULTICAST_CREATE | 1ull << GM_EVENT_POOL_CREATE |
+    1ull << GM_EVENT_GRAPH_ALLOC_NODE | 1ull << GM_EVENT_GRAPH_LAUNCH |
+    1ull << GM_EVENT_MODULE_LOAD | 1ull << GM_EVENT_GLOBAL | 1ull << GM_EVENT_BLOCK_ALLOC |
+    1ull << GM_EVENT_BLOCK_OOM | 1ull << GM_EVENT_CONTEXT_RETAIN;
+
+/* Types recorded before the call they belong to: their time must be earlier than anything the call
+ * does. */
+static const uint64_t types_before_call =
+    1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE | 1ull << GM_EVENT_CONTEXT_END |
+    1ull << GM_EVENT_VMM_RELEASE | 1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |
+    1ull << GM_EVENT_MULTICAST_UNBIND | 1ull << GM_EVENT_POOL_DESTROY |
+    1ull << GM_EVENT_MODULE_UNLOAD;
+
+/* What gm_call_seen_below looks for: records a runtime hook would otherwise make itself. */
+static const uint64_t types_of_life =
+    1ull << GM_EVENT_ALLOC | 1ull << GM_EVENT_FREE | 1ull << GM_EVENT_ALLOC_FAILED |
+    1ull << GM_EVENT_COPY | 1ull << GM_EVENT_SET | 1ull << GM_EVENT_GRAPH_ALLOC_NODE |
+    1ull << GM_EVENT_GRAPH_FREE_NODE | 1ull << GM_EVENT_GRAPH_LAUNCH | 1ull << GM_EVENT_HINT |
+    1ull << GM_EVENT_CONTEXT_END;
+
+void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
+{
+    struct gm_tls *tls = &gm_tls;
+    *call = (struct gm_call){.frame = frame, .api = api};
+    if (gm_unlikely(tls->busy)) {
+        if (gm_process_ready(tls))
+            gm_count(GM_COUNT_REENTRANT, 1);
+        return;
+    }
+    if (gm_unlikely(!gm_process_ready(tls)) && !gm_process_join(tls))
+        return;
+    struct gm_thread *thread = tls->thread;
+    if (gm_unlikely(!thread))
+        return;
+    call->outermost = thread->depth++ == 0;
+    if (call->outermost)
+        thread->api = api;
+    call->thread = thread;
+    call->events_before = thread->events;
+}
+
+void gm_call_end(struct gm_call *call)
+{
+    if (call->thread)
+        call->thread->depth--;
+}
+
+bool gm_call_seen_below(const struct gm_call *call)
+{
+    return call->thread && call->thread->events != call->events_before;
+}
+
+void gm_call_clock(struct gm_call *call)
+{
+    if (call->thread)
+        call->start = gm_ticks_before();
+}
+
+uint32_t gm_call_elapsed_ns(const struct gm_call *call)
+{
+    if (!call->thread || !call->start)
+        return 0;
+    uint64_t elapsed = gm_trace_ticks_to_ns(gm_ticks_after() - call->start);
+    return elapsed > UINT32_MAX ? UINT32_MAX : (uint32_t)elapsed;
+}
+
+/* The slot of the next record, NULL when the record must be dropped. */
+static struct gm_record *reserve(struct gm_thread *thread)
+{
+    if (gm_unlikely(thread->head == thread->limit)) {
+        int saved_errno = errno;
+        bool room = gm_thread_make_room(thread);
+        errno = saved_errno;
+        if (!room)
+            return NULL;
+    }
+    return &thread->records[thread->head & thread->mask];
+}
+
+static void commit(struct gm_thread *thread, uint64_t count)
+{
+    thread->head += count;
+    __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
+    if (gm_unlikely(thread->head >= thread->half)) {
+        int saved_errno = errno;
+        thread->half = thread->head + (thread->mask + 1) / 2;
+        gm_drain_wake();
+        errno = saved_errno;
+    }
+}
+
+/* A detail is committed on its own: a reader that finds a record without its detail knows it was
+ * cut there. */
+static void put(struct gm_thread *thread, const struct gm_record *record)
+{
+    struct gm_record *slot = reserve(thread);
+    if (!slot)
+        return;
+    *slot = *record;
+    commit(thread, 1);
+}
+
+void gm_call_record(struct gm_call *call, struct gm_record *record, struct gm_record *detail)
+{
+    struct gm_thread *thread = call->thread;
+    struct gm_tls *tls = &gm_tls;
+    if (!thread)
+        return;
+    tls->busy = true;
+    atomic_signal_fence(memory_order_seq_cst); /* busy is for signal handlers of this thread */
+    uint64_t type = 1ull << record->type;
+    if (type & types_with_stack) {
+        int saved_errno = errno;
+        record->stack = gm_stack_capture(thread->stack, call->frame);
+        errno = saved_errno;
+    }
+    record->api = thread->api;
+    record->context = gm_context_current();
+    if (record->device < 0)
+        record->device = (int8_t)gm_context_current_device(call);
+    if (gm_unlikely(gm_process_exiting))
+        record->flags |= GM_FLAG_LATE;
+    record->time = type & types_before_call ? gm_ticks_before() : gm_ticks_after();
+    thread->events += (type & types_of_life) != 0;
+    put(thread, record);
+    if (detail) {
+        detail->type = GM_EVENT_DETAIL;
+        detail->time = record->time;
+        put(thread, detail);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    tls->busy = false;
+}

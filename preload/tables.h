@@ -1,0 +1,34 @@
+/*
+ * The interned tables of a trace: strings, script frames and stack nodes.
+ *
+ * Guarantees: an id is returned only after its entry stands complete in the trace; the same content
+ * gives the same id (as long as the table is not full); lookups of known entries take no lock, new
+ * entries take the table's. Each table is bounded (trace.h); beyond the bound the id is 0 and a
+ * counter tells.
+ */
+#ifndef GPUMEM_PRELOAD_TABLES_H
+#define GPUMEM_PRELOAD_TABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <gpumem/trace.h>
+
+/* String reference for `size` bytes (cut at GM_STRING_LENGTH_MAX); 0 for none or when full. */
+uint32_t gm_string_intern(const char *bytes, size_t size);
+
+/* Index of a script frame, 0 when full. */
+uint32_t gm_frame_intern(uint32_t file, uint32_t function, uint32_t line);
+
+/* Id of the node (parent, module, address, kind), 0 when full. */
+uint32_t gm_node_intern(uint32_t parent, uint16_t module, uint64_t address, enum gm_node_kind kind);
+
+/* Number of the next free module entry, or NULL when full; published by gm_module_publish.
+ * modules.c only. */
+struct gm_module *gm_module_append(uint16_t *number);
+void gm_module_publish(void);
+struct gm_module *gm_module_entry(uint16_t number);
+
+/* Forgets everything after a fork: the mappings are gone. */
+void gm_tables_forget(void);
+
+#endif

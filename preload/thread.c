@@ -1,0 +1,122 @@
+/* See thread.h. */
+#include "thread.h"
+#include <string.h>
+#include <sys/mman.h>
+#include "config.h"
+#include "stack.h"
+#include "tables.h"
+#include "trace_file.h"
+
+_Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
+
+static struct gm_thread *_Atomic threads[GM_LANES_MAX];
+static _Atomic uint32_t thread_count;
+
+uint32_t gm_thread_count(void)
+{
+    return atomic_load_explicit(&thread_count, memory_order_acquire);
+}
+
+struct gm_thread *gm_thread_at(uint32_t number)
+{
+    return atomic_load_explicit(&threads[number], memory_order_relaxed);
+}
+
+static uint32_t current_tid(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+/* A lane whose owner has ended is free. A lane of "this" tid belongs to a former thread of that
+ * number. */
+static struct gm_thread *take_over(uint32_t tid)
+{
+    long process = syscall(SYS_getpid);
+    for (uint32_t number = 0; number < gm_thread_count(); number++) {
+        struct gm_thread *thread = gm_thread_at(number);
+        uint32_t owner = atomic_load_explicit(&thread->owner, memory_order_relaxed);
+        if (owner != tid && (syscall(SYS_tgkill, process, owner, 0) == 0 || errno != ESRCH))
+            continue;
+        if (atomic_compare_exchange_strong(&thread->owner, &owner, tid))
+            return thread;
+    }
+    return NULL;
+}
+
+static struct gm_thread *create(uint32_t tid)
+{
+    struct gm_thread *thread = NULL;
+    uint64_t length = sizeof(struct gm_extent) + sizeof(struct gm_lane) +
+                      (uint64_t)gm_config.ring_records * sizeof(struct gm_record);
+    length = (length + GM_TRACE_PAGE - 1) & ~(uint64_t)(GM_TRACE_PAGE - 1);
+    size_t private_size = sizeof(*thread) + gm_stack_size();
+    gm_lock_take(&gm_file.lock);
+    uint32_t number = gm_thread_count();
+    void *memory = MAP_FAILED;
+    struct gm_extent *extent = NULL;
+    if (number < GM_LANES_MAX)
+        memory =
+            mmap(NULL, private_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED && !(extent = gm_trace_map_extent(GM_EXTENT_LANE, number, length)))
+        munmap(memory, private_size);
+    if (extent) {
+        thread = memory;
+        thread->lane = (struct gm_lane *)(extent + 1);
+        thread->records = (struct gm_record *)(thread->lane + 1);
+        thread->lane->capacity = gm_config.ring_records;
+        thread->mask = gm_config.ring_records - 1;
+        thread->number = number;
+        thread->stack = (struct gm_stack *)(thread + 1);
+        atomic_store_explicit(&thread->owner, tid, memory_order_relaxed);
+        gm_file.header->lane_count = number + 1;
+        atomic_store_explicit(&threads[number], thread, memory_order_relaxed);
+        atomic_store_explicit(&thread_count, number + 1, memory_order_release);
+    }
+    gm_lock_release(&gm_file.lock);
+    return thread;
+}
+
+struct gm_thread *gm_thread_claim(void)
+{
+    uint32_t tid = current_tid();
+    struct gm_thread *thread = take_over(tid);
+    if (!thread)
+        thread = create(tid);
+    if (!thread) {
+        gm_count(GM_COUNT_NO_LANE, 1);
+        return NULL;
+    }
+    thread->head = thread->lane->head;
+    thread->limit = thread->lane->tail + thread->mask + 1;
+    thread->half = thread->head + (thread->mask + 1) / 2;
+    thread->depth = 0;
+    gm_stack_reset(thread->stack);
+    return thread;
+}
+
+bool gm_thread_make_room(struct gm_thread *thread)
+{
+    struct gm_lane *lane = thread->lane;
+    for (;;) {
+        thread->limit = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE) + thread->mask + 1;
+        if (thread->head < thread->limit)
+            return true;
+        if (gm_config.drop_on_full) {
+            gm_drain_wake();
+            gm_count(GM_COUNT_DROPPED, 1);
+            return false;
+        }
+        /* Whoever has the lock is packing some lane and will be done; then this one is ours to
+         * pack. */
+        gm_lock_take(&gm_pack_lock);
+        if (thread->head - lane->tail > thread->mask)
+            gm_pack(thread);
+        gm_lock_release(&gm_pack_lock);
+    }
+}
+
+void gm_threads_forget(void)
+{
+    atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
+    gm_pack_lock = (struct gm_lock){0};
+}

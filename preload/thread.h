@@ -1,0 +1,69 @@
+/*
+ * What the recorder keeps for one thread: its lane (a ring in the trace), its unwinder, its open
+ * calls.
+ *
+ * A gm_thread belongs to a lane for the life of the process and passes from a thread that has ended
+ * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), the successor notices.
+ */
+#ifndef GPUMEM_PRELOAD_THREAD_H
+#define GPUMEM_PRELOAD_THREAD_H
+
+#include "platform.h"
+#include "recorder.h"
+
+struct gm_thread {
+    struct gm_lane *lane; /* mapped from the trace */
+    struct gm_record *records;
+    uint64_t mask;
+    uint64_t head;  /* next sequence number; lane->head is what is committed */
+    uint64_t limit; /* head may run up to here before `tail` has to be looked at again */
+    uint64_t half;  /* the drainer is woken when head passes this */
+    uint32_t number;
+    uint32_t depth;         /* open calls */
+    uint32_t events;        /* records of lives, for gm_call_seen_below */
+    uint16_t api;           /* of the outermost open call */
+    _Atomic uint32_t owner; /* tid */
+    struct gm_stack *stack; /* stack.c */
+};
+
+/* Per OS thread. Small: it is taken from every thread's stack. */
+struct gm_tls {
+    struct gm_thread *thread;
+    uint64_t epoch; /* of the process when `thread` was set: a fork makes it stale */
+    bool busy;      /* the recorder itself is running on this thread */
+};
+
+/* initial-exec: no __tls_get_addr, which may allocate; we are loaded at start-up, where space is
+ * reserved. */
+extern _Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
+
+/* Claims a lane for the calling thread, NULL when there is none. */
+struct gm_thread *gm_thread_claim(void);
+
+/* Forgets all lanes after a fork. */
+void gm_threads_forget(void);
+
+/* Lanes in use, for the drainer. */
+uint32_t gm_thread_count(void);
+struct gm_thread *gm_thread_at(uint32_t number);
+
+/*
+ * Makes room in a full ring: packs it here, or waits for the drainer that is at it. Returns false
+ * when a record must be dropped instead (GPUMEM_ON_FULL=drop).
+ */
+bool gm_thread_make_room(struct gm_thread *thread);
+
+/* Tells the drainer that there is work; starts it the first time. */
+void gm_drain_wake(void);
+void gm_drain_forget(void);
+
+/*
+ * Packs records [tail, head) of the lane into a block of the trace. Caller holds gm_pack_lock.
+ * Records that cannot be written (disk full) are counted and given up: the host never waits for a
+ * disk.
+ */
+extern struct gm_lock gm_pack_lock;
+void gm_pack(struct gm_thread *thread);
+void gm_pack_forget(void);
+
+#endif

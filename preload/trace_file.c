@@ -1,0 +1,429 @@
+/* See trace_file.h. */
+#include "trace_file.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include "api.h"
+#include "config.h"
+#include "version.h"
+
+struct gm_trace_file gm_file = {.descriptor = -1};
+bool gm_clock_is_tsc;
+
+/* The system call itself: open() is a cancellation point, and hosts interpose it. */
+static int raw_open(const char *path, int flags, int mode)
+{
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* Copies text into a zeroed field, cut to fit. */
+static void copy_text(char *field, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+    memcpy(field, text, length < size ? length : size - 1);
+}
+
+/* Reads a small file whole, returns the bytes read (0 on any trouble); always terminated. */
+static size_t read_small(const char *path, char *buffer, size_t size)
+{
+    int descriptor = raw_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (descriptor < 0)
+        return 0;
+    ssize_t got = syscall(SYS_read, descriptor, buffer, size - 1);
+    syscall(SYS_close, descriptor);
+    size_t length = got > 0 ? (size_t)got : 0;
+    buffer[length] = 0;
+    return length;
+}
+
+static void read_line(const char *path, char *buffer, size_t size)
+{
+    read_small(path, buffer, size);
+    buffer[strcspn(buffer, "\n")] = 0;
+}
+
+/* Decimal text of `number`, in a buffer of the caller's. */
+static const char *decimal(uint32_t number, char text[11])
+{
+    size_t at = 10;
+    text[at] = 0;
+    do
+        text[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    return text + at;
+}
+
+/* Field 22 of /proc/PID/stat; the name in field 2 may hold blanks and parentheses. */
+static uint64_t process_start(uint32_t pid)
+{
+    char path[32] = "/proc/", digits[11], text[1024];
+    strcat(strcat(path, decimal(pid, digits)), "/stat");
+    if (!read_small(path, text, sizeof(text)))
+        return 0;
+    const char *field = strrchr(text, ')');
+    for (int skip = 0; field && skip < 20; skip++)
+        field = strchr(field + 1, ' ');
+    uint64_t value = 0;
+    if (field)
+        for (field++; *field >= '0' && *field <= '9'; field++)
+            value = value * 10 + (uint64_t)(*field - '0');
+    return value;
+}
+
+static struct gm_clock_pair clock_pair(void)
+{
+    struct gm_clock_pair pair;
+    pair.ticks = gm_ticks_before();
+    pair.monotonic_ns = gm_clock_ns(CLOCK_MONOTONIC);
+    pair.realtime_ns = gm_clock_ns(CLOCK_REALTIME);
+    return pair;
+}
+
+/* The counter is used only where the kernel itself trusts it to agree between CPUs. */
+static void choose_clock(void)
+{
+    char source[32];
+    read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+              sizeof(source));
+    gm_clock_is_tsc = strcmp(source, "tsc") == 0;
+}
+
+static void fill_header(struct gm_trace_header *header)
+{
+    struct utsname names;
+    memcpy(header->magic, GM_TRACE_MAGIC, sizeof(header->magic));
+    header->endian = GM_TRACE_ENDIAN;
+    header->major = GM_TRACE_MAJOR;
+    header->minor = GM_TRACE_MINOR;
+    header->header_size = GM_TRACE_PAGE;
+    header->record_size = sizeof(struct gm_record);
+    header->node_size = sizeof(struct gm_node);
+    header->module_size = sizeof(struct gm_module);
+    header->frame_size = sizeof(struct gm_script_frame);
+    header->node_count = header->module_count = header->frame_count = 1;
+    header->string_bytes = 2; /* offset 0 is "none": an empty string stands there */
+    choose_clock();
+    header->clock = gm_clock_is_tsc ? GM_CLOCK_TICKS : GM_CLOCK_MONOTONIC;
+    header->clock_start = clock_pair();
+    header->clock_latest[0] = header->clock_start;
+    header->pid = (uint32_t)syscall(SYS_getpid);
+    header->parent_pid = (uint32_t)syscall(SYS_getppid);
+    header->process_start = process_start(header->pid);
+    read_line("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof(header->boot_id));
+    if (uname(&names) == 0)
+        copy_text(header->host, sizeof(header->host), names.nodename);
+    copy_text(header->tool_version, sizeof(header->tool_version), GPUMEM_VERSION);
+    copy_text(header->run_id, sizeof(header->run_id), gm_config.run_id);
+    ssize_t length = readlink("/proc/self/exe", header->executable, sizeof(header->executable) - 1);
+    header->executable[length > 0 ? length : 0] = 0;
+    header->command_line_size = (uint32_t)read_small("/proc/self/cmdline", header->command_line,
+                                                     sizeof(header->command_line));
+    header->flags = (gm_config.native_stacks ? GM_HEADER_NATIVE_STACKS : 0u) |
+                    (gm_config.python_stacks ? GM_HEADER_PYTHON_STACKS : 0u) |
+                    (gm_config.drop_on_full ? GM_HEADER_DROP_ON_FULL : 0u);
+}
+
+/*
+ * Whether the file at `path` is a finished trace that may be replaced: one of a process that is
+ * gone and that belongs to no run, or to another. A trace of this same process (before an exec), of
+ * a living process, of this run or of another machine stays, and so does a file that is no trace at
+ * all.
+ */
+static bool may_replace(const char *path, const struct gm_trace_header *mine)
+{
+    struct gm_trace_header other;
+    int descriptor = raw_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (descriptor < 0)
+        return false;
+    ssize_t got = syscall(SYS_pread64, descriptor, &other, sizeof(other), 0);
+    syscall(SYS_close, descriptor);
+    if (got != sizeof(other) || memcmp(other.magic, mine->magic, sizeof(other.magic)) != 0 ||
+        other.major != mine->major ||
+        memcmp(other.boot_id, mine->boot_id, sizeof(other.boot_id)) != 0)
+        return false;
+    if (mine->run_id[0] && memcmp(other.run_id, mine->run_id, sizeof(other.run_id)) == 0)
+        return false;
+    return process_start(other.pid) != other.process_start;
+}
+
+/* "name.trace" -> "name.3.trace", "name" -> "name.3". */
+static bool numbered_path(char *to, size_t size, const char *path, uint32_t number)
+{
+    char digits[11];
+    size_t length = strlen(path);
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : length;
+    if (length + sizeof(digits) + 1 >= size)
+        return false;
+    memcpy(to, path, stem);
+    strcpy(to + stem, ".");
+    strcat(strcat(to, decimal(number, digits)), path + stem);
+    return true;
+}
+
+/* High, so that the host's own descriptors get the numbers they would get without us. */
+static int move_high(int descriptor)
+{
+    for (int lowest = 1000; descriptor >= 0 && lowest >= 100; lowest -= 300) {
+        int high = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
+        if (high >= 0) {
+            syscall(SYS_close, descriptor);
+            return high;
+        }
+    }
+    return descriptor;
+}
+
+static bool names_our_file(int descriptor)
+{
+    struct stat status;
+    return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == gm_file.device &&
+           status.st_ino == gm_file.inode;
+}
+
+/*
+ * Hosts close descriptors they did not open (daemons, test harnesses), and the number may by now be
+ * a file of theirs. Never write to a descriptor without looking.
+ */
+static bool descriptor_ready(void)
+{
+    if (gm_likely(names_our_file(gm_file.descriptor)))
+        return true;
+    int again = raw_open(gm_file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (!names_our_file(again)) {
+        if (again >= 0)
+            syscall(SYS_close, again);
+        return false;
+    }
+    gm_file.descriptor = move_high(again);
+    return true;
+}
+
+static int create_file(struct gm_trace_header *header)
+{
+    char path[1024], numbered[1040];
+    const char *program = strrchr(header->executable, '/');
+    if (!gm_config_path(path, sizeof(path), program ? program + 1 : "unknown", header->host,
+                        header->pid))
+        return -1;
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    int descriptor = raw_open(path, flags, 0644);
+    if (descriptor < 0 && errno == EEXIST && may_replace(path, header)) {
+        unlink(path);
+        descriptor = raw_open(path, flags, 0644);
+    }
+    for (uint32_t number = 1; descriptor < 0 && errno == EEXIST && number < 1000; number++) {
+        if (!numbered_path(numbered, sizeof(numbered), path, number))
+            return -1;
+        header->generation = number;
+        descriptor = raw_open(numbered, flags, 0644);
+    }
+    return move_high(descriptor);
+}
+
+static bool remember_identity(void)
+{
+    struct stat status;
+    char link[32] = "/proc/self/fd/", digits[11];
+    if (fstat(gm_file.descriptor, &status) != 0)
+        return false;
+    gm_file.device = status.st_dev;
+    gm_file.inode = status.st_ino;
+    strcat(link, decimal((uint32_t)gm_file.descriptor, digits));
+    ssize_t length = readlink(link, gm_file.path, sizeof(gm_file.path) - 1);
+    gm_file.path[length > 0 ? length : 0] = 0;
+    return true;
+}
+
+/* Real space for [offset, offset + length): fallocate where the file system has it, else zeros. */
+static int allocate_space(uint64_t offset, uint64_t length)
+{
+    static const char zeros[GM_TRACE_PAGE];
+    if (syscall(SYS_fallocate, gm_file.descriptor, 0, offset, length) == 0)
+        return 0;
+    if (errno != EOPNOTSUPP && errno != ENOSYS)
+        return -errno;
+    for (uint64_t done = 0; done < length; done += sizeof(zeros)) {
+        size_t part = length - done < sizeof(zeros) ? (size_t)(length - done) : sizeof(zeros);
+        if (syscall(SYS_pwrite64, gm_file.descriptor, zeros, part, offset + done) != (ssize_t)part)
+            return -ENOSPC;
+    }
+    return 0;
+}
+
+static void *map_shared(uint64_t offset, uint64_t length)
+{
+    void *at =
+        mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, gm_file.descriptor, (off_t)offset);
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, length, MADV_DONTFORK);
+    return at;
+}
+
+static int write_all(uint64_t offset, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size) {
+        ssize_t done = syscall(SYS_pwrite64, gm_file.descriptor, at, size, offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return done < 0 ? -errno : -ENOSPC;
+        at += done;
+        offset += (uint64_t)done;
+        size -= (size_t)done;
+    }
+    return 0;
+}
+
+static uint64_t align_up(uint64_t value, uint64_t alignment)
+{
+    return (value + alignment - 1) & ~(alignment - 1);
+}
+
+static void publish_end(uint64_t end)
+{
+    gm_file.end = end;
+    __atomic_store_n(&gm_file.header->file_end, end, __ATOMIC_RELEASE);
+}
+
+/* Makes the end of the file page-aligned with a PAD extent. */
+static int pad_to_page(void)
+{
+    uint64_t aligned = align_up(gm_file.end, GM_TRACE_PAGE);
+    if (aligned == gm_file.end)
+        return 0;
+    struct gm_extent pad = {
+        .magic = GM_EXTENT_MAGIC, .type = GM_EXTENT_PAD, .length = aligned - gm_file.end};
+    int error = write_all(gm_file.end, &pad, sizeof(pad));
+    if (!error)
+        publish_end(aligned);
+    return error;
+}
+
+void *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length)
+{
+    if (!descriptor_ready() || pad_to_page() != 0 || allocate_space(gm_file.end, length) != 0)
+        return NULL;
+    struct gm_extent *extent = map_shared(gm_file.end, length);
+    if (!extent)
+        return NULL;
+    extent->magic = GM_EXTENT_MAGIC;
+    extent->type = (uint16_t)type;
+    extent->index = index;
+    extent->length = length;
+    publish_end(gm_file.end + length);
+    return extent;
+}
+
+int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *head, size_t size,
+                          const void *tail, size_t tail_size)
+{
+    if (!descriptor_ready())
+        return -EBADF;
+    uint64_t start = gm_file.end;
+    struct gm_extent extent = {
+        .magic = GM_EXTENT_MAGIC,
+        .type = (uint16_t)type,
+        .index = index,
+        .used = (uint32_t)(size + tail_size),
+        .length = align_up(sizeof(extent) + size + tail_size, GM_EXTENT_ALIGN),
+    };
+    int error = write_all(start, &extent, sizeof(extent));
+    if (!error)
+        error = write_all(start + sizeof(extent), head, size);
+    if (!error && tail_size)
+        error = write_all(start + sizeof(extent) + size, tail, tail_size);
+    if (!error) /* bytes behind the payload up to the next extent read as zeros or old tries: never
+                   looked at */
+        publish_end(start + extent.length);
+    return error;
+}
+
+/* ns per tick, 32.32 fixed point. */
+static _Atomic uint64_t tick_rate;
+
+uint64_t gm_trace_ticks_to_ns(uint64_t ticks)
+{
+    unsigned __int128 product = (unsigned __int128)ticks * tick_rate;
+    return (uint64_t)(product >> 32);
+}
+
+void gm_trace_update_clock(void)
+{
+    struct gm_trace_header *header = gm_file.header;
+    uint32_t next = 1 - (header->clock_latest_index & 1);
+    header->clock_latest[next] = clock_pair();
+    __atomic_store_n(&header->clock_latest_index, next, __ATOMIC_RELEASE);
+    uint64_t ticks = header->clock_latest[next].ticks - header->clock_start.ticks;
+    uint64_t ns = header->clock_latest[next].monotonic_ns - header->clock_start.monotonic_ns;
+    if (ticks)
+        tick_rate = (uint64_t)(((unsigned __int128)ns << 32) / ticks);
+}
+
+void gm_trace_mark_end(enum gm_end end)
+{
+    if (!gm_file.header)
+        return;
+    gm_file.header->end_time = gm_ticks_before();
+    __atomic_store_n(&gm_file.header->end, (uint32_t)end, __ATOMIC_RELEASE);
+}
+
+/* Name table and environment: what a reader needs to know before the first record. */
+static int write_preamble(void)
+{
+    static char names[65536]; /* ~600 names of ~25 bytes; static: a hook's stack may be small */
+    size_t used = 1;          /* name 0 is empty */
+    for (uint16_t api = 1; api < gm_api_count; api++) {
+        size_t length = strlen(gm_api[api].symbol) + 1;
+        if (used + length > sizeof(names))
+            return -E2BIG;
+        memcpy(names + used, gm_api[api].symbol, length);
+        used += length;
+    }
+    int error = gm_trace_write_extent(GM_EXTENT_NAMES, 0, names, used, NULL, 0);
+    used = 0;
+    for (char *const *at = gm_config.environment; at && *at && !error; at++) {
+        size_t length = strlen(*at) + 1;
+        if (gm_config_is_recorded(*at) && length < 4096 && used + length <= sizeof(names)) {
+            memcpy(names + used, *at, length);
+            used += length;
+        }
+    }
+    return error ? error : gm_trace_write_extent(GM_EXTENT_ENVIRONMENT, 0, names, used, NULL, 0);
+}
+
+bool gm_trace_create(void)
+{
+    static struct gm_trace_header header; /* static: 2 KiB, and a hook's stack may be small */
+    memset(&header, 0, sizeof(header));
+    fill_header(&header);
+    gm_file = (struct gm_trace_file){.descriptor = create_file(&header)};
+    if (gm_file.descriptor < 0)
+        return false;
+    if (!remember_identity() || allocate_space(0, GM_TRACE_PAGE) != 0 ||
+        !(gm_file.header = map_shared(0, GM_TRACE_PAGE))) {
+        syscall(SYS_close, gm_file.descriptor);
+        gm_file.descriptor = -1;
+        return false;
+    }
+    memcpy(gm_file.header, &header, sizeof(header));
+    publish_end(GM_TRACE_PAGE);
+    if (write_preamble() != 0) {
+        gm_file.header = NULL;
+        return false;
+    }
+    gm_trace_update_clock();
+    return true;
+}
+
+void gm_trace_forget(void)
+{
+    if (names_our_file(gm_file.descriptor))
+        syscall(SYS_close, gm_file.descriptor);
+    gm_file = (struct gm_trace_file){.descriptor = -1};
+}

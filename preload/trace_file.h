@@ -1,0 +1,62 @@
+/*
+ * The trace file as its writer sees it: a header page and extents that are only ever appended.
+ *
+ * Guarantees: header.file_end covers complete extents only, at every instant; space of mapped
+ * extents is allocated on the disk before it is touched, so a full disk is an error here and never
+ * a SIGBUS in the host; mappings are not inherited by children. All growth happens under one lock.
+ */
+#ifndef GPUMEM_PRELOAD_TRACE_FILE_H
+#define GPUMEM_PRELOAD_TRACE_FILE_H
+
+#include "platform.h"
+
+struct gm_trace_file {
+    int descriptor;  /* checked before each use: hosts close descriptors that are not theirs */
+    uint64_t device; /* what the descriptor must name */
+    uint64_t inode;
+    char path[1040];                /* absolute, to open it again */
+    struct gm_trace_header *header; /* mapped */
+    struct gm_lock lock; /* guards growth, and with it everything that may grow the file */
+    uint64_t end;        /* header->file_end, or past it while an extent is being written */
+};
+
+extern struct gm_trace_file gm_file;
+
+/* Creates the trace of this process; false when it cannot be had (the process is then not
+ * recorded). */
+bool gm_trace_create(void);
+
+/*
+ * Appends an extent of `length` bytes (a multiple of GM_EXTENT_ALIGN), maps it and returns the
+ * mapping, zeroed behind a filled-in extent header; NULL when there is no space. The extent is
+ * published (file_end moves) before this returns. Caller holds the lock. Page-aligned in file and
+ * memory.
+ */
+void *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length);
+
+/*
+ * Appends an extent that is only written, never mapped: header, then `size` bytes at `head` and
+ * `tail_size` bytes at `tail`. Caller holds the lock. 0, or a negative errno.
+ */
+int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *head, size_t size,
+                          const void *tail, size_t tail_size);
+
+/* Refreshes the header's latest clock pair. Caller holds the lock. */
+void gm_trace_update_clock(void);
+
+/* Duration on the record clock in ns, by the rate known so far. */
+uint64_t gm_trace_ticks_to_ns(uint64_t ticks);
+
+/* Marks how the process ended. Async-signal-safe, lock-free. */
+void gm_trace_mark_end(enum gm_end end);
+
+static inline void gm_count(enum gm_counter counter, uint64_t amount)
+{
+    if (gm_file.header)
+        __atomic_fetch_add(&gm_file.header->counters[counter], amount, __ATOMIC_RELAXED);
+}
+
+/* Forgets the file of the parent process after a fork: its mappings are already gone. */
+void gm_trace_forget(void);
+
+#endif
