@@ -1,0 +1,51 @@
+/*
+ * The dlclose hook: code may go away, and with it what was remembered of it.
+ *
+ * Remembered functions are dropped after the real call only. During it the loader's lock is held,
+ * destructors run, and a thread they wait for may call CUDA: it must find its functions without
+ * asking the loader. Objects that go away take no calls any more, so the order is safe.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "platform.h"
+#include "roads.h"
+
+/* Declared again here because it is optional: without the unwinder there is nothing to renew. */
+extern void gm_unwind_new_generation(void) __attribute__((weak, visibility("hidden")));
+
+typedef int dlclose_function(void *handle);
+
+static _Atomic(dlclose_function *) next_dlclose;
+
+int gm_next_dlclose(void *handle)
+{
+    dlclose_function *function = atomic_load_explicit(&next_dlclose, memory_order_acquire);
+    if (gm_unlikely(function == NULL)) {
+        function = (dlclose_function *)gm_next_symbol("dlclose", NULL);
+        if (function == NULL)
+            return -1;
+        atomic_store_explicit(&next_dlclose, function, memory_order_release);
+    }
+    return function(handle);
+}
+
+static void new_generation(void)
+{
+    if (gm_unwind_new_generation != NULL)
+        gm_unwind_new_generation();
+}
+
+GM_EXPORT int dlclose(void *handle)
+{
+    new_generation();
+    int result = gm_next_dlclose(handle);
+    int error = errno;
+    new_generation();
+    gm_real_forget();
+    gm_get_proc_address_forget();
+    errno = error;
+    return result;
+}

@@ -1,0 +1,115 @@
+/*
+ * Private to the roads: the files that put libgpumem.so between programs and CUDA.
+ *
+ *   dlsym.c             the dlsym hook
+ *   dlclose.c           the dlclose hook
+ *   get_proc_address.c  the two cuGetProcAddress hooks
+ *   real.c              the function behind each hook
+ *   objects.c           what the loader's own tables say of a loaded object
+ *
+ * Words: the *asker* is the object that looks a function up, the *caller* the one that calls it.
+ */
+#ifndef GPUMEM_PRELOAD_ROADS_H
+#define GPUMEM_PRELOAD_ROADS_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- objects.c: read-only, no lock, no allocation ---------------------------------------------
+ */
+
+/* A loaded object: the program, a shared library. Its addresses are [start, end). */
+struct gm_object {
+    struct link_map *map;
+    uintptr_t start;
+    uintptr_t end;
+};
+
+/* The object that holds `address`; false for code that no object holds (generated code). */
+bool gm_object_of(const void *address, struct gm_object *object);
+
+/* Whether both addresses stand in one object. */
+bool gm_object_same(const void *one, const void *other);
+
+/*
+ * Whether the object comes before this library in the program's search order: the program itself
+ * and libraries preloaded before us. Their functions reach ours by RTLD_NEXT, so they must never
+ * become what ours forward to. Nothing comes before us when we were not preloaded.
+ */
+bool gm_object_precedes_us(const struct gm_object *object);
+
+/* The program itself, as opposed to a shared object. */
+bool gm_object_is_program(const struct gm_object *object);
+
+/* Address of a function that the object itself defines and exports; NULL if it does not. */
+void *gm_object_function(const struct gm_object *object, const char *symbol);
+
+/* Whether the object defines symbol versions. */
+bool gm_object_is_versioned(const struct gm_object *object);
+
+/* One relocation that refers to a symbol by name. */
+struct gm_import {
+    const char *name;
+    uint32_t index;  /* of the symbol */
+    uint32_t type;   /* of the relocation */
+    uintptr_t *slot; /* the word that the loader filled */
+};
+
+/* Visits them until the visitor returns false. Returns false if it did. */
+bool gm_object_each_import(const struct gm_object *object,
+                           bool (*visit)(const struct gm_import *import, void *data), void *data);
+
+/*
+ * Whether the object refers to `symbol` by name, that is, can call it without looking it up.
+ * `version` becomes the version it was linked with, NULL if none.
+ */
+bool gm_object_imports(const struct gm_object *object, const char *symbol, const char **version);
+
+/* ---- dlsym.c ------------------------------------------------------------------------------------
+ */
+
+/* Some address inside libc. */
+const void *gm_libc_address(void);
+
+/* The next definition after this library in the program's search order, as libc's dlsym and dlvsym
+ * find it (`version` NULL: any). */
+void *gm_next_symbol(const char *symbol, const char *version);
+
+/* `symbol` in the search list of a loaded object: itself and what it depends on. */
+void *gm_object_search(const struct gm_object *object, const char *symbol, const char *version);
+
+/*
+ * Whether a lookup of `api` that found `found` may be answered with our wrapper, as far as the
+ * asker is concerned. Not when
+ *   - `found` comes before us: it is called first and reaches us by itself;
+ *   - the asker stands behind us and defines that function itself: it asks for what it forwards to,
+ *     and our wrapper would lead back to it.
+ */
+bool gm_road_is_ours(uint16_t api, const void *found, const void *asker);
+
+/* ---- dlclose.c ----------------------------------------------------------------------------------
+ */
+
+/* dlclose as the program would have found it without us: for handles of our own. */
+int gm_next_dlclose(void *handle);
+
+/* ---- real.c -------------------------------------------------------------------------------------
+ */
+
+/*
+ * A lookup found `found` for `api`. Keeps it if nothing is kept yet; true if a call of our wrapper
+ * made by the asker would reach the same object's function, so that the wrapper can stand for it.
+ */
+bool gm_real_offer(uint16_t api, void *found, const void *asker);
+
+/* Objects may have been unloaded: forget every function of theirs. */
+void gm_real_forget(void);
+
+/* ---- get_proc_address.c -------------------------------------------------------------------------
+ */
+
+/* The same for the addresses that the driver exports. */
+void gm_get_proc_address_forget(void);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * A driver of a few functions, each with a number of its own so that a test sees where a call
+ * ended. Built several times: BASE is added to every number.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef BASE
+#define BASE 0
+#endif
+#define EXPORT __attribute__((visibility("default")))
+#define FUNCTION(name, number)                                                                     \
+    EXPORT int name(void);                                                                         \
+    int name(void)                                                                                 \
+    {                                                                                              \
+        return BASE + (number);                                                                    \
+    }
+
+FUNCTION(cuInit, 200)
+FUNCTION(cuMemAlloc, 301)
+FUNCTION(cuMemAlloc_v2, 302)
+FUNCTION(cuMemFree, 311)
+FUNCTION(cuMemFree_v2, 312)
+FUNCTION(cuMemAllocAsync, 320)
+FUNCTION(cuMemAllocAsync_ptsz, 321)
+FUNCTION(cuCtxCreate, 331)
+FUNCTION(cuCtxCreate_v2, 332)
+FUNCTION(cuCtxCreate_v3, 333) /* an older driver: the table knows a _v4 */
+FUNCTION(cudnnCreate, 777)    /* looks like CUDA, is none of ours */
+
+/* A second entry of cuMemFree_v2 that is not exported. */
+static int hidden_free(void)
+{
+    return BASE + 399;
+}
+
+EXPORT int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
+EXPORT int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+                               int *symbol_status);
+
+struct answer {
+    const char *name;
+    int since;
+    uint64_t flags;
+    void *function;
+};
+
+static void *find(const char *symbol, int version, uint64_t flags)
+{
+    const struct answer answers[] = {
+        {"cuInit", 2000, 0, (void *)cuInit},
+        {"cuMemAlloc", 2000, 0, (void *)cuMemAlloc},
+        {"cuMemAlloc", 3020, 0, (void *)cuMemAlloc_v2},
+        {"cuMemFree", 2000, 0, (void *)cuMemFree},
+        {"cuMemFree", 3020, 0, (void *)hidden_free},
+        {"cuMemAllocAsync", 11020, 0, (void *)cuMemAllocAsync},
+        {"cuMemAllocAsync", 11020, 2, (void *)cuMemAllocAsync_ptsz},
+        {"cuCtxCreate", 2000, 0, (void *)cuCtxCreate},
+        {"cuCtxCreate", 3020, 0, (void *)cuCtxCreate_v2},
+        {"cuCtxCreate", 11040, 0, (void *)cuCtxCreate_v3},
+        {"cuGetProcAddress", 11030, 0, (void *)cuGetProcAddress},
+        {"cuGetProcAddress", 12000, 0, (void *)cuGetProcAddress_v2},
+        {"cudnnCreate", 1, 0, (void *)cudnnCreate},
+    };
+    void *best = NULL;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        if (strcmp(symbol, answers[i].name) == 0 && answers[i].since <= version &&
+            (answers[i].flags == 0 || answers[i].flags == flags))
+            best = answers[i].function;
+    return best;
+}
+
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+                        int *symbol_status)
+{
+    if (symbol == NULL || function == NULL)
+        return 1;
+    *function = find(symbol, version, flags);
+    if (symbol_status != NULL)
+        *symbol_status = *function != NULL ? 0 : 1;
+    return *function != NULL ? 0 : 500;
+}
+
+int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}

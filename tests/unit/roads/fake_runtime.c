@@ -1,0 +1,13 @@
+/* A runtime with version nodes as the real one has; NUMBER is its major version. */
+__attribute__((visibility("default"))) int cudaMalloc(void);
+__attribute__((visibility("default"))) int cudaFree(void);
+
+int cudaMalloc(void)
+{
+    return NUMBER;
+}
+
+int cudaFree(void)
+{
+    return 100 + NUMBER;
+}
