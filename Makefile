@@ -1,0 +1,33 @@
+# Front door; the build itself is CMake's. BUILD=dir chooses the build folder, CC=clang the compiler.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+
+.PHONY: all demo test bench lint install clean help
+
+all: $(BUILD)/CMakeCache.txt ## build libgpumem.so, gpumem and the simulator
+	cmake --build $(BUILD) -j $(JOBS)
+
+$(BUILD)/CMakeCache.txt:
+	cmake -S . -B $(BUILD) $(CMAKE_FLAGS)
+
+demo: all ## record a training loop with a planted leak and report on it
+	./scripts/run-demo $(BUILD)
+
+test: all ## all tests, on the simulator
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+bench: all ## cost per event beside heaptrack's; writes docs/benchmarks.md
+	./scripts/bench $(BUILD)
+
+lint: ## formatting, shellcheck, cppcheck
+	./scripts/lint
+
+install: all ## install to CMAKE_INSTALL_PREFIX
+	cmake --install $(BUILD)
+
+clean: ## remove the build folder
+	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

@@ -1,0 +1,27 @@
+# End-to-end: each program runs without and with the preload, and its report is held against the oracle.
+set(GPUMEM_E2E_RUN ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/run.py --build ${PROJECT_BINARY_DIR})
+
+# gpumem_e2e(name COMMAND...): one program under the harness.
+function(gpumem_e2e name)
+  add_test(NAME e2e.${name} COMMAND ${GPUMEM_E2E_RUN} -- ${ARGN})
+endfunction()
+
+# gpumem_cuda_program(name LIBRARY SOURCES...): a C program linked to the simulated runtime or driver.
+# -O0: the line of a call is the line of its return address.
+function(gpumem_cuda_program name library)
+  add_executable(${name} ${ARGN})
+  target_include_directories(${name} SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+  target_compile_options(${name} PRIVATE -g -O0)
+  target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+  target_link_libraries(${name} PRIVATE ${library} Threads::Threads)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endfunction()
+
+gpumem_cuda_program(training_loop gpusim_runtime13 ${CMAKE_CURRENT_SOURCE_DIR}/demo/training_loop.c)
+gpumem_cuda_program(families gpusim_runtime13 ${CMAKE_CURRENT_LIST_DIR}/programs/families.c)
+gpumem_cuda_program(keep gpusim_runtime13 ${CMAKE_CURRENT_LIST_DIR}/life/keep.c)
+
+gpumem_e2e(families $<TARGET_FILE:families>)
+add_test(NAME e2e.no_cuda COMMAND ${GPUMEM_E2E_RUN} --expect-no-trace -- /bin/sh -c "ls / > /dev/null; echo quiet")
+add_test(NAME e2e.loss COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/loss.py ${PROJECT_BINARY_DIR})
+include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)

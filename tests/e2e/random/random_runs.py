@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Random programs held against the oracle.
+
+    random_runs.py BUILD [--first SEED] [--count N] [--jobs N]
+
+Each seed is one program (random_program.c) with its own device count, capacity and injected failures. It runs
+without and with the preload: output and exit code must be equal, and the report's totals must equal the
+oracle's. Exit code 1 if any differs; the failing seeds are printed, so that one can be run alone.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import io
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import run as harness  # noqa: E402
+
+
+def settings(seed):
+    """Devices, capacity and failures of a program: every third has none, the rest fail now and then."""
+    environment = {"GPUMEM_SIM_DEVICES": str(1 + seed % 3), "GPUMEM_SIM_MEMORY": ("512M", "64M", "2G")[seed // 3 % 3]}
+    failures = ("", f"alloc:{5 + seed % 17}", f"alloc:{7 + seed % 11},free:{3 + seed % 13}")[seed % 3]
+    if failures:
+        environment["GPUMEM_SIM_FAIL"] = failures
+    return environment
+
+
+def try_seed(build, seed):
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        good = harness.hold(build, [build + "/tests/random_program", str(seed)], settings(seed), leaks=False)
+    return seed, good, said.getvalue()
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("build")
+    options.add_argument("--first", type=int, default=1)
+    options.add_argument("--count", type=int, default=1000)
+    options.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments = options.parse_args()
+    build = os.path.abspath(arguments.build)
+    failed = []
+    with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
+        seeds = range(arguments.first, arguments.first + arguments.count)
+        for seed, good, said in pool.map(try_seed, [build] * len(seeds), seeds, chunksize=8):
+            if not good:
+                failed.append(seed)
+                print(f"seed {seed}:\n{said}", file=sys.stderr)
+    print(f"{len(seeds) - len(failed)} of {len(seeds)} random programs agree with the oracle")
+    if failed:
+        print("seeds that do not:", *failed[:50])
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Runs one program without and with the preload and holds the report against the oracle.
+
+    run.py --build DIR [--env NAME=VALUE]... [--preload LIB]... [--expect-no-trace] -- PROGRAM [ARG]...
+
+What must hold (each broken promise is one line on stderr, and exit code 1):
+  - standard output, standard error and exit code are the same with and without the preload;
+  - live, peak, allocs, frees and implicit frees per kind and device, and failed and rejected calls, in the
+    report equal the oracle's of the same run;
+  - every line `LEAK function=F line=N bytes=B [count=C]` the program printed is found as a leak whose stack
+    has a frame F at line N, with those bytes; nothing else is called a leak.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+problems = []
+
+
+def problem(text):
+    problems.append(text)
+    print("FAIL: " + text, file=sys.stderr)
+
+
+def run(command, environment, folder):
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=300, check=False)
+
+
+def compare_runs(bare, recorded):
+    for name in ("stdout", "stderr", "returncode"):
+        if getattr(bare, name) != getattr(recorded, name):
+            problem(f"{name} differs: without the preload {getattr(bare, name)!r}, with it {getattr(recorded, name)!r}")
+
+
+COUNTERS = ("live", "peak", "allocs", "frees", "implicit_frees")
+
+
+def compare_kinds(where, oracle, report):
+    for kind, counters in oracle.items():
+        for counter in COUNTERS:
+            found = report.get(kind, {}).get(counter, 0)
+            if counters[counter] != found:
+                problem(f"{where} {kind}.{counter}: oracle {counters[counter]}, report {found}")
+
+
+def compare_totals(oracle, report):
+    reported = {device["id"]: device for device in report["devices"]}
+    for device in oracle["devices"]:
+        mine = reported.get(device["id"], {"kinds": {}, "peak": 0, "live": 0})
+        compare_kinds(f"device {device['id']}", device["kinds"], mine["kinds"])
+        for key in ("live", "peak"):
+            if device[key] != mine[key]:
+                problem(f"device {device['id']} {key}: oracle {device[key]}, report {mine[key]}")
+    compare_kinds("host", oracle["host"], report["host"])
+    for key in ("failed", "rejected"):
+        if oracle[key] != report[key]:
+            problem(f"{key}: oracle {oracle[key]}, report {report[key]}")
+
+
+def planted(output):
+    leaks = []
+    for line in output.decode(errors="replace").splitlines():
+        match = re.match(r"LEAK function=(\S+) line=(\d+) bytes=(\d+)(?: count=(\d+))?", line)
+        if match:
+            leaks.append((match[1], int(match[2]), int(match[3]), int(match[4] or 1)))
+    return leaks
+
+
+def compare_leaks(expected, report):
+    found = [leak for leak in report["leaks"] if leak["class"] == "leak"]
+    for function, line, size, count in expected:
+        for leak in found:
+            frames = [(f["function"].split("(")[0], f["line"]) for f in leak["stack"]]
+            if (function, line) in frames and leak["bytes"] == size and leak["count"] == count:
+                found.remove(leak)
+                break
+        else:
+            problem(f"planted leak not found: {function}:{line}, {size} bytes in {count}")
+    for leak in found:
+        problem(f"called a leak but not planted: {json.dumps(leak)[:400]}")
+
+
+def single_trace(folder):
+    traces = [name for name in os.listdir(folder) if name.endswith(".trace")]
+    if len(traces) != 1:
+        problem(f"expected one trace, found {sorted(traces)}")
+        return None
+    return os.path.join(folder, traces[0])
+
+
+def hold(build, command, environment, preload=None, leaks=True, expect_no_trace=False):
+    """Runs `command` both ways and compares everything; True when all promises were kept."""
+    problems.clear()
+    base = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LC_ALL="C.UTF-8", **environment)
+    preload = ":".join(preload or [build + "/preload/libgpumem.so"])
+    with tempfile.TemporaryDirectory() as folder:
+        oracle_file = os.path.join(folder, "oracle")
+        bare = run(command, base, folder)
+        recorded = run(command, dict(base, LD_PRELOAD=preload, GPUMEM_SIM_ORACLE=oracle_file), folder)
+        compare_runs(bare, recorded)
+        if expect_no_trace:
+            left = [name for name in os.listdir(folder) if name != "oracle"]
+            if left:
+                problem(f"files left by a process without CUDA calls: {left}")
+            return not problems
+        trace = single_trace(folder)
+        if not trace:
+            return False
+        shown = subprocess.run([build + "/report/gpumem", "report", "--json", trace], capture_output=True, check=False)
+        if shown.returncode != 0:
+            problem(f"report: exit code {shown.returncode}: {shown.stderr.decode()}")
+            return False
+        report = json.loads(shown.stdout)
+        oracle = json.loads(subprocess.check_output([build + "/sim/sim-oracle", oracle_file]))
+        if not report["complete"] or not report["simulated"]:
+            problem(f"complete {report['complete']}, simulated {report['simulated']}")
+        compare_totals(oracle, report)
+        if leaks:
+            compare_leaks(planted(recorded.stdout), report)
+    return not problems
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--build", required=True)
+    options.add_argument("--env", action="append", default=[])
+    options.add_argument("--preload", action="append", help="instead of libgpumem.so alone, in this order")
+    options.add_argument("--expect-no-trace", action="store_true")
+    options.add_argument("command", nargs="+")
+    arguments = options.parse_args()
+    environment = dict(pair.split("=", 1) for pair in arguments.env)
+    good = hold(os.path.abspath(arguments.build), arguments.command, environment, arguments.preload,
+                expect_no_trace=arguments.expect_no_trace)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
