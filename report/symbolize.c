@@ -131,19 +131,47 @@ static const char *shown_text(struct gm_symbolizer *symbolizer, const char *raw,
     return text->shown;
 }
 
-/* A symbol's version ("malloc@@GLIBC_2.2.5") is not part of the function's name. */
+/* Whether `text`, which begins with a dot, begins a suffix that compilers give to copies and parts
+ * of a function. */
+static bool is_clone_suffix(const char *text)
+{
+    static const char *const suffixes[] = {".cold",       ".part.",     ".isra.",
+                                           ".constprop.", ".lto_priv.", ".llvm."};
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        if (strncmp(text, suffixes[i], strlen(suffixes[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A symbol's version ("malloc@@GLIBC_2.2.5") and clone suffix ("f.part.0.cold") are not part of
+ * the function's name: debug info does not have them, and reports compare names. */
+static void cut_symbol_suffixes(char *name)
+{
+    char *version = strchr(name + 1, '@');
+
+    if (version != NULL)
+        *version = '\0';
+    for (char *dot = strchr(name + 1, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+        if (is_clone_suffix(dot)) {
+            *dot = '\0';
+            return;
+        }
+    }
+}
+
 static const char *function_text(struct gm_symbolizer *symbolizer, const struct gm_raw_frame *raw)
 {
     char name[RAW_TEXT_SIZE];
 
-    if (raw->name == NULL || raw->name[0] == '\0' || raw->name[0] == '@')
+    if (raw->name == NULL || raw->name[0] == '\0')
         return unknown_function;
     size_t length = strnlen(raw->name, sizeof(name) - 1);
-    const char *version = memchr(raw->name, '@', length);
-    if (version != NULL)
-        length = (size_t)(version - raw->name);
     memcpy(name, raw->name, length);
     name[length] = '\0';
+    if (raw->name_source == GM_NAME_FROM_SYMBOL)
+        cut_symbol_suffixes(name);
     const char *text = shown_text(symbolizer, name, TEXT_FUNCTION);
     return text == NULL ? unknown_function : text;
 }

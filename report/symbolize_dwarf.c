@@ -303,17 +303,24 @@ static size_t follow_inlining(struct gm_dwarf_index *index, const Dwarf_Die *fun
     return length;
 }
 
-static void set_name(struct gm_raw_frame *frame, Dwarf_Die *die)
+static const char *linkage_name(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 
-    frame->name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
-    if (frame->name == NULL) /* DWARF 3 and before */
-        frame->name =
-            dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
-    frame->name_is_linkage = frame->name != NULL;
-    if (frame->name == NULL)
+    if (name == NULL) /* DWARF 3 and before */
+        name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+    return name;
+}
+
+static void set_name(struct gm_raw_frame *frame, Dwarf_Die *die)
+{
+    frame->name = linkage_name(die);
+    frame->name_source = GM_NAME_FROM_LINKAGE;
+    if (frame->name == NULL) {
         frame->name = dwarf_diename(die);
+        frame->name_source = GM_NAME_FROM_SOURCE;
+    }
 }
 
 /* libdw calls the file number 0 of DWARF 4 "???". */

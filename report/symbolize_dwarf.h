@@ -13,11 +13,17 @@
 /* Longest chain of frames at one address, counting the containing function. */
 enum { GM_FRAMES_AT_ONE_ADDRESS = 128 };
 
+enum gm_name_source {
+    GM_NAME_FROM_SOURCE,  /* as written, without namespace or class */
+    GM_NAME_FROM_LINKAGE, /* the linker's name, from debug info */
+    GM_NAME_FROM_SYMBOL   /* from the symbol table: may have a version or a clone suffix */
+};
+
 /* A frame in the words of the file: nothing is demangled or checked. Strings belong to libdw and
  * live as long as the Dwarf handle. */
 struct gm_raw_frame {
-    const char *name;     /* NULL if unknown */
-    bool name_is_linkage; /* `name` is the linker's name, not only the source's */
+    const char *name; /* NULL if unknown */
+    enum gm_name_source name_source;
     bool inlined;
     const char *directory; /* of the compilation, for a relative `file`; may be NULL */
     const char *file;      /* NULL if unknown */

@@ -312,21 +312,27 @@ static const char *symbol_at(struct gm_symbol_module *module, uint64_t address)
     return table == NULL ? NULL : gm_symbol_table_find(table, address);
 }
 
+static void take_symbol(struct gm_raw_frame *frame, const char *symbol)
+{
+    frame->name = symbol;
+    frame->name_source = GM_NAME_FROM_SYMBOL;
+}
+
 static bool is_mangled(const char *name)
 {
     return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
 }
 
 /* The containing function is the one that has a symbol. Compilers leave its linkage name out of
- * reduced debug info, where the plain name would lack class and namespace. */
+ * reduced debug info and of lambdas, where the plain name would lack class and namespace. */
 static void improve_name(struct gm_symbol_module *module, uint64_t address,
                          struct gm_raw_frame *frame)
 {
-    if (frame->name_is_linkage)
+    if (frame->name != NULL && frame->name_source == GM_NAME_FROM_LINKAGE)
         return;
     const char *symbol = symbol_at(module, address);
     if (symbol != NULL && (frame->name == NULL || is_mangled(symbol)))
-        frame->name = symbol;
+        take_symbol(frame, symbol);
 }
 
 size_t gm_symbol_module_find(struct gm_symbol_module *module, uint64_t address,
@@ -341,9 +347,11 @@ size_t gm_symbol_module_find(struct gm_symbol_module *module, uint64_t address,
         count = gm_dwarf_index_find(module->index, shifted - module->dwarf_bias, frames);
     if (count == 0) {
         const char *symbol = symbol_at(module, shifted);
-        if (symbol != NULL)
-            frames[count++] = (struct gm_raw_frame){.name = symbol};
-        return count;
+        if (symbol == NULL)
+            return 0;
+        frames[0] = (struct gm_raw_frame){0};
+        take_symbol(&frames[0], symbol);
+        return 1;
     }
     improve_name(module, shifted, &frames[count - 1]);
     return count;
