@@ -29,10 +29,15 @@ FUNCTION(cuCtxCreate_v2, 332)
 FUNCTION(cuCtxCreate_v3, 333) /* an older driver: the table knows a _v4 */
 FUNCTION(cudnnCreate, 777)    /* looks like CUDA, is none of ours */
 
-/* A second entry of cuMemFree_v2 that is not exported. */
+/* Second entries that are not exported: of cuMemFree_v2 and, since 12.0, of cuCtxCreate_v3. */
 static int hidden_free(void)
 {
     return BASE + 399;
+}
+
+static int hidden_create(void)
+{
+    return BASE + 398;
 }
 
 EXPORT int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
@@ -52,6 +57,7 @@ static void *find(const char *symbol, int version, uint64_t flags)
         {"cuInit", 2000, 0, (void *)cuInit},
         {"cuMemAlloc", 2000, 0, (void *)cuMemAlloc},
         {"cuMemAlloc", 3020, 0, (void *)cuMemAlloc_v2},
+        {"cuMemAlloc", 90000, 0, (void *)cuMemAlloc}, /* only the address can tell */
         {"cuMemFree", 2000, 0, (void *)cuMemFree},
         {"cuMemFree", 3020, 0, (void *)hidden_free},
         {"cuMemAllocAsync", 11020, 0, (void *)cuMemAllocAsync},
@@ -59,6 +65,7 @@ static void *find(const char *symbol, int version, uint64_t flags)
         {"cuCtxCreate", 2000, 0, (void *)cuCtxCreate},
         {"cuCtxCreate", 3020, 0, (void *)cuCtxCreate_v2},
         {"cuCtxCreate", 11040, 0, (void *)cuCtxCreate_v3},
+        {"cuCtxCreate", 12000, 0, (void *)hidden_create},
         {"cuGetProcAddress", 11030, 0, (void *)cuGetProcAddress},
         {"cuGetProcAddress", 12000, 0, (void *)cuGetProcAddress_v2},
         {"cudnnCreate", 1, 0, (void *)cudnnCreate},
