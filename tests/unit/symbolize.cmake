@@ -50,7 +50,6 @@ symbolize_sample(gcc-compressed nested.c ${GPUMEM_GCC} -gz=zlib)
 symbolize_sample(gcc-lines-only nested.c ${GPUMEM_GCC} -g1)
 symbolize_sample(gcc-no-build-id nested.c ${GPUMEM_GCC} -Wl,--build-id=none)
 symbolize_sample(gcc-split nested.c ${GPUMEM_GCC} -gsplit-dwarf)
-symbolize_sample(gcc-split-lost nested.c ${GPUMEM_GCC} -gsplit-dwarf)
 symbolize_sample(gcc-split-dwarf4 nested.c ${GPUMEM_GCC} -gsplit-dwarf -gdwarf-4)
 symbolize_sample(clang nested.c "${GPUMEM_CLANG}")
 symbolize_sample(clang-dwarf4 nested.c "${GPUMEM_CLANG}" -gdwarf-4)
@@ -66,6 +65,11 @@ symbolize_copy(gxx-symbols-only gxx ${objcopy} --strip-debug gxx gxx-symbols-onl
 symbolize_copy(gcc-bare gcc ${objcopy} --strip-all gcc gcc-bare)
 symbolize_copy(gcc-compressed-old gcc ${objcopy} --compress-debug-sections=zlib-gnu gcc
                gcc-compressed-old)
+# Its .dwo file is named after the program; other compilers' may be named otherwise.
+symbolize_copy(gcc-split-lost gcc-split
+               COMMAND ${GPUMEM_GCC} -O2 -g -gsplit-dwarf ${symbolize_sources}/nested.c
+                       -Wl,--build-id=sha1 -o gcc-split-lost
+               COMMAND ${CMAKE_COMMAND} -E remove gcc-split-lost-nested.dwo)
 # A file with zstd sections as far as a reader without zstd can tell; the test changes the method's
 # number, so no tool that can write zstd is needed.
 symbolize_copy(gcc-other-compression gcc ${objcopy} --compress-debug-sections=zlib gcc

@@ -2,6 +2,7 @@
  * built and treated in many ways, and against damaged and hostile files. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,7 +140,7 @@ static const struct expectation shapes_expectations[] = {
     {NULL, {{NULL, NULL}}},
 };
 
-/* Reduced debug info has no linkage names, so inlined code keeps its plain name. */
+/* The reduced debug info of clang has no linkage names, so inlined code keeps its plain name. */
 static const struct expectation shapes_lines_only_expectations[] = {
     {"constructor", {{BOX "Box(long, long)", "constructor"}}},
     {"scaled", {{"scaled", "scaled"}, {BOX "area(long) const", "call_scaled"}}},
@@ -933,8 +934,8 @@ int main(void)
         ON_SAMPLE(names_functions_files_and_lines_of_c, "clang-dwarf4"),
         ON_SAMPLE(names_functions_files_and_lines_of_c, "clang-split"),
         ON_SAMPLE(names_functions_files_and_lines_of_cxx, "gxx"),
+        ON_SAMPLE(names_functions_files_and_lines_of_cxx, "gxx-lines-only"),
         ON_SAMPLE(names_functions_files_and_lines_of_cxx, "clangxx"),
-        ON_SAMPLE(completes_names_of_reduced_debug_info_from_symbols, "gxx-lines-only"),
         ON_SAMPLE(completes_names_of_reduced_debug_info_from_symbols, "clangxx-lines-only"),
         ON_SAMPLE(names_functions_from_symbols_of_c, "gcc-symbols-only"),
         ON_SAMPLE(names_functions_from_symbols_of_c, "gcc-mini-symbols"),
