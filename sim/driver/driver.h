@@ -1,0 +1,175 @@
+/*
+ * The simulated driver's own state: lock, settings, handles, devices and contexts.
+ *
+ * Every exported function takes the one driver lock for as long as it runs (GPUSIM_ENTER), so
+ * nothing below locks again. Only callbacks into the application run without it. Handles are
+ * numbers never used twice, so a stale handle is always recognised. Exported functions never call
+ * each other through the lock; what several of them need is an internal function named gpusim_...
+ */
+#ifndef GPUMEM_SIM_DRIVER_H
+#define GPUMEM_SIM_DRIVER_H
+
+#include "arena.h"
+#include "oracle.h"
+
+#include <cuda.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define GPUSIM_EXPORTED __attribute__((visibility("default"))) /* besides what cuda.h declares */
+#define GPUSIM_GRANULARITY (2ull << 20)                        /* physical memory: VMM and pools */
+#define GPUSIM_PITCH_ALIGNMENT 512u
+
+/* --- settings and life of the driver (state.c) --- */
+
+struct gpusim_settings {
+    int device_count;
+    uint64_t capacity; /* bytes of each device */
+    int driver_version;
+    unsigned long fail_alloc_every; /* 0: never */
+    unsigned long fail_free_every;
+};
+
+extern struct gpusim_settings gpusim_settings;
+extern atomic_bool gpusim_noop; /* GPUMEM_SIM_NOOP: allocate and free do nothing at all */
+
+/* Takes the lock, or says why the driver cannot serve and takes nothing. */
+CUresult gpusim_enter(void);
+void gpusim_leave(char *unused);
+/* Around a callback into the application. */
+void gpusim_unlock(void);
+void gpusim_lock(void);
+
+/* The attribute (GNU) gives the lock back on every way out of the function. */
+#define GPUSIM_ENTER()                                                                             \
+    CUresult entry_error_ = gpusim_enter();                                                        \
+    if (entry_error_ != CUDA_SUCCESS)                                                              \
+        return entry_error_;                                                                       \
+    __attribute__((cleanup(gpusim_leave))) char entered_ __attribute__((unused)) = 0
+
+/* The same for functions that need a current context, which becomes the variable's value. */
+#define GPUSIM_ENTER_CONTEXT(context)                                                              \
+    GPUSIM_ENTER();                                                                                \
+    struct gpusim_context *context;                                                                \
+    CUresult context_error_ = gpusim_current(&context);                                            \
+    if (context_error_ != CUDA_SUCCESS)                                                            \
+    return context_error_
+
+#define GPUSIM_TRY(expression)                                                                     \
+    do {                                                                                           \
+        CUresult try_error_ = (expression);                                                        \
+        if (try_error_ != CUDA_SUCCESS)                                                            \
+            return try_error_;                                                                     \
+    } while (0)
+
+/* --- handles (handle.c) --- */
+
+enum gpusim_type {
+    GPUSIM_TYPE_CONTEXT = 1,
+    GPUSIM_TYPE_STREAM,
+    GPUSIM_TYPE_EVENT,
+    GPUSIM_TYPE_ARRAY,
+    GPUSIM_TYPE_MIPMAP,
+    GPUSIM_TYPE_POOL,
+    GPUSIM_TYPE_PHYSICAL,
+    GPUSIM_TYPE_MODULE,
+    GPUSIM_TYPE_LIBRARY,
+    GPUSIM_TYPE_KERNEL, /* kernels and functions: launches accept both */
+    GPUSIM_TYPE_GRAPH,
+    GPUSIM_TYPE_NODE,
+    GPUSIM_TYPE_EXEC,
+    GPUSIM_TYPE_USER_OBJECT,
+    GPUSIM_TYPE_EXTERNAL,
+};
+
+struct gpusim_context;
+
+/* First member of everything that has a handle. */
+struct gpusim_object {
+    uint64_t handle;
+    enum gpusim_type type;
+    struct gpusim_context *context; /* destroyed with it; NULL: outlives contexts */
+    struct gpusim_object *next;
+};
+
+/* Zeroed memory of that size with a fresh handle, or NULL. */
+void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_context *context);
+/* Ends the handle and frees the memory. */
+void gpusim_object_delete(void *object);
+/* The object of a handle, or NULL when there is none of this type. */
+void *gpusim_object_of(uint64_t handle, enum gpusim_type type);
+/* Any object of a type that belongs to a context, or NULL. */
+void *gpusim_object_in(const struct gpusim_context *context, enum gpusim_type type);
+
+#define GPUSIM_FIND(handle, type) gpusim_object_of((uint64_t)(uintptr_t)(handle), type)
+#define GPUSIM_HANDLE(kind, object) ((kind)(uintptr_t)(object)->base.handle)
+
+/* --- devices (device.c) --- */
+
+struct gpusim_pool;
+
+struct gpusim_device {
+    int ordinal;
+    uint64_t capacity;
+    uint64_t used; /* bytes of capacity taken by linear memory, arrays, pools and physical memory */
+    struct gpusim_arena linear;
+    struct gpusim_context *primary;
+    struct gpusim_pool *default_pool, *current_pool, *graph_pool;
+    struct gpusim_pool *pools; /* all that have storage here */
+};
+
+extern struct gpusim_device gpusim_devices[GPUSIM_MAX_DEVICES];
+
+void gpusim_devices_init(void);
+struct gpusim_device *gpusim_device_of(CUdevice ordinal); /* NULL: no such device */
+/* Takes bytes of the capacity, shrinking idle pools if it must; false when there is not enough. */
+bool gpusim_device_charge(struct gpusim_device *device, uint64_t bytes);
+void gpusim_device_refund(struct gpusim_device *device, uint64_t bytes);
+
+/* --- contexts (context.c) --- */
+
+struct gpusim_stream;
+
+struct gpusim_context {
+    struct gpusim_object base;
+    struct gpusim_device *device;
+    bool primary;
+    bool active;          /* a primary context without a reference is not */
+    unsigned int retains; /* references of a primary context; uses of another */
+    unsigned int flags;
+    unsigned int api_version;
+    uint64_t id;
+    uint32_t peers; /* devices whose memory is enabled here */
+    size_t limits[CU_LIMIT_MAX];
+    CUfunc_cache cache_config;
+    CUsharedconfig shared_config;
+    struct gpusim_stream *legacy_stream;
+    struct gpusim_stream *thread_streams; /* per-thread default streams */
+};
+
+/* The current context of the calling thread, or the error the driver gives without one. */
+CUresult gpusim_current(struct gpusim_context **context);
+/* A live context by handle, or NULL. */
+struct gpusim_context *gpusim_context_of(CUcontext handle);
+/* The context of a device that work without a current context uses, or NULL. */
+struct gpusim_context *gpusim_context_on(struct gpusim_device *device);
+
+/* --- totals (totals.c): docs/accounting.md --- */
+
+void gpusim_totals_open(void);
+void gpusim_count_alloc(const struct gpusim_device *device, enum gpusim_device_kind kind,
+                        uint64_t bytes);
+void gpusim_count_free(const struct gpusim_device *device, enum gpusim_device_kind kind,
+                       uint64_t bytes, bool implicit);
+void gpusim_count_host_alloc(enum gpusim_host_kind kind, uint64_t bytes);
+void gpusim_count_host_free(enum gpusim_host_kind kind, uint64_t bytes, bool implicit);
+
+/* Injected failures; an allocation-type call asks once, first. */
+CUresult gpusim_allocation_begin(void);
+/* Counts the outcome of an allocation-type call and passes it on. */
+CUresult gpusim_allocation_end(CUresult result);
+/* A free-type call asks once, after it knows that it would succeed. */
+CUresult gpusim_free_begin(void);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * Handles: numbers that are never used twice, looked up in a chained hash table. They are no
+ * addresses (not canonical on x86-64), so an application that looks inside one faults instead of
+ * reading ours.
+ */
+#include "driver.h"
+
+#include <stdlib.h>
+
+#define HANDLE_BASE 0x5150000000000000ull
+#define HANDLE_STEP 16u
+
+static struct {
+    struct gpusim_object **buckets;
+    size_t bucket_count; /* a power of two */
+    size_t object_count;
+    uint64_t last;
+} table;
+
+static struct gpusim_object **bucket_of(uint64_t handle)
+{
+    return &table.buckets[(handle / HANDLE_STEP) & (table.bucket_count - 1)];
+}
+
+static bool grow(void)
+{
+    size_t old_count = table.bucket_count, count = old_count ? old_count * 2 : 256;
+    struct gpusim_object **old = table.buckets,
+                         **buckets = calloc(count, sizeof(struct gpusim_object *));
+
+    if (!buckets)
+        return false;
+    table.buckets = buckets;
+    table.bucket_count = count;
+    for (size_t i = 0; i < old_count; i++) {
+        for (struct gpusim_object *object = old[i], *next; object; object = next) {
+            struct gpusim_object **bucket = bucket_of(object->handle);
+
+            next = object->next;
+            object->next = *bucket;
+            *bucket = object;
+        }
+    }
+    free(old);
+    return true;
+}
+
+void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_context *context)
+{
+    if (table.object_count >= table.bucket_count && !grow())
+        return NULL;
+
+    struct gpusim_object *object = calloc(1, size);
+    if (!object)
+        return NULL;
+    object->handle = HANDLE_BASE + ++table.last * HANDLE_STEP;
+    object->type = type;
+    object->context = context;
+
+    struct gpusim_object **bucket = bucket_of(object->handle);
+    object->next = *bucket;
+    *bucket = object;
+    table.object_count++;
+    return object;
+}
+
+void gpusim_object_delete(void *deleted)
+{
+    struct gpusim_object *object = deleted;
+    struct gpusim_object **link = bucket_of(object->handle);
+
+    while (*link != object)
+        link = &(*link)->next;
+    *link = object->next;
+    table.object_count--;
+    free(object);
+}
+
+void *gpusim_object_of(uint64_t handle, enum gpusim_type type)
+{
+    if (handle < HANDLE_BASE || handle % HANDLE_STEP != 0 || table.bucket_count == 0)
+        return NULL;
+    for (struct gpusim_object *object = *bucket_of(handle); object; object = object->next) {
+        if (object->handle == handle)
+            return object->type == type ? object : NULL;
+    }
+    return NULL;
+}
+
+void *gpusim_object_in(const struct gpusim_context *context, enum gpusim_type type)
+{
+    for (size_t i = 0; i < table.bucket_count; i++) {
+        for (struct gpusim_object *object = table.buckets[i]; object; object = object->next) {
+            if (object->context == context && object->type == type)
+                return object;
+        }
+    }
+    return NULL;
+}

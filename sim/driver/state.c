@@ -1,0 +1,210 @@
+/*
+ * Life of the driver: cuInit, settings from the environment, the lock, fork and the end of the
+ * process.
+ *
+ * A process that forks after cuInit has no driver in the child (error 3), as with real CUDA; one
+ * that forks before may initialise in the child. After our destructor every call answers error 4.
+ */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tools look this symbol up to know, and say, that the device is simulated. */
+extern GPUSIM_EXPORTED const char gpumem_simulated_driver[];
+const char gpumem_simulated_driver[] = "gpumem simulated driver: no GPU, kernels are not run";
+
+enum { NOT_INITIALIZED, INITIALIZED, FORKED, FINISHED };
+
+struct gpusim_settings gpusim_settings;
+atomic_bool gpusim_noop;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int state = NOT_INITIALIZED;
+
+void gpusim_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void gpusim_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+CUresult gpusim_enter(void)
+{
+    int now = atomic_load(&state);
+
+    if (now == FINISHED)
+        return CUDA_ERROR_DEINITIALIZED;
+    if (now != INITIALIZED)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    gpusim_lock();
+    return CUDA_SUCCESS;
+}
+
+void gpusim_leave(char *unused)
+{
+    (void)unused;
+    gpusim_unlock();
+}
+
+static void complain(const char *name, const char *value)
+{
+    fprintf(stderr, "gpumem simulator: %s='%s' is not valid, using the default\n", name, value);
+}
+
+/* A number with an optional suffix K, M or G; the fallback when unset or not valid. */
+static uint64_t setting(const char *name, uint64_t fallback, uint64_t lowest, uint64_t highest)
+{
+    const char *value = getenv(name);
+    char *end;
+
+    if (!value || !*value)
+        return fallback;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (shift)
+        end++;
+    if (errno || *end || value[0] == '-' || number > UINT64_MAX >> shift ||
+        number << shift < lowest || number << shift > highest) {
+        complain(name, value);
+        return fallback;
+    }
+    return number << shift;
+}
+
+/* GPUMEM_SIM_FAIL: "alloc:N", "free:N" or both, separated by a comma. */
+static void read_failures(void)
+{
+    const char *value = getenv("GPUMEM_SIM_FAIL");
+
+    for (const char *part = value; part && *part;) {
+        unsigned long every = 0;
+        int length = 0;
+
+        if (sscanf(part, "alloc:%lu%n", &every, &length) == 1 && length > 0)
+            gpusim_settings.fail_alloc_every = every;
+        else if (sscanf(part, "free:%lu%n", &every, &length) == 1 && length > 0)
+            gpusim_settings.fail_free_every = every;
+        if (every == 0 || (part[length] && part[length] != ',')) {
+            complain("GPUMEM_SIM_FAIL", value);
+            gpusim_settings.fail_alloc_every = gpusim_settings.fail_free_every = 0;
+            return;
+        }
+        part += length + (part[length] == ',');
+    }
+}
+
+static void read_settings(void)
+{
+    gpusim_settings.device_count = (int)setting("GPUMEM_SIM_DEVICES", 1, 1, GPUSIM_MAX_DEVICES);
+    gpusim_settings.capacity = gpusim_align_up(
+        setting("GPUMEM_SIM_MEMORY", 8ull << 30, 1 << 20, 1ull << 40), GPUSIM_GRANULARITY);
+    read_failures();
+    const char *noop = getenv("GPUMEM_SIM_NOOP");
+    atomic_store(&gpusim_noop, noop && strcmp(noop, "1") == 0);
+}
+
+static int driver_version(void)
+{
+    return (int)setting("GPUMEM_SIM_DRIVER_VERSION", 13000, 2000, 99990);
+}
+
+static void before_fork(void)
+{
+    gpusim_lock();
+}
+
+static void after_fork_in_parent(void)
+{
+    gpusim_unlock();
+}
+
+static void after_fork_in_child(void)
+{
+    int initialized = INITIALIZED;
+
+    atomic_compare_exchange_strong(&state, &initialized, FORKED);
+    gpusim_unlock();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    gpusim_lock();
+    atomic_store(&state, FINISHED);
+    gpusim_unlock();
+}
+
+/* Like the real driver, the first cuInit loads the tools of CUDA_INJECTION64_PATH. */
+static void load_injections(void)
+{
+    const char *value = getenv("CUDA_INJECTION64_PATH");
+    char *paths = value ? strdup(value) : NULL;
+    char *rest = NULL;
+
+    if (!paths)
+        return;
+    for (char *path = strtok_r(paths, ":", &rest); path; path = strtok_r(NULL, ":", &rest)) {
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        int (*initialize)(void);
+        void *symbol = library ? dlsym(library, "InitializeInjection") : NULL;
+
+        memcpy(&initialize, &symbol, sizeof(initialize));
+        if (initialize)
+            initialize();
+    }
+    free(paths);
+}
+
+CUresult cuInit(unsigned int flags)
+{
+    bool first = false;
+
+    if (flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    gpusim_lock();
+    int now = atomic_load(&state);
+    if (now == NOT_INITIALIZED) {
+        read_settings();
+        gpusim_settings.driver_version = driver_version();
+        gpusim_devices_init();
+        gpusim_totals_open();
+        atomic_store(&state, INITIALIZED);
+        first = true;
+    }
+    gpusim_unlock();
+    if (first)
+        load_injections();
+    return now == FORKED     ? CUDA_ERROR_NOT_INITIALIZED
+           : now == FINISHED ? CUDA_ERROR_DEINITIALIZED
+                             : CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = driver_version(); /* allowed before cuInit */
+    return CUDA_SUCCESS;
+}
+
+/* Private tables are NVIDIA's; a simulated driver has none and claims none. */
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+    (void)id;
+    if (table)
+        *table = NULL;
+    return CUDA_ERROR_NOT_FOUND;
+}
