@@ -50,6 +50,42 @@ cudaError_t gpusim_12_add_node_v2(cudaGraphNode_t *node, cudaGraph_t graph,
 cudaError_t gpusim_12_elapsed_time_v2(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
     ABI_12(cudaEventElapsedTime_v2);
 
+/* Removed in 13. The thread in these names is from a time before contexts belonged to processes. */
+cudaError_t gpusim_12_thread_exit(void) ABI_12(cudaThreadExit);
+cudaError_t gpusim_12_thread_synchronize(void) ABI_12(cudaThreadSynchronize);
+cudaError_t gpusim_12_thread_set_limit(enum cudaLimit limit, size_t value)
+    ABI_12(cudaThreadSetLimit);
+cudaError_t gpusim_12_thread_get_limit(size_t *value, enum cudaLimit limit)
+    ABI_12(cudaThreadGetLimit);
+cudaError_t gpusim_12_launch_on_devices(void *launches, unsigned count, unsigned flags)
+    ABI_12(cudaLaunchCooperativeKernelMultiDevice);
+
+cudaError_t gpusim_12_thread_exit(void)
+{
+    return cudaDeviceReset();
+}
+
+cudaError_t gpusim_12_thread_synchronize(void)
+{
+    return cudaDeviceSynchronize();
+}
+
+cudaError_t gpusim_12_thread_set_limit(enum cudaLimit limit, size_t value)
+{
+    return cudaDeviceSetLimit(limit, value);
+}
+
+cudaError_t gpusim_12_thread_get_limit(size_t *value, enum cudaLimit limit)
+{
+    return cudaDeviceGetLimit(value, limit);
+}
+
+cudaError_t gpusim_12_launch_on_devices(void *launches, unsigned count, unsigned flags)
+{
+    (void)launches, (void)count, (void)flags;
+    return gpusim_fail(cudaErrorNotSupported);
+}
+
 cudaError_t gpusim_12_advise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice,
                              int device)
 {

@@ -28,7 +28,8 @@ struct entry {
 
 struct binary {
     const void *image;
-    CUlibrary library; /* NULL: not loaded yet */
+    CUlibrary library;       /* NULL: not loaded yet */
+    CUresult variable_error; /* of declaring the variables, once loaded */
     struct entry *entries;
 };
 
@@ -70,19 +71,22 @@ static void add(struct binary *binary, enum entry_kind kind, const void *host, c
     pthread_mutex_unlock(&lock);
 }
 
-/* Called with the lock held. */
+/* Called with the lock held. Kernels do not need the variables, so their error waits for locate().
+ */
 static cudaError_t load(struct binary *binary)
 {
     if (binary->library)
         return cudaSuccess;
     CUresult result = DRIVER(cuLibraryLoadData, 12000)(&binary->library, binary->image, NULL, NULL,
                                                        0, NULL, NULL, 0);
-    for (struct entry *entry = binary->entries; entry && result == CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return (cudaError_t)result;
+    for (struct entry *entry = binary->entries; entry && binary->variable_error == CUDA_SUCCESS;
          entry = entry->next_in_binary)
         if (entry->kind == ENTRY_VARIABLE || entry->kind == ENTRY_MANAGED_VARIABLE)
-            result = gpusim_driver_register_variable(binary->library, entry->name, entry->bytes,
-                                                     entry->kind == ENTRY_MANAGED_VARIABLE);
-    return (cudaError_t)result;
+            binary->variable_error = gpusim_driver_register_variable(
+                binary->library, entry->name, entry->bytes, entry->kind == ENTRY_MANAGED_VARIABLE);
+    return cudaSuccess;
 }
 
 void gpusim_remember_kernel(CUkernel kernel)
@@ -131,6 +135,8 @@ static struct entry *find_variable(const void *symbol)
 static cudaError_t locate(const struct entry *entry, CUdeviceptr *address, size_t *bytes)
 {
     cudaError_t error = load(entry->binary);
+    if (error == cudaSuccess)
+        error = (cudaError_t)entry->binary->variable_error;
     if (error != cudaSuccess)
         return error;
     return (cudaError_t)(entry->kind == ENTRY_MANAGED_VARIABLE

@@ -1,0 +1,26 @@
+/*
+ * A free after the runtime's own destructor returns cudaErrorCudartUnloading and does no harm.
+ *
+ * Linked with the archive, where the order of destructors can be chosen: the one of this program
+ * has the lowest priority number, so it runs last.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cuda_runtime_api.h>
+
+static void *pointer;
+
+__attribute__((destructor(101))) static void free_too_late(void)
+{
+    cudaError_t error = cudaFree(pointer);
+    if (error == cudaErrorCudartUnloading)
+        return;
+    fprintf(stderr, "a late free returned %d\n", (int)error);
+    _exit(EXIT_FAILURE);
+}
+
+int main(void)
+{
+    return cudaMalloc(&pointer, 64) == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE;
+}
