@@ -1,0 +1,129 @@
+/* See unwind_fallback.h. */
+#include "unwind_fallback.h"
+#include <dlfcn.h>
+#include <stddef.h>
+#include <ucontext.h>
+#include "platform.h"
+#include "unwind.h"
+
+/* libunwind's names carry the architecture: U is public, UL the variant for the own process. */
+#if defined(__x86_64__)
+#define NAME(name) "_Ux86_64_" name
+#define LOCAL_NAME(name) "_ULx86_64_" name
+enum { REGISTER_IP = 16, REGISTER_SP = 7 };
+#elif defined(__aarch64__)
+#define NAME(name) "_Uaarch64_" name
+#define LOCAL_NAME(name) "_ULaarch64_" name
+enum { REGISTER_IP = 32, REGISTER_SP = 31 };
+#else
+#error "which of libunwind's names and register numbers belong to this architecture?"
+#endif
+
+/* unw_cursor_t: 127 words on x86-64, 250 on aarch64 in version 1.8; room for more. */
+struct cursor {
+    uint64_t words[512];
+};
+
+typedef int init_function(struct cursor *cursor, ucontext_t *context);
+typedef int step_function(struct cursor *cursor);
+typedef int get_register_function(struct cursor *cursor, int number, uintptr_t *value);
+typedef int is_signal_frame_function(struct cursor *cursor);
+typedef void flush_function(void *address_space, uintptr_t low, uintptr_t high);
+
+static struct {
+    init_function *init;
+    step_function *step;
+    get_register_function *get_register;
+    is_signal_frame_function *is_signal_frame;
+    flush_function *flush;
+    void **local_address_space;
+    _Atomic uint32_t generation; /* of dlclose, that its caches are known to be good for */
+    _Atomic bool ready;
+} libunwind;
+
+bool gm_fallback_open(void)
+{
+    void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return false;
+    libunwind.init = (init_function *)dlsym(library, LOCAL_NAME("init_local"));
+    libunwind.step = (step_function *)dlsym(library, LOCAL_NAME("step"));
+    libunwind.get_register = (get_register_function *)dlsym(library, LOCAL_NAME("get_reg"));
+    libunwind.is_signal_frame =
+        (is_signal_frame_function *)dlsym(library, LOCAL_NAME("is_signal_frame"));
+    libunwind.flush = (flush_function *)dlsym(library, NAME("flush_cache"));
+    libunwind.local_address_space = (void **)dlsym(library, LOCAL_NAME("local_addr_space"));
+    bool ready = libunwind.init && libunwind.step && libunwind.get_register &&
+                 libunwind.is_signal_frame && libunwind.flush && libunwind.local_address_space;
+    atomic_store_explicit(&libunwind.ready, ready, memory_order_release);
+    return ready;
+}
+
+/* libunwind remembers code for good unless told otherwise, whoever unloads it. */
+static void flush_if_older(uint32_t generation)
+{
+    if (atomic_load_explicit(&libunwind.generation, memory_order_acquire) == generation)
+        return;
+    libunwind.flush(*libunwind.local_address_space, 0, 0);
+    atomic_store_explicit(&libunwind.generation, generation, memory_order_release);
+}
+
+static uint64_t get_register(struct cursor *cursor, int number)
+{
+    uintptr_t value = 0;
+    return libunwind.get_register(cursor, number, &value) < 0 ? 0 : value;
+}
+
+static uint32_t collect(struct cursor *cursor, uint64_t sp, struct gm_frame *frames, uint32_t depth,
+                        uint32_t *flags)
+{
+    uint32_t count = 0;
+    bool exact = false; /* the frame inside of this one is a signal's, so its pc is exact */
+    for (;;) {
+        uint64_t pc = get_register(cursor, REGISTER_IP);
+        if (pc == 0)
+            return count;
+        if (get_register(cursor, REGISTER_SP) >= sp) {
+            if (count == depth) {
+                *flags |= GM_WALK_TRUNCATED;
+                return count;
+            }
+            count++;
+            frames[-(ptrdiff_t)count] =
+                (struct gm_frame){.pc = pc, .flags = exact ? GM_FRAME_EXACT : 0};
+        }
+        exact = libunwind.is_signal_frame(cursor) > 0;
+        int status = libunwind.step(cursor);
+        if (status == 0)
+            return count;
+        if (status < 0) {
+            *flags |= GM_WALK_CUT;
+            return count;
+        }
+    }
+}
+
+/*
+ * Apart and never inlined: its cursor and context are several KiB that ordinary walks need not
+ * touch.
+ */
+__attribute__((noinline)) uint32_t gm_fallback_walk(uint64_t sp, uint32_t generation,
+                                                    struct gm_frame *frames, uint32_t depth,
+                                                    uint32_t *flags)
+{
+    if (!atomic_load_explicit(&libunwind.ready, memory_order_acquire))
+        return 0;
+    int saved_errno = errno;
+    uint32_t count = 0;
+    flush_if_older(generation);
+    /*
+     * The C library's getcontext: unw_context_t is laid out like ucontext_t, and libunwind's own
+     * is a function on some architectures and inline assembly on others.
+     */
+    ucontext_t context;
+    struct cursor cursor;
+    if (getcontext(&context) == 0 && libunwind.init(&cursor, &context) >= 0)
+        count = collect(&cursor, sp, frames, depth, flags);
+    errno = saved_errno;
+    return count;
+}

@@ -1,0 +1,25 @@
+/*
+ * Which loaded ELF image an address lies in, without the loader lock.
+ */
+#ifndef GPUMEM_PRELOAD_UNWIND_IMAGE_H
+#define GPUMEM_PRELOAD_UNWIND_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gm_image {
+    uint64_t start;                 /* first mapped byte */
+    uint64_t end;                   /* one past the last */
+    const uint8_t *eh_frame_header; /* PT_GNU_EH_FRAME, NULL none */
+};
+
+/* Looks up what the C library offers for it; calls dlsym, so outside of any hook. */
+void gm_image_open(void);
+
+/*
+ * The image that holds `address`. True if there is one. Asks _dl_find_object (glibc 2.35), which
+ * takes no lock; an older C library costs a read of /proc/self/maps, so keep the answer.
+ */
+bool gm_image_find(uint64_t address, struct gm_image *image);
+
+#endif
