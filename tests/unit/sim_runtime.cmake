@@ -22,3 +22,32 @@ _gpumem_sim_runtime_test(test_sim_runtime_unloading
 _gpumem_sim_runtime_test(test_sim_runtime_12
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_sim_runtime_12.c)
 add_dependencies(test_sim_runtime_12 gpumem_sim_runtime_12)
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_file(GPUMEM_REAL_CUDART libcudart.so.13 HINTS ${GPUMEM_CUDA_INCLUDE}/../lib64
+          ${GPUMEM_CUDA_INCLUDE}/../lib NO_DEFAULT_PATH)
+add_test(NAME test_sim_runtime_exports
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/sim_runtime_exports.py ${CMAKE_OBJDUMP}
+          ${CMAKE_BINARY_DIR}/sim $<$<BOOL:${GPUMEM_REAL_CUDART}>:${GPUMEM_REAL_CUDART}>
+  COMMAND_EXPAND_LISTS)
+
+# Programs as nvcc builds them; the shared ones are linked with the toolkit's runtime and run with
+# the simulated one. With a sanitizer they would need its library in the executable.
+find_program(GPUMEM_NVCC nvcc HINTS ${GPUMEM_CUDA_INCLUDE}/../bin)
+if(GPUMEM_NVCC AND NOT GPUMEM_SANITIZE)
+  function(_gpumem_nvcc_test name)
+    set(_program ${CMAKE_CURRENT_BINARY_DIR}/${name})
+    set(_source ${CMAKE_CURRENT_LIST_DIR}/sim_runtime_kernels.cu)
+    add_custom_command(OUTPUT ${_program}
+      COMMAND ${GPUMEM_NVCC} ${_source} -o ${_program} ${ARGN}
+      DEPENDS ${_source} gpumem_sim_runtime_13 gpumem_sim_runtime_static VERBATIM)
+    add_custom_target(${name}_program ALL DEPENDS ${_program})
+    add_test(NAME ${name} COMMAND ${_program})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT
+                         "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/sim")
+  endfunction()
+  _gpumem_nvcc_test(test_sim_runtime_nvcc_shared -cudart shared)
+  _gpumem_nvcc_test(test_sim_runtime_nvcc_per_thread -cudart shared --default-stream per-thread)
+  _gpumem_nvcc_test(test_sim_runtime_nvcc_static
+    -cudart none ${CMAKE_BINARY_DIR}/sim/libcudart_sim_static.a -ldl -lpthread)
+endif()
