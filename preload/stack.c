@@ -1,21 +1,15 @@
-/* See stack.h. Frames come from libunwind, opened privately. */
+/* See stack.h. */
 #include "stack.h"
-#include <dlfcn.h>
+#include <string.h>
 #include "config.h"
 #include "modules.h"
-#include "platform.h"
 #include "tables.h"
 #include "trace_file.h"
-
-#define FRAMES_MAX 256
+#include "unwind.h"
 
 struct gm_stack {
-    void *frames[FRAMES_MAX];
+    struct gm_unwind_thread unwind;
 };
-
-typedef int backtrace_function(void **frames, int size);
-
-static backtrace_function *unwind;
 
 size_t gm_stack_size(void)
 {
@@ -24,33 +18,50 @@ size_t gm_stack_size(void)
 
 void gm_stack_reset(struct gm_stack *stack)
 {
-    (void)stack;
+    memset(stack, 0, sizeof(*stack));
 }
 
-/* RTLD_LOCAL: libunwind exports a backtrace() that must not replace the program's. */
 void gm_stack_prepare(void)
 {
-    void *library = gm_config.native_stacks ? dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (library)
-        unwind = (backtrace_function *)dlsym(library, "unw_backtrace");
+    if (gm_config.native_stacks)
+        gm_unwind_open_fallback();
+}
+
+static uint32_t native_node(uint32_t parent, const struct gm_frame *frame)
+{
+    uint64_t offset;
+    uint16_t module = gm_module_of(frame->pc, &offset);
+    return gm_node_intern(parent, module, offset,
+                          frame->flags & GM_FRAME_EXACT ? GM_NODE_LEAF : GM_NODE_NATIVE);
+}
+
+static void count_troubles(uint32_t flags)
+{
+    if (flags & (GM_WALK_TRUNCATED | GM_WALK_CUT))
+        gm_count(GM_COUNT_STACK_TRUNCATED, 1);
+    if (flags & GM_WALK_FALLBACK)
+        gm_count(GM_COUNT_FALLBACK, 1);
 }
 
 uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
 {
-    if (!unwind)
+    struct gm_walk walk;
+    if (!gm_config.native_stacks)
         return 0;
-    uint64_t caller = ((uint64_t *)frame)[1]; /* the hook's return address */
-    int count = unwind(stack->frames, (int)gm_config.depth);
-    int inner = 0;
-    while (inner < count && (uint64_t)stack->frames[inner] != caller)
-        inner++;
-    if (inner == count)
+    gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth, &walk);
+    if (walk.flags)
+        count_troubles(walk.flags);
+    if (walk.count == 0)
         return 0;
-    uint32_t node = 0;
-    for (int i = count; i-- > inner;) {
-        uint64_t offset;
-        uint16_t module = gm_module_of((uint64_t)stack->frames[i], &offset);
-        node = gm_node_intern(node, module, offset, GM_NODE_NATIVE);
-    }
+    uint32_t node;
+    if (walk.kept)
+        node = walk.frames[walk.kept - 1].node;
+    else if (walk.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT))
+        node = gm_node_intern(0, 0, 0, GM_NODE_CUT);
+    else
+        node = 0;
+    for (uint32_t i = walk.kept; i < walk.count; i++)
+        walk.frames[i].node = node = native_node(node, &walk.frames[i]);
+    gm_unwind_interned(&stack->unwind, walk.count);
     return node;
 }

@@ -24,7 +24,7 @@ struct gm_thread {
     uint16_t api;           /* of the outermost open call */
     _Atomic uint32_t owner; /* tid */
     struct gm_stack *stack; /* stack.c */
-};
+} __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */
 
 /* Per OS thread. Small: it is taken from every thread's stack. */
 struct gm_tls {
