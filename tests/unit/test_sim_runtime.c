@@ -258,6 +258,59 @@ static void pitched_copies_leave_the_gaps_alone(void **state)
     assert_ok(cudaFree(device));
 }
 
+static void batches_copy_every_part(void **state)
+{
+    (void)state;
+    int from[2] = {1, 2};
+    int to[2] = {0, 0};
+    const void *sources[] = {&from[0], &from[1]};
+    void *destinations[] = {&to[1], &to[0]};
+    size_t sizes[] = {sizeof from[0], sizeof from[1]};
+    struct cudaMemcpyAttributes attributes = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
+    size_t first = 0;
+    cudaStream_t stream = NULL;
+    assert_ok(cudaStreamCreate(&stream));
+    assert_ok(
+        cudaMemcpyBatchAsync(destinations, sources, sizes, 2, &attributes, &first, 1, stream));
+    assert_ok(cudaStreamSynchronize(stream));
+    assert_int_equal(to[0], 2);
+    assert_int_equal(to[1], 1);
+    assert_ok(cudaStreamDestroy(stream));
+}
+
+static void volumes_are_set_slice_by_slice(void **state)
+{
+    (void)state;
+    struct cudaPitchedPtr volume;
+    assert_ok(cudaMalloc3D(&volume, (struct cudaExtent){8, 4, 3}));
+    size_t slice = volume.pitch * 4;
+    assert_ok(cudaMemset(volume.ptr, 1, slice * 3));
+    assert_ok(cudaMemset3D(volume, 2, (struct cudaExtent){8, 2, 3}));
+    char *copy = malloc(slice * 3);
+    assert_ok(cudaMemcpy(copy, volume.ptr, slice * 3, cudaMemcpyDeviceToHost));
+    for (size_t z = 0; z < 3; z++) {
+        assert_int_equal(copy[z * slice + volume.pitch + 7], 2);
+        assert_int_equal(copy[z * slice + 2 * volume.pitch], 1);
+    }
+    free(copy);
+    assert_ok(cudaFree(volume.ptr));
+}
+
+static void managed_memory_takes_hints(void **state)
+{
+    (void)state;
+    void *pointer = NULL;
+    struct cudaMemLocation device = {cudaMemLocationTypeDevice, 0};
+    int preferred = -1;
+    assert_ok(cudaMallocManaged(&pointer, MIB, cudaMemAttachGlobal));
+    assert_ok(cudaMemAdvise(pointer, MIB, cudaMemAdviseSetPreferredLocation, device));
+    assert_ok(cudaMemPrefetchAsync(pointer, MIB, device, 0, NULL));
+    assert_ok(cudaMemRangeGetAttribute(&preferred, sizeof preferred,
+                                       cudaMemRangeAttributePreferredLocation, pointer, MIB));
+    assert_int_equal(preferred, 0);
+    assert_ok(cudaFree(pointer));
+}
+
 static void arrays_take_positions_in_elements(void **state)
 {
     (void)state;
@@ -698,6 +751,9 @@ int main(void)
         cmocka_unit_test(pointer_attributes_tell_kinds_apart),
         cmocka_unit_test(linear_copies_and_sets_move_bytes),
         cmocka_unit_test(pitched_copies_leave_the_gaps_alone),
+        cmocka_unit_test(batches_copy_every_part),
+        cmocka_unit_test(volumes_are_set_slice_by_slice),
+        cmocka_unit_test(managed_memory_takes_hints),
         cmocka_unit_test(arrays_take_positions_in_elements),
         cmocka_unit_test(consecutive_array_copies_wrap_at_rows),
         cmocka_unit_test(mipmaps_have_levels),
