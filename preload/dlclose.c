@@ -12,9 +12,10 @@
 
 #include "platform.h"
 #include "roads.h"
+#include "unwind.h"
 
-/* Declared again here because it is optional: without the unwinder there is nothing to renew. */
-extern void gm_unwind_new_generation(void) __attribute__((weak, visibility("hidden")));
+/* Optional: without the unwinder there is nothing to renew. */
+#pragma weak gm_unwind_new_generation
 
 typedef int dlclose_function(void *handle);
 

@@ -1,0 +1,63 @@
+/*
+ * The runtime API, called as most programs do. Built twice: against the shared runtime, and with
+ * the runtime inside the program, where no hook sees its functions and the driver layer must do.
+ */
+#include <cuda_runtime_api.h>
+#include "../programs/plant.h"
+
+__attribute__((noinline)) static void forget_road_buffer(void)
+{
+    void *address;
+    LOG(cudaMalloc(&address, 123456));
+    PLANTED(123456, 1);
+}
+
+static void linear(void)
+{
+    void *address[4];
+    char word[16] = "roads", back[16] = "";
+    for (int i = 0; i < 4; i++)
+        LOG(cudaMalloc(&address[i], (size_t)4096 << i));
+    LOG(cudaMemcpy(address[3], word, sizeof word, cudaMemcpyHostToDevice));
+    LOG(cudaMemcpy(back, address[3], sizeof back, cudaMemcpyDeviceToHost));
+    printf("%s\n", back);
+    for (int i = 0; i < 4; i++)
+        LOG(cudaFree(address[i]));
+    LOG(cudaFree(NULL));
+}
+
+static void other_families(void)
+{
+    void *pinned, *managed, *pitched;
+    size_t pitch = 0;
+    LOG(cudaMallocHost(&pinned, 1 << 14));
+    LOG(cudaMallocManaged(&managed, 1 << 15, cudaMemAttachGlobal));
+    LOG(cudaMallocPitch(&pitched, &pitch, 500, 20));
+    printf("pitch %zu\n", pitch);
+    LOG(cudaFree(pitched));
+    LOG(cudaFree(managed));
+    LOG(cudaFreeHost(pinned));
+}
+
+static void stream_ordered(void)
+{
+    cudaStream_t stream;
+    void *address;
+    LOG(cudaStreamCreate(&stream));
+    LOG(cudaMallocAsync(&address, 1 << 16, stream));
+    LOG(cudaFreeAsync(address, stream));
+    LOG(cudaStreamSynchronize(stream));
+    LOG(cudaStreamDestroy(stream));
+}
+
+int main(void)
+{
+    void *address = NULL;
+    linear();
+    other_families();
+    stream_ordered();
+    forget_road_buffer();
+    LOG(cudaMalloc(&address, (size_t)1 << 60)); /* refused */
+    LOG(cudaGetLastError());
+    return 0;
+}
