@@ -1,0 +1,148 @@
+/*
+ * The loop of the benchmarks: pairs of allocation and free from 8 call sites at a given stack
+ * depth.
+ *
+ *     loop_malloc PAIRS DEPTH THREADS SHAPE      malloc/free, as heap profilers see it
+ *     loop_cuda   PAIRS DEPTH THREADS SHAPE      cuMemAlloc/cuMemFree, answered by the simulator's
+ * no-op path
+ *
+ * SHAPE is "same" (the stack above the leaf never changes), "leaves" (the three innermost frames
+ * are random) or "random" (all frames are). Prints ns per event, wall time over allocations and
+ * frees of one thread.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef LOOP_CUDA
+#include <cuda.h>
+#endif
+
+static long pairs;
+static int depth;
+static int shape;
+static pthread_barrier_t start;
+
+enum { SAME, LEAVES, RANDOM };
+
+struct state {
+    uint64_t seed;
+    uint64_t sink;
+    int slots;
+};
+
+static inline unsigned draw(struct state *state)
+{
+    state->seed = state->seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(state->seed >> 40);
+}
+
+/* One of eight call sites; distinct instructions, so distinct return addresses. */
+#ifdef LOOP_CUDA
+#define PAIR(n)                                                                                    \
+    __attribute__((noinline)) static void pair_##n(struct state *state)                            \
+    {                                                                                              \
+        CUdeviceptr address;                                                                       \
+        cuMemAlloc(&address, 64 + 16 * (n));                                                       \
+        state->sink += address;                                                                    \
+        cuMemFree(address);                                                                        \
+    }
+#else
+#define PAIR(n)                                                                                    \
+    __attribute__((noinline)) static void pair_##n(struct state *state)                            \
+    {                                                                                              \
+        void *volatile address = malloc(64 + 16 * (n));                                            \
+        state->sink += (uintptr_t)address;                                                         \
+        free(address);                                                                             \
+    }
+#endif
+PAIR(0)
+PAIR(1) PAIR(2) PAIR(3) PAIR(4) PAIR(5) PAIR(6) PAIR(7)
+
+    typedef void frame_function(struct state *state, int left, long count);
+static frame_function frame_0, frame_1, frame_2, frame_3;
+static frame_function *const frames[] = {frame_0, frame_1, frame_2, frame_3};
+static void (*const sites[])(struct state *) = {pair_0, pair_1, pair_2, pair_3,
+                                                pair_4, pair_5, pair_6, pair_7};
+
+/*
+ * Descends to the depth and does the work there: all of it in one visit (SAME), or one pair per
+ * visit. The empty asm keeps each call from becoming a jump.
+ */
+#define FRAME(n)                                                                                   \
+    __attribute__((noinline)) static void frame_##n(struct state *state, int left, long count)     \
+    {                                                                                              \
+        if (left > 0) {                                                                            \
+            int varies = shape == RANDOM || (shape == LEAVES && left <= 2);                        \
+            if (shape == LEAVES && left == 3)                                                      \
+                for (long i = 0; i < count; i++)                                                   \
+                    frames[draw(state) & 3](state, left - 1, 1);                                   \
+            else                                                                                   \
+                frames[varies ? draw(state) & 3 : (unsigned)((n) + 1) & 3](state, left - 1,        \
+                                                                           count);                 \
+        } else {                                                                                   \
+            for (long i = 0; i < count; i++)                                                       \
+                sites[(shape == SAME ? (unsigned)i : draw(state)) & 7](state);                     \
+        }                                                                                          \
+        __asm__ volatile("" ::: "memory");                                                         \
+    }
+FRAME(0)
+FRAME(1) FRAME(2) FRAME(3)
+
+    static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static void *run(void *result)
+{
+    struct state state = {.seed = 42};
+    /* main's and libc's frames count too: the harness asks for the depth of the whole stack, about.
+     */
+    int below = depth > 4 ? depth - 4 : 1;
+#ifdef LOOP_CUDA
+    CUcontext context;
+    CUdevice device;
+    if (cuInit(0) != 0 || cuDeviceGet(&device, 0) != 0 ||
+        cuDevicePrimaryCtxRetain(&context, device) != 0 || cuCtxSetCurrent(context) != 0)
+        exit(1);
+#endif
+    frames[0](&state, below, 1000); /* warm */
+    pthread_barrier_wait(&start);
+    double began = now();
+    if (shape == RANDOM)
+        for (long i = 0; i < pairs; i++)
+            frames[draw(&state) & 3](&state, below, 1);
+    else
+        frames[0](&state, below, pairs);
+    *(double *)result = (now() - began) / (2.0 * (double)pairs);
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 5)
+        return 2;
+    pairs = atol(arguments[1]);
+    depth = atoi(arguments[2]);
+    int threads = atoi(arguments[3]);
+    shape = arguments[4][0] == 's' ? SAME : arguments[4][0] == 'l' ? LEAVES : RANDOM;
+    pthread_t handles[64];
+    double results[64], worst = 0;
+    pthread_barrier_init(&start, NULL, (unsigned)threads);
+    for (int i = 1; i < threads; i++)
+        pthread_create(&handles[i], NULL, run, &results[i]);
+    run(&results[0]);
+    for (int i = 1; i < threads; i++)
+        pthread_join(handles[i], NULL);
+    for (int i = 0; i < threads; i++)
+        worst = results[i] > worst ? results[i] : worst;
+    /* Wall time per event of all threads together. */
+    printf("%.2f\n", worst / threads);
+    return 0;
+}
