@@ -39,7 +39,10 @@ static void new_generation(void)
         gm_unwind_new_generation();
 }
 
-GM_EXPORT int dlclose(void *handle)
+/* The export is a second name: inside the library the name dlclose may mean another's. */
+GM_EXPORT int dlclose(void *handle) __attribute__((alias("gm_dlclose_hook")));
+
+int gm_dlclose_hook(void *handle)
 {
     new_generation();
     int result = gm_next_dlclose(handle);

@@ -93,19 +93,39 @@ const void *gm_libc_address(void)
     return (const void *)dlsym_of_libc();
 }
 
-void *gm_real_dlsym(void *handle, const char *symbol)
+static void *find_in(void *handle, const char *symbol, const char *version)
 {
-    void *found = dlsym_of_libc()(handle, symbol);
+    void *found =
+        version == NULL ? dlsym_of_libc()(handle, symbol) : dlvsym(handle, symbol, version);
     KEEP_THIS_FRAME(found);
     return found;
 }
 
+void *gm_real_dlsym(void *handle, const char *symbol)
+{
+    return find_in(handle, symbol, NULL);
+}
+
+/*
+ * An undefined symbol of a program that is not position independent has an address too: that of a
+ * jump in the program, which can lead to our wrapper.
+ */
+static bool is_definition(const void *found, const char *symbol)
+{
+    struct gm_object object;
+    return gm_object_of(found, &object) && gm_object_function(&object, symbol) == found;
+}
+
+static void *find_first(const char *symbol, const char *version)
+{
+    void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = program != NULL ? find_in(program, symbol, version) : NULL;
+    return found != NULL && is_definition(found, symbol) ? found : NULL;
+}
+
 void *gm_next_symbol(const char *symbol, const char *version)
 {
-    void *found =
-        version == NULL ? gm_real_dlsym(RTLD_NEXT, symbol) : dlvsym(RTLD_NEXT, symbol, version);
-    KEEP_THIS_FRAME(found);
-    return found;
+    return gm_is_preloaded() ? find_in(RTLD_NEXT, symbol, version) : find_first(symbol, version);
 }
 
 /*
@@ -167,10 +187,10 @@ static void *find_in_handle(void *handle, const char *symbol)
             return NULL;
         return found;
     }
-    if (is_in_our_namespace(handle) && gm_road_is_ours(api, found, asker) &&
-        gm_real_offer(api, found, asker))
-        return wrapper_of(api);
-    return found;
+    bool ours = is_in_our_namespace(handle) && gm_road_is_ours(api, found, asker) &&
+                (gm_is_preloaded() || is_definition(found, symbol)) &&
+                gm_real_offer(api, found, asker);
+    return ours ? wrapper_of(api) : found;
 }
 
 /*
@@ -240,9 +260,12 @@ dlsym_function *gm_dlsym_target(void *handle, const char *symbol, const void *as
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n"
         ".p2align 4\n"
-        ".globl dlsym\n"
+        ".globl dlsym, gm_dlsym_hook\n"
+        ".hidden gm_dlsym_hook\n"
         ".type dlsym, @function\n"
+        ".type gm_dlsym_hook, @function\n"
         "dlsym:\n"
+        "gm_dlsym_hook:\n"
         ".cfi_startproc\n"
         "endbr64\n"
         "subq $24, %rsp\n"
@@ -262,9 +285,12 @@ __asm__(".pushsection .text\n"
 #elif defined(__aarch64__)
 __asm__(".pushsection .text\n"
         ".p2align 4\n"
-        ".globl dlsym\n"
+        ".globl dlsym, gm_dlsym_hook\n"
+        ".hidden gm_dlsym_hook\n"
         ".type dlsym, %function\n"
+        ".type gm_dlsym_hook, %function\n"
         "dlsym:\n"
+        "gm_dlsym_hook:\n"
         ".cfi_startproc\n"
         "hint #34\n" /* bti c */
         "stp x29, x30, [sp, #-32]!\n"

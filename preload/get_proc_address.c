@@ -20,7 +20,6 @@
 #include "roads.h"
 
 enum {
-    API_MAX = 2048,
     CUDA_SUCCESS = 0,
     CUDA_ERROR_NOT_FOUND = 500,
     /* CUdriverProcAddress_flags */
@@ -33,7 +32,7 @@ typedef int get_proc_address_v2(const char *symbol, void **function, int version
                                 int *symbol_status);
 
 /* What the driver exports for each row of the table; filled once, by whoever comes first. */
-static _Atomic(void *) exported[API_MAX];
+static _Atomic(void *) exported[GM_API_MAX];
 static _Atomic bool exports_known;
 
 /* The driver: the library of that name, or else the object that the address is of. */
@@ -55,7 +54,7 @@ static void learn_exports(const void *address)
     if (atomic_load_explicit(&exports_known, memory_order_acquire) ||
         !find_driver(address, &driver))
         return;
-    for (uint16_t api = 1; api < gm_api_count && api < API_MAX; api++)
+    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++)
         if (gm_api[api].layer == GM_LAYER_DRIVER)
             atomic_store_explicit(&exported[api], gm_object_function(&driver, gm_api[api].symbol),
                                   memory_order_relaxed);
@@ -64,7 +63,7 @@ static void learn_exports(const void *address)
 
 static void *exported_address(uint16_t api)
 {
-    return api < API_MAX ? atomic_load_explicit(&exported[api], memory_order_relaxed) : NULL;
+    return api < GM_API_MAX ? atomic_load_explicit(&exported[api], memory_order_relaxed) : NULL;
 }
 
 /* The row that name, version and flags mean in this driver: one that it exports. */
@@ -82,7 +81,7 @@ static uint16_t find_by_version(const char *name, int version, bool per_thread)
 
 static uint16_t find_by_address(const void *function)
 {
-    for (uint16_t api = 1; api < gm_api_count && api < API_MAX; api++)
+    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++)
         if (exported_address(api) == function)
             return api;
     return 0;
@@ -142,7 +141,7 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
 void gm_get_proc_address_forget(void)
 {
     struct gm_object object;
-    for (uint16_t api = 1; api < gm_api_count && api < API_MAX; api++) {
+    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++) {
         void *address = exported_address(api);
         if (address == NULL)
             continue;

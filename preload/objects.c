@@ -156,27 +156,27 @@ bool gm_object_same(const void *one, const void *other)
                             (uintptr_t)other < object.end);
 }
 
-bool gm_object_is_program(const struct gm_object *object)
+/* Whether `map` stands before this library in the loader's list. */
+static bool stands_before_us(const struct link_map *map)
 {
-    return object->map->l_prev == NULL && object->map->l_name[0] == '\0';
+    struct gm_object us;
+    if (!gm_object_of((const void *)stands_before_us, &us))
+        return false;
+    for (const struct link_map *before = us.map->l_prev; before != NULL; before = before->l_prev)
+        if (before == map)
+            return true;
+    return false;
+}
+
+bool gm_is_preloaded(void)
+{
+    struct gm_object libc;
+    return gm_object_of(gm_libc_address(), &libc) && !stands_before_us(libc.map);
 }
 
 bool gm_object_precedes_us(const struct gm_object *object)
 {
-    struct gm_object us;
-    struct gm_object libc;
-    bool precedes = false;
-    if (!gm_object_of((const void *)gm_object_precedes_us, &us) ||
-        !gm_object_of(gm_libc_address(), &libc))
-        return false;
-    /* The objects that were loaded before a preloaded one stay until the end: the list is stable.
-     */
-    for (const struct link_map *map = us.map->l_prev; map != NULL; map = map->l_prev) {
-        if (map == libc.map)
-            return false; /* we came after libc: not preloaded */
-        precedes |= map == object->map;
-    }
-    return precedes;
+    return stands_before_us(object->map) && gm_is_preloaded();
 }
 
 bool gm_object_is_versioned(const struct gm_object *object)

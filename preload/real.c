@@ -25,7 +25,6 @@
 #include "roads.h"
 
 enum {
-    API_MAX = 2048,      /* more than CUDA has functions; ids beyond get no function */
     CALLER_MAX = 64,     /* objects that call the runtime; more share the first runtime */
     RUNTIME_NAMES = 512, /* bytes of a path of a runtime library */
 };
@@ -38,10 +37,10 @@ struct caller {
     _Atomic uintptr_t start;
     _Atomic uintptr_t size;
     struct gm_object object;
-    function_word function[API_MAX];
+    function_word function[GM_API_MAX];
 };
 
-static function_word first_found[API_MAX];
+static function_word first_found[GM_API_MAX];
 static struct caller callers[CALLER_MAX];
 static _Atomic uint32_t caller_count; /* slots ever taken */
 static _Atomic uint32_t generation;   /* of gm_real_forget */
@@ -212,7 +211,7 @@ static void *find(uint16_t api, const void *address)
 void *gm_real(uint16_t api, const void *caller)
 {
     void *function = NULL;
-    if (gm_unlikely(api == 0 || api >= gm_api_count || api >= API_MAX))
+    if (gm_unlikely(api == 0 || api >= gm_api_count || api >= GM_API_MAX))
         return NULL;
     if (gm_api[api].layer == GM_LAYER_DRIVER) {
         function = load(&first_found[api]);
@@ -228,7 +227,7 @@ void *gm_real(uint16_t api, const void *caller)
 
 void gm_real_set(uint16_t api, void *function)
 {
-    if (api != 0 && api < API_MAX && function != NULL && !is_wrapper(api, function))
+    if (api != 0 && api < GM_API_MAX && function != NULL && !is_wrapper(api, function))
         keep(&first_found[api], function);
 }
 
@@ -236,7 +235,7 @@ bool gm_real_offer(uint16_t api, void *found, const void *asker)
 {
     const char *version;
     struct gm_object object;
-    if (api == 0 || api >= API_MAX || is_wrapper(api, found))
+    if (api == 0 || api >= GM_API_MAX || is_wrapper(api, found))
         return false;
     if (gm_api[api].layer == GM_LAYER_RUNTIME && gm_object_of(asker, &object) &&
         gm_object_imports(&object, gm_api[api].symbol, &version)) {
@@ -266,7 +265,7 @@ static bool is_loaded(const struct gm_object *known)
 static void forget_unloaded(function_word *words)
 {
     struct gm_object object = {0};
-    for (uint32_t api = 0; api < gm_api_count && api < API_MAX; api++) {
+    for (uint32_t api = 0; api < gm_api_count && api < GM_API_MAX; api++) {
         void *function = load(&words[api]);
         if (function == NULL || (uintptr_t)function - object.start < object.end - object.start)
             continue;

@@ -6,6 +6,7 @@
  *   get_proc_address.c  the two cuGetProcAddress hooks
  *   real.c              the function behind each hook
  *   objects.c           what the loader's own tables say of a loaded object
+ *   injection.c         the door for when there is no LD_PRELOAD
  *
  * Words: the *asker* is the object that looks a function up, the *caller* the one that calls it.
  */
@@ -15,6 +16,10 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+enum {
+    GM_API_MAX = 2048, /* more than CUDA has functions; api ids from here on get no function */
+};
 
 /* ---- objects.c: read-only, no lock, no allocation ---------------------------------------------
  */
@@ -39,8 +44,8 @@ bool gm_object_same(const void *one, const void *other);
  */
 bool gm_object_precedes_us(const struct gm_object *object);
 
-/* The program itself, as opposed to a shared object. */
-bool gm_object_is_program(const struct gm_object *object);
+/* Whether this library was loaded before libc: by LD_PRELOAD, not by a later dlopen. */
+bool gm_is_preloaded(void);
 
 /* Address of a function that the object itself defines and exports; NULL if it does not. */
 void *gm_object_function(const struct gm_object *object, const char *symbol);
@@ -72,8 +77,14 @@ bool gm_object_imports(const struct gm_object *object, const char *symbol, const
 /* Some address inside libc. */
 const void *gm_libc_address(void);
 
-/* The next definition after this library in the program's search order, as libc's dlsym and dlvsym
- * find it (`version` NULL: any). */
+/* The dlsym and dlclose of this library, whoever else exports these names. */
+void *gm_dlsym_hook(void *handle, const char *symbol) __attribute__((visibility("hidden")));
+int gm_dlclose_hook(void *handle) __attribute__((visibility("hidden")));
+
+/*
+ * The definition that the program's search order gives without this library: the next one after us,
+ * or the first of all where we were not preloaded. `version` NULL: any.
+ */
 void *gm_next_symbol(const char *symbol, const char *version);
 
 /* `symbol` in the search list of a loaded object: itself and what it depends on. */

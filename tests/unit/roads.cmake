@@ -41,6 +41,7 @@ endforeach()
 
 roads_target(LIBRARY chain_first SOURCES ${ROADS}/chain.c)
 roads_target(LIBRARY chain_last SOURCES ${ROADS}/chain.c DEFINE LAST)
+roads_target(LIBRARY other_tool SOURCES ${ROADS}/other_tool.c)
 roads_target(LIBRARY early SOURCES ${ROADS}/early.c)
 roads_target(LIBRARY interposer_next SOURCES ${ROADS}/interposer.c DEFINE BY_NEXT)
 roads_target(LIBRARY interposer_handle SOURCES ${ROADS}/interposer.c DEFINE BY_HANDLE)
@@ -57,8 +58,8 @@ foreach(level O0 O2)
   foreach(copy us us_again)
     roads_target(LIBRARY ${copy}_${level} MAP library.map OPTIONS -${level} -fvisibility=hidden
       SOURCES ${ROADS}/fake_table.c ${GPUMEM_PRELOAD_DIR}/dlsym.c ${GPUMEM_PRELOAD_DIR}/dlclose.c
-              ${GPUMEM_PRELOAD_DIR}/get_proc_address.c ${GPUMEM_PRELOAD_DIR}/objects.c
-              ${GPUMEM_PRELOAD_DIR}/real.c)
+              ${GPUMEM_PRELOAD_DIR}/get_proc_address.c ${GPUMEM_PRELOAD_DIR}/injection.c
+              ${GPUMEM_PRELOAD_DIR}/objects.c ${GPUMEM_PRELOAD_DIR}/real.c)
     target_include_directories(${copy}_${level} PRIVATE ${GPUMEM_PRELOAD_DIR})
     target_link_options(${copy}_${level} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,defs)
   endforeach()
@@ -67,14 +68,15 @@ endforeach()
 roads_target(PROGRAM probe SOURCES ${ROADS}/probe.c LINK Threads::Threads)
 roads_target(PROGRAM probe_linked SOURCES ${ROADS}/probe.c DEFINE LINKED
   LINK Threads::Threads roads_driver roads_runtime_13)
-# Not position independent: an imported function's address is a place in the program.
+# Not position independent: an imported function's address is a place in the program. Bound at start:
+# the loader protects what it bound.
 roads_target(PROGRAM probe_fixed SOURCES ${ROADS}/probe.c DEFINE LINKED OPTIONS -fno-pie
   LINK Threads::Threads roads_driver roads_runtime_13)
 set_target_properties(probe_fixed PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-target_link_options(probe_fixed PRIVATE -no-pie)
+target_link_options(probe_fixed PRIVATE -no-pie -Wl,-z,relro -Wl,-z,now)
 
 gpumem_unit_test(test_roads SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_roads.c)
 target_compile_definitions(test_roads PRIVATE ROADS_FOLDER="${ROADS_FOLDER}")
 add_dependencies(test_roads roads_driver odd_driver roads_runtime_12 roads_runtime_13 plugin_12 plugin_13
-  chain_first chain_last early interposer_next interposer_handle interposer_dlsym us_O0 us_O2 us_again_O0
+  chain_first chain_last early other_tool interposer_next interposer_handle interposer_dlsym us_O0 us_O2 us_again_O0
   us_again_O2 probe probe_linked probe_fixed)

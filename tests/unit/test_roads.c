@@ -44,11 +44,13 @@ static void play(void **state)
     char preload[1024] = "";
     char program[512];
     char list[1100];
+    char library[512];
     expand(preload, sizeof preload, scene->preload);
     snprintf(list, sizeof list, "LD_PRELOAD=%s", preload);
     snprintf(program, sizeof program, "%s/%s", ROADS_FOLDER, scene->program);
     char *arguments[] = {program, (char *)scene->name, NULL};
-    char *environment[] = {list, "LD_LIBRARY_PATH=" ROADS_FOLDER, NULL};
+    snprintf(library, sizeof library, "ROADS_LIBRARY=%s/libus_%s.so", ROADS_FOLDER, level);
+    char *environment[] = {list, library, "LD_LIBRARY_PATH=" ROADS_FOLDER, NULL};
     pid_t child;
     int status;
     assert_int_equal(posix_spawn(&child, program, NULL, NULL, arguments, environment), 0);
@@ -99,6 +101,13 @@ static const struct scene scenes[] = {
     {"interposer_in_linked_road", "probe_linked", "interposer_handle:us"},
     {"interposer_in_handle_road", "probe", "us:interposer_dlsym"},
     {"foreign_hook_before_us", "probe", "interposer_dlsym:us"},
+    {"injected", "probe_linked", ""},
+    {"injected", "probe_fixed", ""},
+    {"injected_with_plugins", "probe_linked", ""},
+    {"injected_beside_interposer", "probe_linked", "interposer_next"},
+    {"injected", "probe_linked", "other_tool"},
+    {"injected_though_preloaded", "probe_linked", "us"},
+    {"injected_though_preloaded", "probe_linked", "us_again"},
 };
 
 enum { SCENES = sizeof scenes / sizeof scenes[0] };

@@ -448,6 +448,80 @@ static bool two_copies_linked(void)
     CHECK_EQUAL(cudaMalloc(), 2013);
     return true;
 }
+
+/* ---- the second door ------------------------------------------------------------------------- */
+
+/* What the driver does for CUDA_INJECTION64_PATH. */
+static bool inject(void)
+{
+    void *library = dlopen(getenv("ROADS_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    CHECK_EQUAL(call(dlsym(library, "InitializeInjection")), 1);
+    return true;
+}
+
+/* Protections of the program's own pages, in order. */
+static void read_protections(char *out, size_t size)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    size_t used = 0;
+    out[0] = '\0';
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL && used < size)
+        if (strstr(line, "/probe_") != NULL || strstr(line, "/libplugin_") != NULL)
+            used += (size_t)snprintf(out + used, size - used, "%.39s\n", line);
+    if (maps != NULL)
+        fclose(maps);
+}
+
+static bool injected(void)
+{
+    char before[4096], after[4096];
+    CHECK_EQUAL(cudaMalloc(), 13);
+    read_protections(before, sizeof before);
+    CHECK_EQUAL(inject(), true);
+    read_protections(after, sizeof after);
+    CHECK_EQUAL(strcmp(before, after), 0);
+    CHECK_EQUAL(strlen(before) > 100, true);
+    CHECK_EQUAL(call(dlsym(dlopen(NULL, RTLD_LAZY), "cuMemAlloc_v2")), 1302);
+    CHECK_EQUAL(cuMemAlloc_v2(), 1302);
+    CHECK_EQUAL(cudaMalloc(), 1013);
+    CHECK_EQUAL(call(dlsym(driver(), "cuMemAlloc")), 1301);
+    CHECK_EQUAL(call(dlsym(dlopen(NULL, RTLD_LAZY), "cudaMalloc")), 1013);
+    CHECK_EQUAL(dlsym(dlopen(NULL, RTLD_LAZY), "cuMissing") == NULL, true);
+    CHECK_EQUAL(dlsym(RTLD_DEFAULT, "cuMissing") == NULL, true);
+    CHECK_EQUAL(inject(), true); /* the second time changes nothing */
+    CHECK_EQUAL(cudaMalloc(), 1013);
+    CHECK_EQUAL(cudaFree(), 1113);
+    return true;
+}
+
+static bool injected_with_plugins(void)
+{
+    void *plugin_12 = dlopen("libplugin_12.so", RTLD_NOW | RTLD_LOCAL);
+    void *plugin_deep = dlopen("libplugin_13.so", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    CHECK_EQUAL(inject(), true);
+    CHECK_EQUAL(call(dlsym(plugin_12, "plugin_malloc")), 1012);
+    CHECK_EQUAL(call(dlsym(plugin_deep, "plugin_malloc")), 1013);
+    CHECK_EQUAL(call(dlsym(plugin_12, "plugin_free")), 1112);
+    CHECK_EQUAL(cudaFree(), 1113);
+    return true;
+}
+
+static bool injected_beside_interposer(void)
+{
+    CHECK_EQUAL(inject(), true);
+    CHECK_EQUAL(cuMemAlloc_v2(), 21302);
+    return true;
+}
+
+static bool injected_though_preloaded(void)
+{
+    CHECK_EQUAL(inject(), true);
+    CHECK_EQUAL(cuMemAlloc_v2(), 1302);
+    CHECK_EQUAL(cudaMalloc(), 1013);
+    CHECK_EQUAL(call(dlsym(driver(), "cuMemAlloc")), 1301);
+    return true;
+}
 #endif
 
 #define SCENE(name)                                                                                \
@@ -492,6 +566,10 @@ static const struct scene {
     SCENE(address_taken),
     SCENE(interposer_in_linked_road),
     SCENE(two_copies_linked),
+    SCENE(injected),
+    SCENE(injected_with_plugins),
+    SCENE(injected_beside_interposer),
+    SCENE(injected_though_preloaded),
 #endif
 };
 
