@@ -9,9 +9,11 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "real.h"
 #include "roads.h"
 
 /* The dynamic section, with addresses made absolute. Absent tables are NULL. */
@@ -90,35 +92,38 @@ static struct dynamic read_dynamic(const struct link_map *map)
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* glibc 2.35 */
-/* Weak, so that a library built there still loads on an older glibc. */
-extern int find_object(void *address, struct dl_find_object *result) __asm__("_dl_find_object")
-    __attribute__((weak));
+typedef int find_object_function(void *address, struct dl_find_object *result);
 
-static bool find_without_lock(const void *address, struct gm_object *object)
+/* Looked up, not linked: a library built here must still load where only the older way exists. Set
+ * by the constructor; a lookup before that takes the older way, which is right at any time. */
+static _Atomic(find_object_function *) find_object;
+
+__attribute__((constructor)) static void look_find_object_up(void)
+{
+    void *function = gm_real_dlsym(RTLD_DEFAULT, "_dl_find_object");
+    if (function == NULL)
+        dlerror(); /* not the program's error */
+    atomic_store_explicit(&find_object, (find_object_function *)function, memory_order_release);
+}
+
+static bool find_without_lock(const void *address, struct gm_object *object, bool *tried)
 {
     struct dl_find_object result;
-    if (find_object == NULL || find_object((void *)address, &result) != 0)
+    find_object_function *find = atomic_load_explicit(&find_object, memory_order_acquire);
+    *tried = find != NULL;
+    if (find == NULL || find((void *)address, &result) != 0)
         return false;
     object->map = result.dlfo_link_map;
     object->start = (uintptr_t)result.dlfo_map_start;
     object->end = (uintptr_t)result.dlfo_map_end;
     return true;
 }
-
-static bool finds_without_lock(void)
-{
-    return find_object != NULL;
-}
 #else
-static bool find_without_lock(const void *address, struct gm_object *object)
+static bool find_without_lock(const void *address, struct gm_object *object, bool *tried)
 {
     (void)address;
     (void)object;
-    return false;
-}
-
-static bool finds_without_lock(void)
-{
+    *tried = false;
     return false;
 }
 #endif
@@ -145,8 +150,9 @@ static bool find_with_lock(const void *address, struct gm_object *object)
 
 bool gm_object_of(const void *address, struct gm_object *object)
 {
-    return finds_without_lock() ? find_without_lock(address, object)
-                                : find_with_lock(address, object);
+    bool tried;
+    return find_without_lock(address, object, &tried) ||
+           (!tried && find_with_lock(address, object));
 }
 
 bool gm_object_same(const void *one, const void *other)
