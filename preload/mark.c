@@ -1,0 +1,60 @@
+/*
+ * The library's side of include/gpumem/gpumem.h, which says what these functions promise.
+ *
+ * They are calls like those of CUDA: inside a hook of ours they cannot be, so they need no api id,
+ * and a record of theirs carries no stack, because the program named the place itself.
+ */
+#include <stddef.h>
+#include <string.h>
+#include "platform.h"
+#include "recorder.h"
+#include "tables.h"
+#include "thread.h"
+
+GM_EXPORT void gpumem_mark(const char *name);
+GM_EXPORT void gpumem_range_push(const char *name);
+GM_EXPORT void gpumem_range_pop(void);
+
+/*
+ * A signal handler that records while this thread holds the lock of the strings would wait for
+ * itself: `busy` keeps it out.
+ */
+static uint32_t intern(const char *name)
+{
+    int saved_errno = errno;
+    gm_tls.busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t string = gm_string_intern(name, strnlen(name, GM_STRING_LENGTH_MAX));
+    atomic_signal_fence(memory_order_seq_cst);
+    gm_tls.busy = false;
+    errno = saved_errno;
+    return string;
+}
+
+static void record(enum gm_event type, const char *name, void *frame)
+{
+    struct gm_call call;
+    gm_call_begin(&call, 0, frame);
+    if (gm_call_active(&call)) {
+        struct gm_record event = {.type = (uint8_t)type, .device = -1};
+        if (name != NULL)
+            event.aux = intern(name);
+        gm_call_record(&call, &event, NULL);
+    }
+    gm_call_end(&call);
+}
+
+void gpumem_mark(const char *name)
+{
+    record(GM_EVENT_MARK, name, __builtin_frame_address(0));
+}
+
+void gpumem_range_push(const char *name)
+{
+    record(GM_EVENT_RANGE_PUSH, name, __builtin_frame_address(0));
+}
+
+void gpumem_range_pop(void)
+{
+    record(GM_EVENT_RANGE_POP, NULL, __builtin_frame_address(0));
+}

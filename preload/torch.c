@@ -1,0 +1,169 @@
+/*
+ * Blocks of PyTorch's caching allocator.
+ *
+ * libc10_cuda calls a function of libc10 at each block it hands out, takes back or cannot find, for
+ * the sake of PyTorch's own profiler. The functions below have its name, so the dynamic linker
+ * binds the calls to us; the record made, they go on to the original.
+ *
+ * Relies on
+ *   - the call coming with the device's allocator mutex held: nothing here takes the GIL, calls
+ *     into PyTorch (but for the original) or allocates;
+ *   - the names and argument lists of PyTorch 1.10 and later. Before that the call named neither
+ *     the device address nor the totals, so there is no block to record, and it is left alone.
+ *
+ * The stack is that of the block, not of its segment: the allocation of a segment is recorded by
+ * the hooks of CUDA.
+ *
+ * A block is given back when PyTorch says so. Memory that another stream may still use stays
+ * unusable for a while longer; that the call does not tell.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+#include "config.h"
+#include "platform.h"
+#include "real.h"
+#include "recorder.h"
+
+/*
+ * C++ names, spelled with assembly labels. c10::Device is a struct of two bytes passed by value:
+ * the low 16 bits of a register whose other bits mean nothing.
+ */
+
+/* (void *address, int64_t size, size_t allocated, size_t reserved, Device) */
+#define MEMORY_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+GM_EXPORT void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
+                                     uint64_t device) __asm__(MEMORY_USAGE);
+
+/* (size, allocated, reserved, Device), the types of the first three having varied in sign. */
+#define OUT_OF_MEMORY "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+#define OUT_OF_MEMORY_UNSIGNED "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE"
+#define OUT_OF_MEMORY_SIGNED "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+GM_EXPORT void gm_torch_out_of_memory(int64_t size, size_t allocated, size_t reserved,
+                                      uint64_t device) __asm__(OUT_OF_MEMORY);
+GM_EXPORT void gm_torch_out_of_memory_unsigned(size_t size, size_t allocated, size_t reserved,
+                                               uint64_t device) __asm__(OUT_OF_MEMORY_UNSIGNED);
+GM_EXPORT void gm_torch_out_of_memory_signed(int64_t size, int64_t allocated, int64_t reserved,
+                                             uint64_t device) __asm__(OUT_OF_MEMORY_SIGNED);
+
+typedef void memory_usage(void *, int64_t, size_t, size_t, uint64_t);
+typedef void out_of_memory(uint64_t, uint64_t, uint64_t, uint64_t);
+
+/* c10::DeviceType */
+enum { TYPE_CUDA = 1, TYPE_HIP = 6, TYPE_XPU = 12, TYPE_PRIVATE = 20 };
+
+static bool is_accelerator(uint64_t device)
+{
+    switch ((int8_t)device) {
+    case TYPE_CUDA:
+    case TYPE_HIP:
+    case TYPE_XPU:
+    case TYPE_PRIVATE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct block {
+    uint64_t address;
+    uint64_t size;
+    uint64_t allocated;
+    uint64_t reserved;
+    uint64_t device; /* as passed */
+};
+
+static void record(enum gm_event type, const struct block *block, void *frame)
+{
+    struct gm_call call;
+    if (!gm_config.torch || !is_accelerator(block->device))
+        return;
+    gm_call_begin(&call, 0, frame);
+    if (gm_call_active(&call)) {
+        struct gm_record event = {.type = (uint8_t)type,
+                                  .address = block->address,
+                                  .size = block->size,
+                                  .aux = block->allocated,
+                                  .device = (int8_t)(block->device >> 8)};
+        struct gm_record detail = {.address = block->reserved, .device = event.device};
+        gm_call_record(&call, &event, &detail);
+    }
+    gm_call_end(&call);
+}
+
+/*
+ * An original, looked for once. libc10 is loaded without its names being global, so it is opened by
+ * its name; the handle is kept, and with it what the address points to. `none` stands for one that
+ * does not exist.
+ */
+static void none(void)
+{
+}
+
+static void *find_original(_Atomic(void *) *word, const char *name, const void *self)
+{
+    void *found = atomic_load_explicit(word, memory_order_acquire);
+    if (gm_unlikely(found == NULL)) {
+        int saved_errno = errno;
+        void *library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+        if (library != NULL)
+            found = gm_real_dlsym(library, name);
+        if (found == NULL || found == self)
+            found = (void *)none;
+        atomic_store_explicit(word, found, memory_order_release);
+        errno = saved_errno;
+    }
+    return found == (void *)none ? NULL : found;
+}
+
+void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
+                           uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {.address = (uintptr_t)address,
+                          .size = size < 0 ? -(uint64_t)size : (uint64_t)size,
+                          .allocated = allocated,
+                          .reserved = reserved,
+                          .device = device};
+    record(size < 0 ? GM_EVENT_BLOCK_FREE : GM_EVENT_BLOCK_ALLOC, &block,
+           __builtin_frame_address(0));
+    memory_usage *next =
+        (memory_usage *)find_original(&original, MEMORY_USAGE, (void *)gm_torch_memory_usage);
+    if (next != NULL)
+        next(address, size, allocated, reserved, device);
+}
+
+/* The three forms differ in C++ only: signed and unsigned travel alike. */
+static void fail(_Atomic(void *) *original, const char *name, const void *self,
+                 const struct block *block, void *frame)
+{
+    record(GM_EVENT_BLOCK_OOM, block, frame);
+    out_of_memory *next = (out_of_memory *)find_original(original, name, self);
+    if (next != NULL)
+        next(block->size, block->allocated, block->reserved, block->device);
+}
+
+void gm_torch_out_of_memory(int64_t size, size_t allocated, size_t reserved, uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {0, (uint64_t)size, allocated, reserved, device};
+    fail(&original, OUT_OF_MEMORY, (void *)gm_torch_out_of_memory, &block,
+         __builtin_frame_address(0));
+}
+
+void gm_torch_out_of_memory_unsigned(size_t size, size_t allocated, size_t reserved,
+                                     uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {0, size, allocated, reserved, device};
+    fail(&original, OUT_OF_MEMORY_UNSIGNED, (void *)gm_torch_out_of_memory_unsigned, &block,
+         __builtin_frame_address(0));
+}
+
+void gm_torch_out_of_memory_signed(int64_t size, int64_t allocated, int64_t reserved,
+                                   uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {0, (uint64_t)size, (uint64_t)allocated, (uint64_t)reserved, device};
+    fail(&original, OUT_OF_MEMORY_SIGNED, (void *)gm_torch_out_of_memory_signed, &block,
+         __builtin_frame_address(0));
+}
