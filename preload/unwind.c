@@ -99,7 +99,7 @@ static const struct gm_image *find_image(struct gm_unwind_thread *thread, uint64
     return image;
 }
 
-static const struct gm_rule declined = {.kind = GM_RULE_DECLINED};
+static const struct gm_rule no_cfi = {.kind = GM_RULE_NO_CFI};
 
 /*
  * Reads a rule and keeps it as the first of its set; the last falls out. Code outside of all images
@@ -110,7 +110,7 @@ static __attribute__((noinline)) const struct gm_rule *read_rule(struct gm_unwin
 {
     const struct gm_image *image = find_image(thread, pc - 1);
     if (!image)
-        return &declined;
+        return &no_cfi;
     struct gm_rule rule = gm_rule_read(image, pc);
     memmove(set + 1, set, (GM_UNWIND_RULE_WAYS - 1) * sizeof *set);
     set[0] = rule;
@@ -198,8 +198,10 @@ RAW_STACK static inline enum step step(struct gm_unwind_thread *thread,
         base = inner->rbp;
     else if (rule->kind == GM_RULE_REALIGNED)
         return step_realigned(thread, rule, inner, outer);
+    else if (rule->kind == GM_RULE_END || (rule->kind == GM_RULE_NO_CFI && inner->rbp == 0))
+        return STEP_END;
     else
-        return rule->kind == GM_RULE_END ? STEP_END : STEP_DECLINED;
+        return STEP_DECLINED;
     uint64_t cfa = base + (uint64_t)(int64_t)rule->cfa_offset;
     uint64_t saved_rbp = cfa + 8 * (uint64_t)(int64_t)rule->rbp_word;
     if (gm_unlikely(!readable(thread, inner, cfa - 8)))
@@ -224,6 +226,20 @@ static inline bool same_state(const struct gm_frame *one, const struct gm_frame 
     return one->sp == other->sp && one->pc == other->pc && one->rbp == other->rbp;
 }
 
+/* Whether the words from which a frame was found still hold what they held. */
+RAW_STACK static inline bool has_same_words(const struct gm_frame *frame)
+{
+    if (gm_unlikely(load(frame->sp - 8) != frame->pc))
+        return false;
+    if (frame->rbp_word == 0) /* then cfa_word is 0, too */
+        return true;
+    uint64_t saved_rbp = frame->sp + 8 * (uint64_t)(int64_t)frame->rbp_word;
+    if (gm_unlikely(load(saved_rbp) != frame->rbp))
+        return false;
+    return gm_likely(frame->cfa_word == 0) ||
+           load(saved_rbp + 8 * (uint64_t)(int64_t)frame->cfa_word) == frame->sp;
+}
+
 /*
  * Given that the last of `*candidates` kept frames is in its old state: whether all frames outside
  * of it are too. If not, lowers `*candidates` to those that a walk may still meet in their old
@@ -237,20 +253,11 @@ RAW_STACK static inline bool are_unchanged(struct gm_unwind_thread *thread, uint
         *candidates = 0;
         return false;
     }
-    for (uint32_t i = *candidates - 1; i-- > 0;) {
-        const struct gm_frame *frame = &frames[i];
-        uint64_t saved_rbp = frame->sp + 8 * (uint64_t)(int64_t)frame->rbp_word;
-        bool same = load(frame->sp - 8) == frame->pc;
-        if (frame->rbp_word)
-            same &= load(saved_rbp) == frame->rbp;
-        if (gm_unlikely(frame->cfa_word))
-            same &= load(saved_rbp + 8 * (uint64_t)(int64_t)frame->cfa_word) == frame->sp;
-        if (gm_unlikely(!same)) {
-            *candidates = i + 1;
-            return false;
-        }
-    }
-    return true;
+    const struct gm_frame *frame = &frames[*candidates - 1];
+    while (frame > frames && gm_likely(has_same_words(frame - 1)))
+        frame--;
+    *candidates = frame == frames ? *candidates : (uint32_t)(frame - frames);
+    return frame == frames;
 }
 
 /* `fresh` new frames, the last at the end of the array, take their place above `kept` ones. */

@@ -257,23 +257,32 @@ static bool read_cie(const struct gm_image *image, uint64_t address, struct fde 
     return reader.good && return_register == REGISTER_RETURN;
 }
 
-static bool read_fde(const struct gm_image *image, uint64_t address, uint64_t pc, struct fde *fde)
+enum lookup {
+    LOOKUP_FOUND,
+    LOOKUP_NONE,    /* no entry for this code */
+    LOOKUP_UNKNOWN, /* one that is not understood here, a signal frame's for example */
+};
+
+static enum lookup read_fde(const struct gm_image *image, uint64_t address, uint64_t pc,
+                            struct fde *fde)
 {
     struct reader reader = read_entry(image, address);
     if (!reader.good)
-        return false;
+        return LOOKUP_UNKNOWN;
     uint64_t place = (uint64_t)(uintptr_t)reader.at;
     uint32_t distance = read_u32(&reader);
     uint8_t pointer_encoding;
     bool augmented;
     if (distance == 0 || !read_cie(image, place - distance, fde, &pointer_encoding, &augmented))
-        return false;
+        return LOOKUP_UNKNOWN;
     fde->pc_begin = read_encoded(&reader, pointer_encoding);
     uint64_t pc_range = read_encoded(&reader, pointer_encoding & 0x0f);
     if (augmented)
         read_block(&reader, read_uleb(&reader));
     fde->instructions = reader;
-    return reader.good && pc - fde->pc_begin < pc_range;
+    if (!reader.good)
+        return LOOKUP_UNKNOWN;
+    return pc - fde->pc_begin < pc_range ? LOOKUP_FOUND : LOOKUP_NONE;
 }
 
 /* An entry of the sorted table, both relative to the start of .eh_frame_hdr. */
@@ -282,11 +291,11 @@ struct table_entry {
     int32_t fde;
 };
 
-static bool find_fde(const struct gm_image *image, uint64_t pc, struct fde *fde)
+static enum lookup find_fde(const struct gm_image *image, uint64_t pc, struct fde *fde)
 {
     uint64_t header = (uint64_t)(uintptr_t)image->eh_frame_header;
     if (!inside(image, header))
-        return false;
+        return LOOKUP_NONE;
     struct reader reader = {
         .at = image->eh_frame_header, .end = (const uint8_t *)(uintptr_t)image->end, .good = true};
     uint8_t version = read_u8(&reader);
@@ -296,11 +305,11 @@ static bool find_fde(const struct gm_image *image, uint64_t pc, struct fde *fde)
     read_encoded(&reader, frame_encoding & 0x0f);
     if (version != 1 || count_encoding != DW_EH_PE_UDATA4 ||
         table_encoding != (DW_EH_PE_DATAREL | DW_EH_PE_SDATA4)) /* what every linker writes */
-        return false;
+        return LOOKUP_UNKNOWN;
     uint32_t count = read_u32(&reader);
     const uint8_t *table = reader.at;
     if (!reader.good || count > (size_t)(reader.end - table) / sizeof(struct table_entry))
-        return false;
+        return LOOKUP_UNKNOWN;
     uint32_t low = 0, high = count; /* the wanted entry, the last not above pc, is before `low` */
     struct table_entry entry;
     while (low < high) {
@@ -312,7 +321,7 @@ static bool find_fde(const struct gm_image *image, uint64_t pc, struct fde *fde)
             high = middle;
     }
     if (low == 0)
-        return false;
+        return LOOKUP_NONE;
     memcpy(&entry, table + (low - 1) * sizeof entry, sizeof entry);
     return read_fde(image, header + (uint64_t)(int64_t)entry.fde, pc, fde);
 }
@@ -585,12 +594,27 @@ static void rule_of_register(struct gm_rule *rule, const struct row *row)
     rule->kind = row->cfa_register == REGISTER_RSP ? GM_RULE_RSP : GM_RULE_RBP;
 }
 
+/*
+ * What is not covered by the entry for pc - 1. A return address that is a function's very start,
+ * with no described code before it, was planted there and not pushed by a call, as makecontext()
+ * plants __start_context: there is no caller.
+ */
+static enum gm_rule_kind kind_without_entry(const struct gm_image *image, uint64_t pc)
+{
+    struct fde fde;
+    bool planted = find_fde(image, pc, &fde) == LOOKUP_FOUND && fde.pc_begin == pc;
+    return planted ? GM_RULE_END : GM_RULE_NO_CFI;
+}
+
 struct gm_rule gm_rule_read(const struct gm_image *image, uint64_t pc)
 {
     struct gm_rule rule = {.pc = pc, .kind = GM_RULE_DECLINED};
     struct fde fde;
     /* A call can be a function's last instruction: the return address is then outside of it. */
-    if (!find_fde(image, pc - 1, &fde))
+    enum lookup lookup = find_fde(image, pc - 1, &fde);
+    if (lookup == LOOKUP_NONE)
+        rule.kind = (uint8_t)kind_without_entry(image, pc);
+    if (lookup != LOOKUP_FOUND)
         return rule;
     struct machine machine = {.row = {.cfa_unknown = true}};
     run(&machine, fde.initial_instructions, &fde, UINT64_MAX);

@@ -14,6 +14,7 @@ enum gm_rule_kind {
     GM_RULE_RBP,        /* CFA = rbp + cfa_offset */
     GM_RULE_REALIGNED,  /* CFA = word at rbp + 8 * cfa_word; saved rbp at rbp */
     GM_RULE_END,        /* the outermost frame */
+    GM_RULE_NO_CFI,     /* nothing is said of this code: the outermost frame if rbp is 0 (psABI) */
     GM_RULE_DECLINED,   /* for a general unwinder */
 };
 
@@ -29,8 +30,8 @@ struct gm_rule {
 _Static_assert(sizeof(struct gm_rule) == 16, "a set of four fills a cache line");
 
 /*
- * The rule for return address `pc` inside `image`. Never fails: without usable CFI the kind is
- * GM_RULE_DECLINED.
+ * The rule for return address `pc` inside `image`. Never fails: CFI that a rule cannot express
+ * gives GM_RULE_DECLINED.
  */
 struct gm_rule gm_rule_read(const struct gm_image *image, uint64_t pc);
 

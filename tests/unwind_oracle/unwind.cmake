@@ -1,0 +1,47 @@
+# The unwinder: its unit test, the random oracle that compares it with libunwind, its benchmark.
+set(oracle_dir ${CMAKE_CURRENT_LIST_DIR})
+set(unwind_sources
+  ${GPUMEM_PRELOAD_DIR}/unwind.c ${GPUMEM_PRELOAD_DIR}/unwind_cfi.c ${GPUMEM_PRELOAD_DIR}/unwind_fallback.c
+  ${GPUMEM_PRELOAD_DIR}/unwind_image.c ${GPUMEM_PRELOAD_DIR}/unwind_maps.c ${GPUMEM_PRELOAD_DIR}/unwind_stack.c)
+
+add_library(unwind_for_tests STATIC ${unwind_sources})
+target_compile_definitions(unwind_for_tests PUBLIC _GNU_SOURCE=)
+target_include_directories(unwind_for_tests PUBLIC ${GPUMEM_PRELOAD_DIR})
+target_link_libraries(unwind_for_tests PUBLIC gpumem_options ${CMAKE_DL_LIBS} Threads::Threads)
+
+# Two builds of one library, alike up to the size of a frame.
+foreach(build 0 1)
+  math(EXPR frame "1000 + 3000 * ${build}")
+  add_library(oracle_plugin_${build} MODULE ${oracle_dir}/plugin.c)
+  set_target_properties(oracle_plugin_${build} PROPERTIES PREFIX "" SUFFIX ".so")
+  target_compile_definitions(oracle_plugin_${build} PRIVATE PLUGIN_FRAME=${frame})
+  target_compile_options(oracle_plugin_${build} PRIVATE -O2 -fomit-frame-pointer)
+  target_link_libraries(oracle_plugin_${build} PRIVATE gpumem_options)
+endforeach()
+
+find_library(GPUMEM_LIBUNWIND unwind)
+find_path(GPUMEM_LIBUNWIND_INCLUDE libunwind.h)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND GPUMEM_LIBUNWIND AND GPUMEM_LIBUNWIND_INCLUDE)
+  enable_language(CXX)
+  # Optimised whatever the build: the frames of unoptimised code are all of one shape.
+  add_executable(unwind_oracle
+    ${oracle_dir}/oracle.c ${oracle_dir}/tree.c ${oracle_dir}/coroutine.c ${oracle_dir}/plugin_swap.c
+    ${oracle_dir}/throw.cpp)
+  target_compile_options(unwind_oracle PRIVATE -O2 -fomit-frame-pointer -falign-functions=1 -fexceptions)
+  target_include_directories(unwind_oracle PRIVATE ${GPUMEM_LIBUNWIND_INCLUDE})
+  target_link_libraries(unwind_oracle PRIVATE unwind_for_tests ${GPUMEM_LIBUNWIND})
+  add_dependencies(unwind_oracle oracle_plugin_0 oracle_plugin_1)
+  add_test(NAME unwind_oracle
+           COMMAND unwind_oracle -t 2 -p ${CMAKE_CURRENT_BINARY_DIR} 200000)
+
+  add_executable(bench_unwind ${oracle_dir}/bench_unwind.c)
+  target_compile_options(bench_unwind PRIVATE -O2 -fomit-frame-pointer)
+  target_include_directories(bench_unwind PRIVATE ${GPUMEM_LIBUNWIND_INCLUDE})
+  target_link_libraries(bench_unwind PRIVATE unwind_for_tests ${GPUMEM_LIBUNWIND})
+endif()
+
+gpumem_unit_test(test_unwind SOURCES ${CMAKE_CURRENT_LIST_DIR}/../unit/test_unwind.c
+                 LIBRARIES unwind_for_tests)
+add_dependencies(test_unwind oracle_plugin_0 oracle_plugin_1)
+target_compile_definitions(test_unwind PRIVATE PLUGIN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}")
