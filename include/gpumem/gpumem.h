@@ -38,51 +38,59 @@ extern "C" {
 #endif
 
 /*
- * The library's functions under names of the header's own, so that the plain names below can be
- * those of the stubs. Their assembly names differ for the same reason.
+ * What the functions below call: the library's function of the same name, NULL when absent.
  *
- * In code of fixed addresses (-no-pie) the linker settles a weak symbol that it does not find: it
- * would be absent for good. There the dynamic linker is asked at each call; with glibc before 2.34
- * such a program needs -ldl.
+ * A weak symbol costs least. In code of fixed addresses (-no-pie) it would be absent for good,
+ * because the linker settles what it does not find; there the dynamic linker is asked at each call.
+ * (With glibc before 2.34 such a program needs -ldl.)
+ *
+ * Two functions of one name in one file: the assembler knows ours as gpumem_stub_...
  */
-#if defined(__PIC__) || defined(__PIE__)
-#define GPUMEM_DECLARE_(name, parameters)                                                          \
-    extern void gpumem_library_##name parameters __asm__("gpumem_" #name) __attribute__((weak));
-#define GPUMEM_FIND_(name) gpumem_library_##name
-#else
-#define GPUMEM_DECLARE_(name, parameters) typedef void gpumem_library_##name parameters;
-#define GPUMEM_FIND_(name) ((gpumem_library_##name *)dlsym(NULL /* all */, "gpumem_" #name))
-#endif
-#define GPUMEM_STUB_(name) static inline __attribute__((always_inline, unused)) void gpumem_##name
+typedef void gpumem_named_function(const char *name);
+typedef void gpumem_plain_function(void);
 
-GPUMEM_DECLARE_(mark, (const char *name))
-GPUMEM_DECLARE_(range_push, (const char *name))
-GPUMEM_DECLARE_(range_pop, (void))
+#if defined(__PIC__) || defined(__PIE__)
+extern gpumem_named_function gpumem_library_mark __asm__("gpumem_mark") __attribute__((weak));
+extern gpumem_named_function gpumem_library_range_push __asm__("gpumem_range_push")
+    __attribute__((weak));
+extern gpumem_plain_function gpumem_library_range_pop __asm__("gpumem_range_pop")
+    __attribute__((weak));
+#define GPUMEM_LIBRARY_(type, name) gpumem_library_##name
+#else
+#define GPUMEM_LIBRARY_(type, name) (__extension__(type *) dlsym(RTLD_DEFAULT, "gpumem_" #name))
+#ifndef RTLD_DEFAULT
+#define RTLD_DEFAULT NULL /* <dlfcn.h> tells only those who define _GNU_SOURCE */
+#endif
+#endif
 
 /* A moment of the process: "growing" sites are those whose live bytes rise from mark to mark. */
-GPUMEM_STUB_(mark)(const char *name)
+static inline void gpumem_mark(const char *name) __asm__("gpumem_stub_mark");
+static inline void gpumem_mark(const char *name)
 {
-    if (GPUMEM_FIND_(mark))
-        GPUMEM_FIND_(mark)(name);
+    gpumem_named_function *function = GPUMEM_LIBRARY_(gpumem_named_function, mark);
+    if (function)
+        function(name);
 }
 
 /* Begins a range on the calling thread. Ranges nest. */
-GPUMEM_STUB_(range_push)(const char *name)
+static inline void gpumem_range_push(const char *name) __asm__("gpumem_stub_range_push");
+static inline void gpumem_range_push(const char *name)
 {
-    if (GPUMEM_FIND_(range_push))
-        GPUMEM_FIND_(range_push)(name);
+    gpumem_named_function *function = GPUMEM_LIBRARY_(gpumem_named_function, range_push);
+    if (function)
+        function(name);
 }
 
 /* Ends the calling thread's innermost range; one too many is recorded and ignored by the report. */
-GPUMEM_STUB_(range_pop)(void)
+static inline void gpumem_range_pop(void) __asm__("gpumem_stub_range_pop");
+static inline void gpumem_range_pop(void)
 {
-    if (GPUMEM_FIND_(range_pop))
-        GPUMEM_FIND_(range_pop)();
+    gpumem_plain_function *function = GPUMEM_LIBRARY_(gpumem_plain_function, range_pop);
+    if (function)
+        function();
 }
 
-#undef GPUMEM_DECLARE_
-#undef GPUMEM_FIND_
-#undef GPUMEM_STUB_
+#undef GPUMEM_LIBRARY_
 
 #ifdef __cplusplus
 }
