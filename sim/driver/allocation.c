@@ -3,9 +3,9 @@
  * where a life ends (gpusim_allocation_free), so that every free function means the same.
  */
 #include "memory.h"
+#include "vmm.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 static struct gpusim_ranges table;
 static uint64_t last_id;
@@ -124,7 +124,7 @@ static void give_back(struct gpusim_allocation *allocation)
         break;
     case GPUSIM_FROM_IPC:
     case GPUSIM_FROM_EXTERNAL:
-        munmap((void *)(uintptr_t)allocation->mapped_at, allocation->mapped_size);
+        gpusim_unmap_external(allocation->mapped_at, allocation->mapped_size);
         break;
     case GPUSIM_FROM_HOST_REGISTER:
     case GPUSIM_FROM_MAPPING: /* unmapped by cuMemUnmap alone */
@@ -184,8 +184,9 @@ CUresult gpusim_check_access(uint64_t address, uint64_t size, bool pageable_allo
     }
     /* A copy may cross from one mapping into the next, never out of another allocation. */
     while (allocation) {
-        if (allocation->origin == GPUSIM_FROM_MAPPING && !allocation->device_access &&
-            !allocation->host_access)
+        if (allocation->origin == GPUSIM_FROM_MAPPING &&
+            (allocation->physical->multicast ||
+             (!allocation->device_access && !allocation->host_access)))
             return CUDA_ERROR_INVALID_VALUE;
         uint64_t reached = allocation->range.start + allocation->range.size;
         if (end <= reached)

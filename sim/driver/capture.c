@@ -1,50 +1,501 @@
 /*
- * Stream capture.
+ * Stream capture: what a capturing stream is given becomes nodes of a graph, each after the
+ * stream's last ones (its tail). Events carry tails to other streams, which join the capture by
+ * waiting for them and must be joined back before the end. Calls that would wait for the device, or
+ * that a capture mode forbids, fail; the first kind also makes the capture invalid.
  */
+#include "graph.h"
 #include "memory.h"
-#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gpusim_capture {
+    uint64_t id;
+    struct gpusim_graph *graph;
+    bool owns_graph; /* made for the capture, not given */
+    bool invalid;
+    CUstreamCaptureMode mode;
+    uint64_t thread;
+    struct gpusim_stream *origin;
+    struct gpusim_stream **streams; /* all that capture into it */
+    size_t stream_count;
+    struct gpusim_capture *next;
+};
+
+static struct gpusim_capture *captures; /* under way */
+static uint64_t last_capture_id;
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+/* --- rules --- */
 
 CUresult gpusim_check_unsafe_call(void)
 {
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_SUCCESS;
+    for (struct gpusim_capture *capture = captures; capture; capture = capture->next) {
+        bool own = capture->thread == gpusim_thread_id();
+
+        if (capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+            continue;
+        if (own || (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                    capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL)) {
+            capture->invalid = true;
+            return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
+    }
     return CUDA_SUCCESS;
 }
+
 CUresult gpusim_check_wait(const struct gpusim_stream *stream)
 {
-    (void)stream;
+    CUresult error = gpusim_device_error;
+
+    if (stream && stream->capture) {
+        stream->capture->invalid = true;
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    if (!stream)
+        GPUSIM_TRY(gpusim_check_unsafe_call());
+    gpusim_device_error = CUDA_SUCCESS;
+    return error;
+}
+
+/* --- tails --- */
+
+static bool set_tail(CUgraphNode **tail, size_t *tail_count, const CUgraphNode *nodes, size_t count)
+{
+    CUgraphNode *copy = malloc((count ? count : 1) * sizeof(*copy));
+
+    if (!copy)
+        return false;
+    if (count)
+        memcpy(copy, nodes, count * sizeof(*copy));
+    free(*tail);
+    *tail = copy;
+    *tail_count = count;
+    return true;
+}
+
+static bool add_to_tail(struct gpusim_stream *stream, const CUgraphNode *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+
+        while (at < stream->capture_tail_count && stream->capture_tail[at] != nodes[i])
+            at++;
+        if (at < stream->capture_tail_count)
+            continue;
+        CUgraphNode *grown =
+            realloc(stream->capture_tail, (stream->capture_tail_count + 1) * sizeof(*grown));
+        if (!grown)
+            return false;
+        stream->capture_tail = grown;
+        stream->capture_tail[stream->capture_tail_count++] = nodes[i];
+    }
+    return true;
+}
+
+/* --- nodes --- */
+
+static CUresult append(struct gpusim_stream *stream, struct gpusim_operation *operation)
+{
+    CUgraphNode node;
+
+    if (stream->capture->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    GPUSIM_TRY(gpusim_graph_add(stream->capture->graph, stream->capture_tail,
+                                stream->capture_tail_count, operation, &node));
+    return set_tail(&stream->capture_tail, &stream->capture_tail_count, &node, 1)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult gpusim_capture_operation(struct gpusim_stream *stream,
+                                  const struct gpusim_operation *operation)
+{
+    struct gpusim_operation kept = *operation;
+
+    if (!gpusim_operation_keep(&kept))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = append(stream, &kept);
+    if (result != CUDA_SUCCESS)
+        gpusim_operation_drop(&kept);
+    return result;
+}
+
+CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device *device,
+                              size_t size, CUdeviceptr *pointer)
+{
+    struct gpusim_graph_memory *memory = gpusim_graph_memory_new(device, size);
+
+    if (!memory)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct gpusim_operation operation = {
+        .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+        .alloc = {memory,
+                  {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal}},
+                   .bytesize = size,
+                   .dptr = memory->address}},
+    };
+    CUresult result = append(stream, &operation);
+    if (result == CUDA_SUCCESS)
+        *pointer = memory->address;
+    else
+        gpusim_operation_drop(&operation);
+    return result;
+}
+
+/* --- streams that take part --- */
+
+static bool join(struct gpusim_stream *stream, struct gpusim_capture *capture)
+{
+    struct gpusim_stream **grown =
+        realloc(capture->streams, (capture->stream_count + 1) * sizeof(struct gpusim_stream *));
+
+    if (!grown)
+        return false;
+    capture->streams = grown;
+    capture->streams[capture->stream_count++] = stream;
+    stream->capture = capture;
+    return true;
+}
+
+static void leave(struct gpusim_stream *stream)
+{
+    free(stream->capture_tail);
+    stream->capture_tail = NULL;
+    stream->capture_tail_count = 0;
+    stream->capture = NULL;
+}
+
+/* Ends the capture. Its graph stays when it was given, or when keep_graph says so. */
+static void finish(struct gpusim_capture *capture, bool keep_graph)
+{
+    struct gpusim_capture **link = &captures;
+    struct gpusim_graph *graph = capture->owns_graph && !keep_graph ? capture->graph : NULL;
+
+    for (size_t i = 0; i < capture->stream_count; i++)
+        leave(capture->streams[i]);
+    while (*link != capture)
+        link = &(*link)->next;
+    *link = capture->next;
+    free(capture->streams);
+    free(capture);
+    if (graph)
+        gpusim_graph_delete(graph);
+}
+
+void gpusim_capture_abandon(struct gpusim_stream *stream)
+{
+    struct gpusim_capture *capture = stream->capture;
+
+    if (!capture)
+        return;
+    if (capture->origin == stream) {
+        finish(capture, false);
+        return;
+    }
+    capture->invalid = true;
+    for (size_t i = 0; i < capture->stream_count; i++) {
+        if (capture->streams[i] == stream)
+            capture->streams[i] = capture->streams[--capture->stream_count];
+    }
+    leave(stream);
+}
+
+static struct gpusim_capture *capture_of_id(uint64_t id)
+{
+    struct gpusim_capture *capture = captures;
+
+    while (capture && capture->id != id)
+        capture = capture->next;
+    return capture;
+}
+
+CUresult gpusim_capture_event_record(struct gpusim_stream *stream, struct gpusim_event *event)
+{
+    if (stream->capture->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!set_tail(&event->capture_tail, &event->capture_tail_count, stream->capture_tail,
+                  stream->capture_tail_count))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    event->capture_id = stream->capture->id;
     return CUDA_SUCCESS;
 }
-CUresult gpusim_capture_operation(struct gpusim_stream *s, const struct gpusim_operation *o)
+
+CUresult gpusim_capture_wait(struct gpusim_stream *stream, struct gpusim_event *event)
 {
-    (void)s;
-    (void)o;
-    return CUDA_ERROR_NOT_SUPPORTED;
+    struct gpusim_capture *capture = event->capture_id ? capture_of_id(event->capture_id) : NULL;
+
+    if (!event->capture_id) {
+        if (!stream->capture || !event->recorded)
+            return CUDA_SUCCESS;
+        stream->capture->invalid = true;
+        return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    }
+    if (!capture)
+        return CUDA_ERROR_CAPTURED_EVENT; /* of a capture that is over */
+    if (capture->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (stream->capture && stream->capture != capture) {
+        stream->capture->invalid = capture->invalid = true;
+        return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+    }
+    if (stream == stream->base.context->legacy_stream) {
+        capture->invalid = true;
+        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    if (!stream->capture && !join(stream, capture))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return add_to_tail(stream, event->capture_tail, event->capture_tail_count)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OUT_OF_MEMORY;
 }
-CUresult gpusim_capture_alloc(struct gpusim_stream *s, struct gpusim_device *d, size_t n,
-                              CUdeviceptr *p)
+
+/* --- beginning --- */
+
+static CUresult begin(CUstream handle, CUstreamCaptureMode mode, struct gpusim_graph *given,
+                      const CUgraphNode *dependencies, size_t count)
 {
-    (void)s;
-    (void)d;
-    (void)n;
-    (void)p;
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult gpusim_capture_event_record(struct gpusim_stream *s, struct gpusim_event *e)
-{
-    (void)s;
-    (void)e;
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult gpusim_capture_wait(struct gpusim_stream *s, struct gpusim_event *e)
-{
-    (void)s;
-    (void)e;
+    struct gpusim_stream *stream;
+
+    GPUSIM_TRY(gpusim_stream_of(handle, &stream));
+    if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (stream == stream->base.context->legacy_stream)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (stream->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+
+    struct gpusim_capture *capture = calloc(1, sizeof(*capture));
+    struct gpusim_graph *graph = given ? given : gpusim_graph_new();
+    if (!capture || !graph || !join(stream, capture)) {
+        if (graph && !given)
+            gpusim_graph_delete(graph);
+        free(capture);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    capture->id = ++last_capture_id;
+    capture->graph = graph;
+    capture->owns_graph = !given;
+    capture->mode = mode;
+    capture->thread = gpusim_thread_id();
+    capture->origin = stream;
+    capture->next = captures;
+    captures = capture;
+    if (!add_to_tail(stream, dependencies, count)) {
+        finish(capture, false);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     return CUDA_SUCCESS;
 }
-void gpusim_capture_abandon(struct gpusim_stream *s)
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-    (void)s;
+    GPUSIM_ENTER();
+    return begin(stream, mode, NULL, NULL, 0);
 }
-void gpusim_graph_memory_freed(struct gpusim_allocation *a)
+
+CUresult cuStreamBeginCapture(CUstream stream)
 {
-    (void)a;
+    return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle,
+                                     const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
+                                     size_t count, CUstreamCaptureMode mode)
+{
+    GPUSIM_ENTER();
+    struct gpusim_graph *graph = GPUSIM_FIND(handle, GPUSIM_TYPE_GRAPH);
+
+    (void)edges;
+    if (!graph || (count && !dependencies))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        struct gpusim_node *node = GPUSIM_FIND(dependencies[i], GPUSIM_TYPE_NODE);
+
+        if (!node || node->graph != graph)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return begin(stream, mode, graph, dependencies, count);
+}
+
+/* --- ending --- */
+
+/* Marks a node and all it depends on. Walks with a list of its own: graphs can be deep. */
+static bool mark(struct gpusim_graph *graph, const CUgraphNode *tail, size_t count)
+{
+    struct gpusim_node **pending = calloc(graph->node_count + 1, sizeof(struct gpusim_node *));
+    size_t pending_count = 0;
+
+    if (!pending)
+        return false;
+    for (size_t i = 0; i < graph->node_count; i++)
+        graph->nodes[i]->visited = false;
+    for (size_t i = 0; i < count; i++) {
+        struct gpusim_node *node = GPUSIM_FIND(tail[i], GPUSIM_TYPE_NODE);
+
+        if (node && node->graph == graph && !node->visited) {
+            node->visited = true;
+            pending[pending_count++] = node;
+        }
+    }
+    while (pending_count > 0) {
+        struct gpusim_node *node = pending[--pending_count];
+
+        for (size_t i = 0; i < node->dependency_count; i++) {
+            if (!node->dependencies[i]->visited) {
+                node->dependencies[i]->visited = true;
+                pending[pending_count++] = node->dependencies[i];
+            }
+        }
+    }
+    free(pending);
+    return true;
+}
+
+/* Whether the origin stream has waited for all that the others captured. */
+static bool all_joined(const struct gpusim_capture *capture)
+{
+    const struct gpusim_stream *origin = capture->origin;
+
+    if (!mark(capture->graph, origin->capture_tail, origin->capture_tail_count))
+        return false;
+    for (size_t i = 0; i < capture->stream_count; i++) {
+        for (size_t j = 0; j < capture->streams[i]->capture_tail_count; j++) {
+            struct gpusim_node *node =
+                GPUSIM_FIND(capture->streams[i]->capture_tail[j], GPUSIM_TYPE_NODE);
+
+            if (node && !node->visited)
+                return false;
+        }
+    }
+    return true;
+}
+
+CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
+{
+    GPUSIM_ENTER();
+    struct gpusim_stream *stream;
+
+    GPUSIM_TRY(gpusim_stream_of(handle, &stream));
+    struct gpusim_capture *capture = stream->capture;
+    if (!capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (capture->origin != stream)
+        return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    if (capture->thread != gpusim_thread_id() && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+
+    CUresult result = capture->invalid       ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+                      : !all_joined(capture) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+                                             : CUDA_SUCCESS;
+    CUgraph captured = GPUSIM_HANDLE(CUgraph, capture->graph);
+    finish(capture, result == CUDA_SUCCESS && graph);
+    if (graph)
+        *graph = result == CUDA_SUCCESS ? captured : NULL;
+    return result;
+}
+
+/* --- asking --- */
+
+static CUstreamCaptureStatus status_of(const struct gpusim_stream *stream)
+{
+    return !stream->capture           ? CU_STREAM_CAPTURE_STATUS_NONE
+           : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                      : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
+{
+    GPUSIM_ENTER();
+    struct gpusim_stream *stream;
+
+    GPUSIM_TRY(gpusim_stream_of(handle, &stream));
+    if (!status)
+        return CUDA_ERROR_INVALID_VALUE;
+    *status = status_of(stream);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                   CUgraph *graph, const CUgraphNode **dependencies,
+                                   const CUgraphEdgeData **edges, size_t *count)
+{
+    GPUSIM_ENTER();
+    struct gpusim_stream *stream;
+
+    GPUSIM_TRY(gpusim_stream_of(handle, &stream));
+    if (!status)
+        return CUDA_ERROR_INVALID_VALUE;
+    *status = status_of(stream);
+    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return CUDA_SUCCESS;
+    if (id)
+        *id = stream->capture->id;
+    if (graph)
+        *graph = GPUSIM_HANDLE(CUgraph, stream->capture->graph);
+    if (dependencies)
+        *dependencies = stream->capture_tail;
+    if (edges)
+        *edges = NULL; /* all edges are plain */
+    if (count)
+        *count = stream->capture_tail_count;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                   CUgraph *graph, const CUgraphNode **dependencies, size_t *count)
+{
+    return cuStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, NULL, count);
+}
+
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
+{
+    return cuStreamGetCaptureInfo_v3(stream, status, id, NULL, NULL, NULL, NULL);
+}
+
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode *dependencies,
+                                              const CUgraphEdgeData *edges, size_t count,
+                                              unsigned int flags)
+{
+    GPUSIM_ENTER();
+    struct gpusim_stream *stream;
+
+    (void)edges;
+    GPUSIM_TRY(gpusim_stream_of(handle, &stream));
+    if (status_of(stream) != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if ((count && !dependencies) || flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        struct gpusim_node *node = GPUSIM_FIND(dependencies[i], GPUSIM_TYPE_NODE);
+
+        if (!node || node->graph != stream->capture->graph)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool done =
+        flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES
+            ? set_tail(&stream->capture_tail, &stream->capture_tail_count, dependencies, count)
+            : add_to_tail(stream, dependencies, count);
+    return done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *dependencies, size_t count,
+                                           unsigned int flags)
+{
+    return cuStreamUpdateCaptureDependencies_v2(stream, dependencies, NULL, count, flags);
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    GPUSIM_ENTER();
+    if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUstreamCaptureMode before = thread_mode;
+    thread_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
 }

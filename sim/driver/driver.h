@@ -34,6 +34,9 @@ struct gpusim_settings {
 extern struct gpusim_settings gpusim_settings;
 extern atomic_bool gpusim_noop; /* GPUMEM_SIM_NOOP: allocate and free do nothing at all */
 
+/* An error of work that had been accepted; the next synchronisation tells it once. */
+extern CUresult gpusim_device_error;
+
 /* Takes the lock, or says why the driver cannot serve and takes nothing. */
 CUresult gpusim_enter(void);
 void gpusim_leave(char *unused);

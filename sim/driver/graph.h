@@ -21,12 +21,17 @@ struct gpusim_node {
     struct gpusim_operation operation;
     struct gpusim_node **dependencies;
     size_t dependency_count;
-    struct gpusim_node *original; /* in a clone: compared by handle, it may be gone */
-    uint64_t original_handle;
-    uint64_t index; /* order of creation; scratch order of a walk */
-    bool disabled;  /* in an executable */
-    bool visited;
+    uint64_t original_handle; /* in a copy: the node it was copied from, which may be gone */
+    bool disabled;            /* in an executable */
+    bool visited;             /* scratch of a walk */
     CUkernelNodeAttrValue attributes[CU_LAUNCH_ATTRIBUTE_MAX];
+};
+
+struct gpusim_user_object {
+    struct gpusim_object base;
+    void *pointer;
+    CUhostFn destroy;
+    unsigned int references;
 };
 
 struct gpusim_retained {
@@ -36,28 +41,55 @@ struct gpusim_retained {
 
 struct gpusim_graph {
     struct gpusim_object base;
-    struct gpusim_node **nodes;
+    struct gpusim_node **nodes; /* in order of creation; in an executable in order of execution */
     size_t node_count;
-    struct gpusim_graph *parent;     /* a child graph: goes with its node */
-    unsigned int executables;        /* instantiations alive; only one with memory nodes */
-    struct gpusim_retained *objects; /* user objects */
-    size_t object_count;
+    bool is_child;                    /* goes with its node */
+    uint64_t executable;              /* handle of the last executable made of it */
+    struct gpusim_retained *retained; /* user objects */
+    size_t retained_count;
 };
 
 struct gpusim_exec {
     struct gpusim_object base;
     struct gpusim_graph *graph; /* its own copy */
-    uint64_t source_handle;     /* the graph it was made of */
     unsigned long long flags;
     unsigned int launches; /* under way: kept while host functions run */
     bool destroyed;
 };
 
-struct gpusim_user_object {
-    struct gpusim_object base;
-    void *pointer;
-    CUhostFn destroy;
-    unsigned int references;
-};
+/* --- graphs (graph.c) --- */
+
+struct gpusim_graph *gpusim_graph_new(void);
+/* May run destructors of user objects, for which the lock is given up. */
+void gpusim_graph_delete(struct gpusim_graph *graph);
+/* A copy with the same order of nodes; NULL when out of memory. */
+struct gpusim_graph *gpusim_graph_copy(const struct gpusim_graph *graph);
+/* Appends a node that depends on others of the graph. Takes over what the operation owns on
+ * success. */
+CUresult gpusim_graph_add(struct gpusim_graph *graph, const CUgraphNode *dependencies, size_t count,
+                          const struct gpusim_operation *operation, CUgraphNode *handle);
+/* Puts the nodes into an order of execution; false when there is a cycle. */
+bool gpusim_graph_sort(struct gpusim_graph *graph);
+bool gpusim_graph_has_memory(const struct gpusim_graph *graph);
+/* Gives references to the graph; the object's own count already has them. */
+bool gpusim_graph_retain(struct gpusim_graph *graph, struct gpusim_user_object *object,
+                         unsigned int count);
+void gpusim_user_object_release(struct gpusim_user_object *object, unsigned int count);
+/* Duplicates what an operation owns, so that the copy can be kept; false when out of memory. */
+bool gpusim_operation_keep(struct gpusim_operation *operation);
+void gpusim_operation_drop(struct gpusim_operation *operation);
+
+/* What an executable made of a node of its graph, or NULL (graph_exec.c). */
+struct gpusim_node *gpusim_exec_node(CUgraphExec handle, CUgraphNode original);
+
+/* --- memory of graphs (graph_memory.c) --- */
+
+struct gpusim_graph_memory *gpusim_graph_memory_new(struct gpusim_device *device, uint64_t size);
+void gpusim_graph_memory_release(struct gpusim_graph_memory *memory);
+/* Storage for a node about to be allocated, and the other way; nothing is counted. */
+bool gpusim_graph_memory_commit(struct gpusim_graph_memory *memory);
+void gpusim_graph_memory_uncommit(struct gpusim_graph_memory *memory);
+/* The node's memory comes to life; its storage was committed. */
+CUresult gpusim_graph_memory_allocate(struct gpusim_graph_memory *memory);
 
 #endif

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "stream.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 static struct gpusim_arena managed_arena;
@@ -18,14 +19,21 @@ static uint64_t occupied(uint64_t size)
     return gpusim_align_up(size, GPUSIM_ARENA_ALIGNMENT);
 }
 
+static bool open_linear(struct gpusim_device *device)
+{
+    char name[32]; /* the number tells an importer the device */
+
+    snprintf(name, sizeof(name), "gpusim-linear-%d", device->ordinal);
+    return gpusim_arena_open(&device->linear, name, device->capacity);
+}
+
 uint64_t gpusim_linear_take(struct gpusim_device *device, uint64_t size)
 {
     uint64_t taken = occupied(size), address = 0;
 
     if (size > device->capacity || !gpusim_device_charge(device, taken))
         return 0;
-    if (device->linear.base ||
-        gpusim_arena_open(&device->linear, "gpusim-linear", device->capacity))
+    if (device->linear.base || open_linear(device))
         address = gpusim_arena_take(&device->linear, taken, GPUSIM_ARENA_ALIGNMENT);
     if (!address)
         gpusim_device_refund(device, taken);

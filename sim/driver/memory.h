@@ -23,6 +23,15 @@ enum gpusim_origin {
 struct gpusim_graph_memory;
 struct gpusim_physical;
 
+/* What was advised about managed memory, for the whole allocation. */
+struct gpusim_advice {
+    bool read_mostly;
+    CUmemLocation preferred, prefetched;
+    bool has_preferred, has_prefetched;
+    uint32_t accessed_by;
+    bool accessed_by_host;
+};
+
 struct gpusim_allocation {
     struct gpusim_range range; /* address and bytes usable; first member */
     enum gpusim_origin origin;
@@ -32,6 +41,7 @@ struct gpusim_allocation {
     struct gpusim_context *context; /* freed with it; NULL: outlives contexts */
     unsigned int flags;
     unsigned int opens;               /* IPC: how often it was opened */
+    uint64_t exporter, exporter_id;   /* IPC: the process and its number of the allocation */
     int sync_memops;                  /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
     struct gpusim_pool *pool;         /* pool memory and imported pool memory */
     struct gpusim_graph_memory *node; /* graph memory */
@@ -40,6 +50,7 @@ struct gpusim_allocation {
     uint32_t device_access; /* mappings: devices that may access, and whether the host may */
     bool host_access;
     uint64_t mapped_at, mapped_size; /* pages to unmap: IPC and external memory */
+    struct gpusim_advice advice;     /* managed memory */
 };
 
 /* --- the table (allocation.c) --- */
@@ -114,7 +125,9 @@ void gpusim_pools_release(struct gpusim_device *device);
 /* A destroyed pool goes with its last allocation. */
 void gpusim_pool_drop_if_unused(struct gpusim_pool *pool);
 
-/* Unmaps pages of imported memory (external.c). */
+/* Maps part of a file; says where the pages begin, to unmap them later. 0 when that fails. */
+uint64_t gpusim_map_external(int fd, uint64_t offset, uint64_t size, uint64_t *pages,
+                             uint64_t *pages_size);
 void gpusim_unmap_external(uint64_t address, uint64_t size);
 
 /* --- others that free by address --- */

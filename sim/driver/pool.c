@@ -6,6 +6,7 @@
  */
 #include "memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct gpusim_pool *gpusim_pool_new(struct gpusim_device *device, uint64_t arena_size)
@@ -52,10 +53,9 @@ static bool open_arena(struct gpusim_pool *pool)
     uint64_t granules = pool->arena_size / GPUSIM_GRANULARITY;
 
     if (!pool->arena.base) {
-        char name[] = "gpusim-pool-00"; /* the number tells an importer the device */
+        char name[32]; /* the number tells an importer the device */
 
-        name[12] = (char)('0' + pool->device->ordinal / 10);
-        name[13] = (char)('0' + pool->device->ordinal % 10);
+        snprintf(name, sizeof(name), "gpusim-pool-%d", pool->device->ordinal);
         if (!gpusim_arena_open(&pool->arena, name, pool->arena_size))
             return false;
     }

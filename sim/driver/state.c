@@ -22,6 +22,7 @@ enum { NOT_INITIALIZED, INITIALIZED, FORKED, FINISHED };
 
 struct gpusim_settings gpusim_settings;
 atomic_bool gpusim_noop;
+CUresult gpusim_device_error;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int state = NOT_INITIALIZED;

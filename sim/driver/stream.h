@@ -28,8 +28,7 @@ struct gpusim_event {
     unsigned int flags;
     bool recorded;
     uint64_t time_ns;
-    struct gpusim_capture *capture; /* recorded while capturing */
-    uint64_t capture_id;
+    uint64_t capture_id; /* recorded while capturing; 0: not */
     CUgraphNode *capture_tail;
     size_t capture_tail_count;
 };

@@ -1,0 +1,181 @@
+/*
+ * Multicast objects. They have no memory: they keep what is bound to them alive. Their mappings
+ * cannot be copied to or from, as on a GPU, where only kernels use them.
+ */
+#include "memory.h"
+#include "vmm.h"
+
+#include <stdlib.h>
+
+struct binding {
+    struct gpusim_physical *physical;
+    uint64_t offset, size;
+    struct binding *next;
+};
+
+struct gpusim_multicast {
+    CUmulticastObjectProp properties;
+    uint32_t devices;
+    struct binding *bindings;
+};
+
+static struct gpusim_physical *team_of(CUmemGenericAllocationHandle handle)
+{
+    struct gpusim_physical *physical = gpusim_physical_of(handle);
+
+    return physical && physical->multicast ? physical : NULL;
+}
+
+static void unbind(struct binding **link)
+{
+    struct binding *binding = *link;
+    struct gpusim_physical *physical = binding->physical;
+
+    *link = binding->next;
+    free(binding);
+    physical->uses--;
+    gpusim_physical_drop_if_unused(physical);
+}
+
+void gpusim_multicast_delete(struct gpusim_multicast *team)
+{
+    while (team->bindings)
+        unbind(&team->bindings);
+    free(team);
+}
+
+static CUresult check_properties(const CUmulticastObjectProp *properties)
+{
+    if (!properties || properties->numDevices == 0 || properties->flags != 0 ||
+        properties->numDevices > (unsigned int)gpusim_settings.device_count)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
+                           const CUmulticastObjectProp *properties)
+{
+    GPUSIM_ENTER();
+    GPUSIM_TRY(check_properties(properties));
+    if (!handle || properties->size == 0 || properties->size % GPUSIM_GRANULARITY)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct gpusim_multicast *team = calloc(1, sizeof(*team));
+    struct gpusim_physical *physical =
+        team ? gpusim_object_new(sizeof(*physical), GPUSIM_TYPE_PHYSICAL, NULL) : NULL;
+    if (!physical) {
+        free(team);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    team->properties = *properties;
+    physical->size = properties->size;
+    physical->fd = -1;
+    physical->multicast = true;
+    physical->references = 1;
+    physical->team = team;
+    *handle = physical->base.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastGetGranularity(size_t *granularity, const CUmulticastObjectProp *properties,
+                                   CUmulticastGranularity_flags option)
+{
+    GPUSIM_ENTER();
+    if (!granularity || (unsigned int)option > CU_MULTICAST_GRANULARITY_RECOMMENDED)
+        return CUDA_ERROR_INVALID_VALUE;
+    GPUSIM_TRY(check_properties(properties));
+    *granularity = GPUSIM_GRANULARITY;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice ordinal)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *physical = team_of(handle);
+    struct gpusim_device *device = gpusim_device_of(ordinal);
+
+    if (!physical)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    uint32_t devices = physical->team->devices | 1u << ordinal;
+    if (devices == physical->team->devices ||
+        (unsigned int)__builtin_popcount(devices) > physical->team->properties.numDevices)
+        return CUDA_ERROR_INVALID_VALUE;
+    physical->team->devices = devices;
+    return CUDA_SUCCESS;
+}
+
+static CUresult bind(struct gpusim_physical *object, uint64_t offset,
+                     struct gpusim_physical *memory, uint64_t memory_offset, uint64_t size)
+{
+    struct gpusim_multicast *team = object->team;
+
+    if (!memory->device || memory->multicast || size == 0 || size % GPUSIM_GRANULARITY ||
+        offset % GPUSIM_GRANULARITY || memory_offset % GPUSIM_GRANULARITY ||
+        offset > object->size || size > object->size - offset || memory_offset > memory->size ||
+        size > memory->size - memory_offset)
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((unsigned int)__builtin_popcount(team->devices) != team->properties.numDevices)
+        return CUDA_ERROR_ILLEGAL_STATE; /* all devices come first */
+    if (!(team->devices & 1u << memory->device->ordinal))
+        return CUDA_ERROR_INVALID_DEVICE;
+    for (struct binding *other = team->bindings; other; other = other->next) {
+        if (other->physical->device == memory->device && offset < other->offset + other->size &&
+            other->offset < offset + size)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct binding *binding = calloc(1, sizeof(*binding));
+    if (!binding)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *binding = (struct binding){memory, offset, size, team->bindings};
+    team->bindings = binding;
+    memory->uses++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t offset,
+                            CUmemGenericAllocationHandle memory_handle, size_t memory_offset,
+                            size_t size, unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *object = team_of(handle);
+    struct gpusim_physical *memory = gpusim_physical_of(memory_handle);
+
+    if (!object || !memory || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    return bind(object, offset, memory, memory_offset, size);
+}
+
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle handle, size_t offset,
+                             CUdeviceptr pointer, size_t size, unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *object = team_of(handle);
+    struct gpusim_allocation *allocation = gpusim_allocation_at(pointer);
+
+    if (!object || flags != 0 || !allocation || allocation->origin != GPUSIM_FROM_MAPPING)
+        return CUDA_ERROR_INVALID_VALUE;
+    return bind(object, offset, allocation->physical,
+                allocation->physical_offset + (pointer - allocation->range.start), size);
+}
+
+CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice ordinal, size_t offset,
+                           size_t size)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *object = team_of(handle);
+
+    if (!object)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (struct binding **link = &object->team->bindings; *link; link = &(*link)->next) {
+        struct binding *binding = *link;
+
+        if (binding->physical->device->ordinal == ordinal && binding->offset == offset &&
+            binding->size == size) {
+            GPUSIM_TRY(gpusim_free_begin());
+            unbind(link);
+            return CUDA_SUCCESS;
+        }
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}

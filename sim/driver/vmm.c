@@ -1,0 +1,469 @@
+/*
+ * Virtual memory management: physical memory, address reservations, mappings, access, sharing.
+ *
+ * Each piece of physical memory is a memory file, so that mapping it anywhere shows the same
+ * contents and its descriptor can be handed to another process. When the process runs out of
+ * descriptors the soft limit is raised to the hard one.
+ */
+#include "memory.h"
+#include "vmm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct gpusim_ranges reservations;
+
+struct gpusim_physical *gpusim_physical_of(CUmemGenericAllocationHandle handle)
+{
+    struct gpusim_physical *physical = gpusim_object_of(handle, GPUSIM_TYPE_PHYSICAL);
+
+    return physical && physical->references ? physical : NULL;
+}
+
+/* --- physical memory --- */
+
+static bool is_host(const CUmemLocation *location)
+{
+    return location->type == CU_MEM_LOCATION_TYPE_HOST ||
+           location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+static CUresult check_properties(const CUmemAllocationProp *properties,
+                                 struct gpusim_device **device)
+{
+    if (!properties || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((unsigned int)properties->requestedHandleTypes &
+        ~(unsigned int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    *device = NULL;
+    if (is_host(&properties->location))
+        return CUDA_SUCCESS;
+    if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = gpusim_device_of(properties->location.id);
+    return *device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+static bool raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int new_file(const struct gpusim_device *device, uint64_t size)
+{
+    char name[32]; /* the number tells an importer the device; -1 is the host */
+
+    snprintf(name, sizeof(name), "gpusim-vmm-%d", device ? device->ordinal : -1);
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    if (fd < 0 && errno == EMFILE && raise_file_limit())
+        fd = memfd_create(name, MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, (off_t)size) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
+                       const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    struct gpusim_device *device;
+
+    GPUSIM_TRY(gpusim_allocation_begin());
+    GPUSIM_TRY(check_properties(properties, &device));
+    if (!handle || flags != 0 || size == 0 || size % GPUSIM_GRANULARITY)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (device && !gpusim_device_charge(device, size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    int fd = new_file(device, size);
+    struct gpusim_physical *physical =
+        fd < 0 ? NULL : gpusim_object_new(sizeof(*physical), GPUSIM_TYPE_PHYSICAL, NULL);
+    if (!physical) {
+        if (fd >= 0)
+            close(fd);
+        if (device)
+            gpusim_device_refund(device, size);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    physical->properties = *properties;
+    physical->size = size;
+    physical->fd = fd;
+    physical->device = device;
+    physical->references = 1;
+    if (device)
+        gpusim_count_alloc(device, GPUSIM_VMM, size);
+    else
+        gpusim_count_host_alloc(GPUSIM_HOST_VMM, size);
+    *handle = physical->base.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                     const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    return gpusim_allocation_end(create(handle, size, properties, flags));
+}
+
+void gpusim_physical_drop_if_unused(struct gpusim_physical *physical)
+{
+    if (physical->references || physical->uses)
+        return;
+    if (physical->imported) {
+        gpusim_count_free(physical->device ? physical->device : &gpusim_devices[0], GPUSIM_EXTERNAL,
+                          0, false);
+    } else if (physical->device) {
+        gpusim_count_free(physical->device, GPUSIM_VMM, physical->size, false);
+        gpusim_device_refund(physical->device, physical->size);
+    } else if (!physical->multicast) {
+        gpusim_count_host_free(GPUSIM_HOST_VMM, physical->size, false);
+    }
+    if (physical->fd >= 0)
+        close(physical->fd);
+    struct gpusim_multicast *team = physical->team;
+    gpusim_object_delete(physical);
+    if (team)
+        gpusim_multicast_delete(team);
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *physical = gpusim_physical_of(handle);
+
+    if (!physical)
+        return CUDA_ERROR_INVALID_VALUE;
+    GPUSIM_TRY(gpusim_free_begin());
+    physical->references--;
+    gpusim_physical_drop_if_unused(physical);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *pointer)
+{
+    GPUSIM_ENTER();
+    struct gpusim_allocation *allocation = gpusim_allocation_at((uint64_t)(uintptr_t)pointer);
+
+    if (!handle || !allocation || allocation->origin != GPUSIM_FROM_MAPPING)
+        return CUDA_ERROR_INVALID_VALUE;
+    allocation->physical->references++;
+    *handle = allocation->physical->base.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
+                                                CUmemGenericAllocationHandle handle)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *physical = gpusim_physical_of(handle);
+
+    if (!properties || !physical)
+        return CUDA_ERROR_INVALID_VALUE;
+    *properties = physical->properties;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties,
+                                       CUmemAllocationGranularity_flags option)
+{
+    GPUSIM_ENTER();
+    struct gpusim_device *device;
+
+    if (!granularity || (unsigned int)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+        return CUDA_ERROR_INVALID_VALUE;
+    GPUSIM_TRY(check_properties(properties, &device));
+    *granularity = GPUSIM_GRANULARITY;
+    return CUDA_SUCCESS;
+}
+
+/* --- sharing --- */
+
+CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *physical = gpusim_physical_of(handle);
+
+    if (!shared || !physical || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || physical->fd < 0)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!((unsigned int)physical->properties.requestedHandleTypes & (unsigned int)type))
+        return CUDA_ERROR_INVALID_VALUE;
+    int fd = fcntl(physical->fd, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    memcpy(shared, &fd, sizeof(fd));
+    return CUDA_SUCCESS;
+}
+
+static CUresult import(CUmemGenericAllocationHandle *handle, void *shared,
+                       CUmemAllocationHandleType type)
+{
+    int fd = (int)(intptr_t)shared, ordinal; /* the descriptor itself, cast to a pointer */
+    struct stat status;
+
+    GPUSIM_TRY(gpusim_allocation_begin());
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!gpusim_memory_file_number(fd, "gpusim-vmm-", &ordinal) || fstat(fd, &status) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (ordinal >= 0 && !gpusim_device_of(ordinal))
+        return CUDA_ERROR_INVALID_DEVICE;
+
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    struct gpusim_physical *physical =
+        own < 0 ? NULL : gpusim_object_new(sizeof(*physical), GPUSIM_TYPE_PHYSICAL, NULL);
+    if (!physical) {
+        if (own >= 0)
+            close(own);
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    struct gpusim_context *context;
+    struct gpusim_device *device = gpusim_device_of(ordinal);
+    if (gpusim_current(&context) == CUDA_SUCCESS)
+        device = context->device;
+    physical->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    physical->properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    physical->properties.location =
+        (CUmemLocation){ordinal < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                        ordinal < 0 ? 0 : ordinal};
+    physical->size = (uint64_t)status.st_size;
+    physical->fd = own;
+    physical->device = device;
+    physical->imported = true;
+    physical->references = 1;
+    gpusim_count_alloc(device ? device : &gpusim_devices[0], GPUSIM_EXTERNAL, 0);
+    *handle = physical->base.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shared,
+                                        CUmemAllocationHandleType type)
+{
+    GPUSIM_ENTER();
+    return gpusim_allocation_end(import(handle, shared, type));
+}
+
+CUresult cuMemGetHandleForAddressRange(void *shared, CUdeviceptr pointer, size_t size,
+                                       CUmemRangeHandleType type, unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    (void)flags;
+    if (!shared || !gpusim_allocation_at(pointer) || size == 0 ||
+        type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_ERROR_NOT_SUPPORTED; /* the attribute says that there is no DMA-BUF */
+}
+
+/* --- addresses --- */
+
+static void *map_nothing(void *at, uint64_t size, int fixed)
+{
+    return mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
+
+/* Addresses without memory, at the boundary asked for; 0 when there are none. */
+static uint64_t reserve(uint64_t size, uint64_t alignment, uint64_t hint)
+{
+    if (hint && hint % alignment == 0) {
+        void *there = map_nothing((void *)(uintptr_t)hint, size, MAP_FIXED_NOREPLACE);
+
+        if (there == (void *)(uintptr_t)hint)
+            return hint;
+        if (there != MAP_FAILED) /* an old kernel takes the flag for a hint */
+            munmap(there, size);
+    }
+    if (size + alignment < size)
+        return 0;
+    void *span = map_nothing(NULL, size + alignment, 0);
+    if (span == MAP_FAILED)
+        return 0;
+    uint64_t start = (uint64_t)(uintptr_t)span, aligned = gpusim_align_up(start, alignment);
+    if (aligned > start)
+        munmap(span, aligned - start);
+    munmap((void *)(uintptr_t)(aligned + size), start + alignment - aligned);
+    return aligned;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment, CUdeviceptr hint,
+                             unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    if (!pointer || size == 0 || size % GPUSIM_GRANULARITY || flags != 0 ||
+        (alignment & (alignment - 1)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (alignment < GPUSIM_GRANULARITY)
+        alignment = GPUSIM_GRANULARITY;
+
+    struct gpusim_range *range = calloc(1, sizeof(*range));
+    uint64_t start = range ? reserve(size, alignment, hint) : 0;
+    if (!start) {
+        free(range);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    range->start = start;
+    range->size = size;
+    gpusim_ranges_insert(&reservations, range);
+    *pointer = start;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr pointer, size_t size)
+{
+    GPUSIM_ENTER();
+    struct gpusim_range *range = gpusim_ranges_find(&reservations, pointer);
+
+    if (!range || range->start != pointer || range->size != size)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (gpusim_allocation_overlaps(pointer, size))
+        return CUDA_ERROR_INVALID_VALUE; /* something is still mapped there */
+    gpusim_ranges_remove(&reservations, range);
+    free(range);
+    munmap((void *)(uintptr_t)pointer, size);
+    return CUDA_SUCCESS;
+}
+
+/* --- mappings --- */
+
+static bool is_reserved(uint64_t address, uint64_t size)
+{
+    struct gpusim_range *range = gpusim_ranges_find(&reservations, address);
+
+    return range && size <= range->start + range->size - address;
+}
+
+CUresult cuMemMap(CUdeviceptr pointer, size_t size, size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *physical = gpusim_physical_of(handle);
+
+    if (!physical || flags != 0 || size == 0 || size % GPUSIM_GRANULARITY ||
+        pointer % GPUSIM_GRANULARITY || offset % GPUSIM_GRANULARITY || offset > physical->size ||
+        size > physical->size - offset || !is_reserved(pointer, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (gpusim_allocation_overlaps(pointer, size))
+        return CUDA_ERROR_ALREADY_MAPPED;
+    /* Only what has access can be copied to, which gpusim_check_access sees to. */
+    if (physical->fd >= 0 &&
+        mmap((void *)(uintptr_t)pointer, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+             physical->fd, (off_t)offset) == MAP_FAILED)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct gpusim_allocation *allocation =
+        gpusim_allocation_add(GPUSIM_FROM_MAPPING, pointer, size,
+                              physical->device ? physical->device : &gpusim_devices[0], NULL);
+    if (!allocation) {
+        map_nothing((void *)(uintptr_t)pointer, size, MAP_FIXED);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    allocation->physical = physical;
+    allocation->physical_offset = offset;
+    physical->uses++;
+    return CUDA_SUCCESS;
+}
+
+/* Whether whole mappings, one after another, fill the span exactly. */
+static bool is_mapped(uint64_t pointer, uint64_t size)
+{
+    uint64_t at = pointer;
+
+    while (at < pointer + size) {
+        struct gpusim_allocation *allocation = gpusim_allocation_from(at);
+
+        if (!allocation || allocation->origin != GPUSIM_FROM_MAPPING)
+            return false;
+        at += allocation->range.size;
+    }
+    return at == pointer + size && size > 0;
+}
+
+CUresult cuMemUnmap(CUdeviceptr pointer, size_t size)
+{
+    GPUSIM_ENTER();
+    if (!is_mapped(pointer, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    GPUSIM_TRY(gpusim_free_begin());
+    for (uint64_t at = pointer; at < pointer + size;) {
+        struct gpusim_allocation *allocation = gpusim_allocation_from(at);
+        struct gpusim_physical *physical = allocation->physical;
+
+        at += allocation->range.size;
+        gpusim_allocation_drop(allocation);
+        physical->uses--;
+        gpusim_physical_drop_if_unused(physical);
+    }
+    map_nothing((void *)(uintptr_t)pointer, size, MAP_FIXED);
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_access_description(const CUmemAccessDesc *description)
+{
+    if (description->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+        description->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        description->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (is_host(&description->location))
+        return CUDA_SUCCESS;
+    if (description->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return gpusim_device_of(description->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAccessDesc *descriptions,
+                        size_t count)
+{
+    GPUSIM_ENTER();
+    if (!descriptions || count == 0 || !is_mapped(pointer, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        GPUSIM_TRY(check_access_description(&descriptions[i]));
+    for (uint64_t at = pointer; at < pointer + size;) {
+        struct gpusim_allocation *allocation = gpusim_allocation_from(at);
+
+        for (size_t i = 0; i < count; i++) {
+            bool allowed = descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+            uint32_t bit = 1u << (descriptions[i].location.id & 31);
+
+            if (is_host(&descriptions[i].location))
+                allocation->host_access = allowed;
+            else if (allowed)
+                allocation->device_access |= bit;
+            else
+                allocation->device_access &= ~bit;
+        }
+        at += allocation->range.size;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
+                        CUdeviceptr pointer)
+{
+    GPUSIM_ENTER();
+    struct gpusim_allocation *allocation = gpusim_allocation_at(pointer);
+
+    if (!flags || !location || !allocation || allocation->origin != GPUSIM_FROM_MAPPING)
+        return CUDA_ERROR_INVALID_VALUE;
+    bool allowed = is_host(location) ? allocation->host_access
+                                     : allocation->device_access >> (location->id & 31) & 1;
+    *flags = allowed ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+}

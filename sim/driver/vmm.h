@@ -1,0 +1,29 @@
+/*
+ * Physical memory of the virtual memory management functions, and multicast objects, which are
+ * handles of the same kind.
+ */
+#ifndef GPUMEM_SIM_VMM_H
+#define GPUMEM_SIM_VMM_H
+
+#include "driver.h"
+
+/* Lives while it has handle references, mappings or multicast bindings. */
+struct gpusim_physical {
+    struct gpusim_object base;
+    CUmemAllocationProp properties;
+    uint64_t size;
+    int fd;                       /* a memory file of its own; -1 for a multicast object */
+    struct gpusim_device *device; /* NULL: host memory */
+    bool imported;
+    bool multicast;
+    unsigned int references; /* handles */
+    unsigned int uses;       /* mappings and bindings */
+    struct gpusim_multicast *team;
+};
+
+struct gpusim_physical *gpusim_physical_of(CUmemGenericAllocationHandle handle);
+void gpusim_physical_drop_if_unused(struct gpusim_physical *physical);
+/* A multicast object goes: its bindings do too (multicast.c). */
+void gpusim_multicast_delete(struct gpusim_multicast *team);
+
+#endif
