@@ -10,11 +10,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "modules.h"
 #include "platform.h"
 #include "roads.h"
 #include "unwind.h"
 
-/* Optional: without the unwinder there is nothing to renew. */
+/* Optional, so that the roads can be tested alone: without stacks there is nothing to renew. */
+#pragma weak gm_modules_changed
 #pragma weak gm_unwind_new_generation
 
 typedef int dlclose_function(void *handle);
@@ -37,6 +39,8 @@ static void new_generation(void)
 {
     if (gm_unwind_new_generation != NULL)
         gm_unwind_new_generation();
+    if (gm_modules_changed != NULL)
+        gm_modules_changed();
 }
 
 /* The export is a second name: inside the library the name dlclose may mean another's. */

@@ -129,9 +129,10 @@ void gm_call_record(struct gm_call *call, struct gm_record *record, struct gm_re
         errno = saved_errno;
     }
     record->api = thread->api;
-    record->context = gm_context_current();
+    if (!record->context) /* records of a context name it themselves */
+        record->context = gm_context_current();
     if (record->device < 0)
-        record->device = (int8_t)gm_context_current_device(call);
+        record->device = (int8_t)gm_context_current_device(thread->api);
     if (gm_unlikely(gm_process_exiting))
         record->flags |= GM_FLAG_LATE;
     record->time = type & types_before_call ? gm_ticks_before() : gm_ticks_after();

@@ -17,6 +17,7 @@
 #define GPUMEM_PRELOAD_RECORDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <gpumem/trace.h>
 
@@ -64,32 +65,5 @@ void gm_call_record(struct gm_call *call, struct gm_record *record, struct gm_re
  * gm_call_clock() right before the real call. */
 void gm_call_clock(struct gm_call *call);
 uint32_t gm_call_elapsed_ns(const struct gm_call *call);
-
-/* ---- contexts (context.c): what the hooks of the context family tell, per thread ----------------
- */
-
-/* Number of a CUcontext, made at first sight (a CONTEXT record is committed then). device -1:
- * unknown. */
-uint16_t gm_context_number(struct gm_call *call, void *context, int device, unsigned flags);
-/* The calling thread's current context changed to `context` (NULL: none). */
-void gm_context_set_current(struct gm_call *call, void *context);
-void gm_context_push(struct gm_call *call, void *context);
-void gm_context_pop(struct gm_call *call);
-/* The thread chose a device at the runtime layer (cudaSetDevice): used while no context is known.
- */
-void gm_context_set_runtime_device(struct gm_call *call, int device);
-/* Device of a context number, -1 unknown. */
-int gm_context_device(uint16_t number);
-/* Device for an allocation of the calling thread now, -1 unknown. */
-int gm_context_current_device(struct gm_call *call);
-
-/* Device of a pool handle noted by the hooks (cuMemPoolCreate, cuDeviceGetDefaultMemPool ...), -1
- * unknown. */
-int gm_pool_device(void *pool);
-void gm_pool_note(void *pool, int device);
-
-/* Streams in capture, noted by the hooks of cuStreamBeginCapture / EndCapture. */
-void gm_capture_note(void *stream, bool capturing, void *graph);
-bool gm_capture_active(void *stream, void **graph);
 
 #endif

@@ -19,11 +19,11 @@ struct gm_thread {
     uint64_t limit; /* head may run up to here before `tail` has to be looked at again */
     uint64_t half;  /* the drainer is woken when head passes this */
     uint32_t number;
-    uint32_t depth;         /* open calls */
-    uint32_t events;        /* records of lives, for gm_call_seen_below */
-    uint16_t api;           /* of the outermost open call */
-    _Atomic uint32_t owner; /* tid */
-    struct gm_stack *stack; /* stack.c */
+    uint32_t depth;             /* open calls */
+    uint32_t events;            /* records of lives, for gm_call_seen_below */
+    uint16_t api;               /* of the outermost open call */
+    _Atomic uint32_t owner;     /* tid */
+    struct gm_stack *stack;     /* stack.c */
 } __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */
 
 /* Per OS thread. Small: it is taken from every thread's stack. */

@@ -1,0 +1,294 @@
+/*
+ * The part of CUDA's binary interface that the hooks touch, declared anew so that the preload
+ * builds without a toolkit and is the same whatever toolkit there is. Layouts are stable parts of
+ * the public headers; tests/coverage/abi.c compares every one, and every prototype of the table,
+ * with the headers at hand.
+ */
+#ifndef GPUMEM_PRELOAD_CUDA_ABI_H
+#define GPUMEM_PRELOAD_CUDA_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- driver: scalars and handles ----------------------------------------------------------------
+ */
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef unsigned int CUdeviceptr_v1; /* before CUDA 3.2 */
+typedef unsigned long long CUmemGenericAllocationHandle;
+
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUarray_st *CUarray;
+typedef struct CUmipmappedArray_st *CUmipmappedArray;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUgraphicsResource_st *CUgraphicsResource;
+
+/* Enumerations, as wide as int. */
+typedef int CUjit_option;
+typedef int CUlibraryOption;
+typedef int CUlimit;
+typedef int CUmemAllocationHandleType;
+typedef int CUmemAllocationType;
+typedef int CUmemPool_attribute;
+typedef int CUmem_advise;
+typedef int CUstreamCaptureMode;
+
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_NOT_FOUND = 500,
+    CU_MEM_LOCATION_TYPE_DEVICE = 1,
+    CU_GRAPH_NODE_TYPE_GRAPH = 4,
+    CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+    CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+    CUDA_ARRAY3D_LAYERED = 0x01,
+    CUDA_ARRAY3D_CUBEMAP = 0x04,
+    CUDA_ARRAY3D_SPARSE = 0x40,
+    CUDA_ARRAY3D_DEFERRED_MAPPING = 0x80,
+    CU_MEMORYTYPE_HOST = 1,
+    CU_MEMORYTYPE_UNIFIED = 4,
+};
+
+/* ---- driver: structures that are read -----------------------------------------------------------
+ */
+
+typedef struct CUmemLocation_st {
+    int type;
+    int id;
+} CUmemLocation;
+
+typedef struct CUmemAllocationProp_st {
+    CUmemAllocationType type;
+    CUmemAllocationHandleType requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    unsigned char allocFlags[8];
+} CUmemAllocationProp;
+
+typedef struct CUmemPoolProps_st {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    unsigned char reserved[64]; /* maxSize, usage and room */
+} CUmemPoolProps;
+
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st {
+    CUmemPoolProps poolProps;
+    const void *accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+
+typedef struct CUgraphNodeParams_st {
+    int type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+        CUdeviceptr free;
+        CUgraph graph;
+    };
+    long long reserved2;
+} CUgraphNodeParams;
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+    uint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    int result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+typedef struct CUmulticastObjectProp_st {
+    unsigned int numDevices;
+    size_t size;
+    unsigned long long handleTypes;
+    unsigned long long flags;
+} CUmulticastObjectProp;
+
+typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
+    unsigned long long offset;
+    unsigned long long size;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
+/* The two generations of array descriptors and copies differ in the width of their numbers. */
+#define GM_ARRAY_DESCRIPTORS(suffix, number)                                                       \
+    typedef struct CUDA_ARRAY_DESCRIPTOR##suffix##_st {                                            \
+        number Width;                                                                              \
+        number Height;                                                                             \
+        int Format;                                                                                \
+        unsigned int NumChannels;                                                                  \
+    } CUDA_ARRAY_DESCRIPTOR##suffix;                                                               \
+    typedef struct CUDA_ARRAY3D_DESCRIPTOR##suffix##_st {                                          \
+        number Width;                                                                              \
+        number Height;                                                                             \
+        number Depth;                                                                              \
+        int Format;                                                                                \
+        unsigned int NumChannels;                                                                  \
+        unsigned int Flags;                                                                        \
+    } CUDA_ARRAY3D_DESCRIPTOR##suffix
+
+#define GM_COPY_SIDE_2D(side, number, address, host)                                               \
+    number side##XInBytes;                                                                         \
+    number side##Y;                                                                                \
+    int side##MemoryType;                                                                          \
+    host side##Host;                                                                               \
+    address side##Device;                                                                          \
+    CUarray side##Array;                                                                           \
+    number side##Pitch
+
+#define GM_COPY_SIDE_3D(side, number, address, host, context)                                      \
+    number side##XInBytes;                                                                         \
+    number side##Y;                                                                                \
+    number side##Z;                                                                                \
+    number side##LOD;                                                                              \
+    int side##MemoryType;                                                                          \
+    host side##Host;                                                                               \
+    address side##Device;                                                                          \
+    CUarray side##Array;                                                                           \
+    void *context;                                                                                 \
+    number side##Pitch;                                                                            \
+    number side##Height
+
+#define GM_COPIES(suffix, number, address)                                                         \
+    typedef struct CUDA_MEMCPY2D##suffix##_st {                                                    \
+        GM_COPY_SIDE_2D(src, number, address, const void *);                                       \
+        GM_COPY_SIDE_2D(dst, number, address, void *);                                             \
+        number WidthInBytes;                                                                       \
+        number Height;                                                                             \
+    } CUDA_MEMCPY2D##suffix;                                                                       \
+    typedef struct CUDA_MEMCPY3D##suffix##_st {                                                    \
+        GM_COPY_SIDE_3D(src, number, address, const void *, reserved0);                            \
+        GM_COPY_SIDE_3D(dst, number, address, void *, reserved1);                                  \
+        number WidthInBytes;                                                                       \
+        number Height;                                                                             \
+        number Depth;                                                                              \
+    } CUDA_MEMCPY3D##suffix
+
+GM_ARRAY_DESCRIPTORS(_v1, unsigned int);
+GM_ARRAY_DESCRIPTORS(, size_t);
+GM_COPIES(_v1, unsigned int, CUdeviceptr_v1);
+GM_COPIES(, size_t, CUdeviceptr);
+
+typedef struct CUDA_MEMCPY3D_PEER_st {
+    GM_COPY_SIDE_3D(src, size_t, CUdeviceptr, const void *, srcContext);
+    GM_COPY_SIDE_3D(dst, size_t, CUdeviceptr, void *, dstContext);
+    size_t WidthInBytes;
+    size_t Height;
+    size_t Depth;
+} CUDA_MEMCPY3D_PEER;
+
+/* One side of a batched 3D copy: a tag, then a pointer with its layout or an array with its offset.
+ */
+typedef struct CUmemcpy3DOperand_st {
+    int type;
+    union {
+        CUdeviceptr pointer;
+        CUarray array;
+        size_t words[4];
+    };
+} CUmemcpy3DOperand;
+
+typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
+    CUmemcpy3DOperand src;
+    CUmemcpy3DOperand dst;
+    size_t width;
+    size_t height;
+    size_t depth;
+    int srcAccessOrder;
+    unsigned int flags;
+} CUDA_MEMCPY3D_BATCH_OP;
+
+/* Passed by value and only handed on. */
+typedef struct CUipcMemHandle_st {
+    char reserved[64];
+} CUipcMemHandle;
+
+/* Passed by pointer and only handed on. */
+typedef struct CUctxCreateParams_st CUctxCreateParams;
+typedef struct CUexecAffinityParam_st CUexecAffinityParam;
+typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
+typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
+typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st
+    CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
+
+/* ---- runtime
+ * -------------------------------------------------------------------------------------- */
+
+typedef int cudaError_t;
+typedef struct CUstream_st *cudaStream_t;
+typedef struct cudaArray *cudaArray_t;
+typedef const struct cudaArray *cudaArray_const_t;
+typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
+typedef struct CUmemPoolHandle_st *cudaMemPool_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef struct CUexternalMemory_st *cudaExternalMemory_t;
+typedef struct cudaGraphicsResource *cudaGraphicsResource_t;
+typedef struct CUlib_st *cudaLibrary_t;
+typedef struct cudaGraphEdgeData_st cudaGraphEdgeData;
+typedef struct cudaGraphInstantiateParams_st cudaGraphInstantiateParams;
+
+enum { cudaErrorUnknown = 999 };
+enum cudaMemcpyKind { GM_CUDA_MEMCPY_KIND };
+enum cudaJitOption { GM_CUDA_JIT_OPTION };
+enum cudaLibraryOption { GM_CUDA_LIBRARY_OPTION };
+enum cudaLimit { GM_CUDA_LIMIT };
+enum cudaMemAllocationHandleType { GM_CUDA_MEM_ALLOCATION_HANDLE_TYPE };
+enum cudaMemPoolAttr { GM_CUDA_MEM_POOL_ATTR };
+enum cudaStreamCaptureMode { GM_CUDA_STREAM_CAPTURE_MODE };
+
+typedef struct cudaIpcMemHandle_st {
+    char reserved[64];
+} cudaIpcMemHandle_t;
+
+struct cudaExtent {
+    size_t width;
+    size_t height;
+    size_t depth;
+};
+
+struct cudaPitchedPtr {
+    void *ptr;
+    size_t pitch;
+    size_t xsize;
+    size_t ysize;
+};
+
+struct cudaChannelFormatDesc {
+    int x; /* bits of each channel */
+    int y;
+    int z;
+    int w;
+    int f;
+};
+
+struct cudaMemLocation {
+    int type;
+    int id;
+};
+
+struct cudaExternalMemoryBufferDesc;
+struct cudaExternalMemoryHandleDesc;
+struct cudaExternalMemoryMipmappedArrayDesc;
+struct cudaMemAllocNodeParams;
+struct cudaMemPoolProps;
+struct cudaMemPoolPtrExportData;
+struct cudaMemcpy3DParms;
+struct cudaMemcpy3DPeerParms;
+
+#endif

@@ -1,0 +1,205 @@
+/* See effects.h: allocations, frees, arrays, copies and sets. */
+#include "effects.h"
+
+void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
+                     uint64_t size, uint8_t flags)
+{
+    struct gm_record record = {
+        .type = result == 0 ? GM_EVENT_ALLOC : GM_EVENT_ALLOC_FAILED,
+        .kind = (uint8_t)kind,
+        .address = result == 0 ? address : 0,
+        .size = size,
+        .extra = (uint32_t)result,
+        .flags = flags,
+        .device = -1,
+    };
+    if (result != 0 || address != 0)
+        gm_call_record(call, &record, NULL);
+}
+
+void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
+                   uint64_t address, uint64_t size, uint64_t aux, int device)
+{
+    if (!gm_call_active(call))
+        return;
+    *begun = (struct gm_record){.type = (uint8_t)type,
+                                .address = address,
+                                .size = size,
+                                .aux = aux,
+                                .device = (int8_t)device};
+    gm_call_record(call, begun, NULL);
+}
+
+void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
+                    uint64_t address)
+{
+    if (!gm_call_active(call) || address == 0)
+        return;
+    *begun = (struct gm_record){
+        .type = GM_EVENT_FREE, .kind = (uint8_t)kind, .address = address, .device = -1};
+    gm_call_record(call, begun, NULL);
+}
+
+void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun)
+{
+    struct gm_record record = {
+        .type = GM_EVENT_UNDO,
+        .kind = begun->type,
+        .address = begun->address,
+        .extra = (uint32_t)result,
+        .device = begun->device,
+    };
+    if (result != 0 && begun->type != GM_EVENT_NONE)
+        gm_call_record(call, &record, NULL);
+}
+
+void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64_t address,
+                    uint64_t size, uint64_t aux)
+{
+    struct gm_record record = {
+        .type = (uint8_t)type, .address = address, .size = size, .aux = aux, .device = -1};
+    if (result == 0)
+        gm_call_record(call, &record, NULL);
+}
+
+/* ---- arrays
+ * ----------------------------------------------------------------------------------------- */
+
+/* Bytes of one element: CUarray_format is 1, 2, 3 (unsigned 8, 16, 32 bit), 8, 9, 10 (signed), 0x10
+ * (half), 0x20 (float); block-compressed and planar formats are not sized. */
+uint64_t gm_array_element(int format, unsigned channels)
+{
+    switch (format) {
+    case 0x01:
+    case 0x08:
+        return channels;
+    case 0x02:
+    case 0x09:
+    case 0x10:
+        return 2ull * channels;
+    case 0x03:
+    case 0x0a:
+    case 0x20:
+        return 4ull * channels;
+    default:
+        return 0;
+    }
+}
+
+static uint64_t at_least_one(uint64_t value)
+{
+    return value ? value : 1;
+}
+
+void gm_effect_array(struct gm_call *call, int result, uint64_t handle, const uint64_t extent[3],
+                     uint64_t element, unsigned flags, unsigned levels, uint8_t record_flags)
+{
+    uint64_t size = 0;
+    unsigned layered = flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
+    for (unsigned level = 0; level < levels && level < 32; level++)
+        size += at_least_one(extent[0] >> level) * at_least_one(extent[1] >> level) *
+                at_least_one(layered ? extent[2] : extent[2] >> level) * element;
+    if (flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
+        size = 0; /* backed by VMM memory, counted there */
+    gm_effect_alloc(call, result, GM_KIND_ARRAY, handle, size,
+                    (uint8_t)(record_flags | GM_FLAG_ESTIMATED));
+}
+
+/* ---- copies and sets
+ * ---------------------------------------------------------------------------------- */
+
+void gm_effect_copy(struct gm_call *call, int result, enum gm_copy direction, uint64_t to,
+                    uint64_t from, uint64_t size, uint8_t flags)
+{
+    struct gm_record record = {
+        .type = GM_EVENT_COPY,
+        .kind = (uint8_t)direction,
+        .address = to,
+        .aux = from,
+        .size = size,
+        .extra = gm_call_elapsed_ns(call),
+        .flags = flags,
+        .device = -1,
+    };
+    if (result == 0)
+        gm_call_record(call, &record, NULL);
+}
+
+void gm_effect_set(struct gm_call *call, int result, uint64_t address, uint64_t size, uint8_t flags)
+{
+    struct gm_record record = {
+        .type = GM_EVENT_SET,
+        .address = address,
+        .size = size,
+        .extra = gm_call_elapsed_ns(call),
+        .flags = flags,
+        .device = -1,
+    };
+    if (result == 0)
+        gm_call_record(call, &record, NULL);
+}
+
+enum gm_copy gm_copy_direction(int to, int from)
+{
+    if (to == CU_MEMORYTYPE_UNIFIED || from == CU_MEMORYTYPE_UNIFIED)
+        return GM_COPY_UNKNOWN;
+    if (from == CU_MEMORYTYPE_HOST)
+        return to == CU_MEMORYTYPE_HOST ? GM_COPY_HOST_TO_HOST : GM_COPY_HOST_TO_DEVICE;
+    return to == CU_MEMORYTYPE_HOST ? GM_COPY_DEVICE_TO_HOST : GM_COPY_DEVICE_TO_DEVICE;
+}
+
+static uint64_t sum(const size_t *sizes, size_t count)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; sizes && i < count; i++)
+        total += sizes[i];
+    return total;
+}
+
+void gm_driver_copy_batch(struct gm_call *call, int result, const CUdeviceptr *to,
+                          const CUdeviceptr *from, const size_t *sizes, size_t count)
+{
+    if (result == 0 && to && from && count)
+        gm_effect_copy(call, result, GM_COPY_UNKNOWN, to[0], from[0], sum(sizes, count),
+                       GM_FLAG_ASYNC);
+}
+
+void gm_driver_copy_3d_batch(struct gm_call *call, int result,
+                             const CUDA_MEMCPY3D_BATCH_OP *operations, size_t count)
+{
+    uint64_t elements =
+        0; /* extents are in elements where an array takes part; good enough for a total */
+    if (result != 0 || !operations || !count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        elements += (uint64_t)operations[i].width * operations[i].height * operations[i].depth;
+    gm_effect_copy(call, result, GM_COPY_UNKNOWN, operations[0].dst.pointer,
+                   operations[0].src.pointer, elements, GM_FLAG_ASYNC);
+}
+
+/* ---- what moves nothing
+ * ------------------------------------------------------------------------------- */
+
+void gm_driver_hint(struct gm_call *call, int result, CUdeviceptr address, uint64_t size,
+                    uint32_t advice)
+{
+    struct gm_record record = {
+        .type = GM_EVENT_HINT, .address = address, .size = size, .extra = advice, .device = -1};
+    if (result == 0)
+        gm_call_record(call, &record, NULL);
+}
+
+void gm_driver_hint_batch(struct gm_call *call, int result, const CUdeviceptr *addresses,
+                          const size_t *sizes, size_t count)
+{
+    if (result == 0 && addresses && count)
+        gm_driver_hint(call, result, addresses[0], sum(sizes, count), 0);
+}
+
+void gm_driver_host_call(struct gm_call *call, int result, uint64_t value, int which)
+{
+    struct gm_record record = {
+        .type = GM_EVENT_HOST_CALL, .size = value, .extra = (uint32_t)which, .device = -1};
+    if (result == 0)
+        gm_call_record(call, &record, NULL);
+}

@@ -1,0 +1,219 @@
+/*
+ * What the calls of api.table do to memory, as records. The generated hooks call these; nothing
+ * here calls CUDA, blocks, or changes what the hook returns.
+ *
+ * gm_before_*  runs before the real call and fills *begun with the record it committed
+ * gm_driver_*  runs after a driver call, `result` being its CUresult
+ * gm_runtime_* runs after a runtime call: records only what no driver hook below did
+ */
+#ifndef GPUMEM_PRELOAD_EFFECTS_H
+#define GPUMEM_PRELOAD_EFFECTS_H
+
+#include "cuda_abi.h"
+#include "recorder.h"
+
+#define GM_WORD(value) ((uint64_t)(uintptr_t)(value))
+
+/* What an out-parameter holds: read only after success, and callers may pass NULL. */
+#define OUT(pointer) OUT_OR(pointer, 0)
+#define OUT_OR(pointer, otherwise)                                                                 \
+    (result == 0 && (pointer) != NULL ? GM_WORD(*(pointer)) : (uint64_t)(otherwise))
+
+/* ---- effects.c: lives of addresses
+ * --------------------------------------------------------------- */
+
+void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
+                     uint64_t size, uint8_t flags);
+void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
+                    uint64_t address);
+void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
+                   uint64_t address, uint64_t size, uint64_t aux, int device);
+void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64_t address,
+                    uint64_t size, uint64_t aux);
+/* Takes back what was begun if the call failed. */
+void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun);
+void gm_effect_array(struct gm_call *call, int result, uint64_t handle, const uint64_t extent[3],
+                     uint64_t element, unsigned flags, unsigned levels, uint8_t record_flags);
+void gm_effect_copy(struct gm_call *call, int result, enum gm_copy direction, uint64_t to,
+                    uint64_t from, uint64_t size, uint8_t flags);
+void gm_effect_set(struct gm_call *call, int result, uint64_t address, uint64_t size,
+                   uint8_t flags);
+uint64_t gm_array_element(int format, unsigned channels);
+
+#define gm_driver_alloc(call, result, kind, address, size)                                         \
+    gm_effect_alloc(call, result, kind, GM_WORD(address), size, 0)
+#define gm_driver_external(call, result, address, size)                                            \
+    gm_effect_alloc(call, result, GM_KIND_EXTERNAL, GM_WORD(address), size, 0)
+#define gm_before_free(call, begun, kind, address)                                                 \
+    gm_effect_free(call, begun, kind, GM_WORD(address))
+#define gm_before_end(call, begun, type, address, size)                                            \
+    gm_effect_end(call, begun, type, GM_WORD(address), size, 0, -1)
+#define gm_before_multicast_unbind(call, begun, handle, device, offset, size)                      \
+    gm_effect_end(call, begun, GM_EVENT_MULTICAST_UNBIND, handle, size, offset, device)
+#define gm_driver_life(call, result, type, address, size, aux)                                     \
+    gm_effect_life(call, result, type, GM_WORD(address), size, GM_WORD(aux))
+#define gm_driver_set(call, result, address, size, flags)                                          \
+    gm_effect_set(call, result, GM_WORD(address), size, flags)
+#define gm_driver_copy(call, result, direction, to, from, size, flags)                             \
+    gm_effect_copy(call, result, direction, GM_WORD(to), GM_WORD(from), size, flags)
+#define gm_driver_global(call, result, address, size, module)                                      \
+    gm_effect_life(call, result, GM_EVENT_GLOBAL, address, size, GM_WORD(module))
+
+/* Descriptors of both generations have the same fields. */
+#define gm_driver_array(call, result, handle, shape)                                               \
+    do {                                                                                           \
+        if (shape) {                                                                               \
+            const uint64_t extent[3] = {(shape)->Width, (shape)->Height, 0};                       \
+            gm_effect_array(call, result, handle, extent,                                          \
+                            gm_array_element((shape)->Format, (shape)->NumChannels), 0, 1, 0);     \
+        }                                                                                          \
+    } while (0)
+#define gm_driver_array_3d(call, result, handle, shape, levels)                                    \
+    do {                                                                                           \
+        if (shape) {                                                                               \
+            const uint64_t extent[3] = {(shape)->Width, (shape)->Height, (shape)->Depth};          \
+            gm_effect_array(call, result, handle, extent,                                          \
+                            gm_array_element((shape)->Format, (shape)->NumChannels),               \
+                            (shape)->Flags, (levels) ? (levels) : 1,                               \
+                            (levels) ? GM_FLAG_MIPMAPPED : 0);                                     \
+        }                                                                                          \
+    } while (0)
+
+/* ---- copies by descriptor
+ * ------------------------------------------------------------------------- */
+
+enum gm_copy gm_copy_direction(int to, int from);
+
+#define GM_COPY_SIDE(copy, side)                                                                   \
+    ((copy)->side##MemoryType == CU_MEMORYTYPE_HOST ? GM_WORD((copy)->side##Host)                  \
+     : (copy)->side##Array && !(copy)->side##Device ? GM_WORD((copy)->side##Array)                 \
+                                                    : (uint64_t)(copy)->side##Device)
+#define GM_COPY_SHAPED(call, result, copy, direction, depth, flags)                                \
+    do {                                                                                           \
+        if (copy)                                                                                  \
+            gm_effect_copy(call, result, direction, GM_COPY_SIDE(copy, dst),                       \
+                           GM_COPY_SIDE(copy, src),                                                \
+                           (uint64_t)(copy)->WidthInBytes *(copy)->Height *(depth), flags);        \
+    } while (0)
+#define gm_driver_copy_2d(call, result, copy, flags)                                               \
+    GM_COPY_SHAPED(call, result, copy,                                                             \
+                   gm_copy_direction((copy)->dstMemoryType, (copy)->srcMemoryType), 1, flags)
+#define gm_driver_copy_3d(call, result, copy, flags)                                               \
+    GM_COPY_SHAPED(call, result, copy,                                                             \
+                   gm_copy_direction((copy)->dstMemoryType, (copy)->srcMemoryType), (copy)->Depth, \
+                   flags)
+#define gm_driver_copy_peer(call, result, copy, flags)                                             \
+    GM_COPY_SHAPED(call, result, copy, GM_COPY_PEER, (copy)->Depth, flags)
+
+/* One record for a batch: the sum of its bytes, the addresses of its first element. */
+void gm_driver_copy_batch(struct gm_call *call, int result, const CUdeviceptr *to,
+                          const CUdeviceptr *from, const size_t *sizes, size_t count);
+void gm_driver_copy_3d_batch(struct gm_call *call, int result,
+                             const CUDA_MEMCPY3D_BATCH_OP *operations, size_t count);
+void gm_driver_hint(struct gm_call *call, int result, CUdeviceptr address, uint64_t size,
+                    uint32_t advice);
+void gm_driver_hint_batch(struct gm_call *call, int result, const CUdeviceptr *addresses,
+                          const size_t *sizes, size_t count);
+void gm_driver_host_call(struct gm_call *call, int result, uint64_t value, int which);
+
+/* ---- effects_pool.c: virtual memory management, pools, graphs, graphics
+ * ---------------------------- */
+
+void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uint64_t size,
+                          const CUmemAllocationProp *properties);
+void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
+                       uint64_t offset, uint64_t handle);
+void gm_driver_alloc_async(struct gm_call *call, int result, uint64_t address, uint64_t size,
+                           CUmemoryPool pool, CUstream stream);
+void gm_before_free_async(struct gm_call *call, struct gm_record *begun, uint64_t address,
+                          CUstream stream);
+void gm_driver_pool_create(struct gm_call *call, int result, uint64_t pool,
+                           const CUmemPoolProps *properties);
+void gm_driver_pool_set(struct gm_call *call, int result, CUmemoryPool pool, int attribute,
+                        const void *value);
+void gm_driver_pool_import(struct gm_call *call, int result, uint64_t pool);
+void gm_driver_pool_of_device(struct gm_call *call, int result, uint64_t pool, int device);
+void gm_driver_pool_of_location(struct gm_call *call, int result, uint64_t pool,
+                                const CUmemLocation *location);
+void gm_driver_graph_alloc_node(struct gm_call *call, int result, CUgraph graph,
+                                const CUDA_MEM_ALLOC_NODE_PARAMS *parameters);
+void gm_driver_graph_node(struct gm_call *call, int result, CUgraph graph,
+                          const CUgraphNodeParams *parameters);
+void gm_driver_graph_instantiate(struct gm_call *call, int result, uint64_t executable,
+                                 CUgraph graph, uint64_t flags);
+void gm_driver_on_device(struct gm_call *call, int result, enum gm_event type, int device);
+void gm_driver_graphics_map(struct gm_call *call, int result, CUgraphicsResource resource,
+                            uint64_t address, uint64_t size);
+void gm_before_graphics_unmap(struct gm_call *call, struct gm_record *begun, unsigned count,
+                              const CUgraphicsResource *resources);
+
+/* ---- capture.c: which streams are capturing
+ * ---------------------------------------------------------- */
+
+void gm_driver_capture_begin(struct gm_call *call, int result, CUstream stream, CUgraph graph);
+void gm_driver_capture_end(struct gm_call *call, int result, CUstream stream, uint64_t graph);
+void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, CUstream stream);
+void gm_driver_capture_join(struct gm_call *call, int result, CUstream stream, CUevent event);
+/* The graph that work on `stream` becomes part of (its token while the capture lasts), 0 if none.
+ */
+uint64_t gm_capture_of(CUstream stream);
+
+/* ---- context.c
+ * ---------------------------------------------------------------------------------------- */
+
+void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device);
+void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context);
+void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context);
+void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context, int device);
+void gm_before_primary_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
+                           int device);
+void gm_driver_context_current(struct gm_call *call, int result, CUcontext context);
+void gm_driver_context_push(struct gm_call *call, int result, CUcontext context);
+void gm_driver_context_pop(struct gm_call *call, int result);
+void gm_driver_device_memory(struct gm_call *call, int result, int device, uint64_t bytes);
+void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name,
+                           int size);
+
+/* Number of the calling thread's current context, 0 unknown or none. */
+uint16_t gm_context_current(void);
+/* Device for an allocation of the calling thread inside a call of `api`, -1 unknown. */
+int gm_context_current_device(uint16_t api);
+/* Device of a pool, as the hooks learnt it; -1 for others. */
+int gm_pool_device(uint64_t pool);
+void gm_pool_note(uint64_t pool, int device);
+
+/* ---- effects_runtime.c
+ * ---------------------------------------------------------------------------------- */
+
+void gm_runtime_life(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
+                     uint64_t size, uint8_t flags);
+void gm_runtime_end(struct gm_call *call, int result, enum gm_kind kind, uint64_t address);
+void gm_runtime_move(struct gm_call *call, int result, enum gm_copy direction, uint64_t to,
+                     uint64_t from, uint64_t size, uint8_t flags);
+void gm_runtime_fill(struct gm_call *call, int result, uint64_t address, uint64_t size,
+                     uint8_t flags);
+void gm_runtime_pitched_3d(struct gm_call *call, int result, const struct cudaPitchedPtr *pitched,
+                           struct cudaExtent extent);
+void gm_runtime_array(struct gm_call *call, int result, uint64_t handle,
+                      const struct cudaChannelFormatDesc *format, size_t width, size_t height,
+                      size_t depth, unsigned flags);
+void gm_runtime_device_reset(struct gm_call *call, int result);
+void gm_runtime_set_device(struct gm_call *call, int result, int device);
+enum gm_copy gm_runtime_direction(int kind);
+
+#define gm_runtime_alloc(call, result, kind, address, size)                                        \
+    gm_runtime_life(call, result, kind, GM_WORD(address), size, 0)
+#define gm_runtime_alloc_async(call, result, address, size)                                        \
+    gm_runtime_life(call, result, GM_KIND_DEVICE, GM_WORD(address), size,                          \
+                    GM_FLAG_ASYNC | GM_FLAG_POOL)
+#define gm_runtime_free(call, result, kind, address)                                               \
+    gm_runtime_end(call, result, kind, GM_WORD(address))
+#define gm_runtime_copy(call, result, kind, to, from, size, flags)                                 \
+    gm_runtime_move(call, result, gm_runtime_direction((int)(kind)), GM_WORD(to), GM_WORD(from),   \
+                    size, flags)
+#define gm_runtime_copy_peer(call, result, to, from, size, flags)                                  \
+    gm_runtime_move(call, result, GM_COPY_PEER, GM_WORD(to), GM_WORD(from), size, flags)
+#define gm_runtime_set(call, result, address, size, flags)                                         \
+    gm_runtime_fill(call, result, GM_WORD(address), size, flags)
+
+#endif

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Makes the hooks, the lookup tables, the export list and docs/coverage.md from api.table.
+
+    generate.py api.table --exports exports.list --out FOLDER    C sources and gm_exports.map into FOLDER
+    generate.py api.table --coverage                             the coverage page on standard output
+"""
+import argparse
+import os
+import re
+import sys
+
+RUNTIME_ERROR = "cudaErrorUnknown"
+DRIVER_ERROR = "CUDA_ERROR_NOT_FOUND"
+
+
+class Symbol:
+    """One exported function."""
+
+    def __init__(self, name, since, entry):
+        self.name, self.since, self.entry = name, since, entry
+        self.base = re.sub(r"(_v\d+)?(_pt[sd][sz])?$", "", name)
+        self.per_thread = bool(re.search(r"_pt[sd][sz]$", name))
+
+
+class Entry:
+    """Symbols with one prototype and one effect."""
+
+    def __init__(self, layer, section, result=None, parameters=""):
+        self.layer, self.section, self.result, self.parameters = layer, section, result, parameters
+        self.symbols, self.before, self.after = [], None, None
+
+    def arguments(self):
+        if self.parameters == "void":
+            return []
+        return [re.search(r"(\w+)$", part.strip())[1] for part in self.parameters.split(",")]
+
+
+def fail(number, text):
+    sys.exit(f"api.table:{number}: {text}")
+
+
+def parse(path):
+    """Entries and left-out functions, [(reason, [names])]."""
+    entries, left_out, layer, section = [], [], None, ""
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            if match := re.fullmatch(r"\[(driver|runtime|custom|left out)\] (.*)", text):
+                layer, section = match[1], match[2]
+                if layer == "left out":
+                    left_out.append((section, []))
+                elif layer == "custom":
+                    entries.append(Entry(layer, section))
+            elif layer == "left out":
+                left_out[-1][1].extend(text.split())
+            elif match := re.fullmatch(r"(CUresult|cudaError_t) \((.*)\)", text):
+                entries.append(Entry(layer, section, match[1], match[2]))
+            elif text.startswith("symbols: "):
+                for word in text.split()[1:]:
+                    name, _, since = word.partition("@")
+                    entries[-1].symbols.append(Symbol(name, int(since or 0), entries[-1]))
+            elif match := re.fullmatch(r"(before|after): (\w+)\((.*)\)", text):
+                setattr(entries[-1], match[1], (match[2], match[3]))
+            else:
+                fail(number, f"not understood: {text}")
+    return entries, left_out
+
+
+def effect(place, symbol, name_and_arguments):
+    name, arguments = name_and_arguments
+    flag = "GM_FLAG_ASYNC" if re.search(r"Async", symbol.base) else "0"
+    arguments = re.sub(r"\bASYNC\b", flag, arguments)
+    layer = "before" if place == "before" else symbol.entry.layer
+    state = "&call, &begun" if place == "before" else "&call, (int)result"
+    return f"gm_{layer}_{name}({state}{', ' if arguments else ''}{arguments});"
+
+
+def prototype(symbol, name):
+    return f"{symbol.entry.result} {name}({symbol.entry.parameters})"
+
+
+def hook(symbol):
+    """The text of one wrapper."""
+    entry = symbol.entry
+    error = RUNTIME_ERROR if entry.layer == "runtime" else DRIVER_ERROR
+    lines = [f"GM_EXPORT {prototype(symbol, symbol.name)}", "{"]
+    lines.append(f"    {entry.result} (*real)({entry.parameters}) = gm_real(GM_API_{symbol.name}, __builtin_return_address(0));")
+    lines += ["    struct gm_call call;", "    if (gm_unlikely(!real))", f"        return {error};"]
+    lines.append(f"    gm_call_begin(&call, GM_API_{symbol.name}, __builtin_frame_address(0));")
+    if entry.before:
+        lines.append("    struct gm_record begun = {0};")
+        lines.append("    " + effect("before", symbol, entry.before))
+    if entry.after and re.match(r"(copy|set)", entry.after[0]) and entry.after[0] != "set_device":
+        lines.append("    gm_call_clock(&call);")
+    lines.append(f"    {entry.result} result = real({', '.join(entry.arguments())});")
+    if entry.before:
+        lines.append("    gm_after_begun(&call, (int)result, &begun);")
+    if entry.after and entry.after[0] != "label":
+        lines.append("    if (gm_call_active(&call)) {")
+        lines.append("        " + effect("after", symbol, entry.after))
+        lines.append("    }")
+    lines += ["    gm_call_end(&call);", "    return result;", "}", ""]
+    return "\n".join(lines)
+
+
+NOTE = "/* Made by generate.py from api.table. */\n"
+
+
+def write(folder, name, text):
+    """Writes only what changed, so that a rebuild recompiles only that."""
+    path = os.path.join(folder, name)
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    except FileNotFoundError:
+        pass
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def make_header(symbols):
+    lines = [NOTE, "#ifndef GPUMEM_PRELOAD_GM_API_H", "#define GPUMEM_PRELOAD_GM_API_H", ""]
+    lines += ["#ifndef GM_CUDA_HEADERS /* the coverage test compares with the real ones */", '#include "cuda_abi.h"', "#endif", "", "enum {"]
+    lines += [f"    GM_API_{symbol.name} = {number}," for number, symbol in enumerate(symbols, 1)]
+    lines += ["    GM_API_COUNT", "};", ""]
+    lines += [prototype(symbol, symbol.name) + ";" for symbol in symbols if symbol.entry.layer != "custom"]
+    return "\n".join(lines + ["", "#endif", ""])
+
+
+def make_table(symbols):
+    lines = [NOTE, "#include <string.h>", '#include "api.h"', '#include "gm_api.h"', '#include "roads.h"', ""]
+    lines += ['_Static_assert((int)GM_API_COUNT <= (int)GM_API_MAX, "api ids index fixed tables");', ""]
+    lines += [f"extern void gm_custom_{s.name}(void) __asm__(\"{s.name}\");" for s in symbols if s.entry.layer == "custom"]
+    lines += ["", "#define HOOK(name) ((void (*)(void))(name))", ""]
+    lines += ["/* Sorted by symbol. */", "const struct gm_api_entry gm_api[] = {", '    {"", NULL, NULL, 0, 0, 0},']
+    for symbol in symbols:
+        runtime = symbol.entry.layer == "runtime"
+        name = "NULL" if runtime else f'"{symbol.base}"'
+        wrapper = f"gm_custom_{symbol.name}" if symbol.entry.layer == "custom" else f"HOOK({symbol.name})"
+        layer = "GM_LAYER_RUNTIME" if runtime else "GM_LAYER_DRIVER"
+        lines.append(f'    {{"{symbol.name}", {name}, {wrapper}, {symbol.since}, {layer}, {int(symbol.per_thread)}}},')
+    lines += ["};", "", "const uint16_t gm_api_count = GM_API_COUNT;", ""]
+    numbers = {symbol: number for number, symbol in enumerate(symbols, 1)}
+    driver = sorted((s for s in symbols if s.entry.layer != "runtime"), key=lambda s: (s.base, s.per_thread, s.since))
+    lines += ["/* Driver functions by the name cuGetProcAddress knows, the plain forms first, then by version. */"]
+    lines += ["static const uint16_t by_name[] = {"] + [f"    {numbers[s]}, /* {s.name} */" for s in driver] + ["};", ""]
+    lines.append("""uint16_t gm_api_find(const char *symbol)
+{
+    if (symbol[0] != 'c' || symbol[1] != 'u')
+        return 0;
+    uint16_t low = 1, high = GM_API_COUNT;
+    while (low < high) {
+        uint16_t middle = (uint16_t)((low + high) / 2);
+        int order = strcmp(symbol, gm_api[middle].symbol);
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            high = middle;
+        else
+            low = (uint16_t)(middle + 1);
+    }
+    return 0;
+}
+
+uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
+{
+    const size_t count = sizeof(by_name) / sizeof(by_name[0]);
+    size_t low = 0, high = count;
+    while (low < high) { /* the first row of that name */
+        size_t middle = (low + high) / 2;
+        if (strcmp(gm_api[by_name[middle]].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint16_t plain = 0, own_stream = 0;
+    for (; low < count && strcmp(gm_api[by_name[low]].name, name) == 0; low++) {
+        const struct gm_api_entry *entry = &gm_api[by_name[low]];
+        if (entry->since <= version)
+            *(entry->per_thread ? &own_stream : &plain) = by_name[low];
+    }
+    return per_thread && own_stream ? own_stream : plain;
+}
+""")
+    return "\n".join(lines)
+
+
+def make_hooks(symbols, layer):
+    lines = [NOTE, '#include "effects.h"', '#include "gm_api.h"', '#include "platform.h"', '#include "real.h"', '#include "recorder.h"', ""]
+    return "\n".join(lines + [hook(symbol) for symbol in symbols if symbol.entry.layer == layer])
+
+
+def make_exports(symbols, more):
+    names = sorted({symbol.name for symbol in symbols} | set(more))
+    return "{\n    global:\n" + "".join(f"        {name};\n" for name in names) + "    local: *;\n};\n"
+
+
+def make_coverage(entries, left_out):
+    lines = ["# Coverage", "",
+             "Made from `preload/api.table` by `preload/generate.py --coverage`; a test fails when it is stale.", "",
+             "Driver rows are the truth; runtime rows name the call, and record it only if no driver hook below did.", ""]
+    sections = {}
+    for entry in entries:
+        if entry.layer != "custom":
+            sections.setdefault((entry.layer, entry.section), []).append(entry)
+    for (layer, section), rows in sections.items():
+        lines += [f"## {layer}: {section}", "", "| function | symbols | recorded before the call | after it |", "|---|---|---|---|"]
+        for entry in rows:
+            symbols = ", ".join(f"`{symbol.name}`" for symbol in entry.symbols)
+            cells = [f"`{e[0]}`" if e else "" for e in (entry.before, entry.after)]
+            lines.append(f"| `{entry.symbols[0].base}` | {symbols} | {cells[0]} | {cells[1]} |")
+        lines.append("")
+    lines += ["## Left out", "", "| why | functions |", "|---|---|"]
+    lines += [f"| {reason} | {', '.join(f'`{name}`' for name in names)} |" for reason, names in left_out]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("table")
+    options.add_argument("--exports")
+    options.add_argument("--out")
+    options.add_argument("--coverage", action="store_true")
+    arguments = options.parse_args()
+    entries, left_out = parse(arguments.table)
+    symbols = sorted((symbol for entry in entries for symbol in entry.symbols), key=lambda symbol: symbol.name)
+    if arguments.coverage:
+        sys.stdout.write(make_coverage(entries, left_out))
+        return
+    with open(arguments.exports, encoding="utf-8") as file:
+        more = [line.strip() for line in file if line.strip() and not line.startswith("#")]
+    write(arguments.out, "gm_api.h", make_header(symbols))
+    write(arguments.out, "gm_api.c", make_table(symbols))
+    write(arguments.out, "gm_hooks_driver.c", make_hooks(symbols, "driver"))
+    write(arguments.out, "gm_hooks_runtime.c", make_hooks(symbols, "runtime"))
+    write(arguments.out, "gm_exports.map", make_exports(symbols, more))
+
+
+if __name__ == "__main__":
+    main()
