@@ -14,7 +14,7 @@ enum { REGISTER_IP = 16, REGISTER_SP = 7 };
 #elif defined(__aarch64__)
 #define NAME(name) "_Uaarch64_" name
 #define LOCAL_NAME(name) "_ULaarch64_" name
-enum { REGISTER_IP = 32, REGISTER_SP = 31 };
+enum { REGISTER_IP = 30, REGISTER_SP = 31 }; /* IP is the link register, x30 */
 #else
 #error "which of libunwind's names and register numbers belong to this architecture?"
 #endif

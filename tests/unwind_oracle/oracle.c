@@ -217,14 +217,21 @@ static void *run(void *argument)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
+static struct gm_unwind_thread *new_unwinder(void)
+{
+    void *memory;
+    if (posix_memalign(&memory, 64, sizeof(struct gm_unwind_thread)) != 0)
+        abort();
+    return memset(memory, 0, sizeof(struct gm_unwind_thread));
+}
+
 static struct oracle *new_oracle(uint64_t seed, uint64_t wanted)
 {
     struct oracle *made = calloc(1, sizeof *made);
-    size_t size = sizeof(struct gm_unwind_thread);
-    made->kept = aligned_alloc(64, size);
-    made->plain = aligned_alloc(64, size);
-    memset(made->kept, 0, size);
-    memset(made->plain, 0, size);
+    if (!made)
+        abort();
+    made->kept = new_unwinder();
+    made->plain = new_unwinder();
     made->tree.random = seed * 2 + 1;
     made->wanted = wanted;
     return made;

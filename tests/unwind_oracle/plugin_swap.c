@@ -13,8 +13,8 @@
 #define PLUGIN_REACH 65536 /* more than the library is long */
 
 static char paths[2][4096];
-static uint64_t place;  /* of plugin_call, when it was last there */
-static unsigned opened; /* which of the two */
+static _Atomic uint64_t place; /* of plugin_call, when it was last there; other threads ask */
+static unsigned opened;        /* which of the two */
 
 bool tree_plugin_open(const char *folder)
 {

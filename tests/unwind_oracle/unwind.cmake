@@ -24,10 +24,14 @@ find_path(GPUMEM_LIBUNWIND_INCLUDE libunwind.h)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND GPUMEM_LIBUNWIND AND GPUMEM_LIBUNWIND_INCLUDE)
   enable_language(CXX)
+  # The project's options are for C.
+  add_library(oracle_throw OBJECT ${oracle_dir}/throw.cpp)
+  target_compile_options(oracle_throw PRIVATE -Wall -Wextra -O2 -fomit-frame-pointer)
   # Optimised whatever the build: the frames of unoptimised code are all of one shape.
   add_executable(unwind_oracle
     ${oracle_dir}/oracle.c ${oracle_dir}/tree.c ${oracle_dir}/coroutine.c ${oracle_dir}/plugin_swap.c
-    ${oracle_dir}/throw.cpp)
+    $<TARGET_OBJECTS:oracle_throw>)
+  set_target_properties(unwind_oracle PROPERTIES LINKER_LANGUAGE CXX)
   target_compile_options(unwind_oracle PRIVATE -O2 -fomit-frame-pointer -falign-functions=1 -fexceptions)
   target_include_directories(unwind_oracle PRIVATE ${GPUMEM_LIBUNWIND_INCLUDE})
   target_link_libraries(unwind_oracle PRIVATE unwind_for_tests ${GPUMEM_LIBUNWIND})
