@@ -1,0 +1,254 @@
+/*
+ * See python.h. The way of a walk: innermost frame first, written from the end of the thread's
+ * array down, then compared from the root with what the last walk left.
+ */
+#include "python.h"
+#include <string.h>
+#include "platform.h"
+#include "python_attach.h"
+#include "python_lines.h"
+#include "python_memory.h"
+#include "python_text.h"
+
+/* ---- walking -------------------------------------------------------------------------------- */
+
+/* Where the next frame outwards is written: below `first`, `count` of `depth` frames so far. */
+struct cursor {
+    struct gm_python_frame *first;
+    uint32_t count;
+    uint32_t depth;
+};
+
+/*
+ * What a code object holds, in one word. Two code objects that live one after the other at one
+ * address differ in it: it would take the same addresses for their names, tables and bytecode, and
+ * the same first line (from 3.12 the version number alone differs).
+ */
+static inline uint64_t fingerprint_of(const struct gm_python_layout *layout, uint64_t code)
+{
+    uint64_t a = gm_word(code, layout->code_filename) ^
+                 (gm_word(code, layout->code_name) * 0x9e3779b97f4a7c15u);
+    uint64_t b = gm_word(code, layout->code_lines) ^
+                 (gm_word(code, layout->code_more) * 0xbf58476d1ce4e5b9u);
+    return a ^ (b << 32 | b >> 32) ^ ((uint64_t)gm_int(code, layout->code_first_line) << 48);
+}
+
+static inline void put(struct cursor *cursor, const struct gm_python_layout *layout, uint64_t code,
+                       uint32_t lasti, uint64_t anchor)
+{
+    *--cursor->first = (struct gm_python_frame){
+        .code = code,
+        .fingerprint = fingerprint_of(layout, code),
+        .anchor = anchor,
+        .lasti = lasti,
+    };
+    cursor->count++;
+}
+
+/* To 3.10. As the other two, returns whether there are more frames than asked for. */
+static bool walk_objects(struct cursor *cursor, const struct gm_python_layout *layout,
+                         uint64_t thread_state)
+{
+    uint64_t cframe = layout->thread_cframe ? gm_word(thread_state, layout->thread_cframe) : 0;
+    uint64_t frame = gm_word(thread_state, layout->thread_frame);
+    while (frame && cursor->count < cursor->depth) {
+        int32_t lasti = gm_int(frame, layout->frame_position) * layout->lasti_unit;
+        put(cursor, layout, gm_word(frame, layout->frame_code), (uint32_t)lasti, cframe);
+        if (cframe)
+            cframe = gm_word(cframe, layout->cframe_previous);
+        frame = gm_word(frame, layout->frame_previous);
+    }
+    return frame != 0;
+}
+
+/*
+ * Puts a frame of 3.11 and later, unless it has not begun or is one of the interpreter's own (what
+ * sys._getframe does not show either).
+ */
+static inline void put_interpreter_frame(struct cursor *cursor,
+                                         const struct gm_python_layout *layout, uint64_t frame,
+                                         uint8_t owner, uint64_t anchor)
+{
+    uint64_t code = gm_word(frame, layout->frame_code);
+    int64_t lasti =
+        (int64_t)(gm_word(frame, layout->frame_position) - code - layout->code_bytecode);
+    if (owner == GM_OWNER_GENERATOR || lasti >= gm_int(code, layout->code_first_trace) * 2)
+        put(cursor, layout, code, (uint32_t)lasti, anchor);
+}
+
+/* 3.11. */
+static bool walk_entries(struct cursor *cursor, const struct gm_python_layout *layout,
+                         uint64_t thread_state)
+{
+    uint64_t cframe = gm_word(thread_state, layout->thread_cframe);
+    uint64_t frame = gm_word(cframe, layout->cframe_frame);
+    while (frame && cursor->count < cursor->depth) {
+        put_interpreter_frame(cursor, layout, frame, gm_byte(frame, layout->frame_owner), cframe);
+        if (gm_byte(frame, layout->frame_entry) && cframe)
+            cframe = gm_word(cframe, layout->cframe_previous);
+        frame = gm_word(frame, layout->frame_previous);
+    }
+    return frame != 0;
+}
+
+/* From 3.12. The loop's own frame comes after those it runs, so it is filled in behind them. */
+static bool walk_shims(struct cursor *cursor, const struct gm_python_layout *layout,
+                       uint64_t thread_state)
+{
+    uint64_t frame = layout->thread_cframe ? gm_word(gm_word(thread_state, layout->thread_cframe),
+                                                     layout->cframe_frame)
+                                           : gm_word(thread_state, layout->thread_frame);
+    struct gm_python_frame *anchored = cursor->first;
+    bool more = false;
+    for (; frame; frame = gm_word(frame, layout->frame_previous)) {
+        uint8_t owner = gm_byte(frame, layout->frame_owner);
+        if (owner >= GM_OWNER_C_STACK) {
+            while (anchored > cursor->first)
+                (--anchored)->anchor = frame;
+            if (cursor->count == cursor->depth)
+                return more || gm_word(frame, layout->frame_previous);
+        } else if (cursor->count < cursor->depth) {
+            put_interpreter_frame(cursor, layout, frame, owner, 0);
+        } else {
+            more = true; /* goes on to the loop's own frame, for the anchor */
+        }
+    }
+    return more;
+}
+
+static inline bool same_frame(const struct gm_python_frame *a, const struct gm_python_frame *b)
+{
+    return ((a->code ^ b->code) | (a->fingerprint ^ b->fingerprint) | (a->anchor ^ b->anchor) |
+            (a->lasti ^ b->lasti)) == 0;
+}
+
+/* Moves new frames to where the next walk compares with them; returns how many were there. */
+static uint32_t keep(struct gm_python_thread *thread, const struct cursor *cursor, bool truncated)
+{
+    uint32_t kept = 0;
+    uint32_t common = cursor->count < thread->count ? cursor->count : thread->count;
+    if (truncated == thread->truncated)
+        while (kept < common && same_frame(&thread->frames[kept], &cursor->first[kept]))
+            kept++;
+    memcpy(&thread->frames[kept], &cursor->first[kept],
+           (cursor->count - kept) * sizeof(thread->frames[0]));
+    thread->count = cursor->count;
+    thread->truncated = truncated;
+    return kept;
+}
+
+/* The calling thread's PyThreadState, 0 if there are no frames to be read. */
+static inline uint64_t readable_state(void)
+{
+    enum gm_python_status status = gm_python_status();
+    if (status == GM_PYTHON_ABSENT || status == GM_PYTHON_OFF || gm_python_interpreter.finalizing())
+        return 0;
+    uint64_t state = (uint64_t)(uintptr_t)gm_python_interpreter.thread_state();
+    if (state && status == GM_PYTHON_UNPROVEN && !gm_python_prove(state))
+        return 0;
+    return state;
+}
+
+void gm_python_walk(struct gm_python_thread *thread, uint32_t depth, struct gm_python_walk *walk)
+{
+    *walk = (struct gm_python_walk){.frames = thread->frames};
+    uint64_t state = readable_state();
+    if (!state) {
+        thread->count = 0;
+        return;
+    }
+    const struct gm_python_layout *layout = gm_python_interpreter.layout;
+    struct cursor cursor = {
+        .first = thread->frames + 2 * GM_PYTHON_DEPTH_MAX,
+        .depth = depth < GM_PYTHON_DEPTH_MAX ? depth : GM_PYTHON_DEPTH_MAX,
+    };
+    switch ((enum gm_python_chain)layout->chain) {
+    case GM_CHAIN_OBJECTS:
+        walk->truncated = walk_objects(&cursor, layout, state);
+        break;
+    case GM_CHAIN_ENTRY:
+        walk->truncated = walk_entries(&cursor, layout, state);
+        break;
+    case GM_CHAIN_SHIM:
+        walk->truncated = walk_shims(&cursor, layout, state);
+        break;
+    }
+    walk->kept = keep(thread, &cursor, walk->truncated);
+    walk->count = cursor.count;
+}
+
+/* ---- interning ------------------------------------------------------------------------------ */
+
+static uint32_t add_text(uint64_t object, const struct gm_python_sink *sink)
+{
+    struct gm_python_text text;
+    gm_python_text(gm_python_interpreter.layout, object, &text);
+    return sink->add_string(text.bytes, text.size);
+}
+
+static uint32_t resolve(const struct gm_python_frame *frame, const struct gm_python_sink *sink)
+{
+    const struct gm_python_layout *layout = gm_python_interpreter.layout;
+    uint64_t code = frame->code;
+    uint64_t references = gm_word(code, 0);
+    /* 3.11 lets go of a returning function's code while its frame is still linked: if that was the
+     * last reference, its names may be gone. */
+    if (!references || gm_word(code, GM_PYTHON_TYPE) != gm_python_interpreter.code_type)
+        return 0;
+    uint64_t lines = gm_word(code, layout->code_lines);
+    uint32_t line =
+        gm_python_line(layout->lines, (const uint8_t *)(uintptr_t)lines + GM_PYTHON_BYTES_DATA,
+                       gm_word(lines, GM_PYTHON_SIZE), gm_int(code, layout->code_first_line),
+                       (int32_t)frame->lasti);
+    uint32_t file = add_text(gm_word(code, layout->code_filename), sink);
+    return sink->add_frame(file, add_text(gm_word(code, layout->code_name), sink), line);
+}
+
+static inline struct gm_python_entry *set_of(struct gm_python_thread *thread,
+                                             const struct gm_python_frame *frame)
+{
+    uint64_t hash = (frame->code ^ ((uint64_t)frame->lasti << 40)) * 0x9e3779b97f4a7c15u;
+    return thread->known[hash >> 40 & (GM_PYTHON_SETS - 1)];
+}
+
+uint32_t gm_python_intern(struct gm_python_thread *thread, struct gm_python_frame *frame,
+                          const struct gm_python_sink *sink)
+{
+    struct gm_python_entry *set = set_of(thread, frame);
+    for (unsigned way = 0; way < GM_PYTHON_WAYS; way++)
+        if (set[way].code == frame->code && set[way].fingerprint == frame->fingerprint &&
+            set[way].lasti == frame->lasti)
+            return frame->script = set[way].script;
+    frame->script = resolve(frame, sink);
+    memmove(&set[1], &set[0], (GM_PYTHON_WAYS - 1) * sizeof(set[0])); /* the oldest goes */
+    set[0] = (struct gm_python_entry){frame->code, frame->fingerprint, frame->lasti, frame->script};
+    return frame->script;
+}
+
+/* ---- merging with native frames ------------------------------------------------------------- */
+
+bool gm_python_is_eval(uint64_t pc)
+{
+    /* A return address: of a call that ends the function it lies one past the end. */
+    return pc > gm_python_interpreter.eval_start && pc <= gm_python_interpreter.eval_end;
+}
+
+uint32_t gm_python_frames_in(const struct gm_python_frame *frames, uint32_t count, uint64_t pc,
+                             uint64_t caller_sp)
+{
+    if (!count)
+        return 0;
+    uint64_t anchor = frames[count - 1].anchor;
+    uint32_t taken = 0;
+    if (anchor && caller_sp) {
+        while (taken < count && frames[count - 1 - taken].anchor < caller_sp)
+            taken++;
+        return taken;
+    }
+    if (!gm_python_is_eval(pc))
+        return 0;
+    do
+        taken++;
+    while (anchor && taken < count && frames[count - 1 - taken].anchor == anchor);
+    return taken;
+}

@@ -1,0 +1,33 @@
+/*
+ * The interpreter of this process: finding it, knowing its layout, and proving on the first stack
+ * that its structures are what the layout says.
+ */
+#ifndef GPUMEM_PRELOAD_PYTHON_ATTACH_H
+#define GPUMEM_PRELOAD_PYTHON_ATTACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "python_offsets.h"
+
+struct gm_python_interpreter {
+    const struct gm_python_layout *layout;
+    void *(*thread_state)(void); /* PyGILState_GetThisThreadState: of this OS thread, NULL none */
+    int (*finalizing)(void);
+    uint64_t code_type;
+    uint64_t str_type;
+    uint64_t bytes_type;
+    uint64_t eval_start; /* _PyEval_EvalFrameDefault; both 0 when not known */
+    uint64_t eval_end;
+};
+
+/* Valid once gm_python_status() is past GM_PYTHON_ABSENT, and constant from then on. */
+extern struct gm_python_interpreter gm_python_interpreter;
+
+/*
+ * Follows the stack of the calling thread by system calls that fail where a read would crash.
+ * Returns whether frames may be read from now on; false also while the thread has no frame to judge
+ * by.
+ */
+bool gm_python_prove(uint64_t thread_state);
+
+#endif
