@@ -13,7 +13,6 @@
 
 #define CONTEXTS_MAX 4096u
 #define POOLS_MAX 1024u
-#define STACK_MAX 32u
 #define DEVICES_MAX 64
 
 struct context {
@@ -33,12 +32,8 @@ static struct {
     _Atomic int device;
 } pools[POOLS_MAX];
 
-/* The calling thread's stack of current contexts, as cuCtxPush/Pop/SetCurrent have it. */
-static _Thread_local struct {
-    uint16_t number[STACK_MAX];
-    uint32_t depth;
-    int runtime_device; /* device + 1 of the last cudaSetDevice; 0: none */
-} self __attribute__((tls_model("initial-exec")));
+_Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
+#define self gm_context_self
 
 static uint16_t find(const void *handle)
 {
@@ -78,11 +73,6 @@ static uint16_t number_of(struct gm_call *call, const void *handle, int device, 
     return number;
 }
 
-uint16_t gm_context_current(void)
-{
-    return self.depth ? self.number[(self.depth - 1) % STACK_MAX] : 0;
-}
-
 int gm_context_current_device(uint16_t api)
 {
     uint16_t number = gm_context_current();
@@ -97,7 +87,7 @@ int gm_context_current_device(uint16_t api)
 
 static void push(uint16_t number)
 {
-    self.number[self.depth++ % STACK_MAX] = number;
+    self.number[self.depth++ % GM_CONTEXT_STACK] = number;
 }
 
 static void pop(void)

@@ -174,8 +174,23 @@ void gm_driver_device_memory(struct gm_call *call, int result, int device, uint6
 void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name,
                            int size);
 
+/* The calling thread's stack of current contexts, as cuCtxPush/Pop/SetCurrent have it. */
+#define GM_CONTEXT_STACK 32u
+struct gm_context_self {
+    uint16_t number[GM_CONTEXT_STACK];
+    uint32_t depth;
+    int runtime_device; /* device + 1 of the last cudaSetDevice; 0: none */
+};
+extern _Thread_local struct gm_context_self gm_context_self
+    __attribute__((tls_model("initial-exec")));
+
 /* Number of the calling thread's current context, 0 unknown or none. */
-uint16_t gm_context_current(void);
+static inline uint16_t gm_context_current(void)
+{
+    uint32_t depth = gm_context_self.depth;
+    return depth ? gm_context_self.number[(depth - 1) % GM_CONTEXT_STACK] : 0;
+}
+
 /* Device for an allocation of the calling thread inside a call of `api`, -1 unknown. */
 int gm_context_current_device(uint16_t api);
 /* Device of a pool, as the hooks learnt it; -1 for others. */

@@ -88,6 +88,9 @@ static struct gm_record *reserve(struct gm_thread *thread)
         if (!room)
             return NULL;
     }
+    /* The drainer has read these lines on another CPU: fetch the ones to come before they are
+     * needed. */
+    __builtin_prefetch(&thread->records[(thread->head + 8) & thread->mask], 1);
     return &thread->records[thread->head & thread->mask];
 }
 
@@ -103,18 +106,21 @@ static void commit(struct gm_thread *thread, uint64_t count)
     }
 }
 
-/* A detail is committed on its own: a reader that finds a record without its detail knows it was
- * cut there. */
-static void put(struct gm_thread *thread, const struct gm_record *record)
+/* What follows the record's own words; a detail is committed by itself: a reader that finds none
+ * was cut off. */
+static void put_detail(struct gm_thread *thread, const struct gm_record *detail, uint64_t time)
 {
     struct gm_record *slot = reserve(thread);
     if (!slot)
         return;
-    *slot = *record;
+    *slot = *detail;
+    slot->type = GM_EVENT_DETAIL;
+    slot->time = time;
     commit(thread, 1);
 }
 
-void gm_call_record(struct gm_call *call, struct gm_record *record, struct gm_record *detail)
+void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint64_t size,
+                    uint64_t aux, const struct gm_record *detail)
 {
     struct gm_thread *thread = call->thread;
     struct gm_tls *tls = &gm_tls;
@@ -122,27 +128,33 @@ void gm_call_record(struct gm_call *call, struct gm_record *record, struct gm_re
         return;
     tls->busy = true;
     atomic_signal_fence(memory_order_seq_cst); /* busy is for signal handlers of this thread */
-    uint64_t type = 1ull << record->type;
-    if (type & types_with_stack) {
-        int saved_errno = errno;
-        record->stack = gm_stack_capture(thread->stack, call->frame);
-        errno = saved_errno;
-    }
-    record->api = thread->api;
-    if (!record->context) /* records of a context name it themselves */
-        record->context = gm_context_current();
-    if (record->device < 0)
-        record->device = (int8_t)gm_context_current_device(thread->api);
-    if (gm_unlikely(gm_process_exiting))
-        record->flags |= GM_FLAG_LATE;
-    record->time = type & types_before_call ? gm_ticks_before() : gm_ticks_after();
+    uint64_t type = 1ull << (uint8_t)what;
+    uint64_t time = type & types_before_call ? gm_ticks_before() : gm_ticks_after();
+    uint32_t stack = type & types_with_stack ? gm_stack_capture(thread->stack, call->frame) : 0;
+    uint16_t context = call->context ? call->context : gm_context_current();
+    int8_t device = (int8_t)(what >> GM_WHAT_DEVICE);
+    if (device < 0)
+        device = (int8_t)gm_context_current_device(thread->api);
     thread->events += (type & types_of_life) != 0;
-    put(thread, record);
-    if (detail) {
-        detail->type = GM_EVENT_DETAIL;
-        detail->time = record->time;
-        put(thread, detail);
+    struct gm_record *slot = reserve(thread);
+    if (slot) {
+        slot->time = time;
+        slot->address = address;
+        slot->size = size;
+        slot->aux = aux;
+        slot->stack = stack;
+        slot->extra = (uint32_t)(what >> GM_WHAT_EXTRA);
+        slot->context = context;
+        slot->api = thread->api;
+        slot->type = (uint8_t)what;
+        slot->kind = (uint8_t)(what >> GM_WHAT_KIND);
+        slot->device = device;
+        slot->flags = (uint8_t)((what >> GM_WHAT_FLAGS) |
+                                (gm_unlikely(gm_process_exiting) ? GM_FLAG_LATE : 0));
+        commit(thread, 1);
     }
+    if (detail)
+        put_detail(thread, detail, time);
     atomic_signal_fence(memory_order_seq_cst);
     tls->busy = false;
 }

@@ -30,7 +30,8 @@ struct gm_call {
     uint32_t
         events_before; /* of the thread: lets a runtime hook see whether a driver hook recorded */
     uint16_t api;
-    bool outermost; /* no other hook of this thread encloses this one */
+    uint16_t context; /* of the record being made, if it names one itself */
+    bool outermost;   /* no other hook of this thread encloses this one */
 };
 
 /*
@@ -56,10 +57,33 @@ bool gm_call_seen_below(const struct gm_call *call);
 /*
  * Commits one record. The caller fills type, kind, address, size, aux, extra, flags and device (-1:
  * that of the current context); time, api, context and, for types that carry one, the stack are
- * filled in here. `detail`, if not NULL, is committed right behind it as a DETAIL record. Waits for
- * the drainer when the ring is full, unless told to drop.
+ * filled in here. `context` is taken from the record only if it is set. `detail`, if not NULL, is
+ * committed right behind it as a DETAIL record. Waits for the drainer when the ring is full, unless
+ * told to drop.
  */
-void gm_call_record(struct gm_call *call, struct gm_record *record, struct gm_record *detail);
+static inline void gm_call_record(struct gm_call *call, const struct gm_record *record,
+                                  const struct gm_record *detail);
+
+/* The same with the fields in registers: a record built in memory and read back at once costs a
+ * stall. */
+void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint64_t size,
+                    uint64_t aux, const struct gm_record *detail);
+
+#define GM_WHAT_KIND 8
+#define GM_WHAT_DEVICE 16
+#define GM_WHAT_FLAGS 24
+#define GM_WHAT_EXTRA 32
+
+static inline void gm_call_record(struct gm_call *call, const struct gm_record *record,
+                                  const struct gm_record *detail)
+{
+    uint64_t what = record->type | (uint64_t)record->kind << GM_WHAT_KIND |
+                    (uint64_t)(uint8_t)record->device << GM_WHAT_DEVICE |
+                    (uint64_t)record->flags << GM_WHAT_FLAGS |
+                    (uint64_t)record->extra << GM_WHAT_EXTRA;
+    call->context = record->context;
+    gm_call_commit(call, what, record->address, record->size, record->aux, detail);
+}
 
 /* Record-clock ticks since the call began, in ns (saturating), for the `extra` of copies. Needs
  * gm_call_clock() right before the real call. */

@@ -60,8 +60,10 @@ uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
         node = gm_node_intern(0, 0, 0, GM_NODE_CUT);
     else
         node = 0;
+    int saved_errno = errno; /* new frames can cost system calls */
     for (uint32_t i = walk.kept; i < walk.count; i++)
         walk.frames[i].node = node = native_node(node, &walk.frames[i]);
+    errno = saved_errno;
     gm_unwind_interned(&stack->unwind, walk.count);
     return node;
 }
