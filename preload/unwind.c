@@ -85,18 +85,21 @@ RAW_STACK static inline uint64_t load(uint64_t address)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static const struct gm_image *find_image(struct gm_unwind_thread *thread, uint64_t address)
+/* As gm_image_find; if that is slow, out of what the thread has found before. */
+static bool find_image(struct gm_unwind_thread *thread, uint64_t address, struct gm_image *image)
 {
-    for (uint32_t i = 0; i < GM_UNWIND_IMAGES; i++)
-        if (address >= thread->images[i].start && address < thread->images[i].end)
-            return &thread->images[i];
-    struct gm_image *image = &thread->images[thread->next_image % GM_UNWIND_IMAGES];
-    struct gm_image found;
-    if (!gm_image_find(address, &found))
-        return NULL;
-    *image = found;
-    thread->next_image++;
-    return image;
+    if (!gm_image_find_is_slow())
+        return gm_image_find(address, image);
+    for (uint32_t i = 0; i < GM_UNWIND_IMAGES; i++) {
+        if (address >= thread->images[i].start && address < thread->images[i].end) {
+            *image = thread->images[i];
+            return true;
+        }
+    }
+    if (!gm_image_find(address, image))
+        return false;
+    thread->images[thread->next_image++ % GM_UNWIND_IMAGES] = *image;
+    return true;
 }
 
 static const struct gm_rule no_cfi = {.kind = GM_RULE_NO_CFI};
@@ -108,10 +111,10 @@ static const struct gm_rule no_cfi = {.kind = GM_RULE_NO_CFI};
 static __attribute__((noinline)) const struct gm_rule *read_rule(struct gm_unwind_thread *thread,
                                                                  struct gm_rule *set, uint64_t pc)
 {
-    const struct gm_image *image = find_image(thread, pc - 1);
-    if (!image)
+    struct gm_image image;
+    if (!find_image(thread, pc - 1, &image))
         return &no_cfi;
-    struct gm_rule rule = gm_rule_read(image, pc);
+    struct gm_rule rule = gm_rule_read(&image, pc);
     memmove(set + 1, set, (GM_UNWIND_RULE_WAYS - 1) * sizeof *set);
     set[0] = rule;
     return &set[0];

@@ -78,8 +78,8 @@ struct gm_walk {
 struct gm_unwind_thread {
     struct gm_rule rules[GM_UNWIND_RULE_SETS][GM_UNWIND_RULE_WAYS];
     struct gm_frame frames[GM_UNWIND_FRAMES]; /* kept frames; from the end down, new ones */
-    struct gm_image images[GM_UNWIND_IMAGES];
-    uint64_t stack_low; /* the thread's own stack, [stack_low, stack_high) */
+    struct gm_image images[GM_UNWIND_IMAGES]; /* only where finding them is slow */
+    uint64_t stack_low;                       /* the thread's own stack, [stack_low, stack_high) */
     uint64_t stack_high;
     uint64_t readable_end; /* of this walk: from its sp to here the stack is known to be readable */
     uint64_t readable_limit; /* and up to here it is worth asking the kernel for more */

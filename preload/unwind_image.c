@@ -65,6 +65,15 @@ static bool find_in_maps(uint64_t address, struct gm_image *image)
            read_headers(mapping.file_start, image) && address < image->end;
 }
 
+bool gm_image_find_is_slow(void)
+{
+#ifdef HAVE_FIND_OBJECT
+    return atomic_load_explicit(&find_object, memory_order_relaxed) == NULL;
+#else
+    return true;
+#endif
+}
+
 bool gm_image_find(uint64_t address, struct gm_image *image)
 {
 #ifdef HAVE_FIND_OBJECT

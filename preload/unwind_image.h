@@ -18,8 +18,11 @@ void gm_image_open(void);
 
 /*
  * The image that holds `address`. True if there is one. Asks _dl_find_object (glibc 2.35), which
- * takes no lock; an older C library costs a read of /proc/self/maps, so keep the answer.
+ * takes no lock; with an older C library it reads /proc/self/maps.
  */
 bool gm_image_find(uint64_t address, struct gm_image *image);
+
+/* Whether that read makes it worth keeping answers, which may be out of date some day. */
+bool gm_image_find_is_slow(void);
 
 #endif

@@ -8,13 +8,14 @@
  *    seen for the first time since its code was loaded, each one that was walked by libunwind
  *    itself, and one of 64 of the others.
  *
- * A stack that the rules decline though no signal frame is in it counts as wrong, too. The first
+ * A stack that the rules decline while no signal handler runs counts as wrong, too. The first
  * two together with the third give: every rule was compared with libunwind's, every application of
  * rules and every reuse with a fresh walk.
  *
  *     unwind_oracle [-s SEED] [-t THREADS] [-a] [-p PLUGIN-FOLDER] [STACKS]
  *
- * -a: all stacks with unw_step. Exit status 1 when anything differed.
+ * -a: all stacks with unw_step. Exit status 1 when anything differed. With several threads
+ * libunwind itself is, rarely, wrong: it asks whether memory can be read through one pipe for all.
  */
 #define UNW_LOCAL_ONLY
 #include <getopt.h>
@@ -47,7 +48,6 @@ struct reference {
     uint64_t pc[GM_UNWIND_DEPTH_MAX];
     uint64_t sp[GM_UNWIND_DEPTH_MAX];
     uint32_t count; /* innermost first */
-    bool signal;    /* a signal frame is among them */
 };
 
 static bool step_all = false;
@@ -62,7 +62,6 @@ static void step(uint64_t sp, struct reference *reference)
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
     reference->count = 0;
-    reference->signal = false;
     do {
         unw_word_t pc, at;
         unw_get_reg(&cursor, UNW_REG_IP, &pc);
@@ -72,7 +71,6 @@ static void step(uint64_t sp, struct reference *reference)
         if (at >= sp && reference->count < GM_UNWIND_DEPTH_MAX) {
             reference->pc[reference->count] = pc;
             reference->sp[reference->count++] = at;
-            reference->signal |= unw_is_signal_frame(&cursor) > 0;
         }
     } while (unw_step(&cursor) > 0);
 }
@@ -107,8 +105,7 @@ static bool equals_plain(const struct gm_walk *walk, const struct gm_walk *plain
         return false;
     for (uint32_t i = 0; i < walk->count; i++) {
         const struct gm_frame *one = &walk->frames[i], *other = &plain->frames[i];
-        if (one->pc != other->pc || one->sp != other->sp || one->rbp != other->rbp ||
-            one->flags != other->flags)
+        if (one->pc != other->pc || one->sp != other->sp || one->rbp != other->rbp)
             return false;
     }
     return true;
@@ -201,8 +198,8 @@ static void see(const void *frame)
         step(registers.sp, &reference);
         if (right && !equals_reference(&walk, &reference))
             report("unw_step", &walk, &plain, &reference);
-        else if (right && (walk.flags & GM_WALK_FALLBACK) && !reference.signal)
-            report("declined without a signal frame: rules", &walk, &plain, &reference);
+        else if (right && (walk.flags & GM_WALK_FALLBACK) && oracle->tree.handlers == 0)
+            report("declined without a signal handler: rules", &walk, &plain, &reference);
     }
 }
 

@@ -291,7 +291,9 @@ static APART void through_signal(struct tree *tree, unsigned depth)
     tree->signals++;
     tree->calls_left = calls_left < 20 ? calls_left : 20;
     tree->catchers = 0;
+    tree->handlers++;
     raise(SIGUSR1);
+    tree->handlers--;
     tree->catchers = catchers;
     tree->calls_left = calls_left;
     signalled = outer_tree;

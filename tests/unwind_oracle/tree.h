@@ -19,6 +19,7 @@ struct tree {
     unsigned depth_limit;
     unsigned calls_left;            /* of this tree; bounds its size */
     unsigned catchers;              /* of exceptions, since the last frame that none may cross */
+    unsigned handlers;              /* of signals, that have not returned yet */
     bool plugin_open;               /* the plugin's functions may be on the stack */
     struct coroutine *coroutine;    /* the one running, NULL on the thread's own stack */
     void (*see)(const void *frame); /* what is to be done with a stack */

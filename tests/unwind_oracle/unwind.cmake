@@ -37,7 +37,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND GPUMEM_LIBUNWIND AND GP
   target_link_libraries(unwind_oracle PRIVATE unwind_for_tests ${GPUMEM_LIBUNWIND})
   add_dependencies(unwind_oracle oracle_plugin_0 oracle_plugin_1)
   add_test(NAME unwind_oracle
-           COMMAND unwind_oracle -t 2 -p ${CMAKE_CURRENT_BINARY_DIR} 200000)
+           COMMAND unwind_oracle -p ${CMAKE_CURRENT_BINARY_DIR} 200000)
 
   add_executable(bench_unwind ${oracle_dir}/bench_unwind.c)
   target_compile_options(bench_unwind PRIVATE -O2 -fomit-frame-pointer)
