@@ -24,6 +24,7 @@ struct table {
     uint32_t count;   /* entries, or bytes of strings; guarded by the lock */
     uint32_t indexed; /* entries in the index */
     uint32_t extent_count;
+    _Atomic bool full;                    /* new entries are refused without taking the lock */
     _Atomic(struct gm_extent *) *extents; /* by number */
     uint32_t extents_max;
     uint32_t per_extent;
@@ -130,6 +131,8 @@ static bool grow_index(struct table *table, hash_function *hash)
 static uint32_t add(struct table *table, const void *key, equal_function *equal,
                     hash_function *hash, uint32_t *published)
 {
+    if (atomic_load_explicit(&table->full, memory_order_relaxed))
+        return 0;
     gm_lock_take(&table->lock);
     uint64_t value = hash(key);
     uint32_t id = find(table, value, key, equal);
@@ -142,6 +145,8 @@ static uint32_t add(struct table *table, const void *key, equal_function *equal,
             __atomic_store_n(published, table->count, __ATOMIC_RELEASE);
             place(atomic_load_explicit(&table->index, memory_order_relaxed), value, next);
             id = next;
+        } else {
+            atomic_store_explicit(&table->full, true, memory_order_relaxed);
         }
     }
     gm_lock_release(&table->lock);
@@ -305,6 +310,7 @@ static void forget(struct table *table)
         atomic_store_explicit(&table->extents[number], NULL, memory_order_relaxed);
     atomic_store_explicit(&table->index, NULL, memory_order_relaxed);
     table->lock = (struct gm_lock){0};
+    table->full = false;
     table->count = table->indexed = table->extent_count = 0;
 }
 

@@ -1,0 +1,11 @@
+# The benchmark loop, for malloc and for CUDA. Not a test: scripts/bench runs it.
+foreach(kind malloc cuda)
+  add_executable(loop_${kind} ${CMAKE_CURRENT_LIST_DIR}/loop.c)
+  target_compile_options(loop_${kind} PRIVATE -O2 -g)
+  target_compile_definitions(loop_${kind} PRIVATE _GNU_SOURCE=)
+  target_link_libraries(loop_${kind} PRIVATE Threads::Threads)
+  set_target_properties(loop_${kind} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endforeach()
+target_compile_definitions(loop_cuda PRIVATE LOOP_CUDA)
+target_include_directories(loop_cuda SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+target_link_libraries(loop_cuda PRIVATE gpumem_sim_driver)
