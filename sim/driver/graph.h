@@ -79,6 +79,15 @@ void gpusim_user_object_release(struct gpusim_user_object *object, unsigned int 
 bool gpusim_operation_keep(struct gpusim_operation *operation);
 void gpusim_operation_drop(struct gpusim_operation *operation);
 
+/* --- parameters of nodes (graph_add.c): older forms become the newest --- */
+
+CUDA_KERNEL_NODE_PARAMS_v3 gpusim_kernel_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *old);
+CUDA_KERNEL_NODE_PARAMS_v3 gpusim_kernel_of_v2(const CUDA_KERNEL_NODE_PARAMS_v2 *old);
+CUDA_MEMSET_NODE_PARAMS_v2 gpusim_set_of_v1(const CUDA_MEMSET_NODE_PARAMS_v1 *old,
+                                            CUcontext context);
+/* Addresses of a set may come to life only at the launch, so a node's shape alone is checked. */
+CUresult gpusim_check_set_shape(unsigned int element);
+
 /* What an executable made of a node of its graph, or NULL (graph_exec.c). */
 struct gpusim_node *gpusim_exec_node(CUgraphExec handle, CUgraphNode original);
 
