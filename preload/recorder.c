@@ -1,7 +1,7 @@
 /* See recorder.h. The fast path of every event is in this file; all that is slow is behind it. */
 #include "recorder.h"
 #include <string.h>
-#include "effects.h"
+#include "hooks/effects.h"
 #include "process.h"
 #include "stack.h"
 #include "thread.h"

@@ -1,15 +1,40 @@
-/* See stack.h. */
+/*
+ * See stack.h.
+ *
+ * Native frames come root first, and so do Python frames; both walks tell how many at the root are
+ * as they were at the thread's last capture. A Python frame belongs inside the native frame whose
+ * evaluation loop runs it. The merged stack is a chain of nodes, each made from its parent and its
+ * frame; a node found for the same chain last time is used again.
+ */
 #include "stack.h"
 #include <string.h>
 #include "config.h"
 #include "modules.h"
+#include "python.h"
+#include "real.h"
 #include "tables.h"
 #include "trace_file.h"
 #include "unwind.h"
 
 struct gm_stack {
     struct gm_unwind_thread unwind;
+    uint16_t
+        scripts_up_to[GM_UNWIND_DEPTH_MAX]; /* Python frames in native frames [0, i], last time */
+    uint32_t native_count;                  /* of the last capture */
+    uint32_t script_count;
+    uint32_t node;
+    struct gm_python_thread python; /* last: its pages are touched only where there is Python */
 };
+
+/* Both walks of one capture. */
+struct capture {
+    struct gm_stack *stack;
+    struct gm_walk native;
+    struct gm_python_walk python;
+};
+
+static const struct gm_python_sink sink = {gm_string_intern, gm_frame_intern};
+static _Atomic int told_status; /* what the header's python_state says: status + 1 */
 
 size_t gm_stack_size(void)
 {
@@ -21,18 +46,28 @@ void gm_stack_reset(struct gm_stack *stack)
     memset(stack, 0, sizeof(*stack));
 }
 
-void gm_stack_prepare(void)
+/* dlsym takes the loader's lock: when the trace is made and when a thread is new, never on the way
+ * of an event. */
+void gm_stack_look_for_python(void)
 {
-    if (gm_config.native_stacks)
-        gm_unwind_open_fallback();
+    if (gm_config.python_stacks && gm_python_status() == GM_PYTHON_ABSENT)
+        gm_python_attach(gm_real_dlsym);
 }
 
-static uint32_t native_node(uint32_t parent, const struct gm_frame *frame)
+void gm_stack_prepare(void)
 {
-    uint64_t offset;
-    uint16_t module = gm_module_of(frame->pc, &offset);
-    return gm_node_intern(parent, module, offset,
-                          frame->flags & GM_FRAME_EXACT ? GM_NODE_LEAF : GM_NODE_NATIVE);
+    atomic_store(&told_status, 0);
+    if (gm_config.native_stacks)
+        gm_unwind_open_fallback();
+    gm_stack_look_for_python();
+}
+
+static void tell_python_state(int status)
+{
+    const char *text = gm_python_state();
+    atomic_store_explicit(&told_status, status + 1, memory_order_relaxed);
+    __atomic_store_n(&gm_file.header->python_state, gm_string_intern(text, strlen(text)),
+                     __ATOMIC_RELEASE);
 }
 
 static void count_troubles(uint32_t flags)
@@ -43,27 +78,111 @@ static void count_troubles(uint32_t flags)
         gm_count(GM_COUNT_FALLBACK, 1);
 }
 
+static uint32_t native_node(uint32_t parent, const struct gm_frame *frame)
+{
+    uint64_t offset;
+    uint16_t module = gm_module_of(frame->pc, &offset);
+    return gm_node_intern(parent, module, offset,
+                          frame->flags & GM_FRAME_EXACT ? GM_NODE_LEAF : GM_NODE_NATIVE);
+}
+
+static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_python_frame *frame)
+{
+    uint32_t script = gm_python_intern(&stack->python, frame, &sink);
+    return script ? gm_node_intern(parent, 0, script, GM_NODE_SCRIPT) : parent;
+}
+
+/*
+ * Gives each native frame its Python frames, from the inner end, which is where the walk knows
+ * them, until it meets a frame from which outwards all is as last time. Returns that frame's
+ * successor: the first native frame to look at again. Fills up_to[] from there on.
+ */
+static uint32_t share_out(const struct capture *capture, uint16_t up_to[GM_UNWIND_DEPTH_MAX])
+{
+    const struct gm_walk *native = &capture->native;
+    uint32_t scripts = capture->python.count;
+    for (uint32_t i = native->count; i-- > 0;) {
+        if (i < native->kept && i < capture->stack->native_count &&
+            scripts <= capture->python.kept && scripts == capture->stack->scripts_up_to[i])
+            return i + 1;
+        up_to[i] = (uint16_t)scripts;
+        if (scripts)
+            scripts -= gm_python_frames_in(capture->python.frames, scripts, native->frames[i].pc,
+                                           i ? native->frames[i - 1].sp : 0);
+    }
+    return 0;
+}
+
+/* Goes on from `node` with Python frames [*script, end). */
+static uint32_t add_scripts(struct capture *capture, uint32_t node, uint32_t *script, uint32_t end,
+                            bool *same)
+{
+    for (; *script < end; (*script)++) {
+        struct gm_python_frame *frame = &capture->python.frames[*script];
+        *same = *same && *script < capture->python.kept;
+        if (!*same)
+            frame->node = script_node(capture->stack, node, frame);
+        node = frame->node;
+    }
+    return node;
+}
+
+static uint32_t merge(struct capture *capture)
+{
+    struct gm_stack *stack = capture->stack;
+    struct gm_frame *frames = capture->native.frames;
+    struct gm_python_frame *scripts = capture->python.frames;
+    uint16_t up_to[GM_UNWIND_DEPTH_MAX];
+    uint32_t first = share_out(capture, up_to);
+    uint32_t script = first ? stack->scripts_up_to[first - 1] : 0;
+    uint32_t node = 0;
+    bool same =
+        first > 0 || capture->native.count == 0; /* the chain so far is that of the last capture */
+    if (first) {
+        bool runs_scripts = script > (first > 1 ? stack->scripts_up_to[first - 2] : 0);
+        node = runs_scripts ? scripts[script - 1].node : frames[first - 1].node;
+    } else if (capture->native.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)) {
+        node = gm_node_intern(0, 0, 0, GM_NODE_CUT);
+    }
+    for (uint32_t i = first; i < capture->native.count; i++) {
+        same = same && i < capture->native.kept;
+        if (!same)
+            frames[i].node = native_node(node, &frames[i]);
+        node = frames[i].node;
+        node = add_scripts(capture, node, &script, up_to[i], &same);
+        same = same && up_to[i] == stack->scripts_up_to[i];
+        stack->scripts_up_to[i] = up_to[i];
+    }
+    /* Left over only where native stacks are off. */
+    return add_scripts(capture, node, &script, capture->python.count, &same);
+}
+
 uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
 {
-    struct gm_walk walk;
-    if (!gm_config.native_stacks)
-        return 0;
-    gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth, &walk);
-    if (walk.flags)
-        count_troubles(walk.flags);
-    if (walk.count == 0)
-        return 0;
-    uint32_t node;
-    if (walk.kept)
-        node = walk.frames[walk.kept - 1].node;
-    else if (walk.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT))
-        node = gm_node_intern(0, 0, 0, GM_NODE_CUT);
-    else
-        node = 0;
+    struct capture capture = {.stack = stack};
+    int status = (int)gm_python_status();
+    if (gm_config.native_stacks) {
+        gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth,
+                       &capture.native);
+        if (gm_unlikely(capture.native.flags))
+            count_troubles(capture.native.flags);
+    }
+    if (gm_config.python_stacks && (status == GM_PYTHON_ON || status == GM_PYTHON_UNPROVEN))
+        gm_python_walk(&stack->python, gm_config.depth, &capture.python);
+    if (capture.native.kept == capture.native.count &&
+        capture.native.count == stack->native_count &&
+        capture.python.kept == capture.python.count &&
+        capture.python.count == stack->script_count) {
+        gm_unwind_interned(&stack->unwind, capture.native.count);
+        return stack->node;
+    }
     int saved_errno = errno; /* new frames can cost system calls */
-    for (uint32_t i = walk.kept; i < walk.count; i++)
-        walk.frames[i].node = node = native_node(node, &walk.frames[i]);
+    if (gm_unlikely(atomic_load_explicit(&told_status, memory_order_relaxed) != status + 1))
+        tell_python_state(status);
+    stack->node = merge(&capture);
+    stack->native_count = capture.native.count;
+    stack->script_count = capture.python.count;
+    gm_unwind_interned(&stack->unwind, capture.native.count);
     errno = saved_errno;
-    gm_unwind_interned(&stack->unwind, walk.count);
-    return node;
+    return stack->node;
 }

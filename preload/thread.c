@@ -80,7 +80,9 @@ struct gm_thread *gm_thread_claim(void)
 {
     uint32_t tid = current_tid();
     struct gm_thread *thread = take_over(tid);
-    if (!thread)
+    if (thread)
+        gm_stack_reset(thread->stack);
+    else
         thread = create(tid);
     if (!thread) {
         gm_count(GM_COUNT_NO_LANE, 1);
@@ -90,7 +92,7 @@ struct gm_thread *gm_thread_claim(void)
     thread->limit = thread->lane->tail + thread->mask + 1;
     thread->half = thread->head + (thread->mask + 1) / 2;
     thread->depth = 0;
-    gm_stack_reset(thread->stack);
+    gm_stack_look_for_python();
     return thread;
 }
 

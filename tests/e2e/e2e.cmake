@@ -21,6 +21,8 @@ gpumem_cuda_program(training_loop gpumem_sim_runtime_13 ${CMAKE_CURRENT_SOURCE_D
 gpumem_cuda_program(families gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/programs/families.c)
 gpumem_cuda_program(keep gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/keep.c)
 
+gpumem_cuda_program(random_program "gpumem_sim_runtime_13;gpumem_sim_driver" ${CMAKE_CURRENT_LIST_DIR}/random/random_program.c)
+
 gpumem_e2e(families $<TARGET_FILE:families>)
 add_test(NAME e2e.no_cuda COMMAND ${GPUMEM_E2E_RUN} --expect-no-trace -- /bin/sh -c "ls / > /dev/null; echo quiet")
 add_test(NAME e2e.loss COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/loss.py ${PROJECT_BINARY_DIR})

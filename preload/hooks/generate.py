@@ -200,7 +200,7 @@ def make_exports(symbols, more):
 
 def make_coverage(entries, left_out):
     lines = ["# Coverage", "",
-             "Made from `preload/api.table` by `preload/generate.py --coverage`; a test fails when it is stale.", "",
+             "Made from `preload/hooks/api.table` by `preload/hooks/generate.py --coverage`; a test fails when it is stale.", "",
              "Driver rows are the truth; runtime rows name the call, and record it only if no driver hook below did.", ""]
     sections = {}
     for entry in entries:

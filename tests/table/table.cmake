@@ -1,0 +1,28 @@
+# api.table against the CUDA headers, the checked-in page and the built library.
+set(_coverage ${CMAKE_CURRENT_LIST_DIR})
+set(_table ${GPUMEM_PRELOAD_DIR}/hooks/api.table)
+set(_check ${Python3_EXECUTABLE} ${_coverage}/coverage.py)
+get_target_property(_made gpumem_preload BINARY_DIR)
+
+add_executable(table_prototypes ${_coverage}/prototypes.c)
+add_dependencies(table_prototypes gpumem_preload)
+target_include_directories(table_prototypes PRIVATE ${_made})
+target_include_directories(table_prototypes SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+foreach(side headers own)
+  add_executable(table_layout_${side} ${_coverage}/layout.c)
+  target_include_directories(table_layout_${side} PRIVATE ${GPUMEM_PRELOAD_DIR}/hooks)
+endforeach()
+target_include_directories(table_layout_headers SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+target_compile_definitions(table_layout_headers PRIVATE GM_CUDA_HEADERS)
+
+add_test(NAME table.headers COMMAND ${_check} headers ${_table} ${GPUMEM_CUDA_INCLUDE})
+add_test(NAME table.older_headers COMMAND ${Python3_EXECUTABLE} ${_coverage}/older_headers.py
+         ${_coverage}/coverage.py ${_table} ${CMAKE_BINARY_DIR}/older-cuda-headers)
+set_tests_properties(table.older_headers PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME table.page COMMAND ${_check} stale ${GPUMEM_PRELOAD_DIR}/hooks/generate.py ${_table}
+         ${PROJECT_SOURCE_DIR}/docs/coverage.md)
+add_test(NAME table.exports COMMAND ${_check} exports ${_made}/gm_exports.map $<TARGET_FILE:gpumem_preload>)
+add_test(NAME table.layout COMMAND ${_check} layout $<TARGET_FILE:table_layout_headers>
+         $<TARGET_FILE:table_layout_own>)
+add_test(NAME table.needs_libc_only COMMAND sh -c
+         "test \"$(readelf -d $<TARGET_FILE:gpumem_preload> | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p')\" = libc.so.6")
