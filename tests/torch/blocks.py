@@ -1,0 +1,120 @@
+"""Replays the blocks of a trace: what PyTorch said at each event must be the sum of what came before."""
+import bisect
+from collections import Counter
+
+import trace_reader as t
+
+
+class Pool:
+    """What a device's caching allocator holds, by the records alone."""
+
+    def __init__(self):
+        self.allocated = self.reserved = self.peak_allocated = self.peak_reserved = 0
+        self.live = {}
+
+
+class Replay:
+    """Figures of a trace, and in `problems` every place where they contradict each other."""
+
+    def __init__(self, path):
+        self.trace = t.Trace(path)
+        self.problems = []
+        self.events = Counter()
+        self.pools = {}
+        self.segments = {}  # address: (size, device), allocated or mapped
+        self.order = []  # addresses of segments, sorted
+        self.handles = {}  # of cuMemCreate: device
+        self.undone = {}
+        self.pinned = {}
+        self.peak_pinned = 0
+        self.names = []  # (type, name) of marks and ranges
+        for record, detail in self.trace.records():
+            self.event(record, detail)
+
+    def problem(self, record, text):
+        if len(self.problems) < 20:
+            self.problems.append(f"block {record.address:#x} of {record.size} bytes: {text}")
+
+    def pool(self, device):
+        return self.pools.setdefault(device, Pool())
+
+    def event(self, record, detail):
+        kind = record.type
+        self.events[kind] += 1
+        if kind in (t.BLOCK_ALLOC, t.BLOCK_FREE, t.BLOCK_OOM):
+            self.block(record, detail)
+        elif kind == t.ALLOC and record.kind == t.KIND_DEVICE:
+            self.add_segment(record.address, record.size, record.device)
+        elif kind == t.ALLOC and record.kind == t.KIND_PINNED:
+            self.pinned[record.address] = record.size
+            self.peak_pinned = max(self.peak_pinned, sum(self.pinned.values()))
+        elif kind == t.FREE:
+            self.pinned.pop(record.address, None)
+            self.drop_segment(record.address)
+        elif kind == t.UNDO:
+            if record.address in self.undone:
+                self.add_segment(record.address, *self.undone[record.address])
+        elif kind == t.VMM_CREATE:
+            self.handles[record.address] = record.device
+        elif kind == t.VMM_MAP:
+            self.add_segment(record.address, record.size, self.handles.get(record.aux, 0))
+        elif kind == t.VMM_UNMAP:
+            first = bisect.bisect_left(self.order, record.address)
+            last = bisect.bisect_left(self.order, record.address + record.size)
+            for address in self.order[first:last]:
+                self.drop_segment(address)
+        elif kind in (t.MARK, t.RANGE_PUSH, t.RANGE_POP):
+            self.names.append((kind, self.trace.string(record.aux)))
+
+    def add_segment(self, address, size, device):
+        self.segments[address] = (size, device)
+        bisect.insort(self.order, address)
+        pool = self.pool(device)
+        pool.reserved += size
+        pool.peak_reserved = max(pool.peak_reserved, pool.reserved)
+
+    def drop_segment(self, address):
+        if address in self.segments:
+            size, device = self.undone[address] = self.segments.pop(address)
+            del self.order[bisect.bisect_left(self.order, address)]
+            self.pool(device).reserved -= size
+
+    def inside_segments(self, address, size):
+        """Whether a block lies in one segment, or in neighbouring mappings."""
+        end = address + size
+        while address < end:
+            at = bisect.bisect_right(self.order, address) - 1
+            if at < 0:
+                return False
+            start = self.order[at]
+            if start + self.segments[start][0] <= address:
+                return False
+            address = start + self.segments[start][0]
+        return True
+
+    def block(self, record, detail):
+        pool = self.pool(record.device)
+        if record.type == t.BLOCK_ALLOC:
+            if record.address in pool.live:
+                self.problem(record, "allocated twice")
+            pool.live[record.address] = record
+            pool.allocated += record.size
+            pool.peak_allocated = max(pool.peak_allocated, pool.allocated)
+            if not self.inside_segments(record.address, record.size):
+                self.problem(record, "outside all segments")
+            if not record.stack:
+                self.problem(record, "no stack")
+        elif record.type == t.BLOCK_FREE:
+            before = pool.live.pop(record.address, None)
+            if before is None or before.size != record.size:
+                self.problem(record, "freed, but not allocated with that size")
+            pool.allocated -= record.size
+        if record.aux != pool.allocated:
+            self.problem(record, f"PyTorch says {record.aux} allocated, the events {pool.allocated}")
+        if detail is None:
+            self.problem(record, "no reserved total")
+        elif detail.address != pool.reserved:
+            self.problem(record, f"PyTorch says {detail.address} reserved, the segments {pool.reserved}")
+
+    def block_events(self):
+        return self.events[t.BLOCK_ALLOC] + self.events[t.BLOCK_FREE]

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""PyTorch's blocks, on the replica: every report of the allocator is in the trace, and adds up.
+
+    test_replica.py BUILD FOLDER [--events N]
+
+Runs replica.py on the libraries of FOLDER without and with the preload; then checks that
+  - the program printed the same, so the originals were called with what they were given;
+  - the trace has one event for each report of a device, none for the host's, and is complete;
+  - at every event the totals that the allocator carries are the sums of the events before it, of blocks
+    and of segments; every block lies in a segment and has a stack;
+  - with Python stacks, the blocks kept by retained_list() name that function;
+  - with GPUMEM_TORCH=0 there is no event of a block, and the program does not notice.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import blocks  # noqa: E402
+import trace_reader  # noqa: E402
+
+failures = []
+
+
+def expect(condition, text):
+    if not condition:
+        failures.append(text)
+        print("FAIL:", text)
+
+
+def run(options, folder, **environment):
+    command = [sys.executable, os.path.join(HERE, "replica.py"), os.path.abspath(options.folder), str(options.events)]
+    environment = dict(os.environ, LD_LIBRARY_PATH=options.build + "/sim", GPUMEM_SIM_DEVICES="2", **environment)
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def recorded(options, bare, **environment):
+    with tempfile.TemporaryDirectory() as folder:
+        preload = options.build + "/preload/libgpumem.so"
+        output = run(options, folder, LD_PRELOAD=preload, **environment)
+        expect(output == bare, f"another output with the preload:\n{bare}\n{output}")
+        traces = os.listdir(folder)
+        expect(len(traces) == 1, f"one trace expected, not {traces}")
+        return blocks.Replay(os.path.join(folder, traces[0])) if traces else None
+
+
+def kept_by_retained_list(replay):
+    """Blocks whose stack names the function, of all the Python stacks there are."""
+    stacks = [list(replay.trace.script_frames(record.stack)) for record, _ in replay.trace.records()
+              if record.type == trace_reader.BLOCK_ALLOC]
+    named = sum(any("retained_list" in function for _, function, _ in frames) for frames in stacks)
+    return named, any(stacks)
+
+
+def check_trace(replay, bare):
+    reports = int(re.search(r"^end \d+ \d+ (\d+)$", bare, re.MULTILINE)[1])
+    found = replay.block_events() + replay.events[trace_reader.BLOCK_OOM]
+    host_reports = 2
+    expect(found == reports - host_reports, f"{found} events of blocks, {reports - host_reports} reports")
+    expect(replay.events[trace_reader.BLOCK_OOM] == bare.count("refused"), "out of memory not recorded once each")
+    expect(not any(replay.trace.counters[:4]), f"records lost: {replay.trace.counters[:10]}")
+    for text in replay.problems:
+        expect(False, text)
+    for device, pool in replay.pools.items():
+        expect(pool.allocated == pool.reserved == 0, f"device {device}: {pool.allocated}, {pool.reserved} at the end")
+    expect([name for _, name in replay.names] == ["retained", "fragment"], f"marks: {replay.names}")
+    named, python = kept_by_retained_list(replay)
+    expect(named == 20 or not python, f"{named} blocks name retained_list, not 20")
+    print(f"{found} events of blocks equal the allocator's totals;",
+          f"{named} name the Python function" if python else "no Python stacks recorded")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("folder")
+    parser.add_argument("--events", type=int, default=20000)
+    options = parser.parse_args()
+    options.build = os.path.abspath(options.build)
+    with tempfile.TemporaryDirectory() as folder:
+        bare = run(options, folder)
+        expect(not os.listdir(folder), "files without the preload")
+    replay = recorded(options, bare)
+    if replay:
+        check_trace(replay, bare)
+    replay = recorded(options, bare, GPUMEM_TORCH="0")
+    if replay:
+        expect(replay.block_events() == 0, "blocks recorded with GPUMEM_TORCH=0")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
