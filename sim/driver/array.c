@@ -471,21 +471,26 @@ CUresult cuMipmappedArrayGetLevel(CUarray *level_handle, CUmipmappedArray handle
     return CUDA_SUCCESS;
 }
 
+static void end_mipmap(void *mipmap)
+{
+    free_mipmap(mipmap, true);
+}
+
+/* Parts go with what they are a part of; those of mipmaps have gone already. */
+static void end_array(void *object)
+{
+    struct gpusim_array *array = object;
+
+    if (array->is_part)
+        array->base.context = NULL;
+    else
+        free_array(array, true);
+}
+
 void gpusim_arrays_of_context_free(struct gpusim_context *context)
 {
-    struct gpusim_mipmap *mipmap;
-    struct gpusim_array *array;
-
-    while ((mipmap = gpusim_object_in(context, GPUSIM_TYPE_MIPMAP)))
-        free_mipmap(mipmap, true);
-    /* Levels went with their mipmaps; a plane may come first, so its flag is cleared of the search.
-     */
-    while ((array = gpusim_object_in(context, GPUSIM_TYPE_ARRAY))) {
-        if (array->is_part)
-            array->base.context = NULL; /* goes with the array it is a part of */
-        else
-            free_array(array, true);
-    }
+    gpusim_objects_end(context, GPUSIM_TYPE_MIPMAP, end_mipmap);
+    gpusim_objects_end(context, GPUSIM_TYPE_ARRAY, end_array);
 }
 
 /* --- requirements --- */

@@ -68,11 +68,11 @@ static void start_context(struct gpusim_context *context, unsigned int api_versi
 /* Ends everything that belongs to the context. */
 static void empty_context(struct gpusim_context *context)
 {
-    gpusim_context_streams_delete(context);
-    for (struct gpusim_event *event; (event = gpusim_object_in(context, GPUSIM_TYPE_EVENT));)
-        gpusim_event_delete(event);
+    gpusim_objects_end(context, GPUSIM_TYPE_STREAM, gpusim_stream_delete);
+    context->legacy_stream = context->thread_streams = NULL;
+    gpusim_objects_end(context, GPUSIM_TYPE_EVENT, gpusim_event_delete);
     gpusim_arrays_of_context_free(context);
-    gpusim_modules_of_context_delete(context);
+    gpusim_objects_end(context, GPUSIM_TYPE_MODULE, gpusim_module_delete);
     gpusim_allocations_of_context_free(context);
     context->active = false;
 }

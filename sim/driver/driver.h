@@ -102,8 +102,9 @@ void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_contex
 void gpusim_object_delete(void *object);
 /* The object of a handle, or NULL when there is none of this type. */
 void *gpusim_object_of(uint64_t handle, enum gpusim_type type);
-/* Any object of a type that belongs to a context, or NULL. */
-void *gpusim_object_in(const struct gpusim_context *context, enum gpusim_type type);
+/* Ends each object of a type that belongs to a context; the function must take it out of there. */
+void gpusim_objects_end(const struct gpusim_context *context, enum gpusim_type type,
+                        void (*end)(void *object));
 
 #define GPUSIM_FIND(handle, type) gpusim_object_of((uint64_t)(uintptr_t)(handle), type)
 #define GPUSIM_HANDLE(kind, object) ((kind)(uintptr_t)(object)->base.handle)

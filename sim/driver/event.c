@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-void gpusim_event_delete(struct gpusim_event *event)
+void gpusim_event_delete(void *object)
 {
+    struct gpusim_event *event = object;
+
     free(event->capture_tail);
     gpusim_object_delete(event);
 }

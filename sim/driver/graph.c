@@ -179,6 +179,7 @@ static bool copy_nodes(struct gpusim_graph *copy, const struct gpusim_graph *gra
             gpusim_operation_drop(&operation);
             return false;
         }
+        graph->nodes[i]->index = i;
         node->original_handle = graph->nodes[i]->base.handle;
         memcpy(node->attributes, graph->nodes[i]->attributes, sizeof(node->attributes));
     }
@@ -186,9 +187,7 @@ static bool copy_nodes(struct gpusim_graph *copy, const struct gpusim_graph *gra
         const struct gpusim_node *node = graph->nodes[i];
 
         for (size_t j = 0; j < node->dependency_count; j++) {
-            size_t on = position(graph, node->dependencies[j]);
-
-            if (!add_dependency(copy->nodes[i], copy->nodes[on]))
+            if (!add_dependency(copy->nodes[i], copy->nodes[node->dependencies[j]->index]))
                 return false;
         }
     }

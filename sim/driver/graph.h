@@ -24,6 +24,7 @@ struct gpusim_node {
     uint64_t original_handle; /* in a copy: the node it was copied from, which may be gone */
     bool disabled;            /* in an executable */
     bool visited;             /* scratch of a walk */
+    size_t index;             /* scratch of a copy */
     CUkernelNodeAttrValue attributes[CU_LAUNCH_ATTRIBUTE_MAX];
 };
 
@@ -90,6 +91,8 @@ CUresult gpusim_check_set_shape(unsigned int element);
 
 /* What an executable made of a node of its graph, or NULL (graph_exec.c). */
 struct gpusim_node *gpusim_exec_node(CUgraphExec handle, CUgraphNode original);
+/* Whether a launch is under way, so that what nodes own must stay. */
+bool gpusim_exec_is_running(CUgraphExec handle);
 
 /* --- memory of graphs (graph_memory.c) --- */
 

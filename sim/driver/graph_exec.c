@@ -19,6 +19,13 @@ struct gpusim_node *gpusim_exec_node(CUgraphExec handle, CUgraphNode original)
     return NULL;
 }
 
+bool gpusim_exec_is_running(CUgraphExec handle)
+{
+    struct gpusim_exec *executable = GPUSIM_FIND(handle, GPUSIM_TYPE_EXEC);
+
+    return executable && executable->launches;
+}
+
 /* Puts a graph and its child graphs into order. */
 static bool sort_all(struct gpusim_graph *graph)
 {

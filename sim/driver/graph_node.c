@@ -235,6 +235,8 @@ static CUresult set_batch(CUgraphExec executable, CUgraphNode node, CUstreamBatc
 
     if (!operation || !items || count == 0 || count > 256)
         return CUDA_ERROR_INVALID_VALUE;
+    if (gpusim_exec_is_running(executable))
+        return CUDA_ERROR_ILLEGAL_STATE;
     if (!gpusim_operation_keep(&changed))
         return CUDA_ERROR_OUT_OF_MEMORY;
     gpusim_operation_drop(operation);
@@ -250,6 +252,8 @@ static CUresult set_child(CUgraphExec executable, CUgraphNode node, CUgraph chil
 
     if (!operation || !changed.child || gpusim_graph_has_memory(changed.child))
         return CUDA_ERROR_INVALID_VALUE;
+    if (gpusim_exec_is_running(executable))
+        return CUDA_ERROR_ILLEGAL_STATE;
     if (!gpusim_operation_keep(&changed))
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct gpusim_operation old = *operation;

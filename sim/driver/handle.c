@@ -87,13 +87,22 @@ void *gpusim_object_of(uint64_t handle, enum gpusim_type type)
     return NULL;
 }
 
-void *gpusim_object_in(const struct gpusim_context *context, enum gpusim_type type)
+/* The first object of a bucket that belongs to the context, or NULL. */
+static struct gpusim_object *owned(size_t bucket, const struct gpusim_context *context,
+                                   enum gpusim_type type)
+{
+    struct gpusim_object *object = table.buckets[bucket];
+
+    while (object && (object->context != context || object->type != type))
+        object = object->next;
+    return object;
+}
+
+void gpusim_objects_end(const struct gpusim_context *context, enum gpusim_type type,
+                        void (*end)(void *object))
 {
     for (size_t i = 0; i < table.bucket_count; i++) {
-        for (struct gpusim_object *object = table.buckets[i]; object; object = object->next) {
-            if (object->context == context && object->type == type)
-                return object;
-        }
+        for (struct gpusim_object *object; (object = owned(i, context, type));)
+            end(object);
     }
-    return NULL;
 }

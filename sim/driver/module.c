@@ -61,8 +61,9 @@ static void delete_library(struct gpusim_library *library)
     gpusim_object_delete(library);
 }
 
-static void delete_module(struct gpusim_module *module)
+void gpusim_module_delete(void *object)
 {
+    struct gpusim_module *module = object;
     struct gpusim_module **link = &module->library->modules;
 
     if (module->owns_library) {
@@ -120,7 +121,7 @@ CUresult cuLibraryUnload(CUlibrary handle)
     if (!library)
         return CUDA_ERROR_INVALID_HANDLE;
     while (library->modules)
-        delete_module(library->modules);
+        gpusim_module_delete(library->modules);
     delete_library(library);
     return CUDA_SUCCESS;
 }
@@ -294,14 +295,8 @@ CUresult cuModuleUnload(CUmodule handle)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!module->owns_library)
         return CUDA_ERROR_NOT_PERMITTED;
-    delete_module(module);
+    gpusim_module_delete(module);
     return CUDA_SUCCESS;
-}
-
-void gpusim_modules_of_context_delete(struct gpusim_context *context)
-{
-    for (struct gpusim_module *module; (module = gpusim_object_in(context, GPUSIM_TYPE_MODULE));)
-        delete_module(module);
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)

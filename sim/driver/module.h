@@ -34,6 +34,6 @@ struct gpusim_module {
     struct gpusim_module *next;
 };
 
-void gpusim_modules_of_context_delete(struct gpusim_context *context);
+void gpusim_module_delete(void *module);
 
 #endif

@@ -111,19 +111,13 @@ CUresult gpusim_execute(const struct gpusim_operation *operation)
     }
 }
 
-void gpusim_stream_delete(struct gpusim_stream *stream)
+void gpusim_stream_delete(void *object)
 {
+    struct gpusim_stream *stream = object;
+
     gpusim_capture_abandon(stream);
     free(stream->capture_tail);
     gpusim_object_delete(stream);
-}
-
-void gpusim_context_streams_delete(struct gpusim_context *context)
-{
-    for (struct gpusim_stream *stream; (stream = gpusim_object_in(context, GPUSIM_TYPE_STREAM));)
-        gpusim_stream_delete(stream);
-    context->legacy_stream = NULL;
-    context->thread_streams = NULL;
 }
 
 /* --- life --- */

@@ -61,9 +61,8 @@ CUresult gpusim_stream_of(CUstream handle, struct gpusim_stream **stream);
 CUresult gpusim_submit(CUstream stream, const struct gpusim_operation *operation);
 CUresult gpusim_execute(const struct gpusim_operation *operation);
 
-void gpusim_stream_delete(struct gpusim_stream *stream);
-void gpusim_event_delete(struct gpusim_event *event);
-void gpusim_context_streams_delete(struct gpusim_context *context);
+void gpusim_stream_delete(void *stream);
+void gpusim_event_delete(void *event);
 CUresult gpusim_event_record(CUevent event);
 uint64_t gpusim_thread_id(void);
 

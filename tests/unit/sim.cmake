@@ -16,3 +16,18 @@ add_dependencies(test_sim_driver_exit gpumem_sim_driver)
 target_include_directories(test_sim_driver_exit SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
 set_tests_properties(test_sim_driver_exit PROPERTIES TIMEOUT 60
                      ENVIRONMENT LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/sim)
+
+add_library(sim_driver_injection MODULE ${CMAKE_CURRENT_LIST_DIR}/sim_driver/injection.c)
+target_link_libraries(sim_driver_injection PRIVATE gpumem_options)
+add_dependencies(test_sim_driver_process sim_driver_injection)
+target_compile_definitions(test_sim_driver_process PRIVATE
+                           INJECTION="$<TARGET_FILE:sim_driver_injection>")
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_file(GPUMEM_STUB_LIBCUDA libcuda.so HINTS ${GPUMEM_CUDA_INCLUDE}/../lib64/stubs
+          ${GPUMEM_CUDA_INCLUDE}/../lib/stubs NO_DEFAULT_PATH)
+add_test(NAME test_sim_driver_exports
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/sim_driver/exports.py ${CMAKE_OBJDUMP}
+          $<TARGET_FILE:gpumem_sim_driver>
+          $<$<BOOL:${GPUMEM_STUB_LIBCUDA}>:${GPUMEM_STUB_LIBCUDA}>
+  COMMAND_EXPAND_LISTS)

@@ -112,6 +112,16 @@ static int read_settings(const char *unused)
     return 0;
 }
 
+static int be_injected(const char *unused)
+{
+    (void)unused;
+    CHECK_CUDA(CUDA_SUCCESS, cuInit(0));
+    CHECK_CUDA(CUDA_SUCCESS, cuInit(0));
+    const char *injected = getenv("GPUMEM_TEST_INJECTED");
+    CHECK(injected && strcmp(injected, "once") == 0);
+    return 0;
+}
+
 /* Opens the handle in the file, reads what the exporter wrote, writes an answer. */
 static int open_handle(const char *path)
 {
@@ -209,6 +219,14 @@ static void the_environment_sets_devices_memory_and_version(void **state)
     assert_int_equal(run_child("read_settings", NULL, settings), 0);
 }
 
+static void a_tool_is_injected_once(void **state)
+{
+    const char *settings[] = {"CUDA_INJECTION64_PATH=/nowhere/absent.so:" INJECTION, NULL};
+
+    (void)state;
+    assert_int_equal(run_child("be_injected", NULL, settings), 0);
+}
+
 static void the_oracle_survives_a_kill(void **state)
 {
     const char *settings[] = {oracle_setting, NULL};
@@ -267,6 +285,7 @@ static int play(const char *role, const char *argument)
         {"do_nothing", do_nothing},
         {"fork_before_and_after", fork_before_and_after},
         {"read_settings", read_settings},
+        {"be_injected", be_injected},
         {"open_handle", open_handle},
         {"die", die},
     };
@@ -287,6 +306,7 @@ int main(int argc, char **argv)
         TEST(the_benchmark_path_touches_nothing),
         TEST(a_fork_has_a_driver_only_when_it_came_first),
         TEST(the_environment_sets_devices_memory_and_version),
+        TEST(a_tool_is_injected_once),
         TEST(the_oracle_survives_a_kill),
         TEST(memory_is_shared_between_processes),
     };
