@@ -23,7 +23,18 @@ gpumem_cuda_program(keep gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/ke
 
 gpumem_cuda_program(random_program "gpumem_sim_runtime_13;gpumem_sim_driver" ${CMAKE_CURRENT_LIST_DIR}/random/random_program.c)
 
+gpumem_cuda_program(life gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/life.c)
+
 gpumem_e2e(families $<TARGET_FILE:families>)
 add_test(NAME e2e.no_cuda COMMAND ${GPUMEM_E2E_RUN} --expect-no-trace -- /bin/sh -c "ls / > /dev/null; echo quiet")
 add_test(NAME e2e.loss COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/loss.py ${PROJECT_BINARY_DIR})
+foreach(mode closed_descriptors descriptor_numbers threads_end quiet_child exit_handler)
+  gpumem_e2e(life.${mode} $<TARGET_FILE:life> ${mode})
+endforeach()
+# The smallest ring: every few calls it is full, and the thread packs it itself.
+add_test(NAME e2e.life.small_ring COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_RING=4K -- $<TARGET_FILE:life> threads_end)
+add_test(NAME e2e.life.early COMMAND ${GPUMEM_E2E_RUN} --env LIFE_EARLY=1 -- $<TARGET_FILE:life>)
+add_test(NAME e2e.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
+         ${PROJECT_BINARY_DIR} --count 1000 --jobs 2)
+set_tests_properties(e2e.random PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)
