@@ -2,117 +2,115 @@
  * Which streams are capturing, told by the calls that begin, spread and end a capture. Nothing is
  * asked of CUDA: a query during a capture can invalidate it.
  *
- * A capture spreads like in CUDA: an event recorded on a capturing stream carries it, a stream that
- * waits for that event joins. Work captured before its graph exists is recorded under a token; the
- * end of the capture ties the token to the graph. Fixed tables; what does not fit is recorded as if
- * it were not captured.
+ * A capture spreads as CUDA's does: an event recorded on a capturing stream carries it, a stream
+ * that waits for that event joins. Work captured before its graph exists is recorded under a token;
+ * the end of the capture ties the token to the graph. What does not fit into the tables is recorded
+ * as if it were not captured.
  */
 #include "effects.h"
+#include "handles.h"
 #include "platform.h"
 
-#define STREAMS_MAX 128u
-#define EVENTS_MAX 512u
-#define TOKEN_BIT (1ull << 63) /* no graph handle has it: they are user-space addresses */
+/* Both hold the graph that work becomes part of, or its token. */
+GM_HANDLES(streams, 512);
+GM_HANDLES(events, 2048);
 
-struct member {
-    const void *handle;
-    uint64_t graph; /* handle or token */
+#define TOKEN (1ull << 63) /* no graph handle has this bit: they are user-space addresses */
+
+static _Atomic uint32_t captures; /* under way: without one, nothing here is looked at */
+static _Atomic uint64_t last_token;
+
+/* Results of cuStreamEndCapture that leave the capture as it was. */
+enum {
+    CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,    /* begun on another stream */
+    CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908, /* begun by another thread */
 };
 
-static struct member streams[STREAMS_MAX];
-static struct member events[EVENTS_MAX];
-static _Atomic uint32_t captures; /* under way: without one, nothing here is looked at */
-static uint64_t last_token;
-static struct gm_lock lock;
-
-static struct member *find(struct member *members, uint32_t count, const void *handle)
+uint64_t gm_stream_key(CUstream stream, bool per_thread)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (members[i].graph && members[i].handle == handle)
-            return &members[i];
-    return NULL;
+    enum { LEGACY = 1, PER_THREAD = 2 }; /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
+    const uint64_t handle = GM_WORD(stream);
+    if (handle == PER_THREAD || (handle == 0 && per_thread))
+        return GM_WORD(&gm_context_self); /* another stream in each thread */
+    return handle != 0 ? handle : LEGACY;
 }
 
-static void join(struct member *members, uint32_t count, const void *handle, uint64_t graph)
+static bool none(void)
 {
-    struct member *member = find(members, count, handle);
-    for (uint32_t i = 0; !member && i < count; i++)
-        if (!members[i].graph)
-            member = &members[i];
-    if (member)
-        *member = (struct member){handle, graph};
+    return gm_likely(atomic_load_explicit(&captures, memory_order_acquire) == 0);
 }
 
-static void leave(struct member *members, uint32_t count, uint64_t graph)
+uint64_t gm_capture_of(uint64_t stream)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (members[i].graph == graph)
-            members[i].graph = 0;
+    return none() ? 0 : gm_handles_get(&streams, stream);
 }
 
-uint64_t gm_capture_of(CUstream stream)
-{
-    if (gm_likely(atomic_load_explicit(&captures, memory_order_acquire) == 0))
-        return 0;
-    gm_lock_take(&lock);
-    const struct member *member = find(streams, STREAMS_MAX, stream);
-    uint64_t graph = member ? member->graph : 0;
-    gm_lock_release(&lock);
-    return graph;
-}
-
-void gm_driver_capture_begin(struct gm_call *call, int result, CUstream stream, CUgraph graph)
+void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, CUgraph graph)
 {
     (void)call;
     if (result != 0)
         return;
-    gm_lock_take(&lock);
-    join(streams, STREAMS_MAX, stream, graph ? GM_WORD(graph) : (++last_token | TOKEN_BIT));
-    gm_lock_release(&lock);
-    atomic_fetch_add_explicit(&captures, 1, memory_order_acq_rel);
+    uint64_t into = GM_WORD(graph);
+    if (!into)
+        into = (atomic_fetch_add_explicit(&last_token, 1, memory_order_relaxed) + 1) | TOKEN;
+    if (gm_handles_set(&streams, stream, into))
+        atomic_fetch_add_explicit(&captures, 1, memory_order_acq_rel);
 }
 
-/* A capture that went wrong is over as well, unless the wrong thread tried to end it. */
-#define CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD 908
-
-void gm_driver_capture_end(struct gm_call *call, int result, CUstream stream, uint64_t graph)
+static void end(uint64_t graph)
 {
-    uint64_t ended = result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD ? 0 : gm_capture_of(stream);
-    if (!ended)
-        return;
-    gm_lock_take(&lock);
-    leave(streams, STREAMS_MAX, ended);
-    leave(events, EVENTS_MAX, ended);
-    gm_lock_release(&lock);
+    gm_handles_drop(&streams, graph);
+    gm_handles_drop(&events, graph);
     atomic_fetch_sub_explicit(&captures, 1, memory_order_acq_rel);
-    if (graph && (ended & TOKEN_BIT))
-        gm_effect_life(call, result, GM_EVENT_GRAPH_CHILD, graph, 0, ended);
 }
 
-/* cuEventRecord: the event carries the capture of the stream, or none any more. */
-void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, CUstream stream)
+void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, uint64_t graph)
 {
-    (void)call;
-    if (result != 0 || gm_likely(atomic_load_explicit(&captures, memory_order_acquire) == 0))
+    const uint64_t captured = gm_capture_of(stream);
+    if (!captured || result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
+        result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
         return;
-    gm_lock_take(&lock);
-    const struct member *member = find(streams, STREAMS_MAX, stream);
-    struct member *carrier = find(events, EVENTS_MAX, event);
-    if (member)
-        join(events, EVENTS_MAX, event, member->graph);
-    else if (carrier)
-        carrier->graph = 0;
-    gm_lock_release(&lock);
+    end(captured);
+    if (!(captured & TOKEN))
+        return;
+    if (graph)
+        gm_effect_life(call, result, GM_EVENT_GRAPH_CHILD, graph, 0, captured);
+    gm_effect_life(call, 0, GM_EVENT_GRAPH_DESTROY, captured, 0, 0);
 }
 
-void gm_driver_capture_join(struct gm_call *call, int result, CUstream stream, CUevent event)
+/* The event carries the capture of the stream, or none any more. */
+void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uint64_t stream)
 {
     (void)call;
-    if (result != 0 || gm_likely(atomic_load_explicit(&captures, memory_order_acquire) == 0))
+    if (result != 0 || none())
         return;
-    gm_lock_take(&lock);
-    const struct member *carrier = find(events, EVENTS_MAX, event);
-    if (carrier)
-        join(streams, STREAMS_MAX, stream, carrier->graph);
-    gm_lock_release(&lock);
+    const uint64_t graph = gm_handles_get(&streams, stream);
+    if (graph)
+        gm_handles_set(&events, GM_WORD(event), graph);
+    else
+        gm_handles_take(&events, GM_WORD(event));
+}
+
+void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, CUevent event)
+{
+    (void)call;
+    if (result != 0 || none())
+        return;
+    const uint64_t graph = gm_handles_get(&events, GM_WORD(event));
+    if (graph)
+        gm_handles_set(&streams, stream, graph);
+}
+
+/* Its handle may soon be that of another stream. */
+void gm_capture_stream_gone(uint64_t stream)
+{
+    if (!none())
+        gm_handles_take(&streams, stream);
+}
+
+void gm_captures_forget(void)
+{
+    gm_handles_clear(&streams);
+    gm_handles_clear(&events);
+    atomic_store_explicit(&captures, 0, memory_order_relaxed);
 }

@@ -2,92 +2,103 @@
  * Contexts, and the device an allocation is on, followed by the calls that make, choose and end
  * contexts. No CUDA call is made to find out. "Unknown" (context 0, device -1) is a legal answer
  * everywhere: the program may have chosen its context before we were there, or on a road we do not
- * see.
- *
- * Fixed tables in .bss; a full one answers "unknown".
+ * see. What the driver tells the program about them is believed over what was followed.
  */
 #include "api.h"
 #include "effects.h"
+#include "handles.h"
 #include "platform.h"
-#include "tables.h"
 
 #define CONTEXTS_MAX 4096u
-#define POOLS_MAX 1024u
-#define DEVICES_MAX 64
 
 struct context {
-    _Atomic(const void *) handle; /* NULL: ended */
-    int device;
+    _Atomic int device; /* -1 unknown */
+    _Atomic int uses;   /* cuCtxAttach beyond the first */
 };
 
 /* Number n stands at [n]; 0 is "unknown". Numbers are not used again: a handle can be, by a new
  * context. */
 static struct context contexts[CONTEXTS_MAX];
-static _Atomic uint32_t context_count = 1;
-static _Atomic(const void *) primary[DEVICES_MAX];
-static struct gm_lock lock;
-
-static struct {
-    _Atomic uint64_t handle;
-    _Atomic int device;
-} pools[POOLS_MAX];
+static _Atomic uint32_t next_number = 1;
+GM_HANDLES(numbers, 4096);                       /* CUcontext -> number */
+static _Atomic uint64_t primary[GM_DEVICES_MAX]; /* CUcontext */
 
 _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
 #define self gm_context_self
 
-static uint16_t find(const void *handle)
+static uint16_t number_of(uint64_t context)
 {
-    for (uint32_t i = atomic_load_explicit(&context_count, memory_order_acquire); i-- > 1;)
-        if (atomic_load_explicit(&contexts[i].handle, memory_order_relaxed) == handle)
-            return (uint16_t)i;
-    return 0;
+    return (uint16_t)gm_handles_get(&numbers, context);
 }
 
-/* Number of `handle`, given at first sight, when a CONTEXT record tells the reader of it. */
-static uint16_t number_of(struct gm_call *call, const void *handle, int device, uint8_t flags)
+static int device_of(uint16_t number)
 {
-    if (!handle)
+    return number ? atomic_load_explicit(&contexts[number].device, memory_order_relaxed) : -1;
+}
+
+static void tell(struct gm_call *call, uint64_t context, uint16_t number, int device, uint8_t flags)
+{
+    struct gm_record record = {.type = GM_EVENT_CONTEXT,
+                               .address = context,
+                               .context = number,
+                               .device = (int8_t)device,
+                               .flags = flags};
+    gm_call_record(call, &record, NULL);
+}
+
+static uint16_t new_number(uint64_t context, int device)
+{
+    uint32_t number = atomic_load_explicit(&next_number, memory_order_relaxed);
+    do {
+        if (number >= CONTEXTS_MAX)
+            return 0;
+    } while (!atomic_compare_exchange_weak_explicit(&next_number, &number, number + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    atomic_store_explicit(&contexts[number].device, device, memory_order_relaxed);
+    return gm_handles_add(&numbers, context, number) == number ? (uint16_t)number : 0;
+}
+
+uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, uint8_t flags)
+{
+    uint16_t number = number_of(context);
+    if (!context)
         return 0;
-    uint16_t number = find(handle);
-    if (number)
+    if (!number) {
+        number = new_number(context, device);
+        if (!number) /* another thread was first, or there are too many */
+            return number_of(context);
+    } else if (device < 0 || device_of(number) == device) {
         return number;
-    gm_lock_take(&lock);
-    number = find(handle);
-    uint32_t next = atomic_load_explicit(&context_count, memory_order_relaxed);
-    bool is_new = !number && next < CONTEXTS_MAX;
-    if (is_new) {
-        contexts[next].device = device;
-        atomic_store_explicit(&contexts[next].handle, handle, memory_order_relaxed);
-        atomic_store_explicit(&context_count, next + 1, memory_order_release);
-        number = (uint16_t)next;
     }
-    gm_lock_release(&lock);
-    if (is_new) {
-        struct gm_record record = {.type = GM_EVENT_CONTEXT,
-                                   .address = GM_WORD(handle),
-                                   .context = number,
-                                   .device = (int8_t)device,
-                                   .flags = flags};
-        gm_call_record(call, &record, NULL);
-    }
+    atomic_store_explicit(&contexts[number].device, device, memory_order_relaxed);
+    tell(call, context, number, device, flags);
     return number;
 }
 
 int gm_context_current_device(uint16_t api)
 {
-    uint16_t number = gm_context_current();
-    if (number)
-        return contexts[number].device;
+    int device = device_of(gm_context_current());
+    if (device >= 0)
+        return device;
     if (self.runtime_device)
         return self.runtime_device - 1;
-    return gm_api[api].layer == GM_LAYER_RUNTIME
-               ? 0
-               : -1; /* the runtime's device until it is told another */
+    /* The runtime's device until it is told another. */
+    return gm_api[api].layer == GM_LAYER_RUNTIME ? 0 : -1;
+}
+
+/* ---- the stack of current contexts; what does not fit is unknown --------------------------------
+ */
+
+static void set_top(uint16_t number)
+{
+    if (self.depth - 1 < GM_CONTEXT_STACK)
+        self.number[self.depth - 1] = number;
 }
 
 static void push(uint16_t number)
 {
-    self.number[self.depth++ % GM_CONTEXT_STACK] = number;
+    self.depth++;
+    set_top(number);
 }
 
 static void pop(void)
@@ -95,76 +106,19 @@ static void pop(void)
     self.depth -= self.depth > 0;
 }
 
-void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device)
-{
-    if (result == 0 && context)
-        push(number_of(call, (const void *)context, device, 0));
-}
-
-void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context)
-{
-    uint16_t number = find(context);
-    gm_effect_end(call, begun, GM_EVENT_CONTEXT_END, GM_WORD(context), 0, number,
-                  contexts[number].device);
-}
-
-void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context)
-{
-    (void)call;
-    uint16_t number = find(context);
-    if (result != 0 || !number)
-        return;
-    atomic_store_explicit(&contexts[number].handle, NULL, memory_order_relaxed);
-    if (gm_context_current() == number)
-        pop();
-}
-
-void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context, int device)
-{
-    if (result != 0 || !context)
-        return;
-    uint16_t number = number_of(call, (const void *)context, device, GM_FLAG_PRIMARY);
-    if (device >= 0 && device < DEVICES_MAX)
-        atomic_store_explicit(&primary[device], (const void *)context, memory_order_relaxed);
-    struct gm_record record = {.type = GM_EVENT_CONTEXT_RETAIN,
-                               .address = context,
-                               .context = number,
-                               .device = (int8_t)device,
-                               .flags = GM_FLAG_PRIMARY};
-    gm_call_record(call, &record, NULL);
-}
-
-/* Release and reset: the context keeps its number, since the same handle is made alive again later.
- */
-void gm_before_primary_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
-                           int device)
-{
-    const void *handle = device >= 0 && device < DEVICES_MAX
-                             ? atomic_load_explicit(&primary[device], memory_order_relaxed)
-                             : NULL;
-    if (!gm_call_active(call))
-        return;
-    *begun = (struct gm_record){.type = (uint8_t)type,
-                                .address = GM_WORD(handle),
-                                .context = handle ? find(handle) : 0,
-                                .device = (int8_t)device,
-                                .flags = GM_FLAG_PRIMARY};
-    gm_call_record(call, begun, NULL);
-}
-
-void gm_driver_context_current(struct gm_call *call, int result, CUcontext context)
+void gm_driver_context_set(struct gm_call *call, int result, CUcontext context)
 {
     if (result != 0)
         return;
     pop();
     if (context)
-        push(number_of(call, context, -1, 0));
+        push(gm_context_number(call, GM_WORD(context), -1, 0));
 }
 
 void gm_driver_context_push(struct gm_call *call, int result, CUcontext context)
 {
     if (result == 0 && context)
-        push(number_of(call, context, -1, 0));
+        push(gm_context_number(call, GM_WORD(context), -1, 0));
 }
 
 void gm_driver_context_pop(struct gm_call *call, int result)
@@ -174,66 +128,149 @@ void gm_driver_context_pop(struct gm_call *call, int result)
         pop();
 }
 
-void gm_runtime_set_device(struct gm_call *call, int result, int device)
+void gm_driver_context_seen(struct gm_call *call, int result, uint64_t context)
+{
+    if (result != 0)
+        return;
+    if (context && self.depth == 0)
+        push(0);
+    set_top(gm_context_number(call, context, -1, 0));
+}
+
+/* context NULL: the current one. */
+void gm_driver_context_device(struct gm_call *call, int result, uint64_t device, CUcontext context)
+{
+    uint16_t number = context ? number_of(GM_WORD(context)) : gm_context_current();
+    (void)call;
+    if (result == 0 && number && device_of(number) < 0)
+        atomic_store_explicit(&contexts[number].device, (int)device, memory_order_relaxed);
+}
+
+/* ---- contexts of the program's own -------------------------------------------------------------
+ */
+
+void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device)
+{
+    if (result == 0 && context)
+        push(gm_context_number(call, context, device, 0));
+}
+
+static void begin_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
+                      uint64_t context, int device, uint8_t flags)
+{
+    if (!gm_call_active(call))
+        return;
+    *begun = (struct gm_record){.type = (uint8_t)type,
+                                .address = context,
+                                .context = number_of(context),
+                                .device = (int8_t)device,
+                                .flags = flags};
+    gm_call_record(call, begun, NULL);
+}
+
+void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context)
+{
+    begin_end(call, begun, GM_EVENT_CONTEXT_END, GM_WORD(context),
+              device_of(number_of(GM_WORD(context))), 0);
+}
+
+void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context)
 {
     (void)call;
-    if (result == 0)
-        self.runtime_device = device + 1;
-}
-
-/* ---- devices and pools
- * -------------------------------------------------------------------------------- */
-
-/* One record per device and fact: programs ask again and again. */
-static bool first_time(_Atomic uint64_t *told, int device)
-{
-    if (device < 0 || device >= DEVICES_MAX)
-        return false;
-    uint64_t bit = 1ull << device;
-    return !(atomic_fetch_or_explicit(told, bit, memory_order_relaxed) & bit);
-}
-
-void gm_driver_device_memory(struct gm_call *call, int result, int device, uint64_t bytes)
-{
-    static _Atomic uint64_t told;
-    struct gm_record record = {.type = GM_EVENT_DEVICE, .size = bytes, .device = (int8_t)device};
-    if (result == 0 && bytes && first_time(&told, device))
-        gm_call_record(call, &record, NULL);
-}
-
-void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name, int size)
-{
-    static _Atomic uint64_t told;
-    if (result != 0 || !name || size <= 0 || !first_time(&told, device))
+    if (result != 0)
         return;
-    size_t length = 0;
-    while (length < (size_t)size && name[length])
-        length++;
+    uint16_t number = (uint16_t)gm_handles_take(&numbers, GM_WORD(context));
+    if (number && gm_context_current() == number)
+        pop();
+}
+
+void gm_driver_context_attach(struct gm_call *call, int result, uint64_t context)
+{
+    uint16_t number = result == 0 ? gm_context_number(call, context, -1, 0) : 0;
+    if (number)
+        atomic_fetch_add_explicit(&contexts[number].uses, 1, memory_order_relaxed);
+}
+
+static bool is_last_use(CUcontext context)
+{
+    return atomic_load_explicit(&contexts[number_of(GM_WORD(context))].uses,
+                                memory_order_relaxed) == 0;
+}
+
+void gm_before_context_detach(struct gm_call *call, struct gm_record *begun, CUcontext context)
+{
+    if (is_last_use(context))
+        gm_before_context_end(call, begun, context);
+}
+
+void gm_driver_context_detached(struct gm_call *call, int result, CUcontext context)
+{
+    if (is_last_use(context))
+        gm_driver_context_gone(call, result, context);
+    else if (result == 0)
+        atomic_fetch_sub_explicit(&contexts[number_of(GM_WORD(context))].uses, 1,
+                                  memory_order_relaxed);
+}
+
+/* ---- primary contexts --------------------------------------------------------------------------
+ */
+
+static uint64_t primary_of(int device)
+{
+    return device >= 0 && device < GM_DEVICES_MAX
+               ? atomic_load_explicit(&primary[device], memory_order_relaxed)
+               : 0;
+}
+
+void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context, int device)
+{
+    if (result != 0 || !context)
+        return;
     struct gm_record record = {
-        .type = GM_EVENT_DEVICE, .aux = gm_string_intern(name, length), .device = (int8_t)device};
+        .type = GM_EVENT_CONTEXT_RETAIN,
+        .address = context,
+        .context = gm_context_number(call, context, device, GM_FLAG_PRIMARY),
+        .device = (int8_t)device,
+        .flags = GM_FLAG_PRIMARY,
+    };
+    if (device >= 0 && device < GM_DEVICES_MAX)
+        atomic_store_explicit(&primary[device], context, memory_order_relaxed);
     gm_call_record(call, &record, NULL);
 }
 
-int gm_pool_device(uint64_t pool)
+/* Release and reset. The context keeps its number: the same handle is made alive again later. */
+void gm_before_primary_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
+                           int device)
 {
-    for (uint32_t i = 0; pool && i < POOLS_MAX; i++) {
-        uint64_t handle = atomic_load_explicit(&pools[i].handle, memory_order_acquire);
-        if (handle == pool)
-            return atomic_load_explicit(&pools[i].device, memory_order_relaxed);
-        if (!handle)
-            break;
-    }
-    return -1;
+    begin_end(call, begun, type, primary_of(device), device, GM_FLAG_PRIMARY);
 }
 
-void gm_pool_note(uint64_t pool, int device)
+/*
+ * The runtime made the primary context of `device` current. Its driver calls have told us already,
+ * unless it has ways that we do not see.
+ */
+void gm_runtime_set_device(struct gm_call *call, int result, int device)
 {
-    for (uint32_t i = 0; i < POOLS_MAX; i++) {
-        uint64_t none = 0;
-        if (atomic_load_explicit(&pools[i].handle, memory_order_acquire) == pool ||
-            atomic_compare_exchange_strong(&pools[i].handle, &none, pool)) {
-            atomic_store_explicit(&pools[i].device, device, memory_order_relaxed);
-            return;
-        }
-    }
+    (void)call;
+    if (result != 0)
+        return;
+    self.runtime_device = device + 1;
+    uint16_t number = gm_context_current();
+    if (number && device_of(number) != device)
+        set_top(number_of(primary_of(device)));
+}
+
+void gm_effects_forget(void)
+{
+    gm_handles_after_fork();
+    gm_captures_forget();
+    gm_devices_forget();
+    gm_graphics_forget();
+    gm_handles_clear(&numbers);
+    const uint32_t count = atomic_exchange_explicit(&next_number, 1, memory_order_relaxed);
+    for (uint32_t number = 1; number < count; number++)
+        atomic_store_explicit(&contexts[number].uses, 0, memory_order_relaxed);
+    for (int device = 0; device < GM_DEVICES_MAX; device++)
+        atomic_store_explicit(&primary[device], 0, memory_order_relaxed);
+    self = (struct gm_context_self){0};
 }

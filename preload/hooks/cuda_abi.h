@@ -20,6 +20,8 @@ typedef unsigned int CUdeviceptr_v1; /* before CUDA 3.2 */
 typedef unsigned long long CUmemGenericAllocationHandle;
 
 typedef struct CUctx_st *CUcontext;
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUarray_st *CUarray;
@@ -40,11 +42,13 @@ typedef int CUlimit;
 typedef int CUmemAllocationHandleType;
 typedef int CUmemAllocationType;
 typedef int CUmemPool_attribute;
+typedef int CUmemRangeHandleType;
 typedef int CUmem_advise;
 typedef int CUstreamCaptureMode;
 
 enum {
     CUDA_SUCCESS = 0,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
     CUDA_ERROR_NOT_FOUND = 500,
     CU_MEM_LOCATION_TYPE_DEVICE = 1,
     CU_GRAPH_NODE_TYPE_GRAPH = 4,
@@ -55,6 +59,7 @@ enum {
     CUDA_ARRAY3D_SPARSE = 0x40,
     CUDA_ARRAY3D_DEFERRED_MAPPING = 0x80,
     CU_MEMORYTYPE_HOST = 1,
+    CU_MEMORYTYPE_ARRAY = 3,
     CU_MEMORYTYPE_UNIFIED = 4,
 };
 

@@ -65,25 +65,27 @@ void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64
 /* ---- arrays
  * ----------------------------------------------------------------------------------------- */
 
-/* Bytes of one element: CUarray_format is 1, 2, 3 (unsigned 8, 16, 32 bit), 8, 9, 10 (signed), 0x10
- * (half), 0x20 (float); block-compressed and planar formats are not sized. */
+/* Bytes per channel of a CUarray_format. Packed, planar and compressed formats of about 8 bits
+ * count one byte: the whole size is an estimate. */
+static unsigned channel_bytes(int format)
+{
+    static const uint8_t two[] = {
+        0x02, 0x09, 0x10,                               /* 16 bits: unsigned, signed, half */
+        0xc3, 0xc4, 0xc5, 0xc9, 0xca, 0xcb,             /* normalized 16 bits */
+        0x9f, 0xa1, 0xa3, 0xa4, 0xa6, 0xa7, 0xb1, 0xb3, /* video of more than 8 bits */
+        0xb5,
+    };
+    if (format == 0x03 || format == 0x0a || format == 0x20) /* 32 bits: unsigned, signed, float */
+        return 4;
+    for (size_t i = 0; i < sizeof(two); i++)
+        if (two[i] == format)
+            return 2;
+    return 1;
+}
+
 uint64_t gm_array_element(int format, unsigned channels)
 {
-    switch (format) {
-    case 0x01:
-    case 0x08:
-        return channels;
-    case 0x02:
-    case 0x09:
-    case 0x10:
-        return 2ull * channels;
-    case 0x03:
-    case 0x0a:
-    case 0x20:
-        return 4ull * channels;
-    default:
-        return 0;
-    }
+    return (uint64_t)channel_bytes(format) * channels;
 }
 
 static uint64_t at_least_one(uint64_t value)
@@ -194,6 +196,12 @@ void gm_driver_hint_batch(struct gm_call *call, int result, const CUdeviceptr *a
 {
     if (result == 0 && addresses && count)
         gm_driver_hint(call, result, addresses[0], sum(sizes, count), 0);
+}
+
+/* Memory that another process may hold from now on. */
+void gm_effect_export(struct gm_call *call, int result, uint64_t address, uint64_t size)
+{
+    gm_effect_life(call, result, GM_EVENT_HOST_CALL, address, size, 0);
 }
 
 void gm_driver_host_call(struct gm_call *call, int result, uint64_t value, int which)

@@ -85,9 +85,9 @@ uint64_t gm_array_element(int format, unsigned channels);
 enum gm_copy gm_copy_direction(int to, int from);
 
 #define GM_COPY_SIDE(copy, side)                                                                   \
-    ((copy)->side##MemoryType == CU_MEMORYTYPE_HOST ? GM_WORD((copy)->side##Host)                  \
-     : (copy)->side##Array && !(copy)->side##Device ? GM_WORD((copy)->side##Array)                 \
-                                                    : (uint64_t)(copy)->side##Device)
+    ((copy)->side##MemoryType == CU_MEMORYTYPE_HOST    ? GM_WORD((copy)->side##Host)               \
+     : (copy)->side##MemoryType == CU_MEMORYTYPE_ARRAY ? GM_WORD((copy)->side##Array)              \
+                                                       : (uint64_t)(copy)->side##Device)
 #define GM_COPY_SHAPED(call, result, copy, direction, depth, flags)                                \
     do {                                                                                           \
         if (copy)                                                                                  \
@@ -115,48 +115,103 @@ void gm_driver_hint(struct gm_call *call, int result, CUdeviceptr address, uint6
 void gm_driver_hint_batch(struct gm_call *call, int result, const CUdeviceptr *addresses,
                           const size_t *sizes, size_t count);
 void gm_driver_host_call(struct gm_call *call, int result, uint64_t value, int which);
+void gm_effect_export(struct gm_call *call, int result, uint64_t address, uint64_t size);
 
-/* ---- effects_pool.c: virtual memory management, pools, graphs, graphics
- * ---------------------------- */
+#define gm_driver_export(call, result, handle, size)                                               \
+    gm_effect_export(call, result, GM_WORD(handle), size)
+
+/* ---- effects_vmm.c: virtual memory management
+ * -------------------------------------------------------- */
 
 void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uint64_t size,
                           const CUmemAllocationProp *properties);
+void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle);
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle);
+
+/* ---- effects_pool.c: stream-ordered memory and its pools
+ * --------------------------------------------- */
+
+/* Streams are named by gm_stream_key. */
 void gm_driver_alloc_async(struct gm_call *call, int result, uint64_t address, uint64_t size,
-                           CUmemoryPool pool, CUstream stream);
+                           CUmemoryPool pool, uint64_t stream);
 void gm_before_free_async(struct gm_call *call, struct gm_record *begun, uint64_t address,
-                          CUstream stream);
+                          uint64_t stream);
+void gm_driver_free_captured(struct gm_call *call, int result, uint64_t address, uint64_t stream);
 void gm_driver_pool_create(struct gm_call *call, int result, uint64_t pool,
                            const CUmemPoolProps *properties);
+void gm_driver_pool_import(struct gm_call *call, int result, uint64_t pool);
+void gm_before_pool_destroy(struct gm_call *call, struct gm_record *begun, CUmemoryPool pool);
 void gm_driver_pool_set(struct gm_call *call, int result, CUmemoryPool pool, int attribute,
                         const void *value);
-void gm_driver_pool_import(struct gm_call *call, int result, uint64_t pool);
-void gm_driver_pool_of_device(struct gm_call *call, int result, uint64_t pool, int device);
-void gm_driver_pool_of_location(struct gm_call *call, int result, uint64_t pool,
-                                const CUmemLocation *location);
+
+/* ---- effects_graph.c
+ * ------------------------------------------------------------------------------------ */
+
 void gm_driver_graph_alloc_node(struct gm_call *call, int result, CUgraph graph,
                                 const CUDA_MEM_ALLOC_NODE_PARAMS *parameters);
 void gm_driver_graph_node(struct gm_call *call, int result, CUgraph graph,
                           const CUgraphNodeParams *parameters);
 void gm_driver_graph_instantiate(struct gm_call *call, int result, uint64_t executable,
                                  CUgraph graph, uint64_t flags);
-void gm_driver_on_device(struct gm_call *call, int result, enum gm_event type, int device);
-void gm_driver_graphics_map(struct gm_call *call, int result, CUgraphicsResource resource,
-                            uint64_t address, uint64_t size);
-void gm_before_graphics_unmap(struct gm_call *call, struct gm_record *begun, unsigned count,
+void gm_driver_graph_launch(struct gm_call *call, int result, CUgraphExec executable);
+void gm_driver_graph_trim(struct gm_call *call, int result, int device);
+
+/* ---- effects_graphics.c
+ * ------------------------------------------------------------------------------------ */
+
+void gm_driver_graphics_pointer(struct gm_call *call, int result, CUgraphicsResource resource,
+                                uint64_t address, uint64_t size);
+void gm_driver_graphics_unmap(struct gm_call *call, int result, unsigned count,
                               const CUgraphicsResource *resources);
 
 /* ---- capture.c: which streams are capturing
  * ---------------------------------------------------------- */
 
-void gm_driver_capture_begin(struct gm_call *call, int result, CUstream stream, CUgraph graph);
-void gm_driver_capture_end(struct gm_call *call, int result, CUstream stream, uint64_t graph);
-void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, CUstream stream);
-void gm_driver_capture_join(struct gm_call *call, int result, CUstream stream, CUevent event);
+/* One number per stream, whichever way the program names it; per_thread: the default stream is the
+ * thread's own. */
+uint64_t gm_stream_key(CUstream stream, bool per_thread);
+
+void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, CUgraph graph);
+void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, uint64_t graph);
+void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uint64_t stream);
+void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, CUevent event);
+void gm_capture_stream_gone(uint64_t stream);
 /* The graph that work on `stream` becomes part of (its token while the capture lasts), 0 if none.
  */
-uint64_t gm_capture_of(CUstream stream);
+uint64_t gm_capture_of(uint64_t stream);
+
+/* ---- devices.c: facts of devices; the devices of pools, streams and green contexts
+ * ---------------------- */
+
+#define GM_DEVICES_MAX 64 /* more are "unknown" */
+
+void gm_driver_device_memory(struct gm_call *call, int result, int device, uint64_t bytes);
+void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name,
+                           int size);
+void gm_driver_pool_of_device(struct gm_call *call, int result, uint64_t pool, int device);
+void gm_driver_pool_of_location(struct gm_call *call, int result, uint64_t pool,
+                                const CUmemLocation *location);
+/* The pool became, or was found to be, the current one of the device. */
+void gm_driver_pool_current(struct gm_call *call, int result, uint64_t pool, int device);
+void gm_driver_pool_current_of_location(struct gm_call *call, int result, uint64_t pool,
+                                        const CUmemLocation *location);
+void gm_driver_stream_create(struct gm_call *call, int result, uint64_t stream);
+void gm_driver_green_stream_create(struct gm_call *call, int result, uint64_t stream,
+                                   CUgreenCtx context);
+void gm_before_stream_destroy(struct gm_call *call, struct gm_record *begun, uint64_t stream);
+void gm_driver_green_create(struct gm_call *call, int result, uint64_t context, int device);
+void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context, CUgreenCtx green);
+
+/* Device of a location, -1 if it is none. */
+int gm_location_device(const CUmemLocation *location);
+/* Device of a pool or a stream as the hooks learnt it, -1 unknown. */
+int gm_pool_device(uint64_t pool);
+int gm_stream_device(uint64_t stream);
+void gm_pool_note(uint64_t pool, int device);
+void gm_pool_forget(uint64_t pool);
+/* The pool that cuMemAllocAsync takes from on this device, 0 unknown. */
+uint64_t gm_pool_of(int device);
 
 /* ---- context.c
  * ---------------------------------------------------------------------------------------- */
@@ -164,15 +219,22 @@ uint64_t gm_capture_of(CUstream stream);
 void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device);
 void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context);
 void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context);
+void gm_driver_context_attach(struct gm_call *call, int result, uint64_t context);
+void gm_before_context_detach(struct gm_call *call, struct gm_record *begun, CUcontext context);
+void gm_driver_context_detached(struct gm_call *call, int result, CUcontext context);
 void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context, int device);
 void gm_before_primary_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                            int device);
-void gm_driver_context_current(struct gm_call *call, int result, CUcontext context);
+void gm_driver_context_set(struct gm_call *call, int result, CUcontext context);
 void gm_driver_context_push(struct gm_call *call, int result, CUcontext context);
 void gm_driver_context_pop(struct gm_call *call, int result);
-void gm_driver_device_memory(struct gm_call *call, int result, int device, uint64_t bytes);
-void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name,
-                           int size);
+/* The driver said which context is current, or on which device it is. */
+void gm_driver_context_seen(struct gm_call *call, int result, uint64_t context);
+void gm_driver_context_device(struct gm_call *call, int result, uint64_t device, CUcontext context);
+
+/* Number of a context, given at first sight, when a CONTEXT record tells the reader of it; 0 when
+ * there are too many. device -1: unknown. */
+uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, uint8_t flags);
 
 /* The calling thread's stack of current contexts, as cuCtxPush/Pop/SetCurrent have it. */
 #define GM_CONTEXT_STACK 32u
@@ -188,17 +250,20 @@ extern _Thread_local struct gm_context_self gm_context_self
 static inline uint16_t gm_context_current(void)
 {
     uint32_t depth = gm_context_self.depth;
-    return depth ? gm_context_self.number[(depth - 1) % GM_CONTEXT_STACK] : 0;
+    return depth - 1 < GM_CONTEXT_STACK ? gm_context_self.number[depth - 1] : 0;
 }
 
 /* Device for an allocation of the calling thread inside a call of `api`, -1 unknown. */
 int gm_context_current_device(uint16_t api);
-/* Device of a pool, as the hooks learnt it; -1 for others. */
-int gm_pool_device(uint64_t pool);
-void gm_pool_note(uint64_t pool, int device);
 
-/* ---- effects_runtime.c
- * ---------------------------------------------------------------------------------- */
+/* After a fork nothing of this holds any more: a child cannot use its parent's contexts. */
+void gm_effects_forget(void);
+void gm_captures_forget(void);
+void gm_devices_forget(void);
+void gm_graphics_forget(void);
+
+/* ---- effects_runtime.c: what no driver hook saw
+ * ------------------------------------------------------ */
 
 void gm_runtime_life(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
                      uint64_t size, uint8_t flags);

@@ -72,6 +72,8 @@ def effect(place, symbol, name_and_arguments):
     name, arguments = name_and_arguments
     flag = "GM_FLAG_ASYNC" if re.search(r"Async", symbol.base) else "0"
     arguments = re.sub(r"\bASYNC\b", flag, arguments)
+    per_thread = "true" if symbol.per_thread else "false"
+    arguments = re.sub(r"\bSTREAM\((\w+)\)", rf"gm_stream_key(\1, {per_thread})", arguments)
     layer = "before" if place == "before" else symbol.entry.layer
     state = "&call, &begun" if place == "before" else "&call, (int)result"
     return f"gm_{layer}_{name}({state}{', ' if arguments else ''}{arguments});"

@@ -12,6 +12,7 @@ add_custom_command(
   COMMENT "Making the hooks from api.table"
   VERBATIM)
 set(GPUMEM_HOOK_SOURCES ${_sources} ${GPUMEM_EXPORT_MAP})
-foreach(_file capture context effects effects_pool effects_runtime)
+foreach(_file capture context devices effects effects_graph effects_graphics effects_pool effects_runtime
+        effects_vmm handles)
   list(APPEND GPUMEM_HOOK_SOURCES ${_hooks}/${_file}.c)
 endforeach()

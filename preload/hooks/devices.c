@@ -1,0 +1,169 @@
+/*
+ * What the hooks learn of devices, and on which device pools, streams and green contexts are. No
+ * CUDA call is made to find out; "unknown" is a legal answer.
+ */
+#include "effects.h"
+#include "handles.h"
+#include "platform.h"
+#include "tables.h"
+
+/* Each value is the device + 1. */
+GM_HANDLES(pools, 1024);
+GM_HANDLES(streams, 4096);
+GM_HANDLES(green_contexts, 256);
+
+static _Atomic uint64_t current_pool[GM_DEVICES_MAX];
+static _Atomic uint64_t told_memory, told_name; /* one bit per device */
+
+static bool is_device(int device)
+{
+    return device >= 0 && device < GM_DEVICES_MAX;
+}
+
+/* One record per device and fact: programs ask again and again. */
+static bool first_time(_Atomic uint64_t *told, int device)
+{
+    const uint64_t bit = is_device(device) ? 1ull << device : 0;
+    return bit && !(atomic_fetch_or_explicit(told, bit, memory_order_relaxed) & bit);
+}
+
+void gm_driver_device_memory(struct gm_call *call, int result, int device, uint64_t bytes)
+{
+    struct gm_record record = {.type = GM_EVENT_DEVICE, .size = bytes, .device = (int8_t)device};
+    if (result == 0 && bytes && first_time(&told_memory, device))
+        gm_call_record(call, &record, NULL);
+}
+
+void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name, int size)
+{
+    if (result != 0 || !name || size <= 0 || !first_time(&told_name, device))
+        return;
+    const int error = errno;
+    size_t length = 0;
+    while (length < (size_t)size && name[length])
+        length++;
+    struct gm_record record = {
+        .type = GM_EVENT_DEVICE, .aux = gm_string_intern(name, length), .device = (int8_t)device};
+    errno = error;
+    gm_call_record(call, &record, NULL);
+}
+
+int gm_location_device(const CUmemLocation *location)
+{
+    return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? location->id : -1;
+}
+
+/* ---- pools
+ * ---------------------------------------------------------------------------------------------- */
+
+int gm_pool_device(uint64_t pool)
+{
+    return (int)gm_handles_get(&pools, pool) - 1;
+}
+
+void gm_pool_note(uint64_t pool, int device)
+{
+    if (device >= 0)
+        gm_handles_set(&pools, pool, (uint64_t)device + 1);
+}
+
+void gm_pool_forget(uint64_t pool)
+{
+    uint64_t was = pool;
+    int device = (int)gm_handles_take(&pools, pool) - 1;
+    if (is_device(device)) /* the default pool takes its place */
+        atomic_compare_exchange_strong(&current_pool[device], &was, 0);
+}
+
+uint64_t gm_pool_of(int device)
+{
+    return is_device(device) ? atomic_load_explicit(&current_pool[device], memory_order_relaxed)
+                             : 0;
+}
+
+void gm_driver_pool_of_device(struct gm_call *call, int result, uint64_t pool, int device)
+{
+    (void)call;
+    if (result == 0 && pool)
+        gm_pool_note(pool, device);
+}
+
+void gm_driver_pool_of_location(struct gm_call *call, int result, uint64_t pool,
+                                const CUmemLocation *location)
+{
+    gm_driver_pool_of_device(call, result, pool, gm_location_device(location));
+}
+
+void gm_driver_pool_current(struct gm_call *call, int result, uint64_t pool, int device)
+{
+    gm_driver_pool_of_device(call, result, pool, device);
+    if (result == 0 && is_device(device))
+        atomic_store_explicit(&current_pool[device], pool, memory_order_relaxed);
+}
+
+void gm_driver_pool_current_of_location(struct gm_call *call, int result, uint64_t pool,
+                                        const CUmemLocation *location)
+{
+    gm_driver_pool_current(call, result, pool, gm_location_device(location));
+}
+
+/* ---- streams
+ * -------------------------------------------------------------------------------------------- */
+
+int gm_stream_device(uint64_t stream)
+{
+    return (int)gm_handles_get(&streams, stream) - 1;
+}
+
+void gm_driver_stream_create(struct gm_call *call, int result, uint64_t stream)
+{
+    int device = gm_context_current_device(call->api);
+    if (result == 0 && stream && device >= 0)
+        gm_handles_set(&streams, stream, (uint64_t)device + 1);
+}
+
+void gm_driver_green_stream_create(struct gm_call *call, int result, uint64_t stream,
+                                   CUgreenCtx context)
+{
+    uint64_t device = gm_handles_get(&green_contexts, GM_WORD(context));
+    (void)call;
+    if (result == 0 && stream && device)
+        gm_handles_set(&streams, stream, device);
+}
+
+/* Its handle may soon be that of another stream. A call that fails leaves its device unknown. */
+void gm_before_stream_destroy(struct gm_call *call, struct gm_record *begun, uint64_t stream)
+{
+    (void)call;
+    (void)begun;
+    gm_handles_take(&streams, stream);
+    gm_capture_stream_gone(stream);
+}
+
+/* ---- green contexts
+ * ------------------------------------------------------------------------------------- */
+
+void gm_driver_green_create(struct gm_call *call, int result, uint64_t context, int device)
+{
+    (void)call;
+    if (result == 0 && context && device >= 0)
+        gm_handles_set(&green_contexts, context, (uint64_t)device + 1);
+}
+
+void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context, CUgreenCtx green)
+{
+    if (result == 0 && context)
+        gm_context_number(call, context, (int)gm_handles_get(&green_contexts, GM_WORD(green)) - 1,
+                          0);
+}
+
+void gm_devices_forget(void)
+{
+    gm_handles_clear(&pools);
+    gm_handles_clear(&streams);
+    gm_handles_clear(&green_contexts);
+    for (int device = 0; device < GM_DEVICES_MAX; device++)
+        atomic_store_explicit(&current_pool[device], 0, memory_order_relaxed);
+    atomic_store_explicit(&told_memory, 0, memory_order_relaxed);
+    atomic_store_explicit(&told_name, 0, memory_order_relaxed);
+}

@@ -1,0 +1,142 @@
+/* See handles.h. Open addressing: a handle stands at most PROBES slots behind its place. */
+#include "handles.h"
+#include <stddef.h>
+#include "platform.h"
+
+enum { PROBES = 64 };
+
+#define REMOVED 1u /* key of a slot to use again; no handle has this value */
+
+static struct gm_lock lock;
+/* This thread holds the lock: a signal handler on it must not wait for it. */
+static _Thread_local bool holding __attribute__((tls_model("initial-exec")));
+
+static bool take_lock(void)
+{
+    if (holding)
+        return false;
+    const int error = errno;
+    holding = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    gm_lock_take(&lock);
+    errno = error;
+    return true;
+}
+
+static void release_lock(void)
+{
+    const int error = errno;
+    gm_lock_release(&lock);
+    atomic_signal_fence(memory_order_seq_cst);
+    holding = false;
+    errno = error;
+}
+
+void gm_handles_after_fork(void)
+{
+    atomic_store_explicit(&lock.state, 0, memory_order_relaxed);
+    holding = false;
+}
+
+static struct gm_handle *slot_at(const struct gm_handles *handles, uint64_t key, uint32_t probe)
+{
+    const uint64_t hash = key * 0x9e3779b97f4a7c15u;
+    return &handles->slots[((uint32_t)(hash >> 32) + probe) & (handles->size - 1)];
+}
+
+static struct gm_handle *find(const struct gm_handles *handles, uint64_t key)
+{
+    for (uint32_t probe = 0; probe < PROBES && probe < handles->size; probe++) {
+        struct gm_handle *slot = slot_at(handles, key, probe);
+        const uint64_t found = atomic_load_explicit(&slot->key, memory_order_acquire);
+        if (found == key)
+            return slot;
+        if (found == 0)
+            break;
+    }
+    return NULL;
+}
+
+uint64_t gm_handles_get(const struct gm_handles *handles, uint64_t key)
+{
+    const struct gm_handle *slot = key > REMOVED ? find(handles, key) : NULL;
+    if (!slot)
+        return 0;
+    const uint64_t value = atomic_load_explicit(&slot->value, memory_order_acquire);
+    /* The slot may have gone to another handle between the two looks. */
+    return atomic_load_explicit(&slot->key, memory_order_relaxed) == key ? value : 0;
+}
+
+/* The slot of `key`, or one to put it in. */
+static struct gm_handle *room_for(const struct gm_handles *handles, uint64_t key)
+{
+    struct gm_handle *room = find(handles, key);
+    for (uint32_t probe = 0; !room && probe < PROBES && probe < handles->size; probe++) {
+        struct gm_handle *slot = slot_at(handles, key, probe);
+        if (atomic_load_explicit(&slot->key, memory_order_relaxed) <= REMOVED)
+            room = slot;
+    }
+    return room;
+}
+
+static uint64_t put(const struct gm_handles *handles, uint64_t key, uint64_t value, bool replace)
+{
+    if (key <= REMOVED || !take_lock())
+        return 0;
+    struct gm_handle *slot = room_for(handles, key);
+    if (!slot) {
+        value = 0;
+    } else if (!replace && atomic_load_explicit(&slot->key, memory_order_relaxed) == key) {
+        value = atomic_load_explicit(&slot->value, memory_order_relaxed);
+    } else {
+        atomic_store_explicit(&slot->value, value, memory_order_release);
+        atomic_store_explicit(&slot->key, key, memory_order_release);
+    }
+    release_lock();
+    return value;
+}
+
+bool gm_handles_set(const struct gm_handles *handles, uint64_t key, uint64_t value)
+{
+    return put(handles, key, value, true) != 0;
+}
+
+uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t value)
+{
+    return put(handles, key, value, false);
+}
+
+uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
+{
+    uint64_t value = 0;
+    if (key <= REMOVED || !take_lock())
+        return 0;
+    struct gm_handle *slot = find(handles, key);
+    if (slot) {
+        value = atomic_load_explicit(&slot->value, memory_order_relaxed);
+        atomic_store_explicit(&slot->key, REMOVED, memory_order_release);
+    }
+    release_lock();
+    return value;
+}
+
+void gm_handles_drop(const struct gm_handles *handles, uint64_t value)
+{
+    if (!take_lock())
+        return;
+    for (uint32_t i = 0; i < handles->size; i++) {
+        struct gm_handle *slot = &handles->slots[i];
+        if (atomic_load_explicit(&slot->key, memory_order_relaxed) > REMOVED &&
+            atomic_load_explicit(&slot->value, memory_order_relaxed) == value)
+            atomic_store_explicit(&slot->key, REMOVED, memory_order_release);
+    }
+    release_lock();
+}
+
+/* Writes only where something is: the tables are mostly pages that were never touched. */
+void gm_handles_clear(const struct gm_handles *handles)
+{
+    for (uint32_t i = 0; i < handles->size; i++)
+        if (atomic_load_explicit(&handles->slots[i].key, memory_order_relaxed) != 0)
+            atomic_store_explicit(&handles->slots[i].key, 0, memory_order_relaxed);
+}

@@ -1,0 +1,50 @@
+/*
+ * Small tables of handles: what the hooks learn of pools, streams, captures and contexts.
+ *
+ * Guarantees: a lookup takes no lock; a change takes one that is never held while anything of the
+ * host runs; errno is kept; nothing allocates. A table that is full, or a signal handler that comes
+ * in the middle of a change, forgets the change: the handle is "unknown", which is a legal answer
+ * everywhere.
+ */
+#ifndef GPUMEM_PRELOAD_HANDLES_H
+#define GPUMEM_PRELOAD_HANDLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gm_handle {
+    _Atomic uint64_t key; /* 0: never used */
+    _Atomic uint64_t value;
+};
+
+struct gm_handles {
+    struct gm_handle *slots;
+    uint32_t size; /* a power of two */
+};
+
+#define GM_HANDLES(name, size_)                                                                    \
+    static struct gm_handle name##_slots[size_];                                                   \
+    static const struct gm_handles name = {name##_slots, size_}
+
+/* What is noted for `key`, 0 if nothing is. */
+uint64_t gm_handles_get(const struct gm_handles *handles, uint64_t key);
+
+/* Notes `value` (not 0) for `key`. False when there is no room. */
+bool gm_handles_set(const struct gm_handles *handles, uint64_t key, uint64_t value);
+
+/* The same if nothing is noted yet; returns what is noted then, 0 when there is no room. */
+uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t value);
+
+/* Forgets `key`, and returns what was noted for it. */
+uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key);
+
+/* Forgets every handle that has this value. */
+void gm_handles_drop(const struct gm_handles *handles, uint64_t value);
+
+/* Forgets all of it. */
+void gm_handles_clear(const struct gm_handles *handles);
+
+/* After a fork: who held the lock may not be in this process. */
+void gm_handles_after_fork(void);
+
+#endif
