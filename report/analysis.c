@@ -1,0 +1,309 @@
+/* See analysis.h. */
+#include "analysis.h"
+#include <stdlib.h>
+#include <string.h>
+#include "memory.h"
+#include "owner.h"
+
+const char *gm_leak_class_name(unsigned class)
+{
+    static const char *const names[GM_LEAK_CLASSES] = {
+        [GM_LEAK] = "leak",
+        [GM_LEAK_LATE] = "late",
+        [GM_LEAK_IMPLICIT] = "implicit",
+        [GM_LEAK_EXTERNAL] = "external",
+    };
+    return class > 0 && class < GM_LEAK_CLASSES ? names[class] : "unknown";
+}
+
+static struct gm_site site_of(const struct gm_life *life, unsigned class)
+{
+    return (struct gm_site){
+        .stack = life->stack,
+        .api = life->api,
+        .kind = life->kind,
+        .device = gm_kind_is_host(life->kind) ? -1 : life->device,
+        .class = (uint8_t) class,
+        .bytes = life->size,
+        .count = 1,
+    };
+}
+
+/* ---- first pass ------------------------------------------------------------------------------ */
+
+static void life_begins(void *argument, const struct gm_life *life)
+{
+    struct gm_analysis *analysis = argument;
+    gm_transfers_life_begins(&analysis->transfers, life);
+}
+
+static void life_ends(void *argument, const struct gm_life *life, bool implicit)
+{
+    struct gm_analysis *analysis = argument;
+    struct gm_site site = site_of(life, GM_LEAK_IMPLICIT);
+    if (implicit)
+        gm_sites_add(&analysis->leaks, &site);
+    gm_transfers_life_ends(&analysis->transfers, life);
+}
+
+static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
+{
+    struct gm_analysis *analysis = argument;
+    struct gm_site site = site_of(life, GM_LEAK_IMPLICIT);
+    if (implicit)
+        gm_sites_subtract(&analysis->leaks, &site);
+    gm_transfers_life_begins(&analysis->transfers, life);
+}
+
+/* Keeps the refused calls that came last, those of one place as one. */
+static void note_failure(struct gm_analysis *analysis, const struct gm_record *record)
+{
+    bool out_of_memory = record->extra == 2;
+    size_t at = 0;
+    uint64_t count = 1;
+    while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
+                                             analysis->failures[at].kind == record->kind &&
+                                             analysis->failures[at].device == record->device &&
+                                             analysis->failures[at].out_of_memory == out_of_memory))
+        at++;
+    if (at < analysis->failure_count)
+        count += analysis->failures[at].count;
+    else if (analysis->failure_count == GM_FAILURES_KEPT)
+        at = 0;
+    if (at < analysis->failure_count) {
+        analysis->failure_count--;
+        memmove(analysis->failures + at, analysis->failures + at + 1,
+                (analysis->failure_count - at) * sizeof(*analysis->failures));
+    }
+    GM_RESERVE(analysis->failures, analysis->failure_capacity, analysis->failure_count + 1);
+    analysis->failures[analysis->failure_count++] = (struct gm_failure){
+        .time = record->time,
+        .size = record->size,
+        .count = count,
+        .stack = record->stack,
+        .status = record->extra,
+        .api = record->api,
+        .kind = record->kind,
+        .device = record->device,
+        .out_of_memory = out_of_memory,
+        .snapshot = {.step = out_of_memory ? analysis->replay.step : 0,
+                     .time = record->time,
+                     .device = record->device},
+    };
+}
+
+static void note_device(struct gm_analysis *analysis, const struct gm_record *record)
+{
+    struct gm_device_facts *facts = &analysis->facts[record->device < 0 ? 0 : record->device + 1];
+    if (record->type == GM_EVENT_DEVICE_SAMPLE) {
+        facts->samples++;
+        if (record->size > facts->used_by_process)
+            facts->used_by_process = record->size;
+        if (record->aux > facts->used_by_all)
+            facts->used_by_all = record->aux;
+        return;
+    }
+    if (record->size)
+        facts->total = record->size;
+    if (record->aux)
+        facts->name = gm_trace_string(analysis->trace, record->aux);
+}
+
+static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    switch (record->type) {
+    case GM_EVENT_ALLOC_FAILED:
+        note_failure(analysis, record);
+        break;
+    case GM_EVENT_DEVICE:
+    case GM_EVENT_DEVICE_SAMPLE:
+        note_device(analysis, record);
+        break;
+    case GM_EVENT_MARK:
+        analysis->marks++;
+        break;
+    default:
+        gm_transfers_note(&analysis->transfers, record);
+        gm_blocks_note(&analysis->blocks, entry);
+    }
+}
+
+static void first_pass(struct gm_analysis *analysis)
+{
+    struct gm_replay *replay = &analysis->replay;
+    struct gm_stream *stream = gm_stream_open(analysis->trace);
+    struct gm_entry entry;
+    replay->observer = (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
+    while (gm_stream_next(stream, &entry)) {
+        gm_replay_apply(replay, &entry);
+        note(analysis, &entry);
+    }
+    analysis->lost = gm_stream_lost(stream) + gm_trace_counted_loss(analysis->trace);
+    gm_stream_close(stream);
+}
+
+/* What is left. */
+static void judge_lives(struct gm_analysis *analysis)
+{
+    const struct gm_lives *lives = &analysis->replay.lives;
+    struct gm_vendors *vendors = gm_vendors_new(analysis->trace);
+    for (uint32_t i = 0; i < lives->used; i++) {
+        const struct gm_life *life = &lives->slots[i];
+        if (life->kind == GM_KIND_NONE)
+            continue;
+        unsigned class = GM_LEAK;
+        if (life->kind == GM_KIND_EXTERNAL || gm_vendors_own(vendors, life->stack))
+            class = GM_LEAK_EXTERNAL;
+        else if (life->flags & GM_LIFE_LATE)
+            class = GM_LEAK_LATE;
+        struct gm_site site = site_of(life, class);
+        gm_sites_add(&analysis->leaks, &site);
+    }
+    gm_vendors_free(vendors);
+    gm_sites_finish(&analysis->leaks);
+    for (size_t i = 0; i < analysis->leaks.count; i++) {
+        const struct gm_site *site = &analysis->leaks.entries[i];
+        analysis->leaked[site->class] += site->bytes;
+        analysis->leaked_count[site->class] += site->count;
+    }
+}
+
+/* ---- second pass ----------------------------------------------------------------------------- */
+
+struct stops {
+    struct gm_snapshot **snapshots; /* by step */
+    size_t count;
+    size_t next;
+};
+
+static void take(struct gm_snapshot *snapshot, const struct gm_replay *replay)
+{
+    const struct gm_lives *lives = &replay->lives;
+    for (uint32_t i = 0; i < lives->used; i++) {
+        const struct gm_life *life = &lives->slots[i];
+        bool wanted = snapshot->kind
+                          ? life->kind == snapshot->kind
+                          : life->kind != GM_KIND_NONE && !gm_kind_is_host(life->kind) &&
+                                life->kind != GM_KIND_EXTERNAL && life->device == snapshot->device;
+        if (wanted) {
+            struct gm_site site = site_of(life, 0);
+            gm_sites_add(&snapshot->owners, &site);
+        }
+    }
+    gm_sites_finish(&snapshot->owners);
+    if (!snapshot->kind)
+        snapshot->holes = gm_holes_find(lives, snapshot->device);
+}
+
+static void stopped(struct gm_replay *replay, void *argument)
+{
+    struct stops *stops = argument;
+    while (stops->next < stops->count && stops->snapshots[stops->next]->step == replay->step)
+        take(stops->snapshots[stops->next++], replay);
+    replay->stop = stops->next < stops->count ? stops->snapshots[stops->next]->step : 0;
+}
+
+static int by_step(const void *left, const void *right)
+{
+    const struct gm_snapshot *a = *(struct gm_snapshot *const *)left;
+    const struct gm_snapshot *b = *(struct gm_snapshot *const *)right;
+    return a->step < b->step ? -1 : a->step > b->step;
+}
+
+static void collect_peaks(struct gm_analysis *analysis)
+{
+    const struct gm_counters *counters = &analysis->replay.counters;
+    analysis->device_peaks = gm_allocate(GM_DEVICES, sizeof(*analysis->device_peaks));
+    for (int i = 0; i < GM_DEVICES; i++) {
+        const struct gm_peak *peak = &counters->device[i].peak;
+        if (peak->step)
+            analysis->device_peaks[analysis->device_peak_count++] =
+                (struct gm_snapshot){.step = peak->step, .time = peak->time, .device = i - 1};
+    }
+    const struct gm_peak *pinned = &counters->host[GM_KIND_PINNED].peak;
+    analysis->pinned_peak = (struct gm_snapshot){
+        .step = pinned->step, .time = pinned->time, .device = -1, .kind = GM_KIND_PINNED};
+}
+
+static void second_pass(struct gm_analysis *analysis)
+{
+    struct stops stops = {0};
+    collect_peaks(analysis);
+    stops.snapshots = gm_allocate(analysis->device_peak_count + 1 + analysis->failure_count,
+                                  sizeof(struct gm_snapshot *));
+    for (size_t i = 0; i < analysis->device_peak_count; i++)
+        stops.snapshots[stops.count++] = &analysis->device_peaks[i];
+    if (analysis->pinned_peak.step)
+        stops.snapshots[stops.count++] = &analysis->pinned_peak;
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        if (analysis->failures[i].snapshot.step)
+            stops.snapshots[stops.count++] = &analysis->failures[i].snapshot;
+    if (stops.count) {
+        qsort(stops.snapshots, stops.count, sizeof(struct gm_snapshot *), by_step);
+        struct gm_stream *stream = gm_stream_open(analysis->trace);
+        struct gm_replay *replay = gm_allocate(1, sizeof(*replay));
+        struct gm_entry entry;
+        gm_replay_begin(replay);
+        replay->stop = stops.snapshots[0]->step;
+        replay->stopped = stopped;
+        replay->stop_argument = &stops;
+        while (stops.next < stops.count && gm_stream_next(stream, &entry))
+            gm_replay_apply(replay, &entry);
+        gm_replay_end(replay);
+        free(replay);
+        gm_stream_close(stream);
+    }
+    free(stops.snapshots);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+struct gm_analysis *gm_analyse(struct gm_trace *trace)
+{
+    struct gm_analysis *analysis = gm_allocate(1, sizeof(*analysis));
+    analysis->trace = trace;
+    gm_replay_begin(&analysis->replay);
+    first_pass(analysis);
+    uint64_t end = analysis->replay.time;
+    if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
+        end = trace->header.end_time;
+    analysis->duration = gm_clock_elapsed(&trace->clock, end);
+    judge_lives(analysis);
+    second_pass(analysis);
+    gm_transfers_finish(&analysis->transfers);
+    return analysis;
+}
+
+void gm_analysis_free(struct gm_analysis *analysis)
+{
+    if (!analysis)
+        return;
+    gm_replay_end(&analysis->replay);
+    for (size_t i = 0; i < analysis->device_peak_count; i++)
+        gm_sites_free(&analysis->device_peaks[i].owners);
+    free(analysis->device_peaks);
+    gm_sites_free(&analysis->pinned_peak.owners);
+    gm_sites_free(&analysis->leaks);
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        gm_sites_free(&analysis->failures[i].snapshot.owners);
+    free(analysis->failures);
+    gm_transfers_free(&analysis->transfers);
+    gm_blocks_free(&analysis->blocks);
+    free(analysis);
+}
+
+bool gm_analysis_is_complete(const struct gm_analysis *analysis)
+{
+    const struct gm_trace *trace = analysis->trace;
+    return trace->ending == GM_ENDING_NORMAL && !trace->truncated && trace->damaged == 0 &&
+           analysis->lost == 0;
+}
+
+const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, int device)
+{
+    for (size_t i = 0; i < analysis->device_peak_count; i++)
+        if (analysis->device_peaks[i].device == device)
+            return &analysis->device_peaks[i];
+    return NULL;
+}

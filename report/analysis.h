@@ -1,0 +1,93 @@
+/* What a trace says, as numbers and sites: everything a report shows but the names.
+ *
+ * Two replays: the first finds the totals, the peaks and what is left at the end; the second stops
+ * at the peaks and at refused allocations and notes who held the memory then.
+ */
+#ifndef GM_REPORT_ANALYSIS_H
+#define GM_REPORT_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "blocks.h"
+#include "holes.h"
+#include "replay.h"
+#include "sites.h"
+#include "trace_file.h"
+#include "transfers.h"
+
+/* Why memory that was not freed was not. */
+enum gm_leak_class {
+    GM_LEAK = 1,      /* never freed */
+    GM_LEAK_LATE,     /* freed when the driver was shut down already */
+    GM_LEAK_IMPLICIT, /* it ended with its context */
+    GM_LEAK_EXTERNAL, /* another owner's memory, or allocated by a library of the vendor */
+    GM_LEAK_CLASSES
+};
+
+const char *gm_leak_class_name(unsigned class);
+
+/* Who held the memory at one moment. */
+struct gm_snapshot {
+    uint64_t step;
+    uint64_t time; /* record clock */
+    int device;    /* of a device; ignored for host kinds */
+    uint8_t kind;  /* a host kind, or GM_KIND_NONE: all kinds on the device but external */
+    struct gm_sites owners;
+    struct gm_holes holes; /* of a device */
+};
+
+/* An allocation call that was refused; those of one stack, kind and device together. */
+struct gm_failure {
+    uint64_t time; /* of the latest */
+    uint64_t size; /* asked for by the latest, bytes */
+    uint64_t count;
+    uint32_t stack;
+    uint32_t status; /* CUresult or cudaError_t of the latest */
+    uint16_t api;
+    uint8_t kind;
+    int8_t device;
+    bool out_of_memory;
+    struct gm_snapshot snapshot; /* at the latest, if out of memory and step is not 0 */
+};
+
+#define GM_FAILURES_KEPT 16u /* the last ones; all are counted */
+
+struct gm_device_facts {
+    struct gm_text name;
+    uint64_t total; /* bytes; 0 unknown */
+    uint64_t samples;
+    uint64_t used_by_process; /* bytes, largest sample */
+    uint64_t used_by_all;
+};
+
+struct gm_analysis {
+    struct gm_trace *trace;
+    struct gm_replay replay;          /* at the end of the trace */
+    uint64_t lost;                    /* records that are missing */
+    uint64_t duration;                /* ns, to the end mark or the last record */
+    struct gm_snapshot *device_peaks; /* of devices with a peak, by ordinal */
+    size_t device_peak_count;
+    struct gm_snapshot pinned_peak;   /* step 0: nothing was pinned */
+    struct gm_sites leaks;            /* by class */
+    uint64_t leaked[GM_LEAK_CLASSES]; /* bytes */
+    uint64_t leaked_count[GM_LEAK_CLASSES];
+    struct gm_failure *failures;
+    size_t failure_count;
+    size_t failure_capacity;
+    struct gm_transfers transfers;
+    struct gm_blocks blocks;
+    struct gm_device_facts facts[GM_DEVICES]; /* [ordinal + 1] */
+    uint64_t marks;
+};
+
+/* Replays the trace. The trace must outlive the analysis. */
+struct gm_analysis *gm_analyse(struct gm_trace *trace);
+void gm_analysis_free(struct gm_analysis *analysis);
+
+/* Nothing is missing: the process ended and every record could be read. */
+bool gm_analysis_is_complete(const struct gm_analysis *analysis);
+
+/* The snapshot of a device's peak, NULL if it has none. */
+const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, int device);
+
+#endif

@@ -1,0 +1,95 @@
+/* See blocks.h. */
+#include "blocks.h"
+#include <stdlib.h>
+#include "memory.h"
+
+static struct gm_block_totals *totals_of(struct gm_blocks *blocks, int device)
+{
+    return &blocks->device[device < 0 ? 0 : device + 1];
+}
+
+static void end_block(struct gm_blocks *blocks, uint32_t number)
+{
+    struct gm_life *block = &blocks->slots[number];
+    struct gm_block_totals *totals = totals_of(blocks, block->device);
+    totals->live -= block->size;
+    totals->count--;
+    gm_map_remove(&blocks->by_address, block->address);
+    block->kind = GM_KIND_NONE;
+    GM_RESERVE(blocks->unused, blocks->unused_capacity, blocks->unused_count + 1);
+    blocks->unused[blocks->unused_count++] = number;
+}
+
+static void begin_block(struct gm_blocks *blocks, const struct gm_record *record)
+{
+    uint32_t number = gm_map_get(&blocks->by_address, record->address);
+    if (number != GM_NONE)
+        end_block(blocks, number); /* its end was not recorded */
+    if (blocks->unused_count) {
+        number = blocks->unused[--blocks->unused_count];
+    } else {
+        number = blocks->used++;
+        GM_RESERVE(blocks->slots, blocks->capacity, blocks->used);
+    }
+    blocks->slots[number] = (struct gm_life){
+        .address = record->address,
+        .size = record->size,
+        .time = record->time,
+        .stack = record->stack,
+        .api = record->api,
+        .kind = GM_KIND_DEVICE,
+        .device = record->device,
+    };
+    gm_map_set(&blocks->by_address, record->address, number);
+    struct gm_block_totals *totals = totals_of(blocks, record->device);
+    totals->allocs++;
+    totals->count++;
+    totals->live += record->size;
+    if (totals->live > totals->peak.bytes)
+        totals->peak = (struct gm_peak){totals->live, record->time, blocks->records};
+}
+
+void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    if (record->type < GM_EVENT_BLOCK_ALLOC || record->type > GM_EVENT_BLOCK_OOM)
+        return;
+    struct gm_block_totals *totals = totals_of(blocks, record->device);
+    blocks->records++;
+    if (entry->detail) {
+        totals->reserved = entry->detail->address;
+        if (totals->reserved > totals->reserved_peak)
+            totals->reserved_peak = totals->reserved;
+    }
+    if (record->type == GM_EVENT_BLOCK_OOM) {
+        totals->out_of_memory++;
+    } else if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        begin_block(blocks, record);
+    } else {
+        uint32_t number = gm_map_get(&blocks->by_address, record->address);
+        totals->frees += number != GM_NONE;
+        if (number != GM_NONE)
+            end_block(blocks, number);
+    }
+}
+
+void gm_blocks_owners(const struct gm_blocks *blocks, int device, struct gm_sites *sites)
+{
+    for (uint32_t i = 0; i < blocks->used; i++) {
+        const struct gm_life *block = &blocks->slots[i];
+        if (block->kind != GM_KIND_NONE && block->device == device)
+            gm_sites_add(sites, &(struct gm_site){.stack = block->stack,
+                                                  .api = block->api,
+                                                  .kind = block->kind,
+                                                  .device = block->device,
+                                                  .bytes = block->size,
+                                                  .count = 1});
+    }
+}
+
+void gm_blocks_free(struct gm_blocks *blocks)
+{
+    free(blocks->slots);
+    free(blocks->unused);
+    gm_map_free(&blocks->by_address);
+}

@@ -1,0 +1,149 @@
+/* gpumem info: what is in a trace, without replaying more than needed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "command.h"
+#include "session.h"
+#include "size.h"
+
+static void print_help(void)
+{
+    puts("usage: gpumem info [TRACE...]\n"
+         "\n"
+         "Says what a trace is: of which process, how it ended, what is in it. Without\n"
+         "TRACE: the newest *.trace file in this folder.\n"
+         "\n"
+         "  -h, --help\n"
+         "      --version");
+}
+
+static void print_text(const char *name, struct gm_text text)
+{
+    char *clean = gm_clean_copy(text);
+    if (clean[0])
+        printf("%-12s %s\n", name, clean);
+    free(clean);
+}
+
+static void print_arguments(const struct gm_trace_header *header)
+{
+    size_t size = header->command_line_size;
+    if (size > sizeof(header->command_line))
+        size = sizeof(header->command_line);
+    printf("%-12s", "command");
+    for (size_t at = 0; at < size;) {
+        struct gm_text argument = gm_trace_field(header->command_line + at, size - at);
+        char *clean = gm_clean_copy(argument);
+        printf(" %s", clean);
+        free(clean);
+        at += argument.size + 1;
+    }
+    putchar('\n');
+}
+
+static void print_time(uint64_t nanoseconds)
+{
+    time_t seconds = (time_t)(nanoseconds / UINT64_C(1000000000));
+    struct tm moment;
+    char text[64];
+    if (gmtime_r(&seconds, &moment) && strftime(text, sizeof(text), "%F %T UTC", &moment))
+        printf("%-12s %s\n", "started", text);
+}
+
+static void print_environment(const struct gm_trace *trace)
+{
+    struct gm_text rest = trace->environment;
+    while (rest.size) {
+        struct gm_text one = gm_trace_field(rest.bytes, rest.size);
+        size_t step = one.size < rest.size ? one.size + 1 : one.size;
+        print_text("environment", one);
+        rest = (struct gm_text){rest.bytes + step, rest.size - step};
+    }
+}
+
+static void print_records(const struct gm_session *session)
+{
+    const struct gm_trace *trace = session->trace;
+    size_t blocks = 0;
+    for (size_t i = 0; i < trace->lane_count; i++)
+        blocks += trace->lanes[i].block_count;
+    char events[GM_SIZE_TEXT], size[GM_SIZE_TEXT], duration[GM_SIZE_TEXT];
+    printf("%-12s %s in %zu block%s and %zu ring%s\n", "records",
+           gm_count_format(session->analysis->replay.events, events), blocks,
+           blocks == 1 ? "" : "s", trace->lane_count, trace->lane_count == 1 ? "" : "s");
+    printf("%-12s %s\n", "size", gm_size_format(trace->size, size));
+    printf("%-12s %s\n", "duration", gm_time_format(session->analysis->duration, duration));
+    printf("%-12s %" PRIu32 " nodes, %" PRIu32 " modules, %" PRIu32 " script frames, %" PRIu32
+           " bytes of strings\n",
+           "tables", trace->header.node_count, trace->header.module_count,
+           trace->header.frame_count, trace->header.string_bytes);
+}
+
+static void print_state(const struct gm_session *session)
+{
+    static const char *const endings[] = {"normal end", "still running", "cut: killed or crashed"};
+    static const char *const ends[] = {"", " (exit)", " (_exit)", " (exec)"};
+    const struct gm_trace *trace = session->trace;
+    unsigned end = trace->header.end;
+    printf("%-12s %s%s\n", "ending", endings[trace->ending],
+           end < sizeof(ends) / sizeof(ends[0]) ? ends[end] : "");
+    printf("%-12s %s\n", "complete", gm_analysis_is_complete(session->analysis) ? "yes" : "no");
+    if (trace->truncated)
+        printf("%-12s %s\n", "truncated", "yes");
+    if (trace->damaged)
+        printf("%-12s %" PRIu64 " extents or blocks\n", "damaged", trace->damaged);
+    if (session->analysis->lost)
+        printf("%-12s %" PRIu64 " records\n", "lost", session->analysis->lost);
+    if (trace->header.flags & GM_HEADER_SIMULATED)
+        printf("%-12s %s\n", "device", "SIMULATED");
+}
+
+static bool print_info(const char *path)
+{
+    struct gm_session session;
+    struct gm_stacks_options options = {0};
+    if (!gm_session_open(&session, path, &options))
+        return false;
+    const struct gm_trace_header *header = &session.trace->header;
+    char *clean = gm_clean_copy((struct gm_text){path, __builtin_strlen(path)});
+    printf("%-12s %s\n", "trace", clean);
+    free(clean);
+    printf("%-12s %u.%u\n", "format", header->major, header->minor);
+    print_text("recorder", gm_trace_field(header->tool_version, sizeof(header->tool_version)));
+    print_arguments(header);
+    print_text("executable", gm_trace_field(header->executable, sizeof(header->executable)));
+    printf("%-12s %" PRIu32 "\n", "process", header->pid);
+    print_text("host", gm_trace_field(header->host, sizeof(header->host)));
+    print_time(header->clock_start.realtime_ns);
+    print_state(&session);
+    print_records(&session);
+    print_text("python", gm_trace_string(session.trace, header->python_state));
+    print_environment(session.trace);
+    gm_session_close(&session);
+    return true;
+}
+
+int gm_cmd_info(int count, char **arguments)
+{
+    static const struct option options[] = {GM_COMMON_OPTIONS};
+    for (int option; (option = gm_next_option(count, arguments, ":h", options)) != -1;) {
+        if (option == GM_OPTION_HELP)
+            print_help();
+        else if (option == GM_OPTION_VERSION)
+            gm_print_version();
+        return option == '?' ? GM_EXIT_USAGE : GM_EXIT_FINE;
+    }
+    int code = GM_EXIT_FINE;
+    char *newest = optind == count ? gm_newest_trace() : NULL;
+    if (optind == count && (!newest || !print_info(newest)))
+        code = GM_EXIT_UNREADABLE;
+    for (int i = optind; i < count; i++) {
+        if (i > optind)
+            putchar('\n');
+        if (!print_info(arguments[i]))
+            code = GM_EXIT_UNREADABLE;
+    }
+    free(newest);
+    return code;
+}

@@ -1,0 +1,132 @@
+/* gpumem report: what the memory was used for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "command.h"
+#include "report_json.h"
+#include "report_text.h"
+#include "session.h"
+#include "version.h"
+
+static void print_help(void)
+{
+    puts("usage: gpumem report [OPTION...] [TRACE...]\n"
+         "\n"
+         "Says who held the memory at its peak, what was never freed, and why allocations\n"
+         "failed. Without TRACE: the newest *.trace file in this folder.\n"
+         "\n"
+         "  -n, --top N        stacks shown per section (5)\n"
+         "      --json         everything, as JSON (docs/report-json.md)\n"
+         "      --all-frames   also frames of CUDA, of the interpreter and before main\n"
+         "      --no-symbols   modules and offsets instead of functions and lines\n"
+         "      --debuginfod   debug info may be downloaded, from DEBUGINFOD_URLS\n"
+         "  -h, --help\n"
+         "      --version");
+}
+
+struct report {
+    struct gm_stacks_options stacks;
+    bool json;
+    uint64_t top; /* 0: the default of the form */
+};
+
+static int write_json(const struct report *report, char **paths, size_t count)
+{
+    struct gm_json json = {.out = stdout};
+    int code = GM_EXIT_FINE;
+    size_t top = report->top ? report->top : SIZE_MAX;
+    if (count > 1) {
+        gm_json_open_object(&json, NULL);
+        gm_json_open_array(&json, "traces");
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct gm_session session;
+        if (!gm_session_open(&session, paths[i], &report->stacks)) {
+            code = GM_EXIT_UNREADABLE;
+            continue;
+        }
+        gm_report_json(&json, NULL, session.analysis, session.stacks, top);
+        gm_session_close(&session);
+    }
+    if (count > 1) {
+        gm_json_close_array(&json);
+        gm_json_close_object(&json);
+    }
+    if (count > 1 || code == GM_EXIT_FINE)
+        gm_json_end(&json);
+    return code;
+}
+
+static int write_text(const struct report *report, char **paths, size_t count)
+{
+    struct gm_text_options options = {
+        .top = report->top ? report->top : 5, .colour = gm_wants_colour(), .many = count > 1};
+    struct gm_balance balance = {0};
+    int code = GM_EXIT_FINE;
+    for (size_t i = 0; i < count; i++) {
+        struct gm_session session;
+        if (!gm_session_open(&session, paths[i], &report->stacks)) {
+            code = GM_EXIT_UNREADABLE;
+            continue;
+        }
+        gm_report_text(stdout, session.analysis, session.stacks, &options);
+        gm_balance_add(&balance, session.analysis);
+        gm_session_close(&session);
+    }
+    if (count > 1)
+        gm_balance_text(stdout, &balance, &options);
+    gm_balance_free(&balance);
+    return code;
+}
+
+int gm_cmd_report(int count, char **arguments)
+{
+    enum { JSON = GM_OPTION_FIRST, ALL_FRAMES, NO_SYMBOLS, DEBUGINFOD };
+    static const struct option options[] = {{"top", required_argument, NULL, 'n'},
+                                            {"json", no_argument, NULL, JSON},
+                                            {"all-frames", no_argument, NULL, ALL_FRAMES},
+                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
+                                            {"debuginfod", no_argument, NULL, DEBUGINFOD},
+                                            GM_COMMON_OPTIONS};
+    struct report report = {.stacks = {.names = true}};
+    for (int option; (option = gm_next_option(count, arguments, ":n:h", options)) != -1;) {
+        switch (option) {
+        case 'n':
+            if (!gm_parse_count("--top", optarg, &report.top))
+                return GM_EXIT_USAGE;
+            break;
+        case JSON:
+            report.json = true;
+            break;
+        case ALL_FRAMES:
+            report.stacks.all_frames = true;
+            break;
+        case NO_SYMBOLS:
+            report.stacks.names = false;
+            break;
+        case DEBUGINFOD:
+            report.stacks.debuginfod = true;
+            break;
+        case GM_OPTION_HELP:
+            print_help();
+            return GM_EXIT_FINE;
+        case GM_OPTION_VERSION:
+            gm_print_version();
+            return GM_EXIT_FINE;
+        default:
+            return GM_EXIT_USAGE;
+        }
+    }
+    char **paths = arguments + optind, *newest = NULL;
+    size_t path_count = (size_t)(count - optind);
+    if (path_count == 0) {
+        newest = gm_newest_trace();
+        if (!newest)
+            return GM_EXIT_UNREADABLE;
+        paths = &newest;
+        path_count = 1;
+    }
+    int code = report.json ? write_json(&report, paths, path_count)
+                           : write_text(&report, paths, path_count);
+    free(newest);
+    return code;
+}

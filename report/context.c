@@ -1,0 +1,145 @@
+/* See context.h. */
+#include "context.h"
+#include <stdlib.h>
+#include "memory.h"
+#include "replay.h"
+
+void gm_contexts_begin(struct gm_contexts *contexts)
+{
+    *contexts = (struct gm_contexts){0};
+    for (int i = 0; i < GM_DEVICES; i++)
+        contexts->primary[i] = contexts->unknown_lives[i] = GM_NONE;
+}
+
+void gm_contexts_end(struct gm_contexts *contexts)
+{
+    free(contexts->entries);
+    gm_map_free(&contexts->by_address);
+}
+
+static struct gm_context *at(struct gm_contexts *contexts, uint32_t number)
+{
+    GM_RESERVE(contexts->entries, contexts->capacity, (size_t)number + 1);
+    while (contexts->count <= number)
+        contexts->entries[contexts->count++] =
+            (struct gm_context){.first_life = GM_NONE, .device = -1};
+    return &contexts->entries[number];
+}
+
+static size_t slot(int device)
+{
+    return device < 0 ? 0 : (size_t)device + 1;
+}
+
+uint32_t *gm_context_lives(struct gm_contexts *contexts, uint16_t context, int device)
+{
+    if (context == 0)
+        return &contexts->unknown_lives[slot(device)];
+    return &at(contexts, context)->first_life;
+}
+
+void gm_context_used(struct gm_contexts *contexts, uint16_t context)
+{
+    if (context == 0)
+        return;
+    struct gm_context *state = at(contexts, context);
+    if (state->references == 0)
+        state->unseen_reference = true;
+}
+
+void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *record)
+{
+    if (record->context == 0)
+        return;
+    struct gm_context *context = at(contexts, record->context);
+    if (!context->known) {
+        context->time = record->time;
+        context->stack = record->stack;
+        context->api = record->api;
+    }
+    context->known = true;
+    context->address = record->address;
+    context->device = record->device;
+    context->primary = (record->flags & GM_FLAG_PRIMARY) != 0;
+    gm_map_set(&contexts->by_address, record->address, record->context);
+    if (context->primary)
+        contexts->primary[slot(record->device)] = record->context;
+}
+
+/* The context a record of the family is about; 0 if it is not known. */
+static uint32_t meant(const struct gm_contexts *contexts, const struct gm_record *record,
+                      bool primary)
+{
+    uint32_t number = gm_map_get(&contexts->by_address, record->address);
+    if (number == GM_NONE && (primary || record->address == 0))
+        number = contexts->primary[slot(record->device)];
+    return number == GM_NONE ? 0 : number;
+}
+
+void gm_context_retained(struct gm_contexts *contexts, const struct gm_record *record)
+{
+    uint32_t number = meant(contexts, record, true);
+    if (!number)
+        return;
+    /* The context may have been seen first by a call that did not tell what it is. */
+    struct gm_context *context = at(contexts, number);
+    context->primary = true;
+    context->device = record->device;
+    contexts->primary[slot(record->device)] = number;
+    context->references++;
+}
+
+/* All that ends with the context, and what was allocated on the device without telling where, if
+ * this is its primary one. */
+static void end_lives(struct gm_replay *replay, uint32_t number, int device, unsigned flags,
+                      struct gm_journal *journal)
+{
+    struct gm_contexts *contexts = &replay->contexts;
+    bool primary = (flags & GM_FLAG_PRIMARY) != 0;
+    if (number) {
+        struct gm_context *context = at(contexts, number);
+        primary = context->primary;
+        device = context->known ? context->device : device;
+        while (at(contexts, number)->first_life != GM_NONE)
+            gm_replay_end_life(replay, at(contexts, number)->first_life, true, journal);
+    }
+    uint32_t *unknown = &contexts->unknown_lives[slot(device)];
+    while (primary && *unknown != GM_NONE)
+        gm_replay_end_life(replay, *unknown, true, journal);
+}
+
+void gm_context_released(struct gm_replay *replay, const struct gm_record *record,
+                         struct gm_journal *journal)
+{
+    uint32_t number = meant(&replay->contexts, record, true);
+    if (!number)
+        return;
+    struct gm_context *context = at(&replay->contexts, number);
+    bool unseen = context->references == 0;
+    if (unseen && !context->unseen_reference)
+        return;
+    if (unseen)
+        context->unseen_reference = false;
+    else
+        context->references--;
+    gm_journal_note(
+        journal, &(struct gm_undo){.action = GM_UNDO_CONTEXT, .object = number, .unseen = unseen});
+    if (context->references == 0 && !context->unseen_reference)
+        end_lives(replay, number, record->device, record->flags, journal);
+}
+
+void gm_context_ended(struct gm_replay *replay, const struct gm_record *record,
+                      struct gm_journal *journal)
+{
+    end_lives(replay, meant(&replay->contexts, record, false), record->device, record->flags,
+              journal);
+}
+
+void gm_context_undo(struct gm_contexts *contexts, const struct gm_undo *undo)
+{
+    struct gm_context *context = at(contexts, undo->object);
+    if (undo->unseen)
+        context->unseen_reference = true;
+    else
+        context->references++;
+}

@@ -1,0 +1,24 @@
+/* How the free space between live allocations of a device is cut up. */
+#ifndef GM_REPORT_HOLES_H
+#define GM_REPORT_HOLES_H
+
+#include <stdint.h>
+#include "lives.h"
+
+/* The address space of one device between its lowest and its highest live allocation of kind
+ * `device`. What the driver holds beyond them is not known. */
+struct gm_holes {
+    uint64_t allocations;
+    uint64_t live;    /* bytes */
+    uint64_t span;    /* bytes from the lowest to the highest */
+    uint64_t count;   /* holes */
+    uint64_t free;    /* bytes in all holes */
+    uint64_t largest; /* bytes */
+};
+
+struct gm_holes gm_holes_find(const struct gm_lives *lives, int device);
+
+/* 1 - largest hole / free, in thousandths: 0 when all free bytes are in one hole. */
+unsigned gm_holes_fragmentation(const struct gm_holes *holes);
+
+#endif

@@ -1,0 +1,45 @@
+/* What the latest free-like record of a lane did, so that it can be undone when the call behind it
+ * turns out to have failed. */
+#ifndef GM_REPORT_JOURNAL_H
+#define GM_REPORT_JOURNAL_H
+
+#include <stdbool.h>
+#include "lives.h"
+#include "ranges.h"
+#include "vmm.h"
+
+enum gm_undo_action {
+    GM_UNDO_LIFE,         /* `life` ended */
+    GM_UNDO_UNKNOWN_FREE, /* a free of an unknown address was counted */
+    GM_UNDO_REFERENCE,    /* external memory at range.start was closed once of several times */
+    GM_UNDO_HANDLE,       /* a handle reference of `object` was released */
+    GM_UNDO_UNMAP,        /* `range` of `object` was unmapped */
+    GM_UNDO_UNBIND,       /* `binding` of multicast `object` was unbound */
+    GM_UNDO_RESERVATION,  /* `range` of addresses was given back */
+    GM_UNDO_CONTEXT,      /* context number `object` lost a reference */
+    GM_UNDO_POOL,         /* the pool at range.start was destroyed; `object`: its index */
+};
+
+struct gm_undo {
+    enum gm_undo_action action;
+    bool implicit;   /* LIFE: it was an implicit free */
+    bool unseen;     /* CONTEXT: the reference was one that no record tells of */
+    uint32_t object; /* of the VMM, held until the journal forgets it; or a number */
+    union {
+        struct gm_life life;
+        struct gm_range range;
+        struct gm_vmm_binding binding;
+    };
+};
+
+/* All zero: empty. */
+struct gm_journal {
+    struct gm_undo *entries;
+    size_t count;
+    size_t capacity;
+};
+
+/* Notes what was just done. */
+void gm_journal_note(struct gm_journal *journal, const struct gm_undo *undo);
+
+#endif

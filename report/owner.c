@@ -1,0 +1,124 @@
+/* See owner.h. */
+#include "owner.h"
+#include <stdlib.h>
+#include <string.h>
+#include "map.h"
+#include "memory.h"
+
+struct gm_vendors {
+    const struct gm_trace *trace;
+    struct gm_map known; /* stack -> 1 or 0 */
+};
+
+struct gm_text gm_base_name(struct gm_text path)
+{
+    const char *slash = memrchr(path.bytes, '/', path.size);
+    if (!slash)
+        return path;
+    size_t skip = (size_t)(slash + 1 - path.bytes);
+    return (struct gm_text){path.bytes + skip, path.size - skip};
+}
+
+/* Whether the file name is `name`, or that name with a version: libcuda.so.1 is libcuda, but
+ * libcuda_helper.so is not. A wheel's hash before the suffix counts as version too. */
+static bool is_library(struct gm_text base, const char *name)
+{
+    size_t length = strlen(name);
+    return base.size > length && memcmp(base.bytes, name, length) == 0 &&
+           (base.bytes[length] == '.' || base.bytes[length] == '-');
+}
+
+static bool is_one_of(struct gm_text path, const char *const *names, size_t count)
+{
+    struct gm_text base = gm_base_name(path);
+    for (size_t i = 0; i < count; i++)
+        if (is_library(base, names[i]))
+            return true;
+    return false;
+}
+
+bool gm_is_road(struct gm_text path)
+{
+    static const char *const roads[] = {"libgpumem", "libcuda", "libcudart"};
+    return is_one_of(path, roads, sizeof(roads) / sizeof(roads[0]));
+}
+
+bool gm_is_vendor(struct gm_text path)
+{
+    static const char *const vendors[] = {
+        "libcublas",
+        "libcublasLt",
+        "libcudnn",
+        "libcudnn_adv",
+        "libcudnn_cnn",
+        "libcudnn_engines_precompiled",
+        "libcudnn_engines_runtime_compiled",
+        "libcudnn_graph",
+        "libcudnn_heuristic",
+        "libcudnn_ops",
+        "libcudnn_adv_infer",
+        "libcudnn_adv_train",
+        "libcudnn_cnn_infer",
+        "libcudnn_cnn_train",
+        "libcudnn_ops_infer",
+        "libcudnn_ops_train",
+        "libcufft",
+        "libcufftXt",
+        "libcufftw",
+        "libcufile",
+        "libcurand",
+        "libcusolver",
+        "libcusolverMg",
+        "libcusparse",
+        "libcusparseLt",
+        "libcutensor",
+        "libcutensorMg",
+        "libnccl",
+        "libnccl-net",
+        "libnppc",
+        "libnvJitLink",
+        "libnvjpeg",
+        "libnvrtc",
+        "libnvshmem_host",
+        "libcupti",
+    };
+    return is_one_of(path, vendors, sizeof(vendors) / sizeof(vendors[0]));
+}
+
+struct gm_vendors *gm_vendors_new(const struct gm_trace *trace)
+{
+    struct gm_vendors *vendors = gm_allocate(1, sizeof(*vendors));
+    vendors->trace = trace;
+    return vendors;
+}
+
+void gm_vendors_free(struct gm_vendors *vendors)
+{
+    gm_map_free(&vendors->known);
+    free(vendors);
+}
+
+static bool own(const struct gm_trace *trace, uint32_t stack)
+{
+    for (uint32_t id = stack; id;) {
+        const struct gm_node *node = gm_trace_node(trace, id);
+        if (!node || node->kind > GM_NODE_LEAF)
+            return false;
+        const struct gm_module *module = gm_trace_module(trace, node->module);
+        struct gm_text path = gm_trace_string(trace, module ? module->path : 0);
+        if (!gm_is_road(path))
+            return gm_is_vendor(path);
+        id = node->parent < id ? node->parent : 0;
+    }
+    return false;
+}
+
+bool gm_vendors_own(struct gm_vendors *vendors, uint32_t stack)
+{
+    uint32_t known = gm_map_get(&vendors->known, stack);
+    if (known == GM_NONE) {
+        known = own(vendors->trace, stack);
+        gm_map_set(&vendors->known, stack, known);
+    }
+    return known;
+}

@@ -1,0 +1,32 @@
+/* Text for people: 80 columns, a little colour on a terminal, nothing that could steer it. */
+#ifndef GM_REPORT_PAGE_H
+#define GM_REPORT_PAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include "stacks.h"
+
+#define GM_PAGE_COLUMNS 80
+
+enum gm_style { GM_PLAIN, GM_BOLD, GM_DIM, GM_GOOD, GM_BAD, GM_WARNING };
+
+struct gm_page {
+    FILE *out;
+    bool colour;
+};
+
+/* Formatted text in a style. Texts from the trace must have been cleaned before. */
+void gm_page_print(struct gm_page *page, enum gm_style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A heading with an empty line before it; `about` (may be NULL) stands behind it. */
+void gm_page_heading(struct gm_page *page, const char *title, const char *about);
+
+/* A paragraph, broken into lines that begin `indent` columns in. */
+void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned indent,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* A stack, one frame a line, `indent` columns in: function, file and line, or module. */
+void gm_page_stack(struct gm_page *page, unsigned indent, const struct gm_stack *stack);
+
+#endif

@@ -1,0 +1,343 @@
+/* See replay.h. */
+#include "replay.h"
+#include <stdlib.h>
+#include <string.h>
+#include "memory.h"
+
+#define OUT_OF_MEMORY 2u /* CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation */
+#define SHUTTING_DOWN 4u /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
+
+void gm_replay_begin(struct gm_replay *replay)
+{
+    *replay = (struct gm_replay){0};
+    gm_lives_begin(&replay->lives);
+    gm_contexts_begin(&replay->contexts);
+}
+
+void gm_replay_end(struct gm_replay *replay)
+{
+    for (size_t i = 0; i < replay->journal_count; i++)
+        free(replay->journals[i].entries);
+    free(replay->journals);
+    free(replay->pools);
+    gm_map_free(&replay->pool_by_address);
+    gm_graphs_end(&replay->graphs);
+    gm_vmm_end(&replay->vmm);
+    gm_contexts_end(&replay->contexts);
+    gm_lives_end(&replay->lives);
+}
+
+/* ---- births and deaths ----------------------------------------------------------------------- */
+
+struct gm_life gm_replay_life(const struct gm_record *record, unsigned kind)
+{
+    return (struct gm_life){
+        .address = record->address,
+        .size = record->size,
+        .time = record->time,
+        .stack = record->stack,
+        .object = GM_NONE,
+        .context = record->context,
+        .api = record->api,
+        .kind = (uint8_t)kind,
+        .device = record->device,
+    };
+}
+
+/* Ends with its context: all but what is stream-ordered, from a pool, VMM, of a graph or another's.
+ */
+static bool is_mortal(const struct gm_record *record)
+{
+    static const uint32_t kinds = 1u << GM_KIND_DEVICE | 1u << GM_KIND_MANAGED |
+                                  1u << GM_KIND_ARRAY | 1u << GM_KIND_PINNED |
+                                  1u << GM_KIND_REGISTERED;
+    return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
+}
+
+static void next_step(struct gm_replay *replay)
+{
+    if (++replay->step == replay->stop)
+        replay->stopped(replay, replay->stop_argument);
+}
+
+/* What a birth and the undoing of a death share. */
+static uint32_t enter(struct gm_replay *replay, const struct gm_life *life)
+{
+    uint32_t number = gm_lives_add(&replay->lives, life);
+    if (life->flags & GM_LIFE_MORTAL)
+        gm_lives_link(&replay->lives,
+                      gm_context_lives(&replay->contexts, life->context, life->device), number);
+    gm_counters_add(&replay->counters, life->kind, life->device, life->size, replay->time,
+                    replay->step + 1);
+    return number;
+}
+
+uint32_t gm_replay_begin_life(struct gm_replay *replay, const struct gm_life *life)
+{
+    struct gm_life entered = *life;
+    if (entered.object == GM_NONE) {
+        gm_replay_make_way(replay, entered.address);
+        entered.flags |= GM_LIFE_ADDRESSED;
+    }
+    uint32_t number = enter(replay, &entered);
+    gm_counters_kind(&replay->counters, entered.kind, entered.device)->allocs++;
+    if (replay->observer.begins)
+        replay->observer.begins(replay->observer.argument, &entered);
+    next_step(replay);
+    return number;
+}
+
+void gm_replay_end_life(struct gm_replay *replay, uint32_t number, bool implicit,
+                        struct gm_journal *journal)
+{
+    const struct gm_life life = replay->lives.slots[number];
+    struct gm_tally *counter = gm_counters_kind(&replay->counters, life.kind, life.device);
+    if (implicit)
+        counter->implicit_frees++;
+    else
+        counter->frees++;
+    gm_counters_subtract(&replay->counters, life.kind, life.device, life.size);
+    if (life.flags & GM_LIFE_MORTAL)
+        gm_lives_unlink(&replay->lives,
+                        gm_context_lives(&replay->contexts, life.context, life.device), number);
+    gm_replay_note(replay, journal,
+                   &(struct gm_undo){.action = GM_UNDO_LIFE, .implicit = implicit, .life = life});
+    if (replay->observer.ends)
+        replay->observer.ends(replay->observer.argument, &life, implicit);
+    gm_lives_remove(&replay->lives, number);
+}
+
+void gm_replay_make_way(struct gm_replay *replay, uint64_t address)
+{
+    uint32_t number = gm_lives_find(&replay->lives, address);
+    if (number == GM_NONE)
+        return;
+    replay->lost_frees++;
+    gm_replay_end_life(replay, number, false, NULL);
+}
+
+static void revive(struct gm_replay *replay, const struct gm_undo *undo, bool late)
+{
+    struct gm_life life = undo->life;
+    if (life.object == GM_NONE && gm_lives_find(&replay->lives, life.address) != GM_NONE)
+        return; /* someone else lives there since: the free did happen */
+    if (late)
+        life.flags |= GM_LIFE_LATE;
+    uint32_t number = enter(replay, &life);
+    struct gm_tally *counter = gm_counters_kind(&replay->counters, life.kind, life.device);
+    if (undo->implicit)
+        counter->implicit_frees--;
+    else
+        counter->frees--;
+    if (life.object != GM_NONE)
+        gm_vmm_revive(replay, life.object, number);
+    if (replay->observer.undone)
+        replay->observer.undone(replay->observer.argument, &life, undo->implicit);
+    next_step(replay);
+}
+
+/* ---- journals -------------------------------------------------------------------------------- */
+
+void gm_replay_note(struct gm_replay *replay, struct gm_journal *journal,
+                    const struct gm_undo *undo)
+{
+    if (!journal)
+        return;
+    gm_vmm_hold(&replay->vmm, undo);
+    gm_journal_note(journal, undo);
+}
+
+static struct gm_journal *journal_of(struct gm_replay *replay, uint32_t lane)
+{
+    if (lane >= replay->journal_count) {
+        replay->journals = gm_resize(replay->journals, (size_t)lane + 1, sizeof(*replay->journals));
+        memset(replay->journals + replay->journal_count, 0,
+               (lane + 1 - replay->journal_count) * sizeof(*replay->journals));
+        replay->journal_count = (size_t)lane + 1;
+    }
+    return &replay->journals[lane];
+}
+
+static void forget(struct gm_replay *replay, struct gm_journal *journal)
+{
+    for (size_t i = 0; i < journal->count; i++)
+        gm_vmm_forget(&replay->vmm, &journal->entries[i]);
+    journal->count = 0;
+}
+
+/* The call behind the lane's latest free-like record failed: back, last step first. */
+static void undo_all(struct gm_replay *replay, const struct gm_record *record,
+                     struct gm_journal *journal)
+{
+    for (size_t i = journal->count; i-- > 0;) {
+        const struct gm_undo *undo = &journal->entries[i];
+        switch (undo->action) {
+        case GM_UNDO_LIFE:
+            revive(replay, undo, record->extra == SHUTTING_DOWN);
+            break;
+        case GM_UNDO_UNKNOWN_FREE:
+            replay->unknown_frees--;
+            break;
+        case GM_UNDO_REFERENCE: {
+            uint32_t life = gm_lives_find(&replay->lives, undo->range.start);
+            if (life != GM_NONE && replay->lives.slots[life].kind == GM_KIND_EXTERNAL)
+                replay->lives.slots[life].references++;
+            break;
+        }
+        case GM_UNDO_CONTEXT:
+            gm_context_undo(&replay->contexts, undo);
+            break;
+        case GM_UNDO_POOL:
+            replay->pools[undo->object].alive = true;
+            break;
+        default:
+            gm_vmm_undo(replay, undo);
+        }
+    }
+    forget(replay, journal);
+}
+
+/* ---- the plain families ---------------------------------------------------------------------- */
+
+static void allocated(struct gm_replay *replay, const struct gm_record *record)
+{
+    if (!gm_kind_is_valid(record->kind)) {
+        replay->malformed++;
+        return;
+    }
+    uint32_t there = gm_lives_find(&replay->lives, record->address);
+    if (record->kind == GM_KIND_EXTERNAL && there != GM_NONE &&
+        replay->lives.slots[there].kind == GM_KIND_EXTERNAL) {
+        /* Opening the same memory again gives the same address: one allocation, closed as often. */
+        replay->lives.slots[there].references++;
+        return;
+    }
+    struct gm_life life = gm_replay_life(record, record->kind);
+    if (is_mortal(record))
+        life.flags = GM_LIFE_MORTAL;
+    gm_context_used(&replay->contexts, record->context);
+    gm_replay_begin_life(replay, &life);
+}
+
+static void freed(struct gm_replay *replay, const struct gm_record *record,
+                  struct gm_journal *journal)
+{
+    if (record->address == 0)
+        return;
+    uint32_t number = gm_lives_find(&replay->lives, record->address);
+    if (number == GM_NONE) {
+        replay->unknown_frees++;
+        gm_replay_note(replay, journal, &(struct gm_undo){.action = GM_UNDO_UNKNOWN_FREE});
+        return;
+    }
+    struct gm_life *life = &replay->lives.slots[number];
+    if (life->references) {
+        life->references--;
+        gm_replay_note(
+            replay, journal,
+            &(struct gm_undo){.action = GM_UNDO_REFERENCE, .range = {.start = record->address}});
+        return;
+    }
+    gm_replay_end_life(replay, number, false, journal);
+}
+
+static void refused(struct gm_replay *replay, const struct gm_record *record)
+{
+    if (record->extra == OUT_OF_MEMORY)
+        replay->counters.failed++;
+    else if (record->flags & GM_FLAG_RUNTIME)
+        replay->counters.refused_by_runtime++;
+    else
+        replay->counters.rejected++;
+    next_step(replay);
+}
+
+static void pool_created(struct gm_replay *replay, const struct gm_record *record)
+{
+    GM_RESERVE(replay->pools, replay->pool_capacity, replay->pool_count + 1);
+    replay->pools[replay->pool_count] = (struct gm_pool){
+        .address = record->address,
+        .time = record->time,
+        .stack = record->stack,
+        .api = record->api,
+        .device = record->device,
+        .alive = true,
+    };
+    gm_map_set(&replay->pool_by_address, record->address, (uint32_t)replay->pool_count++);
+}
+
+static void pool_destroyed(struct gm_replay *replay, const struct gm_record *record,
+                           struct gm_journal *journal)
+{
+    uint32_t number = gm_map_get(&replay->pool_by_address, record->address);
+    if (number == GM_NONE || !replay->pools[number].alive)
+        return;
+    replay->pools[number].alive = false;
+    gm_replay_note(replay, journal, &(struct gm_undo){.action = GM_UNDO_POOL, .object = number});
+}
+
+/* ---- all records ----------------------------------------------------------------------------- */
+
+static bool is_free_like(unsigned type)
+{
+    static const uint64_t types = 1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE |
+                                  1ull << GM_EVENT_CONTEXT_END | 1ull << GM_EVENT_VMM_RELEASE |
+                                  1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |
+                                  1ull << GM_EVENT_MULTICAST_UNBIND |
+                                  1ull << GM_EVENT_POOL_DESTROY | 1ull << GM_EVENT_MODULE_UNLOAD;
+    return type < 64 && (types >> type & 1);
+}
+
+void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    struct gm_journal *journal = journal_of(replay, entry->lane);
+    replay->events++;
+    if (record->time > replay->time)
+        replay->time = record->time;
+    if (is_free_like(record->type) && journal->count)
+        forget(replay, journal);
+    switch (record->type) {
+    case GM_EVENT_ALLOC:
+        if (record->flags & GM_FLAG_CAPTURED)
+            gm_graph_apply(replay, record);
+        else
+            allocated(replay, record);
+        break;
+    case GM_EVENT_FREE:
+        if (record->flags & GM_FLAG_CAPTURED)
+            gm_graph_apply(replay, record);
+        else
+            freed(replay, record, journal);
+        break;
+    case GM_EVENT_UNDO:
+        undo_all(replay, record, journal);
+        break;
+    case GM_EVENT_ALLOC_FAILED:
+        refused(replay, record);
+        break;
+    case GM_EVENT_CONTEXT:
+        gm_context_seen(&replay->contexts, record);
+        break;
+    case GM_EVENT_CONTEXT_RETAIN:
+        gm_context_retained(&replay->contexts, record);
+        break;
+    case GM_EVENT_CONTEXT_RELEASE:
+        gm_context_released(replay, record, journal);
+        break;
+    case GM_EVENT_CONTEXT_END:
+        gm_context_ended(replay, record, journal);
+        break;
+    case GM_EVENT_POOL_CREATE:
+        pool_created(replay, record);
+        break;
+    case GM_EVENT_POOL_DESTROY:
+        pool_destroyed(replay, record, journal);
+        break;
+    default:
+        if (record->type >= GM_EVENT_VMM_CREATE && record->type <= GM_EVENT_MULTICAST_UNBIND)
+            gm_vmm_apply(replay, entry, journal);
+        else if (record->type >= GM_EVENT_GRAPH_ALLOC_NODE && record->type <= GM_EVENT_GRAPH_TRIM)
+            gm_graph_apply(replay, record);
+    }
+}

@@ -1,0 +1,534 @@
+/* See report_text.h. */
+#include "report_text.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "memory.h"
+#include "size.h"
+#include "verdict.h"
+
+struct writer {
+    struct gm_page page;
+    const struct gm_analysis *analysis;
+    struct gm_stacks *stacks;
+    size_t top;
+};
+
+/* A size, a count or a time as text; each call site has its own buffer. */
+#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
+#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
+#define TIME(value) gm_time_format((value), (char[GM_SIZE_TEXT]){0})
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static const char *moment(const struct gm_analysis *analysis, uint64_t time,
+                          char text[GM_SIZE_TEXT])
+{
+    return gm_time_format(gm_clock_elapsed(&analysis->trace->clock, time), text);
+}
+#define MOMENT(analysis, time) moment((analysis), (time), (char[GM_SIZE_TEXT]){0})
+
+/* "device 0", "the host", "an unknown device". */
+static const char *place_name(unsigned kind, int device, char text[GM_SIZE_TEXT])
+{
+    if (gm_kind_is_host(kind))
+        return "the host";
+    if (device < 0)
+        return "an unknown device";
+    snprintf(text, GM_SIZE_TEXT, "device %d", device);
+    return text;
+}
+#define PLACE(kind, device) place_name((kind), (device), (char[GM_SIZE_TEXT]){0})
+
+static void print_stack(struct gm_page *page, struct gm_stacks *stacks, uint32_t stack,
+                        uint16_t api, unsigned indent)
+{
+    gm_page_stack(page, indent, gm_stacks_get(stacks, stack, api));
+}
+
+/* ---- who and what ---------------------------------------------------------------------------- */
+
+/* The command line in one line, each argument cleaned. */
+static void print_command(struct writer *writer)
+{
+    const struct gm_trace_header *header = &writer->analysis->trace->header;
+    size_t size = header->command_line_size;
+    size_t left = GM_PAGE_COLUMNS - strlen("gpumem report of ") - 3;
+    if (size > sizeof(header->command_line))
+        size = sizeof(header->command_line);
+    char line[sizeof(header->command_line) + 1];
+    memcpy(line, header->command_line, size);
+    while (size && line[size - 1] == 0)
+        size--;
+    for (size_t i = 0; i < size; i++)
+        if (line[i] == 0)
+            line[i] = ' ';
+    char *clean = gm_clean_copy((struct gm_text){line, size});
+    bool cut = strlen(clean) > left;
+    if (cut)
+        clean[left] = 0;
+    char *whole = gm_clean_copy((struct gm_text){clean, strlen(clean)}); /* a cut character */
+    gm_page_print(&writer->page, GM_BOLD, "gpumem report");
+    gm_page_print(&writer->page, GM_PLAIN, " of %s%s\n", whole[0] ? whole : "an unnamed command",
+                  cut ? "..." : "");
+    free(whole);
+    free(clean);
+}
+
+static void print_header(struct writer *writer)
+{
+    const struct gm_analysis *analysis = writer->analysis;
+    const struct gm_trace_header *header = &analysis->trace->header;
+    struct gm_page *page = &writer->page;
+    char *host = gm_clean_copy(gm_trace_field(header->host, sizeof(header->host)));
+    print_command(writer);
+    gm_page_print(page, GM_DIM, "process %u on %s, %s, %s events\n", header->pid, host,
+                  TIME(analysis->duration), COUNT(analysis->replay.events));
+    if (header->flags & GM_HEADER_SIMULATED)
+        gm_page_print(page, GM_WARNING, "SIMULATED: there was no GPU, all devices are simulated\n");
+    free(host);
+    fputc('\n', page->out);
+    gm_verdict_text(page, analysis);
+}
+
+/* ---- peaks ----------------------------------------------------------------------------------- */
+
+/* Owners by share. `whole` is what 100 percent are. */
+static void print_owners(struct writer *writer, const struct gm_sites *owners, uint64_t whole,
+                         size_t top, unsigned indent)
+{
+    struct gm_page *page = &writer->page;
+    uint64_t shown = 0;
+    for (size_t i = 0; i < owners->count && i < top; i++) {
+        const struct gm_site *site = &owners->entries[i];
+        const char *api = gm_trace_api(writer->analysis->trace, site->api);
+        double percent = whole ? 100.0 * (double)site->bytes / (double)whole : 0;
+        shown += site->bytes;
+        gm_page_print(page, GM_PLAIN, "%*s%5.1f%%  ", (int)indent, "", percent);
+        gm_page_print(page, GM_BOLD, "%-9s", SIZE(site->bytes));
+        gm_page_print(page, GM_PLAIN, "  %s x %s", COUNT(site->count), api[0] ? api : "?");
+        if (site->kind != GM_KIND_DEVICE && site->kind != GM_KIND_PINNED)
+            gm_page_print(page, GM_PLAIN, " (%s)", gm_kind_name(site->kind));
+        fputc('\n', page->out);
+        print_stack(page, writer->stacks, site->stack, site->api, indent + 8);
+    }
+    if (owners->count > top)
+        gm_page_print(page, GM_DIM, "%*s%5.1f%%  %-9s  from %zu more place%s\n", (int)indent, "",
+                      whole ? 100.0 * (double)(whole - shown) / (double)whole : 0,
+                      SIZE(whole - shown), owners->count - top, plural(owners->count - top));
+}
+
+static void print_device_name(struct writer *writer, int device)
+{
+    const struct gm_device_facts *facts = &writer->analysis->facts[device + 1];
+    if (!facts->name.size)
+        return;
+    char *name = gm_clean_copy(facts->name);
+    gm_page_print(&writer->page, GM_DIM, "  %.40s\n", name);
+    free(name);
+}
+
+/* What kinds the memory at a peak was of, if not all of one. */
+static void print_kinds(struct writer *writer, const struct gm_sites *owners)
+{
+    uint64_t bytes[GM_KINDS] = {0};
+    unsigned kinds = 0;
+    for (size_t i = 0; i < owners->count; i++) {
+        kinds += bytes[owners->entries[i].kind] == 0 && owners->entries[i].bytes > 0;
+        bytes[owners->entries[i].kind] += owners->entries[i].bytes;
+    }
+    if (kinds < 2)
+        return;
+    const char *separator = "  ";
+    for (unsigned kind = 0; kind < GM_KINDS; kind++)
+        if (bytes[kind]) {
+            gm_page_print(&writer->page, GM_PLAIN, "%s%s %s", separator, gm_kind_name(kind),
+                          SIZE(bytes[kind]));
+            separator = ", ";
+        }
+    fputc('\n', writer->page.out);
+}
+
+static void print_peaks(struct writer *writer)
+{
+    const struct gm_analysis *analysis = writer->analysis;
+    for (size_t i = 0; i < analysis->device_peak_count; i++) {
+        const struct gm_snapshot *peak = &analysis->device_peaks[i];
+        const struct gm_device_facts *facts = &analysis->facts[peak->device + 1];
+        char title[64], about[128];
+        snprintf(title, sizeof(title), "Peak of %s", PLACE(GM_KIND_DEVICE, peak->device));
+        int length = snprintf(about, sizeof(about), "%s", SIZE(peak->owners.bytes));
+        if (facts->total)
+            length += snprintf(about + length, sizeof(about) - (size_t)length, " of %s",
+                               SIZE(facts->total));
+        snprintf(about + length, sizeof(about) - (size_t)length, ", %s after the start",
+                 MOMENT(analysis, peak->time));
+        gm_page_heading(&writer->page, title, about);
+        print_device_name(writer, peak->device);
+        print_kinds(writer, &peak->owners);
+        print_owners(writer, &peak->owners, peak->owners.bytes, writer->top, 0);
+    }
+}
+
+/* ---- leaks ----------------------------------------------------------------------------------- */
+
+void gm_leaks_text(struct gm_page *page, const struct gm_analysis *analysis,
+                   struct gm_stacks *stacks, enum gm_leak_class class, size_t top)
+{
+    size_t shown = 0, more = 0;
+    for (size_t i = 0; i < analysis->leaks.count; i++) {
+        const struct gm_site *site = &analysis->leaks.entries[i];
+        if (site->class != class)
+            continue;
+        if (shown == top) {
+            more++;
+            continue;
+        }
+        shown++;
+        const char *api = gm_trace_api(analysis->trace, site->api);
+        gm_page_print(page, GM_BOLD, "  %s", SIZE(site->bytes));
+        gm_page_print(page, GM_PLAIN, " of %s memory on %s, %s x %s\n", gm_kind_name(site->kind),
+                      PLACE(site->kind, site->device), COUNT(site->count), api[0] ? api : "?");
+        print_stack(page, stacks, site->stack, site->api, 6);
+    }
+    if (more)
+        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", more, plural(more));
+}
+
+static void print_leaks(struct writer *writer)
+{
+    static const char *const titles[GM_LEAK_CLASSES] = {
+        [GM_LEAK] = "Leaked",
+        [GM_LEAK_LATE] = "Freed too late",
+        [GM_LEAK_IMPLICIT] = "Freed with its context",
+        [GM_LEAK_EXTERNAL] = "Held by libraries",
+    };
+    static const char *const explanations[GM_LEAK_CLASSES] = {
+        [GM_LEAK] = "never freed",
+        [GM_LEAK_LATE] = "the driver was shut down when the free came",
+        [GM_LEAK_IMPLICIT] = "not freed before the reset or the end of its context",
+        [GM_LEAK_EXTERNAL] = "another owner's memory, or allocated by a vendor's library",
+    };
+    const struct gm_analysis *analysis = writer->analysis;
+    bool ended = analysis->trace->ending == GM_ENDING_NORMAL;
+    for (unsigned class = GM_LEAK; class < GM_LEAK_CLASSES; class ++) {
+        if (!analysis->leaked_count[class])
+            continue;
+        const char *explanation = explanations[class];
+        if (class == GM_LEAK && !ended)
+            explanation = analysis->trace->ending == GM_ENDING_CUT
+                              ? "live when the process was cut off"
+                              : "live now: the process is still running";
+        char about[160];
+        snprintf(about, sizeof(about), "%s in %s allocation%s: %s", SIZE(analysis->leaked[class]),
+                 COUNT(analysis->leaked_count[class]), plural(analysis->leaked_count[class]),
+                 explanation);
+        gm_page_heading(&writer->page, class == GM_LEAK && !ended ? "Live" : titles[class], NULL);
+        gm_page_paragraph(&writer->page, GM_PLAIN, 2, "%s", about);
+        gm_leaks_text(&writer->page, analysis, writer->stacks, (enum gm_leak_class) class,
+                      writer->top);
+    }
+}
+
+/* ---- refused allocations --------------------------------------------------------------------- */
+
+/* Whether the holes could have held a request, had they been one. */
+static bool is_fragmentation(const struct gm_failure *failure)
+{
+    const struct gm_holes *holes = &failure->snapshot.holes;
+    return failure->size && holes->free >= failure->size && holes->largest < failure->size;
+}
+
+static void print_failure(struct writer *writer, const struct gm_failure *failure)
+{
+    const struct gm_analysis *analysis = writer->analysis;
+    struct gm_page *page = &writer->page;
+    const char *api = gm_trace_api(analysis->trace, failure->api);
+    gm_page_print(page, GM_BOLD, "  %s", SIZE(failure->size));
+    gm_page_print(page, GM_PLAIN, " asked on %s by %s: ", PLACE(failure->kind, failure->device),
+                  api[0] ? api : "?");
+    if (failure->out_of_memory)
+        gm_page_print(page, GM_BAD, "out of memory");
+    else
+        gm_page_print(page, GM_WARNING, "error %u", failure->status);
+    if (failure->count > 1)
+        gm_page_print(page, GM_PLAIN, " (%s times)", COUNT(failure->count));
+    fputc('\n', page->out);
+    print_stack(page, writer->stacks, failure->stack, failure->api, 6);
+    if (!failure->snapshot.step)
+        return;
+    const struct gm_sites *owners = &failure->snapshot.owners;
+    gm_page_print(page, GM_PLAIN, "    %s after the start, when %s lived on the device:\n",
+                  MOMENT(analysis, failure->time), SIZE(owners->bytes));
+    print_owners(writer, owners, owners->bytes, writer->top < 3 ? writer->top : 3, 4);
+    if (is_fragmentation(failure))
+        gm_page_paragraph(page, GM_WARNING, 4,
+                          "Between live allocations %s were free, but in holes of at most %s: "
+                          "fragmentation alone is reason enough for this failure.",
+                          SIZE(failure->snapshot.holes.free),
+                          SIZE(failure->snapshot.holes.largest));
+}
+
+static void print_failures(struct writer *writer)
+{
+    const struct gm_counters *counters = &writer->analysis->replay.counters;
+    if (!writer->analysis->failure_count)
+        return;
+    char about[128];
+    snprintf(about, sizeof(about), "%s for lack of memory, %s for another reason",
+             COUNT(counters->failed), COUNT(counters->rejected + counters->refused_by_runtime));
+    gm_page_heading(&writer->page, "Refused allocations", about);
+    for (size_t i = writer->analysis->failure_count, shown = 0; i-- > 0 && shown < writer->top;
+         shown++)
+        print_failure(writer, &writer->analysis->failures[i]);
+}
+
+/* ---- fragmentation, pinned memory ------------------------------------------------------------ */
+
+static void print_holes_line(struct gm_page *page, const char *when, const struct gm_holes *holes)
+{
+    unsigned fragmentation = gm_holes_fragmentation(holes);
+    if (holes->allocations == 0)
+        return;
+    if (holes->count == 0) {
+        gm_page_print(page, GM_PLAIN, "  %-12s  %s without a hole\n", when, SIZE(holes->live));
+        return;
+    }
+    gm_page_print(page, GM_PLAIN, "  %-12s  %s free in %s hole%s, the largest %s: %u.%u%%\n", when,
+                  SIZE(holes->free), COUNT(holes->count), plural(holes->count),
+                  SIZE(holes->largest), fragmentation / 10, fragmentation % 10);
+}
+
+static void print_fragmentation(struct writer *writer)
+{
+    const struct gm_analysis *analysis = writer->analysis;
+    for (size_t i = 0; i < analysis->device_peak_count; i++) {
+        const struct gm_snapshot *peak = &analysis->device_peaks[i];
+        struct gm_holes at_end = gm_holes_find(&analysis->replay.lives, peak->device);
+        char title[64];
+        if (!peak->holes.count && !at_end.count)
+            continue;
+        snprintf(title, sizeof(title), "Fragmentation of %s", PLACE(GM_KIND_DEVICE, peak->device));
+        gm_page_heading(&writer->page, title, "1 - largest hole / free space between allocations");
+        print_holes_line(&writer->page, "at the peak", &peak->holes);
+        print_holes_line(&writer->page, "at the end", &at_end);
+    }
+}
+
+static void print_pinned(struct writer *writer)
+{
+    const struct gm_analysis *analysis = writer->analysis;
+    const struct gm_tally *host = analysis->replay.counters.host;
+    char about[160];
+    if (analysis->pinned_peak.step) {
+        snprintf(about, sizeof(about), "peak %s, %s after the start; %s at the end",
+                 SIZE(host[GM_KIND_PINNED].peak.bytes),
+                 MOMENT(analysis, analysis->pinned_peak.time), SIZE(host[GM_KIND_PINNED].live));
+        gm_page_heading(&writer->page, "Pinned host memory", about);
+        print_owners(writer, &analysis->pinned_peak.owners, analysis->pinned_peak.owners.bytes,
+                     writer->top, 0);
+    }
+    if (host[GM_KIND_REGISTERED].allocs) {
+        snprintf(about, sizeof(about), "peak %s; %s at the end",
+                 SIZE(host[GM_KIND_REGISTERED].peak.bytes), SIZE(host[GM_KIND_REGISTERED].live));
+        gm_page_heading(&writer->page, "Registered host memory", about);
+    }
+}
+
+/* ---- transfers ------------------------------------------------------------------------------- */
+
+static void print_transfer_sites(struct writer *writer)
+{
+    const struct gm_transfers *transfers = &writer->analysis->transfers;
+    struct gm_page *page = &writer->page;
+    for (size_t i = 0; i < transfers->site_count && i < writer->top; i++) {
+        const struct gm_transfer_site *site = &transfers->sites[i];
+        const char *api = gm_trace_api(writer->analysis->trace, site->api);
+        gm_page_print(page, GM_BOLD, "  %s", SIZE(site->sum.bytes));
+        gm_page_print(page, GM_PLAIN, " %s, %s x %s", gm_direction_name(site->direction),
+                      COUNT(site->sum.count), api[0] ? api : "?");
+        if (site->sum.pageable_count)
+            gm_page_print(page, GM_WARNING, ", pageable");
+        if (site->sum.tiny == site->sum.count)
+            gm_page_print(page, GM_WARNING, ", tiny");
+        fputc('\n', page->out);
+        print_stack(page, writer->stacks, site->stack, site->api, 6);
+    }
+    if (transfers->site_count > writer->top)
+        gm_page_print(page, GM_DIM, "  ... and %zu more places\n",
+                      transfers->site_count - writer->top);
+}
+
+static void print_transfers(struct writer *writer)
+{
+    const struct gm_transfers *transfers = &writer->analysis->transfers;
+    struct gm_page *page = &writer->page;
+    if (!transfers->site_count)
+        return;
+    gm_page_heading(page, "Transfers", NULL);
+    gm_page_print(page, GM_DIM, "  %-17s %10s %12s %10s %12s %10s\n", "", "bytes", "calls",
+                  "host time", "tiny calls", "pageable");
+    for (unsigned direction = 0; direction < GM_DIRECTIONS; direction++) {
+        const struct gm_transfer *sum = &transfers->total[direction];
+        if (sum->count)
+            gm_page_print(page, GM_PLAIN, "  %-17s %10s %12s %10s %12s %10s\n",
+                          gm_direction_name(direction), SIZE(sum->bytes), COUNT(sum->count),
+                          TIME(sum->nanoseconds), COUNT(sum->tiny),
+                          sum->pageable_bytes ? SIZE(sum->pageable_bytes) : "-");
+    }
+    print_transfer_sites(writer);
+}
+
+/* ---- contexts, framework, recorder ----------------------------------------------------------- */
+
+static void print_contexts(struct writer *writer)
+{
+    const struct gm_contexts *contexts = &writer->analysis->replay.contexts;
+    struct gm_page *page = &writer->page;
+    bool titled = false;
+    for (size_t i = 1; i < contexts->count; i++) {
+        const struct gm_context *context = &contexts->entries[i];
+        if (!context->known)
+            continue;
+        if (!titled)
+            gm_page_heading(page, "Contexts", "who made the driver keep memory of its own");
+        titled = true;
+        const char *api = gm_trace_api(writer->analysis->trace, context->api);
+        gm_page_print(page, GM_PLAIN, "  %scontext on %s, %s after the start, by %s\n",
+                      context->primary ? "primary " : "", PLACE(GM_KIND_DEVICE, context->device),
+                      MOMENT(writer->analysis, context->time), api[0] ? api : "?");
+        print_stack(page, writer->stacks, context->stack, context->api, 6);
+    }
+}
+
+static void print_blocks(struct writer *writer)
+{
+    const struct gm_blocks *blocks = &writer->analysis->blocks;
+    for (int i = 0; i < GM_DEVICES && blocks->records; i++) {
+        const struct gm_block_totals *totals = &blocks->device[i];
+        struct gm_sites owners = {0};
+        char title[64], about[128];
+        if (!totals->allocs && !totals->out_of_memory)
+            continue;
+        snprintf(title, sizeof(title), "PyTorch's pool on %s", PLACE(GM_KIND_DEVICE, i - 1));
+        snprintf(about, sizeof(about), "blocks peak %s, reserved peak %s", SIZE(totals->peak.bytes),
+                 SIZE(totals->reserved_peak));
+        gm_page_heading(&writer->page, title, about);
+        gm_blocks_owners(blocks, i - 1, &owners);
+        gm_sites_finish(&owners);
+        gm_page_print(&writer->page, GM_PLAIN, "  %s in %s block%s at the end, %s reserved\n",
+                      SIZE(totals->live), COUNT(totals->count), plural(totals->count),
+                      SIZE(totals->reserved));
+        if (totals->out_of_memory)
+            gm_page_print(&writer->page, GM_BAD, "  out of memory %s time%s\n",
+                          COUNT(totals->out_of_memory), plural(totals->out_of_memory));
+        print_owners(writer, &owners, owners.bytes, writer->top, 0);
+        gm_sites_free(&owners);
+    }
+}
+
+static void print_notes(struct writer *writer)
+{
+    static const struct {
+        enum gm_counter counter;
+        const char *text;
+    } notes[] = {
+        {GM_COUNT_STACK_TRUNCATED, "stacks are cut: deeper than the limit, or without unwind data"},
+        {GM_COUNT_STACK_LIMIT, "stacks are missing: the table of stacks was full"},
+        {GM_COUNT_STRING_LIMIT, "names are cut or missing: the table of names was full"},
+        {GM_COUNT_MODULE_LIMIT, "frames are without a module: the table of modules was full"},
+    };
+    const struct gm_replay *replay = &writer->analysis->replay;
+    const uint64_t *counters = writer->analysis->trace->header.counters;
+    struct gm_page *page = &writer->page;
+    uint64_t sum = replay->unknown_frees + replay->lost_frees + replay->malformed;
+    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+        sum += counters[notes[i].counter];
+    if (!sum)
+        return;
+    gm_page_heading(page, "Notes", NULL);
+    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+        if (counters[notes[i].counter])
+            gm_page_print(page, GM_DIM, "  %s %s\n", COUNT(counters[notes[i].counter]),
+                          notes[i].text);
+    if (replay->unknown_frees)
+        gm_page_print(page, GM_DIM, "  %s frees of memory whose allocation was not seen\n",
+                      COUNT(replay->unknown_frees));
+    if (replay->lost_frees)
+        gm_page_print(page, GM_DIM, "  %s addresses allocated again without a free on record\n",
+                      COUNT(replay->lost_frees));
+    if (replay->malformed)
+        gm_page_print(page, GM_DIM, "  %s records that make no sense\n", COUNT(replay->malformed));
+}
+
+void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_stacks *stacks,
+                    const struct gm_text_options *options)
+{
+    struct writer writer = {{out, options->colour}, analysis, stacks, options->top};
+    print_header(&writer);
+    print_peaks(&writer);
+    print_leaks(&writer);
+    print_failures(&writer);
+    print_blocks(&writer);
+    print_fragmentation(&writer);
+    print_pinned(&writer);
+    print_transfers(&writer);
+    print_contexts(&writer);
+    print_notes(&writer);
+    if (options->many)
+        fputs("\n----------------------------------------------------------------\n\n", out);
+}
+
+/* ---- several traces -------------------------------------------------------------------------- */
+
+void gm_balance_add(struct gm_balance *balance, const struct gm_analysis *analysis)
+{
+    for (int i = 0; i < GM_DEVICES; i++) {
+        const struct gm_device_totals *totals = &analysis->replay.counters.device[i];
+        struct gm_balance_line line = {.device = i - 1};
+        if (!totals->seen)
+            continue;
+        line.peak = totals->peak.bytes;
+        line.live = totals->live;
+        for (size_t site = 0; site < analysis->leaks.count; site++) {
+            const struct gm_site *leak = &analysis->leaks.entries[site];
+            if (leak->class == GM_LEAK && !gm_kind_is_host(leak->kind) && leak->device == i - 1)
+                line.leaked += leak->bytes;
+        }
+        const char *path = analysis->trace->path, *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        line.trace = gm_clean_copy((struct gm_text){name, strlen(name)});
+        GM_RESERVE(balance->lines, balance->capacity, balance->count + 1);
+        balance->lines[balance->count++] = line;
+    }
+}
+
+void gm_balance_text(FILE *out, const struct gm_balance *balance,
+                     const struct gm_text_options *options)
+{
+    struct gm_page page = {out, options->colour};
+    uint64_t peak = 0, live = 0, leaked = 0;
+    gm_page_print(&page, GM_BOLD, "All traces\n");
+    gm_page_print(&page, GM_DIM, "  %-36s %8s %10s %10s %10s\n", "", "device", "peak", "at the end",
+                  "leaked");
+    for (size_t i = 0; i < balance->count; i++) {
+        const struct gm_balance_line *line = &balance->lines[i];
+        fprintf(out, "  %-36.36s %8d %10s %10s %10s\n", line->trace, line->device, SIZE(line->peak),
+                SIZE(line->live), SIZE(line->leaked));
+        peak += line->peak;
+        live += line->live;
+        leaked += line->leaked;
+    }
+    gm_page_print(&page, GM_BOLD, "  %-36s %8s %10s %10s %10s\n", "sum", "", SIZE(peak), SIZE(live),
+                  SIZE(leaked));
+}
+
+void gm_balance_free(struct gm_balance *balance)
+{
+    for (size_t i = 0; i < balance->count; i++)
+        free(balance->lines[i].trace);
+    free(balance->lines);
+}

@@ -1,0 +1,43 @@
+/* The report for people, most useful first. */
+#ifndef GM_REPORT_REPORT_TEXT_H
+#define GM_REPORT_REPORT_TEXT_H
+
+#include <stdio.h>
+#include "analysis.h"
+#include "page.h"
+#include "stacks.h"
+
+struct gm_text_options {
+    size_t top; /* stacks per section */
+    bool colour;
+    bool many; /* one of several traces */
+};
+
+void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_stacks *stacks,
+                    const struct gm_text_options *options);
+
+/* The leaks of a class, at most `top` of them, as both report and check list them. */
+void gm_leaks_text(struct gm_page *page, const struct gm_analysis *analysis,
+                   struct gm_stacks *stacks, enum gm_leak_class class, size_t top);
+
+/* How several traces (the ranks of a job) compare. */
+struct gm_balance_line {
+    char *trace;
+    int device;
+    uint64_t peak;
+    uint64_t live;
+    uint64_t leaked;
+};
+
+struct gm_balance {
+    struct gm_balance_line *lines;
+    size_t count;
+    size_t capacity;
+};
+
+void gm_balance_add(struct gm_balance *balance, const struct gm_analysis *analysis);
+void gm_balance_text(FILE *out, const struct gm_balance *balance,
+                     const struct gm_text_options *options);
+void gm_balance_free(struct gm_balance *balance);
+
+#endif

@@ -1,0 +1,26 @@
+/* See session.h. */
+#include "session.h"
+#include "command.h"
+
+bool gm_session_open(struct gm_session *session, const char *path,
+                     const struct gm_stacks_options *options)
+{
+    char error[256];
+    *session = (struct gm_session){.trace = gm_trace_open(path, error, sizeof(error))};
+    if (!session->trace) {
+        gm_complain("%s: %s", path, error);
+        return false;
+    }
+    session->analysis = gm_analyse(session->trace);
+    session->stacks = gm_stacks_new(session->trace, options);
+    return true;
+}
+
+void gm_session_close(struct gm_session *session)
+{
+    if (!session->trace)
+        return;
+    gm_stacks_free(session->stacks);
+    gm_analysis_free(session->analysis);
+    gm_trace_close(session->trace);
+}

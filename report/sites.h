@@ -1,0 +1,41 @@
+/* Bytes and counts summed up by where they came from: stack, kind, device and, for leaks, class. */
+#ifndef GM_REPORT_SITES_H
+#define GM_REPORT_SITES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "map.h"
+
+struct gm_site {
+    uint32_t stack;
+    uint32_t order; /* in which it was first seen */
+    uint16_t api;   /* of the first call there */
+    uint8_t kind;   /* enum gm_kind */
+    int8_t device;
+    uint8_t class; /* enum gm_leak_class; 0 where it does not matter */
+    uint64_t bytes;
+    uint64_t count;
+};
+
+/* All zero: none yet. */
+struct gm_sites {
+    struct gm_site *entries;
+    size_t count;
+    size_t capacity;
+    struct gm_map by_key;
+    uint64_t bytes; /* of all */
+};
+
+/* Adds to the site of this stack, kind, device and class. `bytes` and `count` of `what` are what
+ * is added. */
+void gm_sites_add(struct gm_sites *sites, const struct gm_site *what);
+
+/* The reverse of an earlier addition. */
+void gm_sites_subtract(struct gm_sites *sites, const struct gm_site *what);
+
+/* Sorts by bytes, most first, and drops what is empty. Nothing can be added afterwards. */
+void gm_sites_finish(struct gm_sites *sites);
+
+void gm_sites_free(struct gm_sites *sites);
+
+#endif

@@ -1,0 +1,52 @@
+/* The stacks of a trace with names: what a reader is shown for a stack id.
+ *
+ * Each distinct address is named once, each distinct stack built once. Strings are clean (valid
+ * UTF-8, no control characters) and live as long as the struct. Memory: distinct stacks that are
+ * asked for.
+ */
+#ifndef GM_REPORT_STACKS_H
+#define GM_REPORT_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "trace_file.h"
+
+struct gm_frame {
+    const char *function; /* never NULL; "module+0x1234" where there is no name */
+    const char *file;     /* NULL if unknown */
+    unsigned line;        /* 0 if unknown */
+    const char *module;   /* file name of the module; "" if unknown; NULL for script frames */
+    bool script;          /* a Python frame */
+    bool inlined;
+};
+
+struct gm_stack {
+    struct gm_frame *frames; /* innermost first */
+    size_t count;
+    bool cut; /* there were more, outside */
+};
+
+struct gm_stacks_options {
+    bool names;      /* symbolize; otherwise module+offset only */
+    bool all_frames; /* also the recorder's, CUDA's, the interpreter's and those before main */
+    bool debuginfod; /* may debug info be downloaded? */
+};
+
+struct gm_stacks;
+
+struct gm_stacks *gm_stacks_new(const struct gm_trace *trace,
+                                const struct gm_stacks_options *options);
+void gm_stacks_free(struct gm_stacks *stacks);
+
+/* The stack with that id, for a call of API function number `api`. */
+const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api);
+
+/* The frame that best says whose a stack is: the innermost one with a known line, or else the
+ * innermost. NULL for an empty stack. */
+const struct gm_frame *gm_stack_owner(const struct gm_stack *stack);
+
+/* A clean copy of untrusted text. */
+char *gm_clean_copy(struct gm_text text);
+
+#endif

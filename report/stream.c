@@ -1,0 +1,156 @@
+/* See stream.h. The lanes stand in a heap by the time of their next record. */
+#include "stream.h"
+#include <stdlib.h>
+#include "lane.h"
+#include "memory.h"
+
+struct lane {
+    struct gm_lane_reader reader;
+    uint32_t number;
+    uint64_t time; /* of `ready`, never going back within the lane */
+    /* Three records take turns: the one being delivered, its detail, and the next. */
+    struct gm_record slots[3];
+    struct gm_record *ready; /* the record to deliver next; NULL at the end */
+    struct gm_record *detail;
+    struct gm_record *ahead; /* read to see whether it is a detail; NULL if none */
+};
+
+struct gm_stream {
+    ZSTD_DCtx *context;
+    struct lane **heap; /* of lanes that still have records */
+    size_t heap_size;
+    struct lane **lanes;
+    size_t lane_count;
+    struct lane *current; /* delivered last: moves on at the next call */
+};
+
+static bool fetch(struct gm_stream *stream, struct lane *lane, struct gm_record *slot)
+{
+    const struct gm_record *record = gm_lane_next(&lane->reader, stream->context);
+    if (!record)
+        return false;
+    *slot = *record;
+    return true;
+}
+
+/* A slot that holds neither `a` nor `b`. */
+static struct gm_record *free_slot(struct lane *lane, const struct gm_record *a,
+                                   const struct gm_record *b)
+{
+    struct gm_record *slot = lane->slots;
+    while (slot == a || slot == b)
+        slot++;
+    return slot;
+}
+
+/* Moves the lane to its next record. A detail without the record before it is passed over. */
+static void advance(struct gm_stream *stream, struct lane *lane)
+{
+    struct gm_record *slot = lane->ahead;
+    if (!slot) {
+        slot = lane->slots;
+        if (!fetch(stream, lane, slot))
+            slot = NULL;
+    }
+    while (slot && slot->type == GM_EVENT_DETAIL)
+        if (!fetch(stream, lane, slot))
+            slot = NULL;
+    lane->ready = slot;
+    lane->detail = lane->ahead = NULL;
+    if (!slot)
+        return;
+    if (slot->time > lane->time)
+        lane->time = slot->time;
+    struct gm_record *next = free_slot(lane, slot, NULL);
+    if (!fetch(stream, lane, next))
+        return;
+    lane->ahead = next;
+    if (next->type != GM_EVENT_DETAIL)
+        return;
+    lane->detail = next;
+    lane->ahead = free_slot(lane, slot, next);
+    if (!fetch(stream, lane, lane->ahead))
+        lane->ahead = NULL;
+}
+
+static bool before(const struct lane *a, const struct lane *b)
+{
+    return a->time != b->time ? a->time < b->time : a->number < b->number;
+}
+
+static void sift_down(struct gm_stream *stream, size_t at)
+{
+    struct lane **heap = stream->heap, *lane = heap[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= stream->heap_size)
+            break;
+        if (child + 1 < stream->heap_size && before(heap[child + 1], heap[child]))
+            child++;
+        if (!before(heap[child], lane))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = lane;
+}
+
+struct gm_stream *gm_stream_open(struct gm_trace *trace)
+{
+    struct gm_stream *stream = gm_allocate(1, sizeof(*stream));
+    stream->context = ZSTD_createDCtx();
+    stream->lanes = gm_allocate(trace->lane_count, sizeof(*stream->lanes));
+    stream->heap = gm_allocate(trace->lane_count, sizeof(*stream->heap));
+    for (size_t number = 0; number < trace->lane_count; number++) {
+        struct gm_lane_source *source = &trace->lanes[number];
+        if (!source->block_count && !source->ring)
+            continue;
+        struct lane *lane = gm_allocate(1, sizeof(*lane));
+        gm_lane_begin(&lane->reader, trace, source);
+        lane->number = (uint32_t)number;
+        stream->lanes[stream->lane_count++] = lane;
+        advance(stream, lane);
+        if (lane->ready)
+            stream->heap[stream->heap_size++] = lane;
+    }
+    for (size_t at = stream->heap_size / 2; at-- > 0;)
+        sift_down(stream, at);
+    return stream;
+}
+
+void gm_stream_close(struct gm_stream *stream)
+{
+    for (size_t i = 0; i < stream->lane_count; i++) {
+        gm_lane_end(&stream->lanes[i]->reader);
+        free(stream->lanes[i]);
+    }
+    ZSTD_freeDCtx(stream->context);
+    free(stream->lanes);
+    free(stream->heap);
+    free(stream);
+}
+
+bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
+{
+    if (stream->current) {
+        advance(stream, stream->current);
+        if (!stream->current->ready)
+            stream->heap[0] = stream->heap[--stream->heap_size];
+        if (stream->heap_size)
+            sift_down(stream, 0);
+    }
+    stream->current = stream->heap_size ? stream->heap[0] : NULL;
+    if (!stream->current)
+        return false;
+    *entry =
+        (struct gm_entry){stream->current->ready, stream->current->detail, stream->current->number};
+    return true;
+}
+
+uint64_t gm_stream_lost(const struct gm_stream *stream)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < stream->lane_count; i++)
+        lost += stream->lanes[i]->reader.lost;
+    return lost;
+}

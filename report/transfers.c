@@ -1,0 +1,162 @@
+/* See transfers.h. */
+#include "transfers.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include "memory.h"
+
+const char *gm_direction_name(unsigned direction)
+{
+    static const char *const names[GM_DIRECTIONS] = {
+        [GM_COPY_UNKNOWN] = "unknown",
+        [GM_COPY_HOST_TO_DEVICE] = "host to device",
+        [GM_COPY_DEVICE_TO_HOST] = "device to host",
+        [GM_COPY_DEVICE_TO_DEVICE] = "device to device",
+        [GM_COPY_HOST_TO_HOST] = "host to host",
+        [GM_COPY_PEER] = "peer to peer",
+        [GM_DIRECTION_SET] = "fill",
+    };
+    return names[direction < GM_DIRECTIONS ? direction : GM_COPY_UNKNOWN];
+}
+
+/* ---- what addresses are ---------------------------------------------------------------------- */
+
+/* Adds device addresses. They stay when the memory goes: the driver keeps its address space to
+ * itself, so what was the device's once is not the host's later. */
+static void add_device(struct gm_ranges *device, uint64_t start, uint64_t end)
+{
+    struct gm_range range;
+    while (gm_ranges_find(device, start, end, &range)) {
+        if (range.start <= start && range.end >= end)
+            return;
+        gm_ranges_remove(device, range.start);
+        start = range.start < start ? range.start : start;
+        end = range.end > end ? range.end : end;
+    }
+    gm_ranges_add(device, (struct gm_range){start, end, 0});
+}
+
+void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life)
+{
+    uint64_t end = gm_range_end(life->address, life->size);
+    struct gm_range other;
+    switch (life->kind) {
+    case GM_KIND_DEVICE:
+    case GM_KIND_GRAPH:
+    case GM_KIND_EXTERNAL:
+        add_device(&transfers->device, life->address, life->size ? end : life->address + 1);
+        break;
+    case GM_KIND_PINNED:
+    case GM_KIND_REGISTERED:
+    case GM_KIND_MANAGED:
+        if (!gm_ranges_find(&transfers->host, life->address, end, &other))
+            gm_ranges_add(&transfers->host, (struct gm_range){life->address, end, life->kind});
+        break;
+    default: /* arrays and physical memory have handles, no addresses */
+        break;
+    }
+}
+
+void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life *life)
+{
+    if (life->kind == GM_KIND_PINNED || life->kind == GM_KIND_REGISTERED ||
+        life->kind == GM_KIND_MANAGED)
+        gm_ranges_remove(&transfers->host, life->address);
+}
+
+static bool is_in(const struct gm_ranges *ranges, uint64_t address)
+{
+    struct gm_range range;
+    return gm_ranges_find(ranges, address, gm_range_end(address, 1), &range);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* The way of a copy. With unified addressing the call may not tell; the addresses do. */
+static unsigned direction_of(const struct gm_transfers *transfers, const struct gm_record *record)
+{
+    if (record->type == GM_EVENT_SET)
+        return GM_DIRECTION_SET;
+    if (record->kind != GM_COPY_UNKNOWN)
+        return record->kind <= GM_COPY_PEER ? record->kind : GM_COPY_UNKNOWN;
+    bool to_device = is_in(&transfers->device, record->address);
+    bool from_device = is_in(&transfers->device, record->aux);
+    if (to_device)
+        return from_device ? GM_COPY_DEVICE_TO_DEVICE : GM_COPY_HOST_TO_DEVICE;
+    return from_device ? GM_COPY_DEVICE_TO_HOST : GM_COPY_HOST_TO_HOST;
+}
+
+static bool is_pageable(const struct gm_transfers *transfers, const struct gm_record *record,
+                        unsigned direction)
+{
+    if (direction == GM_COPY_HOST_TO_DEVICE)
+        return !is_in(&transfers->host, record->aux);
+    if (direction == GM_COPY_DEVICE_TO_HOST)
+        return !is_in(&transfers->host, record->address);
+    return false;
+}
+
+static void add(struct gm_transfer *sum, const struct gm_record *record, bool pageable)
+{
+    sum->bytes += record->size;
+    sum->count++;
+    sum->nanoseconds += record->extra;
+    sum->tiny += record->size <= GM_TINY_COPY;
+    if (pageable) {
+        sum->pageable_bytes += record->size;
+        sum->pageable_count++;
+    }
+}
+
+static struct gm_transfer_site *site_of(struct gm_transfers *transfers,
+                                        const struct gm_record *record, unsigned direction)
+{
+    uint64_t key = record->stack | (uint64_t)direction << 32;
+    uint32_t number = gm_map_get(&transfers->by_site, key);
+    if (number == GM_NONE) {
+        number = (uint32_t)transfers->site_count;
+        GM_RESERVE(transfers->sites, transfers->site_capacity, transfers->site_count + 1);
+        transfers->sites[transfers->site_count++] = (struct gm_transfer_site){
+            .stack = record->stack,
+            .order = number,
+            .api = record->api,
+            .direction = (uint8_t)direction,
+        };
+        gm_map_set(&transfers->by_site, key, number);
+    }
+    return &transfers->sites[number];
+}
+
+void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record)
+{
+    if (record->type == GM_EVENT_VMM_MAP)
+        add_device(&transfers->device, record->address,
+                   gm_range_end(record->address, record->size));
+    if (record->type != GM_EVENT_COPY && record->type != GM_EVENT_SET)
+        return;
+    unsigned direction = direction_of(transfers, record);
+    bool pageable = is_pageable(transfers, record, direction);
+    add(&transfers->total[direction], record, pageable);
+    add(&site_of(transfers, record, direction)->sum, record, pageable);
+}
+
+static int most_first(const void *left, const void *right)
+{
+    const struct gm_transfer_site *a = left, *b = right;
+    if (a->sum.bytes != b->sum.bytes)
+        return a->sum.bytes > b->sum.bytes ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+void gm_transfers_finish(struct gm_transfers *transfers)
+{
+    if (transfers->site_count)
+        qsort(transfers->sites, transfers->site_count, sizeof(*transfers->sites), most_first);
+}
+
+void gm_transfers_free(struct gm_transfers *transfers)
+{
+    free(transfers->sites);
+    gm_map_free(&transfers->by_site);
+    gm_ranges_free(&transfers->host);
+    gm_ranges_free(&transfers->device);
+}

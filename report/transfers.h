@@ -1,0 +1,58 @@
+/* Copies and fills: how much went which way, from where in the program, and whether the host's side
+ * was memory that the device can reach by itself. */
+#ifndef GM_REPORT_TRANSFERS_H
+#define GM_REPORT_TRANSFERS_H
+
+#include <stdint.h>
+#include "lives.h"
+#include "ranges.h"
+
+enum {
+    GM_DIRECTION_SET = GM_COPY_PEER + 1, /* after those of enum gm_copy */
+    GM_DIRECTIONS,
+    GM_TINY_COPY = 4096 /* bytes: at most this, the call costs more than the copy */
+};
+
+struct gm_transfer {
+    uint64_t bytes;
+    uint64_t count;
+    uint64_t nanoseconds;    /* that the calls took on the host */
+    uint64_t tiny;           /* calls of at most GM_TINY_COPY bytes */
+    uint64_t pageable_bytes; /* with pageable host memory on one side */
+    uint64_t pageable_count;
+};
+
+/* The same for one call site. */
+struct gm_transfer_site {
+    uint32_t stack;
+    uint32_t order;
+    uint16_t api;
+    uint8_t direction;
+    struct gm_transfer sum;
+};
+
+/* All zero: none yet. */
+struct gm_transfers {
+    struct gm_transfer total[GM_DIRECTIONS];
+    struct gm_transfer_site *sites;
+    size_t site_count;
+    size_t site_capacity;
+    struct gm_map by_site;
+    struct gm_ranges host;   /* live pinned, registered and managed memory; value: its kind */
+    struct gm_ranges device; /* every address that ever was device memory */
+};
+
+/* Allocations come and go. */
+void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life);
+void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life *life);
+
+/* A record: of copies, fills and mappings notice is taken. */
+void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record);
+
+/* Sorts the sites by bytes, most first. */
+void gm_transfers_finish(struct gm_transfers *transfers);
+void gm_transfers_free(struct gm_transfers *transfers);
+
+const char *gm_direction_name(unsigned direction);
+
+#endif

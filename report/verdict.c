@@ -1,0 +1,75 @@
+/* See verdict.h. */
+#include "verdict.h"
+#include "size.h"
+
+#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
+#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
+
+bool gm_verdict_has_events(const struct gm_analysis *analysis)
+{
+    return analysis->replay.step != 0 || analysis->transfers.site_count != 0 ||
+           analysis->blocks.records != 0 || analysis->replay.unknown_frees != 0;
+}
+
+void gm_incompleteness_text(struct gm_page *page, const struct gm_analysis *analysis)
+{
+    const struct gm_trace *trace = analysis->trace;
+    if (trace->ending == GM_ENDING_CUT)
+        gm_page_paragraph(page, GM_BAD, 0,
+                          "CUT: the process did not end normally (killed or crashed). This is its "
+                          "memory up to that moment.");
+    if (trace->ending == GM_ENDING_RUNNING)
+        gm_page_paragraph(page, GM_WARNING, 0,
+                          "RUNNING: the process has not ended. This is its memory up to now.");
+    if (trace->truncated)
+        gm_page_paragraph(page, GM_BAD, 0,
+                          "TRUNCATED: the file is shorter than it was; what is left was read.");
+    if (trace->damaged)
+        gm_page_paragraph(page, GM_BAD, 0,
+                          "DAMAGED: %s part%s of the trace could not be read; the numbers are too "
+                          "low or too high by what was in there.",
+                          COUNT(trace->damaged), trace->damaged == 1 ? "" : "s");
+    if (analysis->lost)
+        gm_page_paragraph(page, GM_BAD, 0,
+                          "INCOMPLETE: %s record%s missing; the numbers are too low or too high "
+                          "by what they told.",
+                          COUNT(analysis->lost), analysis->lost == 1 ? " is" : "s are");
+}
+
+static void print_leaks(struct gm_page *page, const struct gm_analysis *analysis)
+{
+    const char *plural = analysis->leaked_count[GM_LEAK] == 1 ? "" : "s";
+    if (analysis->trace->ending != GM_ENDING_NORMAL)
+        gm_page_print(page, GM_WARNING, "%s live in %s allocation%s at that moment",
+                      SIZE(analysis->leaked[GM_LEAK]), COUNT(analysis->leaked_count[GM_LEAK]),
+                      plural);
+    else if (analysis->leaked_count[GM_LEAK])
+        gm_page_print(page, GM_BAD, "%s leaked in %s allocation%s", SIZE(analysis->leaked[GM_LEAK]),
+                      COUNT(analysis->leaked_count[GM_LEAK]), plural);
+    else if (gm_analysis_is_complete(analysis))
+        gm_page_print(page, GM_GOOD, "No leaks");
+    else
+        gm_page_print(page, GM_WARNING, "No leaks in what could be read");
+}
+
+void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
+{
+    const char *separator = ", peak ";
+    gm_incompleteness_text(page, analysis);
+    if (!gm_verdict_has_events(analysis)) {
+        gm_page_print(page, GM_WARNING, "Nothing was recorded: no CUDA memory call was seen.\n");
+        return;
+    }
+    print_leaks(page, analysis);
+    for (size_t i = 0; i < analysis->device_peak_count && i < 4; i++) {
+        const struct gm_snapshot *peak = &analysis->device_peaks[i];
+        gm_page_print(page, GM_PLAIN, "%s%s on device %d", separator, SIZE(peak->owners.bytes),
+                      peak->device);
+        separator = ", ";
+    }
+    if (analysis->replay.counters.failed)
+        gm_page_print(page, GM_BAD, ", out of memory %s time%s",
+                      COUNT(analysis->replay.counters.failed),
+                      analysis->replay.counters.failed == 1 ? "" : "s");
+    gm_page_print(page, GM_PLAIN, ".\n");
+}
