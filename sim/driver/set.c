@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-CUresult gpusim_check_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set)
+static CUresult check_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set)
 {
     uint64_t row, span;
 
@@ -44,7 +44,7 @@ static void fill_row(uint64_t address, unsigned int value, unsigned int element,
 
 CUresult gpusim_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set)
 {
-    GPUSIM_TRY(gpusim_check_set(set));
+    GPUSIM_TRY(check_set(set));
     for (size_t y = 0; set->width > 0 && y < set->height; y++)
         fill_row(set->dst + y * set->pitch, set->value, set->elementSize, set->width);
     return CUDA_SUCCESS;

@@ -70,7 +70,6 @@ uint64_t gpusim_thread_id(void);
 CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *copy);
 CUDA_MEMCPY3D_PEER gpusim_box(const CUDA_MEMCPY3D *copy);
 CUresult gpusim_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set);
-CUresult gpusim_check_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set);
 CUresult gpusim_batch(const CUstreamBatchMemOpParams *items, unsigned int count);
 CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *kernel);
 
