@@ -1,10 +1,13 @@
 /* See process.h. */
 #include "process.h"
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "config.h"
 #include "modules.h"
+#include "real.h"
+#include "roads.h"
 #include "stack.h"
 #include "tables.h"
 #include "trace_file.h"
@@ -116,6 +119,16 @@ __attribute__((destructor)) static void library_unloaded(void)
 {
     gm_process_exiting = true;
     gm_process_mark_end(GM_END_EXIT);
+}
+
+void gm_process_note_driver(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!driver)
+        return;
+    if (gm_real_dlsym(driver, "gpumem_simulated_driver"))
+        __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
+    gm_next_dlclose(driver);
 }
 
 bool gm_process_mark_end(enum gm_end end)

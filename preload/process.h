@@ -34,6 +34,12 @@ static inline bool gm_process_ready(const struct gm_tls *tls)
  */
 bool gm_process_join(struct gm_tls *tls);
 
+/*
+ * Looks at the driver in this process and notes in the trace if it is the simulator. Takes the
+ * loader's lock: called when a context is new, by when the driver is certainly loaded.
+ */
+void gm_process_note_driver(void);
+
 /* Marks the end in the trace, if this process has one; async-signal-safe. */
 bool gm_process_mark_end(enum gm_end end);
 

@@ -8,6 +8,7 @@
 #include "effects.h"
 #include "handles.h"
 #include "platform.h"
+#include "process.h"
 
 #define CONTEXTS_MAX 4096u
 
