@@ -42,3 +42,10 @@ target_compile_options(torch_marks_pie PRIVATE -fPIE)
 target_link_options(torch_marks_pie PRIVATE -pie)
 target_compile_options(torch_marks_fixed PRIVATE -fno-pie)
 target_link_options(torch_marks_fixed PRIVATE -no-pie)
+
+# For run_wheel: see nvml.c.
+add_library(torch_nvml SHARED ${TORCH}/nvml.c)
+target_link_libraries(torch_nvml PRIVATE gpumem_options)
+set_target_properties(torch_nvml PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME libnvidia-ml.so.1 NO_SONAME ON
+  LIBRARY_OUTPUT_DIRECTORY ${TORCH_FOLDER}/nvml)
+target_link_options(torch_nvml PRIVATE -Wl,-soname,libnvidia-ml.so.1)
