@@ -320,6 +320,8 @@ void *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t len
     return extent;
 }
 
+static const char padding[GM_EXTENT_ALIGN];
+
 int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *head, size_t size,
                           const void *tail, size_t tail_size)
 {
@@ -338,8 +340,11 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
         error = write_all(start + sizeof(extent), head, size);
     if (!error && tail_size)
         error = write_all(start + sizeof(extent) + size, tail, tail_size);
-    if (!error) /* bytes behind the payload up to the next extent read as zeros or old tries: never
-                   looked at */
+    /* The file must reach to the end of the extent: a reader takes a shorter one for truncated. */
+    uint64_t written = sizeof(extent) + size + tail_size;
+    if (!error && written < extent.length)
+        error = write_all(start + written, padding, (size_t)(extent.length - written));
+    if (!error)
         publish_end(start + extent.length);
     return error;
 }

@@ -14,14 +14,14 @@ import tempfile
 KEPT = 50_000
 # ending -> (allocations expected in all traces, how each trace must say it ended)
 ENDINGS = {
-    "clean": (KEPT, ["exit"]),
+    "clean": (KEPT, ["normal"]),
     "SIGKILL": (KEPT, ["cut"]),
     "SIGSEGV": (KEPT, ["cut"]),
     "abort": (KEPT, ["cut"]),
-    "_exit": (KEPT, ["_exit"]),
-    "quick_exit": (KEPT, ["_exit"]),
-    "exec": (2 * KEPT, ["exec", "exit"]),
-    "fork": (KEPT + 30_000, ["_exit", "exit"]),
+    "_exit": (KEPT, ["normal"]),
+    "quick_exit": (KEPT, ["normal"]),
+    "exec": (2 * KEPT, ["normal", "normal"]),
+    "fork": (KEPT + 30_000, ["normal", "normal"]),
 }
 
 
