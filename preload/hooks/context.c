@@ -9,7 +9,6 @@
 #include "handles.h"
 #include "platform.h"
 #include "process.h"
-#include "process.h"
 
 #define CONTEXTS_MAX 4096u
 
@@ -46,7 +45,9 @@ static void tell(struct gm_call *call, uint64_t context, uint16_t number, int de
                                .device = (int8_t)device,
                                .flags = flags};
     gm_call_record(call, &record, NULL);
+    const int error = errno;
     gm_process_note_driver(); /* by now it is loaded */
+    errno = error;
 }
 
 static uint16_t new_number(uint64_t context, int device)

@@ -93,17 +93,23 @@ static uint64_t at_least_one(uint64_t value)
     return value ? value : 1;
 }
 
-void gm_effect_array(struct gm_call *call, int result, uint64_t handle, const uint64_t extent[3],
-                     uint64_t element, unsigned flags, unsigned levels, uint8_t record_flags)
+static uint64_t array_size(const struct gm_array_shape *shape)
 {
     uint64_t size = 0;
-    unsigned layered = flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
-    for (unsigned level = 0; level < levels && level < 32; level++)
-        size += at_least_one(extent[0] >> level) * at_least_one(extent[1] >> level) *
-                at_least_one(layered ? extent[2] : extent[2] >> level) * element;
-    if (flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
-        size = 0; /* backed by VMM memory, counted there */
-    gm_effect_alloc(call, result, GM_KIND_ARRAY, handle, size,
+    if (shape->flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
+        return 0; /* backed by VMM memory, counted there */
+    const bool layered = shape->flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
+    for (unsigned level = 0; level < shape->levels && level < 32; level++)
+        size += at_least_one(shape->extent[0] >> level) * at_least_one(shape->extent[1] >> level) *
+                at_least_one(layered ? shape->extent[2] : shape->extent[2] >> level) *
+                shape->element;
+    return size;
+}
+
+void gm_effect_array(struct gm_call *call, int result, uint64_t handle,
+                     const struct gm_array_shape *shape, uint8_t record_flags)
+{
+    gm_effect_alloc(call, result, GM_KIND_ARRAY, handle, array_size(shape),
                     (uint8_t)(record_flags | GM_FLAG_ESTIMATED));
 }
 

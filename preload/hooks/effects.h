@@ -32,8 +32,14 @@ void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64
                     uint64_t size, uint64_t aux);
 /* Takes back what was begun if the call failed. */
 void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun);
-void gm_effect_array(struct gm_call *call, int result, uint64_t handle, const uint64_t extent[3],
-                     uint64_t element, unsigned flags, unsigned levels, uint8_t record_flags);
+struct gm_array_shape {
+    uint64_t extent[3];
+    uint64_t element; /* bytes; 0: unknown */
+    unsigned flags;   /* CUDA_ARRAY3D_ */
+    unsigned levels;
+};
+void gm_effect_array(struct gm_call *call, int result, uint64_t handle,
+                     const struct gm_array_shape *shape, uint8_t record_flags);
 void gm_effect_copy(struct gm_call *call, int result, enum gm_copy direction, uint64_t to,
                     uint64_t from, uint64_t size, uint8_t flags);
 void gm_effect_set(struct gm_call *call, int result, uint64_t address, uint64_t size,
@@ -59,24 +65,28 @@ uint64_t gm_array_element(int format, unsigned channels);
 #define gm_driver_global(call, result, address, size, module)                                      \
     gm_effect_life(call, result, GM_EVENT_GLOBAL, address, size, GM_WORD(module))
 
-/* Descriptors of both generations have the same fields. */
+/* Descriptors of both generations have the same fields. A caller may pass none, and be refused. */
 #define gm_driver_array(call, result, handle, shape)                                               \
     do {                                                                                           \
-        if (shape) {                                                                               \
-            const uint64_t extent[3] = {(shape)->Width, (shape)->Height, 0};                       \
-            gm_effect_array(call, result, handle, extent,                                          \
-                            gm_array_element((shape)->Format, (shape)->NumChannels), 0, 1, 0);     \
-        }                                                                                          \
+        struct gm_array_shape of_array = {.levels = 1};                                            \
+        if (shape)                                                                                 \
+            of_array = (struct gm_array_shape){                                                    \
+                .extent = {(shape)->Width, (shape)->Height, 0},                                    \
+                .element = gm_array_element((shape)->Format, (shape)->NumChannels),                \
+                .levels = 1};                                                                      \
+        gm_effect_array(call, result, handle, &of_array, 0);                                       \
     } while (0)
-#define gm_driver_array_3d(call, result, handle, shape, levels)                                    \
+/* levels 0: not a mipmapped array. */
+#define gm_driver_array_3d(call, result, handle, shape, levels_)                                   \
     do {                                                                                           \
-        if (shape) {                                                                               \
-            const uint64_t extent[3] = {(shape)->Width, (shape)->Height, (shape)->Depth};          \
-            gm_effect_array(call, result, handle, extent,                                          \
-                            gm_array_element((shape)->Format, (shape)->NumChannels),               \
-                            (shape)->Flags, (levels) ? (levels) : 1,                               \
-                            (levels) ? GM_FLAG_MIPMAPPED : 0);                                     \
-        }                                                                                          \
+        struct gm_array_shape of_array = {.levels = 1};                                            \
+        if (shape)                                                                                 \
+            of_array = (struct gm_array_shape){                                                    \
+                .extent = {(shape)->Width, (shape)->Height, (shape)->Depth},                       \
+                .element = gm_array_element((shape)->Format, (shape)->NumChannels),                \
+                .flags = (shape)->Flags,                                                           \
+                .levels = (levels_) ? (levels_) : 1};                                              \
+        gm_effect_array(call, result, handle, &of_array, (levels_) ? GM_FLAG_MIPMAPPED : 0);       \
     } while (0)
 
 /* ---- copies by descriptor

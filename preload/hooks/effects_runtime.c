@@ -54,10 +54,12 @@ void gm_runtime_array(struct gm_call *call, int result, uint64_t handle,
 {
     if (result != 0 || !format || gm_call_seen_below(call))
         return;
-    const uint64_t extent[3] = {width, height, depth};
-    int bits = format->x + format->y + format->z + format->w;
-    gm_effect_array(call, result, handle, extent, (uint64_t)(bits > 0 ? bits : 0) / 8, flags, 1,
-                    GM_FLAG_RUNTIME);
+    const int bits = format->x + format->y + format->z + format->w;
+    const struct gm_array_shape shape = {.extent = {width, height, depth},
+                                         .element = (uint64_t)(bits > 0 ? bits : 0) / 8,
+                                         .flags = flags,
+                                         .levels = 1};
+    gm_effect_array(call, result, handle, &shape, GM_FLAG_RUNTIME);
 }
 
 void gm_runtime_device_reset(struct gm_call *call, int result)

@@ -1,0 +1,123 @@
+/* The tables of handles: bounded, and right while other threads change them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include "handles.h"
+
+GM_HANDLES(table, 256);
+
+static int empty(void **unused)
+{
+    (void)unused;
+    gm_handles_clear(&table);
+    return 0;
+}
+
+static void a_handle_has_the_value_it_was_given_last(void **unused)
+{
+    (void)unused;
+    assert_int_equal(gm_handles_get(&table, 0x1000), 0);
+    assert_true(gm_handles_set(&table, 0x1000, 5));
+    assert_true(gm_handles_set(&table, 0x1000, 6));
+    assert_int_equal(gm_handles_get(&table, 0x1000), 6);
+    assert_int_equal(gm_handles_add(&table, 0x1000, 7), 6);
+    assert_int_equal(gm_handles_add(&table, 0x2000, 7), 7);
+    assert_int_equal(gm_handles_take(&table, 0x1000), 6);
+    assert_int_equal(gm_handles_take(&table, 0x1000), 0);
+    assert_int_equal(gm_handles_get(&table, 0x1000), 0);
+    assert_int_equal(gm_handles_get(&table, 0x2000), 7);
+}
+
+static void null_is_no_handle(void **unused)
+{
+    (void)unused;
+    assert_false(gm_handles_set(&table, 0, 5));
+    assert_int_equal(gm_handles_get(&table, 0), 0);
+    assert_int_equal(gm_handles_take(&table, 0), 0);
+}
+
+static void a_full_table_refuses_and_keeps_what_it_has(void **unused)
+{
+    uint32_t kept = 0;
+    (void)unused;
+    for (uint64_t key = 2; key < 2000; key++)
+        kept += gm_handles_set(&table, key * 4096, key);
+    assert_in_range(kept, 128, 256);
+    for (uint64_t key = 2; key < 2000; key++) {
+        const uint64_t value = gm_handles_get(&table, key * 4096);
+        assert_true(value == 0 || value == key);
+        kept -= value != 0;
+    }
+    assert_int_equal(kept, 0);
+}
+
+static void room_is_used_again_for_ever(void **unused)
+{
+    (void)unused;
+    for (uint64_t key = 2; key < 100000; key++) {
+        assert_true(gm_handles_set(&table, key * 4096, key));
+        if (key > 100)
+            assert_int_equal(gm_handles_take(&table, (key - 99) * 4096), key - 99);
+    }
+}
+
+static void all_handles_of_a_value_are_dropped(void **unused)
+{
+    (void)unused;
+    for (uint64_t key = 2; key < 50; key++)
+        gm_handles_set(&table, key * 4096, 1 + key % 2);
+    gm_handles_drop(&table, 1);
+    for (uint64_t key = 2; key < 50; key++)
+        assert_int_equal(gm_handles_get(&table, key * 4096), key % 2 ? 2 : 0);
+}
+
+/* ---- threads: a value is that of its key, whatever is under way ---- */
+
+enum { THREADS = 4, ROUNDS = 100000, KEYS = 64 };
+
+static _Atomic uint32_t wrong;
+
+static void *change_and_look(void *seed)
+{
+    uint64_t random = (uintptr_t)seed * 0x9e3779b97f4a7c15u;
+    for (int round = 0; round < ROUNDS; round++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t key = (2 + (random >> 33) % KEYS) * 4096;
+        const uint64_t value = gm_handles_get(&table, key);
+        if (value != 0 && value != key + 1)
+            atomic_fetch_add(&wrong, 1);
+        if (random >> 63)
+            gm_handles_set(&table, key, key + 1);
+        else
+            gm_handles_take(&table, key);
+    }
+    return NULL;
+}
+
+static void a_value_is_never_that_of_another_handle(void **unused)
+{
+    pthread_t threads[THREADS];
+    (void)unused;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, change_and_look, (void *)(i + 1)), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_handle_has_the_value_it_was_given_last, empty),
+        cmocka_unit_test_setup(null_is_no_handle, empty),
+        cmocka_unit_test_setup(a_full_table_refuses_and_keeps_what_it_has, empty),
+        cmocka_unit_test_setup(room_is_used_again_for_ever, empty),
+        cmocka_unit_test_setup(all_handles_of_a_value_are_dropped, empty),
+        cmocka_unit_test_setup(a_value_is_never_that_of_another_handle, empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

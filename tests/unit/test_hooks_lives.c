@@ -1,0 +1,476 @@
+/* What the driver hooks record of memory that comes and goes, is copied and filled. */
+#include "fake.h"
+
+#define OUT_OF_MEMORY 2
+#define NOWHERE ((void *)8) /* an out-parameter that nobody may touch */
+
+REAL(CUresult, cuMemAlloc_v2, (CUdeviceptr * address, size_t size), { *address = 0x7000; })
+REAL(CUresult, cuMemAlloc, (CUdeviceptr_v1 * address, unsigned int size), { *address = 0x70; })
+REAL(CUresult, cuMemFree_v2, (CUdeviceptr address), {})
+REAL(CUresult, cuMemAllocPitch_v2,
+     (CUdeviceptr * address, size_t *pitch, size_t width, size_t height, unsigned int element), {
+         *address = 0x7000;
+         *pitch = 512;
+     })
+REAL(CUresult, cuMemHostRegister_v2, (void *address, size_t size, unsigned int flags), {})
+REAL(CUresult, cuMemHostUnregister, (void *address), {})
+REAL(CUresult, cuModuleGetGlobal_v2,
+     (CUdeviceptr * address, size_t *size, CUmodule module, const char *name), {
+         if (address)
+             *address = 0x9000;
+         if (size)
+             *size = 24;
+     })
+
+static void an_allocation_is_recorded_after_the_call(void **unused)
+{
+    CUdeviceptr address = 0;
+    USE(cuMemAlloc_v2);
+    assert_int_equal(cuMemAlloc_v2(&address, 100), 0);
+    assert_int_equal(address, 0x7000);
+    assert_int_equal(records_at_call, 0);
+    assert_int_equal(record_count(), 1);
+    assert_record(0, GM_EVENT_ALLOC, 0x7000, 100);
+    assert_int_equal(record_at(0)->kind, GM_KIND_DEVICE);
+    assert_int_equal(record_at(0)->api, GM_API_cuMemAlloc_v2);
+}
+
+static void an_allocation_of_the_32_bit_binary_interface_is_recorded_too(void **unused)
+{
+    CUdeviceptr_v1 address[2] = {0, 0xffffffff};
+    USE(cuMemAlloc);
+    assert_int_equal(cuMemAlloc(address, 100), 0);
+    assert_record(0, GM_EVENT_ALLOC, 0x70, 100);
+    assert_int_equal(address[1], 0xffffffff);
+}
+
+static void a_refused_allocation_is_recorded_with_its_error(void **unused)
+{
+    USE(cuMemAlloc_v2);
+    real_result = OUT_OF_MEMORY;
+    assert_int_equal(cuMemAlloc_v2(NOWHERE, 100), OUT_OF_MEMORY);
+    assert_int_equal(record_count(), 1);
+    assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 100);
+    assert_int_equal(record_at(0)->extra, OUT_OF_MEMORY);
+    assert_int_equal(cuMemAlloc_v2(NULL, 5), OUT_OF_MEMORY);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 5);
+}
+
+static void out_parameters_may_be_absent(void **unused)
+{
+    size_t size = 0;
+    USE(cuModuleGetGlobal_v2);
+    assert_int_equal(cuModuleGetGlobal_v2(NULL, &size, NULL, "x"), 0);
+    assert_record(0, GM_EVENT_GLOBAL, 0, 24);
+    assert_int_equal(cuModuleGetGlobal_v2(NULL, NULL, NULL, "x"), 0);
+    assert_record(1, GM_EVENT_GLOBAL, 0, 0);
+}
+
+static void a_free_is_recorded_before_the_call(void **unused)
+{
+    USE(cuMemFree_v2);
+    assert_int_equal(cuMemFree_v2(0x7000), 0);
+    assert_int_equal(records_at_call, 1);
+    assert_int_equal(record_count(), 1);
+    assert_record(0, GM_EVENT_FREE, 0x7000, 0);
+}
+
+static void a_free_that_fails_is_taken_back(void **unused)
+{
+    USE(cuMemFree_v2);
+    real_result = 719;
+    assert_int_equal(cuMemFree_v2(0x7000), 719);
+    assert_int_equal(record_count(), 2);
+    assert_record(1, GM_EVENT_UNDO, 0x7000, 0);
+    assert_int_equal(record_at(1)->kind, GM_EVENT_FREE);
+    assert_int_equal(record_at(1)->extra, 719);
+}
+
+static void a_free_of_null_is_forwarded_and_not_recorded(void **unused)
+{
+    USE(cuMemFree_v2);
+    real_result = 1;
+    assert_int_equal(cuMemFree_v2(0), 1);
+    assert_int_equal(calls, 1);
+    assert_int_equal(record_count(), 0);
+}
+
+static void errno_stays_what_the_real_function_made_it(void **unused)
+{
+    CUdeviceptr address;
+    USE(cuMemAlloc_v2);
+    errno = 0;
+    cuMemAlloc_v2(&address, 1);
+    assert_int_equal(errno, REAL_ERRNO);
+    USE(cuMemFree_v2);
+    errno = 0;
+    cuMemFree_v2(address);
+    assert_int_equal(errno, REAL_ERRNO);
+}
+
+static void nothing_is_recorded_in_a_process_that_is_not(void **unused)
+{
+    CUdeviceptr address = 0;
+    set_recorded(false);
+    USE(cuMemAlloc_v2);
+    USE(cuMemFree_v2);
+    assert_int_equal(cuMemAlloc_v2(&address, 1), 0);
+    assert_int_equal(address, 0x7000);
+    assert_int_equal(cuMemFree_v2(address), 0);
+    real_result = 1;
+    assert_int_equal(cuMemFree_v2(address), 1);
+    assert_int_equal(record_count(), 0);
+}
+
+static void a_function_that_does_not_exist_says_so(void **unused)
+{
+    CUdeviceptr address = 1;
+    assert_int_equal(cuMemAlloc_v2(&address, 1), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(cudaDeviceReset(), cudaErrorUnknown);
+    assert_int_equal(address, 1);
+    assert_int_equal(record_count(), 0);
+}
+
+static void pitched_memory_has_the_size_of_the_returned_pitch(void **unused)
+{
+    CUdeviceptr address;
+    size_t pitch;
+    USE(cuMemAllocPitch_v2);
+    assert_int_equal(cuMemAllocPitch_v2(&address, &pitch, 500, 3, 4), 0);
+    assert_record(0, GM_EVENT_ALLOC, 0x7000, 512 * 3);
+    real_result = OUT_OF_MEMORY;
+    assert_int_equal(cuMemAllocPitch_v2(&address, NULL, 500, 3, 4), OUT_OF_MEMORY);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 500 * 3);
+}
+
+static void registered_memory_lives_at_its_own_address(void **unused)
+{
+    char memory[64];
+    USE(cuMemHostRegister_v2);
+    USE(cuMemHostUnregister);
+    assert_int_equal(cuMemHostRegister_v2(memory, sizeof(memory), 0), 0);
+    assert_int_equal(cuMemHostUnregister(memory), 0);
+    assert_record(0, GM_EVENT_ALLOC, memory, sizeof(memory));
+    assert_int_equal(record_at(0)->kind, GM_KIND_REGISTERED);
+    assert_record(1, GM_EVENT_FREE, memory, 0);
+}
+
+/* ---- arrays ---- */
+
+#define ARRAY ((CUarray)0xa000)
+#define MIPMAP ((CUmipmappedArray)0xb000)
+enum { UNSIGNED_INT8 = 0x01, HALF = 0x10, FLOAT = 0x20, NV12 = 0xb0, P010 = 0x9f };
+
+REAL(CUresult, cuArrayCreate_v2, (CUarray * handle, const CUDA_ARRAY_DESCRIPTOR *shape),
+     { *handle = ARRAY; })
+REAL(CUresult, cuArray3DCreate_v2, (CUarray * handle, const CUDA_ARRAY3D_DESCRIPTOR *shape),
+     { *handle = ARRAY; })
+REAL(CUresult, cuMipmappedArrayCreate,
+     (CUmipmappedArray * handle, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels),
+     { *handle = MIPMAP; })
+
+static uint64_t size_of_array(CUDA_ARRAY3D_DESCRIPTOR shape, unsigned levels)
+{
+    CUarray array;
+    CUmipmappedArray mipmap;
+    USE(cuArray3DCreate_v2);
+    USE(cuMipmappedArrayCreate);
+    if (levels)
+        cuMipmappedArrayCreate(&mipmap, &shape, levels);
+    else
+        cuArray3DCreate_v2(&array, &shape);
+    const struct gm_record *record = record_at(record_count() - 1);
+    assert_int_equal(record->type, GM_EVENT_ALLOC);
+    assert_int_equal(record->kind, GM_KIND_ARRAY);
+    assert_int_equal(record->flags, GM_FLAG_ESTIMATED | (levels ? GM_FLAG_MIPMAPPED : 0));
+    assert_int_equal(record->address, levels ? GM_WORD(MIPMAP) : GM_WORD(ARRAY));
+    return record->size;
+}
+
+static void the_size_of_an_array_is_estimated_from_its_shape(void **unused)
+{
+    CUDA_ARRAY_DESCRIPTOR flat = {.Width = 10, .Height = 0, .Format = HALF, .NumChannels = 4};
+    CUDA_ARRAY3D_DESCRIPTOR shape = {
+        .Width = 10, .Height = 6, .Depth = 5, .Format = FLOAT, .NumChannels = 2};
+    CUarray array;
+    USE(cuArrayCreate_v2);
+    cuArrayCreate_v2(&array, &flat);
+    assert_record(0, GM_EVENT_ALLOC, ARRAY, 10 * 2 * 4);
+    assert_int_equal(size_of_array(shape, 0), 10 * 6 * 5 * 4 * 2);
+    shape.Format = NV12;
+    assert_int_equal(size_of_array(shape, 0), 10 * 6 * 5 * 2);
+    shape.Format = P010;
+    assert_int_equal(size_of_array(shape, 0), 10 * 6 * 5 * 2 * 2);
+}
+
+static void a_mipmapped_array_is_the_sum_of_its_levels(void **unused)
+{
+    CUDA_ARRAY3D_DESCRIPTOR shape = {
+        .Width = 8, .Height = 2, .Depth = 4, .Format = UNSIGNED_INT8, .NumChannels = 1};
+    assert_int_equal(size_of_array(shape, 3), 8 * 2 * 4 + 4 * 1 * 2 + 2 * 1 * 1);
+    shape.Flags = CUDA_ARRAY3D_LAYERED; /* depth counts layers, which are not halved */
+    assert_int_equal(size_of_array(shape, 3), 8 * 2 * 4 + 4 * 1 * 4 + 2 * 1 * 4);
+}
+
+static void a_sparse_array_has_no_memory_of_its_own(void **unused)
+{
+    CUDA_ARRAY3D_DESCRIPTOR shape = {
+        .Width = 8, .Height = 8, .Format = UNSIGNED_INT8, .NumChannels = 1};
+    shape.Flags = CUDA_ARRAY3D_SPARSE;
+    assert_int_equal(size_of_array(shape, 0), 0);
+    shape.Flags = CUDA_ARRAY3D_DEFERRED_MAPPING;
+    assert_int_equal(size_of_array(shape, 2), 0);
+}
+
+static void an_array_without_a_description_is_left_to_the_driver(void **unused)
+{
+    CUarray array;
+    USE(cuArrayCreate_v2);
+    real_result = 1;
+    assert_int_equal(cuArrayCreate_v2(&array, NULL), 1);
+    assert_int_equal(calls, 1);
+    assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 0);
+}
+
+/* ---- virtual memory management, multicast ---- */
+
+REAL(CUresult, cuMemCreate,
+     (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *properties,
+      unsigned long long flags),
+     { *handle = 0xc000; })
+REAL(CUresult, cuMemMap,
+     (CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+      unsigned long long flags),
+     {})
+REAL(CUresult, cuMemUnmap, (CUdeviceptr address, size_t size), {})
+REAL(CUresult, cuMemRelease, (CUmemGenericAllocationHandle handle), {})
+REAL(CUresult, cuMemImportFromShareableHandle,
+     (CUmemGenericAllocationHandle * handle, void *shared, CUmemAllocationHandleType type),
+     { *handle = 0xc001; })
+REAL(CUresult, cuMulticastUnbind,
+     (CUmemGenericAllocationHandle handle, CUdevice device, size_t offset, size_t size), {})
+
+static void physical_memory_is_on_the_device_of_its_location(void **unused)
+{
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp properties = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 3}};
+    USE(cuMemCreate);
+    cuMemCreate(&handle, 4096, &properties, 0);
+    assert_record(0, GM_EVENT_VMM_CREATE, 0xc000, 4096);
+    assert_int_equal(record_at(0)->kind, GM_KIND_VMM);
+    assert_int_equal(record_at(0)->device, 3);
+    properties.location.type = 3; /* a NUMA node of the host */
+    cuMemCreate(&handle, 4096, &properties, 0);
+    assert_int_equal(record_at(1)->kind, GM_KIND_HOST_VMM);
+    real_result = OUT_OF_MEMORY;
+    cuMemCreate(NOWHERE, 4096, &properties, 0);
+    assert_record(2, GM_EVENT_ALLOC_FAILED, 0, 4096);
+    assert_int_equal(record_at(2)->extra, OUT_OF_MEMORY);
+}
+
+static void a_mapping_tells_its_offset(void **unused)
+{
+    USE(cuMemMap);
+    USE(cuMemUnmap);
+    USE(cuMemRelease);
+    cuMemMap(0x20000, 8192, 4096, 0xc000, 0);
+    assert_record(0, GM_EVENT_VMM_MAP, 0x20000, 8192);
+    assert_int_equal(record_at(0)->aux, 0xc000);
+    assert_record(1, GM_EVENT_DETAIL, 4096, 0);
+    cuMemUnmap(0x20000, 8192);
+    assert_record(2, GM_EVENT_VMM_UNMAP, 0x20000, 8192);
+    assert_int_equal(records_at_call, 3);
+    real_result = 1;
+    cuMemRelease(0xc000);
+    assert_record(3, GM_EVENT_VMM_RELEASE, 0xc000, 0);
+    assert_record(4, GM_EVENT_UNDO, 0xc000, 0);
+    assert_int_equal(record_at(4)->kind, GM_EVENT_VMM_RELEASE);
+    cuMemMap(0x20000, 8192, 4096, 0xc000, 0);
+    assert_int_equal(record_count(), 5);
+}
+
+static void an_import_is_recorded_and_so_is_its_failure(void **unused)
+{
+    CUmemGenericAllocationHandle handle;
+    USE(cuMemImportFromShareableHandle);
+    cuMemImportFromShareableHandle(&handle, NULL, 1);
+    assert_record(0, GM_EVENT_VMM_IMPORT, 0xc001, 0);
+    real_result = 1;
+    cuMemImportFromShareableHandle(&handle, NULL, 1);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(1)->kind, GM_KIND_EXTERNAL);
+}
+
+static void unbinding_multicast_memory_names_device_and_place(void **unused)
+{
+    USE(cuMulticastUnbind);
+    cuMulticastUnbind(0xd000, 2, 64, 128);
+    assert_record(0, GM_EVENT_MULTICAST_UNBIND, 0xd000, 128);
+    assert_int_equal(record_at(0)->device, 2);
+    assert_int_equal(record_at(0)->aux, 64);
+}
+
+/* ---- copies and sets ---- */
+
+REAL(CUresult, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size), {})
+REAL(CUresult, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream), {})
+REAL(CUresult, cuMemcpy2D_v2, (const CUDA_MEMCPY2D *copy), {})
+REAL(CUresult, cuMemcpy3D_v2, (const CUDA_MEMCPY3D *copy), {})
+REAL(CUresult, cuMemcpyBatchAsync_v2,
+     (CUdeviceptr * to, CUdeviceptr *from, size_t *sizes, size_t count,
+      CUmemcpyAttributes *attributes, size_t *indexes, size_t attribute_count, CUstream stream),
+     {})
+REAL(CUresult, cuMemsetD2D32_v2,
+     (CUdeviceptr to, size_t pitch, unsigned int value, size_t width, size_t height), {})
+
+static void a_copy_tells_direction_size_and_time(void **unused)
+{
+    char from[16];
+    USE(cuMemcpyHtoD_v2);
+    USE(cuMemcpyAsync);
+    cuMemcpyHtoD_v2(0x7000, from, 16);
+    assert_record(0, GM_EVENT_COPY, 0x7000, 16);
+    assert_int_equal(record_at(0)->kind, GM_COPY_HOST_TO_DEVICE);
+    assert_int_equal(record_at(0)->aux, GM_WORD(from));
+    assert_int_equal(record_at(0)->extra, FAKE_NS);
+    assert_int_equal(record_at(0)->flags, 0);
+    cuMemcpyAsync(0x7000, 0x8000, 99, NULL);
+    assert_int_equal(record_at(1)->kind, GM_COPY_UNKNOWN);
+    assert_int_equal(record_at(1)->flags, GM_FLAG_ASYNC);
+    real_result = 1;
+    cuMemcpyAsync(0x7000, 0x8000, 99, NULL);
+    assert_int_equal(record_count(), 2);
+}
+
+static void a_copy_by_description_names_the_side_that_its_type_says(void **unused)
+{
+    char host[16];
+    CUDA_MEMCPY2D flat = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                          .srcHost = host,
+                          .srcDevice = 0xbad,
+                          .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .dstArray = ARRAY,
+                          .dstDevice = 0xbad,
+                          .WidthInBytes = 8,
+                          .Height = 2};
+    CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                          .srcDevice = 0x8000,
+                          .srcArray = ARRAY,
+                          .dstMemoryType = 2,
+                          .dstDevice = 0x7000,
+                          .WidthInBytes = 8,
+                          .Height = 2,
+                          .Depth = 3};
+    USE(cuMemcpy2D_v2);
+    USE(cuMemcpy3D_v2);
+    cuMemcpy2D_v2(&flat);
+    assert_record(0, GM_EVENT_COPY, ARRAY, 16);
+    assert_int_equal(record_at(0)->aux, GM_WORD(host));
+    assert_int_equal(record_at(0)->kind, GM_COPY_HOST_TO_DEVICE);
+    cuMemcpy3D_v2(&deep);
+    assert_record(1, GM_EVENT_COPY, 0x7000, 48);
+    assert_int_equal(record_at(1)->aux, 0x8000);
+    assert_int_equal(record_at(1)->kind, GM_COPY_UNKNOWN);
+    cuMemcpy2D_v2(NULL);
+    assert_int_equal(record_count(), 2);
+}
+
+static void a_batch_of_copies_is_one_record_with_the_sum(void **unused)
+{
+    CUdeviceptr to[] = {0x7000, 0x7100}, from[] = {0x8000, 0x8100};
+    size_t sizes[] = {10, 20};
+    USE(cuMemcpyBatchAsync_v2);
+    cuMemcpyBatchAsync_v2(to, from, sizes, 2, NULL, NULL, 0, NULL);
+    assert_int_equal(record_count(), 1);
+    assert_record(0, GM_EVENT_COPY, 0x7000, 30);
+    assert_int_equal(record_at(0)->aux, 0x8000);
+    cuMemcpyBatchAsync_v2(to, from, sizes, 0, NULL, NULL, 0, NULL);
+    assert_int_equal(record_count(), 1);
+}
+
+static void a_set_counts_bytes_not_elements(void **unused)
+{
+    USE(cuMemsetD2D32_v2);
+    cuMemsetD2D32_v2(0x7000, 512, 0, 10, 3);
+    assert_record(0, GM_EVENT_SET, 0x7000, 10 * 3 * 4);
+}
+
+/* ---- memory of others ---- */
+
+#define RESOURCE ((CUgraphicsResource)0xe000)
+
+REAL(CUresult, cuGraphicsResourceGetMappedPointer_v2,
+     (CUdeviceptr * address, size_t *size, CUgraphicsResource resource), {
+         *address = 0x5000;
+         *size = 77;
+     })
+REAL(CUresult, cuGraphicsUnmapResources,
+     (unsigned int count, CUgraphicsResource *resources, CUstream stream), {})
+REAL(CUresult, cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr address), {})
+
+static void a_mapped_resource_counts_once_until_it_is_unmapped(void **unused)
+{
+    CUdeviceptr address;
+    size_t size;
+    CUgraphicsResource both[] = {RESOURCE, (CUgraphicsResource)0xe100};
+    USE(cuGraphicsResourceGetMappedPointer_v2);
+    USE(cuGraphicsUnmapResources);
+    for (int i = 0; i < 3; i++)
+        cuGraphicsResourceGetMappedPointer_v2(&address, &size, RESOURCE);
+    assert_int_equal(record_count(), 1);
+    assert_record(0, GM_EVENT_ALLOC, 0x5000, 77);
+    assert_int_equal(record_at(0)->kind, GM_KIND_EXTERNAL);
+    real_result = 1;
+    cuGraphicsUnmapResources(2, both, NULL);
+    assert_int_equal(record_count(), 1);
+    real_result = 0;
+    cuGraphicsUnmapResources(2, both, NULL); /* no pointer was taken of the other */
+    assert_int_equal(record_count(), 2);
+    assert_record(1, GM_EVENT_FREE, 0x5000, 0);
+    cuGraphicsResourceGetMappedPointer_v2(&address, &size, RESOURCE);
+    assert_record(2, GM_EVENT_ALLOC, 0x5000, 77);
+}
+
+static void lending_memory_to_another_process_is_told(void **unused)
+{
+    CUipcMemHandle handle;
+    USE(cuIpcGetMemHandle);
+    cuIpcGetMemHandle(&handle, 0x7000);
+    assert_record(0, GM_EVENT_HOST_CALL, 0x7000, 0);
+    assert_int_equal(record_at(0)->api, GM_API_cuIpcGetMemHandle);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, start_over)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_allocation_is_recorded_after_the_call),
+        TEST(an_allocation_of_the_32_bit_binary_interface_is_recorded_too),
+        TEST(a_refused_allocation_is_recorded_with_its_error),
+        TEST(out_parameters_may_be_absent),
+        TEST(a_free_is_recorded_before_the_call),
+        TEST(a_free_that_fails_is_taken_back),
+        TEST(a_free_of_null_is_forwarded_and_not_recorded),
+        TEST(errno_stays_what_the_real_function_made_it),
+        TEST(nothing_is_recorded_in_a_process_that_is_not),
+        TEST(a_function_that_does_not_exist_says_so),
+        TEST(pitched_memory_has_the_size_of_the_returned_pitch),
+        TEST(registered_memory_lives_at_its_own_address),
+        TEST(the_size_of_an_array_is_estimated_from_its_shape),
+        TEST(a_mipmapped_array_is_the_sum_of_its_levels),
+        TEST(a_sparse_array_has_no_memory_of_its_own),
+        TEST(an_array_without_a_description_is_left_to_the_driver),
+        TEST(physical_memory_is_on_the_device_of_its_location),
+        TEST(a_mapping_tells_its_offset),
+        TEST(an_import_is_recorded_and_so_is_its_failure),
+        TEST(unbinding_multicast_memory_names_device_and_place),
+        TEST(a_copy_tells_direction_size_and_time),
+        TEST(a_copy_by_description_names_the_side_that_its_type_says),
+        TEST(a_batch_of_copies_is_one_record_with_the_sum),
+        TEST(a_set_counts_bytes_not_elements),
+        TEST(a_mapped_resource_counts_once_until_it_is_unmapped),
+        TEST(lending_memory_to_another_process_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
