@@ -1,0 +1,23 @@
+# Python stacks: the refusals (made-up interpreters), and every real interpreter that is found.
+set(GPUMEM_PYTHON_SOURCES)
+foreach(source python python_attach python_lines python_text)
+  list(APPEND GPUMEM_PYTHON_SOURCES ${GPUMEM_PRELOAD_DIR}/${source}.c)
+endforeach()
+
+gpumem_unit_test(test_python SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_python.c ${GPUMEM_PYTHON_SOURCES}
+                 LIBRARIES ${CMAKE_DL_LIBS})
+target_include_directories(test_python PRIVATE ${GPUMEM_PRELOAD_DIR})
+
+add_library(python_probe MODULE ${CMAKE_CURRENT_LIST_DIR}/probe.c ${GPUMEM_PYTHON_SOURCES})
+set_target_properties(python_probe PROPERTIES C_VISIBILITY_PRESET hidden)
+target_compile_definitions(python_probe PRIVATE _GNU_SOURCE=)
+# Not -I: the compiler's own <unwind.h> is wanted there, not the preload's.
+target_compile_options(python_probe PRIVATE -iquote ${GPUMEM_PRELOAD_DIR})
+target_link_libraries(python_probe PRIVATE gpumem_options Threads::Threads ${CMAKE_DL_LIBS})
+
+# An instrumented library cannot be loaded into an interpreter that is not.
+if(NOT GPUMEM_SANITIZE)
+  add_test(NAME python_stacks COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/run.py
+                                      $<TARGET_FILE:python_probe>)
+  set_tests_properties(python_stacks PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+endif()
