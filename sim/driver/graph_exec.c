@@ -224,7 +224,7 @@ static CUresult run_nodes(const struct gpusim_graph *graph)
         else if (node->operation.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
             result = gpusim_graph_memory_allocate(node->operation.alloc.memory);
         else if (node->operation.type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-            result = gpusim_free_address(node->operation.free);
+            result = gpusim_free_address(node->operation.free, false);
         else
             result = gpusim_execute(&node->operation);
         if (first == CUDA_SUCCESS)

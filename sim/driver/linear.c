@@ -163,13 +163,14 @@ bool gpusim_is_freeable(const struct gpusim_allocation *allocation)
     }
 }
 
-CUresult gpusim_free_address(CUdeviceptr pointer)
+CUresult gpusim_free_address(CUdeviceptr pointer, bool by_call)
 {
     struct gpusim_allocation *allocation = gpusim_allocation_from(pointer);
 
     if (!allocation || !gpusim_is_freeable(allocation))
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(gpusim_free_begin());
+    if (by_call)
+        GPUSIM_TRY(gpusim_free_begin());
     gpusim_allocation_free(allocation, false);
     return CUDA_SUCCESS;
 }
@@ -182,7 +183,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
     if (pointer == 0)
         return CUDA_SUCCESS;
     GPUSIM_TRY(gpusim_check_unsafe_call());
-    GPUSIM_TRY(gpusim_free_address(pointer));
+    GPUSIM_TRY(gpusim_free_address(pointer, true));
     gpusim_pools_release(context->device);
     return CUDA_SUCCESS;
 }

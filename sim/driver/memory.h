@@ -86,8 +86,11 @@ uint64_t gpusim_managed_take(uint64_t size);
 void gpusim_host_give(uint64_t address, uint64_t size);
 /* Whether cuMemFree and cuMemFreeAsync may end the allocation's life. */
 bool gpusim_is_freeable(const struct gpusim_allocation *allocation);
-/* Ends the life of what starts at the address, or says why not. */
-CUresult gpusim_free_address(CUdeviceptr pointer);
+/*
+ * Ends the life of what starts at the address, or says why not. Failures are injected into calls
+ * only: that of a graph's node would show in no result.
+ */
+CUresult gpusim_free_address(CUdeviceptr pointer, bool by_call);
 CUresult gpusim_noop_alloc(CUdeviceptr *pointer);
 
 /* --- pools (pool.c) --- */

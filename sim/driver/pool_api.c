@@ -97,7 +97,7 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
     }
     if (pointer == 0)
         return CUDA_SUCCESS;
-    return gpusim_free_address(pointer);
+    return gpusim_free_address(pointer, true);
 }
 
 /* --- pools as objects --- */

@@ -385,7 +385,7 @@ static void launch_graph(void)
 static void use_own_context(void)
 {
     CUcontext context, popped;
-    CUdeviceptr address;
+    CUdeviceptr address = 0; /* an allocation may fail, and garbage freed would be chance */
     void *pinned;
     if (LOG(cuCtxCreate(&context, NULL, 0, current_device())) != 0)
         return;
