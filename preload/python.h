@@ -110,9 +110,9 @@ uint32_t gm_python_intern(struct gm_python_thread *thread, struct gm_python_fram
  * through the native frames from the innermost outwards and take that many Python frames off the
  * end each time; they belong inside of that native frame. What is left at last is outermost.
  *
- * The native frame has the return address `pc` and the stack [sp, caller_sp), where caller_sp is
- * the sp of its caller. Where these are not known (caller_sp 0), and before CPython 3.10, it is
- * gm_python_is_eval(pc) that tells.
+ * `pc` is the native frame's return address, `caller_sp` the stack pointer of its caller
+ * (gm_frame.sp of the next frame outwards), the upper end of its stack. Where that is not known
+ * (0), and before CPython 3.10, it is gm_python_is_eval(pc) that tells.
  */
 uint32_t gm_python_frames_in(const struct gm_python_frame *frames, uint32_t count, uint64_t pc,
                              uint64_t caller_sp);

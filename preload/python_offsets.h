@@ -17,7 +17,6 @@ enum {
     GM_PYTHON_SIZE = 16,
     GM_PYTHON_STR_STATE = 32,
     GM_PYTHON_BYTES_DATA = 32,
-    GM_PYTHON_NONE = 0, /* this version does not have it */
 };
 
 /* How the frames hang together, and how a frame tells which evaluation loop runs it. */
@@ -33,13 +32,14 @@ enum {
     GM_OWNER_C_STACK = 3, /* and above: not a frame of a Python function */
 };
 
+/* An offset that a version has no use for is 0. */
 struct gm_python_layout {
     uint8_t minor;
     uint8_t chain;      /* enum gm_python_chain */
     uint8_t lines;      /* enum gm_python_lines */
     uint8_t lasti_unit; /* bytes per unit of f_lasti; frame objects only */
 
-    uint8_t thread_frame;    /* in PyThreadState; via the CFrame if cframe_frame says so */
+    uint8_t thread_frame;    /* in PyThreadState: the current frame; 0: the CFrame has it */
     uint8_t thread_cframe;   /* newest CFrame */
     uint8_t cframe_frame;    /* in CFrame: the current frame */
     uint8_t cframe_previous; /* in CFrame */
