@@ -1,0 +1,10 @@
+# The offline half: replay rules, the reader and damage, text helpers, the commands.
+function(gpumem_report_test name)
+  add_executable(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c)
+  target_compile_definitions(test_${name} PRIVATE _GNU_SOURCE=)
+  target_link_libraries(test_${name} PRIVATE gpumem_report ${GPUMEM_CMOCKA})
+  add_test(NAME unit.${name} COMMAND test_${name})
+endfunction()
+
+gpumem_report_test(replay)
+gpumem_report_test(reader)
