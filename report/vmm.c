@@ -336,7 +336,11 @@ void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo)
 
 void gm_vmm_revive(struct gm_replay *replay, uint32_t object, uint32_t life)
 {
-    replay->vmm.objects[object].life = life;
+    struct gm_vmm *vmm = &replay->vmm;
+    uint64_t handle = vmm->objects[object].handle;
+    vmm->objects[object].life = life;
+    if (gm_map_get(&vmm->by_handle, handle) == GM_NONE) /* it went with the life; a retain needs it */
+        gm_map_set(&vmm->by_handle, handle, object);
 }
 
 /* ---- what journals hold ---------------------------------------------------------------------- */
