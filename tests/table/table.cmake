@@ -19,6 +19,8 @@ add_test(NAME table.headers COMMAND ${_check} headers ${_table} ${GPUMEM_CUDA_IN
 add_test(NAME table.older_headers COMMAND ${Python3_EXECUTABLE} ${_coverage}/older_headers.py
          ${_coverage}/coverage.py ${_table} ${CMAKE_BINARY_DIR}/older-cuda-headers)
 set_tests_properties(table.older_headers PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(table.headers table.older_headers PROPERTIES ENVIRONMENT
+  "CC=${CMAKE_C_COMPILER};GENERATED=${_made};CUDA_INCLUDE=${GPUMEM_CUDA_INCLUDE}")
 add_test(NAME table.page COMMAND ${_check} stale ${GPUMEM_PRELOAD_DIR}/hooks/generate.py ${_table}
          ${PROJECT_SOURCE_DIR}/docs/coverage.md)
 add_test(NAME table.exports COMMAND ${_check} exports ${_made}/gm_exports.map $<TARGET_FILE:gpumem_preload>)
