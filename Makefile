@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all demo test bench lint install clean help
+.PHONY: all demo test test-pytorch loss-matrix bench lint install clean help
 
 all: $(BUILD)/CMakeCache.txt ## build libgpumem.so, gpumem and the simulator
 	cmake --build $(BUILD) -j $(JOBS)
@@ -17,8 +17,14 @@ demo: all ## record a training loop with a planted leak and report on it
 test: all ## all tests, on the simulator
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
+test-pytorch: all ## the real PyTorch wheel on the simulator (downloads it)
+	./tests/torch/run_wheel $(BUILD)
+
+loss-matrix: all ## what each way of ending leaves in the trace; updates docs/reliability.md
+	tests/e2e/life/loss.py $(BUILD) --write docs/reliability.md
+
 bench: all ## cost per event beside heaptrack's; writes docs/benchmarks.md
-	./scripts/bench $(BUILD)
+	./scripts/bench $(BUILD) --write
 
 lint: ## formatting, shellcheck, cppcheck
 	./scripts/lint

@@ -34,6 +34,7 @@ endforeach()
 # The smallest ring: every few calls it is full, and the thread packs it itself.
 add_test(NAME e2e.life.small_ring COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_RING=4K -- $<TARGET_FILE:life> threads_end)
 add_test(NAME e2e.life.early COMMAND ${GPUMEM_E2E_RUN} --env LIFE_EARLY=1 -- $<TARGET_FILE:life>)
+add_test(NAME e2e.cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/cli/cli.py ${PROJECT_BINARY_DIR})
 add_test(NAME e2e.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --count 1000 --jobs 2)
 set_tests_properties(e2e.random PROPERTIES TIMEOUT 1200 PROCESSORS 2)
