@@ -205,9 +205,9 @@ static void allocated(struct gm_replay *replay, const struct gm_record *record)
         replay->malformed++;
         return;
     }
-    uint32_t there = gm_lives_find(&replay->lives, record->address);
-    if (record->kind == GM_KIND_EXTERNAL && there != GM_NONE &&
-        replay->lives.slots[there].kind == GM_KIND_EXTERNAL) {
+    uint32_t there =
+        record->kind == GM_KIND_EXTERNAL ? gm_lives_find(&replay->lives, record->address) : GM_NONE;
+    if (there != GM_NONE && replay->lives.slots[there].kind == GM_KIND_EXTERNAL) {
         /* Opening the same memory again gives the same address: one allocation, closed as often. */
         replay->lives.slots[there].references++;
         return;

@@ -20,19 +20,28 @@ const char *gm_direction_name(unsigned direction)
 
 /* ---- what addresses are ---------------------------------------------------------------------- */
 
-/* Adds device addresses. They stay when the memory goes: the driver keeps its address space to
- * itself, so what was the device's once is not the host's later. */
-static void add_device(struct gm_ranges *device, uint64_t start, uint64_t end)
+/* The driver takes address space for a device in pieces of at least this, aligned to it. */
+#define PIECE ((uint64_t)2 << 20)
+
+/* Adds device addresses, whole pieces at a time, so that a handful of ranges covers them all. They
+ * stay when the memory goes: the driver keeps its address space to itself, so what was the device's
+ * once is not the host's later. */
+static void add_device(struct gm_transfers *transfers, uint64_t start, uint64_t end)
 {
-    struct gm_range range;
-    while (gm_ranges_find(device, start, end, &range)) {
-        if (range.start <= start && range.end >= end)
-            return;
-        gm_ranges_remove(device, range.start);
+    struct gm_range range = transfers->latest_device;
+    start &= ~(PIECE - 1);
+    end = end > UINT64_MAX - PIECE ? UINT64_MAX : (end + PIECE - 1) & ~(PIECE - 1);
+    if (start >= range.start && end <= range.end)
+        return;
+    /* What only touches is joined as well. */
+    while (
+        gm_ranges_find(&transfers->device, start ? start - 1 : 0, gm_range_end(end, 1), &range)) {
+        gm_ranges_remove(&transfers->device, range.start);
         start = range.start < start ? range.start : start;
         end = range.end > end ? range.end : end;
     }
-    gm_ranges_add(device, (struct gm_range){start, end, 0});
+    transfers->latest_device = (struct gm_range){start, end, 0};
+    gm_ranges_add(&transfers->device, transfers->latest_device);
 }
 
 void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life)
@@ -43,7 +52,7 @@ void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_li
     case GM_KIND_DEVICE:
     case GM_KIND_GRAPH:
     case GM_KIND_EXTERNAL:
-        add_device(&transfers->device, life->address, life->size ? end : life->address + 1);
+        add_device(transfers, life->address, life->size ? end : life->address + 1);
         break;
     case GM_KIND_PINNED:
     case GM_KIND_REGISTERED:
@@ -129,8 +138,7 @@ static struct gm_transfer_site *site_of(struct gm_transfers *transfers,
 void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record)
 {
     if (record->type == GM_EVENT_VMM_MAP)
-        add_device(&transfers->device, record->address,
-                   gm_range_end(record->address, record->size));
+        add_device(transfers, record->address, gm_range_end(record->address, record->size));
     if (record->type != GM_EVENT_COPY && record->type != GM_EVENT_SET)
         return;
     unsigned direction = direction_of(transfers, record);

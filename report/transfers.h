@@ -38,8 +38,9 @@ struct gm_transfers {
     size_t site_count;
     size_t site_capacity;
     struct gm_map by_site;
-    struct gm_ranges host;   /* live pinned, registered and managed memory; value: its kind */
-    struct gm_ranges device; /* every address that ever was device memory */
+    struct gm_ranges host;         /* live pinned, registered and managed memory; value: its kind */
+    struct gm_ranges device;       /* every address that ever was device memory */
+    struct gm_range latest_device; /* one of them: asked for again and again */
 };
 
 /* Allocations come and go. */

@@ -793,13 +793,13 @@ static void host_memory_is_pageable_unless_pinned_then(void **state)
 static void addresses_tell_the_direction_where_the_call_does_not(void **state)
 {
     struct scene *scene = *state;
-    DEVICE_ALLOC(0x100000, 0x10000);
-    EVENT(GM_EVENT_VMM_MAP, .address = 0x500000, .size = 0x1000, .aux = 0x77);
-    COPY(0x100010, 0x7000, 1, GM_COPY_UNKNOWN);
-    COPY(0x7000, 0x10ffff, 10, GM_COPY_UNKNOWN);
-    COPY(0x100000, 0x100100, 100, GM_COPY_UNKNOWN);
+    DEVICE_ALLOC(0x10000000, 0x10000);
+    EVENT(GM_EVENT_VMM_MAP, .address = 0x50000000, .size = 0x1000, .aux = 0x77);
+    COPY(0x10000010, 0x7000, 1, GM_COPY_UNKNOWN);
+    COPY(0x7000, 0x1000ffff, 10, GM_COPY_UNKNOWN);
+    COPY(0x10000000, 0x50000100, 100, GM_COPY_UNKNOWN);
     COPY(0x7000, 0x8000, 1000, GM_COPY_UNKNOWN);
-    EVENT(GM_EVENT_SET, .address = 0x100000, .size = 10000);
+    EVENT(GM_EVENT_SET, .address = 0x10000000, .size = 10000);
     writer_finish(&scene->writer);
     char error[256];
     scene->trace =
