@@ -45,6 +45,11 @@ uint64_t gm_capture_of(uint64_t stream)
     return none() ? 0 : gm_handles_get(&streams, stream);
 }
 
+uint8_t gm_async_flags(uint64_t stream)
+{
+    return (uint8_t)(GM_FLAG_ASYNC | (gm_capture_of(stream) ? GM_FLAG_CAPTURED : 0));
+}
+
 void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, CUgraph graph)
 {
     (void)call;

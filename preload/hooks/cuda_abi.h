@@ -274,6 +274,35 @@ struct cudaPitchedPtr {
     size_t ysize;
 };
 
+struct cudaPos {
+    size_t x;
+    size_t y;
+    size_t z;
+};
+
+struct cudaMemcpy3DParms {
+    cudaArray_t srcArray;
+    struct cudaPos srcPos;
+    struct cudaPitchedPtr srcPtr;
+    cudaArray_t dstArray;
+    struct cudaPos dstPos;
+    struct cudaPitchedPtr dstPtr;
+    struct cudaExtent extent;
+    int kind; /* enum cudaMemcpyKind */
+};
+
+struct cudaMemcpy3DPeerParms {
+    cudaArray_t srcArray;
+    struct cudaPos srcPos;
+    struct cudaPitchedPtr srcPtr;
+    int srcDevice;
+    cudaArray_t dstArray;
+    struct cudaPos dstPos;
+    struct cudaPitchedPtr dstPtr;
+    int dstDevice;
+    struct cudaExtent extent;
+};
+
 struct cudaChannelFormatDesc {
     int x; /* bits of each channel */
     int y;
@@ -293,7 +322,5 @@ struct cudaExternalMemoryMipmappedArrayDesc;
 struct cudaMemAllocNodeParams;
 struct cudaMemPoolProps;
 struct cudaMemPoolPtrExportData;
-struct cudaMemcpy3DParms;
-struct cudaMemcpy3DPeerParms;
 
 #endif

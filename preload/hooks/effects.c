@@ -165,24 +165,23 @@ static uint64_t sum(const size_t *sizes, size_t count)
 }
 
 void gm_driver_copy_batch(struct gm_call *call, int result, const CUdeviceptr *to,
-                          const CUdeviceptr *from, const size_t *sizes, size_t count)
+                          const CUdeviceptr *from, const size_t *sizes, size_t count, uint8_t flags)
 {
     if (result == 0 && to && from && count)
-        gm_effect_copy(call, result, GM_COPY_UNKNOWN, to[0], from[0], sum(sizes, count),
-                       GM_FLAG_ASYNC);
+        gm_effect_copy(call, result, GM_COPY_UNKNOWN, to[0], from[0], sum(sizes, count), flags);
 }
 
+/* Extents count elements where an array takes part, so the size is a lower bound there. */
 void gm_driver_copy_3d_batch(struct gm_call *call, int result,
-                             const CUDA_MEMCPY3D_BATCH_OP *operations, size_t count)
+                             const CUDA_MEMCPY3D_BATCH_OP *operations, size_t count, uint8_t flags)
 {
-    uint64_t elements =
-        0; /* extents are in elements where an array takes part; good enough for a total */
+    uint64_t size = 0;
     if (result != 0 || !operations || !count)
         return;
     for (size_t i = 0; i < count; i++)
-        elements += (uint64_t)operations[i].width * operations[i].height * operations[i].depth;
+        size += (uint64_t)operations[i].width * operations[i].height * operations[i].depth;
     gm_effect_copy(call, result, GM_COPY_UNKNOWN, operations[0].dst.pointer,
-                   operations[0].src.pointer, elements, GM_FLAG_ASYNC);
+                   operations[0].src.pointer, size, flags);
 }
 
 /* ---- what moves nothing

@@ -117,9 +117,10 @@ enum gm_copy gm_copy_direction(int to, int from);
 
 /* One record for a batch: the sum of its bytes, the addresses of its first element. */
 void gm_driver_copy_batch(struct gm_call *call, int result, const CUdeviceptr *to,
-                          const CUdeviceptr *from, const size_t *sizes, size_t count);
+                          const CUdeviceptr *from, const size_t *sizes, size_t count,
+                          uint8_t flags);
 void gm_driver_copy_3d_batch(struct gm_call *call, int result,
-                             const CUDA_MEMCPY3D_BATCH_OP *operations, size_t count);
+                             const CUDA_MEMCPY3D_BATCH_OP *operations, size_t count, uint8_t flags);
 void gm_driver_hint(struct gm_call *call, int result, CUdeviceptr address, uint64_t size,
                     uint32_t advice);
 void gm_driver_hint_batch(struct gm_call *call, int result, const CUdeviceptr *addresses,
@@ -181,6 +182,9 @@ void gm_driver_graphics_unmap(struct gm_call *call, int result, unsigned count,
 /* One number per stream, whichever way the program names it; per_thread: the default stream is the
  * thread's own. */
 uint64_t gm_stream_key(CUstream stream, bool per_thread);
+
+/* Flags of work put on a stream. */
+uint8_t gm_async_flags(uint64_t stream);
 
 void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, CUgraph graph);
 void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, uint64_t graph);
@@ -284,9 +288,14 @@ void gm_runtime_fill(struct gm_call *call, int result, uint64_t address, uint64_
                      uint8_t flags);
 void gm_runtime_pitched_3d(struct gm_call *call, int result, const struct cudaPitchedPtr *pitched,
                            struct cudaExtent extent);
+/* levels 0: not a mipmapped array. */
 void gm_runtime_array(struct gm_call *call, int result, uint64_t handle,
-                      const struct cudaChannelFormatDesc *format, size_t width, size_t height,
-                      size_t depth, unsigned flags);
+                      const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
+                      unsigned flags, unsigned levels);
+void gm_runtime_copy_3d(struct gm_call *call, int result, const struct cudaMemcpy3DParms *copy,
+                        uint8_t flags);
+void gm_runtime_copy_3d_peer(struct gm_call *call, int result,
+                             const struct cudaMemcpy3DPeerParms *copy, uint8_t flags);
 void gm_runtime_device_reset(struct gm_call *call, int result);
 void gm_runtime_set_device(struct gm_call *call, int result, int device);
 enum gm_copy gm_runtime_direction(int kind);

@@ -49,17 +49,45 @@ void gm_runtime_pitched_3d(struct gm_call *call, int result, const struct cudaPi
 }
 
 void gm_runtime_array(struct gm_call *call, int result, uint64_t handle,
-                      const struct cudaChannelFormatDesc *format, size_t width, size_t height,
-                      size_t depth, unsigned flags)
+                      const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
+                      unsigned flags, unsigned levels)
 {
     if (result != 0 || !format || gm_call_seen_below(call))
         return;
     const int bits = format->x + format->y + format->z + format->w;
-    const struct gm_array_shape shape = {.extent = {width, height, depth},
+    const struct gm_array_shape shape = {.extent = {extent.width, extent.height, extent.depth},
                                          .element = (uint64_t)(bits > 0 ? bits : 0) / 8,
                                          .flags = flags,
-                                         .levels = 1};
-    gm_effect_array(call, result, handle, &shape, GM_FLAG_RUNTIME);
+                                         .levels = levels ? levels : 1};
+    gm_effect_array(call, result, handle, &shape,
+                    GM_FLAG_RUNTIME | (levels ? GM_FLAG_MIPMAPPED : 0));
+}
+
+/* Extents count elements where an array takes part, so the size is a lower bound there. */
+static void copy_volume(struct gm_call *call, int result, enum gm_copy direction,
+                        const void *const to[2], const void *const from[2],
+                        struct cudaExtent extent, uint8_t flags)
+{
+    gm_runtime_move(call, result, direction, GM_WORD(to[0] ? to[0] : to[1]),
+                    GM_WORD(from[0] ? from[0] : from[1]),
+                    (uint64_t)extent.width * extent.height * extent.depth, flags);
+}
+
+void gm_runtime_copy_3d(struct gm_call *call, int result, const struct cudaMemcpy3DParms *copy,
+                        uint8_t flags)
+{
+    if (result == 0 && copy)
+        copy_volume(call, result, gm_runtime_direction((int)copy->kind),
+                    (const void *[]){copy->dstArray, copy->dstPtr.ptr},
+                    (const void *[]){copy->srcArray, copy->srcPtr.ptr}, copy->extent, flags);
+}
+
+void gm_runtime_copy_3d_peer(struct gm_call *call, int result,
+                             const struct cudaMemcpy3DPeerParms *copy, uint8_t flags)
+{
+    if (result == 0 && copy)
+        copy_volume(call, result, GM_COPY_PEER, (const void *[]){copy->dstArray, copy->dstPtr.ptr},
+                    (const void *[]){copy->srcArray, copy->srcPtr.ptr}, copy->extent, flags);
 }
 
 void gm_runtime_device_reset(struct gm_call *call, int result)

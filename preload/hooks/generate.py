@@ -68,12 +68,22 @@ def parse(path):
     return entries, left_out
 
 
+def stream_key(symbol, stream):
+    return f"gm_stream_key({stream}, {'true' if symbol.per_thread else 'false'})"
+
+
+def async_flags(symbol):
+    """Flags of work that the function puts on a stream, or does at once."""
+    if "Async" not in symbol.base:
+        return "0"
+    stream = re.search(r"\b(?:CUstream|cudaStream_t) (\w+)", symbol.entry.parameters)
+    return f"gm_async_flags({stream_key(symbol, stream[1])})"
+
+
 def effect(place, symbol, name_and_arguments):
     name, arguments = name_and_arguments
-    flag = "GM_FLAG_ASYNC" if re.search(r"Async", symbol.base) else "0"
-    arguments = re.sub(r"\bASYNC\b", flag, arguments)
-    per_thread = "true" if symbol.per_thread else "false"
-    arguments = re.sub(r"\bSTREAM\((\w+)\)", rf"gm_stream_key(\1, {per_thread})", arguments)
+    arguments = re.sub(r"\bASYNC\b", async_flags(symbol), arguments)
+    arguments = re.sub(r"\bSTREAM\((\w+)\)", lambda match: stream_key(symbol, match[1]), arguments)
     layer = "before" if place == "before" else symbol.entry.layer
     state = "&call, &begun" if place == "before" else "&call, (int)result"
     return f"gm_{layer}_{name}({state}{', ' if arguments else ''}{arguments});"

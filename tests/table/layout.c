@@ -34,6 +34,13 @@
     FIELD(type, Height);                                                                           \
     FIELD(type, Format);                                                                           \
     FIELD(type, NumChannels)
+#define VOLUME(type)                                                                               \
+    SIZE(type);                                                                                    \
+    FIELD(type, srcArray);                                                                         \
+    FIELD(type, srcPtr);                                                                           \
+    FIELD(type, dstArray);                                                                         \
+    FIELD(type, dstPtr);                                                                           \
+    FIELD(type, extent)
 
 int main(void)
 {
@@ -93,7 +100,11 @@ int main(void)
     FIELD(struct cudaPitchedPtr, ptr);
     FIELD(struct cudaPitchedPtr, pitch);
     FIELD(struct cudaChannelFormatDesc, w);
+    VOLUME(struct cudaMemcpy3DParms);
+    FIELD(struct cudaMemcpy3DParms, kind);
+    VOLUME(struct cudaMemcpy3DPeerParms);
     VALUE(CUDA_ERROR_NOT_FOUND);
+    VALUE(CUDA_ERROR_OUT_OF_MEMORY);
     VALUE(cudaErrorUnknown);
     VALUE(CU_MEM_LOCATION_TYPE_DEVICE);
     VALUE(CU_GRAPH_NODE_TYPE_GRAPH);
@@ -104,6 +115,7 @@ int main(void)
     VALUE(CUDA_ARRAY3D_SPARSE);
     VALUE(CUDA_ARRAY3D_DEFERRED_MAPPING);
     VALUE(CU_MEMORYTYPE_HOST);
+    VALUE(CU_MEMORYTYPE_ARRAY);
     VALUE(CU_MEMORYTYPE_UNIFIED);
     return 0;
 }

@@ -37,6 +37,8 @@ REAL(cudaError_t, cudaMallocArray,
      { *array = (cudaArray_t)0xa000; })
 REAL(cudaError_t, cudaMemcpy, (void *to, const void *from, size_t size, enum cudaMemcpyKind kind),
      {})
+REAL(cudaError_t, cudaMemcpy3D, (const struct cudaMemcpy3DParms *copy), {})
+REAL(cudaError_t, cudaMemcpy3DPeer, (const struct cudaMemcpy3DPeerParms *copy), {})
 REAL(cudaError_t, cudaMemset3D,
      (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent), {})
 REAL(cudaError_t, cudaDeviceReset, (void), {})
@@ -147,6 +149,29 @@ static void a_copy_by_default_leaves_the_direction_to_the_reader(void **unused)
     assert_int_equal(record_at(5)->kind, GM_COPY_UNKNOWN);
 }
 
+static void a_copy_of_a_volume_names_both_sides(void **unused)
+{
+    struct cudaMemcpy3DParms copy = {.srcPtr = {.ptr = (void *)0x8000},
+                                     .dstArray = (cudaArray_t)0xa000,
+                                     .extent = {10, 3, 2},
+                                     .kind = 1};
+    struct cudaMemcpy3DPeerParms peer = {
+        .srcPtr = {.ptr = (void *)0x8000}, .dstPtr = {.ptr = (void *)0x7000}, .extent = {10, 3, 2}};
+    USE(cudaMemcpy3D);
+    USE(cudaMemcpy3DPeer);
+    cudaMemcpy3D(&copy);
+    assert_record(0, GM_EVENT_COPY, 0xa000, 60);
+    assert_int_equal(record_at(0)->aux, 0x8000);
+    assert_int_equal(record_at(0)->kind, GM_COPY_HOST_TO_DEVICE);
+    cudaMemcpy3DPeer(&peer);
+    assert_record(1, GM_EVENT_COPY, 0x7000, 60);
+    assert_int_equal(record_at(1)->kind, GM_COPY_PEER);
+    real_result = 1;
+    cudaMemcpy3D(NULL);
+    cudaMemcpy3DPeer(NULL);
+    assert_int_equal(record_count(), 2);
+}
+
 static void a_set_of_a_volume_counts_its_bytes(void **unused)
 {
     struct cudaPitchedPtr cube = {.ptr = (void *)0x7000, .pitch = 512};
@@ -188,6 +213,7 @@ int main(void)
         TEST(a_free_at_the_runtime_layer_is_recorded_after_its_success),
         TEST(an_array_is_estimated_from_the_bits_of_its_format),
         TEST(a_copy_by_default_leaves_the_direction_to_the_reader),
+        TEST(a_copy_of_a_volume_names_both_sides),
         TEST(a_set_of_a_volume_counts_its_bytes),
         TEST(a_reset_without_a_driver_call_ends_the_context_of_the_device),
         TEST(the_per_thread_form_is_a_function_of_its_own),

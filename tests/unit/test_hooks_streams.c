@@ -42,6 +42,9 @@ REAL(CUresult, cuStreamBeginCaptureToGraph,
      {})
 REAL(CUresult, cuStreamEndCapture, (CUstream stream, CUgraph *graph), { *graph = GRAPH; })
 REAL(CUresult, cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph), { *graph = GRAPH; })
+REAL(CUresult, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream), {})
+REAL(CUresult, cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t size, CUstream stream),
+     {})
 REAL(CUresult, cuEventRecord, (CUevent event, CUstream stream), {})
 REAL(CUresult, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags), {})
 
@@ -195,6 +198,21 @@ static void what_is_allocated_in_a_capture_becomes_nodes_of_its_graph(void **unu
     assert_int_equal(allocate(STREAM)->type, GM_EVENT_ALLOC);
     cuStreamBeginCapture_v2(STREAM, 0);
     assert_int_not_equal(allocate(STREAM)->aux, token);
+}
+
+static void copies_and_sets_in_a_capture_say_so(void **unused)
+{
+    USE(cuMemcpyAsync);
+    USE(cuMemsetD8Async);
+    cuMemcpyAsync(0x7000, 0x8000, 10, STREAM);
+    assert_int_equal(last_record()->flags, GM_FLAG_ASYNC);
+    cuStreamBeginCapture_v2(STREAM, 0);
+    cuMemcpyAsync(0x7000, 0x8000, 10, STREAM);
+    assert_int_equal(last_record()->flags, GM_FLAG_ASYNC | GM_FLAG_CAPTURED);
+    cuMemsetD8Async(0x7000, 0, 10, STREAM);
+    assert_int_equal(last_record()->flags, GM_FLAG_ASYNC | GM_FLAG_CAPTURED);
+    cuMemsetD8Async(0x7000, 0, 10, OTHER_STREAM);
+    assert_int_equal(last_record()->flags, GM_FLAG_ASYNC);
 }
 
 static void a_free_that_a_capture_refuses_is_no_node(void **unused)
@@ -373,6 +391,7 @@ int main(void)
         TEST(an_attribute_of_a_pool_is_read_in_its_width),
         TEST(a_stream_ordered_free_is_booked_when_it_is_called),
         TEST(what_is_allocated_in_a_capture_becomes_nodes_of_its_graph),
+        TEST(copies_and_sets_in_a_capture_say_so),
         TEST(a_free_that_a_capture_refuses_is_no_node),
         TEST(a_capture_that_fails_ends_without_a_graph),
         TEST(a_capture_into_a_graph_names_it),
