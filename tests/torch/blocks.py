@@ -1,5 +1,7 @@
 """Replays the blocks of a trace: what PyTorch said at each event must be the sum of what came before."""
 import bisect
+import json
+import subprocess
 from collections import Counter
 
 import trace_reader as t
@@ -10,6 +12,7 @@ class Pool:
 
     def __init__(self):
         self.allocated = self.reserved = self.peak_allocated = self.peak_reserved = 0
+        self.allocs = self.frees = self.refusals = 0
         self.live = {}
 
 
@@ -98,6 +101,7 @@ class Replay:
             if record.address in pool.live:
                 self.problem(record, "allocated twice")
             pool.live[record.address] = record
+            pool.allocs += 1
             pool.allocated += record.size
             pool.peak_allocated = max(pool.peak_allocated, pool.allocated)
             if not self.inside_segments(record.address, record.size):
@@ -108,7 +112,10 @@ class Replay:
             before = pool.live.pop(record.address, None)
             if before is None or before.size != record.size:
                 self.problem(record, "freed, but not allocated with that size")
+            pool.frees += 1
             pool.allocated -= record.size
+        else:
+            pool.refusals += 1
         if record.aux != pool.allocated:
             self.problem(record, f"PyTorch says {record.aux} allocated, the events {pool.allocated}")
         if detail is None:
@@ -118,3 +125,19 @@ class Replay:
 
     def block_events(self):
         return self.events[t.BLOCK_ALLOC] + self.events[t.BLOCK_FREE]
+
+
+def report_problems(gpumem, path, replay):
+    """Where `gpumem report --json` of the trace says other than the replay."""
+    done = subprocess.run([gpumem, "report", "--json", path], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return [f"report: exit code {done.returncode}: {done.stderr[-500:]}"]
+    reported = {pool["device"]: pool for pool in json.loads(done.stdout).get("framework_blocks", [])}
+    problems = []
+    for device, pool in replay.pools.items():
+        ours = {"allocs": pool.allocs, "frees": pool.frees, "live": pool.allocated, "peak": pool.peak_allocated,
+                "out_of_memory": pool.refusals}
+        theirs = {name: reported.get(device, {}).get(name, 0) for name in ours}
+        if theirs != ours:
+            problems.append(f"device {device}: the report says {theirs}, the trace {ours}")
+    return problems

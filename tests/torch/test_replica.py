@@ -8,6 +8,7 @@ Runs replica.py on the libraries of FOLDER without and with the preload; then ch
   - the trace has one event for each report of a device, none for the host's, and is complete;
   - at every event the totals that the allocator carries are the sums of the events before it, of blocks
     and of segments; every block lies in a segment and has a stack;
+  - the report counts the same;
   - with Python stacks, the blocks kept by retained_list() name that function;
   - with GPUMEM_TORCH=0 there is no event of a block, and the program does not notice.
 """
@@ -47,7 +48,13 @@ def recorded(options, bare, **environment):
         expect(output == bare, f"another output with the preload:\n{bare}\n{output}")
         traces = os.listdir(folder)
         expect(len(traces) == 1, f"one trace expected, not {traces}")
-        return blocks.Replay(os.path.join(folder, traces[0])) if traces else None
+        if not traces:
+            return None
+        trace = os.path.join(folder, traces[0])
+        replay = blocks.Replay(trace)
+        for text in blocks.report_problems(options.build + "/report/gpumem", trace, replay):
+            expect(False, text)
+        return replay
 
 
 def kept_by_retained_list(replay):

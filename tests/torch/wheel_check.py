@@ -120,7 +120,9 @@ def check_run(build, function, name, extra):
         if len(traces) != 1:
             return [f"one trace expected, not {traces}"], ""
         torch_says = json.loads(re.search("^FIGURES (.*)$", recorded.stdout, re.MULTILINE)[1])
-        problems, figures = compare(name, torch_says, AtFigures(traces[0]))
+        replay = AtFigures(traces[0])
+        problems, figures = compare(name, torch_says, replay)
+        problems += blocks.report_problems(build + "/report/gpumem", traces[0], replay)
         if without_figures(bare.stdout) != without_figures(recorded.stdout):
             problems.append(f"another output with the preload: {bare.stdout!r}, {recorded.stdout!r}")
         return problems, figures

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 import torch
 
@@ -130,7 +131,8 @@ def empty_cache():
     before = torch.cuda.memory_reserved()
     del blocks[::2]
     torch.cuda.empty_cache()
-    assert torch.cuda.memory_reserved() == before // 2
+    # Of an expandable segment only whole physical pieces go back.
+    assert before // 2 <= torch.cuda.memory_reserved() < before
     return blocks
 
 
@@ -195,7 +197,6 @@ def million():
 @scenario
 def contention():
     """Threads that want the GIL, the allocator and the collector at once. RUN_WHEEL_SECONDS: how long."""
-    import time
     end = time.monotonic() + float(os.environ.get("RUN_WHEEL_SECONDS", "5"))
 
     def work():
@@ -207,6 +208,7 @@ def contention():
     def collect():
         while time.monotonic() < end:
             gc.collect()
+            time.sleep(0.001)  # it holds the GIL: leave the others some
 
     threads = [threading.Thread(target=work) for _ in range(4)] + [threading.Thread(target=collect)]
     for thread in threads:
