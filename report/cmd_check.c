@@ -38,7 +38,7 @@ static void print_help(void)
          "context or held by the vendor's libraries is noted and never fails the check.\n"
          "\n"
          "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut or\n"
-         "damaged, 4 nothing was recorded. When COMMAND itself fails, its code is returned.");
+         "damaged, 4 nothing was recorded. When COMMAND fails, its own code is returned.");
 }
 
 struct limit {

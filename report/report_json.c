@@ -109,7 +109,7 @@ static void write_header(struct gm_json *json, const struct gm_analysis *analysi
     gm_json_text(json, "tool_version",
                  gm_trace_field(header->tool_version, sizeof(header->tool_version)));
     gm_json_number(json, "pid", header->pid);
-    gm_json_text(json, "host", gm_trace_field(header->host, sizeof(header->host)));
+    gm_json_text(json, "host_name", gm_trace_field(header->host, sizeof(header->host)));
     gm_json_text(json, "executable",
                  gm_trace_field(header->executable, sizeof(header->executable)));
     gm_json_open_array(json, "command");

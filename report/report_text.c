@@ -85,8 +85,9 @@ static void print_header(struct writer *writer)
     struct gm_page *page = &writer->page;
     char *host = gm_clean_copy(gm_trace_field(header->host, sizeof(header->host)));
     print_command(writer);
-    gm_page_print(page, GM_DIM, "process %u on %s, %s, %s events\n", header->pid, host,
-                  TIME(analysis->duration), COUNT(analysis->replay.events));
+    gm_page_print(page, GM_DIM, "process %u on %s, %s, %s event%s\n", header->pid, host,
+                  TIME(analysis->duration), COUNT(analysis->replay.events),
+                  plural(analysis->replay.events));
     if (header->flags & GM_HEADER_SIMULATED)
         gm_page_print(page, GM_WARNING, "SIMULATED: there was no GPU, all devices are simulated\n");
     free(host);

@@ -49,7 +49,7 @@ static void print_leaks(struct gm_page *page, const struct gm_analysis *analysis
     else if (gm_analysis_is_complete(analysis))
         gm_page_print(page, GM_GOOD, "No leaks");
     else
-        gm_page_print(page, GM_WARNING, "No leaks in what could be read");
+        gm_page_print(page, GM_WARNING, "Nothing live at the end, in what could be read");
 }
 
 void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)

@@ -8,3 +8,7 @@ endfunction()
 
 gpumem_report_test(replay)
 gpumem_report_test(reader)
+
+add_test(NAME unit.report_commands
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_commands.py
+                 $<TARGET_FILE:gpumem> ${PROJECT_SOURCE_DIR})

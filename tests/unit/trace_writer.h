@@ -292,6 +292,13 @@ static inline void writer_lane(struct writer *writer, uint32_t number)
     }
 }
 
+/* Shorter than the recorder's tables, which have room to grow. */
+static inline void writer_table(struct writer *writer, enum gm_extent_type type, const void *bytes,
+                                size_t size)
+{
+    memcpy(writer_extent(writer, type, 0, size), bytes, size);
+}
+
 static inline void writer_finish(struct writer *writer)
 {
     writer->size = 0;
@@ -301,14 +308,13 @@ static inline void writer_finish(struct writer *writer)
     for (uint32_t lane = 0; lane < WRITER_LANES; lane++)
         if (writer->lanes[lane].count)
             writer_lane(writer, lane);
-    size_t table = GM_TABLE_EXTENT - sizeof(struct gm_extent);
-    memcpy(writer_extent(writer, GM_EXTENT_NODES, 0, table), writer->nodes, sizeof(writer->nodes));
-    memcpy(writer_extent(writer, GM_EXTENT_MODULES, 0, table), writer->modules,
-           sizeof(writer->modules));
-    memcpy(writer_extent(writer, GM_EXTENT_FRAMES, 0, table), writer->frames,
-           sizeof(writer->frames));
-    memcpy(writer_extent(writer, GM_EXTENT_STRINGS, 0, table), writer->strings,
-           sizeof(writer->strings));
+    writer_table(writer, GM_EXTENT_NODES, writer->nodes,
+                 writer->header.node_count * sizeof(struct gm_node));
+    writer_table(writer, GM_EXTENT_MODULES, writer->modules,
+                 writer->header.module_count * sizeof(struct gm_module));
+    writer_table(writer, GM_EXTENT_FRAMES, writer->frames,
+                 writer->header.frame_count * sizeof(struct gm_script_frame));
+    writer_table(writer, GM_EXTENT_STRINGS, writer->strings, writer->header.string_bytes);
     writer->header.file_end = writer->size;
     writer->header.end_time = writer->clock + 1000;
     memcpy(writer->bytes, &writer->header, sizeof(writer->header));

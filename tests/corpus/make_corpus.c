@@ -1,0 +1,148 @@
+/* Writes the traces of this folder anew: make_corpus FOLDER. Their bytes are checked in, so that
+ * the reader is tested on what an older writer wrote; expected.txt says what each must lead to. */
+#include <stdio.h>
+#include "../unit/trace_writer.h"
+
+#define DEVICE_ALLOC(where, bytes, ...)                                                            \
+    writer_add(&writer, 0,                                                                         \
+               (struct gm_record){.type = GM_EVENT_ALLOC,                                          \
+                                  .kind = GM_KIND_DEVICE,                                          \
+                                  .address = (where),                                              \
+                                  .size = (bytes),                                                 \
+                                  __VA_ARGS__})
+#define FREE(where)                                                                                \
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_FREE, .address = (where)})
+
+static struct writer writer;
+static const char *folder;
+
+static void save_bytes(const char *name, const void *bytes, size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%s.trace", folder, name);
+    FILE *file = fopen(path, "w");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static void save(const char *name)
+{
+    writer_finish(&writer);
+    save_bytes(name, writer.bytes, writer.size);
+    writer_free(&writer);
+}
+
+/* A program of three frames that allocates twice; one allocation is freed. */
+static void begin(void)
+{
+    writer_begin(&writer);
+    uint16_t api = writer_api(&writer, "cudaMalloc");
+    uint16_t module = writer_module(&writer, "/nonexistent/program");
+    uint32_t outer = writer_node(&writer, 0, module, 0x1100, GM_NODE_NATIVE);
+    uint32_t inner = writer_node(&writer, outer, module, 0x1200, GM_NODE_NATIVE);
+    DEVICE_ALLOC(0x7f0000000000, 4 << 20, .stack = inner, .api = api);
+    DEVICE_ALLOC(0x7f0000800000, 1 << 20, .stack = outer, .api = api);
+    FREE(0x7f0000000000);
+}
+
+static struct gm_extent *first_extent(enum gm_extent_type type)
+{
+    size_t at = GM_TRACE_PAGE;
+    while (((struct gm_extent *)(writer.bytes + at))->type != type)
+        at += ((struct gm_extent *)(writer.bytes + at))->length;
+    return (struct gm_extent *)(writer.bytes + at);
+}
+
+static void save_bad_files(void)
+{
+    save_bytes("empty", "", 0);
+    save_bytes("text", "this is no trace\n", 17);
+    begin();
+    writer_finish(&writer);
+    save_bytes("cut-in-header", writer.bytes, 2000);
+    save_bytes("cut-in-records", writer.bytes, 8192);
+    ((struct gm_trace_header *)writer.bytes)->major = 9;
+    save_bytes("other-version", writer.bytes, writer.size);
+    ((struct gm_trace_header *)writer.bytes)->major = 1;
+    ((struct gm_trace_header *)writer.bytes)->record_size = 40;
+    save_bytes("other-record-size", writer.bytes, writer.size);
+    writer_free(&writer);
+}
+
+static void save_incomplete_files(void)
+{
+    begin();
+    writer.header.end = GM_END_NONE;
+    save("killed");
+    begin();
+    writer.header.counters[GM_COUNT_DROPPED] = 3;
+    save("dropped");
+    begin();
+    writer.lanes[0].packed = 2;
+    writer.lanes[0].overlap = 0;
+    writer_finish(&writer);
+    struct gm_block *block = (struct gm_block *)(first_extent(GM_EXTENT_BLOCK) + 1);
+    block->checksum ^= 1;
+    save_bytes("bad-checksum", writer.bytes, writer.size);
+    block->checksum ^= 1;
+    block->column_size[GM_COLUMN_TYPE]++;
+    save_bytes("bad-columns", writer.bytes, writer.size);
+    writer_free(&writer);
+    begin();
+    writer_finish(&writer);
+    struct gm_lane *lane = (struct gm_lane *)(first_extent(GM_EXTENT_LANE) + 1);
+    lane->capacity = 1ull << 60;
+    save_bytes("huge-ring", writer.bytes, writer.size);
+    lane->capacity = 64;
+    lane->tail = 1000;
+    save_bytes("tail-beyond-head", writer.bytes, writer.size);
+    writer_free(&writer);
+}
+
+static void save_whole_files(void)
+{
+    begin();
+    save("leak");
+    begin();
+    FREE(0x7f0000800000);
+    save("clean");
+    writer_begin(&writer);
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_DEVICE, .size = 1 << 30});
+    save("nothing");
+    writer_begin(&writer);
+    writer.nodes[1] = (struct gm_node){0x10, 1, 7, GM_NODE_NATIVE}; /* its own parent */
+    writer.nodes[2] = (struct gm_node){0x10, 3, 7, 99};             /* no such kind or module */
+    writer.header.node_count = 3;
+    DEVICE_ALLOC(0x1000, 1, .stack = 1, .api = 999);
+    DEVICE_ALLOC(0x2000, 1, .stack = 2);
+    DEVICE_ALLOC(0x3000, 1, .stack = 4000000);
+    save("bad-references");
+    begin();
+    static const char evil[] = "\033[2J\033]0;owned\a\r\n\xff\xc0\x80\"\\\t\0end";
+    writer.modules[1].path = writer_text(&writer, evil, sizeof(evil) - 1);
+    uint32_t text = writer_text(&writer, evil, sizeof(evil) - 1);
+    writer.frames[1] = (struct gm_script_frame){text, text, 7, 1};
+    writer.header.frame_count = 2;
+    uint32_t node = writer_node(&writer, 2, 0, 1, GM_NODE_SCRIPT);
+    memcpy(writer.header.command_line, evil, sizeof(evil));
+    writer.header.command_line_size = sizeof(evil);
+    memcpy(writer.header.host, evil, sizeof(evil));
+    writer.names_count = 0;
+    DEVICE_ALLOC(0x9000, 1, .stack = node);
+    save("hostile-text");
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 2) {
+        fputs("usage: make_corpus FOLDER\n", stderr);
+        return 2;
+    }
+    folder = arguments[1];
+    save_bad_files();
+    save_incomplete_files();
+    save_whole_files();
+    return 0;
+}
