@@ -77,8 +77,9 @@ static void all_handles_of_a_value_are_dropped(void **unused)
 
 /* ---- threads: a value is that of its key, whatever is under way ---- */
 
-enum { THREADS = 4, ROUNDS = 100000, KEYS = 64 };
+enum { THREADS = 4, ROUNDS = 2000000, KEYS = 16 };
 
+GM_HANDLES(crowded, 4); /* the keys take each other's slots all the time */
 static _Atomic uint32_t wrong;
 
 static void *change_and_look(void *seed)
@@ -87,13 +88,13 @@ static void *change_and_look(void *seed)
     for (int round = 0; round < ROUNDS; round++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         const uint64_t key = (2 + (random >> 33) % KEYS) * 4096;
-        const uint64_t value = gm_handles_get(&table, key);
+        const uint64_t value = gm_handles_get(&crowded, key);
         if (value != 0 && value != key + 1)
             atomic_fetch_add(&wrong, 1);
         if (random >> 63)
-            gm_handles_set(&table, key, key + 1);
+            gm_handles_set(&crowded, key, key + 1);
         else
-            gm_handles_take(&table, key);
+            gm_handles_take(&crowded, key);
     }
     return NULL;
 }

@@ -153,6 +153,9 @@ static void registered_memory_lives_at_its_own_address(void **unused)
     assert_record(0, GM_EVENT_ALLOC, memory, sizeof(memory));
     assert_int_equal(record_at(0)->kind, GM_KIND_REGISTERED);
     assert_record(1, GM_EVENT_FREE, memory, 0);
+    real_result = 712; /* it is registered already */
+    assert_int_equal(cuMemHostRegister_v2(memory, sizeof(memory), 0), 712);
+    assert_record(2, GM_EVENT_ALLOC_FAILED, 0, sizeof(memory));
 }
 
 /* ---- arrays ---- */

@@ -30,6 +30,8 @@ REAL(cudaError_t, cudaMallocManaged, (void **address, size_t size, unsigned int 
      { *address = (void *)0x7000; })
 REAL(cudaError_t, cudaMalloc3D, (struct cudaPitchedPtr * pitched, struct cudaExtent extent),
      { *pitched = (struct cudaPitchedPtr){.ptr = (void *)0x7000, .pitch = 512}; })
+REAL(cudaError_t, cudaHostAlloc, (void **address, size_t size, unsigned int flags),
+     { *address = NULL; })
 REAL(cudaError_t, cudaFreeHost, (void *address), {})
 REAL(cudaError_t, cudaMallocArray,
      (cudaArray_t * array, const struct cudaChannelFormatDesc *format, size_t width, size_t height,
@@ -99,6 +101,14 @@ static void a_runtime_with_its_own_ways_is_recorded_at_its_layer(void **unused)
     assert_record(1, GM_EVENT_ALLOC, 0x7000, 512 * 3);
     cudaMalloc3D(&cube, (struct cudaExtent){500, 3, 2});
     assert_record(2, GM_EVENT_ALLOC, 0x7000, 512 * 3 * 2);
+}
+
+static void an_allocation_of_nothing_is_not_recorded(void **unused)
+{
+    void *address;
+    USE(cudaHostAlloc); /* succeeds, with NULL */
+    assert_int_equal(cudaHostAlloc(&address, 0, 0), 0);
+    assert_int_equal(record_count(), 0);
 }
 
 static void what_the_runtime_refuses_by_itself_is_not_recorded(void **unused)
@@ -209,6 +219,7 @@ int main(void)
         TEST(one_allocation_is_one_record_under_the_name_of_the_outer_call),
         TEST(one_failure_is_one_record_too),
         TEST(a_runtime_with_its_own_ways_is_recorded_at_its_layer),
+        TEST(an_allocation_of_nothing_is_not_recorded),
         TEST(what_the_runtime_refuses_by_itself_is_not_recorded),
         TEST(a_free_at_the_runtime_layer_is_recorded_after_its_success),
         TEST(an_array_is_estimated_from_the_bits_of_its_format),

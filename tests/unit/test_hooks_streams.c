@@ -6,6 +6,7 @@
 #define WRONG_THREAD 908
 #define STREAM ((CUstream)0x1000)
 #define OTHER_STREAM ((CUstream)0x2000)
+#define THIRD_STREAM ((CUstream)0x2100)
 #define PER_THREAD ((CUstream)2)
 #define EVENT ((CUevent)0x3000)
 #define GRAPH ((CUgraph)0x4000)
@@ -259,6 +260,10 @@ static void a_capture_spreads_by_events(void **unused)
     cuEventRecord(EVENT, STREAM);
     cuStreamWaitEvent(OTHER_STREAM, EVENT, 0);
     assert_int_equal(allocate(OTHER_STREAM)->aux, allocate(STREAM)->aux);
+    cuEventRecord(EVENT, THIRD_STREAM); /* carries no capture any more */
+    cuStreamWaitEvent(THIRD_STREAM, EVENT, 0);
+    assert_int_equal(allocate(THIRD_STREAM)->type, GM_EVENT_ALLOC);
+    cuEventRecord(EVENT, STREAM);
     cuStreamEndCapture(STREAM, &graph);
     assert_int_equal(allocate(OTHER_STREAM)->type, GM_EVENT_ALLOC);
     cuStreamBeginCapture_v2(STREAM, 0);
