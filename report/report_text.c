@@ -303,6 +303,12 @@ static void print_holes_line(struct gm_page *page, const char *when, const struc
                   SIZE(holes->largest), fragmentation / 10, fragmentation % 10);
 }
 
+/* One hole is no fragmentation, and neither are a few bytes that alignment costs. */
+static bool is_worth_telling(const struct gm_holes *holes)
+{
+    return holes->count > 1 && holes->free >= holes->span / 100;
+}
+
 static void print_fragmentation(struct writer *writer)
 {
     const struct gm_analysis *analysis = writer->analysis;
@@ -310,7 +316,7 @@ static void print_fragmentation(struct writer *writer)
         const struct gm_snapshot *peak = &analysis->device_peaks[i];
         struct gm_holes at_end = gm_holes_find(&analysis->replay.lives, peak->device);
         char title[64];
-        if (!peak->holes.count && !at_end.count)
+        if (!is_worth_telling(&peak->holes) && !is_worth_telling(&at_end))
             continue;
         snprintf(title, sizeof(title), "Fragmentation of %s", PLACE(GM_KIND_DEVICE, peak->device));
         gm_page_heading(&writer->page, title, "1 - largest hole / free space between allocations");

@@ -108,6 +108,14 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* The interpreter and its bridge to C: between Python frames and a call of CUDA they tell nothing.
+ */
+static bool is_interpreter(const char *base)
+{
+    return starts_with(base, "libpython") || starts_with(base, "python") ||
+           starts_with(base, "_ctypes.") || starts_with(base, "libffi.");
+}
+
 static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
 {
     if (stacks->modules[number])
@@ -119,8 +127,7 @@ static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
     const char *slash = strrchr(module->path, '/');
     module->base = slash ? slash + 1 : module->path;
     module->is_road = gm_is_road(path);
-    module->is_interpreter =
-        starts_with(module->base, "libpython") || starts_with(module->base, "python");
+    module->is_interpreter = is_interpreter(module->base);
     if (entry && entry->build_id_size <= sizeof(entry->build_id)) {
         module->build_id_size = entry->build_id_size;
         memcpy(module->build_id, entry->build_id, entry->build_id_size);
@@ -305,12 +312,4 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
         free(all.is_interpreter);
     }
     return &stacks->stacks[known];
-}
-
-const struct gm_frame *gm_stack_owner(const struct gm_stack *stack)
-{
-    for (size_t i = 0; i < stack->count; i++)
-        if (stack->frames[i].line)
-            return &stack->frames[i];
-    return stack->count ? &stack->frames[0] : NULL;
 }

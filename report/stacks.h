@@ -42,10 +42,6 @@ void gm_stacks_free(struct gm_stacks *stacks);
 /* The stack with that id, for a call of API function number `api`. */
 const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api);
 
-/* The frame that best says whose a stack is: the innermost one with a known line, or else the
- * innermost. NULL for an empty stack. */
-const struct gm_frame *gm_stack_owner(const struct gm_stack *stack);
-
 /* A clean copy of untrusted text. */
 char *gm_clean_copy(struct gm_text text);
 

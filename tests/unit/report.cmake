@@ -12,3 +12,6 @@ gpumem_report_test(reader)
 add_test(NAME unit.report_commands
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_commands.py
                  $<TARGET_FILE:gpumem> ${PROJECT_SOURCE_DIR})
+add_test(NAME unit.report_run
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_run.py $<TARGET_FILE:gpumem>
+                 ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)

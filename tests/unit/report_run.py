@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""gpumem run and gpumem check -- COMMAND.
+
+    report_run.py GPUMEM PROGRAM LIBRARIES
+
+PROGRAM is a program that leaks device memory and ends with 0; LIBRARIES the folder of its CUDA libraries.
+What must hold: exit codes are the command's own, as a shell gives them; one line says where the trace is;
+what stands in LD_PRELOAD stays there; nothing is left behind that was not asked for.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+problems = 0
+
+
+def expect(good, text):
+    global problems
+    if not good:
+        problems += 1
+        print("FAIL: " + text, file=sys.stderr)
+
+
+def main():
+    gpumem, program, libraries = sys.argv[1:4]
+    folder = tempfile.TemporaryDirectory()
+    environment = dict(os.environ, LD_LIBRARY_PATH=libraries, TMPDIR=folder.name, LC_ALL="C.UTF-8")
+    environment.pop("GPUMEM_OUTPUT", None)
+
+    def run(*arguments, **more):
+        return subprocess.run([gpumem, *arguments], capture_output=True, text=True, cwd=folder.name, timeout=120,
+                              env=dict(environment, **more), check=False)
+
+    def files():
+        return sorted(os.listdir(folder.name))
+
+    # Exit codes are the command's.
+    with open(os.path.join(folder.name, "plain"), "w", encoding="ascii") as file:
+        file.write("not a program\n")
+    for command, code in ((["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -9 $$"], 128 + signal.SIGKILL),
+                          (["no-such-command"], 127), (["./plain"], 126), (["true"], 0)):
+        done = run("run", "--", *command)
+        expect(done.returncode == code, f"run {command}: exit code {done.returncode}, not {code}")
+        expect(done.stderr.count("\n") == 1, f"run {command}: not one line: {done.stderr!r}")
+    expect(run("run", "--quiet", "true").stderr == "", "run --quiet true says something")
+    os.unlink(os.path.join(folder.name, "plain"))
+    expect(files() == [], f"left behind: {files()}")
+
+    # The trace is named, and is where it was asked for, whatever folder the command goes to.
+    done = run("run", "-o", "here.trace", "sh", "-c", "cd / && exec " + program)
+    expect(done.returncode == 0 and files() == ["here.trace"], f"run -o here.trace: {done.returncode}, {files()}")
+    expect(f"gpumem: trace written to {folder.name}/here.trace\n" in done.stderr, f"said: {done.stderr!r}")
+    os.unlink(os.path.join(folder.name, "here.trace"))
+    done = run("run", "--", program)
+    expect(len(files()) == 1 and files()[0].startswith("gpumem."), f"default name: {files()}")
+    expect(run("report").returncode == 0, "report does not find the default name")
+    done = run("run", "-o", "%p.trace", "sh", "-c", f"{program} & {program} & wait")
+    expect(done.stderr.count("trace written to") == 2, f"two processes: {done.stderr!r}")
+    for name in files():
+        os.unlink(os.path.join(folder.name, name))
+
+    # LD_PRELOAD is a list, ours comes first, nothing else is changed.
+    done = run("run", "-q", "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD="libm.so.6:libdl.so.2")
+    libraries_loaded = done.stdout.strip().split(":")
+    expect(libraries_loaded[0].endswith("/libgpumem.so") and libraries_loaded[1:] == ["libm.so.6", "libdl.so.2"],
+           f"LD_PRELOAD: {done.stdout!r}")
+    done = run("run", "-q", "cat")
+    expect(done.stdout == "", "stdin")
+    done = run("run", "-q", "echo", "--help", "-o", "x")
+    expect(done.stdout == "--help -o x\n", f"arguments of the command were taken: {done.stdout!r}")
+
+    # A signal to gpumem is meant for the command.
+    child = subprocess.Popen([gpumem, "run", "sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.1; done"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder.name, env=environment)
+    expect(child.stdout.readline() == b"ready\n", "the command does not start")
+    child.terminate()
+    expect(child.wait(60) == 3, f"SIGTERM was not passed on: {child.returncode}")
+    child.stdout.close()
+
+    # check -- COMMAND: the gate's code, unless the command itself fails.
+    for arguments, code in ((["--", program], 1), (["--max-leak", "1T", "--", program], 0),
+                            (["--max-leak", "1T", "--max-peak", "1K", "--", program], 1), (["--", "true"], 4),
+                            (["--allow-empty", "--", "true"], 0), (["--", "sh", "-c", f"{program}; exit 9"], 9),
+                            (["--", "no-such-command"], 127), (["--max-leak", "1", "--", "sh", "-c", "kill $$"], 143)):
+        done = run("check", *arguments)
+        expect(done.returncode == code, f"check {arguments}: exit code {done.returncode}, not {code}: {done.stdout}")
+    expect(files() == [], f"check leaves behind: {files()}")
+    run("check", "-o", "kept.trace", "--", program)
+    expect(files() == ["kept.trace"], f"check -o: {files()}")
+    folder.cleanup()
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
