@@ -9,6 +9,8 @@ import os
 import re
 import sys
 
+# What a hook answers when there is no function behind it: that the function is not there, as near as the
+# layer can say it. A program gets here only by calling a hook that it found without its library.
 RUNTIME_ERROR = "cudaErrorUnknown"
 DRIVER_ERROR = "CUDA_ERROR_NOT_FOUND"
 
@@ -210,21 +212,40 @@ def make_exports(symbols, more):
     return "{\n    global:\n" + "".join(f"        {name};\n" for name in names) + "    local: *;\n};\n"
 
 
+def version_text(since):
+    return f"{since // 1000}.{since % 1000 // 10}"
+
+
+def recorded(effect_text):
+    """What an effect records, in words: the event or the kind of memory it names, else its own name."""
+    name, arguments = effect_text
+    event = re.match(r"GM_EVENT_(\w+)", arguments)
+    kind = re.match(r"GM_KIND_(\w+)", arguments)
+    words = event[1].lower() if event else f"{name} {kind[1].lower()}" if kind else name
+    return "its name" if name == "label" else words.replace("_", " ")
+
+
+def coverage_row(rows):
+    symbols = [symbol for row in rows for symbol in row.symbols]
+    forms = ", ".join(f"`{symbol.name}`" + (f" {version_text(symbol.since)}" if symbol.since else "")
+                      for symbol in sorted(symbols, key=lambda symbol: (symbol.since, symbol.name)))
+    effects = dict.fromkeys(recorded(effect_text) for row in rows for effect_text in (row.before, row.after) if effect_text)
+    return f"| `{symbols[0].base}` | {', '.join(effects)} | {forms} |"
+
+
 def make_coverage(entries, left_out):
     lines = ["# Coverage", "",
              "Made from `preload/hooks/api.table` by `preload/hooks/generate.py --coverage`; a test fails when it is stale.", "",
-             "Driver rows are the truth; runtime rows name the call, and record it only if no driver hook below did.", ""]
+             "Driver rows are the truth: programs and runtimes all end there. Runtime rows name the call, and record it only",
+             "if no driver hook below did. Behind each exported form stands the CUDA version from which the driver has it.", ""]
     sections = {}
     for entry in entries:
         if entry.layer != "custom":
-            sections.setdefault((entry.layer, entry.section), []).append(entry)
-    for (layer, section), rows in sections.items():
-        lines += [f"## {layer}: {section}", "", "| function | symbols | recorded before the call | after it |", "|---|---|---|---|"]
-        for entry in rows:
-            symbols = ", ".join(f"`{symbol.name}`" for symbol in entry.symbols)
-            cells = [f"`{e[0]}`" if e else "" for e in (entry.before, entry.after)]
-            lines.append(f"| `{entry.symbols[0].base}` | {symbols} | {cells[0]} | {cells[1]} |")
-        lines.append("")
+            functions = sections.setdefault((entry.layer, entry.section), {})
+            functions.setdefault(entry.symbols[0].base, []).append(entry)
+    for (layer, section), functions in sections.items():
+        lines += [f"## {layer}: {section}", "", "| function | recorded | exported forms |", "|---|---|---|"]
+        lines += [coverage_row(rows) for rows in functions.values()] + [""]
     lines += ["## Left out", "", "| why | functions |", "|---|---|"]
     lines += [f"| {reason} | {', '.join(f'`{name}`' for name in names)} |" for reason, names in left_out]
     return "\n".join(lines) + "\n"
