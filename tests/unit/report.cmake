@@ -15,3 +15,18 @@ add_test(NAME unit.report_commands
 add_test(NAME unit.report_run
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_run.py $<TARGET_FILE:gpumem>
                  ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)
+
+# The fuzz target without a fuzzer: a few hundred changes of each trace of the corpus in every run of
+# the tests. GPUMEM_FUZZ builds it for libFuzzer (clang) instead.
+option(GPUMEM_FUZZ "build the fuzz targets for libFuzzer" OFF)
+add_executable(fuzz_reader ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_reader.c)
+target_compile_definitions(fuzz_reader PRIVATE _GNU_SOURCE=)
+target_link_libraries(fuzz_reader PRIVATE gpumem_report)
+if(GPUMEM_FUZZ)
+  target_compile_definitions(fuzz_reader PRIVATE GM_FUZZ_LIBFUZZER)
+  target_compile_options(fuzz_reader PRIVATE -fsanitize=fuzzer)
+  target_link_options(fuzz_reader PRIVATE -fsanitize=fuzzer)
+else()
+  file(GLOB corpus CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/corpus/*.trace)
+  add_test(NAME unit.fuzz_reader COMMAND fuzz_reader -n 300 ${corpus})
+endif()

@@ -1,0 +1,162 @@
+/* Fuzz target: everything that reads a trace, on arbitrary bytes.
+ *
+ * With libFuzzer: clang -fsanitize=fuzzer,address,undefined and -DGM_FUZZ_LIBFUZZER. Without it
+ * this is a program that runs the files it is given, and random changes of them: fuzz_reader [-n
+ * ROUNDS] FILE... A change that keeps a block's checksum right reaches deeper, so most do.
+ */
+#define XXH_INLINE_ALL
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include "analysis.h"
+#include "report_json.h"
+#include "report_text.h"
+#include "stacks.h"
+
+/* Makes the checksums of all blocks right again. */
+static void mend_checksums(unsigned char *bytes, size_t size)
+{
+    for (size_t at = GM_TRACE_PAGE; at + sizeof(struct gm_extent) <= size; at += GM_EXTENT_ALIGN) {
+        struct gm_extent *extent = (struct gm_extent *)(bytes + at);
+        struct gm_block *block = (struct gm_block *)(extent + 1);
+        if (extent->magic != GM_EXTENT_MAGIC || extent->type != GM_EXTENT_BLOCK ||
+            at + sizeof(*extent) + sizeof(*block) > size)
+            continue;
+        size_t left = size - at - sizeof(*extent) - sizeof(*block);
+        if (block->stored_size <= left)
+            block->checksum = XXH3_64bits(block + 1, block->stored_size);
+    }
+}
+
+static void read_all(const unsigned char *bytes, size_t size)
+{
+    char error[256];
+    struct gm_trace *trace = gm_trace_open_memory(bytes, size, error, sizeof(error));
+    if (!trace)
+        return;
+    struct gm_stacks_options stack_options = {0};
+    struct gm_text_options text_options = {.top = 3};
+    struct gm_analysis *analysis = gm_analyse(trace);
+    struct gm_stacks *stacks = gm_stacks_new(trace, &stack_options);
+    FILE *nowhere = fopen("/dev/null", "w");
+    if (nowhere) {
+        struct gm_json json = {.out = nowhere};
+        gm_report_json(&json, NULL, analysis, stacks, 100);
+        gm_report_text(nowhere, analysis, stacks, &text_options);
+        fclose(nowhere);
+    }
+    gm_stacks_free(stacks);
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned char *copy = aligned_alloc(64, (size + 127) / 64 * 64);
+    if (!copy)
+        return 0;
+    memcpy(copy, data, size);
+    read_all(copy, size);
+    mend_checksums(copy, size);
+    read_all(copy, size);
+    free(copy);
+    return 0;
+}
+
+#ifndef GM_FUZZ_LIBFUZZER
+
+static uint64_t draw(void)
+{
+    static uint64_t seed = 88172645463325252u;
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+/* Values at which arithmetic goes wrong. */
+static uint64_t nasty(void)
+{
+    static const uint64_t values[] = {
+        0, 1, 63, 64, 0x7fffffff, 0xffffffff, 1ull << 32, 1ull << 63, UINT64_MAX, UINT64_MAX - 63};
+    return values[draw() % (sizeof(values) / sizeof(values[0]))];
+}
+
+static void change(unsigned char *bytes, size_t size)
+{
+    for (uint64_t count = 1 + draw() % 6; count-- > 0;) {
+        size_t at = draw() % size;
+        switch (draw() % 4) {
+        case 0:
+            bytes[at] ^= (unsigned char)(1u << draw() % 8);
+            break;
+        case 1:
+            bytes[at] = (unsigned char)draw();
+            break;
+        case 2: { /* a whole field */
+            uint64_t value = nasty();
+            at &= ~(size_t)7;
+            if (at + sizeof(value) <= size)
+                memcpy(bytes + at, &value, sizeof(value));
+            break;
+        }
+        default: { /* a piece from elsewhere */
+            size_t from = draw() % size, length = draw() % 200;
+            if (from + length <= size && at + length <= size)
+                memmove(bytes + at, bytes + from, length);
+        }
+        }
+    }
+}
+
+static unsigned char *load(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "r");
+    unsigned char *bytes = NULL;
+    *size = 0;
+    if (file && fseek(file, 0, SEEK_END) == 0 && ftell(file) >= 0) {
+        *size = (size_t)ftell(file);
+        rewind(file);
+        bytes = malloc(*size + 1);
+        if (bytes && fread(bytes, 1, *size, file) != *size)
+            *size = 0;
+    }
+    if (file)
+        fclose(file);
+    if (!bytes)
+        perror(path);
+    return bytes;
+}
+
+int main(int count, char **arguments)
+{
+    int first = 1;
+    unsigned long rounds = 0;
+    if (count > 2 && strcmp(arguments[1], "-n") == 0) {
+        rounds = strtoul(arguments[2], NULL, 10);
+        first = 3;
+    }
+    for (int i = first; i < count; i++) {
+        size_t size;
+        unsigned char *bytes = load(arguments[i], &size);
+        if (!bytes)
+            return 1;
+        LLVMFuzzerTestOneInput(bytes, size);
+        unsigned char *changed = malloc(size + 1);
+        for (unsigned long round = 0; changed && size && round < rounds; round++) {
+            memcpy(changed, bytes, size);
+            change(changed, size);
+            LLVMFuzzerTestOneInput(changed, draw() % 8 ? size : draw() % size);
+        }
+        free(changed);
+        free(bytes);
+    }
+    printf("survived\n");
+    return 0;
+}
+
+#endif
