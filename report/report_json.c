@@ -334,7 +334,6 @@ static void write_recorder(struct gm_json *json, const struct gm_analysis *analy
         [GM_COUNT_STACK_LIMIT] = "stack_limit",
         [GM_COUNT_STRING_LIMIT] = "string_limit",
         [GM_COUNT_FALLBACK] = "stack_fallback",
-        [GM_COUNT_DRIVER_CALLS] = "driver_calls",
         [GM_COUNT_MODULE_LIMIT] = "module_limit",
     };
     gm_json_open_object(json, "recorder");

@@ -70,8 +70,6 @@ enum gm_counter {
     GM_COUNT_STRING_LIMIT, /* strings cut or not recorded because the table was full (no loss of
                               events) */
     GM_COUNT_FALLBACK,     /* stacks for which libunwind was asked (no loss) */
-    GM_COUNT_DRIVER_CALLS, /* driver calls seen by the hooks (no loss; 0 with libcuda loaded: hooks
-                              bypassed) */
     GM_COUNT_MODULE_LIMIT, /* frames whose module could not be recorded (no loss of events) */
     GM_COUNTERS = 32
 };
