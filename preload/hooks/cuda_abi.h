@@ -184,6 +184,13 @@ typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
 
 GM_ARRAY_DESCRIPTORS(_v1, unsigned int);
 GM_ARRAY_DESCRIPTORS(, size_t);
+typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st {
+    unsigned long long offset;
+    CUDA_ARRAY3D_DESCRIPTOR arrayDesc;
+    unsigned int numLevels;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
+
 GM_COPIES(_v1, unsigned int, CUdeviceptr_v1);
 GM_COPIES(, size_t, CUdeviceptr);
 
@@ -227,8 +234,6 @@ typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
-typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st
-    CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
 
 /* ---- runtime
  * -------------------------------------------------------------------------------------- */

@@ -113,6 +113,24 @@ void gm_effect_array(struct gm_call *call, int result, uint64_t handle,
                     (uint8_t)(record_flags | GM_FLAG_ESTIMATED));
 }
 
+/* Memory of another owner, whose size the call tells by the shape. */
+void gm_driver_external_mipmap(struct gm_call *call, int result, uint64_t handle,
+                               const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *description)
+{
+    struct gm_array_shape shape = {.levels = 0};
+    if (description) {
+        const CUDA_ARRAY3D_DESCRIPTOR *array = &description->arrayDesc;
+        shape = (struct gm_array_shape){
+            .extent = {array->Width, array->Height, array->Depth},
+            .element = gm_array_element(array->Format, array->NumChannels),
+            .flags = array->Flags,
+            .levels = description->numLevels,
+        };
+    }
+    gm_effect_alloc(call, result, GM_KIND_EXTERNAL, handle, array_size(&shape),
+                    GM_FLAG_ESTIMATED | GM_FLAG_MIPMAPPED);
+}
+
 /* ---- copies and sets
  * ---------------------------------------------------------------------------------- */
 

@@ -89,6 +89,9 @@ uint64_t gm_array_element(int format, unsigned channels);
         gm_effect_array(call, result, handle, &of_array, (levels_) ? GM_FLAG_MIPMAPPED : 0);       \
     } while (0)
 
+void gm_driver_external_mipmap(struct gm_call *call, int result, uint64_t handle,
+                               const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *description);
+
 /* ---- copies by descriptor
  * ------------------------------------------------------------------------- */
 

@@ -409,6 +409,10 @@ REAL(CUresult, cuGraphicsResourceGetMappedPointer_v2,
      })
 REAL(CUresult, cuGraphicsUnmapResources,
      (unsigned int count, CUgraphicsResource *resources, CUstream stream), {})
+REAL(CUresult, cuExternalMemoryGetMappedMipmappedArray,
+     (CUmipmappedArray * mipmap, CUexternalMemory memory,
+      const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *description),
+     { *mipmap = MIPMAP; })
 REAL(CUresult, cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr address), {})
 
 static void a_mapped_resource_counts_once_until_it_is_unmapped(void **unused)
@@ -432,6 +436,20 @@ static void a_mapped_resource_counts_once_until_it_is_unmapped(void **unused)
     assert_record(1, GM_EVENT_FREE, 0x5000, 0);
     cuGraphicsResourceGetMappedPointer_v2(&address, &size, RESOURCE);
     assert_record(2, GM_EVENT_ALLOC, 0x5000, 77);
+}
+
+static void a_mipmapped_array_of_another_owner_has_the_size_of_its_shape(void **unused)
+{
+    CUmipmappedArray mipmap;
+    CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC description = {
+        .arrayDesc = {.Width = 8, .Height = 2, .Format = FLOAT, .NumChannels = 1}, .numLevels = 2};
+    USE(cuExternalMemoryGetMappedMipmappedArray);
+    cuExternalMemoryGetMappedMipmappedArray(&mipmap, NULL, &description);
+    assert_record(0, GM_EVENT_ALLOC, MIPMAP, (8 * 2 + 4 * 1) * 4);
+    assert_int_equal(record_at(0)->kind, GM_KIND_EXTERNAL);
+    real_result = 1;
+    cuExternalMemoryGetMappedMipmappedArray(&mipmap, NULL, NULL);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 0);
 }
 
 static void lending_memory_to_another_process_is_told(void **unused)
@@ -473,6 +491,7 @@ int main(void)
         TEST(a_batch_of_copies_is_one_record_with_the_sum),
         TEST(a_set_counts_bytes_not_elements),
         TEST(a_mapped_resource_counts_once_until_it_is_unmapped),
+        TEST(a_mipmapped_array_of_another_owner_has_the_size_of_its_shape),
         TEST(lending_memory_to_another_process_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
