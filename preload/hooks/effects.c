@@ -230,7 +230,7 @@ void gm_effect_export(struct gm_call *call, int result, uint64_t address, uint64
 void gm_driver_host_call(struct gm_call *call, int result, uint64_t value, int which)
 {
     struct gm_record record = {
-        .type = GM_EVENT_HOST_CALL, .size = value, .extra = (uint32_t)which, .device = -1};
+        .type = GM_EVENT_HOST_CALL, .aux = value, .extra = (uint32_t)which, .device = -1};
     if (result == 0)
         gm_call_record(call, &record, NULL);
 }

@@ -78,18 +78,24 @@ void gm_before_pool_destroy(struct gm_call *call, struct gm_record *begun, CUmem
     gm_effect_end(call, begun, GM_EVENT_POOL_DESTROY, GM_WORD(pool), 0, 0, device);
 }
 
+/* CUmemPool_attribute: 1 to 3 (reuse rules) are ints, 4 to 8 (threshold, high-water marks) are 64
+ * bits wide; of later ones only their name is told. */
+static uint64_t attribute_value(int attribute, const void *value)
+{
+    if (attribute >= 1 && attribute <= 3)
+        return (uint64_t)(unsigned)*(const int *)value;
+    return attribute >= 4 && attribute <= 8 ? *(const uint64_t *)value : 0;
+}
+
 void gm_driver_pool_set(struct gm_call *call, int result, CUmemoryPool pool, int attribute,
                         const void *value)
 {
     if (result != 0 || !value)
         return;
-    /* Attributes up to 3 (reuse rules) are ints, the others 64 bits wide (CUmemPool_attribute). */
-    uint64_t number =
-        attribute <= 3 ? (uint64_t)(unsigned)*(const int *)value : *(const uint64_t *)value;
     struct gm_record record = {
         .type = GM_EVENT_POOL_SET,
         .address = GM_WORD(pool),
-        .aux = number,
+        .aux = attribute_value(attribute, value),
         .extra = (uint32_t)attribute,
         .device = (int8_t)gm_pool_device(GM_WORD(pool)),
     };

@@ -413,6 +413,7 @@ REAL(CUresult, cuExternalMemoryGetMappedMipmappedArray,
      (CUmipmappedArray * mipmap, CUexternalMemory memory,
       const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *description),
      { *mipmap = MIPMAP; })
+REAL(CUresult, cuCtxSetLimit, (CUlimit limit, size_t value), {})
 REAL(CUresult, cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr address), {})
 
 static void a_mapped_resource_counts_once_until_it_is_unmapped(void **unused)
@@ -461,6 +462,15 @@ static void lending_memory_to_another_process_is_told(void **unused)
     assert_int_equal(record_at(0)->api, GM_API_cuIpcGetMemHandle);
 }
 
+static void a_limit_is_told_with_its_value(void **unused)
+{
+    USE(cuCtxSetLimit);
+    cuCtxSetLimit(2, 8 << 20);
+    assert_record(0, GM_EVENT_HOST_CALL, 0, 0);
+    assert_int_equal(record_at(0)->extra, 2);
+    assert_int_equal(record_at(0)->aux, 8 << 20);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, start_over)
 
 int main(void)
@@ -493,6 +503,7 @@ int main(void)
         TEST(a_mapped_resource_counts_once_until_it_is_unmapped),
         TEST(a_mipmapped_array_of_another_owner_has_the_size_of_its_shape),
         TEST(lending_memory_to_another_process_is_told),
+        TEST(a_limit_is_told_with_its_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

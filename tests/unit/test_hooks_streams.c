@@ -161,6 +161,9 @@ static void an_attribute_of_a_pool_is_read_in_its_width(void **unused)
     cuMemPoolSetAttribute(POOL, 4, &threshold);
     assert_int_equal(record_at(1)->aux, threshold);
     assert_int_equal(record_at(1)->extra, 4);
+    cuMemPoolSetAttribute(POOL, 14, &rule); /* one of which we do not know the width */
+    assert_int_equal(record_at(2)->aux, 0);
+    assert_int_equal(record_at(2)->extra, 14);
 }
 
 static void a_stream_ordered_free_is_booked_when_it_is_called(void **unused)
