@@ -235,8 +235,7 @@ typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 
-/* ---- runtime
- * -------------------------------------------------------------------------------------- */
+/* ---- runtime --------------------------------------------------------------------------------- */
 
 typedef int cudaError_t;
 typedef struct CUstream_st *cudaStream_t;

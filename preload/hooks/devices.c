@@ -53,8 +53,7 @@ int gm_location_device(const CUmemLocation *location)
     return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? location->id : -1;
 }
 
-/* ---- pools
- * ---------------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 int gm_pool_device(uint64_t pool)
 {
@@ -107,8 +106,7 @@ void gm_driver_pool_current_of_location(struct gm_call *call, int result, uint64
     gm_driver_pool_current(call, result, pool, gm_location_device(location));
 }
 
-/* ---- streams
- * -------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 int gm_stream_device(uint64_t stream)
 {
@@ -140,8 +138,7 @@ void gm_before_stream_destroy(struct gm_call *call, struct gm_record *begun, uin
     gm_capture_stream_gone(stream);
 }
 
-/* ---- green contexts
- * ------------------------------------------------------------------------------------- */
+/* ---- green contexts -------------------------------------------------------------------------- */
 
 void gm_driver_green_create(struct gm_call *call, int result, uint64_t context, int device)
 {

@@ -62,8 +62,7 @@ void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64
         gm_call_record(call, &record, NULL);
 }
 
-/* ---- arrays
- * ----------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 /* Bytes per channel of a CUarray_format. Packed, planar and compressed formats of about 8 bits
  * count one byte: the whole size is an estimate. */
@@ -131,8 +130,7 @@ void gm_driver_external_mipmap(struct gm_call *call, int result, uint64_t handle
                     GM_FLAG_ESTIMATED | GM_FLAG_MIPMAPPED);
 }
 
-/* ---- copies and sets
- * ---------------------------------------------------------------------------------- */
+/* ---- copies and sets ------------------------------------------------------------------------- */
 
 void gm_effect_copy(struct gm_call *call, int result, enum gm_copy direction, uint64_t to,
                     uint64_t from, uint64_t size, uint8_t flags)
@@ -202,8 +200,7 @@ void gm_driver_copy_3d_batch(struct gm_call *call, int result,
                    operations[0].src.pointer, size, flags);
 }
 
-/* ---- what moves nothing
- * ------------------------------------------------------------------------------- */
+/* ---- what moves nothing ---------------------------------------------------------------------- */
 
 void gm_driver_hint(struct gm_call *call, int result, CUdeviceptr address, uint64_t size,
                     uint32_t advice)

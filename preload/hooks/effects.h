@@ -19,8 +19,7 @@
 #define OUT_OR(pointer, otherwise)                                                                 \
     (result == 0 && (pointer) != NULL ? GM_WORD(*(pointer)) : (uint64_t)(otherwise))
 
-/* ---- effects.c: lives of addresses
- * --------------------------------------------------------------- */
+/* ---- effects.c: lives of addresses ----------------------------------------------------------- */
 
 void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
                      uint64_t size, uint8_t flags);
@@ -92,8 +91,7 @@ uint64_t gm_array_element(int format, unsigned channels);
 void gm_driver_external_mipmap(struct gm_call *call, int result, uint64_t handle,
                                const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *description);
 
-/* ---- copies by descriptor
- * ------------------------------------------------------------------------- */
+/* ---- copies by descriptor -------------------------------------------------------------------- */
 
 enum gm_copy gm_copy_direction(int to, int from);
 
@@ -134,8 +132,7 @@ void gm_effect_export(struct gm_call *call, int result, uint64_t address, uint64
 #define gm_driver_export(call, result, handle, size)                                               \
     gm_effect_export(call, result, GM_WORD(handle), size)
 
-/* ---- effects_vmm.c: virtual memory management
- * -------------------------------------------------------- */
+/* ---- effects_vmm.c: virtual memory management ------------------------------------------------ */
 
 void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uint64_t size,
                           const CUmemAllocationProp *properties);
@@ -143,8 +140,7 @@ void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle);
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle);
 
-/* ---- effects_pool.c: stream-ordered memory and its pools
- * --------------------------------------------- */
+/* ---- effects_pool.c: stream-ordered memory and its pools ------------------------------------- */
 
 /* Streams are named by gm_stream_key. */
 void gm_driver_alloc_async(struct gm_call *call, int result, uint64_t address, uint64_t size,
@@ -159,8 +155,7 @@ void gm_before_pool_destroy(struct gm_call *call, struct gm_record *begun, CUmem
 void gm_driver_pool_set(struct gm_call *call, int result, CUmemoryPool pool, int attribute,
                         const void *value);
 
-/* ---- effects_graph.c
- * ------------------------------------------------------------------------------------ */
+/* ---- effects_graph.c ------------------------------------------------------------------------- */
 
 void gm_driver_graph_alloc_node(struct gm_call *call, int result, CUgraph graph,
                                 const CUDA_MEM_ALLOC_NODE_PARAMS *parameters);
@@ -171,16 +166,14 @@ void gm_driver_graph_instantiate(struct gm_call *call, int result, uint64_t exec
 void gm_driver_graph_launch(struct gm_call *call, int result, CUgraphExec executable);
 void gm_driver_graph_trim(struct gm_call *call, int result, int device);
 
-/* ---- effects_graphics.c
- * ------------------------------------------------------------------------------------ */
+/* ---- effects_graphics.c ---------------------------------------------------------------------- */
 
 void gm_driver_graphics_pointer(struct gm_call *call, int result, CUgraphicsResource resource,
                                 uint64_t address, uint64_t size);
 void gm_driver_graphics_unmap(struct gm_call *call, int result, unsigned count,
                               const CUgraphicsResource *resources);
 
-/* ---- capture.c: which streams are capturing
- * ---------------------------------------------------------- */
+/* ---- capture.c: which streams are capturing -------------------------------------------------- */
 
 /* One number per stream, whichever way the program names it; per_thread: the default stream is the
  * thread's own. */
@@ -198,8 +191,7 @@ void gm_capture_stream_gone(uint64_t stream);
  */
 uint64_t gm_capture_of(uint64_t stream);
 
-/* ---- devices.c: facts of devices; the devices of pools, streams and green contexts
- * ---------------------- */
+/* ---- devices.c: facts of devices; the devices of pools, streams and green contexts ----------- */
 
 #define GM_DEVICES_MAX 64 /* more are "unknown" */
 
@@ -230,8 +222,7 @@ void gm_pool_forget(uint64_t pool);
 /* The pool that cuMemAllocAsync takes from on this device, 0 unknown. */
 uint64_t gm_pool_of(int device);
 
-/* ---- context.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- context.c ------------------------------------------------------------------------------- */
 
 void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device);
 void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context);
@@ -279,8 +270,7 @@ void gm_captures_forget(void);
 void gm_devices_forget(void);
 void gm_graphics_forget(void);
 
-/* ---- effects_runtime.c: what no driver hook saw
- * ------------------------------------------------------ */
+/* ---- effects_runtime.c: what no driver hook saw ---------------------------------------------- */
 
 void gm_runtime_life(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
                      uint64_t size, uint8_t flags);
