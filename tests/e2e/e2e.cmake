@@ -25,6 +25,8 @@ gpumem_cuda_program(random_program "gpumem_sim_runtime_13;gpumem_sim_driver" ${C
 
 gpumem_cuda_program(life gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/life.c)
 
+gpumem_cuda_program(driver_families gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/driver_families.c)
+add_test(NAME e2e.driver_families COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_SIM_DEVICES=2 -- $<TARGET_FILE:driver_families>)
 gpumem_e2e(families $<TARGET_FILE:families>)
 add_test(NAME e2e.no_cuda COMMAND ${GPUMEM_E2E_RUN} --expect-no-trace -- /bin/sh -c "ls / > /dev/null; echo quiet")
 add_test(NAME e2e.loss COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/loss.py ${PROJECT_BINARY_DIR})
