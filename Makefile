@@ -5,10 +5,10 @@ CMAKE_FLAGS ?=
 
 .PHONY: all demo test test-pytorch loss-matrix bench lint install clean help
 
-all: $(BUILD)/CMakeCache.txt ## build libgpumem.so, gpumem and the simulator
+all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
 	cmake --build $(BUILD) -j $(JOBS)
 
-$(BUILD)/CMakeCache.txt:
+$(BUILD)/Makefile: # written last: a configuration that failed is tried again
 	cmake -S . -B $(BUILD) $(CMAKE_FLAGS)
 
 demo: all ## record a training loop with a planted leak and report on it
