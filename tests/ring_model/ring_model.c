@@ -1,0 +1,614 @@
+/*
+ * The protocol of the ring (preload/thread.h, pack.c, drain.c and the reader's report/lane.c),
+ * checked in every order its steps can take.
+ *
+ * Two threads record into lanes of two records, each packs its own lane when that is full, and the
+ * drainer packs whichever is half full. A step is one access to memory that others can see; after
+ * every step of every schedule the process is killed and what a reader would find is compared with
+ * what was committed. Steps are taken one after the other, as if memory were sequentially
+ * consistent. The real code earns that with release stores of head, tail and file_end and acquire
+ * loads by whoever is not their writer: each of the three is one word, and all that matters to its
+ * reader was written before it.
+ *
+ * States met before are not walked again; the schedules through them are added up instead. Then the
+ * protocol is weakened in one point at a time, and each time the check must find what goes wrong:
+ * otherwise it would prove nothing.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 2, CAPACITY = 2, MASK = CAPACITY - 1, RECORDS_MAX = 4, BLOCKS_MAX = 8 };
+enum { DRAINER = LANES, ACTORS = LANES + 1, NOBODY = 0xff };
+
+/* What is weakened. */
+enum weakness {
+    SOUND,
+    TAIL_BEFORE_BLOCK,     /* tail moves before file_end covers the block */
+    HEAD_BEFORE_FILL,      /* the record is committed, then filled */
+    END_BEFORE_BLOCK,      /* file_end moves before the block is written */
+    NO_PACK_LOCK,          /* two may pack at once */
+    LIMIT_NOT_LOOKED_AT,   /* a full ring is written to as if it were not */
+    SUCCESSOR_TRUSTS_SLOT, /* a lane's next owner commits what the former one only began */
+    READER_TAKES_ALL,      /* the reader does not look at sequence numbers */
+    WEAKNESSES
+};
+
+static const char *const weakness_names[WEAKNESSES] = {
+    "sound",
+    "tail before the block is in the file",
+    "head before the record is filled",
+    "file_end before the block is written",
+    "packing without the lock",
+    "writing to a full ring",
+    "taking over what was not committed",
+    "reading without telling records apart",
+};
+
+/* A record is two words, so that a torn one can be told; 0 is never a record. */
+struct record {
+    uint8_t a, b;
+};
+
+struct block {
+    uint8_t lane, first, count;
+    struct record records[CAPACITY];
+};
+
+struct lane {
+    uint8_t head, tail;
+    struct record ring[CAPACITY];
+};
+
+/* Where an actor stands: the next step it takes. */
+enum place {
+    /* recording: recorder.c, thread.c */
+    RESERVE,
+    FILL_A,
+    FILL_B,
+    COMMIT,
+    WAKE,
+    MAKE_ROOM,
+    LOOK_UNDER_LOCK,
+    /* the drainer: drain.c */
+    SLEEP,
+    LOOK_AT_LANE,
+    /* packing, by either: pack.c */
+    TAKE_LOCK,
+    READ_TAIL,
+    READ_HEAD,
+    READ_RECORD,
+    WRITE_FIRST_HALF,
+    WRITE_SECOND_HALF,
+    PUBLISH_END,
+    MOVE_TAIL,
+    RELEASE_LOCK,
+    DONE,
+};
+
+struct actor {
+    uint8_t place;
+    uint8_t head, limit; /* of a recording thread; its own words */
+    uint8_t left;        /* records it still has to make */
+    uint8_t owner;       /* how many threads had the lane before */
+    uint8_t lane;        /* being looked at or packed */
+    uint8_t tail, end;   /* being packed: [tail, end) */
+    struct block block;  /* being made */
+    uint8_t copied;      /* records copied to it */
+    uint8_t at;          /* its place in the file */
+    uint8_t refused;     /* the disk did not take it */
+};
+
+struct state {
+    /* Survives the kill. */
+    struct lane lanes[LANES];
+    struct block file[BLOCKS_MAX];
+    uint8_t file_end; /* blocks */
+    uint8_t lost;     /* counter: records the disk did not take */
+    uint8_t dropped;  /* counter */
+    /* Does not. */
+    uint8_t lock; /* actor, or NOBODY */
+    uint8_t work; /* the drainer's futex */
+    uint8_t refusals;
+    struct actor actors[ACTORS];
+    /* What is true, for the comparison: what each lane's committed records hold. */
+    uint8_t truth[LANES][RECORDS_MAX + 1];
+    uint8_t committed[LANES];
+};
+
+/* What is explored. */
+struct setting {
+    enum weakness weakness;
+    uint8_t records;  /* per lane */
+    bool drop;        /* GPUMEM_ON_FULL=drop */
+    bool disk_fills;  /* one block may be refused */
+    bool thread_ends; /* the first lane's owner may end between any two steps of a record */
+};
+
+static struct setting setting;
+static unsigned long long kill_points;
+static unsigned long long lost_found, twice_found, torn_found, order_found, stuck_found;
+
+/* ---- the reader ------------------------------------------------------------------------------ */
+
+/* Compares one record found with the truth; `next` is the sequence number the reader is at. */
+static void found(const struct state *state, unsigned lane, unsigned sequence, struct record record,
+                  unsigned *next, bool seen[RECORDS_MAX + 1])
+{
+    if (sequence >= state->committed[lane] || record.a != record.b ||
+        record.a != state->truth[lane][sequence]) {
+        torn_found++;
+        return;
+    }
+    twice_found += seen[sequence];
+    order_found += sequence < *next && !seen[sequence];
+    seen[sequence] = true;
+    *next = sequence + 1;
+}
+
+/* The blocks of a lane come in the order of their sequence, which here is that of the file. */
+static unsigned read_lane(const struct state *state, unsigned number)
+{
+    const struct lane *lane = &state->lanes[number];
+    bool seen[RECORDS_MAX + 1] = {false}, careful = setting.weakness != READER_TAKES_ALL;
+    unsigned next = 0, missing = 0;
+    for (unsigned at = 0; at < state->file_end; at++) {
+        const struct block *block = &state->file[at];
+        if (block->count == 0 || block->count > CAPACITY) {
+            torn_found++;
+            continue;
+        }
+        for (unsigned n = 0; block->lane == number && n < block->count; n++)
+            if (!careful || block->first + n >= next)
+                found(state, number, block->first + n, block->records[n], &next, seen);
+    }
+    for (unsigned n = careful && next > lane->tail ? next : lane->tail; n < lane->head; n++)
+        found(state, number, n, lane->ring[n & MASK], &next, seen);
+    for (unsigned n = 0; n < state->committed[number]; n++)
+        missing += !seen[n];
+    return missing;
+}
+
+static void kill_here(const struct state *state)
+{
+    unsigned missing = 0;
+    kill_points++;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        missing += read_lane(state, lane);
+    if (missing > state->lost)
+        lost_found += missing - state->lost;
+}
+
+/* ---- steps of a recording thread --------------------------------------------------------------
+ * Each returns false when the actor has to wait and changes nothing then. */
+
+/* Tells the records of an owner from those of the one before, and all from nothing. */
+static uint8_t content(const struct actor *actor)
+{
+    return (uint8_t)(1 + actor->head + 16 * actor->owner);
+}
+
+static struct record *slot(struct state *state, unsigned lane)
+{
+    return &state->lanes[lane].ring[state->actors[lane].head & MASK];
+}
+
+static void store_head(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    state->truth[lane][actor->head] = content(actor);
+    state->committed[lane]++;
+    state->lanes[lane].head = (uint8_t)(actor->head + 1);
+}
+
+static void reserve(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    bool full = actor->head == actor->limit && setting.weakness != LIMIT_NOT_LOOKED_AT;
+    actor->place = full ? MAKE_ROOM : FILL_A;
+}
+
+static void fill(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    bool early = setting.weakness == HEAD_BEFORE_FILL;
+    if (actor->place == FILL_A) {
+        if (early)
+            store_head(state, lane);
+        slot(state, lane)->a = content(actor);
+        actor->place = FILL_B;
+    } else {
+        slot(state, lane)->b = content(actor);
+        actor->place = COMMIT;
+    }
+}
+
+static void commit(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    if (setting.weakness != HEAD_BEFORE_FILL)
+        store_head(state, lane);
+    actor->head++;
+    actor->left--;
+    /* Half of a ring of two: every record. */
+    actor->place = WAKE;
+}
+
+static void next_record(struct actor *actor)
+{
+    actor->place = actor->left ? RESERVE : DONE;
+}
+
+static void make_room(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    actor->limit = (uint8_t)(state->lanes[lane].tail + CAPACITY);
+    if (actor->head < actor->limit) {
+        actor->place = FILL_A;
+    } else if (setting.drop) {
+        state->dropped++;
+        state->work = 1;
+        actor->left--;
+        next_record(actor);
+    } else {
+        actor->lane = (uint8_t)lane;
+        actor->place = TAKE_LOCK;
+    }
+}
+
+/* The owner ends before it commits; the next thread takes the lane as it finds it. */
+static void hand_over(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    if (setting.weakness == SUCCESSOR_TRUSTS_SLOT && actor->place == FILL_B) {
+        actor->place = COMMIT;
+        return;
+    }
+    actor->head = state->lanes[lane].head;
+    actor->limit = (uint8_t)(state->lanes[lane].tail + CAPACITY);
+    actor->owner++;
+    next_record(actor);
+}
+
+/* ---- steps of the drainer -------------------------------------------------------------------- */
+
+static void next_lane(struct actor *actor)
+{
+    actor->place = ++actor->lane < LANES ? LOOK_AT_LANE : SLEEP;
+}
+
+static void look_at_lane(struct state *state, struct actor *actor)
+{
+    const struct lane *lane = &state->lanes[actor->lane];
+    if ((lane->head - lane->tail) * 2 <= MASK)
+        next_lane(actor);
+    else
+        actor->place = TAKE_LOCK;
+}
+
+/* ---- steps of packing ------------------------------------------------------------------------ */
+
+static bool take_lock(struct state *state, unsigned number)
+{
+    struct actor *actor = &state->actors[number];
+    if (setting.weakness != NO_PACK_LOCK) {
+        if (state->lock != NOBODY)
+            return false;
+        state->lock = (uint8_t)number;
+    }
+    actor->place = number == DRAINER ? READ_TAIL : LOOK_UNDER_LOCK;
+    return true;
+}
+
+static void read_head(struct state *state, struct actor *actor)
+{
+    actor->end = state->lanes[actor->lane].head;
+    actor->copied = actor->refused = 0;
+    actor->block =
+        (struct block){actor->lane, actor->tail, (uint8_t)(actor->end - actor->tail), {{0, 0}}};
+    actor->place = actor->block.count ? READ_RECORD : RELEASE_LOCK;
+}
+
+static void read_record(struct state *state, struct actor *actor)
+{
+    unsigned sequence = actor->tail + actor->copied;
+    actor->block.records[actor->copied & MASK] = state->lanes[actor->lane].ring[sequence & MASK];
+    if (++actor->copied < actor->block.count)
+        return;
+    actor->place = setting.weakness == TAIL_BEFORE_BLOCK  ? MOVE_TAIL
+                   : setting.weakness == END_BEFORE_BLOCK ? PUBLISH_END
+                                                          : WRITE_FIRST_HALF;
+}
+
+/* What is behind file_end may be anything: a block is there as far as it was written. */
+static void write_first_half(struct state *state, struct actor *actor)
+{
+    if (setting.weakness != END_BEFORE_BLOCK)
+        actor->at = state->file_end;
+    if (actor->at >= BLOCKS_MAX)
+        abort(); /* a bound of this model was chosen too small */
+    state->file[actor->at] = actor->block;
+    memset(state->file[actor->at].records, 0, sizeof(actor->block.records));
+    actor->place = WRITE_SECOND_HALF;
+}
+
+static void write_second_half(struct state *state, struct actor *actor)
+{
+    state->file[actor->at] = actor->block;
+    actor->place = setting.weakness == END_BEFORE_BLOCK ? MOVE_TAIL : PUBLISH_END;
+}
+
+static void publish_end(struct state *state, struct actor *actor)
+{
+    if (setting.weakness == END_BEFORE_BLOCK) {
+        actor->at = state->file_end++;
+        actor->place = WRITE_FIRST_HALF;
+        return;
+    }
+    state->file_end = (uint8_t)(actor->at + 1);
+    actor->place = setting.weakness == TAIL_BEFORE_BLOCK ? RELEASE_LOCK : MOVE_TAIL;
+}
+
+static void move_tail(struct state *state, struct actor *actor)
+{
+    state->lanes[actor->lane].tail = actor->end;
+    actor->place =
+        setting.weakness == TAIL_BEFORE_BLOCK && !actor->refused ? WRITE_FIRST_HALF : RELEASE_LOCK;
+}
+
+static void release_lock(struct state *state, unsigned number)
+{
+    struct actor *actor = &state->actors[number];
+    state->lock = NOBODY;
+    actor->tail = actor->end = actor->copied = actor->at = actor->refused = 0;
+    actor->block = (struct block){0};
+    if (number == DRAINER)
+        next_lane(actor);
+    else
+        actor->place = MAKE_ROOM;
+}
+
+/* The disk is full: the records are counted, and then given up. */
+static void refuse_block(struct state *state, struct actor *actor)
+{
+    state->refusals++;
+    state->lost = (uint8_t)(state->lost + actor->block.count);
+    actor->refused = 1;
+    actor->place = MOVE_TAIL;
+}
+
+/* ---- all schedules --------------------------------------------------------------------------- */
+
+/* One step of an actor; false when it waits or is through. */
+static bool step(struct state *state, unsigned number)
+{
+    struct actor *actor = &state->actors[number];
+    switch ((enum place)actor->place) {
+    case RESERVE:
+        reserve(state, number);
+        return true;
+    case FILL_A:
+    case FILL_B:
+        fill(state, number);
+        return true;
+    case COMMIT:
+        commit(state, number);
+        return true;
+    case WAKE:
+        state->work = 1;
+        next_record(actor);
+        return true;
+    case MAKE_ROOM:
+        make_room(state, number);
+        return true;
+    case LOOK_UNDER_LOCK:
+        actor->place = actor->head - state->lanes[number].tail > MASK ? READ_TAIL : RELEASE_LOCK;
+        return true;
+    case SLEEP:
+        if (!state->work)
+            return false;
+        state->work = 0;
+        actor->lane = 0;
+        actor->place = LOOK_AT_LANE;
+        return true;
+    case LOOK_AT_LANE:
+        look_at_lane(state, actor);
+        return true;
+    case TAKE_LOCK:
+        return take_lock(state, number);
+    case READ_TAIL:
+        actor->tail = state->lanes[actor->lane].tail;
+        actor->place = READ_HEAD;
+        return true;
+    case READ_HEAD:
+        read_head(state, actor);
+        return true;
+    case READ_RECORD:
+        read_record(state, actor);
+        return true;
+    case WRITE_FIRST_HALF:
+        write_first_half(state, actor);
+        return true;
+    case WRITE_SECOND_HALF:
+        write_second_half(state, actor);
+        return true;
+    case PUBLISH_END:
+        publish_end(state, actor);
+        return true;
+    case MOVE_TAIL:
+        move_tail(state, actor);
+        return true;
+    case RELEASE_LOCK:
+        release_lock(state, number);
+        return true;
+    case DONE:
+        return false;
+    }
+    return false;
+}
+
+/* States met, with the number of schedules from each to its end. */
+struct met {
+    uint64_t key; /* 0: free */
+    double schedules;
+};
+
+static struct met *table;
+static size_t table_size, table_used;
+
+static uint64_t key_of(const struct state *state)
+{
+    const unsigned char *bytes = (const unsigned char *)state; /* no padding: all bytes */
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < sizeof(*state); i++) {
+        hash = (hash ^ bytes[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return hash ? hash : 1;
+}
+
+static struct met *place_of(uint64_t key)
+{
+    size_t at = (size_t)key & (table_size - 1);
+    while (table[at].key && table[at].key != key)
+        at = (at + 1) & (table_size - 1);
+    return &table[at];
+}
+
+static void grow_table(void)
+{
+    struct met *old = table;
+    size_t old_size = table_size;
+    table_size = old_size ? old_size * 2 : 1u << 16;
+    table = calloc(table_size, sizeof(*table));
+    if (!table)
+        abort();
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].key)
+            *place_of(old[i].key) = old[i];
+    free(old);
+}
+
+static bool wrong(void)
+{
+    return lost_found || twice_found || torn_found || order_found || stuck_found;
+}
+
+static double explore(const struct state *state);
+
+/* Everything that can happen next but plain steps. */
+static double explore_accidents(const struct state *state)
+{
+    double schedules = 0;
+    for (unsigned number = 0; number < ACTORS; number++) {
+        const struct actor *actor = &state->actors[number];
+        struct state next = *state;
+        if (setting.disk_fills && !state->refusals && actor->place == WRITE_FIRST_HALF) {
+            refuse_block(&next, &next.actors[number]);
+            schedules += explore(&next);
+        }
+        if (setting.thread_ends && number == 0 && !actor->owner &&
+            (actor->place == RESERVE || actor->place == FILL_B || actor->place == COMMIT)) {
+            hand_over(&next, number);
+            schedules += explore(&next);
+        }
+    }
+    return schedules;
+}
+
+/* Number of schedules from here on. A weakened protocol is given up at its first failure. */
+static double explore(const struct state *state)
+{
+    uint64_t key = key_of(state);
+    if (table_used * 2 >= table_size)
+        grow_table();
+    struct met *met = place_of(key);
+    if (met->key)
+        return met->schedules;
+    *met = (struct met){.key = key};
+    table_used++;
+    kill_here(state);
+    double schedules = 0;
+    bool moved = false;
+    for (unsigned number = 0; number < ACTORS && !wrong(); number++) {
+        struct state next = *state;
+        if (!step(&next, number))
+            continue;
+        moved = true;
+        schedules += explore(&next);
+    }
+    if (!moved && !wrong()) {
+        stuck_found += state->actors[0].place != DONE || state->actors[1].place != DONE;
+        /* Nothing attempted is missing from both the lanes and the counters. */
+        lost_found += (unsigned)state->committed[0] + state->committed[1] + state->dropped !=
+                      2u * setting.records;
+        schedules = 1;
+    }
+    if (!wrong())
+        schedules += explore_accidents(state);
+    place_of(key)->schedules = schedules;
+    return schedules;
+}
+
+static double explore_setting(struct setting explored)
+{
+    struct state start;
+    memset(&start, 0, sizeof(start));
+    start.lock = NOBODY;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        start.actors[lane] = (struct actor){.limit = CAPACITY, .left = explored.records};
+    start.actors[DRAINER].place = SLEEP;
+    setting = explored;
+    lost_found = twice_found = torn_found = order_found = stuck_found = 0;
+    table_size = table_used = 0;
+    table = NULL;
+    double schedules = explore(&start);
+    free(table);
+    return schedules;
+}
+
+/* ---- the statements -------------------------------------------------------------------------- */
+
+static bool prove(void)
+{
+    const struct setting settings[] = {
+        {.records = 4},
+        {.records = 4, .drop = true},
+        {.records = 3, .disk_fills = true},
+        {.records = 3, .thread_ends = true},
+        {.records = 3, .drop = true, .disk_fills = true, .thread_ends = true},
+    };
+    double schedules = 0;
+    kill_points = 0;
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        schedules += explore_setting(settings[i]);
+        if (wrong())
+            break;
+    }
+    printf("%.3g schedules, %llu kill points, %llu lost, %llu twice", schedules, kill_points,
+           lost_found, twice_found);
+    if (torn_found || order_found || stuck_found)
+        printf(", %llu torn, %llu out of order, %llu stuck", torn_found, order_found, stuck_found);
+    printf("\n");
+    return !wrong();
+}
+
+static bool weakening_is_noticed(enum weakness weakness)
+{
+    explore_setting((struct setting){
+        .weakness = weakness, .records = 3, .thread_ends = weakness == SUCCESSOR_TRUSTS_SLOT});
+    if (wrong())
+        return true;
+    printf("not noticed: %s\n", weakness_names[weakness]);
+    return false;
+}
+
+int main(void)
+{
+    bool good = prove();
+    for (enum weakness weakness = SOUND + 1; weakness < WEAKNESSES; weakness++)
+        good = weakening_is_noticed(weakness) && good;
+    return good ? 0 : 1;
+}
