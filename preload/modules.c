@@ -28,42 +28,42 @@ static struct gm_lock lock;
 /* ---- /proc/self/maps
  * ------------------------------------------------------------------------------ */
 
-struct mapping {
+static struct mapping {
     uint64_t start;
     uint64_t end;
     uint64_t offset;
     uint64_t inode;
     char path[GM_STRING_LENGTH_MAX];
-};
+} mapping;
 
-struct maps {
+static struct maps {
     int descriptor;
     size_t at;
     size_t filled;
     char text[16384];
-};
+} maps; /* static, as `mapping` is: a hook's stack may be small. Guarded by the lock. */
 
-static int next_byte(struct maps *maps)
+static int next_byte(void)
 {
-    if (maps->at == maps->filled) {
+    if (maps.at == maps.filled) {
         ssize_t got;
         do
-            got = syscall(SYS_read, maps->descriptor, maps->text, sizeof(maps->text));
+            got = syscall(SYS_read, maps.descriptor, maps.text, sizeof(maps.text));
         while (got < 0 && errno == EINTR);
         if (got <= 0)
             return -1;
-        maps->at = 0;
-        maps->filled = (size_t)got;
+        maps.at = 0;
+        maps.filled = (size_t)got;
     }
-    return (unsigned char)maps->text[maps->at++];
+    return (unsigned char)maps.text[maps.at++];
 }
 
 /* A number in `base`; *stop is the byte behind it, -1 at the end. */
-static uint64_t number(struct maps *maps, unsigned base, int *stop)
+static uint64_t number(unsigned base, int *stop)
 {
     uint64_t value = 0;
     for (;;) {
-        int byte = next_byte(maps);
+        int byte = next_byte();
         unsigned digit = byte >= '0' && byte <= '9'   ? (unsigned)(byte - '0')
                          : byte >= 'a' && byte <= 'f' ? (unsigned)(byte - 'a' + 10)
                                                       : base;
@@ -76,27 +76,27 @@ static uint64_t number(struct maps *maps, unsigned base, int *stop)
 }
 
 /* One line: start-end perms offset major:minor inode path. */
-static bool next_mapping(struct maps *maps, struct mapping *mapping)
+static bool next_mapping(void)
 {
     int byte;
-    mapping->start = number(maps, 16, &byte);
+    mapping.start = number(16, &byte);
     if (byte != '-')
         return false;
-    mapping->end = number(maps, 16, &byte);
+    mapping.end = number(16, &byte);
     do
-        byte = next_byte(maps); /* permissions */
+        byte = next_byte(); /* permissions */
     while (byte > ' ');
-    mapping->offset = number(maps, 16, &byte);
-    number(maps, 16, &byte);
-    number(maps, 16, &byte);
-    mapping->inode = number(maps, 10, &byte);
+    mapping.offset = number(16, &byte);
+    number(16, &byte);
+    number(16, &byte);
+    mapping.inode = number(10, &byte);
     size_t length = 0;
     while (byte == ' ')
-        byte = next_byte(maps);
-    for (; byte >= 0 && byte != '\n'; byte = next_byte(maps))
-        if (length < sizeof(mapping->path) - 1)
-            mapping->path[length++] = (char)byte;
-    mapping->path[length] = 0;
+        byte = next_byte();
+    for (; byte >= 0 && byte != '\n'; byte = next_byte())
+        if (length < sizeof(mapping.path) - 1)
+            mapping.path[length++] = (char)byte;
+    mapping.path[length] = 0;
     return byte == '\n';
 }
 
@@ -227,21 +227,24 @@ static const struct known *record(const struct mapping *found, uint64_t image, u
     return remember(&module, module_number);
 }
 
+static bool open_maps(void)
+{
+    maps.descriptor = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    maps.at = maps.filled = 0;
+    return maps.descriptor >= 0;
+}
+
 /*
  * Walks the maps to the line that holds `address`; the module's header is the mapping of the same
  * file at offset 0 that comes last before it (a file can be mapped more than once).
  */
 static const struct known *look_up(uint64_t address)
 {
-    static struct maps maps; /* static: 16 KiB, guarded by the lock */
-    static struct mapping mapping;
     uint64_t image = 0, image_size = 0, image_inode = 0;
-    maps.descriptor = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (maps.descriptor < 0)
+    if (!open_maps())
         return NULL;
-    maps.at = maps.filled = 0;
     const struct known *result = NULL;
-    while (next_mapping(&maps, &mapping) && mapping.start <= address) {
+    while (next_mapping() && mapping.start <= address) {
         if (mapping.offset == 0 && mapping.inode) {
             image = mapping.start;
             image_size = mapping.end - mapping.start;
@@ -272,6 +275,21 @@ uint16_t gm_module_of(uint64_t address, uint64_t *offset)
     }
     *offset = found && found->number ? address - found->load_bias : address;
     return found ? found->number : 0;
+}
+
+bool gm_module_is_mapped(const char *prefix)
+{
+    bool found = false;
+    gm_lock_take(&lock);
+    if (open_maps()) {
+        while (!found && next_mapping()) {
+            const char *slash = strrchr(mapping.path, '/');
+            found = slash && strncmp(slash + 1, prefix, strlen(prefix)) == 0;
+        }
+        syscall(SYS_close, maps.descriptor);
+    }
+    gm_lock_release(&lock);
+    return found;
 }
 
 void gm_modules_changed(void)

@@ -8,6 +8,7 @@
 #ifndef GPUMEM_PRELOAD_MODULES_H
 #define GPUMEM_PRELOAD_MODULES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -20,6 +21,10 @@ uint16_t gm_module_of(uint64_t address, uint64_t *offset);
 /* Some library may have been unloaded: what is known of an address is checked again before it is
  * used. */
 void gm_modules_changed(void);
+
+/* Whether some mapped file's name (without its folder) begins with `prefix`, in whatever namespace
+ * of the loader it was opened. */
+bool gm_module_is_mapped(const char *prefix);
 
 void gm_modules_forget(void);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "config.h"
+#include "hooks/effects.h"
 #include "modules.h"
 #include "real.h"
 #include "roads.h"
@@ -19,7 +20,11 @@ bool gm_process_exiting;
 /* Outlives forks, unlike the page: each process that records has its own number. */
 static uint64_t last_epoch;
 
-enum { IDLE, STARTING, READY, REFUSED };
+/* The process that loaded us; not its forked children. */
+static long loaded_in;
+
+/* BYPASSED: the trace is there, for what it says of the process at its end, and nobody records. */
+enum { IDLE, STARTING, READY, REFUSED, BYPASSED };
 
 static void in_child_without_wipe(void)
 {
@@ -52,13 +57,18 @@ static void forget_parent(void)
     gm_threads_forget();
     gm_pack_forget();
     gm_drain_forget();
+    gm_effects_forget();
 }
 
-static bool start(void)
+static bool start(bool bypassed)
 {
-    forget_parent();
-    if (!gm_trace_create())
-        return false;
+    if (bypassed) { /* until now: a call came after our destructor */
+        __atomic_fetch_and(&gm_file.header->flags, ~(uint32_t)GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
+    } else {
+        forget_parent();
+        if (!gm_trace_create())
+            return false;
+    }
     gm_stack_prepare();
     gm_lock_take(&gm_file.lock);
     gm_trace_update_clock(); /* two pairs this far apart give the rate, should the process be killed
@@ -82,7 +92,7 @@ static bool process_start(void)
         }
         if (!atomic_compare_exchange_strong(state, &now, STARTING))
             continue;
-        bool ready = start();
+        bool ready = start(now == BYPASSED);
         atomic_store_explicit(state, ready ? READY : REFUSED, memory_order_release);
         syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
         return ready;
@@ -113,12 +123,38 @@ __attribute__((constructor)) static void library_loaded(int count, char **argume
     (void)arguments;
     gm_config_read(environment);
     make_page();
+    loaded_in = syscall(SYS_getpid);
+}
+
+/*
+ * A process that has the driver, and neither called nor looked up a function of it through us, came
+ * to it by a road that does not pass here, or had no use for it. It leaves a trace that says so.
+ * Not a forked child, which has its parent's libraries mapped whether it wants them or not. _exit
+ * does not ask: it may be called on a signal handler's small stack, and no trace is made in that
+ * little room.
+ */
+static void tell_of_bypass(void)
+{
+    uint32_t idle = IDLE;
+    _Atomic uint32_t *state = &gm_process_page->state;
+    if (gm_process_page == &no_page || *state != IDLE || loaded_in != syscall(SYS_getpid) ||
+        gm_real_driver_reached() || !gm_module_is_mapped("libcuda.so") ||
+        !atomic_compare_exchange_strong(state, &idle, STARTING))
+        return;
+    bool created = gm_trace_create();
+    if (created) {
+        __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
+        gm_trace_mark_end(GM_END_EXIT);
+    }
+    atomic_store_explicit(state, created ? BYPASSED : REFUSED, memory_order_release);
+    syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 __attribute__((destructor)) static void library_unloaded(void)
 {
     gm_process_exiting = true;
-    gm_process_mark_end(GM_END_EXIT);
+    if (!gm_process_mark_end(GM_END_EXIT))
+        tell_of_bypass();
 }
 
 void gm_process_note_driver(void)

@@ -1,6 +1,7 @@
 /*
  * The life of a recorded process: nothing until the first CUDA call, one trace, a mark at the end;
- * a forked child starts over.
+ * a forked child starts over. A process that loaded the driver behind our back leaves a trace
+ * without records at its normal end: GM_HEADER_BYPASSED.
  */
 #ifndef GPUMEM_PRELOAD_PROCESS_H
 #define GPUMEM_PRELOAD_PROCESS_H

@@ -231,6 +231,14 @@ void gm_real_set(uint16_t api, void *function)
         keep(&first_found[api], function);
 }
 
+bool gm_real_driver_reached(void)
+{
+    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++)
+        if (gm_api[api].layer == GM_LAYER_DRIVER && load(&first_found[api]) != NULL)
+            return true;
+    return false;
+}
+
 bool gm_real_offer(uint16_t api, void *found, const void *asker)
 {
     const char *version;

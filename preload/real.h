@@ -8,6 +8,7 @@
 #ifndef GPUMEM_PRELOAD_REAL_H
 #define GPUMEM_PRELOAD_REAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -19,6 +20,9 @@ void *gm_real(uint16_t api, const void *caller);
 
 /* Keeps `function` as the real one of `api` if none is known yet. */
 void gm_real_set(uint16_t api, void *function);
+
+/* Whether a lookup of a driver function, or a call of one, ever came here. */
+bool gm_real_driver_reached(void);
 
 /* The libc's own dlsym; never NULL once the library is loaded. */
 void *gm_real_dlsym(void *handle, const char *symbol);

@@ -137,9 +137,10 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
     gm_incompleteness_text(&page, session.analysis);
     if (!complete && !gate->judge_cut)
         outcome->unreadable = true;
-    else if (!gm_verdict_has_events(session.analysis))
+    else if (!gm_verdict_has_events(session.analysis)) {
         gm_page_print(&page, GM_DIM, "  no CUDA memory call was seen\n");
-    else {
+        gm_bypass_text(&page, 2, session.analysis);
+    } else {
         bool leaks_good = judge_leaks(gate, &page, &session);
         bool peaks_good = judge_peaks(gate, &page, &session);
         outcome->findings |= !leaks_good || !peaks_good;

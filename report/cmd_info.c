@@ -97,6 +97,8 @@ static void print_state(const struct gm_session *session)
         printf("%-12s %" PRIu64 " records\n", "lost", session->analysis->lost);
     if (trace->header.flags & GM_HEADER_SIMULATED)
         printf("%-12s %s\n", "device", "SIMULATED");
+    if (trace->header.flags & GM_HEADER_BYPASSED)
+        printf("%-12s %s\n", "driver", "loaded, no call seen");
 }
 
 static bool print_info(const char *path)

@@ -106,6 +106,7 @@ static void write_header(struct gm_json *json, const struct gm_analysis *analysi
     gm_json_number(json, "damaged", trace->damaged);
     gm_json_number(json, "lost", analysis->lost);
     gm_json_bool(json, "simulated", (header->flags & GM_HEADER_SIMULATED) != 0);
+    gm_json_bool(json, "bypassed", (header->flags & GM_HEADER_BYPASSED) != 0);
     gm_json_text(json, "tool_version",
                  gm_trace_field(header->tool_version, sizeof(header->tool_version)));
     gm_json_number(json, "pid", header->pid);

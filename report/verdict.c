@@ -52,12 +52,23 @@ static void print_leaks(struct gm_page *page, const struct gm_analysis *analysis
         gm_page_print(page, GM_WARNING, "Nothing live at the end, in what could be read");
 }
 
+void gm_bypass_text(struct gm_page *page, unsigned indent, const struct gm_analysis *analysis)
+{
+    if (analysis->trace->header.flags & GM_HEADER_BYPASSED)
+        gm_page_paragraph(page, GM_WARNING, indent,
+                          "BYPASSED: the CUDA driver (libcuda) was loaded, yet no call to it was "
+                          "seen. Either the process made none, or it reached the driver where no "
+                          "LD_PRELOAD can follow: through a library opened with dlmopen or "
+                          "RTLD_DEEPBIND, or by addresses that it found without dlsym.");
+}
+
 void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
 {
     const char *separator = ", peak ";
     gm_incompleteness_text(page, analysis);
     if (!gm_verdict_has_events(analysis)) {
         gm_page_print(page, GM_WARNING, "Nothing was recorded: no CUDA memory call was seen.\n");
+        gm_bypass_text(page, 0, analysis);
         return;
     }
     print_leaks(page, analysis);

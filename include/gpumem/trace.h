@@ -54,6 +54,8 @@ enum gm_header_flag {
     GM_HEADER_PYTHON_STACKS = 1u << 2, /* Python frames were recorded */
     GM_HEADER_DROP_ON_FULL = 1u << 3,  /* GPUMEM_ON_FULL=drop */
     GM_HEADER_FLIGHT = 1u << 4,        /* GPUMEM_MODE=flight */
+    GM_HEADER_BYPASSED = 1u << 5, /* at its end the process had the driver loaded, and no call had
+                                     been seen */
 };
 
 /* Troubles of the recorder, counted in the header. All zero in a complete trace but where noted. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs one program without and with the preload and holds the report against the oracle.
 
-    run.py --build DIR [--env NAME=VALUE]... [--preload LIB]... [--expect-no-trace] -- PROGRAM [ARG]...
+    run.py --build DIR [--env NAME=VALUE]... [--preload LIB]... [--expect-no-trace | --expect-bypassed]
+           -- PROGRAM [ARG]...
 
 What must hold (each broken promise is one line on stderr, and exit code 1):
   - standard output, standard error and exit code are the same with and without the preload;
@@ -9,6 +10,8 @@ What must hold (each broken promise is one line on stderr, and exit code 1):
     report equal the oracle's of the same run;
   - every line `LEAK function=F line=N bytes=B [count=C]` the program printed is found as a leak whose stack
     has a frame F at line N, with those bytes; nothing else is called a leak.
+With --expect-no-trace, instead of the last two: nothing is left behind. With --expect-bypassed: the trace says
+that the driver was loaded and no call was seen, and the gate does not judge it.
 """
 import argparse
 import json
@@ -92,7 +95,20 @@ def single_trace(folder):
     return os.path.join(folder, traces[0])
 
 
-def hold(build, command, environment, preload=None, leaks=True, expect_no_trace=False):
+def compare_bypassed(build, trace):
+    def gpumem(*arguments):
+        return subprocess.run([build + "/report/gpumem", *arguments, trace], capture_output=True, text=True, check=False)
+
+    report = json.loads(gpumem("report", "--json").stdout)
+    if not report["bypassed"] or not report["complete"] or report["events"] or report["devices"]:
+        problem(f"not a trace of a bypassed recorder: {json.dumps(report)[:400]}")
+    if "BYPASSED" not in gpumem("report").stdout:
+        problem("the report does not say that the recorder was bypassed")
+    if gpumem("check").returncode != 4:
+        problem("the gate judges a trace without records")
+
+
+def hold(build, command, environment, preload=None, leaks=True, expect_no_trace=False, expect_bypassed=False):
     """Runs `command` both ways and compares everything; True when all promises were kept."""
     problems.clear()
     base = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LC_ALL="C.UTF-8", **environment)
@@ -110,14 +126,17 @@ def hold(build, command, environment, preload=None, leaks=True, expect_no_trace=
         trace = single_trace(folder)
         if not trace:
             return False
+        if expect_bypassed:
+            compare_bypassed(build, trace)
+            return not problems
         shown = subprocess.run([build + "/report/gpumem", "report", "--json", trace], capture_output=True, check=False)
         if shown.returncode != 0:
             problem(f"report: exit code {shown.returncode}: {shown.stderr.decode()}")
             return False
         report = json.loads(shown.stdout)
         oracle = json.loads(subprocess.check_output([build + "/sim/sim-oracle", oracle_file]))
-        if not report["complete"] or not report["simulated"]:
-            problem(f"complete {report['complete']}, simulated {report['simulated']}")
+        if not report["complete"] or not report["simulated"] or report["bypassed"]:
+            problem(f"complete {report['complete']}, simulated {report['simulated']}, bypassed {report['bypassed']}")
         compare_totals(oracle, report)
         if leaks:
             compare_leaks(planted(recorded.stdout), report)
@@ -130,11 +149,12 @@ def main():
     options.add_argument("--env", action="append", default=[])
     options.add_argument("--preload", action="append", help="instead of libgpumem.so alone, in this order")
     options.add_argument("--expect-no-trace", action="store_true")
+    options.add_argument("--expect-bypassed", action="store_true")
     options.add_argument("command", nargs="+")
     arguments = options.parse_args()
     environment = dict(pair.split("=", 1) for pair in arguments.env)
     good = hold(os.path.abspath(arguments.build), arguments.command, environment, arguments.preload,
-                expect_no_trace=arguments.expect_no_trace)
+                expect_no_trace=arguments.expect_no_trace, expect_bypassed=arguments.expect_bypassed)
     return 0 if good else 1
 
 
