@@ -72,6 +72,22 @@ static struct gm_lane_source *lane_at(struct gm_trace *trace, uint32_t number)
     return &trace->lanes[number];
 }
 
+/* Of a ring that the end of the file cuts, only the first `present` slots are there: keeps the
+ * latest run of records in them. */
+static void leave_out_missing(struct gm_lane_source *source, uint64_t present)
+{
+    uint64_t slot = (source->ring_end - 1) & source->ring_mask;
+    uint64_t missing = slot >= present ? slot - present + 1 : 0;
+    if (source->ring_end - source->ring_first <= missing || present == 0) {
+        source->ring_first = source->ring_end;
+        return;
+    }
+    source->ring_end -= missing;
+    uint64_t run = slot - missing + 1; /* records from slot 0 on */
+    if (source->ring_end - source->ring_first > run)
+        source->ring_first = source->ring_end - run;
+}
+
 /* Notes the ring of a lane. `size`: bytes of the extent that are in the file. */
 static bool add_ring(struct gm_trace *trace, uint32_t number, const unsigned char *bytes,
                      size_t size)
@@ -93,13 +109,8 @@ static bool add_ring(struct gm_trace *trace, uint32_t number, const unsigned cha
     source->ring_mask = capacity - 1;
     source->ring_first = tail;
     source->ring_end = head;
-    /* Of a ring that the end of the file cuts, the records up to the cut are there. */
-    while (capacity > present && source->ring_end > source->ring_first &&
-           ((source->ring_end - 1) & source->ring_mask) >= present)
-        source->ring_end--;
-    for (uint64_t n = source->ring_first; capacity > present && n < source->ring_end; n++)
-        if ((n & source->ring_mask) >= present)
-            source->ring_first = n + 1;
+    if (capacity > present)
+        leave_out_missing(source, present);
     return true;
 }
 

@@ -95,6 +95,9 @@ static void save_incomplete_files(void)
     struct gm_lane *lane = (struct gm_lane *)(first_extent(GM_EXTENT_LANE) + 1);
     lane->capacity = 1ull << 60;
     save_bytes("huge-ring", writer.bytes, writer.size);
+    lane->head = 1ull << 59; /* a loop over the records would never end */
+    save_bytes("huge-ring-cut", writer.bytes, writer.size - 64);
+    lane->head = 3;
     lane->capacity = 64;
     lane->tail = 1000;
     save_bytes("tail-beyond-head", writer.bytes, writer.size);
