@@ -45,3 +45,8 @@ foreach(mode deepbind namespace)
 endforeach()
 
 gpumem_e2e(road.ctypes ${Python3_EXECUTABLE} ${_roads}/ctypes_road.py)
+
+# NVIDIA's own runtime, where there is one. It refuses the simulated driver, with the preload as without.
+add_test(NAME e2e.road.real_runtime COMMAND ${Python3_EXECUTABLE} ${_roads}/real_runtime.py ${PROJECT_BINARY_DIR}
+         ${CMAKE_C_COMPILER} ${GPUMEM_CUDA_INCLUDE})
+set_tests_properties(e2e.road.real_runtime PROPERTIES SKIP_RETURN_CODE 77)
