@@ -33,7 +33,7 @@ struct gm_device_totals {
 
 struct gm_counters {
     struct gm_device_totals device[GM_DEVICES]; /* [ordinal + 1] */
-    struct gm_tally host[GM_KINDS];           /* of the host kinds */
+    struct gm_tally host[GM_KINDS];             /* of the host kinds */
     uint64_t failed;                            /* allocation calls refused for lack of memory */
     uint64_t rejected;                          /* refused by the driver for another reason */
     uint64_t refused_by_runtime;                /* refused before the driver was asked */

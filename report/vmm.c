@@ -301,6 +301,14 @@ void gm_vmm_apply(struct gm_replay *replay, const struct gm_entry *entry,
     }
 }
 
+/* An object that is alive again is found by its handle, as before: a retain may need it. */
+static void bring_handle_back(struct gm_vmm *vmm, uint32_t number)
+{
+    uint64_t handle = vmm->objects[number].handle;
+    if (gm_map_get(&vmm->by_handle, handle) == GM_NONE)
+        gm_map_set(&vmm->by_handle, handle, number);
+}
+
 void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo)
 {
     struct gm_vmm *vmm = &replay->vmm;
@@ -310,14 +318,14 @@ void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo)
     case GM_UNDO_HANDLE:
         object = &vmm->objects[undo->object];
         object->handles++;
-        if (gm_map_get(&vmm->by_handle, object->handle) == GM_NONE)
-            gm_map_set(&vmm->by_handle, object->handle, undo->object);
+        bring_handle_back(vmm, undo->object);
         break;
     case GM_UNDO_UNMAP:
         if (gm_ranges_find(&vmm->mappings, undo->range.start, undo->range.end, &other))
             break;
         vmm->objects[undo->object].mappings++;
         gm_ranges_add(&vmm->mappings, undo->range);
+        bring_handle_back(vmm, undo->object);
         break;
     case GM_UNDO_UNBIND:
         object = &vmm->objects[undo->object];
@@ -336,11 +344,8 @@ void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo)
 
 void gm_vmm_revive(struct gm_replay *replay, uint32_t object, uint32_t life)
 {
-    struct gm_vmm *vmm = &replay->vmm;
-    uint64_t handle = vmm->objects[object].handle;
-    vmm->objects[object].life = life;
-    if (gm_map_get(&vmm->by_handle, handle) == GM_NONE) /* it went with the life; a retain needs it */
-        gm_map_set(&vmm->by_handle, handle, object);
+    replay->vmm.objects[object].life = life;
+    bring_handle_back(&replay->vmm, object);
 }
 
 /* ---- what journals hold ---------------------------------------------------------------------- */

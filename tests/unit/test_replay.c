@@ -429,6 +429,20 @@ static void a_failed_unmap_changes_nothing(void **state)
     EXPECT(GM_KIND_VMM, 0, 0, 100, 1, 1, 0);
 }
 
+static void after_a_failed_unmap_the_handle_can_be_retained(void **state)
+{
+    struct scene *scene = *state;
+    CREATE(0x77, 100);
+    MAP(0x100000, 100, 0x77);
+    RELEASE(0x77);
+    UNMAP(0x100000, 100);
+    UNDO(GM_EVENT_VMM_UNMAP, 1);
+    EVENT(GM_EVENT_VMM_RETAIN, .address = 0x77);
+    UNMAP(0x100000, 100);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 100, 100, 1, 0, 0);
+}
+
 static void a_failed_release_changes_nothing(void **state)
 {
     struct scene *scene = *state;
@@ -864,6 +878,7 @@ int main(void)
         TEST(one_unmap_can_end_several_mappings),
         TEST(a_part_of_a_mapping_keeps_the_memory),
         TEST(a_failed_unmap_changes_nothing),
+        TEST(after_a_failed_unmap_the_handle_can_be_retained),
         TEST(a_failed_release_changes_nothing),
         TEST(vmm_memory_on_the_host_is_the_hosts),
         TEST(imported_memory_is_external),
