@@ -10,15 +10,18 @@
 #include "thread.h"
 #include "trace_file.h"
 
-static _Atomic uint32_t work;    /* futex: 1 when rings want packing */
-static _Atomic uint32_t started; /* 1: thread exists or was tried */
+static _Atomic uint32_t work;  /* futex: 1 when rings want packing */
+static _Atomic uint32_t state; /* of the thread */
+
+enum { NONE, TRIED, RUNNING };
 
 static void drain_all(void)
 {
     for (uint32_t number = 0; number < gm_thread_count(); number++) {
         struct gm_thread *thread = gm_thread_at(number);
-        uint64_t waiting =
-            __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE) - thread->lane->tail;
+        uint64_t tail =
+            __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE); /* first: tail <= head */
+        uint64_t waiting = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE) - tail;
         if (waiting * 2 <= thread->mask)
             continue; /* small rests stay in the ring, where they are as safe and a block packs
                          better */
@@ -51,23 +54,24 @@ static void start(void)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, 256 * 1024);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_create(&thread, &attributes, drain,
-                   NULL); /* on failure full rings are packed by their threads */
+    if (pthread_create(&thread, &attributes, drain, NULL) == 0)
+        atomic_store_explicit(&state, RUNNING, memory_order_relaxed);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
 }
 
-void gm_drain_wake(void)
+bool gm_drain_wake(void)
 {
-    uint32_t no = 0;
-    if (atomic_compare_exchange_strong(&started, &no, 1))
+    uint32_t none = NONE;
+    if (atomic_compare_exchange_strong(&state, &none, TRIED))
         start();
     if (atomic_exchange_explicit(&work, 1, memory_order_release) == 0)
         syscall(SYS_futex, &work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    return atomic_load_explicit(&state, memory_order_relaxed) == RUNNING;
 }
 
 void gm_drain_forget(void)
 {
-    atomic_store(&started, 0);
+    atomic_store(&state, NONE);
     atomic_store(&work, 0);
 }

@@ -1,9 +1,12 @@
 /*
  * Packs a lane's records into a block: columns of differences, which zstd then finds easy.
  *
- * Guarantees: the block is complete in the file before the lane's tail moves, so a record stands in
- * the ring, in a block, or (killed in between) in both. No malloc: workspaces are mapped once. One
- * packer at a time (gm_pack_lock): the drainer, or a thread whose own ring is full.
+ * Guarantees: the block is complete in the file and covered by file_end before the lane's tail
+ * moves, so a record stands in the ring, in a block, or (killed in between) in both. Only committed
+ * records are packed, and the owner cannot overwrite them meanwhile, because tail has not passed
+ * them. Blocks of a lane follow each other without gap or overlap, but for records the disk would
+ * not take: those are counted and the gap tells how many. No malloc: workspaces are mapped once.
+ * One packer at a time (gm_pack_lock): the drainer, or a thread whose own ring is full.
  */
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_initStaticCCtx: a context in our own memory */
 #define XXH_INLINE_ALL
@@ -181,7 +184,9 @@ void gm_pack(struct gm_thread *thread)
     __atomic_store_n(&lane->tail, head, __ATOMIC_RELEASE);
 }
 
+/* The parent may have been packing, or mapping the workspaces, when it forked: begin afresh. */
 void gm_pack_forget(void)
 {
     gm_pack_lock = (struct gm_lock){0};
+    memset(&work, 0, sizeof(work));
 }

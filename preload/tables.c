@@ -26,7 +26,7 @@ struct table {
     uint32_t extent_count;
     _Atomic bool full;                    /* new entries are refused without taking the lock */
     _Atomic(struct gm_extent *) *extents; /* by number */
-    uint32_t extents_max;
+    uint32_t max;                         /* entries, 0 included */
     uint32_t per_extent;
     uint32_t entry_size;
     enum gm_extent_type type;
@@ -36,7 +36,7 @@ struct table {
     static _Atomic(struct gm_extent *) name##_extents[(MAX) / (PER) + 1];                          \
     static struct table name = {                                                                   \
         .extents = name##_extents,                                                                 \
-        .extents_max = (MAX) / (PER) + 1,                                                          \
+        .max = (MAX),                                                                              \
         .per_extent = (PER),                                                                       \
         .entry_size = (SIZE),                                                                      \
         .type = (TYPE),                                                                            \
@@ -59,12 +59,14 @@ static void *entry(struct table *table, uint32_t id)
 static bool make_room(struct table *table, uint32_t id)
 {
     uint32_t number = id / table->per_extent;
+    if (id >= table->max)
+        return false;
     if (number < table->extent_count)
         return true;
-    if (number >= table->extents_max)
-        return false;
     gm_lock_take(&gm_file.lock);
     struct gm_extent *extent = gm_trace_map_extent(table->type, number, GM_TABLE_EXTENT);
+    if (extent)
+        gm_trace_publish_extent(extent);
     gm_lock_release(&gm_file.lock);
     if (!extent)
         return false;
@@ -286,7 +288,7 @@ uint32_t gm_string_intern(const char *bytes, size_t size)
 struct gm_module *gm_module_append(uint16_t *number)
 {
     uint32_t next = modules.count ? modules.count : 1;
-    if (next >= GM_MODULES_MAX || !make_room(&modules, next))
+    if (!make_room(&modules, next))
         return NULL;
     modules.count = next; /* not yet published */
     *number = (uint16_t)next;

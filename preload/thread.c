@@ -27,17 +27,22 @@ static uint32_t current_tid(void)
     return (uint32_t)syscall(SYS_gettid);
 }
 
-/* A lane whose owner has ended is free. A lane of "this" tid belongs to a former thread of that
- * number. */
+/*
+ * A lane whose owner has ended is free. A lane of "this" tid belongs to a former thread of that
+ * number; that its claim gets a new number keeps out whoever saw the former thread dead and comes
+ * for the lane only now.
+ */
 static struct gm_thread *take_over(uint32_t tid)
 {
     long process = syscall(SYS_getpid);
     for (uint32_t number = 0; number < gm_thread_count(); number++) {
         struct gm_thread *thread = gm_thread_at(number);
-        uint32_t owner = atomic_load_explicit(&thread->owner, memory_order_relaxed);
-        if (owner != tid && (syscall(SYS_tgkill, process, owner, 0) == 0 || errno != ESRCH))
+        uint64_t owner = atomic_load_explicit(&thread->owner, memory_order_relaxed);
+        uint32_t owner_tid = (uint32_t)owner;
+        if (owner_tid != tid && (syscall(SYS_tgkill, process, owner_tid, 0) == 0 || errno != ESRCH))
             continue;
-        if (atomic_compare_exchange_strong(&thread->owner, &owner, tid))
+        uint64_t claim = ((owner >> 32) + 1) << 32 | tid;
+        if (atomic_compare_exchange_strong(&thread->owner, &owner, claim))
             return thread;
     }
     return NULL;
@@ -68,6 +73,7 @@ static struct gm_thread *create(uint32_t tid)
         thread->number = number;
         thread->stack = (struct gm_stack *)(thread + 1);
         atomic_store_explicit(&thread->owner, tid, memory_order_relaxed);
+        gm_trace_publish_extent(extent); /* with its capacity: a lane without one is damage */
         gm_file.header->lane_count = number + 1;
         atomic_store_explicit(&threads[number], thread, memory_order_relaxed);
         atomic_store_explicit(&thread_count, number + 1, memory_order_release);
@@ -79,6 +85,8 @@ static struct gm_thread *create(uint32_t tid)
 struct gm_thread *gm_thread_claim(void)
 {
     uint32_t tid = current_tid();
+    gm_count(GM_COUNT_REENTRANT, gm_tls.missed);
+    gm_tls.missed = 0;
     struct gm_thread *thread = take_over(tid);
     if (thread)
         gm_stack_reset(thread->stack);
@@ -88,8 +96,9 @@ struct gm_thread *gm_thread_claim(void)
         gm_count(GM_COUNT_NO_LANE, 1);
         return NULL;
     }
-    thread->head = thread->lane->head;
-    thread->limit = thread->lane->tail + thread->mask + 1;
+    /* What the former owner reserved but did not commit never was. */
+    thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
+    thread->limit = __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE) + thread->mask + 1;
     thread->half = thread->head + (thread->mask + 1) / 2;
     thread->depth = 0;
     gm_stack_look_for_python();
@@ -103,8 +112,7 @@ bool gm_thread_make_room(struct gm_thread *thread)
         thread->limit = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE) + thread->mask + 1;
         if (thread->head < thread->limit)
             return true;
-        if (gm_config.drop_on_full) {
-            gm_drain_wake();
+        if (gm_config.drop_on_full && gm_drain_wake()) {
             gm_count(GM_COUNT_DROPPED, 1);
             return false;
         }
@@ -120,5 +128,4 @@ bool gm_thread_make_room(struct gm_thread *thread)
 void gm_threads_forget(void)
 {
     atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
-    gm_pack_lock = (struct gm_lock){0};
 }

@@ -2,8 +2,24 @@
  * What the recorder keeps for one thread: its lane (a ring in the trace), its unwinder, its open
  * calls.
  *
+ * Guarantees, after a kill at any instant (tests/ring_model checks them step by step):
+ *   - A record whose `head` was stored is found by a reader once, whole, and in the order its
+ * thread committed it: the record is filled before `head` passes it, and `tail` passes it only when
+ * it stands in a block that `file_end` covers. In between it stands in both, and its sequence
+ *     number tells. It can be missing only where a counter of the header says so (dropped, or the
+ *     disk would not take it).
+ *   - At most the records of calls still under way are not there: one per thread, with its detail.
+ *   - The fast path takes no lock and writes no line that another recording thread writes.
+ *   - A full ring waits only for packing, never for the program: who waits packs itself.
+ *
+ * Who writes what: `head` and the records the owner of the lane; `tail` the holder of gm_pack_lock;
+ * `file_end` the holder of gm_file.lock, which is taken inside gm_pack_lock, never around it. The
+ * stores of all three release, the loads by others acquire; that is all the ordering there is.
+ *
  * A gm_thread belongs to a lane for the life of the process and passes from a thread that has ended
  * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), the successor notices.
+ * Relies on signal handlers that return: one that jumps out of a recording call leaves its thread
+ * unrecorded from there on, and if that thread was packing, others waiting for good.
  */
 #ifndef GPUMEM_PRELOAD_THREAD_H
 #define GPUMEM_PRELOAD_THREAD_H
@@ -22,15 +38,16 @@ struct gm_thread {
     uint32_t depth;             /* open calls */
     uint32_t events;            /* records of lives, for gm_call_seen_below */
     uint16_t api;               /* of the outermost open call */
-    _Atomic uint32_t owner;     /* tid */
+    _Atomic uint64_t owner;     /* claims so far << 32 | tid: a claim is told from an older one */
     struct gm_stack *stack;     /* stack.c */
 } __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */
 
 /* Per OS thread. Small: it is taken from every thread's stack. */
 struct gm_tls {
     struct gm_thread *thread;
-    uint64_t epoch; /* of the process when `thread` was set: a fork makes it stale */
-    bool busy;      /* the recorder itself is running on this thread */
+    uint64_t epoch;  /* of the process when `thread` was set: a fork makes it stale */
+    bool busy;       /* the recorder itself is running on this thread */
+    uint32_t missed; /* calls of signal handlers before there was a trace to count them in */
 };
 
 /* initial-exec: no __tls_get_addr, which may allocate; we are loaded at start-up, where space is
@@ -49,12 +66,13 @@ struct gm_thread *gm_thread_at(uint32_t number);
 
 /*
  * Makes room in a full ring: packs it here, or waits for the drainer that is at it. Returns false
- * when a record must be dropped instead (GPUMEM_ON_FULL=drop).
+ * when a record must be dropped instead (GPUMEM_ON_FULL=drop), and counts it.
  */
 bool gm_thread_make_room(struct gm_thread *thread);
 
-/* Tells the drainer that there is work; starts it the first time. */
-void gm_drain_wake(void);
+/* Tells the drainer that there is work; starts it the first time. False when there is no drainer,
+ * because no thread could be had. */
+bool gm_drain_wake(void);
 void gm_drain_forget(void);
 
 /*

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -127,26 +128,41 @@ static void fill_header(struct gm_trace_header *header)
 }
 
 /*
- * Whether the file at `path` is a finished trace that may be replaced: one of a process that is
- * gone and that belongs to no run, or to another. A trace of this same process (before an exec), of
- * a living process, of this run or of another machine stays, and so does a file that is no trace at
- * all.
+ * Whether the file is a finished trace that may be replaced: one of a process that is gone and that
+ * belongs to no run, or to another. A trace of this same process (before an exec), of a living
+ * process, of this run or of another machine or container (whose processes cannot be seen from
+ * here) stays, and so does a file that is no trace at all.
  */
-static bool may_replace(const char *path, const struct gm_trace_header *mine)
+static bool may_replace(int descriptor, const struct gm_trace_header *mine)
 {
     struct gm_trace_header other;
-    int descriptor = raw_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (descriptor < 0)
-        return false;
     ssize_t got = syscall(SYS_pread64, descriptor, &other, sizeof(other), 0);
-    syscall(SYS_close, descriptor);
     if (got != sizeof(other) || memcmp(other.magic, mine->magic, sizeof(other.magic)) != 0 ||
         other.major != mine->major ||
-        memcmp(other.boot_id, mine->boot_id, sizeof(other.boot_id)) != 0)
+        memcmp(other.boot_id, mine->boot_id, sizeof(other.boot_id)) != 0 ||
+        memcmp(other.host, mine->host, sizeof(other.host)) != 0)
         return false;
     if (mine->run_id[0] && memcmp(other.run_id, mine->run_id, sizeof(other.run_id)) == 0)
         return false;
     return process_start(other.pid) != other.process_start;
+}
+
+/*
+ * Removes the file at `path` if it may be replaced. Of several processes that start at once with
+ * one name, each must be sure not to remove what another has just put there: only the holder of the
+ * old file's lock removes it, and only while the name still is that file's.
+ */
+static void make_way(const char *path, const struct gm_trace_header *mine)
+{
+    struct stat held, named;
+    int descriptor = raw_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (descriptor < 0)
+        return;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &held) == 0 &&
+        S_ISREG(held.st_mode) && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+        held.st_ino == named.st_ino && may_replace(descriptor, mine))
+        unlink(path);
+    syscall(SYS_close, descriptor);
 }
 
 /* "name.trace" -> "name.3.trace", "name" -> "name.3". */
@@ -211,8 +227,8 @@ static int create_file(struct gm_trace_header *header)
         return -1;
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     int descriptor = raw_open(path, flags, 0644);
-    if (descriptor < 0 && errno == EEXIST && may_replace(path, header)) {
-        unlink(path);
+    if (descriptor < 0 && errno == EEXIST) {
+        make_way(path, header);
         descriptor = raw_open(path, flags, 0644);
     }
     for (uint32_t number = 1; descriptor < 0 && errno == EEXIST && number < 1000; number++) {
@@ -238,11 +254,51 @@ static bool remember_identity(void)
     return true;
 }
 
+/*
+ * Signals while the file grows. A file size limit (RLIMIT_FSIZE) is told by SIGXFSZ, whose default
+ * action would kill the host for a file that is not its own; and a profiler's timer can keep
+ * fallocate from ever finishing. So all wait, but those that a fault of the code itself raises.
+ */
+struct held_signals {
+    uint64_t mask; /* the kernel's own 64-bit set: libc's leaves some signals out */
+    bool over_limit_before;
+};
+
+#define SIGNAL_BIT(number) (1ull << ((number)-1))
+
+static struct held_signals hold_signals(void)
+{
+    const uint64_t all = ~(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) |
+                           SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS));
+    struct held_signals held = {0};
+    uint64_t pending = 0;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &held.mask, sizeof(held.mask));
+    syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+    held.over_limit_before = (pending & SIGNAL_BIT(SIGXFSZ)) != 0;
+    return held;
+}
+
+/* Takes the SIGXFSZ back that our growth raised; one of the host's own stays. */
+static void release_signals(const struct held_signals *held)
+{
+    const uint64_t over_limit = SIGNAL_BIT(SIGXFSZ);
+    const struct timespec now = {0};
+    uint64_t pending = 0;
+    syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+    if ((pending & over_limit) && !held->over_limit_before)
+        syscall(SYS_rt_sigtimedwait, &over_limit, NULL, &now, sizeof(over_limit));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &held->mask, NULL, sizeof(held->mask));
+}
+
 /* Real space for [offset, offset + length): fallocate where the file system has it, else zeros. */
 static int allocate_space(uint64_t offset, uint64_t length)
 {
     static const char zeros[GM_TRACE_PAGE];
-    if (syscall(SYS_fallocate, gm_file.descriptor, 0, offset, length) == 0)
+    long result;
+    do
+        result = syscall(SYS_fallocate, gm_file.descriptor, 0, offset, length);
+    while (result != 0 && errno == EINTR);
+    if (result == 0)
         return 0;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
         return -errno;
@@ -291,33 +347,47 @@ static void publish_end(uint64_t end)
     __atomic_store_n(&gm_file.header->file_end, end, __ATOMIC_RELEASE);
 }
 
-/* Makes the end of the file page-aligned with a PAD extent. */
-static int pad_to_page(void)
+/*
+ * What a failed growth left behind the end goes: a later extent relies on finding zeros there, and
+ * the host wants its disk back.
+ */
+static void cut_to_end(void)
 {
-    uint64_t aligned = align_up(gm_file.end, GM_TRACE_PAGE);
-    if (aligned == gm_file.end)
-        return 0;
-    struct gm_extent pad = {
-        .magic = GM_EXTENT_MAGIC, .type = GM_EXTENT_PAD, .length = aligned - gm_file.end};
-    int error = write_all(gm_file.end, &pad, sizeof(pad));
-    if (!error)
-        publish_end(aligned);
-    return error;
+    syscall(SYS_ftruncate, gm_file.descriptor, gm_file.end);
 }
 
-void *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length)
+/* Fills [gm_file.end, aligned) with a PAD extent. */
+static int write_pad(uint64_t aligned)
 {
-    if (!descriptor_ready() || pad_to_page() != 0 || allocate_space(gm_file.end, length) != 0)
+    struct gm_extent pad = {
+        .magic = GM_EXTENT_MAGIC, .type = GM_EXTENT_PAD, .length = aligned - gm_file.end};
+    return pad.length ? write_all(gm_file.end, &pad, sizeof(pad)) : 0;
+}
+
+struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length)
+{
+    if (!descriptor_ready())
         return NULL;
-    struct gm_extent *extent = map_shared(gm_file.end, length);
+    uint64_t start = align_up(gm_file.end, GM_TRACE_PAGE);
+    struct held_signals held = hold_signals();
+    struct gm_extent *extent = NULL;
+    if (write_pad(start) == 0 && allocate_space(start, length) == 0)
+        extent = map_shared(start, length);
+    if (!extent)
+        cut_to_end();
+    release_signals(&held);
     if (!extent)
         return NULL;
     extent->magic = GM_EXTENT_MAGIC;
     extent->type = (uint16_t)type;
     extent->index = index;
     extent->length = length;
-    publish_end(gm_file.end + length);
     return extent;
+}
+
+void gm_trace_publish_extent(const struct gm_extent *extent)
+{
+    publish_end(align_up(gm_file.end, GM_TRACE_PAGE) + extent->length);
 }
 
 static const char padding[GM_EXTENT_ALIGN];
@@ -335,6 +405,7 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
         .used = (uint32_t)(size + tail_size),
         .length = align_up(sizeof(extent) + size + tail_size, GM_EXTENT_ALIGN),
     };
+    struct held_signals held = hold_signals();
     int error = write_all(start, &extent, sizeof(extent));
     if (!error)
         error = write_all(start + sizeof(extent), head, size);
@@ -346,6 +417,9 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
         error = write_all(start + written, padding, (size_t)(extent.length - written));
     if (!error)
         publish_end(start + extent.length);
+    else
+        cut_to_end();
+    release_signals(&held);
     return error;
 }
 
@@ -402,6 +476,31 @@ static int write_preamble(void)
     return error ? error : gm_trace_write_extent(GM_EXTENT_ENVIRONMENT, 0, names, used, NULL, 0);
 }
 
+/* The header page, in the file and mapped. */
+static bool create_header(const struct gm_trace_header *header)
+{
+    struct held_signals held = hold_signals();
+    if (remember_identity() && allocate_space(0, GM_TRACE_PAGE) == 0)
+        gm_file.header = map_shared(0, GM_TRACE_PAGE);
+    release_signals(&held);
+    if (!gm_file.header)
+        return false;
+    memcpy(gm_file.header, header, sizeof(*header));
+    publish_end(GM_TRACE_PAGE);
+    return true;
+}
+
+/* Undoes what gm_trace_create did: a file that says nothing is worse than none. */
+static void give_up(void)
+{
+    if (gm_file.header)
+        munmap(gm_file.header, GM_TRACE_PAGE);
+    if (gm_file.path[0])
+        unlink(gm_file.path);
+    syscall(SYS_close, gm_file.descriptor);
+    gm_file = (struct gm_trace_file){.descriptor = -1};
+}
+
 bool gm_trace_create(void)
 {
     static struct gm_trace_header header; /* static: 2 KiB, and a hook's stack may be small */
@@ -410,16 +509,8 @@ bool gm_trace_create(void)
     gm_file = (struct gm_trace_file){.descriptor = create_file(&header)};
     if (gm_file.descriptor < 0)
         return false;
-    if (!remember_identity() || allocate_space(0, GM_TRACE_PAGE) != 0 ||
-        !(gm_file.header = map_shared(0, GM_TRACE_PAGE))) {
-        syscall(SYS_close, gm_file.descriptor);
-        gm_file.descriptor = -1;
-        return false;
-    }
-    memcpy(gm_file.header, &header, sizeof(header));
-    publish_end(GM_TRACE_PAGE);
-    if (write_preamble() != 0) {
-        gm_file.header = NULL;
+    if (!create_header(&header) || write_preamble() != 0) {
+        give_up();
         return false;
     }
     gm_trace_update_clock();

@@ -3,7 +3,10 @@
  *
  * Guarantees: header.file_end covers complete extents only, at every instant; space of mapped
  * extents is allocated on the disk before it is touched, so a full disk is an error here and never
- * a SIGBUS in the host; mappings are not inherited by children. All growth happens under one lock.
+ * a SIGBUS in the host; a file size limit is an error too and never a SIGXFSZ; nothing is written
+ * to a file that is not the trace, unless the host swaps our descriptor for its own between the
+ * look and the write right after it; mappings are not inherited by children. All growth happens
+ * under one lock. Relies on nobody else truncating the file.
  */
 #ifndef GPUMEM_PRELOAD_TRACE_FILE_H
 #define GPUMEM_PRELOAD_TRACE_FILE_H
@@ -27,12 +30,13 @@ extern struct gm_trace_file gm_file;
 bool gm_trace_create(void);
 
 /*
- * Appends an extent of `length` bytes (a multiple of GM_EXTENT_ALIGN), maps it and returns the
- * mapping, zeroed behind a filled-in extent header; NULL when there is no space. The extent is
- * published (file_end moves) before this returns. Caller holds the lock. Page-aligned in file and
- * memory.
+ * Makes an extent of `length` bytes (a multiple of GM_EXTENT_ALIGN) behind the end, page-aligned in
+ * file and memory, and returns its mapping, zeroed behind a filled-in extent header; NULL when
+ * there is no space. It is not part of the trace before gm_trace_publish_extent: what a reader
+ * could not do without is filled in between. Caller holds the lock from here to there.
  */
-void *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length);
+struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length);
+void gm_trace_publish_extent(const struct gm_extent *extent);
 
 /*
  * Appends an extent that is only written, never mapped: header, then `size` bytes at `head` and
