@@ -39,13 +39,17 @@ void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
     if (gm_unlikely(tls->busy)) {
         if (gm_process_ready(tls))
             gm_count(GM_COUNT_REENTRANT, 1);
+        else
+            tls->missed++; /* this thread is about to join, and counts it then */
         return;
     }
     if (gm_unlikely(!gm_process_ready(tls)) && !gm_process_join(tls))
         return;
     struct gm_thread *thread = tls->thread;
-    if (gm_unlikely(!thread))
+    if (gm_unlikely(!thread)) { /* none could be claimed when the thread joined */
+        gm_count(GM_COUNT_NO_LANE, 1);
         return;
+    }
     call->outermost = thread->depth++ == 0;
     if (call->outermost)
         thread->api = api;
@@ -94,9 +98,9 @@ static struct gm_record *reserve(struct gm_thread *thread)
     return &thread->records[thread->head & thread->mask];
 }
 
-static void commit(struct gm_thread *thread, uint64_t count)
+static void commit(struct gm_thread *thread)
 {
-    thread->head += count;
+    thread->head++;
     __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
     if (gm_unlikely(thread->head >= thread->half)) {
         int saved_errno = errno;
@@ -116,7 +120,7 @@ static void put_detail(struct gm_thread *thread, const struct gm_record *detail,
     *slot = *detail;
     slot->type = GM_EVENT_DETAIL;
     slot->time = time;
-    commit(thread, 1);
+    commit(thread);
 }
 
 void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint64_t size,
@@ -125,6 +129,9 @@ void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint6
     struct gm_thread *thread = call->thread;
     struct gm_tls *tls = &gm_tls;
     if (!thread)
+        return;
+    /* Forked inside the call: the lane is the parent's and not mapped here. */
+    if (gm_unlikely(tls->thread != thread || !gm_process_ready(tls)))
         return;
     tls->busy = true;
     atomic_signal_fence(memory_order_seq_cst); /* busy is for signal handlers of this thread */
@@ -151,10 +158,12 @@ void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint6
         slot->device = device;
         slot->flags = (uint8_t)((what >> GM_WHAT_FLAGS) |
                                 (gm_unlikely(gm_process_exiting) ? GM_FLAG_LATE : 0));
-        commit(thread, 1);
+        commit(thread);
+        if (detail)
+            put_detail(thread, detail, time);
+    } else if (detail) {
+        gm_count(GM_COUNT_DROPPED, 1); /* alone it would be taken for that of the record before */
     }
-    if (detail)
-        put_detail(thread, detail, time);
     atomic_signal_fence(memory_order_seq_cst);
     tls->busy = false;
 }
