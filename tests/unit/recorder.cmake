@@ -1,0 +1,16 @@
+# The recorder without hooks: what it writes is read back by the report's own reader.
+set(_core config.c drain.c modules.c pack.c process.c recorder.c tables.c thread.c trace_file.c)
+list(TRANSFORM _core PREPEND ${GPUMEM_PRELOAD_DIR}/)
+get_target_property(_made gpumem_preload BINARY_DIR)
+add_library(recorder_for_tests OBJECT ${_core} ${CMAKE_CURRENT_LIST_DIR}/recorder/fake.c)
+target_compile_definitions(recorder_for_tests PRIVATE _GNU_SOURCE=)
+target_include_directories(recorder_for_tests PRIVATE ${GPUMEM_PRELOAD_DIR}/hooks ${GPUMEM_PRELOAD_DIR}
+                           ${_made}) # version.h
+target_link_libraries(recorder_for_tests PRIVATE gpumem_options)
+
+gpumem_unit_test(test_recorder
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_recorder.c ${CMAKE_CURRENT_LIST_DIR}/recorder/scene.c
+          $<TARGET_OBJECTS:recorder_for_tests>
+  LIBRARIES gpumem_report)
+target_include_directories(test_recorder PRIVATE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_LIST_DIR}/recorder)
+target_link_options(test_recorder PRIVATE -Wl,--wrap=pthread_create) # tests refuse the drainer its thread

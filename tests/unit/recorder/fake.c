@@ -1,0 +1,65 @@
+/* What the recorder's core calls and its tests do not want: stacks, contexts, the hooks' memory. */
+#include "api.h"
+#include "hooks/effects.h"
+#include "real.h"
+#include "roads.h"
+#include "stack.h"
+
+_Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
+
+const struct gm_api_entry gm_api[] = {{.symbol = ""}, {.symbol = "first"}, {.symbol = "second"}};
+const uint16_t gm_api_count = 3;
+
+int gm_context_current_device(uint16_t api)
+{
+    (void)api;
+    return -1;
+}
+
+void gm_effects_forget(void)
+{
+}
+
+size_t gm_stack_size(void)
+{
+    return 64;
+}
+
+void gm_stack_reset(struct gm_stack *stack)
+{
+    (void)stack;
+}
+
+/* The tests give the stack they want to read back. */
+uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
+{
+    (void)stack;
+    return (uint32_t)(uintptr_t)frame;
+}
+
+void gm_stack_look_for_python(void)
+{
+}
+
+void gm_stack_prepare(void)
+{
+}
+
+void *gm_real_dlsym(void *handle, const char *symbol)
+{
+    (void)handle;
+    (void)symbol;
+    return NULL;
+}
+
+/* As if a call had been looked up: the tests' own process leaves no trace. */
+bool gm_real_driver_reached(void)
+{
+    return true;
+}
+
+int gm_next_dlclose(void *handle)
+{
+    (void)handle;
+    return 0;
+}

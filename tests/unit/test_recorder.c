@@ -1,0 +1,986 @@
+/*
+ * The recorder, from a call to the file: everything a thread commits is found again by the report's
+ * reader, whole, once and in order, through full rings, kills, forks, full disks and hosts that
+ * close what is not theirs; and what cannot be kept is counted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "preload/tables.h"
+#include "scene.h"
+
+#define TRACE "t.trace"
+
+/* Shared with the scene's processes. */
+static struct shared {
+    _Atomic uint64_t committed[SCENE_THREADS][8]; /* per thread; a cache line each */
+    _Atomic uint32_t ready;                       /* processes that have recorded */
+} * shared;
+
+static int begin(void **unused)
+{
+    (void)unused;
+    memset((void *)shared, 0, sizeof(*shared));
+    scene_begin(TRACE);
+    return 0;
+}
+
+static int end(void **unused)
+{
+    (void)unused;
+    scene_end();
+    return 0;
+}
+
+/* Nothing wrong with what is there; whether all is there is the test's to say. */
+static void assert_sound(const struct scene_found *found)
+{
+    assert_int_equal(found->damaged, 0);
+    assert_false(found->truncated);
+    assert_int_equal(found->wrong, 0);
+    assert_int_equal(found->disorder, 0);
+}
+
+static void assert_whole(const struct scene_found *found, uint64_t records)
+{
+    assert_sound(found);
+    assert_int_equal(found->lost, 0);
+    assert_int_equal(found->records, records);
+    assert_int_equal(found->header.counters[GM_COUNT_DROPPED], 0);
+    assert_int_equal(found->header.counters[GM_COUNT_WRITE_FAILED], 0);
+}
+
+/* ---- full rings ------------------------------------------------------------------------------ */
+
+enum { MANY = 100000 };
+
+static void *put_many(void *number)
+{
+    scene_put_many((unsigned)(uintptr_t)number, MANY);
+    return NULL;
+}
+
+static void four_threads(void *unused)
+{
+    (void)unused;
+    scene_threads(4, put_many);
+}
+
+static void all_of_four_threads_are_there(void)
+{
+    assert_int_equal(scene_play(four_threads, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, 4 * MANY);
+    for (unsigned thread = 0; thread < 4; thread++)
+        assert_int_equal(found.count[thread], MANY);
+    assert_int_equal(found.details, 4 * MANY / 5);
+    assert_int_equal(found.ending, GM_ENDING_NORMAL);
+}
+
+static void full_rings_lose_nothing_with_the_drainer(void **unused)
+{
+    (void)unused;
+    all_of_four_threads_are_there();
+}
+
+static void full_rings_lose_nothing_without_a_drainer(void **unused)
+{
+    (void)unused;
+    scene_without_drainer = true;
+    all_of_four_threads_are_there();
+}
+
+/* Past what a call can put there: equal and backward times, every field at its ends. */
+static void extremes(void *records)
+{
+    struct gm_tls *tls = &gm_tls;
+    scene_put(0, 0); /* takes a lane */
+    struct gm_thread *thread = tls->thread;
+    memcpy(thread->records + 1, records, 20 * sizeof(struct gm_record));
+    thread->head += 20;
+    __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
+    gm_lock_take(&gm_pack_lock);
+    gm_pack(thread);
+    gm_lock_release(&gm_pack_lock);
+    if (thread->lane->tail != 21)
+        _exit(1);
+}
+
+static void every_field_survives_packing_at_its_extremes(void **unused)
+{
+    (void)unused;
+    struct gm_record records[20], ends = {.time = 1ull << 62};
+    for (unsigned n = 0; n < 20; n++) {
+        records[n] = ends;
+        if (n % 2)
+            memset((char *)&records[n] + 8, 0xff, sizeof(ends) - 8);
+        records[n].type = GM_EVENT_HINT;
+        records[n].time += n / 4; /* ties of four */
+        records[n].device = n % 2 ? INT8_MAX : INT8_MIN;
+    }
+    assert_int_equal(scene_play(extremes, records), 0);
+    char error[256];
+    struct gm_trace *trace = gm_trace_open(scene_path(TRACE), error, sizeof(error));
+    assert_non_null(trace);
+    struct gm_stream *stream = gm_stream_open(trace);
+    struct gm_entry entry;
+    assert_true(gm_stream_next(stream, &entry));
+    for (unsigned n = 0; n < 20; n++) {
+        assert_true(gm_stream_next(stream, &entry));
+        assert_memory_equal(entry.record, &records[n], sizeof(records[n]));
+    }
+    assert_false(gm_stream_next(stream, &entry));
+    gm_stream_close(stream);
+    gm_trace_close(trace);
+}
+
+static void record_while_packing_is_held_up(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0);
+    gm_lock_take(&gm_pack_lock);
+    for (uint64_t n = 1; n < 200; n++) /* 239 records with the details: 63 slots are left */
+        scene_put(0, n);
+    gm_lock_release(&gm_pack_lock);
+    for (uint64_t n = 200; n < 300; n++) { /* the last record must find room */
+        gm_lock_take(&gm_pack_lock);
+        gm_pack(gm_tls.thread);
+        gm_lock_release(&gm_pack_lock);
+        scene_put(0, n);
+    }
+}
+
+static void a_full_ring_that_drops_counts_exactly_what_is_missing(void **unused)
+{
+    (void)unused;
+    gm_config.drop_on_full = true;
+    assert_int_equal(scene_play(record_while_packing_is_held_up, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_sound(&found); /* no detail has come to stand behind another record */
+    assert_int_equal(found.lost, 0);
+    assert_int_equal(found.header.counters[GM_COUNT_DROPPED], 239 - 63);
+    assert_int_equal(found.stored, 1 + 63 + 100 + 20);
+    assert_true(found.header.flags & GM_HEADER_DROP_ON_FULL);
+}
+
+static void dropping_is_left_to_a_drainer_that_exists(void **unused)
+{
+    (void)unused;
+    gm_config.drop_on_full = true;
+    scene_without_drainer = true;
+    all_of_four_threads_are_there();
+}
+
+/* ---- kills ----------------------------------------------------------------------------------- */
+
+static void *put_for_ever(void *number)
+{
+    unsigned thread = (unsigned)(uintptr_t)number;
+    for (uint64_t n = 0;; n++) {
+        scene_put(thread, n);
+        atomic_store_explicit(&shared->committed[thread][0], n + 1, memory_order_release);
+    }
+    return NULL;
+}
+
+static void two_threads_for_ever(void *unused)
+{
+    (void)unused;
+    scene_threads(2, put_for_ever);
+}
+
+static void kill_at(uint64_t moment)
+{
+    memset((void *)shared, 0, sizeof(*shared));
+    pid_t child = scene_start(two_threads_for_ever, NULL);
+    while (atomic_load(shared->committed[0]) + atomic_load(shared->committed[1]) < moment)
+        sched_yield();
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    struct scene_found found = scene_read(TRACE);
+    assert_sound(&found);
+    assert_int_equal(found.lost, 0);
+    assert_int_equal(found.ending, GM_ENDING_CUT);
+    for (unsigned thread = 0; thread < 2; thread++) {
+        uint64_t known = atomic_load(&shared->committed[thread][0]);
+        assert_int_equal(found.count[thread], found.next[thread]); /* none missing in between */
+        assert_in_range(found.count[thread], known, known + 1);
+    }
+}
+
+static void a_kill_at_any_moment_loses_no_committed_record(void **unused)
+{
+    (void)unused;
+    srandom(42);
+    for (unsigned attempt = 0; attempt < 200; attempt++)
+        kill_at(1 + (uint64_t)random() % (attempt % 2 ? 100 : 20000));
+}
+
+/* ---- disks and limits ------------------------------------------------------------------------ */
+
+static void limit_file_size(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        _exit(98);
+}
+
+static bool over_limit_is_pending(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGXFSZ) == 1;
+}
+
+static void record_beyond_the_limit(void *unused)
+{
+    (void)unused;
+    sigset_t before, after;
+    memset(&before, 0, sizeof(before)); /* the kernel's set is smaller than libc's */
+    memset(&after, 0, sizeof(after));
+    sigprocmask(SIG_BLOCK, NULL, &before);
+    limit_file_size(256 << 10); /* SIGXFSZ has its default action: death */
+    scene_put_many(0, 50000);
+    sigprocmask(SIG_BLOCK, NULL, &after);
+    if (memcmp(&before, &after, sizeof(before)) != 0 || over_limit_is_pending())
+        _exit(1);
+}
+
+/* The rest is found, and the counters tell exactly what is not. */
+static void assert_counted(uint64_t records)
+{
+    struct scene_found found = scene_read(TRACE);
+    assert_sound(&found);
+    assert_true(found.header.counters[GM_COUNT_WRITE_FAILED] > 0);
+    assert_int_equal(found.header.counters[GM_COUNT_WRITE_FAILED], found.lost);
+    assert_int_equal(found.stored + found.lost, records);
+}
+
+static void a_file_size_limit_does_not_kill_the_host(void **unused)
+{
+    (void)unused;
+    for (int drainer = 0; drainer < 2; drainer++) {
+        scene_without_drainer = !drainer;
+        assert_int_equal(scene_play(record_beyond_the_limit, NULL), 0);
+        assert_counted(60000);
+    }
+}
+
+static void record_with_a_signal_of_its_own_waiting(void *unused)
+{
+    (void)unused;
+    sigset_t over_limit;
+    sigemptyset(&over_limit);
+    sigaddset(&over_limit, SIGXFSZ);
+    sigprocmask(SIG_BLOCK, &over_limit, NULL);
+    raise(SIGXFSZ);
+    limit_file_size(256 << 10);
+    scene_put_many(0, 50000);
+    if (!over_limit_is_pending())
+        _exit(1);
+}
+
+static void a_signal_of_the_hosts_own_stays_pending(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(record_with_a_signal_of_its_own_waiting, NULL), 0);
+}
+
+static void *put_hundred(void *number)
+{
+    scene_put_many((unsigned)(uintptr_t)number + 1, 100);
+    return NULL;
+}
+
+/* A block that does not fit leaves no bytes behind that a new thread's ring would be made of. */
+static void come_upon_a_limit_that_goes_away(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 1000);
+    uint64_t failed = 0;
+    for (rlim_t more = 64; failed == 0 && more < 4096; more += 64) {
+        limit_file_size(gm_file.end + 256); /* the block's head fits, its columns do not */
+        scene_put_many(0, 200);
+        failed = gm_file.header->counters[GM_COUNT_WRITE_FAILED];
+    }
+    limit_file_size(RLIM_INFINITY);
+    scene_threads(2, put_hundred);
+}
+
+static void a_failed_write_leaves_nothing_behind(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(come_upon_a_limit_that_goes_away, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_int_equal(found.damaged, 0);
+    assert_false(found.truncated);
+    assert_int_equal(found.wrong, 0);
+    assert_int_equal(found.lost, found.header.counters[GM_COUNT_WRITE_FAILED]);
+    assert_int_equal(found.count[1], 100);
+    assert_int_equal(found.count[2], 100);
+}
+
+/* There is room for the first thread's lane and not for a second. */
+static void two_threads_where_one_lane_fits(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0);
+    limit_file_size(gm_file.end + 1024);
+    scene_threads(1, put_hundred);
+}
+
+static void a_thread_without_a_lane_is_counted_and_the_trace_stays_whole(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(two_threads_where_one_lane_fits, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_sound(&found);
+    assert_int_equal(found.records, 1);
+    assert_int_equal(found.header.counters[GM_COUNT_NO_LANE], 100);
+}
+
+static void record_much(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 50000);
+}
+
+static void a_full_disk_is_counted_and_harms_nobody(void **unused)
+{
+    (void)unused;
+    const char *folder = scene_path("");
+    if (mount("tmpfs", folder, "tmpfs", 0, "size=512k") != 0)
+        skip(); /* needs privilege; the file size limit above takes the same way */
+    int status = scene_play(record_much, NULL);
+    if (status == 0)
+        assert_counted(60000);
+    umount2(scene_path(""), MNT_DETACH);
+    assert_int_equal(status, 0);
+}
+
+static void no_room_at_all(void *unused)
+{
+    (void)unused;
+    limit_file_size(2000);
+    scene_put_many(0, 10);
+}
+
+static void a_trace_that_cannot_be_begun_leaves_no_file(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(no_room_at_all, NULL), 0);
+    assert_int_equal(scene_files(), 0);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void put_ten(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 10);
+}
+
+static void put_twenty(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 20);
+}
+
+static void a_file_that_is_no_trace_is_kept(void **unused)
+{
+    (void)unused;
+    FILE *file = fopen(scene_path(TRACE), "w");
+    assert_non_null(file);
+    fputs("thesis", file);
+    fclose(file);
+    assert_int_equal(scene_play(put_ten, NULL), 0);
+    struct stat status;
+    assert_int_equal(stat(scene_path(TRACE), &status), 0);
+    assert_int_equal(status.st_size, 6);
+    assert_int_equal(scene_read("t.1.trace").records, 10);
+}
+
+static void a_trace_of_the_dead_is_replaced(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(put_ten, NULL), 0);
+    assert_int_equal(scene_play(put_twenty, NULL), 0);
+    assert_int_equal(scene_files(), 1);
+    assert_int_equal(scene_read(TRACE).records, 20);
+}
+
+static void a_trace_of_the_same_run_is_kept(void **unused)
+{
+    (void)unused;
+    strcpy(gm_config.run_id, "run-1");
+    assert_int_equal(scene_play(put_ten, NULL), 0);
+    assert_int_equal(scene_play(put_twenty, NULL), 0);
+    assert_int_equal(scene_read(TRACE).records, 10);
+    struct scene_found second = scene_read("t.1.trace");
+    assert_int_equal(second.records, 20);
+    assert_int_equal(second.header.generation, 1);
+    strcpy(gm_config.run_id, "run-2"); /* which has nothing to do with the first */
+    assert_int_equal(scene_play(put_ten, NULL), 0);
+    assert_int_equal(scene_read(TRACE).records, 10);
+    assert_int_equal(scene_files(), 2);
+}
+
+/* Whose processes cannot be seen from here: another machine, or a container on this one. */
+static void a_trace_of_another_host_is_kept(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(put_ten, NULL), 0);
+    int descriptor = open(scene_path(TRACE), O_RDWR);
+    assert_int_equal(pwrite(descriptor, "elsewhere", 10, offsetof(struct gm_trace_header, host)),
+                     10);
+    close(descriptor);
+    assert_int_equal(scene_play(put_twenty, NULL), 0);
+    assert_int_equal(scene_files(), 2);
+    assert_int_equal(scene_read("t.1.trace").records, 20);
+}
+
+/* Two ends of a pipe: who reads waits until all writers are gone. */
+static int gate[2];
+
+static void pass_gate(void)
+{
+    char byte;
+    close(gate[1]);
+    if (read(gate[0], &byte, 1) != 0)
+        _exit(1);
+}
+
+static void wait_until_ready(uint32_t processes)
+{
+    while (atomic_load(&shared->ready) < processes)
+        sched_yield();
+}
+
+static void put_ten_and_wait(void *unused)
+{
+    put_ten(unused);
+    atomic_fetch_add(&shared->ready, 1);
+    pass_gate();
+}
+
+static void a_trace_of_the_living_is_kept(void **unused)
+{
+    (void)unused;
+    int status;
+    assert_int_equal(pipe(gate), 0);
+    pid_t first = scene_start(put_ten_and_wait, NULL);
+    wait_until_ready(1);
+    assert_int_equal(scene_play(put_twenty, NULL), 0);
+    close(gate[1]);
+    close(gate[0]);
+    assert_int_equal(waitpid(first, &status, 0), first);
+    assert_int_equal(status, 0);
+    assert_int_equal(scene_read(TRACE).records, 10);
+    assert_int_equal(scene_read("t.1.trace").records, 20);
+}
+
+static void wait_and_put_ten(void *unused)
+{
+    pass_gate();
+    put_ten(unused);
+    atomic_fetch_add(&shared->ready, 1);
+    pause(); /* stay alive: the dead may be replaced */
+}
+
+static void of_many_that_replace_one_name_at_once_none_is_lost(void **unused)
+{
+    (void)unused;
+    enum { CROWD = 8 };
+    for (unsigned round = 0; round < 25; round++) {
+        pid_t children[CROWD];
+        assert_int_equal(scene_play(put_ten, NULL), 0);
+        assert_int_equal(pipe(gate), 0);
+        for (unsigned n = 0; n < CROWD; n++)
+            children[n] = scene_start(wait_and_put_ten, NULL);
+        close(gate[0]);
+        close(gate[1]); /* go */
+        wait_until_ready(CROWD);
+        unsigned files = scene_files();
+        for (unsigned n = 0; n < CROWD; n++) {
+            kill(children[n], SIGKILL);
+            waitpid(children[n], NULL, 0);
+        }
+        assert_int_equal(files, CROWD); /* the old one is gone and no other */
+        assert_int_equal(scene_read(TRACE).records, 10);
+        end(NULL);
+        begin(NULL);
+    }
+}
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+static void fork_and_go_on(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 1000);
+    pid_t child = fork();
+    if (child == 0) {
+        snprintf(gm_config.output, sizeof(gm_config.output), "%s", scene_path("child.trace"));
+        scene_put_many(1, 1000);
+        scene_leave();
+    }
+    for (uint64_t n = 1000; n < 2000; n++)
+        scene_put(0, n);
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0)
+        _exit(1);
+}
+
+static void a_forked_child_starts_over_and_the_parent_goes_on(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(fork_and_go_on, NULL), 0);
+    struct scene_found parent = scene_read(TRACE), child = scene_read("child.trace");
+    assert_whole(&parent, 2000);
+    assert_whole(&child, 1000);
+    assert_int_equal(child.header.parent_pid, parent.header.pid);
+}
+
+static void fork_inside_a_call(void *unused)
+{
+    (void)unused;
+    struct gm_call call;
+    struct gm_record record = scene_record(0, 0);
+    gm_call_begin(&call, record.api, (void *)(uintptr_t)record.stack);
+    pid_t child = fork();
+    if (child == 0)
+        snprintf(gm_config.output, sizeof(gm_config.output), "%s", scene_path("child.trace"));
+    gm_call_record(&call, &record, NULL);
+    gm_call_end(&call);
+    if (child == 0) {
+        scene_put(1, 1);
+        scene_leave();
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0)
+        _exit(1);
+}
+
+static void a_child_forked_inside_a_call_is_not_harmed(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(fork_inside_a_call, NULL), 0);
+    assert_int_equal(scene_read(TRACE).records, 1);
+    assert_int_equal(scene_read("child.trace").records, 1);
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+static void close_all_descriptors(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 1000);
+    for (int descriptor = 3; descriptor < 2000; descriptor++)
+        close(descriptor);
+    for (uint64_t n = 1000; n < 2000; n++)
+        scene_put(0, n);
+}
+
+static void a_closed_descriptor_is_opened_again(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(close_all_descriptors, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, 2000);
+}
+
+static void put_another_file_there(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 1000);
+    gm_lock_take(&gm_pack_lock); /* as a host without threads would do it: nobody writes now */
+    int own = open(scene_path("own"), O_RDWR | O_CREAT, 0600), stolen = gm_file.descriptor;
+    if (own < 0 || write(own, "mine", 4) != 4 || dup2(own, stolen) != stolen)
+        _exit(1);
+    gm_lock_release(&gm_pack_lock);
+    for (uint64_t n = 1000; n < 2000; n++)
+        scene_put(0, n);
+    struct stat status;
+    if (fstat(stolen, &status) != 0 || status.st_size != 4) /* neither written to nor closed */
+        _exit(2);
+}
+
+static void a_host_that_takes_the_descriptor_keeps_its_file(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(put_another_file_there, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, 2000);
+}
+
+static void remove_the_file_and_close(void *unused)
+{
+    (void)unused;
+    scene_put_many(0, 1000);
+    unlink(scene_path(TRACE));
+    close(gm_file.descriptor);
+    for (uint64_t n = 1000; n < 2000; n++)
+        scene_put(0, n);
+    if (gm_file.header->counters[GM_COUNT_WRITE_FAILED] == 0)
+        _exit(1);
+}
+
+static void a_file_that_is_gone_is_given_up(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(remove_the_file_and_close, NULL), 0);
+    assert_int_equal(scene_files(), 0);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void *put_one(void *number)
+{
+    scene_put(0, (uintptr_t)number);
+    return NULL;
+}
+
+static void thread_after_thread(void *unused)
+{
+    (void)unused;
+    for (uintptr_t n = 0; n < 5000; n++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, put_one, (void *)n) != 0)
+            _exit(1);
+        pthread_join(thread, NULL);
+    }
+}
+
+static void threads_one_after_the_other_share_lanes(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(thread_after_thread, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_int_equal(found.damaged, 0);
+    assert_int_equal(found.wrong, 0);
+    assert_int_equal(found.lost, 0);
+    assert_int_equal(found.records, 5000);
+    assert_in_range(found.lanes, 1, 50); /* a joined thread may take a moment to be gone */
+}
+
+static volatile sig_atomic_t in_handler;
+
+static void record_in_handler(int unused)
+{
+    (void)unused;
+    int saved = errno;
+    scene_put(2, (uint64_t)in_handler);
+    in_handler++;
+    errno = saved;
+}
+
+static void record_under_a_timer(void *unused)
+{
+    (void)unused;
+    struct sigaction action = {.sa_handler = record_in_handler, .sa_flags = SA_RESTART};
+    timer_t timer;
+    const struct itimerspec often = {{0, 50000}, {0, 50000}};
+    sigaction(SIGALRM, &action, NULL);
+    if (timer_create(CLOCK_MONOTONIC, NULL, &timer) != 0 ||
+        timer_settime(timer, 0, &often, NULL) != 0)
+        _exit(1);
+    scene_put_many(0, 2 * MANY);
+    timer_delete(timer);
+    atomic_store(shared->committed[1], (uint64_t)in_handler);
+}
+
+static void a_signal_handler_records_or_is_counted(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(record_under_a_timer, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_sound(&found);
+    assert_int_equal(found.count[0], 2 * MANY);
+    assert_int_equal(found.count[2] + found.header.counters[GM_COUNT_REENTRANT],
+                     atomic_load(shared->committed[1]));
+    assert_true(atomic_load(shared->committed[1]) > 0);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void fill_strings(void *unused)
+{
+    (void)unused;
+    static char text[5000];
+    scene_put(0, 0);
+    memset(text, 'x', sizeof(text));
+    uint32_t cut = gm_string_intern(text, sizeof(text)), last = 0;
+    if (!cut || cut != gm_string_intern(text, GM_STRING_LENGTH_MAX) ||
+        gm_file.header->counters[GM_COUNT_STRING_LIMIT] != 1 || gm_string_intern("", 0) != 0)
+        _exit(1);
+    for (uint32_t n = 0;; n++) {
+        memcpy(text, &n, sizeof(n)); /* any bytes */
+        uint32_t reference = gm_string_intern(text, 3000 + n % 1000);
+        if (!reference)
+            break;
+        if (reference <= last || reference != gm_string_intern(text, 3000 + n % 1000))
+            _exit(2);
+        last = reference;
+    }
+    if (gm_file.header->string_bytes > GM_STRINGS_MAX ||
+        gm_file.header->string_bytes < GM_STRINGS_MAX - 2 * GM_STRING_LENGTH_MAX ||
+        gm_file.header->counters[GM_COUNT_STRING_LIMIT] != 2)
+        _exit(3);
+    scene_put(0, 1);
+}
+
+static void the_string_table_ends_at_its_bound(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(fill_strings, NULL), 0);
+    char error[256];
+    struct gm_trace *trace = gm_trace_open(scene_path(TRACE), error, sizeof(error));
+    assert_non_null(trace);
+    uint64_t reference = 2;
+    assert_int_equal(gm_trace_string(trace, reference).size, GM_STRING_LENGTH_MAX);
+    reference += GM_STRING_LENGTH_MAX + 2;
+    for (uint32_t n = 0; reference < trace->header.string_bytes; n++) {
+        uint64_t size = 3000 + n % 1000, left = GM_STRINGS_PER_EXTENT;
+        left -= reference % GM_STRINGS_PER_EXTENT;
+        reference += size + 2 > left ? left : 0; /* none crosses an extent */
+        struct gm_text text = gm_trace_string(trace, reference);
+        assert_int_equal(text.size, size);
+        assert_memory_equal(text.bytes, &n, sizeof(n));
+        reference += size + 2;
+    }
+    assert_int_equal(trace->damaged, 0);
+    gm_trace_close(trace);
+    assert_int_equal(scene_read(TRACE).records, 2);
+}
+
+static void fill_nodes(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0);
+    uint32_t parent = 0;
+    for (uint32_t n = 1; n < GM_NODES_MAX; n++) {
+        uint32_t id = gm_node_intern(parent, 0, n, GM_NODE_NATIVE);
+        if (id != n || id != gm_node_intern(parent, 0, n, GM_NODE_NATIVE))
+            _exit(1);
+        parent = n % 100 ? id : 0;
+    }
+    if (gm_node_intern(0, 7, 7, GM_NODE_LEAF) != 0 ||
+        gm_node_intern(0, 0, 1, GM_NODE_NATIVE) != 1 ||
+        gm_file.header->counters[GM_COUNT_STACK_LIMIT] != 1 ||
+        gm_file.header->node_count != GM_NODES_MAX)
+        _exit(2);
+    for (uint32_t n = 1; n < GM_FRAMES_MAX; n++)
+        if (gm_frame_intern(2, 2, n) != n)
+            _exit(3);
+    if (gm_frame_intern(3, 3, 3) != 0 || gm_frame_intern(2, 2, 5) != 5)
+        _exit(4);
+    for (uint32_t n = 1; n < GM_MODULES_MAX; n++) {
+        uint16_t number;
+        struct gm_module *module = gm_module_append(&number);
+        if (!module || number != n || gm_module_entry(number) != module)
+            _exit(5);
+        module->start = n;
+        gm_module_publish();
+    }
+    uint16_t number;
+    if (gm_module_append(&number) || gm_file.header->module_count != GM_MODULES_MAX)
+        _exit(6);
+    scene_put(0, 1);
+}
+
+static void stacks_frames_and_modules_end_at_their_bounds(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(fill_nodes, NULL), 0);
+    char error[256];
+    struct gm_trace *trace = gm_trace_open(scene_path(TRACE), error, sizeof(error));
+    assert_non_null(trace);
+    for (uint32_t n = 1; n < GM_NODES_MAX; n++)
+        assert_true(gm_trace_node(trace, n)->address == n && gm_trace_node(trace, n)->parent < n);
+    for (uint32_t n = 1; n < GM_FRAMES_MAX; n++)
+        assert_true(gm_trace_script_frame(trace, n)->line == n);
+    for (uint32_t n = 1; n < GM_MODULES_MAX; n++)
+        assert_true(gm_trace_module(trace, n)->start == n);
+    gm_trace_close(trace);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, 2);
+}
+
+static uint32_t ids[SCENE_THREADS][20000];
+
+static void *intern_the_same(void *number)
+{
+    uintptr_t thread = (uintptr_t)number;
+    scene_put((unsigned)thread, 0);
+    for (uint32_t n = 0; n < 20000; n++) {
+        char text[32];
+        int size = snprintf(text, sizeof(text), "string %u", n);
+        uint32_t string = gm_string_intern(text, (size_t)size);
+        ids[thread][n] = gm_node_intern(0, 0, string, GM_NODE_NATIVE);
+    }
+    return NULL;
+}
+
+static void four_threads_intern_the_same(void *unused)
+{
+    (void)unused;
+    scene_threads(4, intern_the_same);
+    for (unsigned thread = 1; thread < 4; thread++)
+        if (memcmp(ids[thread], ids[0], sizeof(ids[0])) != 0)
+            _exit(1);
+    if (gm_file.header->node_count != 20001)
+        _exit(2);
+}
+
+static void threads_that_intern_the_same_get_the_same(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(four_threads_intern_the_same, NULL), 0);
+}
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+static void bad_values_leave_the_defaults(void **unused)
+{
+    (void)unused;
+    static char long_output[700] = "GPUMEM_OUTPUT=", long_run[100] = "GPUMEM_RUN=";
+    memset(long_output + strlen(long_output), 'x', 600);
+    memset(long_run + strlen(long_run), 'x', 60);
+    static char *const bad[] = {"GPUMEM_RING=",
+                                "GPUMEM_RING=many",
+                                "GPUMEM_RING=-1",
+                                "GPUMEM_RING=1",
+                                "GPUMEM_RING=9999999G",
+                                "GPUMEM_RING=64KB",
+                                "GPUMEM_RING=4096G",
+                                "GPUMEM_RING=99999999999999999999",
+                                "GPUMEM_DEPTH=0",
+                                "GPUMEM_DEPTH=257",
+                                "GPUMEM_DEPTH=x",
+                                "GPUMEM_DEPTH=",
+                                "GPUMEM_STACKS=",
+                                "GPUMEM_STACKS=both",
+                                "GPUMEM_STACKS=native,both",
+                                "GPUMEM_ON_FULL=",
+                                "GPUMEM_ON_FULL=dropping",
+                                "GPUMEM_TORCH=maybe",
+                                "GPUMEM_OUTPUT=",
+                                "GPUMEM_RUNAWAY=1",
+                                "GPUMEM_RIN=1M",
+                                "GPUMEM_RING",
+                                long_output,
+                                long_run};
+    struct gm_config before = gm_config;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char *const environment[] = {bad[i], NULL};
+        gm_config_read(environment);
+        gm_config.environment = before.environment;
+        if (memcmp(&before, &gm_config, sizeof(before)) != 0)
+            fail_msg("%s", bad[i]);
+    }
+}
+
+static void good_values_are_taken(void **unused)
+{
+    (void)unused;
+    static char *const good[] = {
+        "GPUMEM_RING=1M",        "GPUMEM_DEPTH=1", "GPUMEM_STACKS=python", "GPUMEM_ON_FULL=drop",
+        "GPUMEM_OUTPUT=x.trace", "GPUMEM_RUN=r",   "GPUMEM_TORCH=0",       NULL};
+    struct gm_config before = gm_config;
+    gm_config_read(good);
+    struct gm_config now = gm_config;
+    gm_config = before;
+    assert_int_equal(now.ring_records, 16384); /* of 48 bytes: 768 KiB, the power below */
+    assert_int_equal(now.depth, 1);
+    assert_true(now.python_stacks && !now.native_stacks && now.drop_on_full && !now.torch);
+    assert_string_equal(now.output, "x.trace");
+    assert_string_equal(now.run_id, "r");
+}
+
+static void names_of_traces_are_expanded(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *output, *path;
+    } cases[] = {
+        {"gpumem.%e.%p.trace", "gpumem.prog.4242.trace"},
+        {"%h/%q{RANK}.trace", "node7/3.trace"},
+        {"%q{EMPTY}|%q{UNSET}|%q{}", "||"},
+        {"100%%.%%p", "100%.%p"},
+        {"%x%", "%x%"},
+        {"%q{RANK", "%q{RANK"},
+        {"%qRANK}", "%qRANK}"},
+        {"%", "%"},
+        {"%%%p%", "%4242%"},
+    };
+    static char *const environment[] = {"RANK=3", "RANKS=4", "EMPTY=", NULL};
+    char path[64];
+    gm_config.environment = environment;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        strcpy(gm_config.output, cases[i].output);
+        assert_true(gm_config_path(path, sizeof(path), "prog", "node7", 4242));
+        assert_string_equal(path, cases[i].path);
+    }
+    strcpy(gm_config.output, "%p");
+    assert_true(gm_config_path(path, 5, "prog", "node7", 4242));
+    assert_false(gm_config_path(path, 4, "prog", "node7", 4242));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 1;
+    const struct CMUnitTest tests[] = {
+        TEST(full_rings_lose_nothing_with_the_drainer),
+        TEST(full_rings_lose_nothing_without_a_drainer),
+        TEST(every_field_survives_packing_at_its_extremes),
+        TEST(a_full_ring_that_drops_counts_exactly_what_is_missing),
+        TEST(dropping_is_left_to_a_drainer_that_exists),
+        TEST(a_kill_at_any_moment_loses_no_committed_record),
+        TEST(a_file_size_limit_does_not_kill_the_host),
+        TEST(a_signal_of_the_hosts_own_stays_pending),
+        TEST(a_failed_write_leaves_nothing_behind),
+        TEST(a_thread_without_a_lane_is_counted_and_the_trace_stays_whole),
+        TEST(a_full_disk_is_counted_and_harms_nobody),
+        TEST(a_trace_that_cannot_be_begun_leaves_no_file),
+        TEST(a_file_that_is_no_trace_is_kept),
+        TEST(a_trace_of_the_dead_is_replaced),
+        TEST(a_trace_of_the_same_run_is_kept),
+        TEST(a_trace_of_another_host_is_kept),
+        TEST(a_trace_of_the_living_is_kept),
+        TEST(of_many_that_replace_one_name_at_once_none_is_lost),
+        TEST(a_forked_child_starts_over_and_the_parent_goes_on),
+        TEST(a_child_forked_inside_a_call_is_not_harmed),
+        TEST(a_closed_descriptor_is_opened_again),
+        TEST(a_host_that_takes_the_descriptor_keeps_its_file),
+        TEST(a_file_that_is_gone_is_given_up),
+        TEST(threads_one_after_the_other_share_lanes),
+        TEST(a_signal_handler_records_or_is_counted),
+        TEST(the_string_table_ends_at_its_bound),
+        TEST(stacks_frames_and_modules_end_at_their_bounds),
+        TEST(threads_that_intern_the_same_get_the_same),
+        TEST(bad_values_leave_the_defaults),
+        TEST(good_values_are_taken),
+        TEST(names_of_traces_are_expanded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
