@@ -262,8 +262,9 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
     if (!failure->snapshot.step)
         return;
     const struct gm_sites *owners = &failure->snapshot.owners;
-    gm_page_print(page, GM_PLAIN, "    %s after the start, when %s lived on the device:\n",
-                  MOMENT(analysis, failure->time), SIZE(owners->bytes));
+    gm_page_print(page, GM_PLAIN, "    %s after the start, when %s lived on the device%s\n",
+                  MOMENT(analysis, failure->time), owners->count ? SIZE(owners->bytes) : "nothing",
+                  owners->count ? ":" : "");
     print_owners(writer, owners, owners->bytes, writer->top < 3 ? writer->top : 3, 4);
     if (is_fragmentation(failure))
         gm_page_paragraph(page, GM_WARNING, 4,
@@ -365,8 +366,9 @@ static void print_transfer_sites(struct writer *writer)
         print_stack(page, writer->stacks, site->stack, site->api, 6);
     }
     if (transfers->site_count > writer->top)
-        gm_page_print(page, GM_DIM, "  ... and %zu more places\n",
-                      transfers->site_count - writer->top);
+        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n",
+                      transfers->site_count - writer->top,
+                      plural(transfers->site_count - writer->top));
 }
 
 static void print_transfers(struct writer *writer)
