@@ -59,8 +59,9 @@ void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
 
 void gm_call_end(struct gm_call *call)
 {
+    /* Released for the lane's next owner, should this thread end without another call. */
     if (call->thread)
-        call->thread->depth--;
+        __atomic_store_n(&call->thread->depth, call->thread->depth - 1, __ATOMIC_RELEASE);
 }
 
 bool gm_call_seen_below(const struct gm_call *call)

@@ -88,10 +88,13 @@ struct gm_thread *gm_thread_claim(void)
     gm_count(GM_COUNT_REENTRANT, gm_tls.missed);
     gm_tls.missed = 0;
     struct gm_thread *thread = take_over(tid);
-    if (thread)
+    if (thread) {
+        /* The kernel says that the former owner is gone; its last call says what it wrote here. */
+        __atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE);
         gm_stack_reset(thread->stack);
-    else
+    } else {
         thread = create(tid);
+    }
     if (!thread) {
         gm_count(GM_COUNT_NO_LANE, 1);
         return NULL;
