@@ -7,6 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * Runs before a sanitizer has set itself up: its own start looks functions up with dlsym, which is
+ * ours where we are preloaded. Checks in such a function would use what is not there yet.
+ */
+#define GM_BEFORE_SANITIZERS __attribute__((no_sanitize("address", "thread")))
+
 enum gm_layer { GM_LAYER_DRIVER = 0, GM_LAYER_RUNTIME = 1 };
 
 struct gm_api_entry {
@@ -25,7 +31,7 @@ extern const struct gm_api_entry gm_api[];
 extern const uint16_t gm_api_count;
 
 /* Id of an exported symbol name, 0 if it is not in the table. Exact match only. */
-uint16_t gm_api_find(const char *symbol);
+GM_BEFORE_SANITIZERS uint16_t gm_api_find(const char *symbol);
 
 /*
  * Id of the ABI that cuGetProcAddress(name, version, flags) means: the highest `since` <= version

@@ -58,7 +58,7 @@ static void *dlsym_of_nothing(void *handle, const char *symbol)
  * Finds both functions. Other libraries' constructors can look symbols up before ours has run, so
  * every use asks here; threads that meet find the same and need no lock.
  */
-static dlsym_function *find_dlsym(void)
+GM_BEFORE_SANITIZERS static dlsym_function *find_dlsym(void)
 {
     dlsym_function *libc = NULL;
     for (size_t i = 0; libc == NULL && i < sizeof dlsym_versions / sizeof dlsym_versions[0]; i++)
@@ -71,13 +71,13 @@ static dlsym_function *find_dlsym(void)
     return libc;
 }
 
-static dlsym_function *dlsym_of_libc(void)
+GM_BEFORE_SANITIZERS static dlsym_function *dlsym_of_libc(void)
 {
     dlsym_function *function = atomic_load_explicit(&libc_dlsym, memory_order_acquire);
     return gm_likely(function != NULL) ? function : find_dlsym();
 }
 
-static dlsym_function *dlsym_of_next(void)
+GM_BEFORE_SANITIZERS static dlsym_function *dlsym_of_next(void)
 {
     dlsym_of_libc();
     return atomic_load_explicit(&next_dlsym, memory_order_acquire);
@@ -238,7 +238,8 @@ static void *find_nothing(void *handle, const char *symbol)
 __attribute__((used, visibility("hidden"))) dlsym_function *
 gm_dlsym_target(void *handle, const char *symbol, const void *asker);
 
-dlsym_function *gm_dlsym_target(void *handle, const char *symbol, const void *asker)
+GM_BEFORE_SANITIZERS dlsym_function *gm_dlsym_target(void *handle, const char *symbol,
+                                                     const void *asker)
 {
     uint16_t api = symbol == NULL ? 0 : gm_api_find(symbol);
     if (gm_likely(api == 0))
