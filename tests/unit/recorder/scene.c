@@ -178,8 +178,9 @@ static void compare(struct scene_found *found, const struct gm_entry *entry)
     struct gm_record expected = scene_record(thread, n);
     expected.time = record->time;
     found->wrong += memcmp(&expected, record, sizeof(expected)) != 0;
-    found->wrong += entry->detail && (entry->detail->address != ~record->address ||
-                                      entry->detail->size != n || record->type != GM_EVENT_VMM_MAP);
+    found->strays +=
+        entry->detail && (entry->detail->address != ~record->address || entry->detail->size != n ||
+                          record->type != GM_EVENT_VMM_MAP);
     found->details += entry->detail != NULL;
     found->disorder += found->count[thread] && n < found->next[thread];
     found->next[thread] = n + 1;

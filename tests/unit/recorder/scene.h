@@ -57,6 +57,7 @@ struct scene_found {
     uint64_t next[SCENE_THREADS];  /* one past the largest n */
     uint64_t disorder;             /* records not behind the one before of their thread */
     uint64_t wrong;                /* records that are not what scene_record says */
+    uint64_t strays;               /* details that stand behind a record that is not theirs */
 };
 struct scene_found scene_read(const char *name);
 
