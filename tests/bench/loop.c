@@ -60,7 +60,8 @@ static inline unsigned draw(struct state *state)
     }
 #endif
 PAIR(0)
-PAIR(1) PAIR(2) PAIR(3) PAIR(4) PAIR(5) PAIR(6) PAIR(7)
+PAIR(1)
+PAIR(2) PAIR(3) PAIR(4) PAIR(5) PAIR(6) PAIR(7)
 
     typedef void frame_function(struct state *state, int left, long count);
 static frame_function frame_0, frame_1, frame_2, frame_3;
@@ -90,7 +91,8 @@ static void (*const sites[])(struct state *) = {pair_0, pair_1, pair_2, pair_3,
         __asm__ volatile("" ::: "memory");                                                         \
     }
 FRAME(0)
-FRAME(1) FRAME(2) FRAME(3)
+FRAME(1)
+FRAME(2) FRAME(3)
 
     static double now(void)
 {

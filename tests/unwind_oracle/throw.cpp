@@ -1,7 +1,8 @@
 // C++ frames: exceptions leave the frames between, which makes stale stack memory of a new kind.
 #include "tree.h"
 
-namespace {
+namespace
+{
 
 struct thrown {
 };
