@@ -30,7 +30,7 @@ pid_t scene_start(void (*body)(void *), void *argument);
 int scene_play(void (*body)(void *), void *argument);
 _Noreturn void scene_leave(void); /* a clean end, marked in the trace */
 
-/* Makes pthread_create fail in threads other than the first: then there is no drainer. */
+/* Refuses the drainer its thread. */
 extern bool scene_without_drainer;
 
 /* Starts `count` threads on `body` (argument: their number) and joins them. */
