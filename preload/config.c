@@ -17,6 +17,7 @@ struct gm_config gm_config = {
     .native_stacks = true,
     .python_stacks = true,
     .torch = true,
+    .nvml = true,
 };
 
 static const char *variable(char *const *environment, const char *name)
@@ -99,6 +100,8 @@ void gm_config_read(char *const *environment)
         gm_config.drop_on_full = strcmp(value, "drop") == 0;
     if ((value = variable(environment, "GPUMEM_TORCH")))
         gm_config.torch = strcmp(value, "0") != 0;
+    if ((value = variable(environment, "GPUMEM_NVML")))
+        gm_config.nvml = strcmp(value, "0") != 0;
 }
 
 struct text {

@@ -20,6 +20,7 @@ struct gm_config {
     bool python_stacks;
     bool drop_on_full;        /* GPUMEM_ON_FULL=drop */
     bool torch;               /* GPUMEM_TORCH, default on */
+    bool nvml;                /* GPUMEM_NVML, default on */
     char *const *environment; /* as the process got it */
 };
 

@@ -150,7 +150,8 @@ static void tell_of_bypass(void)
     syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-__attribute__((destructor)) static void library_unloaded(void)
+/* The last destructor of this library: see the one of nvml.c. */
+__attribute__((destructor(200))) static void library_unloaded(void)
 {
     gm_process_exiting = true;
     if (!gm_process_mark_end(GM_END_EXIT))

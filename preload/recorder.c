@@ -138,6 +138,8 @@ void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint6
     atomic_signal_fence(memory_order_seq_cst); /* busy is for signal handlers of this thread */
     uint64_t type = 1ull << (uint8_t)what;
     uint64_t time = type & types_before_call ? gm_ticks_before() : gm_ticks_after();
+    if (gm_unlikely(type & 1ull << GM_EVENT_DEVICE_SAMPLE))
+        time = call->start; /* when it was true, not when it was told */
     uint32_t stack = type & types_with_stack ? gm_stack_capture(thread->stack, call->frame) : 0;
     uint16_t context = call->context ? call->context : gm_context_current();
     int8_t device = (int8_t)(what >> GM_WHAT_DEVICE);

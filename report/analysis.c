@@ -92,6 +92,21 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_record *r
     };
 }
 
+static void note_residual(struct gm_analysis *analysis, struct gm_device_facts *facts,
+                          const struct gm_record *record)
+{
+    uint64_t tracked = analysis->replay.counters.device[facts - analysis->facts].live;
+    facts->last = (struct gm_residual){
+        .time = record->time,
+        .used = record->size,
+        .tracked = tracked,
+        .bytes = record->size > tracked ? record->size - tracked : 0,
+        .estimated = (record->flags & GM_FLAG_ESTIMATED) != 0,
+    };
+    if (facts->residuals++ == 0 || facts->last.bytes > facts->largest.bytes)
+        facts->largest = facts->last;
+}
+
 static void note_device(struct gm_analysis *analysis, const struct gm_record *record)
 {
     struct gm_device_facts *facts = &analysis->facts[record->device < 0 ? 0 : record->device + 1];
@@ -101,6 +116,8 @@ static void note_device(struct gm_analysis *analysis, const struct gm_record *re
             facts->used_by_process = record->size;
         if (record->aux > facts->used_by_all)
             facts->used_by_all = record->aux;
+        if (record->size)
+            note_residual(analysis, facts, record);
         return;
     }
     if (record->size)

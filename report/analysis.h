@@ -52,10 +52,22 @@ struct gm_failure {
 
 #define GM_FAILURES_KEPT 16u /* the last ones; all are counted */
 
+/* What the process used on a device beyond what was tracked there. */
+struct gm_residual {
+    uint64_t time;    /* record clock */
+    uint64_t used;    /* bytes, as the driver says */
+    uint64_t tracked; /* bytes live on the device just then, all kinds but external */
+    uint64_t bytes;   /* used - tracked; 0 if less is resident than was allocated */
+    bool estimated;   /* it is not certain that the sample is of this device */
+};
+
 struct gm_device_facts {
     struct gm_text name;
     uint64_t total; /* bytes; 0 unknown */
     uint64_t samples;
+    uint64_t residuals; /* samples that tell of this process */
+    struct gm_residual largest;
+    struct gm_residual last;
     uint64_t used_by_process; /* bytes, largest sample */
     uint64_t used_by_all;
 };

@@ -125,6 +125,34 @@ static void write_header(struct gm_json *json, const struct gm_analysis *analysi
     gm_json_number(json, "events", analysis->replay.events);
 }
 
+static void write_residual(struct gm_json *json, const struct gm_analysis *analysis,
+                           const char *key, const struct gm_residual *residual)
+{
+    gm_json_open_object(json, key);
+    gm_json_number(json, "bytes", residual->bytes);
+    gm_json_number(json, "used", residual->used);
+    gm_json_number(json, "tracked", residual->tracked);
+    gm_json_number(json, "time_ns", since_start(analysis, residual->time));
+    gm_json_bool(json, "estimated", residual->estimated);
+    gm_json_close_object(json);
+}
+
+static void write_samples(struct gm_json *json, const struct gm_analysis *analysis,
+                          const struct gm_device_facts *facts)
+{
+    if (facts->samples) {
+        gm_json_number(json, "sampled_by_process", facts->used_by_process);
+        gm_json_number(json, "sampled_by_all", facts->used_by_all);
+    }
+    if (facts->residuals) {
+        gm_json_open_object(json, "residual");
+        gm_json_number(json, "samples", facts->residuals);
+        write_residual(json, analysis, "largest", &facts->largest);
+        write_residual(json, analysis, "last", &facts->last);
+        gm_json_close_object(json);
+    }
+}
+
 static void write_devices(struct gm_json *json, const struct gm_analysis *analysis,
                           struct gm_stacks *stacks, size_t top)
 {
@@ -134,7 +162,7 @@ static void write_devices(struct gm_json *json, const struct gm_analysis *analys
     for (int i = 0; i < GM_DEVICES; i++) {
         const struct gm_device_totals *totals = &analysis->replay.counters.device[i];
         const struct gm_device_facts *facts = &analysis->facts[i];
-        if (!totals->seen)
+        if (!totals->seen && !facts->samples)
             continue;
         gm_json_open_object(json, NULL);
         gm_json_signed(json, "id", i - 1);
@@ -160,10 +188,7 @@ static void write_devices(struct gm_json *json, const struct gm_analysis *analys
         struct gm_holes holes = gm_holes_find(&analysis->replay.lives, i - 1);
         write_holes(json, &holes);
         gm_json_close_object(json);
-        if (facts->samples) {
-            gm_json_number(json, "sampled_by_process", facts->used_by_process);
-            gm_json_number(json, "sampled_by_all", facts->used_by_all);
-        }
+        write_samples(json, analysis, facts);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);

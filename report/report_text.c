@@ -174,6 +174,34 @@ static void print_peaks(struct writer *writer)
     }
 }
 
+/* ---- residual -------------------------------------------------------------------------------- */
+
+static void print_residual_line(struct writer *writer, const char *when,
+                                const struct gm_residual *residual)
+{
+    gm_page_print(&writer->page, GM_PLAIN, "  %-12s  ", when);
+    gm_page_print(&writer->page, GM_BOLD, "%s%s", residual->estimated ? "about " : "",
+                  SIZE(residual->bytes));
+    gm_page_print(&writer->page, GM_PLAIN, " (%s used, %s tracked), %s after the start\n",
+                  SIZE(residual->used), SIZE(residual->tracked),
+                  MOMENT(writer->analysis, residual->time));
+}
+
+static void print_residuals(struct writer *writer)
+{
+    for (int i = 0; i < GM_DEVICES; i++) {
+        const struct gm_device_facts *facts = &writer->analysis->facts[i];
+        char title[64];
+        if (!facts->residuals)
+            continue;
+        snprintf(title, sizeof(title), "Residual of %s", PLACE(GM_KIND_DEVICE, i - 1));
+        gm_page_heading(&writer->page, title, "what the driver holds beside what was tracked");
+        if (facts->largest.bytes != facts->last.bytes)
+            print_residual_line(writer, "at most", &facts->largest);
+        print_residual_line(writer, "at last", &facts->last);
+    }
+}
+
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
 void gm_leaks_text(struct gm_page *page, const struct gm_analysis *analysis,
@@ -479,6 +507,7 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
     struct writer writer = {{out, options->colour}, analysis, stacks, options->top};
     print_header(&writer);
     print_peaks(&writer);
+    print_residuals(&writer);
     print_leaks(&writer);
     print_failures(&writer);
     print_blocks(&writer);

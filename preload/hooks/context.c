@@ -7,6 +7,7 @@
 #include "api.h"
 #include "effects.h"
 #include "handles.h"
+#include "nvml.h"
 #include "platform.h"
 #include "process.h"
 
@@ -48,6 +49,7 @@ static void tell(struct gm_call *call, uint64_t context, uint16_t number, int de
     const int error = errno;
     gm_process_note_driver(); /* by now it is loaded */
     errno = error;
+    gm_nvml_context(device);
 }
 
 static uint16_t new_number(uint64_t context, int device)

@@ -1,5 +1,6 @@
 /* See effects.h: allocations, frees, arrays, copies and sets. */
 #include "effects.h"
+#include "nvml.h"
 
 void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
                      uint64_t size, uint8_t flags)
@@ -58,8 +59,11 @@ void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64
 {
     struct gm_record record = {
         .type = (uint8_t)type, .address = address, .size = size, .aux = aux, .device = -1};
-    if (result == 0)
-        gm_call_record(call, &record, NULL);
+    if (result != 0)
+        return;
+    gm_call_record(call, &record, NULL);
+    if (type == GM_EVENT_MODULE_LOAD)
+        gm_nvml_request();
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */

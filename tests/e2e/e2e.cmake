@@ -40,4 +40,5 @@ add_test(NAME e2e.cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/cl
 add_test(NAME e2e.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --count 1000 --jobs 2)
 set_tests_properties(e2e.random PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)

@@ -143,6 +143,15 @@ uint32_t gm_string_intern(const char *bytes, size_t size)
     return (uint32_t)size;
 }
 
+void gm_nvml_context(int device)
+{
+    (void)device;
+}
+
+void gm_nvml_request(void)
+{
+}
+
 void gm_process_note_driver(void)
 {
     errno = ENOENT; /* the real one asks the loader */

@@ -1,0 +1,143 @@
+/*
+ * libnvidia-ml.so.1, simulated: the few functions that a tool needs to sample device memory.
+ *
+ * A process uses what the oracle says is live (GPUMEM_SIM_ORACLE, sim/oracle.h), and on each device
+ * GPUMEM_SIM_NVML_CONTEXT more: a number of bytes with an optional K, M or G. Without an oracle,
+ * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
+ * containers. The calling process is the only one there is.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "oracle.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+enum {
+    NVML_SUCCESS = 0,
+    NVML_ERROR_UNINITIALIZED = 1,
+    NVML_ERROR_INVALID_ARGUMENT = 2,
+    NVML_ERROR_NOT_FOUND = 6,
+    NVML_ERROR_INSUFFICIENT_SIZE = 7,
+    NVML_ERROR_UNKNOWN = 999,
+};
+
+typedef const struct simulated {
+    unsigned int ordinal;
+} * nvml_device;
+
+struct nvml_memory {
+    unsigned long long total;
+    unsigned long long free;
+    unsigned long long used;
+};
+
+struct nvml_process {
+    unsigned int pid;
+    unsigned long long used;
+    unsigned int gpu_instance;
+    unsigned int compute_instance;
+};
+
+static const struct simulated devices[GPUSIM_MAX_DEVICES] = {
+    {0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}};
+
+static _Atomic int initialized;
+
+/* Reads the oracle of this process as it is now. */
+static int read_oracle(struct gpusim_oracle *oracle)
+{
+    const char *path = getenv("GPUMEM_SIM_ORACLE");
+    int descriptor = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (descriptor < 0)
+        return 0;
+    ssize_t got = read(descriptor, oracle, sizeof(*oracle));
+    close(descriptor);
+    return got == sizeof(*oracle) &&
+           memcmp(oracle->magic, GPUSIM_ORACLE_MAGIC, sizeof(oracle->magic)) == 0;
+}
+
+static unsigned long long context_bytes(void)
+{
+    const char *text = getenv("GPUMEM_SIM_NVML_CONTEXT");
+    char *end = NULL;
+    unsigned long long bytes = text ? strtoull(text, &end, 10) : 0;
+    const char *suffix = end && *end ? strchr("KMG", *end) : NULL;
+    return suffix ? bytes << (*suffix == 'K' ? 10 : *suffix == 'M' ? 20 : 30) : bytes;
+}
+
+/* Bytes used on a device; all ones when that is not available. */
+static unsigned long long used_on(unsigned int ordinal)
+{
+    struct gpusim_oracle oracle;
+    if (getenv("GPUMEM_SIM_NVML_UNAVAILABLE") || !read_oracle(&oracle))
+        return ~0ull;
+    return oracle.device[ordinal].live + context_bytes();
+}
+
+EXPORTED int nvmlInit_v2(void);
+EXPORTED int nvmlDeviceGetCount_v2(unsigned int *count);
+EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvml_device *device);
+EXPORTED int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device);
+EXPORTED int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory);
+EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *count,
+                                                     struct nvml_process *processes);
+
+int nvmlInit_v2(void)
+{
+    initialized = 1;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCount_v2(unsigned int *count)
+{
+    struct gpusim_oracle oracle;
+    if (!initialized)
+        return NVML_ERROR_UNINITIALIZED;
+    *count = read_oracle(&oracle) ? oracle.device_count : 1;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvml_device *device)
+{
+    unsigned int count;
+    int result = nvmlDeviceGetCount_v2(&count);
+    if (result == NVML_SUCCESS && index >= count)
+        result = NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS)
+        *device = &devices[index];
+    return result;
+}
+
+/* "GPU-sim-N" */
+int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device)
+{
+    static const char prefix[] = "GPU-sim-";
+    if (strncmp(uuid, prefix, strlen(prefix)) != 0)
+        return NVML_ERROR_NOT_FOUND;
+    return nvmlDeviceGetHandleByIndex_v2((unsigned int)atoi(uuid + strlen(prefix)), device);
+}
+
+int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
+{
+    unsigned long long used = used_on(device->ordinal);
+    if (used == ~0ull)
+        return NVML_ERROR_UNKNOWN;
+    memory->total = 80ull << 30;
+    memory->used = used;
+    memory->free = memory->total - used;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *count,
+                                            struct nvml_process *processes)
+{
+    unsigned int room = *count;
+    *count = 1;
+    if (room < 1)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    processes[0] =
+        (struct nvml_process){.pid = (unsigned int)getpid(), .used = used_on(device->ordinal)};
+    return NVML_SUCCESS;
+}

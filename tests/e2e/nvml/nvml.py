@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What the driver holds beside what was tracked, by a simulated NVML: nvml.py BUILD
+
+The simulated NVML adds a fixed number of bytes to what the oracle says is live. Each sample that tells of the
+process must come to exactly that residual, also while threads allocate, and nothing changes where there is no NVML.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+build = os.path.abspath(sys.argv[1])
+failures = []
+CONTEXT = 300 << 20
+
+
+def run(command, environment, nvml=True, preload=True):
+    """The program's doings, the report and the oracle's live bytes of the devices."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = dict(os.environ, GPUMEM_SIM_ORACLE=folder + "/oracle", GPUMEM_SIM_NVML_CONTEXT="300M", **environment)
+        base["LD_LIBRARY_PATH"] = build + "/sim" + (f":{build}/sim/nvml" if nvml else "")
+        if preload:
+            base["LD_PRELOAD"] = build + "/preload/libgpumem.so"
+        done = subprocess.run([build + "/tests/" + command[0], *command[1:]], cwd=folder, env=base,
+                              capture_output=True, timeout=120, check=False)
+        doings = (done.stdout, done.stderr, done.returncode)
+        if not preload:
+            return doings, None, None
+        [trace] = [name for name in os.listdir(folder) if name.endswith(".trace")]
+        gpumem = [build + "/report/gpumem", "report"]
+        report = json.loads(subprocess.check_output([*gpumem, "--json", trace], cwd=folder))
+        report["text"] = subprocess.check_output([*gpumem, trace], cwd=folder, text=True)
+        oracle = json.loads(subprocess.check_output([build + "/sim/sim-oracle", folder + "/oracle"]))
+        return doings, report, [device["live"] for device in oracle["devices"]]
+
+
+def expect(what, good, found):
+    print(("ok   " if good else "FAIL ") + what + ("" if good else f": {found}"), flush=True)
+    if not good:
+        failures.append(what)
+
+
+def residual_is_exact(command, **environment):
+    bare, _, _ = run(command, environment, preload=False)
+    doings, report, live = run(command, environment)
+    what = " ".join(command)
+    expect(f"{what}: runs as without the preload", doings == bare, (doings, bare))
+    found = report["devices"][0].get("residual")
+    if not found:
+        return expect(f"{what}: a residual", False, report["devices"])
+    wanted = {"bytes": CONTEXT, "used": live[0] + CONTEXT, "tracked": live[0], "estimated": False}
+    found["last"].pop("time_ns")
+    expect(f"{what}: the last residual is the context's", found["last"] == wanted, found)
+    expect(f"{what}: so is the largest of {found['samples']}", found["largest"]["bytes"] == CONTEXT, found)
+    expect(f"{what}: the text tells it", "Residual of device 0" in report["text"] and "300 MiB (" in report["text"],
+           report["text"])
+
+
+def no_residual(what, sampled, nvml=True, **environment):
+    bare, _, _ = run(["families"], environment, nvml, preload=False)
+    doings, report, _ = run(["families"], environment, nvml)
+    device = report["devices"][0]
+    expect(f"{what}: no residual", "residual" not in device and "Residual" not in report["text"], device)
+    expect(f"{what}: sampled {sampled}", ("sampled_by_all" in device) == sampled, device)
+    expect(f"{what}: runs as without the preload", doings == bare, (doings, bare))
+
+
+def device_is_found(what, estimated, used, **environment):
+    _, report, live = run(["families"], dict(environment, GPUMEM_SIM_DEVICES="2"))
+    last = report["devices"][0]["residual"]["last"]
+    wanted = CONTEXT + (live[0] if used else 0)
+    expect(what, last["estimated"] == estimated and last["used"] == wanted, last)
+
+
+residual_is_exact(["families"])
+residual_is_exact(["life", "threads_end"])
+residual_is_exact(["life", "threads_end"], GPUMEM_RING="4K")
+no_residual("GPUMEM_NVML=0", sampled=False, GPUMEM_NVML="0")
+no_residual("without NVML", sampled=False, nvml=False)
+no_residual("where NVML does not tell", sampled=True, GPUMEM_SIM_NVML_UNAVAILABLE="1")
+device_is_found("two devices: by index, not certain", True, True)
+device_is_found("two devices in the order of the bus", False, True, CUDA_DEVICE_ORDER="PCI_BUS_ID")
+sys.exit(1 if failures else 0)
