@@ -22,6 +22,8 @@ gpumem_cuda_program(families gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/pro
 gpumem_cuda_program(keep gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/keep.c)
 
 gpumem_cuda_program(random_program "gpumem_sim_runtime_13;gpumem_sim_driver" ${CMAKE_CURRENT_LIST_DIR}/random/random_program.c)
+gpumem_cuda_program(random_race "gpumem_sim_runtime_13;gpumem_sim_driver" ${CMAKE_CURRENT_LIST_DIR}/random/random_program.c)
+target_compile_definitions(random_race PRIVATE RACING)
 
 gpumem_cuda_program(life gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/life.c)
 
@@ -39,6 +41,8 @@ add_test(NAME e2e.life.early COMMAND ${GPUMEM_E2E_RUN} --env LIFE_EARLY=1 -- $<T
 add_test(NAME e2e.cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/cli/cli.py ${PROJECT_BINARY_DIR})
 add_test(NAME e2e.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --count 1000 --jobs 2)
-set_tests_properties(e2e.random PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+add_test(NAME e2e.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
+         ${PROJECT_BINARY_DIR} --racing --count 200 --jobs 2)
+set_tests_properties(e2e.random e2e.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)

@@ -6,6 +6,10 @@
  * The threads take turns, in a random but repeatable order, so the order of events is that of
  * the oracle and peaks are exact. Every API result is logged: the run with the preload must print
  * the same. Addresses are not logged; they differ between any two runs.
+ *
+ * Compiled with RACING, each thread is a program of its own, with its own objects and streams, and
+ * nobody waits for a turn or resets a device under the others. What is printed and the peaks are
+ * then chance, the totals are not; and a ThreadSanitizer has something to see.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -21,6 +25,12 @@
 #define DEVICES_MAX 4
 #define STREAMS 3
 #define GRANULARITY ((size_t)2 << 20)
+
+#ifdef RACING
+#define STATE static _Thread_local
+#else
+#define STATE static
+#endif
 
 enum family {
     LINEAR, /* any device memory: linear, pitched, managed, stream-ordered, of a pool */
@@ -48,16 +58,12 @@ struct object {
     int pool;        /* stream-ordered: may be freed asynchronously */
 };
 
-static struct object objects[OBJECTS_MAX];
-static int object_count;
+STATE struct object objects[OBJECTS_MAX];
+STATE int object_count;
+STATE cudaStream_t streams[DEVICES_MAX][STREAMS];
+STATE uint64_t seed;
 static int device_count;
-static cudaStream_t streams[DEVICES_MAX][STREAMS];
-static long steps_left;
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t turn_changed = PTHREAD_COND_INITIALIZER;
 static int thread_count;
-static int owner;
-static uint64_t seed;
 
 /* xorshift64*: the sequence is part of the program, so it must not change with the libc. */
 static uint64_t next_random(void)
@@ -401,6 +407,7 @@ static void use_own_context(void)
 }
 
 /* Everything of the primary context dies, but for pools, graphs and VMM. */
+#ifndef RACING
 static void reset_device(void)
 {
     int device = current_device();
@@ -417,6 +424,7 @@ static void reset_device(void)
     for (int i = 0; i < STREAMS; i++)
         LOG(cudaStreamCreate(&streams[device][i]));
 }
+#endif
 
 /* ---- frees
  * --------------------------------------------------------------------------------------- */
@@ -566,8 +574,10 @@ static void step(void)
             create_pool();
         else if (pick(8) == 0)
             use_own_context();
+#ifndef RACING
         else if (pick(40) == 0)
             reset_device();
+#endif
         else
             LOG(cudaSetDevice((int)pick((unsigned)device_count)));
         break;
@@ -576,16 +586,64 @@ static void step(void)
     }
 }
 
+static void create_streams(void)
+{
+    for (int device = 0; device < device_count; device++) {
+        LOG(cudaSetDevice(device));
+        for (int i = 0; i < STREAMS; i++)
+            LOG(cudaStreamCreate(&streams[device][i]));
+    }
+}
+
+static void free_most(void)
+{
+    while (object_count > 0 && pick(20))
+        free_one();
+}
+
+static uint64_t seed_of(uint64_t number)
+{
+    return 0x9e3779b97f4a7c15u * (1 + number);
+}
+
+static long steps;
+
+#ifdef RACING
+
+static uint64_t first_seed;
+
+static void *run(void *number)
+{
+    seed = seed_of(first_seed * THREADS_MAX + (uintptr_t)number);
+    create_streams();
+    for (long done = 0; done < steps; done++)
+        step();
+    free_most();
+    return NULL;
+}
+
+static void prepare(uint64_t number)
+{
+    first_seed = number;
+    thread_count = THREADS_MAX;
+}
+
+#else
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_changed = PTHREAD_COND_INITIALIZER;
+static int owner;
+
 /* The next thread is drawn, not raced for: which thread makes a call decides its current device. */
 static void *run(void *number)
 {
     pthread_mutex_lock(&turn);
-    while (steps_left > 0) {
+    while (steps > 0) {
         if (owner != (intptr_t)number) {
             pthread_cond_wait(&turn_changed, &turn);
             continue;
         }
-        for (unsigned burst = 1 + pick(4); steps_left > 0 && burst > 0; burst--, steps_left--)
+        for (unsigned burst = 1 + pick(4); steps > 0 && burst > 0; burst--, steps--)
             step();
         owner = (int)pick((unsigned)thread_count);
         pthread_cond_broadcast(&turn_changed);
@@ -594,25 +652,28 @@ static void *run(void *number)
     return NULL;
 }
 
+static void prepare(uint64_t number)
+{
+    seed = seed_of(number);
+    create_streams();
+    thread_count = 1 + (int)pick(THREADS_MAX);
+}
+
+#endif
+
 int main(int count, char **arguments)
 {
     pthread_t threads[THREADS_MAX];
-    seed = 0x9e3779b97f4a7c15u * (1 + strtoull(count > 1 ? arguments[1] : "1", NULL, 10));
-    steps_left = strtol(count > 2 ? arguments[2] : "150", NULL, 10);
+    uint64_t number = strtoull(count > 1 ? arguments[1] : "1", NULL, 10);
+    steps = strtol(count > 2 ? arguments[2] : "150", NULL, 10);
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     LOG(cudaGetDeviceCount(&device_count));
     device_count = device_count < DEVICES_MAX ? device_count : DEVICES_MAX;
-    for (int device = 0; device < device_count; device++) {
-        LOG(cudaSetDevice(device));
-        for (int i = 0; i < STREAMS; i++)
-            LOG(cudaStreamCreate(&streams[device][i]));
-    }
-    thread_count = 1 + (int)pick(THREADS_MAX);
+    prepare(number);
     for (intptr_t i = 0; i < thread_count; i++)
         pthread_create(&threads[i], NULL, run, (void *)i);
     for (int i = 0; i < thread_count; i++)
         pthread_join(threads[i], NULL);
-    while (object_count > 0 && pick(20))
-        free_one();
+    free_most(); /* what the threads share */
     return 0;
 }
