@@ -59,11 +59,16 @@ static inline unsigned draw(struct state *state)
         free(address);                                                                             \
     }
 #endif
-PAIR(0)
-PAIR(1)
-PAIR(2) PAIR(3) PAIR(4) PAIR(5) PAIR(6) PAIR(7)
+PAIR(0);
+PAIR(1);
+PAIR(2);
+PAIR(3);
+PAIR(4);
+PAIR(5);
+PAIR(6);
+PAIR(7);
 
-    typedef void frame_function(struct state *state, int left, long count);
+typedef void frame_function(struct state *state, int left, long count);
 static frame_function frame_0, frame_1, frame_2, frame_3;
 static frame_function *const frames[] = {frame_0, frame_1, frame_2, frame_3};
 static void (*const sites[])(struct state *) = {pair_0, pair_1, pair_2, pair_3,
@@ -90,11 +95,12 @@ static void (*const sites[])(struct state *) = {pair_0, pair_1, pair_2, pair_3,
         }                                                                                          \
         __asm__ volatile("" ::: "memory");                                                         \
     }
-FRAME(0)
-FRAME(1)
-FRAME(2) FRAME(3)
+FRAME(0);
+FRAME(1);
+FRAME(2);
+FRAME(3);
 
-    static double now(void)
+static double now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
