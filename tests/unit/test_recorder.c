@@ -316,8 +316,11 @@ static void come_upon_a_limit_that_goes_away(void *unused)
 {
     (void)unused;
     scene_without_drainer = true; /* so that the end of the file stays where it is seen */
-    scene_put_many(0, 1000);
-    limit_file_size(gm_file.end + 256); /* the block's head fits, its columns do not */
+    scene_put(0, 0);
+    for (uint64_t n = 1; gm_file.end % GM_TRACE_PAGE < GM_TRACE_PAGE - 256; n++)
+        scene_put(0, n);
+    /* The next block is cut where the head of a new lane would stand. */
+    limit_file_size((gm_file.end / GM_TRACE_PAGE + 1) * GM_TRACE_PAGE + 200);
     scene_put_many(0, 200);
     if (gm_file.header->counters[GM_COUNT_WRITE_FAILED] == 0)
         _exit(1);
@@ -636,6 +639,7 @@ static void a_host_that_takes_the_descriptor_keeps_its_file(void **unused)
 static void remove_the_file_and_close(void *unused)
 {
     (void)unused;
+    scene_without_drainer = true;
     scene_put_many(0, 1000);
     unlink(scene_path(TRACE));
     close(gm_file.descriptor);
@@ -864,6 +868,7 @@ static void bad_values_leave_the_defaults(void **unused)
                                 "GPUMEM_RING=many",
                                 "GPUMEM_RING=-1",
                                 "GPUMEM_RING=1",
+                                "GPUMEM_RING=3071",
                                 "GPUMEM_RING=9999999G",
                                 "GPUMEM_RING=64KB",
                                 "GPUMEM_RING=4096G",
@@ -884,6 +889,7 @@ static void bad_values_leave_the_defaults(void **unused)
                                 "GPUMEM_RING",
                                 long_output,
                                 long_run};
+    gm_config.ring_records = 8192;
     struct gm_config before = gm_config;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         char *const environment[] = {bad[i], NULL};
