@@ -3,8 +3,9 @@
  *
  * A sample is worth something only next to what the records say at that moment. So it is taken
  * while no hook is open and no record is made; if that cannot be had in a few tries, the use by
- * this process is left out of the sample (0) rather than told wrong. Use by this process is also
- * unknown where NVML does not say it: in containers with process ids of their own, on Windows.
+ * this process is left out of the sample (0) rather than told wrong; so it is for good after a
+ * thread was ended inside a hook. Use by this process is also unknown where NVML does not say it:
+ * in containers with process ids of their own.
  *
  * CUDA numbers its devices by CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, NVML by their place on
  * the bus. A sample whose device is not certain to be CUDA's is flagged ESTIMATED.
@@ -62,12 +63,11 @@ static struct {
 
 enum { IDLE, WANTED, LAST, DONE };
 
-static _Atomic uint64_t
-    started_in;                  /* epoch of the process that has, or tried to have, the thread */
-static _Atomic uint32_t state;   /* futex: what is asked of the thread; DONE: it is none or gone */
-static _Atomic uint64_t devices; /* one bit per device with a context */
-static char visible[1024];       /* CUDA_VISIBLE_DEVICES */
-static bool ordered_by_bus;      /* CUDA_DEVICE_ORDER=PCI_BUS_ID */
+static _Atomic uint64_t started_in; /* epoch of the process that has or wanted the thread */
+static _Atomic uint32_t state;      /* futex: what is asked of the thread; DONE: there is none */
+static _Atomic uint64_t devices;    /* one bit per device with a context */
+static char visible[1024];          /* CUDA_VISIBLE_DEVICES */
+static bool ordered_by_bus;         /* CUDA_DEVICE_ORDER=PCI_BUS_ID */
 
 /* ---- which device ------------------------------------------------------------------------------
  */
@@ -217,7 +217,7 @@ static bool start_thread(void)
     if (pthread_attr_init(&attributes) != 0)
         return false;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    pthread_attr_setstacksize(&attributes, 1024 * 1024); /* NVML is a guest too */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = pthread_create(&thread, &attributes, sample_until_last, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
