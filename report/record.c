@@ -127,9 +127,10 @@ static void set_signals(bool waiting)
         signal(passed[i], waiting ? pass_on : SIG_DFL);
 }
 
-static _Noreturn void execute(char **command)
+static _Noreturn void execute(char **command, const sigset_t *mask)
 {
     set_signals(false);
+    sigprocmask(SIG_SETMASK, mask, NULL);
     signal(SIGBUS, SIG_DFL);
     execvp(command[0], command);
     int error = errno;
@@ -141,15 +142,21 @@ static _Noreturn void execute(char **command)
 int gm_recording_run(char **command)
 {
     int status;
+    sigset_t all, mask;
     fflush(NULL);
+    /* A signal that comes before we can pass it on waits until we can. */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &mask);
     child = fork();
+    if (child == 0)
+        execute(command, &mask);
+    if (child > 0)
+        set_signals(true);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     if (child < 0) {
         gm_complain("cannot start %s: %s", command[0], strerror(errno));
         return GM_EXIT_NOT_STARTED;
     }
-    if (child == 0)
-        execute(command);
-    set_signals(true);
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR) {
             gm_complain("cannot wait for %s: %s", command[0], strerror(errno));
