@@ -119,7 +119,7 @@ static bool judge_peaks(const struct gate *gate, struct gm_page *page,
 
 static void judge(const struct gate *gate, const char *path, struct outcome *outcome)
 {
-    struct gm_page page = {stdout, gate->colour};
+    struct gm_page page = {stdout, gate->colour, false};
     struct gm_stacks_options options = {.names = true};
     struct gm_session session;
     if (!gm_session_open(&session, path, &options)) {
@@ -151,7 +151,7 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
 /* The last line, and the exit code. */
 static int conclude(const struct gate *gate, const struct outcome *outcome)
 {
-    struct gm_page page = {stdout, gate->colour};
+    struct gm_page page = {stdout, gate->colour, false};
     if (outcome->unreadable) {
         gm_page_print(&page, GM_BAD, "not judged: a trace is unreadable, cut or damaged\n");
         return GM_EXIT_UNREADABLE;

@@ -16,7 +16,8 @@ static void print_help(void)
          "\n"
          "  -n, --top N        stacks shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
-         "      --all-frames   also frames of CUDA, of the interpreter and before main\n"
+         "      --all-frames   also frames of CUDA, of the interpreter and before main; in\n"
+         "                     text also each frame of a framework, folded otherwise\n"
          "      --no-symbols   modules and offsets instead of functions and lines\n"
          "      --debuginfod   debug info may be downloaded, from DEBUGINFOD_URLS\n"
          "  -h, --help\n"
@@ -58,8 +59,10 @@ static int write_json(const struct report *report, char **paths, size_t count)
 
 static int write_text(const struct report *report, char **paths, size_t count)
 {
-    struct gm_text_options options = {
-        .top = report->top ? report->top : 5, .colour = gm_wants_colour(), .many = count > 1};
+    struct gm_text_options options = {.top = report->top ? report->top : 5,
+                                      .colour = gm_wants_colour(),
+                                      .many = count > 1,
+                                      .all_frames = report->stacks.all_frames};
     struct gm_balance balance = {0};
     int code = GM_EXIT_FINE;
     for (size_t i = 0; i < count; i++) {

@@ -85,6 +85,76 @@ bool gm_is_vendor(struct gm_text path)
     return is_one_of(path, vendors, sizeof(vendors) / sizeof(vendors[0]));
 }
 
+const char *gm_framework_package(struct gm_text path)
+{
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+    static const char *const packages[] = {
+        "cupy",  "cupy_backends", "flax",        "jax",    "jaxlib",
+        "keras", "nvidia",        "numba",       "numpy",  "tensorflow",
+        "torch", "torchaudio",    "torchvision", "triton", "jax_plugins",
+    };
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        const char *folder = memmem(path.bytes, path.size, folders[i], strlen(folders[i]));
+        if (!folder)
+            continue;
+        const char *name = folder + strlen(folders[i]);
+        size_t left = path.size - (size_t)(name - path.bytes);
+        for (size_t k = 0; k < sizeof(packages) / sizeof(packages[0]); k++) {
+            size_t size = strlen(packages[k]);
+            if (left > size && memcmp(name, packages[k], size) == 0 && name[size] == '/')
+                return packages[k];
+        }
+    }
+    return NULL;
+}
+
+bool gm_is_framework(struct gm_text path)
+{
+    static const char *const libraries[] = {
+        /* PyTorch */
+        "libc10",
+        "libc10_cuda",
+        "libc10_hip",
+        "libshm",
+        "libtorch",
+        "libtorch_cpu",
+        "libtorch_cuda",
+        "libtorch_cuda_cpp",
+        "libtorch_cuda_cu",
+        "libtorch_cuda_linalg",
+        "libtorch_global_deps",
+        "libtorch_hip",
+        "libtorch_python",
+        "libtriton",
+        /* JAX, TensorFlow */
+        "_pywrap_tensorflow_common",
+        "_pywrap_tensorflow_internal",
+        "libjax_common",
+        "libtensorflow",
+        "libtensorflow_cc",
+        "libtensorflow_framework",
+        "xla_cuda_plugin",
+        "xla_extension",
+        /* languages and the system */
+        "ld-linux",
+        "libc",
+        "libc++",
+        "libc++abi",
+        "libdl",
+        "libgcc_s",
+        "libgomp",
+        "libiomp5",
+        "libm",
+        "libomp",
+        "libpthread",
+        "librt",
+        "libstdc++",
+        "linux-vdso",
+    };
+    return is_one_of(path, libraries, sizeof(libraries) / sizeof(libraries[0])) ||
+           gm_is_vendor(path) || gm_framework_package(path);
+}
+
 struct gm_vendors *gm_vendors_new(const struct gm_trace *trace)
 {
     struct gm_vendors *vendors = gm_allocate(1, sizeof(*vendors));

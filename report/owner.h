@@ -13,6 +13,15 @@ bool gm_is_road(struct gm_text path);
 /* Whether a module is one of the vendor's libraries that allocate for themselves (cuBLAS ...). */
 bool gm_is_vendor(struct gm_text path);
 
+/* Whether a module is a library of a framework, of the vendor, of a language or of the system: not
+ * the application's own code. */
+bool gm_is_framework(struct gm_text path);
+
+/* The package if a file, of Python or a module, belongs to a framework installed by pip or the
+ * distribution ("torch"); else NULL. The application's own packages may be installed just there, so
+ * that only known names count. */
+const char *gm_framework_package(struct gm_text path);
+
 /* The last component of a path. */
 struct gm_text gm_base_name(struct gm_text path);
 

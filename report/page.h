@@ -13,11 +13,16 @@ enum gm_style { GM_PLAIN, GM_BOLD, GM_DIM, GM_GOOD, GM_BAD, GM_WARNING };
 struct gm_page {
     FILE *out;
     bool colour;
+    bool all_frames; /* stacks: no frames of frameworks are folded, none are left out */
 };
 
 /* Formatted text in a style. Texts from the trace must have been cleaned before. */
 void gm_page_print(struct gm_page *page, enum gm_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* What is printed in between is in that style. */
+void gm_page_begin(struct gm_page *page, enum gm_style style);
+void gm_page_end(struct gm_page *page, enum gm_style style);
 
 /* A heading with an empty line before it; `about` (may be NULL) stands behind it. */
 void gm_page_heading(struct gm_page *page, const char *title, const char *about);
@@ -26,7 +31,9 @@ void gm_page_heading(struct gm_page *page, const char *title, const char *about)
 void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned indent,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* A stack, one frame a line, `indent` columns in: function, file and line, or module. */
+/* A stack, `indent` columns in: function, file and line, or module. The application's frames one a
+ * line, a run of a framework's as one line, equal ones that follow each other as one (recursion).
+ */
 void gm_page_stack(struct gm_page *page, unsigned indent, const struct gm_stack *stack);
 
 #endif

@@ -504,7 +504,8 @@ static void print_notes(struct writer *writer)
 void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_stacks *stacks,
                     const struct gm_text_options *options)
 {
-    struct writer writer = {{out, options->colour}, analysis, stacks, options->top};
+    struct writer writer = {
+        {out, options->colour, options->all_frames}, analysis, stacks, options->top};
     print_header(&writer);
     print_peaks(&writer);
     print_residuals(&writer);
@@ -547,7 +548,7 @@ void gm_balance_add(struct gm_balance *balance, const struct gm_analysis *analys
 void gm_balance_text(FILE *out, const struct gm_balance *balance,
                      const struct gm_text_options *options)
 {
-    struct gm_page page = {out, options->colour};
+    struct gm_page page = {out, options->colour, false};
     uint64_t peak = 0, live = 0, leaked = 0;
     gm_page_print(&page, GM_BOLD, "All traces\n");
     gm_page_print(&page, GM_DIM, "  %-36s %8s %10s %10s %10s\n", "", "device", "peak", "at the end",

@@ -10,7 +10,8 @@
 struct gm_text_options {
     size_t top; /* stacks per section */
     bool colour;
-    bool many; /* one of several traces */
+    bool many;       /* one of several traces */
+    bool all_frames; /* of stacks: all, none folded */
 };
 
 void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_stacks *stacks,

@@ -20,6 +20,7 @@ struct module {
     size_t build_id_size;
     bool is_road;
     bool is_interpreter;
+    bool is_framework;
 };
 
 /* The frames of one node, and what decides whether they are shown. */
@@ -128,6 +129,7 @@ static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
     module->base = slash ? slash + 1 : module->path;
     module->is_road = gm_is_road(path);
     module->is_interpreter = is_interpreter(module->base);
+    module->is_framework = module->is_interpreter || module->is_road || gm_is_framework(path);
     if (entry && entry->build_id_size <= sizeof(entry->build_id)) {
         module->build_id_size = entry->build_id_size;
         memcpy(module->build_id, entry->build_id, entry->build_id_size);
@@ -148,6 +150,7 @@ static void script_place(struct gm_stacks *stacks, const struct gm_node *node, s
         .function = function.size ? keep(stacks, gm_clean_copy(function)) : "<unknown>",
         .file = file.size ? keep(stacks, gm_clean_copy(file)) : NULL,
         .line = frame ? frame->line : 0,
+        .framework = gm_framework_package(file),
         .script = true,
     };
 }
@@ -187,6 +190,8 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
                                              .line = found[i].line,
                                              .module = module->base,
                                              .inlined = found[i].inlined};
+    for (size_t i = 0; i < place->count && module->is_framework; i++)
+        place->frames[i].framework = module->base;
     struct gm_frame *outermost = &place->frames[place->count - 1];
     if (!count || strcmp(outermost->function, "??") == 0) {
         outermost->function = offset_name(stacks, module, node->address);

@@ -13,11 +13,13 @@
 #include "trace_file.h"
 
 struct gm_frame {
-    const char *function; /* never NULL; "module+0x1234" where there is no name */
-    const char *file;     /* NULL if unknown */
-    unsigned line;        /* 0 if unknown */
-    const char *module;   /* file name of the module; "" if unknown; NULL for script frames */
-    bool script;          /* a Python frame */
+    const char *function;  /* never NULL; "module+0x1234" where there is no name */
+    const char *file;      /* NULL if unknown */
+    unsigned line;         /* 0 if unknown */
+    const char *module;    /* file name of the module; "" if unknown; NULL for script frames */
+    const char *framework; /* NULL: the application's; else the framework's or system library it is
+                              of, or the Python package */
+    bool script;           /* a Python frame */
     bool inlined;
 };
 
