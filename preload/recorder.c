@@ -50,7 +50,8 @@ void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
         gm_count(GM_COUNT_NO_LANE, 1);
         return;
     }
-    call->outermost = thread->depth++ == 0;
+    call->outermost = thread->depth == 0;
+    __atomic_store_n(&thread->depth, thread->depth + 1, __ATOMIC_RELAXED);
     if (call->outermost)
         thread->api = api;
     call->thread = thread;

@@ -103,7 +103,7 @@ struct gm_thread *gm_thread_claim(void)
     thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
     thread->limit = __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE) + thread->mask + 1;
     thread->half = thread->head + (thread->mask + 1) / 2;
-    thread->depth = 0;
+    __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
     gm_stack_look_for_python();
     return thread;
 }

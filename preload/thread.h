@@ -35,7 +35,7 @@ struct gm_thread {
     uint64_t limit; /* head may run up to here before `tail` has to be looked at again */
     uint64_t half;  /* the drainer is woken when head passes this */
     uint32_t number;
-    uint32_t depth;             /* open calls */
+    uint32_t depth;             /* open calls; others look at it, so it is stored atomically */
     uint32_t events;            /* records of lives, for gm_call_seen_below */
     uint16_t api;               /* of the outermost open call */
     _Atomic uint64_t owner;     /* claims so far << 32 | tid: a claim is told from an older one */
