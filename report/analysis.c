@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memory.h"
+#include "block_order.h"
 #include "owner.h"
 
 const char *gm_leak_class_name(unsigned class)
@@ -12,6 +13,7 @@ const char *gm_leak_class_name(unsigned class)
         [GM_LEAK_LATE] = "late",
         [GM_LEAK_IMPLICIT] = "implicit",
         [GM_LEAK_EXTERNAL] = "external",
+        [GM_LEAK_CACHED] = "cached",
     };
     return class > 0 && class < GM_LEAK_CLASSES ? names[class] : "unknown";
 }
@@ -160,24 +162,58 @@ static void first_pass(struct gm_analysis *analysis)
     gm_stream_close(stream);
 }
 
+/* Which lives hold blocks of a framework's pool, by number: at their address, or where their memory
+ * is mapped. */
+static bool *find_segments(const struct gm_analysis *analysis)
+{
+    const struct gm_lives *lives = &analysis->replay.lives;
+    const struct gm_vmm *vmm = &analysis->replay.vmm;
+    struct gm_block_order order = gm_block_order_of(&analysis->blocks);
+    bool *segments = gm_allocate((size_t)lives->used + 1, sizeof(*segments));
+    struct gm_range range = {0};
+    for (uint32_t i = 0; order.count && i < lives->used; i++) {
+        const struct gm_life *life = &lives->slots[i];
+        if (life->kind != GM_KIND_NONE && life->flags & GM_LIFE_ADDRESSED)
+            segments[i] = gm_block_order_within(&order, life->address,
+                                                gm_range_end(life->address, life->size));
+    }
+    while (order.count && gm_ranges_find(&vmm->mappings, range.end, UINT64_MAX, &range)) {
+        uint32_t life = vmm->objects[range.value].life;
+        if (life != GM_NONE && gm_block_order_within(&order, range.start, range.end))
+            segments[life] = true;
+    }
+    gm_block_order_free(&order);
+    return segments;
+}
+
+static unsigned leak_class(const struct gm_analysis *analysis, struct gm_owners *owners,
+                           const struct gm_life *life, bool is_segment)
+{
+    if (life->kind == GM_KIND_EXTERNAL || gm_owners_get(owners, life->stack) & GM_OWNER_VENDOR)
+        return GM_LEAK_EXTERNAL;
+    if (life->flags & GM_LIFE_LATE)
+        return GM_LEAK_LATE;
+    if (analysis->trace->ending == GM_ENDING_NORMAL &&
+        (is_segment || gm_owners_cache(owners, life->kind, life->stack)))
+        return GM_LEAK_CACHED;
+    return GM_LEAK;
+}
+
 /* What is left. */
 static void judge_lives(struct gm_analysis *analysis)
 {
     const struct gm_lives *lives = &analysis->replay.lives;
-    struct gm_vendors *vendors = gm_vendors_new(analysis->trace);
+    struct gm_owners *owners = gm_owners_new(analysis->trace);
+    bool *segments = find_segments(analysis);
     for (uint32_t i = 0; i < lives->used; i++) {
         const struct gm_life *life = &lives->slots[i];
         if (life->kind == GM_KIND_NONE)
             continue;
-        unsigned class = GM_LEAK;
-        if (life->kind == GM_KIND_EXTERNAL || gm_vendors_own(vendors, life->stack))
-            class = GM_LEAK_EXTERNAL;
-        else if (life->flags & GM_LIFE_LATE)
-            class = GM_LEAK_LATE;
-        struct gm_site site = site_of(life, class);
+        struct gm_site site = site_of(life, leak_class(analysis, owners, life, segments[i]));
         gm_sites_add(&analysis->leaks, &site);
     }
-    gm_vendors_free(vendors);
+    free(segments);
+    gm_owners_free(owners);
     gm_sites_finish(&analysis->leaks);
     for (size_t i = 0; i < analysis->leaks.count; i++) {
         const struct gm_site *site = &analysis->leaks.entries[i];

@@ -21,6 +21,7 @@ enum gm_leak_class {
     GM_LEAK_LATE,     /* freed when the driver was shut down already */
     GM_LEAK_IMPLICIT, /* it ended with its context */
     GM_LEAK_EXTERNAL, /* another owner's memory, or allocated by a library of the vendor */
+    GM_LEAK_CACHED,   /* a framework's cache kept it, as it does by design */
     GM_LEAK_CLASSES
 };
 

@@ -35,7 +35,8 @@ static void print_help(void)
          "      --version\n"
          "\n"
          "SIZE: 64M, 1.5GiB, ... in units of 1024. Memory freed too late, freed with its\n"
-         "context or held by the vendor's libraries is noted and never fails the check.\n"
+         "context, held by the vendor's libraries or cached by a framework (PyTorch, JAX,\n"
+         "TensorFlow, CuPy) is noted and never fails the check.\n"
          "\n"
          "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut or\n"
          "damaged, 4 nothing was recorded. When COMMAND fails, its own code is returned.");

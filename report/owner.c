@@ -2,12 +2,13 @@
 #include "owner.h"
 #include <stdlib.h>
 #include <string.h>
+#include "counters.h"
 #include "map.h"
 #include "memory.h"
 
-struct gm_vendors {
+struct gm_owners {
     const struct gm_trace *trace;
-    struct gm_map known; /* stack -> 1 or 0 */
+    struct gm_map known; /* stack -> enum gm_owner */
 };
 
 struct gm_text gm_base_name(struct gm_text path)
@@ -155,40 +156,86 @@ bool gm_is_framework(struct gm_text path)
            gm_is_vendor(path) || gm_framework_package(path);
 }
 
-struct gm_vendors *gm_vendors_new(const struct gm_trace *trace)
+/* The caches of frameworks: libraries that take memory from CUDA to hand it out themselves, keep it
+ * when their users give it back, and leave it to the end of the process. Only libraries whose every
+ * allocation of that sort is such memory: what their users forgot is told by blocks, where the
+ * framework tells of them, and not by this memory.
+ *
+ * Not here: RMM. Its default resource passes each request on to CUDA, so that what it leaves behind
+ * is what the program did not free. */
+static unsigned cache_of(struct gm_text path)
 {
-    struct gm_vendors *vendors = gm_allocate(1, sizeof(*vendors));
-    vendors->trace = trace;
-    return vendors;
+    static const struct {
+        const char *library;
+        unsigned owner;
+    } caches[] = {
+        /* CUDACachingAllocator: segments; only empty_cache() and lack of memory return them. */
+        {"libc10_cuda", GM_OWNER_DEVICE_CACHE},
+        /* CachingHostAllocator: pinned memory by powers of two. Device memory that this library
+         * takes past the allocator (statically linked NCCL) is no cache. */
+        {"libtorch_cuda", GM_OWNER_HOST_CACHE},
+        /* XLA's BFC allocators, on the device and for pinned staging memory: chunks are returned
+         * by the client, which lives as long as the process. One name per packaging of jaxlib. */
+        {"xla_extension", GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE},
+        {"libjax_common", GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE},
+        {"xla_cuda_plugin", GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE},
+        /* TensorFlow's BFC allocators: made once per process and never destroyed. */
+        {"libtensorflow_framework", GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE},
+        {"libtensorflow_cc", GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE},
+        {"_pywrap_tensorflow_internal", GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE},
+        {"_pywrap_tensorflow_common", GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE},
+    };
+    for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
+        if (is_library(gm_base_name(path), caches[i].library))
+            return caches[i].owner;
+    /* CuPy's pools of device and pinned memory, which outlive the arrays. Its modules have names
+     * such as memory.so, told apart by their folder. */
+    const char *package = gm_framework_package(path);
+    if (package && (strcmp(package, "cupy") == 0 || strcmp(package, "cupy_backends") == 0))
+        return GM_OWNER_DEVICE_CACHE | GM_OWNER_HOST_CACHE;
+    return 0;
 }
 
-void gm_vendors_free(struct gm_vendors *vendors)
+struct gm_owners *gm_owners_new(const struct gm_trace *trace)
 {
-    gm_map_free(&vendors->known);
-    free(vendors);
+    struct gm_owners *owners = gm_allocate(1, sizeof(*owners));
+    owners->trace = trace;
+    return owners;
 }
 
-static bool own(const struct gm_trace *trace, uint32_t stack)
+void gm_owners_free(struct gm_owners *owners)
+{
+    gm_map_free(&owners->known);
+    free(owners);
+}
+
+static unsigned owner_of(const struct gm_trace *trace, uint32_t stack)
 {
     for (uint32_t id = stack; id;) {
         const struct gm_node *node = gm_trace_node(trace, id);
         if (!node || node->kind > GM_NODE_LEAF)
-            return false;
+            return 0;
         const struct gm_module *module = gm_trace_module(trace, node->module);
         struct gm_text path = gm_trace_string(trace, module ? module->path : 0);
         if (!gm_is_road(path))
-            return gm_is_vendor(path);
+            return gm_is_vendor(path) ? GM_OWNER_VENDOR : cache_of(path);
         id = node->parent < id ? node->parent : 0;
     }
-    return false;
+    return 0;
 }
 
-bool gm_vendors_own(struct gm_vendors *vendors, uint32_t stack)
+unsigned gm_owners_get(struct gm_owners *owners, uint32_t stack)
 {
-    uint32_t known = gm_map_get(&vendors->known, stack);
+    uint32_t known = gm_map_get(&owners->known, stack);
     if (known == GM_NONE) {
-        known = own(vendors->trace, stack);
-        gm_map_set(&vendors->known, stack, known);
+        known = owner_of(owners->trace, stack);
+        gm_map_set(&owners->known, stack, known);
     }
     return known;
+}
+
+bool gm_owners_cache(struct gm_owners *owners, unsigned kind, uint32_t stack)
+{
+    unsigned wanted = gm_kind_is_host(kind) ? GM_OWNER_HOST_CACHE : GM_OWNER_DEVICE_CACHE;
+    return (gm_owners_get(owners, stack) & wanted) != 0;
 }

@@ -1,5 +1,5 @@
 /* Whose code a stack is, told by its modules alone: which frames belong to the recorder and to
- * CUDA itself, and whether a library of the vendor made the allocation. */
+ * CUDA itself, and whether a library of the vendor or a framework's cache made the allocation. */
 #ifndef GM_REPORT_OWNER_H
 #define GM_REPORT_OWNER_H
 
@@ -25,12 +25,22 @@ const char *gm_framework_package(struct gm_text path);
 /* The last component of a path. */
 struct gm_text gm_base_name(struct gm_text path);
 
-/* Answers by stack, kept. */
-struct gm_vendors;
-struct gm_vendors *gm_vendors_new(const struct gm_trace *trace);
-void gm_vendors_free(struct gm_vendors *vendors);
+/* Who made an allocation, by the innermost frame beyond the roads. */
+enum gm_owner {
+    GM_OWNER_VENDOR = 1u << 0,       /* a library of the vendor, for itself */
+    GM_OWNER_DEVICE_CACHE = 1u << 1, /* a framework's cache, if it is memory on a device */
+    GM_OWNER_HOST_CACHE = 1u << 2,   /* a framework's cache, if it is pinned memory */
+};
 
-/* Whether the innermost frame beyond the roads is in a vendor's library. */
-bool gm_vendors_own(struct gm_vendors *vendors, uint32_t stack);
+/* Answers by stack, kept. */
+struct gm_owners;
+struct gm_owners *gm_owners_new(const struct gm_trace *trace);
+void gm_owners_free(struct gm_owners *owners);
+
+/* The flags of enum gm_owner that are true of a stack; 0: the program itself, or unknown. */
+unsigned gm_owners_get(struct gm_owners *owners, uint32_t stack);
+
+/* Whether memory of this kind, allocated there, is what a framework caches by design. */
+bool gm_owners_cache(struct gm_owners *owners, unsigned kind, uint32_t stack);
 
 #endif

@@ -704,6 +704,54 @@ static void memory_of_vendors_libraries_is_external(void **state)
     assert_int_equal(leaked(scene, GM_LEAK), 28);
 }
 
+/* What PyTorch's allocator keeps, and what only looks like it. */
+static void allocate_for_caches(struct scene *scene)
+{
+    struct writer *writer = &scene->writer;
+    uint16_t program = writer_module(writer, "/opt/app/libc10_cuda_helper.so");
+    uint16_t c10 = writer_module(writer, "/venv/torch/lib/libc10_cuda.so");
+    uint16_t torch = writer_module(writer, "/venv/torch/lib/libtorch_cuda.so");
+    uint16_t cupy = writer_module(writer, "/v/site-packages/cupy/cuda/memory.so");
+    uint32_t own = writer_node(writer, 0, program, 0x100, GM_NODE_NATIVE);
+    uint32_t in_c10 = writer_node(writer, own, c10, 0x200, GM_NODE_NATIVE);
+    uint32_t in_torch = writer_node(writer, own, torch, 0x300, GM_NODE_NATIVE);
+    uint32_t in_cupy = writer_node(writer, own, cupy, 0x400, GM_NODE_NATIVE);
+    uint32_t behind_c10 = writer_node(writer, in_c10, program, 0x500, GM_NODE_NATIVE);
+    DEVICE_ALLOC(0x10000, 1, .stack = in_c10);
+    DEVICE_ALLOC(0x20000, 2, .stack = in_torch); /* past the allocator: a leak */
+    ALLOC(.address = 0x30000, .size = 4, .kind = GM_KIND_PINNED, .stack = in_torch);
+    DEVICE_ALLOC(0x40000, 8, .stack = in_cupy);
+    DEVICE_ALLOC(0x50000, 16, .stack = own);
+    DEVICE_ALLOC(0x60000, 32, .stack = behind_c10); /* a plugged-in allocator of the program's */
+    DEVICE_ALLOC(0x70000, 64, .stack = behind_c10); /* the same, with a block in it */
+    EVENT(GM_EVENT_BLOCK_ALLOC, .address = 0x70010, .size = 16, .aux = 16);
+    EVENT(GM_EVENT_BLOCK_ALLOC, .address = 0x60000, .size = 16, .aux = 32);
+    EVENT(GM_EVENT_BLOCK_FREE, .address = 0x60000, .size = 16, .aux = 16);
+}
+
+static void what_frameworks_cache_is_no_leak(void **state)
+{
+    struct scene *scene = *state;
+    allocate_for_caches(scene);
+    replay(scene);
+    assert_int_equal(leaked(scene, GM_LEAK_CACHED), 1 + 4 + 8 + 64);
+    assert_int_equal(leaked(scene, GM_LEAK), 2 + 16 + 32);
+}
+
+static void nothing_is_cached_at_an_end_that_is_not_normal(void **state)
+{
+    struct scene *scene = *state;
+    char error[256];
+    allocate_for_caches(scene);
+    scene->writer.header.end = GM_END_NONE;
+    writer_finish(&scene->writer);
+    scene->trace =
+        gm_trace_open_memory(scene->writer.bytes, scene->writer.size, error, sizeof(error));
+    scene->analysis = gm_analyse(scene->trace);
+    assert_int_equal(leaked(scene, GM_LEAK_CACHED), 0);
+    assert_int_equal(leaked(scene, GM_LEAK), 127);
+}
+
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
 static void the_owners_at_the_peak_are_known(void **state)
@@ -897,6 +945,8 @@ int main(void)
         TEST(a_free_after_the_driver_is_gone_is_late),
         TEST(leaks_are_told_apart_by_stack_kind_and_device),
         TEST(memory_of_vendors_libraries_is_external),
+        TEST(what_frameworks_cache_is_no_leak),
+        TEST(nothing_is_cached_at_an_end_that_is_not_normal),
         TEST(the_owners_at_the_peak_are_known),
         TEST(a_peak_inside_a_launch_is_caught_there),
         TEST(what_lived_at_a_refusal_is_known),
