@@ -14,8 +14,8 @@
  * or of libc, answers the program, so that other interposers stay in the chain. Our own lookups go
  * to *libc's*, found by its symbol version, which interposers do not carry.
  *
- * dlvsym is left alone: only the runtime's symbols carry versions, so all it can fetch is an
- * unlabelled runtime function, whose memory is still seen at the driver layer.
+ * dlvsym is left alone: only the runtime's symbols carry versions, so all it can fetch is a runtime
+ * function whose calls go by their driver names (e2e.road.dlvsym).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -6,6 +6,9 @@ gpumem_cuda_program(road_runtime_static gpumem_sim_runtime_static ${_roads}/runt
 target_link_libraries(road_runtime_static PRIVATE ${CMAKE_DL_LIBS} m)
 gpumem_e2e(road.runtime $<TARGET_FILE:road_runtime>)
 gpumem_e2e(road.runtime_static $<TARGET_FILE:road_runtime_static>)
+gpumem_cuda_program(road_dlvsym ${CMAKE_DL_LIBS} ${_roads}/runtime_road.c)
+target_compile_definitions(road_dlvsym PRIVATE ROAD_DLVSYM)
+gpumem_e2e(road.dlvsym $<TARGET_FILE:road_dlvsym>)
 
 foreach(road LINKED DLSYM PROC PROC_OLD PROC_SELF PER_THREAD ENTRY_POINT)
   string(TOLOWER ${road} name)
