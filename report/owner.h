@@ -22,6 +22,10 @@ bool gm_is_framework(struct gm_text path);
  * that only known names count. */
 const char *gm_framework_package(struct gm_text path);
 
+/* Whether a module is the Python interpreter or its bridge to C: between Python frames and a call
+ * of CUDA it tells nothing. */
+bool gm_is_interpreter(struct gm_text path);
+
 /* The last component of a path. */
 struct gm_text gm_base_name(struct gm_text path);
 

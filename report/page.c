@@ -42,6 +42,28 @@ static void blanks(struct gm_page *page, size_t count)
     fprintf(page->out, "%*s", (int)count, "");
 }
 
+size_t gm_page_cut(struct gm_page *page, const char *text, size_t columns)
+{
+    size_t width = gm_utf8_columns(text);
+    if (width <= columns) {
+        fputs(text, page->out);
+        return width;
+    }
+    size_t left = columns - 3;
+    for (; *text; text++) {
+        if (((unsigned char)*text & 0xc0) != 0x80 && left-- == 0)
+            break;
+        fputc(*text, page->out);
+    }
+    fputs("...", page->out);
+    return columns;
+}
+
+void gm_page_cell(struct gm_page *page, const char *text, size_t columns)
+{
+    blanks(page, columns - gm_page_cut(page, text, columns));
+}
+
 void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned indent,
                        const char *format, ...)
 {

@@ -27,6 +27,13 @@ void gm_page_end(struct gm_page *page, enum gm_style style);
 /* A heading with an empty line before it; `about` (may be NULL) stands behind it. */
 void gm_page_heading(struct gm_page *page, const char *title, const char *about);
 
+/* Prints a clean text in at most `columns` (3 at least), "..." in place of what is too much.
+ * Returns the columns used. */
+size_t gm_page_cut(struct gm_page *page, const char *text, size_t columns);
+
+/* The same, filled up with blanks. */
+void gm_page_cell(struct gm_page *page, const char *text, size_t columns);
+
 /* A paragraph, broken into lines that begin `indent` columns in. */
 void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned indent,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));

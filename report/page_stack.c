@@ -93,24 +93,6 @@ static void blanks(struct gm_page *page, size_t count)
     fprintf(page->out, "%*s", (int)count, "");
 }
 
-/* Prints at most `columns` of a text, "..." in place of the rest. Returns the columns used. */
-static size_t print_cut(struct gm_page *page, const char *text, size_t columns)
-{
-    size_t width = gm_utf8_columns(text);
-    if (width <= columns) {
-        fputs(text, page->out);
-        return width;
-    }
-    size_t left = columns - 3;
-    for (; *text; text++) {
-        if (((unsigned char)*text & 0xc0) != 0x80 && left-- == 0)
-            break;
-        fputc(*text, page->out);
-    }
-    fputs("...", page->out);
-    return columns;
-}
-
 /* Prints a C++ name in at most `columns`: its last components are what tells. */
 static size_t print_name(struct gm_page *page, const char *name, size_t columns)
 {
@@ -122,9 +104,9 @@ static size_t print_name(struct gm_page *page, const char *name, size_t columns)
         tail = scope + 2;
     }
     if (tail == name)
-        return print_cut(page, name, columns);
+        return gm_page_cut(page, name, columns);
     fputs("...::", page->out);
-    return 5 + print_cut(page, tail, columns - 5);
+    return 5 + gm_page_cut(page, tail, columns - 5);
 }
 
 /* The part of a path that fits: whole components from the end. */
@@ -173,13 +155,13 @@ static void print_place(struct gm_page *page, const struct gm_frame *frame, size
     char line[16] = "";
     if (!frame->file) {
         gm_page_begin(page, GM_DIM);
-        print_cut(page, frame->module, columns);
+        gm_page_cut(page, frame->module, columns);
     } else {
         if (frame->line)
             snprintf(line, sizeof(line), ":%u", frame->line);
         size_t left = columns - strlen(line);
         gm_page_begin(page, GM_DIM);
-        print_cut(page, end_of_path(frame->file, left), left);
+        gm_page_cut(page, end_of_path(frame->file, left), left);
         fputs(line, page->out);
     }
     gm_page_end(page, GM_DIM);
@@ -191,7 +173,7 @@ static void print_line(struct gm_page *page, unsigned indent, size_t name_column
     const struct gm_frame *frame = line->frame;
     size_t room = name_columns - strlen(line->times);
     blanks(page, indent);
-    size_t used = (frame->script ? print_cut : print_name)(page, line->name, room);
+    size_t used = (frame->script ? gm_page_cut : print_name)(page, line->name, room);
     fputs(line->times, page->out);
     used += strlen(line->times);
     size_t left = GM_PAGE_COLUMNS - indent - name_columns - 2;

@@ -1,6 +1,7 @@
 /* See report_json.h. */
 #include "report_json.h"
 #include <string.h>
+#include "libraries.h"
 
 #define FORMAT_VERSION 1 /* of the JSON; raised when the meaning of a member changes */
 
@@ -189,6 +190,7 @@ static void write_devices(struct gm_json *json, const struct gm_analysis *analys
         write_holes(json, &holes);
         gm_json_close_object(json);
         write_samples(json, analysis, facts);
+        gm_libraries_json(json, analysis, i - 1);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "libraries.h"
 #include "memory.h"
 #include "size.h"
 #include "verdict.h"
@@ -171,6 +172,7 @@ static void print_peaks(struct writer *writer)
         print_device_name(writer, peak->device);
         print_kinds(writer, &peak->owners);
         print_owners(writer, &peak->owners, peak->owners.bytes, writer->top, 0);
+        gm_libraries_text(&writer->page, analysis, peak->device, writer->top);
     }
 }
 

@@ -109,14 +109,6 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The interpreter and its bridge to C: between Python frames and a call of CUDA they tell nothing.
- */
-static bool is_interpreter(const char *base)
-{
-    return starts_with(base, "libpython") || starts_with(base, "python") ||
-           starts_with(base, "_ctypes.") || starts_with(base, "libffi.");
-}
-
 static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
 {
     if (stacks->modules[number])
@@ -128,7 +120,7 @@ static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
     const char *slash = strrchr(module->path, '/');
     module->base = slash ? slash + 1 : module->path;
     module->is_road = gm_is_road(path);
-    module->is_interpreter = is_interpreter(module->base);
+    module->is_interpreter = gm_is_interpreter(path);
     module->is_framework = module->is_interpreter || module->is_road || gm_is_framework(path);
     if (entry && entry->build_id_size <= sizeof(entry->build_id)) {
         module->build_id_size = entry->build_id_size;
