@@ -34,6 +34,8 @@ struct gm_undo {
 
 /* All zero: empty. */
 struct gm_journal {
+    uint64_t address; /* of the free-like record */
+    uint8_t type;     /* enum gm_event */
     struct gm_undo *entries;
     size_t count;
     size_t capacity;

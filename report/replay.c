@@ -160,15 +160,28 @@ static struct gm_journal *journal_of(struct gm_replay *replay, uint32_t lane)
 
 static void forget(struct gm_replay *replay, struct gm_journal *journal)
 {
+    journal->type = GM_EVENT_NONE;
     for (size_t i = 0; i < journal->count; i++)
         gm_vmm_forget(&replay->vmm, &journal->entries[i]);
     journal->count = 0;
 }
 
-/* The call behind the lane's latest free-like record failed: back, last step first. */
+/* A free-like record: from here on it is this one that an UNDO of the lane means. */
+static void begin_journal(struct gm_replay *replay, const struct gm_record *record,
+                          struct gm_journal *journal)
+{
+    forget(replay, journal);
+    journal->type = record->type;
+    journal->address = record->address;
+}
+
+/* The call behind the lane's latest free-like record failed: back, last step first. If that record
+ * is missing, the one before it is not the one that is meant. */
 static void undo_all(struct gm_replay *replay, const struct gm_record *record,
                      struct gm_journal *journal)
 {
+    if (record->kind != journal->type || record->address != journal->address)
+        return;
     for (size_t i = journal->count; i-- > 0;) {
         const struct gm_undo *undo = &journal->entries[i];
         switch (undo->action) {
@@ -295,8 +308,8 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
     replay->events++;
     if (record->time > replay->time)
         replay->time = record->time;
-    if (is_free_like(record->type) && journal->count)
-        forget(replay, journal);
+    if (is_free_like(record->type))
+        begin_journal(replay, record, journal);
     switch (record->type) {
     case GM_EVENT_ALLOC:
         if (record->flags & GM_FLAG_CAPTURED)

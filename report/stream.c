@@ -43,7 +43,9 @@ static struct gm_record *free_slot(struct lane *lane, const struct gm_record *a,
     return slot;
 }
 
-/* Moves the lane to its next record. A detail without the record before it is passed over. */
+/* Moves the lane to its next record. A detail without the record before it is passed over, also
+ * when an older record stands before it: what lies behind a gap belongs to nothing before the gap.
+ */
 static void advance(struct gm_stream *stream, struct lane *lane)
 {
     struct gm_record *slot = lane->ahead;
@@ -62,10 +64,11 @@ static void advance(struct gm_stream *stream, struct lane *lane)
     if (slot->time > lane->time)
         lane->time = slot->time;
     struct gm_record *next = free_slot(lane, slot, NULL);
+    uint64_t lost = lane->reader.lost;
     if (!fetch(stream, lane, next))
         return;
     lane->ahead = next;
-    if (next->type != GM_EVENT_DETAIL)
+    if (next->type != GM_EVENT_DETAIL || lane->reader.lost != lost)
         return;
     lane->detail = next;
     lane->ahead = free_slot(lane, slot, next);

@@ -62,9 +62,8 @@ enum gm_header_flag {
 enum gm_counter {
     GM_COUNT_DROPPED,      /* records dropped because a ring was full (GPUMEM_ON_FULL=drop) */
     GM_COUNT_REENTRANT,    /* calls made from a signal handler inside a hook, not recorded */
-    GM_COUNT_NO_LANE,      /* records lost because no ring could be made for a thread */
-    GM_COUNT_WRITE_FAILED, /* blocks that could not be written (disk full): their records are lost
-                            */
+    GM_COUNT_NO_LANE,      /* calls not recorded because no ring could be made for their thread */
+    GM_COUNT_WRITE_FAILED, /* records lost because their block could not be written (disk full) */
     GM_COUNT_STACK_TRUNCATED, /* stacks deeper than GPUMEM_DEPTH or cut at a frame without unwind
                                  data (no loss) */
     GM_COUNT_STACK_LIMIT,  /* stacks not recorded because the table of stacks was full (no loss of
@@ -284,7 +283,8 @@ enum gm_event {
     GM_EVENT_RANGE_PUSH = 43, /* aux: string reference */
     GM_EVENT_RANGE_POP = 44,
     GM_EVENT_DEVICE_SAMPLE =
-        45, /* device; size: bytes used on the device by this process; aux: by all */
+        45, /* device; size: bytes used on the device by this process, 0 unknown; aux: by all;
+               flags: ESTIMATED if the device was found by its index alone */
     GM_EVENT_BLOCK_ALLOC =
         46, /* block of a framework's pool: address, size, device; aux: allocated total as the
                framework says it, then a DETAIL with address: reserved total */
@@ -322,9 +322,10 @@ enum gm_copy {
 };
 
 enum gm_record_flag {
-    GM_FLAG_ESTIMATED = 1u << 0, /* size is an estimate (arrays) */
-    GM_FLAG_ASYNC = 1u << 1,     /* stream-ordered call */
-    GM_FLAG_POOL = 1u << 2,      /* from a pool: outlives its context */
+    GM_FLAG_ESTIMATED =
+        1u << 0,             /* size is an estimate (arrays); of a sample: the device is a guess */
+    GM_FLAG_ASYNC = 1u << 1, /* stream-ordered call */
+    GM_FLAG_POOL = 1u << 2,  /* from a pool: outlives its context */
     GM_FLAG_CAPTURED = 1u << 3,  /* made while its stream was capturing: becomes a graph node */
     GM_FLAG_PRIMARY = 1u << 4,   /* primary context */
     GM_FLAG_LATE = 1u << 5,      /* recorded after the program's exit handlers began */

@@ -209,6 +209,41 @@ static void details_come_with_their_record(void **state)
     writer_free(&writer);
 }
 
+/* The record of the detail stood in a block that is gone. */
+static void a_detail_behind_a_gap_belongs_to_nothing(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct gm_entry entry;
+    writer_begin(&writer);
+    writer.block_records = 1;
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_VMM_MAP, .address = 1});
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_VMM_MAP, .address = 2});
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_DETAIL, .address = 3});
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_MARK, .address = 4});
+    writer.lanes[0].packed = 2;
+    writer_finish(&writer);
+    for (size_t at = GM_TRACE_PAGE; at < writer.size;) {
+        struct gm_extent *extent = (struct gm_extent *)(writer.bytes + at);
+        struct gm_block *block = (struct gm_block *)(extent + 1);
+        if (extent->type == GM_EXTENT_BLOCK && block->first_sequence == 1)
+            extent->type = GM_EXTENT_PAD;
+        at += extent->length;
+    }
+    struct gm_trace *trace = open_trace(&writer);
+    struct gm_stream *stream = gm_stream_open(trace);
+    assert_true(gm_stream_next(stream, &entry));
+    assert_int_equal(entry.record->address, 1);
+    assert_null(entry.detail);
+    assert_true(gm_stream_next(stream, &entry));
+    assert_int_equal(entry.record->address, 4);
+    assert_false(gm_stream_next(stream, &entry));
+    assert_int_equal(gm_stream_lost(stream), 1);
+    gm_stream_close(stream);
+    gm_trace_close(trace);
+    writer_free(&writer);
+}
+
 static void extreme_values_come_through(void **state)
 {
     (void)state;
@@ -533,6 +568,7 @@ int main(void)
         cmocka_unit_test(it_does_not_matter_where_a_record_stands),
         cmocka_unit_test(a_lane_keeps_its_order_where_clocks_disagree),
         cmocka_unit_test(details_come_with_their_record),
+        cmocka_unit_test(a_detail_behind_a_gap_belongs_to_nothing),
         cmocka_unit_test(extreme_values_come_through),
         cmocka_unit_test(ticks_become_nanoseconds),
         cmocka_unit_test(a_trace_cut_anywhere_is_read_up_to_there),

@@ -59,8 +59,9 @@ static struct gm_counters *replay(struct scene *scene)
 #define DEVICE_ALLOC(where, bytes, ...)                                                            \
     ALLOC(.address = (where), .size = (bytes), .kind = GM_KIND_DEVICE, __VA_ARGS__)
 #define FREE(where) add(scene, (struct gm_record){.type = GM_EVENT_FREE, .address = (where)})
-#define UNDO(of, status)                                                                           \
-    add(scene, (struct gm_record){.type = GM_EVENT_UNDO, .kind = (of), .extra = (status)})
+#define UNDO(of, where, status)                                                                    \
+    add(scene, (struct gm_record){                                                                 \
+                   .type = GM_EVENT_UNDO, .kind = (of), .address = (where), .extra = (status)})
 #define EVENT(what, ...) add(scene, (struct gm_record){.type = (what), __VA_ARGS__})
 
 /* Live bytes, peak, allocs, frees and implicit frees of a kind, in one line. */
@@ -127,7 +128,7 @@ static void a_free_of_null_or_of_the_unknown_is_not_counted(void **state)
     FREE(0);
     FREE(0x5000);
     FREE(0x6000);
-    UNDO(GM_EVENT_FREE, 1);
+    UNDO(GM_EVENT_FREE, 0x6000, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_DEVICE, 0, 0, 0, 0, 0, 0);
     assert_int_equal(scene->analysis->replay.unknown_frees, 1);
@@ -138,7 +139,7 @@ static void a_free_that_fails_is_no_free(void **state)
     struct scene *scene = *state;
     DEVICE_ALLOC(0x1000, 100);
     FREE(0x1000);
-    UNDO(GM_EVENT_FREE, 1);
+    UNDO(GM_EVENT_FREE, 0x1000, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_DEVICE, 0, 100, 100, 1, 0, 0);
     assert_int_equal(leaked(scene, GM_LEAK), 100);
@@ -151,9 +152,23 @@ static void a_failed_free_undoes_that_of_its_own_thread(void **state)
     DEVICE_ALLOC(0x2000, 7);
     FREE(0x1000);
     writer_add(&scene->writer, 1, (struct gm_record){.type = GM_EVENT_FREE, .address = 0x2000});
-    UNDO(GM_EVENT_FREE, 1);
+    UNDO(GM_EVENT_FREE, 0x1000, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_DEVICE, 0, 100, 107, 2, 1, 0);
+}
+
+/* The free that failed was dropped: the one before it did not fail. */
+static void an_undo_takes_back_only_what_it_names(void **state)
+{
+    struct scene *scene = *state;
+    DEVICE_ALLOC(0x1000, 100);
+    DEVICE_ALLOC(0x2000, 7);
+    FREE(0x1000);
+    UNDO(GM_EVENT_FREE, 0x2000, 1);
+    FREE(0x2000);
+    UNDO(GM_EVENT_VMM_RELEASE, 0x2000, 1);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_DEVICE, 0, 0, 107, 2, 2, 0);
 }
 
 static void an_address_allocated_twice_was_freed_unseen(void **state)
@@ -173,7 +188,7 @@ static void memory_opened_twice_is_closed_twice(void **state)
     ALLOC(.address = 0x1000, .size = 10, .kind = GM_KIND_EXTERNAL);
     FREE(0x1000);
     FREE(0x1000);
-    UNDO(GM_EVENT_FREE, 1);
+    UNDO(GM_EVENT_FREE, 0x1000, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_EXTERNAL, 0, 10, 10, 1, 0, 0);
     assert_int_equal(counters->device[1].peak.bytes, 0); /* it is another owner's */
@@ -308,7 +323,7 @@ static void a_failed_reset_takes_nothing(void **state)
     DEVICE_ALLOC(0x1000, 1, .context = 1);
     DEVICE_ALLOC(0x2000, 2, .context = 1);
     EVENT(GM_EVENT_CONTEXT_RELEASE, .address = 0xc1);
-    UNDO(GM_EVENT_CONTEXT_RELEASE, 1);
+    UNDO(GM_EVENT_CONTEXT_RELEASE, 0xc1, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_DEVICE, 0, 3, 3, 2, 0, 0);
     assert_int_equal(leaked(scene, GM_LEAK_IMPLICIT), 0);
@@ -423,7 +438,7 @@ static void a_failed_unmap_changes_nothing(void **state)
     MAP(0x100000, 100, 0x77);
     RELEASE(0x77);
     UNMAP(0x100000, 100);
-    UNDO(GM_EVENT_VMM_UNMAP, 1);
+    UNDO(GM_EVENT_VMM_UNMAP, 0x100000, 1);
     UNMAP(0x100000, 100);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_VMM, 0, 0, 100, 1, 1, 0);
@@ -436,7 +451,7 @@ static void after_a_failed_unmap_the_handle_can_be_retained(void **state)
     MAP(0x100000, 100, 0x77);
     RELEASE(0x77);
     UNMAP(0x100000, 100);
-    UNDO(GM_EVENT_VMM_UNMAP, 1);
+    UNDO(GM_EVENT_VMM_UNMAP, 0x100000, 1);
     EVENT(GM_EVENT_VMM_RETAIN, .address = 0x77);
     UNMAP(0x100000, 100);
     struct gm_counters *counters = replay(scene);
@@ -448,7 +463,7 @@ static void a_failed_release_changes_nothing(void **state)
     struct scene *scene = *state;
     CREATE(0x77, 100);
     RELEASE(0x77);
-    UNDO(GM_EVENT_VMM_RELEASE, 1);
+    UNDO(GM_EVENT_VMM_RELEASE, 0x77, 1);
     CREATE(0x78, 1);
     RELEASE(0x77);
     struct gm_counters *counters = replay(scene);
@@ -482,7 +497,7 @@ static void address_reservations_hold_no_bytes(void **state)
     EVENT(GM_EVENT_VMM_RESERVE, .address = 0x80000000, .size = 4096);
     EVENT(GM_EVENT_VMM_UNRESERVE, .address = 0x100000, .size = 1u << 30);
     EVENT(GM_EVENT_VMM_UNRESERVE, .address = 0x80000000, .size = 4096);
-    UNDO(GM_EVENT_VMM_UNRESERVE, 1);
+    UNDO(GM_EVENT_VMM_UNRESERVE, 0x80000000, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_VMM, 0, 0, 0, 0, 0, 0);
     assert_int_equal(scene->analysis->replay.vmm.reserved, 4096);
@@ -516,7 +531,7 @@ static void the_end_of_a_multicast_object_unbinds(void **state)
     EVENT(GM_EVENT_MULTICAST_BIND, .address = 0x99, .aux = 0x77, .size = 100);
     RELEASE(0x77);
     RELEASE(0x99);
-    UNDO(GM_EVENT_VMM_RELEASE, 1);
+    UNDO(GM_EVENT_VMM_RELEASE, 0x99, 1);
     CREATE(0x78, 1);
     RELEASE(0x99);
     struct gm_counters *counters = replay(scene);
@@ -656,10 +671,10 @@ static void a_free_after_the_driver_is_gone_is_late(void **state)
     DEVICE_ALLOC(0x2000, 10);
     DEVICE_ALLOC(0x3000, 1);
     EVENT(GM_EVENT_FREE, .address = 0x1000, .flags = GM_FLAG_LATE);
-    UNDO(GM_EVENT_FREE, 4);
+    UNDO(GM_EVENT_FREE, 0x1000, 4);
     EVENT(GM_EVENT_FREE, .address = 0x2000, .flags = GM_FLAG_LATE); /* late, but it worked */
     EVENT(GM_EVENT_FREE, .address = 0x3000, .flags = GM_FLAG_LATE);
-    UNDO(GM_EVENT_FREE, 1); /* failed for another reason */
+    UNDO(GM_EVENT_FREE, 0x3000, 1); /* failed for another reason */
     replay(scene);
     assert_int_equal(leaked(scene, GM_LEAK_LATE), 100);
     assert_int_equal(leaked(scene, GM_LEAK), 1);
@@ -906,6 +921,7 @@ int main(void)
         TEST(a_free_of_null_or_of_the_unknown_is_not_counted),
         TEST(a_free_that_fails_is_no_free),
         TEST(a_failed_free_undoes_that_of_its_own_thread),
+        TEST(an_undo_takes_back_only_what_it_names),
         TEST(an_address_allocated_twice_was_freed_unseen),
         TEST(memory_opened_twice_is_closed_twice),
         TEST(refused_calls_are_counted_by_reason),
