@@ -1,14 +1,11 @@
 /* See config.h. No malloc, no stdio: this runs in every process that inherits LD_PRELOAD. */
 #include "config.h"
 #include <string.h>
-#include <gpumem/trace.h>
+#include <gpumem/settings.h>
 
 #define DEFAULT_OUTPUT "gpumem.%e.%p.trace"
 #define DEFAULT_RING_RECORDS 8192u
-#define MINIMUM_RING_RECORDS 64u
-#define MAXIMUM_RING_RECORDS (1u << 20)
 #define DEFAULT_DEPTH 128u
-#define MAXIMUM_DEPTH 256u
 
 struct gm_config gm_config = {
     .output = DEFAULT_OUTPUT,
@@ -29,79 +26,33 @@ static const char *variable(char *const *environment, const char *name)
     return NULL;
 }
 
-/* A decimal number with an optional K, M or G (powers of 1024); 0 when it is anything else. */
-static uint64_t parse_size(const char *text)
+/* The value of a variable; NULL if it is empty, which is as good as none. */
+static const char *setting(const char *name)
 {
-    uint64_t value = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        if (value > UINT32_MAX)
-            return 0;
-        value = value * 10 + (uint64_t)(*at - '0');
-    }
-    if (at == text || value > UINT32_MAX)
-        return 0;
-    const char *suffix = *at ? strchr("KMG", *at) : NULL;
-    if (suffix) {
-        value <<= suffix[0] == 'K' ? 10 : suffix[0] == 'M' ? 20 : 30;
-        at++;
-    }
-    return *at ? 0 : value;
-}
-
-static void read_ring(const char *text)
-{
-    uint64_t records = parse_size(text) / sizeof(struct gm_record);
-    if (records < MINIMUM_RING_RECORDS || records > MAXIMUM_RING_RECORDS)
-        return;
-    gm_config.ring_records = MINIMUM_RING_RECORDS;
-    while (gm_config.ring_records * 2 <= records)
-        gm_config.ring_records *= 2;
-}
-
-/* A list of "native", "python", or "none". */
-static void read_stacks(const char *text)
-{
-    bool native = false, python = false;
-    while (*text) {
-        size_t length = strcspn(text, ",");
-        if (length == 6 && strncmp(text, "native", 6) == 0)
-            native = true;
-        else if (length == 6 && strncmp(text, "python", 6) == 0)
-            python = true;
-        else if (!(length == 4 && strncmp(text, "none", 4) == 0))
-            return;
-        text += length;
-        text += *text == ',';
-    }
-    gm_config.native_stacks = native;
-    gm_config.python_stacks = python;
+    const char *value = variable(gm_config.environment, name);
+    return value && *value ? value : NULL;
 }
 
 void gm_config_read(char *const *environment)
 {
     const char *value;
     gm_config.environment = environment;
-    if ((value = variable(environment, "GPUMEM_OUTPUT")) && *value &&
-        strlen(value) < sizeof(gm_config.output))
+    if ((value = setting("GPUMEM_OUTPUT")) && strlen(value) < sizeof(gm_config.output))
         strcpy(gm_config.output, value);
-    if ((value = variable(environment, "GPUMEM_RUN")) && strlen(value) < sizeof(gm_config.run_id))
+    if ((value = setting("GPUMEM_RUN")) && strlen(value) < sizeof(gm_config.run_id))
         strcpy(gm_config.run_id, value);
-    if ((value = variable(environment, "GPUMEM_RING")))
-        read_ring(value);
-    if ((value = variable(environment, "GPUMEM_DEPTH"))) {
-        uint64_t depth = parse_size(value);
-        if (depth >= 1 && depth <= MAXIMUM_DEPTH)
-            gm_config.depth = (uint32_t)depth;
-    }
-    if ((value = variable(environment, "GPUMEM_STACKS")) && *value)
-        read_stacks(value);
-    if ((value = variable(environment, "GPUMEM_ON_FULL")))
-        gm_config.drop_on_full = strcmp(value, "drop") == 0;
-    if ((value = variable(environment, "GPUMEM_TORCH")))
-        gm_config.torch = strcmp(value, "0") != 0;
-    if ((value = variable(environment, "GPUMEM_NVML")))
-        gm_config.nvml = strcmp(value, "0") != 0;
+    if ((value = setting("GPUMEM_RING")))
+        gm_setting_ring(value, &gm_config.ring_records);
+    if ((value = setting("GPUMEM_DEPTH")))
+        gm_setting_depth(value, &gm_config.depth);
+    if ((value = setting("GPUMEM_STACKS")))
+        gm_setting_stacks(value, &gm_config.native_stacks, &gm_config.python_stacks);
+    if ((value = setting("GPUMEM_ON_FULL")))
+        gm_setting_choice(value, "block", "drop", &gm_config.drop_on_full);
+    if ((value = setting("GPUMEM_TORCH")))
+        gm_setting_choice(value, "0", "1", &gm_config.torch);
+    if ((value = setting("GPUMEM_NVML")))
+        gm_setting_choice(value, "0", "1", &gm_config.nvml);
 }
 
 struct text {

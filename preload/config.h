@@ -1,8 +1,9 @@
 /*
  * Configuration by environment, read once in the library's constructor (later the environment may
- * be changing under another thread). Values are untrusted: a bad one leaves the default and is told
- * by the report, which finds it among the environment recorded in the trace; the preload itself
- * never prints.
+ * be changing under another thread). Values are untrusted: one that is not understood leaves the
+ * default. The preload itself never prints: gpumem judges the values by the same functions
+ * (gpumem/settings.h), `run` before it starts the command, `report` and `info` by the environment
+ * that is recorded in the trace.
  */
 #ifndef GPUMEM_PRELOAD_CONFIG_H
 #define GPUMEM_PRELOAD_CONFIG_H
@@ -10,13 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <gpumem/settings.h>
 
 struct gm_config {
-    char output[512];      /* GPUMEM_OUTPUT, before expansion */
-    char run_id[40];       /* GPUMEM_RUN */
-    uint32_t ring_records; /* per thread, a power of two; from GPUMEM_RING in bytes */
-    uint32_t depth;        /* frames of a stack, GPUMEM_DEPTH, 1..256 */
-    bool native_stacks;    /* GPUMEM_STACKS */
+    char output[GM_OUTPUT_MAX]; /* GPUMEM_OUTPUT, before expansion */
+    char run_id[40];            /* GPUMEM_RUN */
+    uint32_t ring_records;      /* per thread, a power of two; from GPUMEM_RING in bytes */
+    uint32_t depth;             /* frames of a stack, GPUMEM_DEPTH, 1..256 */
+    bool native_stacks;         /* GPUMEM_STACKS */
     bool python_stacks;
     bool drop_on_full;        /* GPUMEM_ON_FULL=drop */
     bool torch;               /* GPUMEM_TORCH, default on */

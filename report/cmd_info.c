@@ -5,6 +5,7 @@
 #include <time.h>
 #include "command.h"
 #include "session.h"
+#include "settings.h"
 #include "size.h"
 
 static void print_help(void)
@@ -60,6 +61,13 @@ static void print_environment(const struct gm_trace *trace)
         print_text("environment", one);
         rest = (struct gm_text){rest.bytes + step, rest.size - step};
     }
+}
+
+static void print_settings(const struct gm_trace *trace)
+{
+    struct gm_text rest = trace->environment, one;
+    while (gm_settings_next(&rest, &one))
+        print_text("not understood", one);
 }
 
 static void print_records(const struct gm_session *session)
@@ -122,6 +130,7 @@ static bool print_info(const char *path)
     print_records(&session);
     print_text("python", gm_trace_string(session.trace, header->python_state));
     print_environment(session.trace);
+    print_settings(session.trace);
     gm_session_close(&session);
     return true;
 }

@@ -16,6 +16,7 @@
 #include <gpumem/trace.h>
 #include "command.h"
 #include "memory.h"
+#include "settings.h"
 #include "version.h"
 
 #define DEFAULT_PATTERN "gpumem.%e.%p.trace"
@@ -96,6 +97,7 @@ static char *absolute(const char *pattern)
 bool gm_recording_begin(struct gm_recording *recording, const char *output)
 {
     *recording = (struct gm_recording){0};
+    gm_settings_complain();
     const char *inherited = getenv("GPUMEM_OUTPUT");
     if (!output)
         output = inherited && *inherited ? inherited : DEFAULT_PATTERN;

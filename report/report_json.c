@@ -2,6 +2,7 @@
 #include "report_json.h"
 #include <string.h>
 #include "libraries.h"
+#include "settings.h"
 
 #define FORMAT_VERSION 1 /* of the JSON; raised when the meaning of a member changes */
 
@@ -124,6 +125,7 @@ static void write_header(struct gm_json *json, const struct gm_analysis *analysi
     gm_json_number(json, "start_realtime_ns", header->clock_start.realtime_ns);
     gm_json_number(json, "duration_ns", analysis->duration);
     gm_json_number(json, "events", analysis->replay.events);
+    gm_settings_json(json, trace);
 }
 
 static void write_residual(struct gm_json *json, const struct gm_analysis *analysis,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "libraries.h"
 #include "memory.h"
+#include "settings.h"
 #include "size.h"
 #include "verdict.h"
 
@@ -91,6 +92,7 @@ static void print_header(struct writer *writer)
                   plural(analysis->replay.events));
     if (header->flags & GM_HEADER_SIMULATED)
         gm_page_print(page, GM_WARNING, "SIMULATED: there was no GPU, all devices are simulated\n");
+    gm_settings_text(page, analysis->trace);
     free(host);
     fputc('\n', page->out);
     gm_verdict_text(page, analysis);

@@ -7,6 +7,7 @@ PROGRAM is a program that leaks device memory and ends with 0; LIBRARIES the fol
 What must hold: exit codes are the command's own, as a shell gives them; one line says where the trace is;
 what stands in LD_PRELOAD stays there; nothing is left behind that was not asked for.
 """
+import json
 import os
 import signal
 import subprocess
@@ -70,6 +71,25 @@ def main():
     expect(done.stdout == "", "stdin")
     done = run("run", "-q", "echo", "--help", "-o", "x")
     expect(done.stdout == "--help -o x\n", f"arguments of the command were taken: {done.stdout!r}")
+
+    # A value that is not understood is told before the command starts, and by the trace afterwards.
+    bad = {"GPUMEM_RING": "8", "GPUMEM_DEPTH": "1000", "GPUMEM_STACKS": "native,pyton", "GPUMEM_ON_FULL": "stop",
+           "GPUMEM_TORCH": "yes", "GPUMEM_NVML": "2"}
+    for name, value in bad.items():
+        done = run("run", "-o", "bad.trace", program, **{name: value})
+        expect(done.returncode == 0 and f"gpumem: {name}='{value}' is not understood" in done.stderr.split("\n")[0],
+               f"{name}={value}: {done.stderr!r}")
+        expect(f"SETTING: {name}={value} was not understood" in run("report", "bad.trace").stdout, f"report: {name}")
+        expect(f"not understood {name}={value}\n" in run("info", "bad.trace").stdout, f"info: {name}")
+        told = json.loads(run("report", "--json", "bad.trace").stdout)["settings_not_understood"]
+        expect(told == [f"{name}={value}"], f"report --json: {told}")
+        os.unlink(os.path.join(folder.name, "bad.trace"))
+    good = {"GPUMEM_RING": "1M", "GPUMEM_DEPTH": "256", "GPUMEM_STACKS": "none", "GPUMEM_ON_FULL": "block",
+            "GPUMEM_TORCH": "0", "GPUMEM_NVML": ""}
+    done = run("run", "-q", "-o", "good.trace", program, **good)
+    expect(done.stderr == "", f"good settings: {done.stderr!r}")
+    expect("SETTING" not in run("report", "good.trace").stdout, "report: good settings")
+    os.unlink(os.path.join(folder.name, "good.trace"))
 
     # A signal to gpumem is meant for the command.
     child = subprocess.Popen([gpumem, "run", "sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.1; done"],
