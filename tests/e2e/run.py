@@ -12,6 +12,8 @@ What must hold (each broken promise is one line on stderr, and exit code 1):
     has a frame F at line N, with those bytes; nothing else is called a leak.
 With --expect-no-trace, instead of the last two: nothing is left behind. With --expect-bypassed: the trace says
 that the driver was loaded and no call was seen, and the gate does not judge it.
+
+GPUMEM_TEST_EMULATOR names a user-mode emulator, for a build folder of another architecture.
 """
 import argparse
 import json
@@ -22,6 +24,7 @@ import sys
 import tempfile
 
 problems = []
+emulator = os.environ.get("GPUMEM_TEST_EMULATOR", "").split()
 
 
 def problem(text):
@@ -30,6 +33,10 @@ def problem(text):
 
 
 def run(command, environment, folder):
+    if emulator:  # whose own loader must not see the preload
+        environment = dict(environment)
+        preload = environment.pop("LD_PRELOAD", None)
+        command = [*emulator, *(["-E", "LD_PRELOAD=" + preload] if preload else []), *command]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=300, check=False)
 
 
@@ -97,7 +104,7 @@ def single_trace(folder):
 
 def compare_bypassed(build, trace):
     def gpumem(*arguments):
-        return subprocess.run([build + "/report/gpumem", *arguments, trace], capture_output=True, text=True, check=False)
+        return subprocess.run([*emulator, build + "/report/gpumem", *arguments, trace], capture_output=True, text=True, check=False)
 
     report = json.loads(gpumem("report", "--json").stdout)
     if not report["bypassed"] or not report["complete"] or report["events"] or report["devices"]:
@@ -133,12 +140,13 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
         if expect_bypassed:
             compare_bypassed(build, trace)
             return not problems
-        shown = subprocess.run([build + "/report/gpumem", "report", "--json", trace], capture_output=True, check=False)
+        shown = subprocess.run([*emulator, build + "/report/gpumem", "report", "--json", trace], capture_output=True,
+                               check=False)
         if shown.returncode != 0:
             problem(f"report: exit code {shown.returncode}: {shown.stderr.decode()}")
             return False
         report = json.loads(shown.stdout)
-        oracle = json.loads(subprocess.check_output([build + "/sim/sim-oracle", oracle_file]))
+        oracle = json.loads(subprocess.check_output([*emulator, build + "/sim/sim-oracle", oracle_file]))
         if not report["complete"] or not report["simulated"] or report["bypassed"]:
             problem(f"complete {report['complete']}, simulated {report['simulated']}, bypassed {report['bypassed']}")
         compare_totals(oracle, report, COUNTERS - {"peak"} if racing else COUNTERS)

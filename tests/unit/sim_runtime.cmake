@@ -32,9 +32,10 @@ add_test(NAME test_sim_runtime_exports
   COMMAND_EXPAND_LISTS)
 
 # Programs as nvcc builds them; the shared ones are linked with the toolkit's runtime and run with
-# the simulated one. With a sanitizer they would need its library in the executable.
+# the simulated one. With a sanitizer they would need its library in the executable; nvcc builds for this
+# machine.
 find_program(GPUMEM_NVCC nvcc HINTS ${GPUMEM_CUDA_INCLUDE}/../bin)
-if(GPUMEM_NVCC AND NOT GPUMEM_SANITIZE)
+if(GPUMEM_NVCC AND NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   function(_gpumem_nvcc_test name)
     set(_program ${CMAKE_CURRENT_BINARY_DIR}/${name})
     set(_source ${CMAKE_CURRENT_LIST_DIR}/sim_runtime_kernels.cu)
