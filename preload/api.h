@@ -13,6 +13,10 @@
  */
 #define GM_BEFORE_SANITIZERS __attribute__((no_sanitize("address", "thread")))
 
+enum {
+    GM_API_MAX = 2048, /* more than CUDA has functions; api ids from here on get no function */
+};
+
 enum gm_layer { GM_LAYER_DRIVER = 0, GM_LAYER_RUNTIME = 1 };
 
 struct gm_api_entry {

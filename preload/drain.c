@@ -33,7 +33,7 @@ static void drain_all(void)
 
 static void *drain(void *unused)
 {
-    gm_tls.busy = true; /* nothing this thread does is the host's */
+    gm_gate_close(&gm_tls); /* nothing this thread does is the host's */
     prctl(PR_SET_NAME, "gpumem");
     for (;;) {
         while (atomic_exchange_explicit(&work, 0, memory_order_acquire) == 0)

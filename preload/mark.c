@@ -17,16 +17,14 @@ GM_EXPORT void gpumem_range_pop(void);
 
 /*
  * A signal handler that records while this thread holds the lock of the strings would wait for
- * itself: `busy` keeps it out.
+ * itself: the closed gate keeps it out.
  */
 static uint32_t intern(const char *name)
 {
     int saved_errno = errno;
-    gm_tls.busy = true;
-    atomic_signal_fence(memory_order_seq_cst);
+    gm_gate_close(&gm_tls);
     uint32_t string = gm_string_intern(name, strnlen(name, GM_STRING_LENGTH_MAX));
-    atomic_signal_fence(memory_order_seq_cst);
-    gm_tls.busy = false;
+    gm_gate_open(&gm_tls);
     errno = saved_errno;
     return string;
 }

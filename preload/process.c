@@ -102,13 +102,13 @@ static bool process_start(void)
 bool gm_process_join(struct gm_tls *tls)
 {
     int saved_errno = errno;
-    tls->busy = true;
+    gm_gate_close(tls);
     tls->thread = NULL;
     if (make_page() && process_start()) {
         tls->epoch = gm_process_page->epoch;
         tls->thread = gm_thread_claim();
     }
-    tls->busy = false;
+    gm_gate_open(tls);
     errno = saved_errno;
     return tls->thread != NULL;
 }

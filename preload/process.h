@@ -23,10 +23,20 @@ extern struct gm_process_page *gm_process_page;
 /* True once our destructor ran: records from here on are LATE. */
 extern bool gm_process_exiting;
 
-/* Whether `tls` belongs to this process's trace and may record. */
+/* Whether `tls` belongs to this process's trace. */
 static inline bool gm_process_ready(const struct gm_tls *tls)
 {
-    return gm_likely(tls->epoch != 0 && tls->epoch == gm_process_page->epoch);
+    return tls->epoch != 0 && tls->epoch == gm_process_page->epoch;
+}
+
+/*
+ * Whether the thread may record: it belongs to this process's trace, has a lane, and is not in the
+ * recorder already. One compare tells: an epoch is never ~0, so the gate of a thread that may not
+ * is never the complement of one.
+ */
+static inline bool gm_process_admits(const struct gm_tls *tls)
+{
+    return gm_likely(tls->gate == ~gm_process_page->epoch);
 }
 
 /*

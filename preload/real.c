@@ -40,7 +40,7 @@ struct caller {
     function_word function[GM_API_MAX];
 };
 
-static function_word first_found[GM_API_MAX];
+function_word gm_real_first[GM_API_MAX];
 static struct caller callers[CALLER_MAX];
 static _Atomic uint32_t caller_count; /* slots ever taken */
 static _Atomic uint32_t generation;   /* of gm_real_forget */
@@ -182,7 +182,7 @@ static void *find_runtime(uint16_t api, const struct caller *caller)
     if (caller != NULL && gm_object_imports(&caller->object, gm_api[api].symbol, &version))
         function = find_binding(api, &caller->object, version);
     if (function == NULL)
-        function = load(&first_found[api]);
+        function = load(&gm_real_first[api]);
     if (function == NULL)
         function = not_ours(api, gm_next_symbol(gm_api[api].symbol, NULL));
     return function != NULL ? function : find_any_runtime(api);
@@ -198,7 +198,7 @@ static void *find(uint16_t api, const void *address)
     void *function = is_driver ? find_driver(api) : find_runtime(api, caller);
     /* Found before something was unloaded: good for this call, which is under way, but not kept. */
     if (function != NULL && before == atomic_load_explicit(&generation, memory_order_acquire)) {
-        void *first = keep(&first_found[api], function);
+        void *first = keep(&gm_real_first[api], function);
         if (is_driver)
             function = first;
         else if (caller != NULL)
@@ -214,7 +214,7 @@ void *gm_real(uint16_t api, const void *caller)
     if (gm_unlikely(api == 0 || api >= gm_api_count || api >= GM_API_MAX))
         return NULL;
     if (gm_api[api].layer == GM_LAYER_DRIVER) {
-        function = load(&first_found[api]);
+        function = load(&gm_real_first[api]);
     } else {
         struct caller *known = find_caller(caller);
         if (gm_likely(known != NULL))
@@ -228,13 +228,13 @@ void *gm_real(uint16_t api, const void *caller)
 void gm_real_set(uint16_t api, void *function)
 {
     if (api != 0 && api < GM_API_MAX && function != NULL && !is_wrapper(api, function))
-        keep(&first_found[api], function);
+        keep(&gm_real_first[api], function);
 }
 
 bool gm_real_driver_reached(void)
 {
     for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++)
-        if (gm_api[api].layer == GM_LAYER_DRIVER && load(&first_found[api]) != NULL)
+        if (gm_api[api].layer == GM_LAYER_DRIVER && load(&gm_real_first[api]) != NULL)
             return true;
     return false;
 }
@@ -252,7 +252,7 @@ bool gm_real_offer(uint16_t api, void *found, const void *asker)
         if (bound != NULL && !gm_object_same(bound, found))
             return false;
     }
-    return gm_object_same(keep(&first_found[api], found), found);
+    return gm_object_same(keep(&gm_real_first[api], found), found);
 }
 
 /* ---- unloading -------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ void gm_real_forget(void)
 {
     uint32_t count = atomic_load_explicit(&caller_count, memory_order_acquire);
     atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
-    forget_unloaded(first_found);
+    forget_unloaded(gm_real_first);
     for (uint32_t i = 0; i < count; i++) {
         struct caller *caller = &callers[i];
         if (atomic_load_explicit(&caller->size, memory_order_acquire) == 0)

@@ -8,8 +8,12 @@
 #ifndef GPUMEM_PRELOAD_REAL_H
 #define GPUMEM_PRELOAD_REAL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include "api.h"
+#include "platform.h"
 
 /*
  * The function that wrapper `api` forwards to, or NULL when there is none in this process.
@@ -17,6 +21,16 @@
  * the object that calls, because several copies of the CUDA runtime can live in one process.
  */
 void *gm_real(uint16_t api, const void *caller);
+
+/* By api: the first function that was found, of the driver's the one that is forwarded to. */
+extern _Atomic(void *) gm_real_first[GM_API_MAX];
+
+/* gm_real for driver functions, of which there is one of each in a process. */
+static inline void *gm_real_driver(uint16_t api)
+{
+    void *function = atomic_load_explicit(&gm_real_first[api], memory_order_acquire);
+    return gm_likely(function != NULL) ? function : gm_real(api, NULL);
+}
 
 /* Keeps `function` as the real one of `api` if none is known yet. */
 void gm_real_set(uint16_t api, void *function);

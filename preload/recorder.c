@@ -2,9 +2,7 @@
 #include "recorder.h"
 #include <string.h>
 #include "hooks/effects.h"
-#include "process.h"
 #include "stack.h"
-#include "thread.h"
 #include "trace_file.h"
 
 /* Event types that carry a stack. Frees do not: who held the memory is what a report answers. */
@@ -32,42 +30,21 @@ static const uint64_t types_of_life =
     1ull << GM_EVENT_GRAPH_FREE_NODE | 1ull << GM_EVENT_GRAPH_LAUNCH | 1ull << GM_EVENT_HINT |
     1ull << GM_EVENT_CONTEXT_END;
 
-void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
+struct gm_thread *gm_call_admit(void)
 {
     struct gm_tls *tls = &gm_tls;
-    *call = (struct gm_call){.frame = frame, .api = api};
-    if (gm_unlikely(tls->busy)) {
-        if (gm_process_ready(tls))
+    bool ready = gm_process_ready(tls);
+    if (tls->gate == GM_GATE_BUSY) {
+        if (ready)
             gm_count(GM_COUNT_REENTRANT, 1);
         else
             tls->missed++; /* this thread is about to join, and counts it then */
-        return;
+        return NULL;
     }
-    if (gm_unlikely(!gm_process_ready(tls)) && !gm_process_join(tls))
-        return;
-    struct gm_thread *thread = tls->thread;
-    if (gm_unlikely(!thread)) { /* none could be claimed when the thread joined */
-        gm_count(GM_COUNT_NO_LANE, 1);
-        return;
-    }
-    call->outermost = thread->depth == 0;
-    __atomic_store_n(&thread->depth, thread->depth + 1, __ATOMIC_RELAXED);
-    if (call->outermost)
-        thread->api = api;
-    call->thread = thread;
-    call->events_before = thread->events;
-}
-
-void gm_call_end(struct gm_call *call)
-{
-    /* Released for the lane's next owner, should this thread end without another call. */
-    if (call->thread)
-        __atomic_store_n(&call->thread->depth, call->thread->depth - 1, __ATOMIC_RELEASE);
-}
-
-bool gm_call_seen_below(const struct gm_call *call)
-{
-    return call->thread && call->thread->events != call->events_before;
+    if (!ready)
+        return gm_process_join(tls) ? tls->thread : NULL;
+    gm_count(GM_COUNT_NO_LANE, 1); /* none could be claimed when the thread joined */
+    return NULL;
 }
 
 void gm_call_clock(struct gm_call *call)
@@ -85,35 +62,25 @@ uint32_t gm_call_elapsed_ns(const struct gm_call *call)
 }
 
 /* The slot of the next record, NULL when the record must be dropped. */
-static struct gm_record *reserve(struct gm_thread *thread)
+static inline struct gm_record *reserve(struct gm_thread *thread)
 {
     if (gm_unlikely(thread->head == thread->limit)) {
         int saved_errno = errno;
-        bool room = gm_thread_make_room(thread);
+        bool room = gm_thread_look(thread);
         errno = saved_errno;
         if (!room)
             return NULL;
     }
-    /* The drainer has read these lines on another CPU: fetch the ones to come before they are
-     * needed. */
-    __builtin_prefetch(&thread->records[(thread->head + 8) & thread->mask], 1);
     return &thread->records[thread->head & thread->mask];
 }
 
-static void commit(struct gm_thread *thread)
+static inline void commit(struct gm_thread *thread)
 {
     thread->head++;
     __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
-    if (gm_unlikely(thread->head >= thread->half)) {
-        int saved_errno = errno;
-        thread->half = thread->head + (thread->mask + 1) / 2;
-        gm_drain_wake();
-        errno = saved_errno;
-    }
 }
 
-/* What follows the record's own words; a detail is committed by itself: a reader that finds none
- * was cut off. */
+/* A detail is committed by itself: a reader that finds none was cut off. */
 static void put_detail(struct gm_thread *thread, const struct gm_record *detail, uint64_t time)
 {
     struct gm_record *slot = reserve(thread);
@@ -125,49 +92,80 @@ static void put_detail(struct gm_thread *thread, const struct gm_record *detail,
     commit(thread);
 }
 
-void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint64_t size,
-                    uint64_t aux, const struct gm_record *detail)
+/* Whether the call may commit. Not if it forked: the lane is the parent's and not mapped here. */
+static inline bool may_commit(const struct gm_thread *thread)
 {
-    struct gm_thread *thread = call->thread;
-    struct gm_tls *tls = &gm_tls;
-    if (!thread)
-        return;
-    /* Forked inside the call: the lane is the parent's and not mapped here. */
-    if (gm_unlikely(tls->thread != thread || !gm_process_ready(tls)))
-        return;
-    tls->busy = true;
-    atomic_signal_fence(memory_order_seq_cst); /* busy is for signal handlers of this thread */
+    return gm_likely(gm_process_admits(&gm_tls) && gm_tls.thread == thread);
+}
+
+/* The caller has closed the gate. `context` 0: the current one. */
+static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, void *frame,
+                                                      uint64_t time, uint64_t what,
+                                                      uint64_t address, uint64_t size, uint64_t aux,
+                                                      uint16_t context)
+{
     uint64_t type = 1ull << (uint8_t)what;
-    uint64_t time = type & types_before_call ? gm_ticks_before() : gm_ticks_after();
-    if (gm_unlikely(type & 1ull << GM_EVENT_DEVICE_SAMPLE))
-        time = call->start; /* when it was true, not when it was told */
-    uint32_t stack = type & types_with_stack ? gm_stack_capture(thread->stack, call->frame) : 0;
-    uint16_t context = call->context ? call->context : gm_context_current();
-    int8_t device = (int8_t)(what >> GM_WHAT_DEVICE);
-    if (device < 0)
-        device = (int8_t)gm_context_current_device(thread->api);
+    uint64_t stack = type & types_with_stack ? gm_stack_capture(thread->stack, frame) : 0;
+    if (!context)
+        context = gm_context_current();
+    if ((int8_t)(what >> GM_WHAT_DEVICE) < 0) {
+        what &= ~(0xffull << GM_WHAT_DEVICE);
+        what |= (uint64_t)(uint8_t)gm_context_current_device(thread->api) << GM_WHAT_DEVICE;
+    }
+    if (gm_unlikely(gm_process_exiting))
+        what |= (uint64_t)GM_FLAG_LATE << GM_WHAT_FLAGS;
     thread->events += (type & types_of_life) != 0;
     struct gm_record *slot = reserve(thread);
-    if (slot) {
-        slot->time = time;
-        slot->address = address;
-        slot->size = size;
-        slot->aux = aux;
-        slot->stack = stack;
-        slot->extra = (uint32_t)(what >> GM_WHAT_EXTRA);
-        slot->context = context;
-        slot->api = thread->api;
-        slot->type = (uint8_t)what;
-        slot->kind = (uint8_t)(what >> GM_WHAT_KIND);
-        slot->device = device;
-        slot->flags = (uint8_t)((what >> GM_WHAT_FLAGS) |
-                                (gm_unlikely(gm_process_exiting) ? GM_FLAG_LATE : 0));
-        commit(thread);
+    if (gm_unlikely(!slot))
+        return false;
+    slot->time = time;
+    slot->address = address;
+    slot->size = size;
+    slot->aux = aux;
+    slot->stack = (uint32_t)stack;
+    slot->extra = (uint32_t)(what >> GM_WHAT_EXTRA);
+    slot->context = context;
+    slot->api = thread->api;
+    slot->type = (uint8_t)what;
+    slot->kind = (uint8_t)(what >> GM_WHAT_KIND);
+    slot->device = (int8_t)(what >> GM_WHAT_DEVICE);
+    slot->flags = (uint8_t)(what >> GM_WHAT_FLAGS);
+    commit(thread);
+    return true;
+}
+
+static inline uint64_t time_of(uint64_t what)
+{
+    return 1ull << (uint8_t)what & types_before_call ? gm_ticks_before() : gm_ticks_after();
+}
+
+void gm_call_commit(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
+                    uint64_t size, uint64_t aux)
+{
+    if (!may_commit(thread))
+        return;
+    gm_gate_close(&gm_tls);
+    put(thread, frame, time_of(what), what, address, size, aux, 0);
+    gm_gate_open(&gm_tls);
+}
+
+void gm_call_record(struct gm_call *call, const struct gm_record *record,
+                    const struct gm_record *detail)
+{
+    struct gm_thread *thread = call->thread;
+    uint64_t what =
+        gm_what(record->type, record->kind, record->device, record->flags, record->extra);
+    if (!thread || !may_commit(thread))
+        return;
+    gm_gate_close(&gm_tls);
+    /* Of a sample: when it was true, not when it is told. */
+    uint64_t time = record->type == GM_EVENT_DEVICE_SAMPLE ? call->start : time_of(what);
+    if (put(thread, call->frame, time, what, record->address, record->size, record->aux,
+            record->context)) {
         if (detail)
             put_detail(thread, detail, time);
     } else if (detail) {
         gm_count(GM_COUNT_DROPPED, 1); /* alone it would be taken for that of the record before */
     }
-    atomic_signal_fence(memory_order_seq_cst);
-    tls->busy = false;
+    gm_gate_open(&gm_tls);
 }

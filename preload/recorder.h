@@ -2,6 +2,8 @@
  * What a hook does to be recorded. Every function here is safe in a guest: no malloc, no stdio, no
  * loader lock, errno preserved, and a no-op when this process is not (or cannot be) recorded.
  *
+ * What stands in every hook's way is inline here; the rest of the way of an event is in recorder.c.
+ *
  *     CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size)
  *     {
  *         ... real = gm_real(GM_API_cuMemAlloc_v2, __builtin_return_address(0));
@@ -20,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <gpumem/trace.h>
-
-struct gm_thread;
+#include "process.h"
+#include "thread.h"
 
 struct gm_call {
     struct gm_thread *thread; /* NULL: not recorded */
@@ -30,18 +32,33 @@ struct gm_call {
     uint32_t
         events_before; /* of the thread: lets a runtime hook see whether a driver hook recorded */
     uint16_t api;
-    uint16_t context; /* of the record being made, if it names one itself */
-    bool outermost;   /* no other hook of this thread encloses this one */
 };
+
+/* Whom gm_process_admits does not: joins, or says why not in a counter. NULL: not recorded. */
+struct gm_thread *gm_call_admit(void);
 
 /*
  * Opens a call. The outermost open call of a thread names the API of all records made inside it.
  * The first call of a process that reaches this creates the trace.
  */
-void gm_call_begin(struct gm_call *call, uint16_t api, void *frame);
+static inline void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
+{
+    struct gm_thread *thread = gm_process_admits(&gm_tls) ? gm_tls.thread : gm_call_admit();
+    *call = (struct gm_call){.thread = thread, .frame = frame, .api = api};
+    if (gm_unlikely(!thread))
+        return;
+    if (thread->depth == 0)
+        thread->api = api;
+    __atomic_store_n(&thread->depth, thread->depth + 1, __ATOMIC_RELAXED);
+    call->events_before = thread->events;
+}
 
-/* Closes it. */
-void gm_call_end(struct gm_call *call);
+/* Closes it. Released for the lane's next owner, should this thread end without another call. */
+static inline void gm_call_end(struct gm_call *call)
+{
+    if (gm_likely(call->thread != NULL))
+        __atomic_store_n(&call->thread->depth, call->thread->depth - 1, __ATOMIC_RELEASE);
+}
 
 static inline bool gm_call_active(const struct gm_call *call)
 {
@@ -52,7 +69,10 @@ static inline bool gm_call_active(const struct gm_call *call)
  * Whether a hook below this one (the driver under the runtime) recorded an event of a life (ALLOC,
  * ALLOC_FAILED, FREE, COPY, SET ...) since the call began.
  */
-bool gm_call_seen_below(const struct gm_call *call);
+static inline bool gm_call_seen_below(const struct gm_call *call)
+{
+    return call->thread && call->thread->events != call->events_before;
+}
 
 /*
  * Commits one record. The caller fills type, kind, address, size, aux, extra, flags and device (-1:
@@ -61,28 +81,28 @@ bool gm_call_seen_below(const struct gm_call *call);
  * committed right behind it as a DETAIL record. Waits for the drainer when the ring is full, unless
  * told to drop.
  */
-static inline void gm_call_record(struct gm_call *call, const struct gm_record *record,
-                                  const struct gm_record *detail);
+void gm_call_record(struct gm_call *call, const struct gm_record *record,
+                    const struct gm_record *detail);
 
-/* The same with the fields in registers: a record built in memory and read back at once costs a
- * stall. */
-void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint64_t size,
-                    uint64_t aux, const struct gm_record *detail);
+/*
+ * The same for events that come in numbers: with the fields in registers, because a record built in
+ * memory and read back at once costs a stall. `what` is the record's last word as gm_what makes it,
+ * `extra` goes in its upper half.
+ */
+void gm_call_commit(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
+                    uint64_t size, uint64_t aux);
 
 #define GM_WHAT_KIND 8
 #define GM_WHAT_DEVICE 16
 #define GM_WHAT_FLAGS 24
 #define GM_WHAT_EXTRA 32
 
-static inline void gm_call_record(struct gm_call *call, const struct gm_record *record,
-                                  const struct gm_record *detail)
+static inline uint64_t gm_what(enum gm_event type, enum gm_kind kind, int8_t device, uint8_t flags,
+                               uint32_t extra)
 {
-    uint64_t what = record->type | (uint64_t)record->kind << GM_WHAT_KIND |
-                    (uint64_t)(uint8_t)record->device << GM_WHAT_DEVICE |
-                    (uint64_t)record->flags << GM_WHAT_FLAGS |
-                    (uint64_t)record->extra << GM_WHAT_EXTRA;
-    call->context = record->context;
-    gm_call_commit(call, what, record->address, record->size, record->aux, detail);
+    return (uint64_t)type | (uint64_t)kind << GM_WHAT_KIND |
+           (uint64_t)(uint8_t)device << GM_WHAT_DEVICE | (uint64_t)flags << GM_WHAT_FLAGS |
+           (uint64_t)extra << GM_WHAT_EXTRA;
 }
 
 /* Record-clock ticks since the call began, in ns (saturating), for the `extra` of copies. Needs

@@ -17,10 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-    GM_API_MAX = 2048, /* more than CUDA has functions; api ids from here on get no function */
-};
-
 /* ---- objects.c: read-only, no lock, no allocation ---------------------------------------------
  */
 

@@ -101,20 +101,37 @@ struct gm_thread *gm_thread_claim(void)
     }
     /* What the former owner reserved but did not commit never was. */
     thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
-    thread->limit = __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE) + thread->mask + 1;
-    thread->half = thread->head + (thread->mask + 1) / 2;
+    thread->limit = thread->head;
     __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
     gm_stack_look_for_python();
     return thread;
 }
 
-bool gm_thread_make_room(struct gm_thread *thread)
+/*
+ * Before the ring is half full nothing is to be done. From there on to its end the drainer is
+ * reminded of it and the tail looked at again each eighth of the ring: it may have been packed by
+ * then, or the drainer may have left what came after it had looked.
+ */
+static uint64_t next_look(const struct gm_thread *thread, uint64_t tail)
+{
+    uint64_t capacity = thread->mask + 1;
+    uint64_t half = tail + capacity / 2, next = thread->head + capacity / 8, end = tail + capacity;
+    if (thread->head < half)
+        return half;
+    return next < end ? next : end;
+}
+
+bool gm_thread_look(struct gm_thread *thread)
 {
     struct gm_lane *lane = thread->lane;
     for (;;) {
-        thread->limit = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE) + thread->mask + 1;
-        if (thread->head < thread->limit)
+        uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+        thread->limit = next_look(thread, tail);
+        if (thread->head < thread->limit) {
+            if (thread->head - tail > thread->mask / 2)
+                gm_drain_wake();
             return true;
+        }
         if (gm_config.drop_on_full && gm_drain_wake()) {
             gm_count(GM_COUNT_DROPPED, 1);
             return false;

@@ -25,15 +25,15 @@
 #define GPUMEM_PRELOAD_THREAD_H
 
 #include "platform.h"
-#include "recorder.h"
+
+struct gm_stack;
 
 struct gm_thread {
     struct gm_lane *lane; /* mapped from the trace */
     struct gm_record *records;
     uint64_t mask;
     uint64_t head;  /* next sequence number; lane->head is what is committed */
-    uint64_t limit; /* head may run up to here before `tail` has to be looked at again */
-    uint64_t half;  /* the drainer is woken when head passes this */
+    uint64_t limit; /* head may run up to here before gm_thread_look */
     uint32_t number;
     uint32_t depth;             /* open calls; others look at it, so it is stored atomically */
     uint32_t events;            /* records of lives, for gm_call_seen_below */
@@ -46,13 +46,28 @@ struct gm_thread {
 struct gm_tls {
     struct gm_thread *thread;
     uint64_t epoch;  /* of the process when `thread` was set: a fork makes it stale */
-    bool busy;       /* the recorder itself is running on this thread */
+    uint64_t gate;   /* ~epoch: may record; GM_GATE_BUSY: in the recorder; 0: has no lane (yet) */
     uint32_t missed; /* calls of signal handlers before there was a trace to count them in */
 };
+
+#define GM_GATE_BUSY UINT64_C(1) /* no epoch comes near its complement */
 
 /* initial-exec: no __tls_get_addr, which may allocate; we are loaded at start-up, where space is
  * reserved. */
 extern _Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
+
+/* Around all that the recorder does for itself: signal handlers of this thread must not record. */
+static inline void gm_gate_close(struct gm_tls *tls)
+{
+    tls->gate = GM_GATE_BUSY;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void gm_gate_open(struct gm_tls *tls)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    tls->gate = tls->thread ? ~tls->epoch : 0;
+}
 
 /* Claims a lane for the calling thread, NULL when there is none. */
 struct gm_thread *gm_thread_claim(void);
@@ -65,10 +80,12 @@ uint32_t gm_thread_count(void);
 struct gm_thread *gm_thread_at(uint32_t number);
 
 /*
- * Makes room in a full ring: packs it here, or waits for the drainer that is at it. Returns false
- * when a record must be dropped instead (GPUMEM_ON_FULL=drop), and counts it.
+ * Looks how far the ring is packed, when head has reached limit, and sets the next limit. Wakes the
+ * drainer when the ring is half full. In a full one makes room: packs it here, or waits for the
+ * drainer that is at it. Returns false when a record must be dropped instead (GPUMEM_ON_FULL=drop),
+ * and counts it.
  */
-bool gm_thread_make_room(struct gm_thread *thread);
+bool gm_thread_look(struct gm_thread *thread);
 
 /* Tells the drainer that there is work; starts it the first time. False when there is no drainer,
  * because no thread could be had. */

@@ -11,16 +11,7 @@
 #include "platform.h"
 #include "process.h"
 
-#define CONTEXTS_MAX 4096u
-
-struct context {
-    _Atomic int device; /* -1 unknown */
-    _Atomic int uses;   /* cuCtxAttach beyond the first */
-};
-
-/* Number n stands at [n]; 0 is "unknown". Numbers are not used again: a handle can be, by a new
- * context. */
-static struct context contexts[CONTEXTS_MAX];
+struct gm_context gm_contexts[GM_CONTEXTS_MAX];
 static _Atomic uint32_t next_number = 1;
 GM_HANDLES(numbers, 4096);                       /* CUcontext -> number */
 static _Atomic uint64_t primary[GM_DEVICES_MAX]; /* CUcontext */
@@ -31,11 +22,6 @@ _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("i
 static uint16_t number_of(uint64_t context)
 {
     return (uint16_t)gm_handles_get(&numbers, context);
-}
-
-static int device_of(uint16_t number)
-{
-    return number ? atomic_load_explicit(&contexts[number].device, memory_order_relaxed) : -1;
 }
 
 static void tell(struct gm_call *call, uint64_t context, uint16_t number, int device, uint8_t flags)
@@ -56,11 +42,11 @@ static uint16_t new_number(uint64_t context, int device)
 {
     uint32_t number = atomic_load_explicit(&next_number, memory_order_relaxed);
     do {
-        if (number >= CONTEXTS_MAX)
+        if (number >= GM_CONTEXTS_MAX)
             return 0;
     } while (!atomic_compare_exchange_weak_explicit(&next_number, &number, number + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
-    atomic_store_explicit(&contexts[number].device, device, memory_order_relaxed);
+    atomic_store_explicit(&gm_contexts[number].device, device, memory_order_relaxed);
     return gm_handles_add(&numbers, context, number) == number ? (uint16_t)number : 0;
 }
 
@@ -73,19 +59,16 @@ uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, u
         number = new_number(context, device);
         if (!number) /* another thread was first, or there are too many */
             return number_of(context);
-    } else if (device < 0 || device_of(number) == device) {
+    } else if (device < 0 || gm_context_device(number) == device) {
         return number;
     }
-    atomic_store_explicit(&contexts[number].device, device, memory_order_relaxed);
+    atomic_store_explicit(&gm_contexts[number].device, device, memory_order_relaxed);
     tell(call, context, number, device, flags);
     return number;
 }
 
-int gm_context_current_device(uint16_t api)
+int gm_context_device_without(uint16_t api)
 {
-    int device = device_of(gm_context_current());
-    if (device >= 0)
-        return device;
     if (self.runtime_device)
         return self.runtime_device - 1;
     /* The runtime's device until it is told another. */
@@ -148,8 +131,8 @@ void gm_driver_context_device(struct gm_call *call, int result, uint64_t device,
 {
     uint16_t number = context ? number_of(GM_WORD(context)) : gm_context_current();
     (void)call;
-    if (result == 0 && number && device_of(number) < 0)
-        atomic_store_explicit(&contexts[number].device, (int)device, memory_order_relaxed);
+    if (result == 0 && number && gm_context_device(number) < 0)
+        atomic_store_explicit(&gm_contexts[number].device, (int)device, memory_order_relaxed);
 }
 
 /* ---- contexts of the program's own -------------------------------------------------------------
@@ -177,7 +160,7 @@ static void begin_end(struct gm_call *call, struct gm_record *begun, enum gm_eve
 void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context)
 {
     begin_end(call, begun, GM_EVENT_CONTEXT_END, GM_WORD(context),
-              device_of(number_of(GM_WORD(context))), 0);
+              gm_context_device(number_of(GM_WORD(context))), 0);
 }
 
 void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context)
@@ -194,12 +177,12 @@ void gm_driver_context_attach(struct gm_call *call, int result, uint64_t context
 {
     uint16_t number = result == 0 ? gm_context_number(call, context, -1, 0) : 0;
     if (number)
-        atomic_fetch_add_explicit(&contexts[number].uses, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&gm_contexts[number].uses, 1, memory_order_relaxed);
 }
 
 static bool is_last_use(CUcontext context)
 {
-    return atomic_load_explicit(&contexts[number_of(GM_WORD(context))].uses,
+    return atomic_load_explicit(&gm_contexts[number_of(GM_WORD(context))].uses,
                                 memory_order_relaxed) == 0;
 }
 
@@ -214,7 +197,7 @@ void gm_driver_context_detached(struct gm_call *call, int result, CUcontext cont
     if (is_last_use(context))
         gm_driver_context_gone(call, result, context);
     else if (result == 0)
-        atomic_fetch_sub_explicit(&contexts[number_of(GM_WORD(context))].uses, 1,
+        atomic_fetch_sub_explicit(&gm_contexts[number_of(GM_WORD(context))].uses, 1,
                                   memory_order_relaxed);
 }
 
@@ -262,7 +245,7 @@ void gm_runtime_set_device(struct gm_call *call, int result, int device)
         return;
     self.runtime_device = device + 1;
     uint16_t number = gm_context_current();
-    if (number && device_of(number) != device)
+    if (number && gm_context_device(number) != device)
         set_top(number_of(primary_of(device)));
 }
 
@@ -275,7 +258,7 @@ void gm_effects_forget(void)
     gm_handles_clear(&numbers);
     const uint32_t count = atomic_exchange_explicit(&next_number, 1, memory_order_relaxed);
     for (uint32_t number = 1; number < count; number++)
-        atomic_store_explicit(&contexts[number].uses, 0, memory_order_relaxed);
+        atomic_store_explicit(&gm_contexts[number].uses, 0, memory_order_relaxed);
     for (int device = 0; device < GM_DEVICES_MAX; device++)
         atomic_store_explicit(&primary[device], 0, memory_order_relaxed);
     self = (struct gm_context_self){0};

@@ -2,22 +2,6 @@
 #include "effects.h"
 #include "nvml.h"
 
-void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
-                     uint64_t size, uint8_t flags)
-{
-    struct gm_record record = {
-        .type = result == 0 ? GM_EVENT_ALLOC : GM_EVENT_ALLOC_FAILED,
-        .kind = (uint8_t)kind,
-        .address = result == 0 ? address : 0,
-        .size = size,
-        .extra = (uint32_t)result,
-        .flags = flags,
-        .device = -1,
-    };
-    if (result != 0 || address != 0)
-        gm_call_record(call, &record, NULL);
-}
-
 void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                    uint64_t address, uint64_t size, uint64_t aux, int device)
 {
@@ -29,29 +13,6 @@ void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event 
                                 .aux = aux,
                                 .device = (int8_t)device};
     gm_call_record(call, begun, NULL);
-}
-
-void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
-                    uint64_t address)
-{
-    if (!gm_call_active(call) || address == 0)
-        return;
-    *begun = (struct gm_record){
-        .type = GM_EVENT_FREE, .kind = (uint8_t)kind, .address = address, .device = -1};
-    gm_call_record(call, begun, NULL);
-}
-
-void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun)
-{
-    struct gm_record record = {
-        .type = GM_EVENT_UNDO,
-        .kind = begun->type,
-        .address = begun->address,
-        .extra = (uint32_t)result,
-        .device = begun->device,
-    };
-    if (result != 0 && begun->type != GM_EVENT_NONE)
-        gm_call_record(call, &record, NULL);
 }
 
 void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64_t address,

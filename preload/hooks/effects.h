@@ -21,16 +21,41 @@
 
 /* ---- effects.c: lives of addresses ----------------------------------------------------------- */
 
-void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
-                     uint64_t size, uint8_t flags);
-void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
-                    uint64_t address);
+/* These are inline because programs make them by the million: see gm_call_commit. */
+static inline void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind,
+                                   uint64_t address, uint64_t size, uint8_t flags)
+{
+    const enum gm_event type = result == 0 ? GM_EVENT_ALLOC : GM_EVENT_ALLOC_FAILED;
+    if (gm_call_active(call) && (result != 0 || address != 0))
+        gm_call_commit(call->thread, call->frame, gm_what(type, kind, -1, flags, (uint32_t)result),
+                       result == 0 ? address : 0, size, 0);
+}
+
+static inline void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
+                                  uint64_t address)
+{
+    if (!gm_call_active(call) || address == 0)
+        return;
+    begun->type = GM_EVENT_FREE;
+    begun->address = address;
+    begun->device = -1;
+    gm_call_commit(call->thread, call->frame, gm_what(GM_EVENT_FREE, kind, -1, 0, 0), address, 0,
+                   0);
+}
+
+/* Takes back what was begun if the call failed. */
+static inline void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun)
+{
+    if (gm_unlikely(result != 0) && begun->type != GM_EVENT_NONE)
+        gm_call_commit(call->thread, call->frame,
+                       gm_what(GM_EVENT_UNDO, begun->type, begun->device, 0, (uint32_t)result),
+                       begun->address, 0, 0);
+}
+
 void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                    uint64_t address, uint64_t size, uint64_t aux, int device);
 void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64_t address,
                     uint64_t size, uint64_t aux);
-/* Takes back what was begun if the call failed. */
-void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun);
 struct gm_array_shape {
     uint64_t extent[3];
     uint64_t element; /* bytes; 0: unknown */
@@ -261,8 +286,31 @@ static inline uint16_t gm_context_current(void)
     return depth - 1 < GM_CONTEXT_STACK ? gm_context_self.number[depth - 1] : 0;
 }
 
+struct gm_context {
+    _Atomic int device; /* -1 unknown */
+    _Atomic int uses;   /* cuCtxAttach beyond the first */
+};
+
+/* Number n stands at [n]; 0 is "unknown". Numbers are not used again: a handle can be, by a new
+ * context. */
+#define GM_CONTEXTS_MAX 4096u
+extern struct gm_context gm_contexts[GM_CONTEXTS_MAX];
+
+/* -1 unknown. */
+static inline int gm_context_device(uint16_t number)
+{
+    return number ? atomic_load_explicit(&gm_contexts[number].device, memory_order_relaxed) : -1;
+}
+
+/* The device where there is no context that would tell it. */
+int gm_context_device_without(uint16_t api);
+
 /* Device for an allocation of the calling thread inside a call of `api`, -1 unknown. */
-int gm_context_current_device(uint16_t api);
+static inline int gm_context_current_device(uint16_t api)
+{
+    const int device = gm_context_device(gm_context_current());
+    return gm_likely(device >= 0) ? device : gm_context_device_without(api);
+}
 
 /* After a fork nothing of this holds any more: a child cannot use its parent's contexts. */
 void gm_effects_forget(void);

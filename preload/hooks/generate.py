@@ -100,7 +100,10 @@ def hook(symbol):
     entry = symbol.entry
     error = RUNTIME_ERROR if entry.layer == "runtime" else DRIVER_ERROR
     lines = [f"GM_EXPORT {prototype(symbol, symbol.name)}", "{"]
-    lines.append(f"    {entry.result} (*real)({entry.parameters}) = gm_real(GM_API_{symbol.name}, __builtin_return_address(0));")
+    lookup = f"gm_real_driver(GM_API_{symbol.name})"
+    if entry.layer == "runtime":
+        lookup = f"gm_real(GM_API_{symbol.name}, __builtin_return_address(0))"
+    lines.append(f"    {entry.result} (*real)({entry.parameters}) = {lookup};")
     lines += ["    struct gm_call call;", "    if (gm_unlikely(!real))", f"        return {error};"]
     lines.append(f"    gm_call_begin(&call, GM_API_{symbol.name}, __builtin_frame_address(0));")
     if entry.before:

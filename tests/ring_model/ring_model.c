@@ -70,7 +70,7 @@ enum place {
     FILL_B,
     COMMIT,
     WAKE,
-    MAKE_ROOM,
+    LOOK,
     LOOK_UNDER_LOCK,
     /* the drainer: drain.c */
     SLEEP,
@@ -206,8 +206,8 @@ static void store_head(struct state *state, unsigned lane)
 static void reserve(struct state *state, unsigned lane)
 {
     struct actor *actor = &state->actors[lane];
-    bool full = actor->head == actor->limit && setting.weakness != LIMIT_NOT_LOOKED_AT;
-    actor->place = full ? MAKE_ROOM : FILL_A;
+    bool looks = actor->head == actor->limit && setting.weakness != LIMIT_NOT_LOOKED_AT;
+    actor->place = looks ? LOOK : FILL_A;
 }
 
 static void fill(struct state *state, unsigned lane)
@@ -225,6 +225,11 @@ static void fill(struct state *state, unsigned lane)
     }
 }
 
+static void next_record(struct actor *actor)
+{
+    actor->place = actor->left ? RESERVE : DONE;
+}
+
 static void commit(struct state *state, unsigned lane)
 {
     struct actor *actor = &state->actors[lane];
@@ -232,21 +237,18 @@ static void commit(struct state *state, unsigned lane)
         store_head(state, lane);
     actor->head++;
     actor->left--;
-    /* Half of a ring of two: every record. */
-    actor->place = WAKE;
+    next_record(actor);
 }
 
-static void next_record(struct actor *actor)
-{
-    actor->place = actor->left ? RESERVE : DONE;
-}
-
-static void make_room(struct state *state, unsigned lane)
+/* One record is half of a ring of two: the drainer is woken before the second. */
+static void look(struct state *state, unsigned lane)
 {
     struct actor *actor = &state->actors[lane];
-    actor->limit = (uint8_t)(state->lanes[lane].tail + CAPACITY);
+    uint8_t tail = state->lanes[lane].tail;
+    bool empty = actor->head == tail;
+    actor->limit = (uint8_t)(tail + (empty ? CAPACITY / 2 : CAPACITY));
     if (actor->head < actor->limit) {
-        actor->place = FILL_A;
+        actor->place = empty ? FILL_A : WAKE;
     } else if (setting.drop) {
         state->dropped++;
         state->work = 1;
@@ -267,7 +269,7 @@ static void hand_over(struct state *state, unsigned lane)
         return;
     }
     actor->head = state->lanes[lane].head;
-    actor->limit = (uint8_t)(state->lanes[lane].tail + CAPACITY);
+    actor->limit = actor->head;
     actor->owner++;
     next_record(actor);
 }
@@ -367,7 +369,7 @@ static void release_lock(struct state *state, unsigned number)
     if (number == DRAINER)
         next_lane(actor);
     else
-        actor->place = MAKE_ROOM;
+        actor->place = LOOK;
 }
 
 /* The disk is full: the records are counted, and then given up. */
@@ -398,10 +400,10 @@ static bool step(struct state *state, unsigned number)
         return true;
     case WAKE:
         state->work = 1;
-        next_record(actor);
+        actor->place = FILL_A;
         return true;
-    case MAKE_ROOM:
-        make_room(state, number);
+    case LOOK:
+        look(state, number);
         return true;
     case LOOK_UNDER_LOCK:
         actor->place = actor->head - state->lanes[number].tail > MASK ? READ_TAIL : RELEASE_LOCK;
@@ -558,7 +560,7 @@ static double explore_setting(struct setting explored)
     memset(&start, 0, sizeof(start));
     start.lock = NOBODY;
     for (unsigned lane = 0; lane < LANES; lane++)
-        start.actors[lane] = (struct actor){.limit = CAPACITY, .left = explored.records};
+        start.actors[lane] = (struct actor){.left = explored.records};
     start.actors[DRAINER].place = SLEEP;
     setting = explored;
     lost_found = twice_found = torn_found = order_found = stuck_found = 0;

@@ -13,15 +13,16 @@ enum { RECORDS_MAX = 16384 };
 
 static struct gm_record records[RECORDS_MAX];
 static uint32_t count;
-static bool is_recorded = true;
-static void *real[GM_API_COUNT];
+_Atomic(void *) gm_real_first[GM_API_MAX];
 int real_result;
 uint32_t calls;
 uint32_t records_at_call;
 
-/* As in the recorder, per thread. */
-static _Thread_local uint32_t depth, events;
-static _Thread_local uint16_t outermost_api;
+/* Each thread's own, and open to whom set_recorded lets in. */
+_Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
+static _Thread_local struct gm_thread thread;
+static struct gm_process_page page;
+struct gm_process_page *gm_process_page = &page;
 
 const struct gm_record *record_at(uint32_t index)
 {
@@ -38,20 +39,21 @@ int start_over(void **unused)
     (void)unused;
     count = calls = records_at_call = 0;
     real_result = 0;
-    is_recorded = true;
-    memset(real, 0, sizeof(real));
+    set_recorded(true);
+    for (uint16_t api = 0; api < GM_API_COUNT; api++)
+        gm_real_first[api] = NULL;
     gm_effects_forget();
     return 0;
 }
 
 void set_recorded(bool recorded)
 {
-    is_recorded = recorded;
+    page.epoch = recorded;
 }
 
 void set_real(uint16_t api, void *function)
 {
-    real[api] = function;
+    gm_real_first[api] = function;
 }
 
 int real_called(void)
@@ -65,32 +67,17 @@ int real_called(void)
 void *gm_real(uint16_t api, const void *caller)
 {
     (void)caller;
-    return real[api];
+    return gm_real_first[api];
 }
 
 /* ---- recorder.h, without a trace ---- */
 
-void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
+struct gm_thread *gm_call_admit(void)
 {
-    static int thread;
-    *call = (struct gm_call){.frame = frame, .api = api, .events_before = events};
-    if (!is_recorded)
-        return;
-    call->thread = (struct gm_thread *)(void *)&thread;
-    call->outermost = depth++ == 0;
-    if (call->outermost)
-        outermost_api = api;
-}
-
-void gm_call_end(struct gm_call *call)
-{
-    if (call->thread)
-        depth--;
-}
-
-bool gm_call_seen_below(const struct gm_call *call)
-{
-    return call->thread && call->events_before != events;
+    if (!page.epoch)
+        return NULL;
+    gm_tls = (struct gm_tls){.thread = &thread, .epoch = page.epoch, .gate = ~page.epoch};
+    return &thread;
 }
 
 void gm_call_clock(struct gm_call *call)
@@ -109,27 +96,41 @@ static bool is_of_life(unsigned type)
            type == GM_EVENT_COPY || type == GM_EVENT_SET || type == GM_EVENT_CONTEXT_END;
 }
 
-void gm_call_commit(struct gm_call *call, uint64_t what, uint64_t address, uint64_t size,
-                    uint64_t aux, const struct gm_record *detail)
+static void keep(uint64_t what, uint64_t address, uint64_t size, uint64_t aux, uint16_t context)
 {
-    if (!call->thread)
-        return;
     if (count + 2 > RECORDS_MAX)
         abort();
     int8_t device = (int8_t)(what >> GM_WHAT_DEVICE);
     records[count++] = (struct gm_record){
         .type = (uint8_t)what,
         .kind = (uint8_t)(what >> GM_WHAT_KIND),
-        .device = device < 0 ? (int8_t)gm_context_current_device(outermost_api) : device,
+        .device = device < 0 ? (int8_t)gm_context_current_device(thread.api) : device,
         .flags = (uint8_t)(what >> GM_WHAT_FLAGS),
         .extra = (uint32_t)(what >> GM_WHAT_EXTRA),
-        .context = call->context ? call->context : gm_context_current(),
-        .api = outermost_api,
+        .context = context ? context : gm_context_current(),
+        .api = thread.api,
         .address = address,
         .size = size,
         .aux = aux,
     };
-    events += is_of_life((uint8_t)what);
+    thread.events += is_of_life((uint8_t)what);
+}
+
+void gm_call_commit(struct gm_thread *of, void *frame, uint64_t what, uint64_t address,
+                    uint64_t size, uint64_t aux)
+{
+    (void)of;
+    (void)frame;
+    keep(what, address, size, aux, 0);
+}
+
+void gm_call_record(struct gm_call *call, const struct gm_record *record,
+                    const struct gm_record *detail)
+{
+    if (!call->thread)
+        return;
+    keep(gm_what(record->type, record->kind, record->device, record->flags, record->extra),
+         record->address, record->size, record->aux, record->context);
     if (detail) {
         records[count] = *detail;
         records[count++].type = GM_EVENT_DETAIL;

@@ -10,7 +10,9 @@ _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("i
 const struct gm_api_entry gm_api[] = {{.symbol = ""}, {.symbol = "first"}, {.symbol = "second"}};
 const uint16_t gm_api_count = 3;
 
-int gm_context_current_device(uint16_t api)
+struct gm_context gm_contexts[GM_CONTEXTS_MAX];
+
+int gm_context_device_without(uint16_t api)
 {
     (void)api;
     return -1;
