@@ -37,6 +37,7 @@ static void life_begins(void *argument, const struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
     gm_transfers_life_begins(&analysis->transfers, life);
+    gm_phases_life_begins(&analysis->phases, life);
 }
 
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
@@ -46,6 +47,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
     if (implicit)
         gm_sites_add(&analysis->leaks, &site);
     gm_transfers_life_ends(&analysis->transfers, life);
+    gm_phases_life_ends(&analysis->phases, life);
 }
 
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
@@ -55,6 +57,7 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     if (implicit)
         gm_sites_subtract(&analysis->leaks, &site);
     gm_transfers_life_begins(&analysis->transfers, life);
+    gm_phases_life_goes_on(&analysis->phases, life);
 }
 
 /* Keeps the refused calls that came last, those of one place as one. */
@@ -157,6 +160,7 @@ static void first_pass(struct gm_analysis *analysis)
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(replay, &entry);
         note(analysis, &entry);
+        gm_phases_note(&analysis->phases, &entry, &analysis->blocks);
     }
     analysis->lost = gm_stream_lost(stream) + gm_trace_counted_loss(analysis->trace);
     gm_stream_close(stream);
@@ -317,11 +321,13 @@ struct gm_analysis *gm_analyse(struct gm_trace *trace)
     struct gm_analysis *analysis = gm_allocate(1, sizeof(*analysis));
     analysis->trace = trace;
     gm_replay_begin(&analysis->replay);
+    gm_phases_begin(&analysis->phases, trace->clock.origin);
     first_pass(analysis);
     uint64_t end = analysis->replay.time;
     if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
         end = trace->header.end_time;
     analysis->duration = gm_clock_elapsed(&trace->clock, end);
+    gm_phases_finish(&analysis->phases, end);
     judge_lives(analysis);
     second_pass(analysis);
     gm_transfers_finish(&analysis->transfers);
@@ -343,6 +349,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     free(analysis->failures);
     gm_transfers_free(&analysis->transfers);
     gm_blocks_free(&analysis->blocks);
+    gm_phases_free(&analysis->phases);
     free(analysis);
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "blocks.h"
 #include "holes.h"
+#include "phases.h"
 #include "replay.h"
 #include "sites.h"
 #include "trace_file.h"
@@ -89,6 +90,7 @@ struct gm_analysis {
     size_t failure_capacity;
     struct gm_transfers transfers;
     struct gm_blocks blocks;
+    struct gm_phases phases;
     struct gm_device_facts facts[GM_DEVICES]; /* [ordinal + 1] */
     uint64_t marks;
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "libraries.h"
 #include "settings.h"
+#include "phases_show.h"
 
 #define FORMAT_VERSION 1 /* of the JSON; raised when the meaning of a member changes */
 
@@ -392,6 +393,7 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     gm_json_number(json, "reserved_addresses_peak", replay->vmm.reserved_peak);
     gm_json_number(json, "graph_launches", replay->graphs.launches);
     gm_json_number(json, "marks", analysis->marks);
+    gm_phases_json(json, analysis, top);
     write_leaks(json, analysis, stacks);
     write_failures(json, analysis, stacks, top);
     write_transfers(json, analysis, stacks, top);

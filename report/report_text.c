@@ -6,6 +6,7 @@
 #include "libraries.h"
 #include "memory.h"
 #include "settings.h"
+#include "phases_show.h"
 #include "size.h"
 #include "verdict.h"
 
@@ -517,6 +518,7 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
     print_residuals(&writer);
     print_leaks(&writer);
     print_failures(&writer);
+    gm_phases_text(&writer.page, analysis, 2 * writer.top);
     print_blocks(&writer);
     print_fragmentation(&writer);
     print_pinned(&writer);

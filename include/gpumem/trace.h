@@ -279,9 +279,11 @@ enum gm_event {
     GM_EVENT_THREAD =
         40, /* this lane now belongs to thread `address` (tid); aux: string reference of its name */
     GM_EVENT_DETAIL = 41,     /* more words of the record before it in the same lane */
-    GM_EVENT_MARK = 42,       /* aux: string reference */
-    GM_EVENT_RANGE_PUSH = 43, /* aux: string reference */
-    GM_EVENT_RANGE_POP = 44,
+    /* Names given by the program: aux: string reference. Those of a library that keeps its own (an
+       NVTX domain) have extra: string reference of the library's name. */
+    GM_EVENT_MARK = 42,
+    GM_EVENT_RANGE_PUSH = 43, /* address: whose ranges it nests in: 0 gpumem.h's, else NVTX's */
+    GM_EVENT_RANGE_POP = 44,  /* address: the same */
     GM_EVENT_DEVICE_SAMPLE =
         45, /* device; size: bytes used on the device by this process, 0 unknown; aux: by all;
                flags: ESTIMATED if the device was found by its index alone */
@@ -293,6 +295,9 @@ enum gm_event {
         48, /* size asked, device; aux: allocated total; DETAIL address: reserved total */
     GM_EVENT_HOST_CALL =
         49, /* a call of the table that moves no memory but tells of it (query, export) */
+    /* Ranges that any thread can end, in any order. */
+    GM_EVENT_RANGE_START = 50, /* as RANGE_PUSH, but address: the range's own number */
+    GM_EVENT_RANGE_END = 51,   /* address: of the range */
     GM_EVENTS
 };
 

@@ -137,6 +137,41 @@ static void save_whole_files(void)
     save("hostile-text");
 }
 
+/* Eight steps: each leaves 64 KiB behind at one place, in a range, and takes and returns more. */
+static void save_phases(void)
+{
+    static const char *const modules[] = {"/lib/libnccl.so.2", "/lib/libc10_cuda.so",
+                                          "/opt/\033[31mown\xff.so"};
+    static const char evil[] = "\033[2Jname\r\n\xff\0end";
+    uint32_t stacks[3];
+    begin();
+    uint32_t step = writer_string(&writer, "step"), forward = writer_string(&writer, "forward");
+    uint32_t domain = writer_string(&writer, "NCCL"),
+             ugly = writer_text(&writer, evil, sizeof(evil));
+    for (int i = 0; i < 3; i++)
+        stacks[i] =
+            writer_node(&writer, 2, writer_module(&writer, modules[i]), 0x40, GM_NODE_NATIVE);
+    for (uint64_t i = 0; i < 8; i++) {
+        writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_RANGE_PUSH, .aux = step});
+        writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_RANGE_PUSH, .aux = forward});
+        DEVICE_ALLOC(0x7f0010000000, 3 << 20, .stack = stacks[1], .api = 1);
+        DEVICE_ALLOC(0x7f0020000000 + i * 65536, 65536, .stack = stacks[0], .api = 1);
+        writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_RANGE_POP});
+        writer_add(&writer, 1,
+                   (struct gm_record){
+                       .type = GM_EVENT_RANGE_PUSH, .address = 9, .aux = ugly, .extra = domain});
+        FREE(0x7f0010000000);
+        writer_add(&writer, 1, (struct gm_record){.type = GM_EVENT_RANGE_POP, .address = 9});
+        writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_RANGE_POP});
+        writer_add(&writer, 0,
+                   (struct gm_record){.type = GM_EVENT_MARK, .aux = i == 3 ? ugly : step});
+    }
+    writer_add(&writer, 0,
+               (struct gm_record){.type = GM_EVENT_RANGE_START, .address = 5, .aux = ugly});
+    DEVICE_ALLOC(0x7f0030000000, 4096, .stack = stacks[2], .api = 1);
+    save("phases");
+}
+
 int main(int count, char **arguments)
 {
     if (count != 2) {
@@ -147,5 +182,6 @@ int main(int count, char **arguments)
     save_bad_files();
     save_incomplete_files();
     save_whole_files();
+    save_phases();
     return 0;
 }
