@@ -215,7 +215,7 @@ static void a_free_that_failed_is_no_change(void **state)
     PUSH(step);
     DEVICE_ALLOC(0x1000, 5);
     FREE(0x1000);
-    EVENT(GM_EVENT_UNDO, .kind = GM_EVENT_FREE, .extra = 1);
+    EVENT(GM_EVENT_UNDO, .address = 0x1000, .kind = GM_EVENT_FREE, .extra = 1);
     POP();
     scene_analyse(scene);
     assert_int_equal(phase(scene, "step")->memory[0].growth, 5);
