@@ -38,6 +38,7 @@ static void life_begins(void *argument, const struct gm_life *life)
     struct gm_analysis *analysis = argument;
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
+    gm_activity_life_begins(&analysis->activity, life);
 }
 
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
@@ -48,6 +49,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
         gm_sites_add(&analysis->leaks, &site);
     gm_transfers_life_ends(&analysis->transfers, life);
     gm_phases_life_ends(&analysis->phases, life);
+    gm_activity_life_ends(&analysis->activity, life, analysis->replay.time);
 }
 
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
@@ -58,6 +60,7 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
         gm_sites_subtract(&analysis->leaks, &site);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
+    gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.time);
 }
 
 /* Keeps the refused calls that came last, those of one place as one. */
@@ -159,8 +162,10 @@ static void first_pass(struct gm_analysis *analysis)
     replay->observer = (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(replay, &entry);
+        gm_activity_note(&analysis->activity, entry.record, &analysis->blocks);
         note(analysis, &entry);
-        gm_phases_note(&analysis->phases, &entry, &analysis->blocks);
+        gm_growth_mark(&analysis->activity,
+                       gm_phases_note(&analysis->phases, &entry, &analysis->blocks));
     }
     analysis->lost = gm_stream_lost(stream) + gm_trace_counted_loss(analysis->trace);
     gm_stream_close(stream);
@@ -322,12 +327,14 @@ struct gm_analysis *gm_analyse(struct gm_trace *trace)
     analysis->trace = trace;
     gm_replay_begin(&analysis->replay);
     gm_phases_begin(&analysis->phases, trace->clock.origin);
+    gm_activity_begin(&analysis->activity, &trace->clock);
     first_pass(analysis);
     uint64_t end = analysis->replay.time;
     if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
         end = trace->header.end_time;
     analysis->duration = gm_clock_elapsed(&trace->clock, end);
     gm_phases_finish(&analysis->phases, end);
+    gm_growth_finish(&analysis->activity);
     judge_lives(analysis);
     second_pass(analysis);
     gm_transfers_finish(&analysis->transfers);
@@ -350,6 +357,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     gm_transfers_free(&analysis->transfers);
     gm_blocks_free(&analysis->blocks);
     gm_phases_free(&analysis->phases);
+    gm_activity_free(&analysis->activity);
     free(analysis);
 }
 

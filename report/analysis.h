@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "activity.h"
 #include "blocks.h"
 #include "holes.h"
 #include "phases.h"
@@ -91,6 +92,7 @@ struct gm_analysis {
     struct gm_transfers transfers;
     struct gm_blocks blocks;
     struct gm_phases phases;
+    struct gm_activity activity;
     struct gm_device_facts facts[GM_DEVICES]; /* [ordinal + 1] */
     uint64_t marks;
 };

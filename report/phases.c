@@ -208,6 +208,16 @@ static void finish(struct gm_phases *phases, struct gm_phase_open *open, uint64_
     open->starts = NULL;
 }
 
+static const struct gm_moment no_moment;
+
+/* The moment that the end of an outermost range is: none if it is a library's. */
+static struct gm_moment end_of(const struct gm_phases *phases, const struct gm_phase_open *open)
+{
+    if (open->phase == GM_NONE || phases->entries[open->phase].from)
+        return no_moment;
+    return (struct gm_moment){GM_MOMENT_RANGE, phases->entries[open->phase].name};
+}
+
 /* ---- ranges of a thread ---------------------------------------------------------------------- */
 
 static struct gm_phase_lane *lane_of(struct gm_phases *phases, uint32_t lane)
@@ -244,23 +254,26 @@ static void push(struct gm_phases *phases, const struct gm_record *record, uint3
 
 /* Ranges of different owners (gpumem.h, NVTX domains) nest each by themselves, so what ends need
  * not be the innermost. */
-static void pop(struct gm_phases *phases, const struct gm_record *record, uint32_t number)
+static struct gm_moment pop(struct gm_phases *phases, const struct gm_record *record,
+                            uint32_t number)
 {
     struct gm_phase_lane *lane = lane_of(phases, number);
     size_t at = lane->count;
     if (lane->too_deep) {
         lane->too_deep--;
-        return;
+        return no_moment;
     }
     while (at > 0 && lane->open[at - 1].whose != record->address)
         at--;
     if (at == 0) {
         phases->unmatched++;
-        return;
+        return no_moment;
     }
+    struct gm_moment moment = at == 1 ? end_of(phases, &lane->open[0]) : no_moment;
     finish(phases, &lane->open[at - 1], record->time, true);
     lane->count--;
     memmove(lane->open + at - 1, lane->open + at, (lane->count - (at - 1)) * sizeof(*lane->open));
+    return moment;
 }
 
 /* The thread ended without ending its ranges. */
@@ -294,13 +307,14 @@ static void start(struct gm_phases *phases, const struct gm_record *record)
     gm_map_set(&phases->by_number, record->address, (uint32_t)phases->started_count++);
 }
 
-static void end(struct gm_phases *phases, const struct gm_record *record)
+static struct gm_moment end(struct gm_phases *phases, const struct gm_record *record)
 {
     uint32_t at = gm_map_get(&phases->by_number, record->address);
     if (at == GM_NONE) {
         phases->unmatched++;
-        return;
+        return no_moment;
     }
+    struct gm_moment moment = end_of(phases, &phases->started[at]);
     gm_map_remove(&phases->by_number, record->address);
     finish(phases, &phases->started[at], record->time, true);
     /* The last one moves into the gap. */
@@ -308,6 +322,7 @@ static void end(struct gm_phases *phases, const struct gm_record *record)
         phases->started[at] = phases->started[phases->started_count];
         gm_map_set(&phases->by_number, phases->started[at].whose, at);
     }
+    return moment;
 }
 
 /* ---- intervals between marks ----------------------------------------------------------------- */
@@ -323,10 +338,21 @@ static void end_interval(struct gm_phases *phases, uint32_t name, uint64_t time,
     finish(phases, open, time, ended);
 }
 
+static struct gm_moment mark(struct gm_phases *phases, const struct gm_record *record)
+{
+    uint32_t name = (uint32_t)record->aux;
+    if (record->extra)
+        return no_moment; /* of a library: it divides the library's time, not the program's */
+    phases->marks++;
+    end_interval(phases, name, record->time, true);
+    begin(phases, phases->interval, name, 0, record->time);
+    return (struct gm_moment){GM_MOMENT_MARK, name};
+}
+
 /* ---- all records ----------------------------------------------------------------------------- */
 
-void gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
-                    const struct gm_blocks *blocks)
+struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
+                                const struct gm_blocks *blocks)
 {
     const struct gm_record *record = entry->record;
     switch (record->type) {
@@ -335,30 +361,24 @@ void gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
         note_block(phases, record, blocks);
         break;
     case GM_EVENT_MARK:
-        if (record->extra)
-            break; /* of a library: it divides the library's time, not the program's */
-        phases->marks++;
-        end_interval(phases, (uint32_t)record->aux, record->time, true);
-        begin(phases, phases->interval, (uint32_t)record->aux, 0, record->time);
-        break;
+        return mark(phases, record);
     case GM_EVENT_RANGE_PUSH:
         push(phases, record, entry->lane);
         break;
     case GM_EVENT_RANGE_POP:
-        pop(phases, record, entry->lane);
-        break;
+        return pop(phases, record, entry->lane);
     case GM_EVENT_RANGE_START:
         start(phases, record);
         break;
     case GM_EVENT_RANGE_END:
-        end(phases, record);
-        break;
+        return end(phases, record);
     case GM_EVENT_THREAD:
         change_thread(phases, record, entry->lane);
         break;
     default:
         break;
     }
+    return no_moment;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

@@ -72,6 +72,14 @@ struct gm_phase {
     size_t memory_count;
 };
 
+enum gm_moment_kind { GM_MOMENT_NONE, GM_MOMENT_MARK, GM_MOMENT_RANGE };
+
+/* A moment that divides the program's time: a mark, or the end of an outermost range. */
+struct gm_moment {
+    enum gm_moment_kind kind;
+    uint32_t name; /* string reference */
+};
+
 struct gm_phase_open;
 
 struct gm_phases {
@@ -113,9 +121,10 @@ void gm_phases_life_begins(struct gm_phases *phases, const struct gm_life *life)
 void gm_phases_life_ends(struct gm_phases *phases, const struct gm_life *life);
 void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life);
 
-/* A record, after `blocks` took notice of it: marks, ranges and blocks of a pool matter. */
-void gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
-                    const struct gm_blocks *blocks);
+/* A record, after `blocks` took notice of it: marks, ranges and blocks of a pool matter. Returns
+ * the moment that it is. */
+struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
+                                const struct gm_blocks *blocks);
 
 /* Ends what is open at the end of the trace, and sorts. */
 void gm_phases_finish(struct gm_phases *phases, uint64_t end_time);

@@ -1,6 +1,7 @@
 /* See report_json.h. */
 #include "report_json.h"
 #include <string.h>
+#include "growth_show.h"
 #include "libraries.h"
 #include "settings.h"
 #include "phases_show.h"
@@ -46,14 +47,14 @@ static void write_stack(struct gm_json *json, const struct gm_stack *stack)
         gm_json_bool(json, "stack_cut", true);
 }
 
-static void write_where(struct gm_json *json, struct gm_stacks *stacks,
-                        const struct gm_analysis *analysis, uint32_t stack, uint16_t api)
+void gm_json_where(struct gm_json *json, struct gm_stacks *stacks,
+                   const struct gm_analysis *analysis, uint32_t stack, uint16_t api)
 {
     gm_json_string(json, "api", gm_trace_api(analysis->trace, api));
     write_stack(json, gm_stacks_get(stacks, stack, api));
 }
 
-static void write_kind(struct gm_json *json, unsigned kind, int device)
+void gm_json_kind(struct gm_json *json, unsigned kind, int device)
 {
     gm_json_string(json, "kind", gm_kind_name(kind));
     if (gm_kind_is_host(kind))
@@ -73,8 +74,8 @@ static void write_owners(struct gm_json *json, struct gm_stacks *stacks,
         gm_json_open_object(json, NULL);
         gm_json_number(json, "bytes", site->bytes);
         gm_json_number(json, "count", site->count);
-        write_kind(json, site->kind, site->device);
-        write_where(json, stacks, analysis, site->stack, site->api);
+        gm_json_kind(json, site->kind, site->device);
+        gm_json_where(json, stacks, analysis, site->stack, site->api);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
@@ -231,8 +232,8 @@ static void write_leaks(struct gm_json *json, const struct gm_analysis *analysis
         gm_json_number(json, "bytes", site->bytes);
         gm_json_number(json, "count", site->count);
         gm_json_string(json, "class", gm_leak_class_name(site->class));
-        write_kind(json, site->kind, site->device);
-        write_where(json, stacks, analysis, site->stack, site->api);
+        gm_json_kind(json, site->kind, site->device);
+        gm_json_where(json, stacks, analysis, site->stack, site->api);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
@@ -249,9 +250,9 @@ static void write_failures(struct gm_json *json, const struct gm_analysis *analy
         gm_json_number(json, "count", failure->count);
         gm_json_number(json, "status", failure->status);
         gm_json_bool(json, "out_of_memory", failure->out_of_memory);
-        write_kind(json, failure->kind, failure->device);
+        gm_json_kind(json, failure->kind, failure->device);
         gm_json_number(json, "time_ns", since_start(analysis, failure->time));
-        write_where(json, stacks, analysis, failure->stack, failure->api);
+        gm_json_where(json, stacks, analysis, failure->stack, failure->api);
         if (failure->snapshot.step) {
             gm_json_open_object(json, "live");
             gm_json_number(json, "bytes", failure->snapshot.owners.bytes);
@@ -296,7 +297,7 @@ static void write_transfers(struct gm_json *json, const struct gm_analysis *anal
         gm_json_open_object(json, NULL);
         gm_json_string(json, "direction", gm_direction_name(site->direction));
         write_transfer(json, &site->sum);
-        write_where(json, stacks, analysis, site->stack, site->api);
+        gm_json_where(json, stacks, analysis, site->stack, site->api);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
@@ -316,7 +317,7 @@ static void write_contexts(struct gm_json *json, const struct gm_analysis *analy
         gm_json_signed(json, "device", context->device);
         gm_json_bool(json, "primary", context->primary);
         gm_json_number(json, "time_ns", since_start(analysis, context->time));
-        write_where(json, stacks, analysis, context->stack, context->api);
+        gm_json_where(json, stacks, analysis, context->stack, context->api);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
@@ -394,6 +395,7 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     gm_json_number(json, "graph_launches", replay->graphs.launches);
     gm_json_number(json, "marks", analysis->marks);
     gm_phases_json(json, analysis, top);
+    gm_growth_json(json, analysis, stacks, top);
     write_leaks(json, analysis, stacks);
     write_failures(json, analysis, stacks, top);
     write_transfers(json, analysis, stacks, top);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "growth_show.h"
 #include "libraries.h"
 #include "memory.h"
 #include "settings.h"
@@ -517,6 +518,7 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
     print_peaks(&writer);
     print_residuals(&writer);
     print_leaks(&writer);
+    gm_growth_text(&writer.page, analysis, stacks, writer.top);
     print_failures(&writer);
     gm_phases_text(&writer.page, analysis, 2 * writer.top);
     print_blocks(&writer);

@@ -1,0 +1,76 @@
+/* Places whose live memory rises from mark to mark: the leak that totals cannot show, because it is
+ * small, or given back at the end.
+ *
+ * A series are the marks of one name, or the ends of the outermost ranges of one name; all marks
+ * together are one more. A place grows if it held more at each of the last GM_GROWTH_MARKS marks of
+ * a series than at the one before; the first GM_GROWTH_WARM_UP marks, while caches fill, only give
+ * values to compare with. Equal is not more: a place must rise every time.
+ *
+ * At a mark only places are looked at that allocated or freed since the last mark of its series, so
+ * all work is O(1) amortized per event.
+ */
+#ifndef GM_REPORT_GROWTH_H
+#define GM_REPORT_GROWTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "phases.h"
+
+enum {
+    GM_GROWTH_WARM_UP = 2,
+    GM_GROWTH_MARKS = 4,
+    GM_GROWTH_SERIES = 8,     /* all marks, and the first names */
+    GM_GROWTH_SITES = 1 << 18 /* further ones are not watched */
+};
+
+struct gm_growth_state; /* of one place in one series */
+
+struct gm_growth_series {
+    enum gm_moment_kind kind; /* NONE: all marks */
+    uint32_t name;
+    uint64_t marks;
+    uint32_t *touched; /* places, since the latest mark */
+    size_t touched_count;
+    size_t touched_capacity;
+    struct gm_growth_state *states; /* [place]; of places that come later all is 0 */
+    size_t state_count;
+};
+
+/* A place that grew. */
+struct gm_growing {
+    uint32_t site; /* of gm_activity.sites */
+    const struct gm_growth_series *series;
+    uint64_t bytes[GM_GROWTH_MARKS + 1]; /* live at the last marks, oldest first */
+};
+
+/* All zero: no mark yet. */
+struct gm_growth {
+    struct gm_growth_series series[GM_GROWTH_SERIES];
+    size_t series_count;
+    uint8_t *listed; /* [place]: bit s: it stands in series[s].touched */
+    size_t listed_count;
+    struct gm_growing *found; /* once finished: most growth first, each place once */
+    size_t found_count;
+    size_t found_capacity;
+};
+
+struct gm_activity;
+
+/* A place allocated or freed. */
+void gm_growth_touch(struct gm_growth *growth, uint32_t site);
+
+/* A mark; takes what is live now as the value of this mark. */
+void gm_growth_mark(struct gm_activity *activity, struct gm_moment moment);
+
+/* Finds what grew. */
+void gm_growth_finish(struct gm_activity *activity);
+void gm_growth_free(struct gm_growth *growth);
+
+/* How much more a place held at the last mark than GM_GROWTH_MARKS before. */
+static inline uint64_t gm_growing_bytes(const struct gm_growing *growing)
+{
+    return growing->bytes[GM_GROWTH_MARKS] - growing->bytes[0];
+}
+
+#endif

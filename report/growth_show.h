@@ -1,0 +1,22 @@
+/* What grew from mark to mark, as text and as JSON. */
+#ifndef GM_REPORT_GROWTH_SHOW_H
+#define GM_REPORT_GROWTH_SHOW_H
+
+#include "analysis.h"
+#include "json.h"
+#include "page.h"
+#include "stacks.h"
+
+/* The section "Growth": `top` places, most growth first. Nothing if none grew. */
+void gm_growth_text(struct gm_page *page, const struct gm_analysis *analysis,
+                    struct gm_stacks *stacks, size_t top);
+
+/* The member "growing". */
+void gm_growth_json(struct gm_json *json, const struct gm_analysis *analysis,
+                    struct gm_stacks *stacks, size_t top);
+
+/* Whether a place that grew tells of the program: the segments of a framework's cache do not where
+ * its blocks are on record, which do. */
+bool gm_growth_counts(const struct gm_analysis *analysis, const struct gm_growing *growing);
+
+#endif
