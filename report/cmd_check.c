@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
+#include "findings_show.h"
 #include "memory.h"
 #include "record.h"
 #include "report_text.h"
@@ -36,7 +37,7 @@ static void print_help(void)
          "\n"
          "SIZE: 64M, 1.5GiB, ... in units of 1024. Memory freed too late, freed with its\n"
          "context, held by the vendor's libraries or cached by a framework (PyTorch, JAX,\n"
-         "TensorFlow, CuPy) is noted and never fails the check.\n"
+         "TensorFlow, CuPy) is noted and never fails the check; neither do findings.\n"
          "\n"
          "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut or\n"
          "damaged, 4 nothing was recorded. When COMMAND fails, its own code is returned.");
@@ -144,6 +145,7 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
     } else {
         bool leaks_good = judge_leaks(gate, &page, &session);
         bool peaks_good = judge_peaks(gate, &page, &session);
+        gm_findings_notes(&page, session.analysis, session.stacks);
         outcome->findings |= !leaks_good || !peaks_good;
     }
     gm_session_close(&session);

@@ -59,6 +59,17 @@ size_t gm_page_cut(struct gm_page *page, const char *text, size_t columns)
     return columns;
 }
 
+void gm_page_path(struct gm_page *page, const char *path, size_t columns)
+{
+    while (gm_utf8_columns(path) > columns) {
+        const char *slash = strchr(path + 1, '/');
+        if (!slash)
+            break;
+        path = slash + 1;
+    }
+    gm_page_cut(page, path, columns);
+}
+
 void gm_page_cell(struct gm_page *page, const char *text, size_t columns)
 {
     blanks(page, columns - gm_page_cut(page, text, columns));

@@ -31,7 +31,10 @@ void gm_page_heading(struct gm_page *page, const char *title, const char *about)
  * Returns the columns used. */
 size_t gm_page_cut(struct gm_page *page, const char *text, size_t columns);
 
-/* The same, filled up with blanks. */
+/* Prints a clean path in at most `columns`: whole components from its end. */
+void gm_page_path(struct gm_page *page, const char *path, size_t columns);
+
+/* The same as gm_page_cut, filled up with blanks. */
 void gm_page_cell(struct gm_page *page, const char *text, size_t columns);
 
 /* A paragraph, broken into lines that begin `indent` columns in. */

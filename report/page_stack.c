@@ -109,18 +109,6 @@ static size_t print_name(struct gm_page *page, const char *name, size_t columns)
     return 5 + gm_page_cut(page, tail, columns - 5);
 }
 
-/* The part of a path that fits: whole components from the end. */
-static const char *end_of_path(const char *path, size_t columns)
-{
-    while (gm_utf8_columns(path) > columns) {
-        const char *slash = strchr(path + 1, '/');
-        if (!slash)
-            break;
-        path = slash + 1;
-    }
-    return path;
-}
-
 static bool is_listed(const struct line *line, size_t at)
 {
     for (size_t i = 0; i < at; i++)
@@ -161,7 +149,7 @@ static void print_place(struct gm_page *page, const struct gm_frame *frame, size
             snprintf(line, sizeof(line), ":%u", frame->line);
         size_t left = columns - strlen(line);
         gm_page_begin(page, GM_DIM);
-        gm_page_cut(page, end_of_path(frame->file, left), left);
+        gm_page_path(page, frame->file, left);
         fputs(line, page->out);
     }
     gm_page_end(page, GM_DIM);

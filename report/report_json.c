@@ -1,6 +1,7 @@
 /* See report_json.h. */
 #include "report_json.h"
 #include <string.h>
+#include "findings_show.h"
 #include "growth_show.h"
 #include "libraries.h"
 #include "settings.h"
@@ -383,6 +384,7 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     const struct gm_replay *replay = &analysis->replay;
     gm_json_open_object(json, key);
     write_header(json, analysis);
+    gm_findings_json(json, analysis, stacks);
     write_devices(json, analysis, stacks, top);
     write_host(json, analysis, stacks, top);
     gm_json_number(json, "failed", replay->counters.failed);

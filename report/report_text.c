@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "findings_show.h"
 #include "growth_show.h"
 #include "libraries.h"
 #include "memory.h"
@@ -515,6 +516,7 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
     struct writer writer = {
         {out, options->colour, options->all_frames}, analysis, stacks, options->top};
     print_header(&writer);
+    gm_findings_text(&writer.page, analysis, stacks);
     print_peaks(&writer);
     print_residuals(&writer);
     print_leaks(&writer);

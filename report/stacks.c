@@ -310,3 +310,18 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
     }
     return &stacks->stacks[known];
 }
+
+const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
+{
+    const struct gm_frame *native = NULL, *script = NULL;
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct gm_frame *frame = &stack->frames[i];
+        if (frame->script && !frame->framework)
+            return frame;
+        if (frame->script && !script)
+            script = frame;
+        if (!frame->script && !frame->framework && !native)
+            native = frame;
+    }
+    return native ? native : script ? script : stack->count ? stack->frames : NULL;
+}

@@ -135,6 +135,17 @@ static struct gm_transfer_site *site_of(struct gm_transfers *transfers,
     return &transfers->sites[number];
 }
 
+/* Whether a site fills the same memory over and over, as a loop does. */
+static void note_target(struct gm_transfer_site *site, uint64_t address)
+{
+    for (size_t i = 0; i < GM_RECENT_TARGETS; i++)
+        if (site->recent[i] == address) {
+            site->staged_again++;
+            return;
+        }
+    site->recent[site->next_recent++ % GM_RECENT_TARGETS] = address;
+}
+
 void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record)
 {
     if (record->type == GM_EVENT_VMM_MAP)
@@ -143,8 +154,11 @@ void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
         return;
     unsigned direction = direction_of(transfers, record);
     bool pageable = is_pageable(transfers, record, direction);
+    struct gm_transfer_site *site = site_of(transfers, record, direction);
     add(&transfers->total[direction], record, pageable);
-    add(&site_of(transfers, record, direction)->sum, record, pageable);
+    add(&site->sum, record, pageable);
+    if (pageable && record->size > GM_STAGED_COPY && record->address)
+        note_target(site, record->address);
 }
 
 static int most_first(const void *left, const void *right)

@@ -10,7 +10,11 @@
 enum {
     GM_DIRECTION_SET = GM_COPY_PEER + 1, /* after those of enum gm_copy */
     GM_DIRECTIONS,
-    GM_TINY_COPY = 4096 /* bytes: at most this, the call costs more than the copy */
+    GM_TINY_COPY = 4096, /* bytes: at most this, the call costs more than the copy */
+    /* bytes: up to this the driver takes pageable memory along at once (CUDA's documentation of
+     * API synchronization behaviour); beyond it the call waits for the copy */
+    GM_STAGED_COPY = 65536,
+    GM_RECENT_TARGETS = 8 /* of a site */
 };
 
 struct gm_transfer {
@@ -28,7 +32,10 @@ struct gm_transfer_site {
     uint32_t order;
     uint16_t api;
     uint8_t direction;
+    uint8_t next_recent;
     struct gm_transfer sum;
+    uint64_t staged_again; /* pageable copies beyond GM_STAGED_COPY to one of: */
+    uint64_t recent[GM_RECENT_TARGETS];
 };
 
 /* All zero: none yet. */

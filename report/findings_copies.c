@@ -1,0 +1,34 @@
+/* Copies to a device from memory that the device cannot reach by itself. */
+#include "findings.h"
+#include "size.h"
+
+#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
+#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
+#define TIME(value) gm_time_format((value), (char[GM_SIZE_TEXT]){0})
+
+/* So often must the same device memory be filled again. A model that is loaded fills each of its
+ * tensors once, and pinning them all first would cost more than it gains. */
+#define AGAIN_AT_LEAST 8u
+
+void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    const struct gm_transfers *transfers = &analysis->transfers;
+    for (size_t i = 0; i < transfers->site_count; i++) {
+        const struct gm_transfer_site *site = &transfers->sites[i];
+        if (site->direction != GM_COPY_HOST_TO_DEVICE || site->staged_again < AGAIN_AT_LEAST)
+            continue;
+        gm_findings_add(findings,
+                        &(struct gm_finding){.code = GM_FINDING_PAGEABLE_COPIES,
+                                             .severity = GM_SEVERITY_WARNING,
+                                             .device = -1,
+                                             .bytes = site->sum.pageable_bytes,
+                                             .stack = site->stack,
+                                             .api = site->api},
+                        "%s copies from pageable memory took the calling thread %s; %s of them "
+                        "were over 64 KiB and filled the same device memory again.",
+                        COUNT(site->sum.pageable_count), TIME(site->sum.nanoseconds),
+                        COUNT(site->staged_again));
+        gm_findings_remedy(findings, "Copy from pinned memory: pin_memory=True of the DataLoader "
+                                     "with .to(device, non_blocking=True), or cudaHostAlloc.");
+    }
+}

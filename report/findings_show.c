@@ -1,0 +1,127 @@
+/* See findings_show.h. */
+#include "findings_show.h"
+#include <string.h>
+#include "report_json.h"
+#include "size.h"
+#include "utf8.h"
+
+#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
+
+#define NAME_COLUMNS 40
+
+static const enum gm_style styles[] = {
+    [GM_SEVERITY_NOTE] = GM_BOLD,
+    [GM_SEVERITY_WARNING] = GM_WARNING,
+    [GM_SEVERITY_ERROR] = GM_BAD,
+};
+
+static const struct gm_frame *frame_of(struct gm_stacks *stacks, const struct gm_finding *finding)
+{
+    if (!finding->stack)
+        return NULL;
+    return gm_stack_telling_frame(gm_stacks_get(stacks, finding->stack, finding->api));
+}
+
+/* "retained, 22.0 MiB on device 0" */
+static void print_what(struct gm_page *page, const struct gm_finding *finding)
+{
+    gm_page_print(page, GM_BOLD, "%s", gm_finding_name(finding->code));
+    if (finding->bytes)
+        gm_page_print(page, GM_PLAIN, ", %s", SIZE(finding->bytes));
+    if (finding->device >= 0)
+        gm_page_print(page, GM_PLAIN, " on device %d", finding->device);
+    fputc('\n', page->out);
+}
+
+static void print_place(struct gm_page *page, const struct gm_frame *frame, unsigned indent)
+{
+    char line[16] = "";
+    fprintf(page->out, "%*s", (int)indent, "");
+    size_t left = GM_PAGE_COLUMNS - indent - 2;
+    left -= gm_page_cut(page, frame->function, NAME_COLUMNS);
+    gm_page_begin(page, GM_DIM);
+    fputs("  ", page->out);
+    if (frame->line)
+        snprintf(line, sizeof(line), ":%u", frame->line);
+    if (frame->file)
+        gm_page_path(page, frame->file, left - strlen(line));
+    else if (frame->module)
+        gm_page_cut(page, frame->module, left - strlen(line));
+    fputs(line, page->out);
+    gm_page_end(page, GM_DIM);
+    fputc('\n', page->out);
+}
+
+static void print_finding(struct gm_page *page, struct gm_stacks *stacks,
+                          const struct gm_finding *finding, unsigned indent)
+{
+    const struct gm_frame *frame = frame_of(stacks, finding);
+    print_what(page, finding);
+    if (frame)
+        print_place(page, frame, indent);
+    gm_page_paragraph(page, GM_PLAIN, indent, "%s", finding->cause);
+    if (finding->remedy)
+        gm_page_paragraph(page, GM_DIM, indent, "%s", finding->remedy);
+}
+
+void gm_findings_text(struct gm_page *page, const struct gm_analysis *analysis,
+                      struct gm_stacks *stacks)
+{
+    struct gm_findings findings = {0};
+    gm_findings_collect(analysis, &findings);
+    if (findings.count)
+        gm_page_heading(page, "Findings", NULL);
+    for (size_t i = 0; i < findings.count; i++) {
+        const struct gm_finding *finding = &findings.entries[i];
+        gm_page_print(page, styles[finding->severity], "  %-8s",
+                      gm_severity_name(finding->severity));
+        print_finding(page, stacks, finding, 10);
+    }
+    gm_findings_free(&findings);
+}
+
+void gm_findings_notes(struct gm_page *page, const struct gm_analysis *analysis,
+                       struct gm_stacks *stacks)
+{
+    struct gm_findings findings = {0};
+    gm_findings_collect(analysis, &findings);
+    for (size_t i = 0; i < findings.count; i++) {
+        gm_page_print(page, GM_DIM, "  note  ");
+        print_finding(page, stacks, &findings.entries[i], 8);
+    }
+    gm_findings_free(&findings);
+}
+
+static void write_finding(struct gm_json *json, const struct gm_analysis *analysis,
+                          struct gm_stacks *stacks, const struct gm_finding *finding)
+{
+    const struct gm_frame *frame = frame_of(stacks, finding);
+    gm_json_open_object(json, NULL);
+    gm_json_string(json, "code", gm_finding_name(finding->code));
+    gm_json_string(json, "severity", gm_severity_name(finding->severity));
+    if (finding->device >= 0)
+        gm_json_signed(json, "device", finding->device);
+    else
+        gm_json_null(json, "device");
+    gm_json_number(json, "bytes", finding->bytes);
+    gm_json_string(json, "cause", finding->cause);
+    gm_json_string(json, "remedy", finding->remedy);
+    gm_json_string(json, "function", frame ? frame->function : NULL);
+    gm_json_string(json, "file", frame ? frame->file : NULL);
+    gm_json_number(json, "line", frame ? frame->line : 0);
+    if (finding->stack)
+        gm_json_where(json, stacks, analysis, finding->stack, finding->api);
+    gm_json_close_object(json);
+}
+
+void gm_findings_json(struct gm_json *json, const struct gm_analysis *analysis,
+                      struct gm_stacks *stacks)
+{
+    struct gm_findings findings = {0};
+    gm_findings_collect(analysis, &findings);
+    gm_json_open_array(json, "findings");
+    for (size_t i = 0; i < findings.count; i++)
+        write_finding(json, analysis, stacks, &findings.entries[i]);
+    gm_json_close_array(json);
+    gm_findings_free(&findings);
+}
