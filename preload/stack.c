@@ -4,7 +4,9 @@
  * Native frames come root first, and so do Python frames; both walks tell how many at the root are
  * as they were at the thread's last capture. A Python frame belongs inside the native frame whose
  * evaluation loop runs it. The merged stack is a chain of nodes, each made from its parent and its
- * frame; a node found for the same chain last time is used again.
+ * frame; a node found for the same chain last time is used again. For a native frame that was there
+ * under the same parent some time before, the thread remembers the node: that saves the look for
+ * its module and the one into the table that all threads share.
  */
 #include "stack.h"
 #include <string.h>
@@ -16,8 +18,22 @@
 #include "trace_file.h"
 #include "unwind.h"
 
+#define NODES_KEPT_BITS 10
+
+struct kept_node {
+    uint64_t pc;
+    uint32_t parent; /* with NODE_EXACT, if the frame is GM_FRAME_EXACT */
+    uint32_t node;   /* 0: free */
+};
+
+#define NODE_EXACT (UINT32_C(1) << 31)
+
+_Static_assert(GM_NODES_MAX <= NODE_EXACT, "a parent leaves the upper bit free");
+
 struct gm_stack {
     struct gm_unwind_thread unwind;
+    struct kept_node nodes[1u << NODES_KEPT_BITS]; /* by hash of pc and parent */
+    uint32_t nodes_generation;                     /* unwind.generation that they are of */
     uint16_t
         scripts_up_to[GM_UNWIND_DEPTH_MAX]; /* Python frames in native frames [0, i], last time */
     uint32_t native_count;                  /* of the last capture */
@@ -64,10 +80,12 @@ void gm_stack_prepare(void)
 
 static void tell_python_state(int status)
 {
+    int saved_errno = errno;
     const char *text = gm_python_state();
     atomic_store_explicit(&told_status, status + 1, memory_order_relaxed);
     __atomic_store_n(&gm_file.header->python_state, gm_string_intern(text, strlen(text)),
                      __ATOMIC_RELEASE);
+    errno = saved_errno;
 }
 
 static void count_troubles(uint32_t flags)
@@ -78,18 +96,37 @@ static void count_troubles(uint32_t flags)
         gm_count(GM_COUNT_FALLBACK, 1);
 }
 
-static uint32_t native_node(uint32_t parent, const struct gm_frame *frame)
+static __attribute__((noinline)) uint32_t find_node(struct kept_node *kept, uint32_t parent,
+                                                    const struct gm_frame *frame)
 {
+    int saved_errno = errno; /* new frames can cost system calls */
     uint64_t offset;
+    bool exact = frame->flags & GM_FRAME_EXACT;
     uint16_t module = gm_module_of(frame->pc, &offset);
-    return gm_node_intern(parent, module, offset,
-                          frame->flags & GM_FRAME_EXACT ? GM_NODE_LEAF : GM_NODE_NATIVE);
+    uint32_t node = gm_node_intern(parent, module, offset, exact ? GM_NODE_LEAF : GM_NODE_NATIVE);
+    *kept = (struct kept_node){frame->pc, parent | (exact ? NODE_EXACT : 0), node};
+    errno = saved_errno;
+    return node;
+}
+
+static inline uint32_t native_node(struct gm_stack *stack, uint32_t parent,
+                                   const struct gm_frame *frame)
+{
+    uint64_t hash = (frame->pc ^ (uint64_t)parent << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    struct kept_node *kept = &stack->nodes[hash >> (64 - NODES_KEPT_BITS)];
+    uint32_t exact = frame->flags & GM_FRAME_EXACT ? NODE_EXACT : 0;
+    if (gm_likely(kept->pc == frame->pc && kept->parent == (parent | exact) && kept->node))
+        return kept->node;
+    return find_node(kept, parent, frame);
 }
 
 static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_python_frame *frame)
 {
+    int saved_errno = errno;
     uint32_t script = gm_python_intern(&stack->python, frame, &sink);
-    return script ? gm_node_intern(parent, 0, script, GM_NODE_SCRIPT) : parent;
+    uint32_t node = script ? gm_node_intern(parent, 0, script, GM_NODE_SCRIPT) : parent;
+    errno = saved_errno;
+    return node;
 }
 
 /*
@@ -127,6 +164,30 @@ static uint32_t add_scripts(struct capture *capture, uint32_t node, uint32_t *sc
     return node;
 }
 
+static uint32_t cut_node(void)
+{
+    int saved_errno = errno;
+    uint32_t node = gm_node_intern(0, 0, 0, GM_NODE_CUT);
+    errno = saved_errno;
+    return node;
+}
+
+/* What merge comes to where there is no Python frame, nor was at the last capture. */
+static uint32_t add_native(struct capture *capture)
+{
+    struct gm_stack *stack = capture->stack;
+    struct gm_frame *frames = capture->native.frames;
+    uint32_t i = capture->native.kept;
+    uint32_t node = i ? frames[i - 1].node : 0;
+    if (gm_unlikely(!i && capture->native.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)))
+        node = cut_node();
+    for (; i < capture->native.count; i++) {
+        node = frames[i].node = native_node(stack, node, &frames[i]);
+        stack->scripts_up_to[i] = 0;
+    }
+    return node;
+}
+
 static uint32_t merge(struct capture *capture)
 {
     struct gm_stack *stack = capture->stack;
@@ -142,12 +203,12 @@ static uint32_t merge(struct capture *capture)
         bool runs_scripts = script > (first > 1 ? stack->scripts_up_to[first - 2] : 0);
         node = runs_scripts ? scripts[script - 1].node : frames[first - 1].node;
     } else if (capture->native.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)) {
-        node = gm_node_intern(0, 0, 0, GM_NODE_CUT);
+        node = cut_node();
     }
     for (uint32_t i = first; i < capture->native.count; i++) {
         same = same && i < capture->native.kept;
         if (!same)
-            frames[i].node = native_node(node, &frames[i]);
+            frames[i].node = native_node(stack, node, &frames[i]);
         node = frames[i].node;
         node = add_scripts(capture, node, &script, up_to[i], &same);
         same = same && up_to[i] == stack->scripts_up_to[i];
@@ -169,20 +230,23 @@ uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
     }
     if (gm_config.python_stacks && (status == GM_PYTHON_ON || status == GM_PYTHON_UNPROVEN))
         gm_python_walk(&stack->python, gm_config.depth, &capture.python);
-    if (capture.native.kept == capture.native.count &&
-        capture.native.count == stack->native_count &&
-        capture.python.kept == capture.python.count &&
-        capture.python.count == stack->script_count) {
+    bool same_scripts =
+        capture.python.kept == capture.python.count && capture.python.count == stack->script_count;
+    if (same_scripts && capture.native.kept == capture.native.count &&
+        capture.native.count == stack->native_count) {
         gm_unwind_interned(&stack->unwind, capture.native.count);
         return stack->node;
     }
-    int saved_errno = errno; /* new frames can cost system calls */
     if (gm_unlikely(atomic_load_explicit(&told_status, memory_order_relaxed) != status + 1))
         tell_python_state(status);
-    stack->node = merge(&capture);
+    if (gm_unlikely(stack->nodes_generation != stack->unwind.generation)) {
+        memset(stack->nodes, 0, sizeof(stack->nodes));
+        stack->nodes_generation = stack->unwind.generation;
+    }
+    stack->node =
+        same_scripts && capture.python.count == 0 ? add_native(&capture) : merge(&capture);
     stack->native_count = capture.native.count;
     stack->script_count = capture.python.count;
     gm_unwind_interned(&stack->unwind, capture.native.count);
-    errno = saved_errno;
     return stack->node;
 }
