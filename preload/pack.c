@@ -1,5 +1,5 @@
 /*
- * Packs a lane's records into a block: columns of differences, which zstd then finds easy.
+ * Packs a lane's records into a block: columns (columns.c), compressed.
  *
  * Guarantees: the block is complete in the file and covered by file_end before the lane's tail
  * moves, so a record stands in the ring, in a block, or (killed in between) in both. Only committed
@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <xxhash.h>
 #include <zstd.h>
+#include "columns.h"
 #include "thread.h"
 #include "trace_file.h"
 
@@ -50,94 +51,6 @@ static bool prepare(void)
     return work.context != NULL;
 }
 
-static unsigned char *put_varint(unsigned char *at, uint64_t value)
-{
-    while (value >= 0x80) {
-        *at++ = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (unsigned char)value;
-    return at;
-}
-
-static uint64_t zigzag(uint64_t difference)
-{
-    return (difference << 1) ^ (uint64_t)((int64_t)difference >> 63);
-}
-
-/* The n-th of the records to pack, and the column loops: one column at a time keeps each loop
- * trivial. */
-struct run {
-    const struct gm_record *ring;
-    uint64_t mask;
-    uint64_t first; /* sequence */
-    uint32_t count;
-};
-
-static const struct gm_record *at(const struct run *run, uint32_t n)
-{
-    return &run->ring[(run->first + n) & run->mask];
-}
-
-#define COLUMN(name, expression)                                                                   \
-    static unsigned char *put_##name(const struct run *run, unsigned char *to)                     \
-    {                                                                                              \
-        for (uint32_t n = 0; n < run->count; n++) {                                                \
-            const struct gm_record *record = at(run, n);                                           \
-            const struct gm_record *before = n ? at(run, n - 1) : &nothing;                        \
-            (void)before;                                                                          \
-            expression;                                                                            \
-        }                                                                                          \
-        return to;                                                                                 \
-    }
-
-static const struct gm_record nothing;
-
-COLUMN(type, *to++ = record->type)
-COLUMN(time, to = put_varint(to, n ? record->time - before->time : 0))
-COLUMN(api, to = put_varint(to, record->api))
-COLUMN(stack, to = put_varint(to, zigzag((uint64_t)record->stack - before->stack)))
-COLUMN(address, to = put_varint(to, zigzag(record->address - before->address)))
-COLUMN(size, to = put_varint(to, record->size))
-COLUMN(aux, to = put_varint(to, zigzag(record->aux - before->aux)))
-COLUMN(extra, to = put_varint(to, record->extra))
-COLUMN(context, to = put_varint(to, record->context))
-COLUMN(kind, *to++ = record->kind)
-COLUMN(device, *to++ = (unsigned char)record->device)
-COLUMN(flags, *to++ = record->flags)
-
-typedef unsigned char *column_function(const struct run *run, unsigned char *to);
-
-static column_function *const columns[GM_COLUMNS] = {
-    [GM_COLUMN_TYPE] = put_type,       [GM_COLUMN_TIME] = put_time,
-    [GM_COLUMN_API] = put_api,         [GM_COLUMN_STACK] = put_stack,
-    [GM_COLUMN_ADDRESS] = put_address, [GM_COLUMN_SIZE] = put_size,
-    [GM_COLUMN_AUX] = put_aux,         [GM_COLUMN_EXTRA] = put_extra,
-    [GM_COLUMN_CONTEXT] = put_context, [GM_COLUMN_KIND] = put_kind,
-    [GM_COLUMN_DEVICE] = put_device,   [GM_COLUMN_FLAGS] = put_flags,
-};
-
-static bool all_zero(const unsigned char *bytes, size_t size)
-{
-    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
-}
-
-static void encode(const struct run *run, struct gm_block *block)
-{
-    unsigned char *to = work.columns;
-    for (int column = 0; column < GM_COLUMNS; column++) {
-        unsigned char *end = columns[column](run, to);
-        if (all_zero(to, (size_t)(end - to)))
-            end = to;
-        block->column_size[column] = (uint32_t)(end - to);
-        to = end;
-    }
-    block->raw_size = (uint32_t)(to - work.columns);
-    for (uint32_t n = 0; n < run->count; n++)
-        if (at(run, n)->type == GM_EVENT_ALLOC)
-            block->allocated_bytes += at(run, n)->size;
-}
-
 static int write_block(struct gm_block *block)
 {
     const unsigned char *bytes = work.columns;
@@ -164,19 +77,19 @@ void gm_pack(struct gm_thread *thread)
     uint64_t head = __atomic_load_n(&lane->head, __ATOMIC_ACQUIRE);
     if (head - tail > GM_BLOCK_RECORDS_MAX)
         head = tail + GM_BLOCK_RECORDS_MAX;
-    struct run run = {thread->records, thread->mask, tail, (uint32_t)(head - tail)};
+    struct gm_run run = {thread->records, thread->mask, tail, (uint32_t)(head - tail)};
     if (!run.count)
         return;
     struct gm_block block = {
         .lane = thread->number,
         .count = run.count,
         .first_sequence = tail,
-        .first_time = at(&run, 0)->time,
-        .last_time = at(&run, run.count - 1)->time,
+        .first_time = gm_run_at(&run, 0)->time,
+        .last_time = gm_run_at(&run, run.count - 1)->time,
     };
     int error = -ENOMEM;
     if (prepare()) {
-        encode(&run, &block);
+        gm_columns_encode(&run, work.columns, &block);
         error = write_block(&block);
     }
     if (error)

@@ -17,6 +17,9 @@
 #define gm_likely(condition) __builtin_expect(!!(condition), 1)
 #define gm_unlikely(condition) __builtin_expect(!!(condition), 0)
 
+/* For what stands in every hook: the compiler's own limits would keep it out of most of them. */
+#define GM_IN_HOOK static inline __attribute__((always_inline))
+
 /* Library-internal symbols are never reached through the PLT: the host could interpose them. */
 #define GM_EXPORT __attribute__((visibility("default")))
 

@@ -41,7 +41,7 @@ struct gm_thread *gm_call_admit(void);
  * Opens a call. The outermost open call of a thread names the API of all records made inside it.
  * The first call of a process that reaches this creates the trace.
  */
-static inline void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
+GM_IN_HOOK void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
 {
     struct gm_thread *thread = gm_process_admits(&gm_tls) ? gm_tls.thread : gm_call_admit();
     *call = (struct gm_call){.thread = thread, .frame = frame, .api = api};
@@ -54,7 +54,7 @@ static inline void gm_call_begin(struct gm_call *call, uint16_t api, void *frame
 }
 
 /* Closes it. Released for the lane's next owner, should this thread end without another call. */
-static inline void gm_call_end(struct gm_call *call)
+GM_IN_HOOK void gm_call_end(struct gm_call *call)
 {
     if (gm_likely(call->thread != NULL))
         __atomic_store_n(&call->thread->depth, call->thread->depth - 1, __ATOMIC_RELEASE);

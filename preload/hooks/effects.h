@@ -22,8 +22,8 @@
 /* ---- effects.c: lives of addresses ----------------------------------------------------------- */
 
 /* These are inline because programs make them by the million: see gm_call_commit. */
-static inline void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind,
-                                   uint64_t address, uint64_t size, uint8_t flags)
+GM_IN_HOOK void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind,
+                                uint64_t address, uint64_t size, uint8_t flags)
 {
     const enum gm_event type = result == 0 ? GM_EVENT_ALLOC : GM_EVENT_ALLOC_FAILED;
     if (gm_call_active(call) && (result != 0 || address != 0))
@@ -31,8 +31,8 @@ static inline void gm_effect_alloc(struct gm_call *call, int result, enum gm_kin
                        result == 0 ? address : 0, size, 0);
 }
 
-static inline void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
-                                  uint64_t address)
+GM_IN_HOOK void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
+                               uint64_t address)
 {
     if (!gm_call_active(call) || address == 0)
         return;
@@ -44,7 +44,7 @@ static inline void gm_effect_free(struct gm_call *call, struct gm_record *begun,
 }
 
 /* Takes back what was begun if the call failed. */
-static inline void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun)
+GM_IN_HOOK void gm_after_begun(struct gm_call *call, int result, const struct gm_record *begun)
 {
     if (gm_unlikely(result != 0) && begun->type != GM_EVENT_NONE)
         gm_call_commit(call->thread, call->frame,

@@ -152,6 +152,67 @@ static void every_field_survives_packing_at_its_extremes(void **unused)
     gm_trace_close(trace);
 }
 
+enum { RING = 1024, RANDOM_RECORDS = 5000 };
+
+/*
+ * Records whose fields change seldom or always and are of any length, so that every column is at
+ * times left out, at times the same for long and at times as long as it can be.
+ */
+static void make_random_records(struct gm_record records[RANDOM_RECORDS])
+{
+    uint64_t seed = 1, time = 1ull << 62, words[6] = {0}, masks[6] = {0};
+    for (unsigned n = 0; n < RANDOM_RECORDS; n++) {
+        for (unsigned i = 0; i < 6; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            if (seed >> 56 == 0) /* for the next 256 or so */
+                masks[i] = seed >> 40 & 1 ? 0 : UINT64_MAX >> (seed >> 48 & 63);
+            words[i] ^= (seed >> 32 ^ seed << 32) & masks[i];
+        }
+        memcpy(&records[n], words, sizeof(words));
+        records[n].time = time += words[0] % 100000;
+        records[n].type = n % 3 ? GM_EVENT_ALLOC : GM_EVENT_HINT;
+    }
+}
+
+static void put_random_records(void *records_)
+{
+    const struct gm_record *records = records_;
+    scene_put(0, 0); /* takes a lane */
+    struct gm_thread *thread = gm_tls.thread;
+    for (unsigned n = 0; n < RANDOM_RECORDS;) {
+        for (unsigned i = RING - n % 7; i > 1 && n < RANDOM_RECORDS; i--)
+            thread->records[thread->head++ & thread->mask] = records[n++];
+        __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
+        gm_lock_take(&gm_pack_lock);
+        gm_pack(thread);
+        gm_lock_release(&gm_pack_lock);
+    }
+    if (thread->lane->tail != 1 + RANDOM_RECORDS)
+        _exit(1);
+}
+
+static void random_records_survive_packing(void **unused)
+{
+    (void)unused;
+    static struct gm_record records[RANDOM_RECORDS];
+    make_random_records(records);
+    gm_config.ring_records = RING;
+    assert_int_equal(scene_play(put_random_records, records), 0);
+    char error[256];
+    struct gm_trace *trace = gm_trace_open(scene_path(TRACE), error, sizeof(error));
+    assert_non_null(trace);
+    struct gm_stream *stream = gm_stream_open(trace);
+    struct gm_entry entry;
+    assert_true(gm_stream_next(stream, &entry));
+    for (unsigned n = 0; n < RANDOM_RECORDS; n++) {
+        assert_true(gm_stream_next(stream, &entry));
+        assert_memory_equal(entry.record, &records[n], sizeof(records[n]));
+    }
+    assert_false(gm_stream_next(stream, &entry));
+    gm_stream_close(stream);
+    gm_trace_close(trace);
+}
+
 static void record_while_packing_is_held_up(void *unused)
 {
     (void)unused;
@@ -955,6 +1016,7 @@ int main(void)
         TEST(full_rings_lose_nothing_with_the_drainer),
         TEST(full_rings_lose_nothing_without_a_drainer),
         TEST(every_field_survives_packing_at_its_extremes),
+        TEST(random_records_survive_packing),
         TEST(a_full_ring_that_drops_counts_exactly_what_is_missing),
         TEST(dropping_is_left_to_a_drainer_that_exists),
         TEST(a_kill_at_any_moment_loses_no_committed_record),
