@@ -53,6 +53,10 @@ void gm_config_read(char *const *environment)
         gm_setting_choice(value, "0", "1", &gm_config.torch);
     if ((value = setting("GPUMEM_NVML")))
         gm_setting_choice(value, "0", "1", &gm_config.nvml);
+    if ((value = setting("GPUMEM_NVTX")))
+        gm_setting_choice(value, "0", "1", &gm_config.nvtx);
+    if ((value = setting("GPUMEM_NVTX_NEXT")) && strlen(value) < sizeof(gm_config.nvtx_next))
+        strcpy(gm_config.nvtx_next, value);
 }
 
 struct text {

@@ -23,6 +23,8 @@ struct gm_config {
     bool drop_on_full;        /* GPUMEM_ON_FULL=drop */
     bool torch;               /* GPUMEM_TORCH, default on */
     bool nvml;                /* GPUMEM_NVML, default on */
+    bool nvtx;                /* GPUMEM_NVTX, default off */
+    char nvtx_next[4096];     /* GPUMEM_NVTX_NEXT: path of the NVTX tool after us; empty: none */
     char *const *environment; /* as the process got it */
 };
 

@@ -6,6 +6,7 @@
  */
 #include <stddef.h>
 #include <string.h>
+#include "mark.h"
 #include "platform.h"
 #include "recorder.h"
 #include "tables.h"
@@ -19,27 +20,37 @@ GM_EXPORT void gpumem_range_pop(void);
  * A signal handler that records while this thread holds the lock of the strings would wait for
  * itself: the closed gate keeps it out.
  */
-static uint32_t intern(const char *name)
+static uint32_t intern(struct gm_name name)
 {
+    if (name.bytes == NULL)
+        return 0;
     int saved_errno = errno;
     gm_gate_close(&gm_tls);
-    uint32_t string = gm_string_intern(name, strnlen(name, GM_STRING_LENGTH_MAX));
+    uint32_t string = gm_string_intern(name.bytes, name.size);
     gm_gate_open(&gm_tls);
     errno = saved_errno;
     return string;
 }
 
-static void record(enum gm_event type, const char *name, void *frame)
+void gm_mark_record(const struct gm_mark *mark, void *frame)
 {
     struct gm_call call;
     gm_call_begin(&call, 0, frame);
     if (gm_call_active(&call)) {
-        struct gm_record event = {.type = (uint8_t)type, .device = -1};
-        if (name != NULL)
-            event.aux = intern(name);
+        struct gm_record event = {.type = (uint8_t)mark->type,
+                                  .address = mark->address,
+                                  .aux = intern(mark->name),
+                                  .extra = intern(mark->owner),
+                                  .device = -1};
         gm_call_record(&call, &event, NULL);
     }
     gm_call_end(&call);
+}
+
+static void record(enum gm_event type, const char *name, void *frame)
+{
+    size_t size = name != NULL ? strnlen(name, GM_STRING_LENGTH_MAX) : 0;
+    gm_mark_record(&(struct gm_mark){.type = type, .name = {name, size}}, frame);
 }
 
 void gpumem_mark(const char *name)

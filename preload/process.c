@@ -126,6 +126,12 @@ __attribute__((constructor)) static void library_loaded(int count, char **argume
     loaded_in = syscall(SYS_getpid);
 }
 
+void gm_process_refuse(void)
+{
+    uint32_t idle = IDLE;
+    atomic_compare_exchange_strong(&gm_process_page->state, &idle, REFUSED);
+}
+
 /*
  * A process that has the driver, and neither called nor looked up a function of it through us, came
  * to it by a road that does not pass here, or had no use for it. It leaves a trace that says so.

@@ -45,6 +45,9 @@ static inline bool gm_process_admits(const struct gm_tls *tls)
  */
 bool gm_process_join(struct gm_tls *tls);
 
+/* Another copy of this library records this process: this one leaves no trace of it. */
+void gm_process_refuse(void);
+
 /*
  * Looks at the driver in this process and notes in the trace if it is the simulator. Takes the
  * loader's lock: called when a context is new, by when the driver is certainly loaded.

@@ -18,6 +18,7 @@ static void print_help(void)
          "      --depth N          frames kept of a stack\n"
          "      --stacks LIST      native, python or both (native,python), or none\n"
          "      --on-full HOW      a full ring waits (block) or drops records (drop)\n"
+         "      --nvtx             record NVTX marks and ranges, as phases\n"
          "  -q, --quiet            do not say where the traces are\n"
          "  -h, --help\n"
          "      --version\n"
@@ -38,11 +39,14 @@ static void say_where(const struct gm_recording *recording)
 
 int gm_cmd_run(int count, char **arguments)
 {
-    enum { DEPTH = GM_OPTION_FIRST, STACKS, ON_FULL };
-    static const struct option options[] = {
-        {"output", required_argument, NULL, 'o'},    {"depth", required_argument, NULL, DEPTH},
-        {"stacks", required_argument, NULL, STACKS}, {"on-full", required_argument, NULL, ON_FULL},
-        {"quiet", no_argument, NULL, 'q'},           GM_COMMON_OPTIONS};
+    enum { DEPTH = GM_OPTION_FIRST, STACKS, ON_FULL, NVTX };
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"depth", required_argument, NULL, DEPTH},
+                                            {"stacks", required_argument, NULL, STACKS},
+                                            {"on-full", required_argument, NULL, ON_FULL},
+                                            {"nvtx", no_argument, NULL, NVTX},
+                                            {"quiet", no_argument, NULL, 'q'},
+                                            GM_COMMON_OPTIONS};
     const char *output = NULL;
     bool quiet = false;
     uint64_t depth;
@@ -66,6 +70,9 @@ int gm_cmd_run(int count, char **arguments)
             if (strcmp(optarg, "block") != 0 && strcmp(optarg, "drop") != 0)
                 return gm_complain("--on-full: '%s' is neither block nor drop", optarg);
             setenv("GPUMEM_ON_FULL", optarg, 1);
+            break;
+        case NVTX:
+            setenv("GPUMEM_NVTX", "1", 1);
             break;
         case GM_OPTION_HELP:
             print_help();

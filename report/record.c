@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <gpumem/settings.h>
 #include <gpumem/trace.h>
 #include "command.h"
 #include "memory.h"
@@ -45,6 +46,19 @@ static bool find_library(char path[PATH_MAX])
     return false;
 }
 
+/* With GPUMEM_NVTX=1 programs that name their doings by NVTX load our library as their tool; it
+ * passes all on to the tool that was set before. */
+static void set_nvtx(const char *library)
+{
+    const char *wanted = getenv("GPUMEM_NVTX"), *before = getenv("NVTX_INJECTION64_PATH");
+    bool is_wanted = false;
+    if (!wanted || !gm_setting_choice(wanted, "0", "1", &is_wanted) || !is_wanted)
+        return;
+    if (before && *before && strcmp(before, library) != 0)
+        setenv("GPUMEM_NVTX_NEXT", before, 1);
+    setenv("NVTX_INJECTION64_PATH", library, 1);
+}
+
 /* The list in LD_PRELOAD keeps what is there; ours comes first. */
 static bool set_preload(void)
 {
@@ -61,6 +75,7 @@ static bool set_preload(void)
     snprintf(list, size, "%s%s%s", library, before && *before ? ":" : "", before ? before : "");
     setenv("LD_PRELOAD", list, 1);
     free(list);
+    set_nvtx(library);
     return true;
 }
 

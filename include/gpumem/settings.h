@@ -110,7 +110,8 @@ static inline bool gm_setting_is_understood(const char *name, const char *value)
         return gm_setting_stacks(value, &no, &yes);
     if (strcmp(name, "GPUMEM_ON_FULL") == 0)
         return gm_setting_choice(value, "block", "drop", &yes);
-    if (strcmp(name, "GPUMEM_TORCH") == 0 || strcmp(name, "GPUMEM_NVML") == 0)
+    if (strcmp(name, "GPUMEM_TORCH") == 0 || strcmp(name, "GPUMEM_NVML") == 0 ||
+        strcmp(name, "GPUMEM_NVTX") == 0)
         return gm_setting_choice(value, "0", "1", &yes);
     return true;
 }

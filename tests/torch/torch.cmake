@@ -43,6 +43,10 @@ target_link_options(torch_marks_pie PRIVATE -pie)
 target_compile_options(torch_marks_fixed PRIVATE -fno-pie)
 target_link_options(torch_marks_fixed PRIVATE -no-pie)
 
+# The same from Python, with blocks.
+add_test(NAME torch.phases COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_phases.py ${PROJECT_BINARY_DIR}
+  ${TORCH_FOLDER}/default ${PROJECT_SOURCE_DIR})
+
 # For run_wheel: see nvml.c.
 add_library(torch_nvml SHARED ${TORCH}/nvml.c)
 target_link_libraries(torch_nvml PRIVATE gpumem_options)

@@ -1,0 +1,32 @@
+/*
+ * Names that programs registered with NVTX, strings and domains, by the handles they were given.
+ *
+ * Guarantees: looking a name up takes no lock; registering takes one of its own, holds it for a
+ * bounded time and never calls out. No malloc: there is room for 4096 names and 256 KiB of them;
+ * what does not fit has no name. Names survive a fork, as the program's handles do.
+ */
+#ifndef GPUMEM_PRELOAD_NVTX_NAMES_H
+#define GPUMEM_PRELOAD_NVTX_NAMES_H
+
+#include <wchar.h>
+#include "mark.h"
+
+#define GM_NVTX_NAME_MAX 1024u /* bytes; longer names are cut */
+
+/* The name of a handle; without bytes if it is not known. */
+struct gm_name gm_nvtx_name_of(const void *handle);
+
+/* Keeps a copy of the name for a handle that another tool gave. */
+void gm_nvtx_name_set(const void *handle, struct gm_name name);
+
+/* The same, and makes the handle: one that nobody else has, the same for the same name. NULL when
+ * there is no room. */
+const void *gm_nvtx_name_register(struct gm_name name);
+
+/* A C string, cut to size; NULL is no name. */
+struct gm_name gm_nvtx_narrow(const char *text);
+
+/* A wide string as UTF-8 in `buffer`; what is no character becomes U+FFFD. */
+struct gm_name gm_nvtx_wide(const wchar_t *text, char buffer[GM_NVTX_NAME_MAX]);
+
+#endif
