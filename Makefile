@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all demo test test-pytorch loss-matrix bench lint install clean help
+.PHONY: all demo test test-pytorch gpu-check sanitize loss-matrix bench lint install clean help
 
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
 	cmake --build $(BUILD) -j $(JOBS)
@@ -19,6 +19,12 @@ test: all ## all tests, on the simulator
 
 test-pytorch: all ## the real PyTorch wheel on the simulator (downloads it)
 	./tests/torch/run_wheel $(BUILD)
+
+gpu-check: all ## try it on a genuine GPU with what is installed there
+	./scripts/gpu-check --build $(BUILD)
+
+sanitize: ## the end-to-end tests under AddressSanitizer, UBSan and ThreadSanitizer
+	./scripts/sanitize
 
 loss-matrix: all ## what each way of ending leaves in the trace; updates docs/reliability.md
 	tests/e2e/life/loss.py $(BUILD) --write docs/reliability.md

@@ -17,14 +17,20 @@ class Pool:
 
 
 class Replay:
-    """Figures of a trace, and in `problems` every place where they contradict each other."""
+    """Figures of a trace, and in `problems` every place where they contradict each other.
 
-    def __init__(self, path):
+    Where other libraries take memory of the device too, as on a GPU, `others` is True: an allocation is a segment
+    from the first block in it, which PyTorch reports before anything else is done with the segment.
+    """
+
+    def __init__(self, path, others=False):
         self.trace = t.Trace(path)
+        self.others = others
         self.problems = []
         self.events = Counter()
         self.pools = {}
         self.segments = {}  # address: (size, device), allocated or mapped
+        self.reserved = set()  # addresses of those that are known to be PyTorch's
         self.order = []  # addresses of segments, sorted
         self.handles = {}  # of cuMemCreate: device
         self.undone = {}
@@ -72,15 +78,24 @@ class Replay:
     def add_segment(self, address, size, device):
         self.segments[address] = (size, device)
         bisect.insort(self.order, address)
-        pool = self.pool(device)
-        pool.reserved += size
-        pool.peak_reserved = max(pool.peak_reserved, pool.reserved)
+        if not self.others:
+            self.reserve(address)
+
+    def reserve(self, address):
+        if address not in self.reserved:
+            self.reserved.add(address)
+            size, device = self.segments[address]
+            pool = self.pool(device)
+            pool.reserved += size
+            pool.peak_reserved = max(pool.peak_reserved, pool.reserved)
 
     def drop_segment(self, address):
         if address in self.segments:
             size, device = self.undone[address] = self.segments.pop(address)
             del self.order[bisect.bisect_left(self.order, address)]
-            self.pool(device).reserved -= size
+            if address in self.reserved:
+                self.reserved.remove(address)
+                self.pool(device).reserved -= size
 
     def inside_segments(self, address, size):
         """Whether a block lies in one segment, or in neighbouring mappings."""
@@ -92,6 +107,7 @@ class Replay:
             start = self.order[at]
             if start + self.segments[start][0] <= address:
                 return False
+            self.reserve(start)
             address = start + self.segments[start][0]
         return True
 

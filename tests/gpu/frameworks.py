@@ -1,0 +1,167 @@
+"""Checks of frameworks, as far as they are installed, and of what recording costs a training step."""
+import json
+import os
+import re
+import statistics
+import sys
+
+from kit import HERE, PROGRAMS, Skip, check, expect
+
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "torch"))
+import blocks  # noqa: E402
+import wheel_check  # noqa: E402
+
+WHEEL = os.path.join(os.path.dirname(HERE), "torch", "wheel_scenarios.py")
+TRAINING = os.path.join(PROGRAMS, "training.py")
+
+
+# ---- PyTorch ---------------------------------------------------------------------------------------
+
+class Figures(wheel_check.AtFigures):
+    """On a GPU other libraries take memory too."""
+
+    def __init__(self, path):
+        super().__init__(path, others=True)
+
+
+def torch_scenario(kit, program, scenario, settings="", caching=True):
+    """Every event's totals equal PyTorch's counters; blocks and their sums are in the report too."""
+    if kit.simulator and program != WHEEL:
+        kit.need_hardware("needs kernels, which the simulated device does not run")
+    kit.need_package("torch")
+    if kit.simulator and not os.path.exists(os.path.join(os.path.dirname(kit.python), "..", "gpumem-torch")):
+        raise Skip("needs the environment of make test-pytorch: no runtime of NVIDIA's on the simulated driver")
+    environment = {"PYTORCH_CUDA_ALLOC_CONF": settings, "PYTORCH_ALLOC_CONF": settings} if settings else {}
+    if not caching:
+        environment["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
+    if kit.simulator:
+        environment["RUN_WHEEL_SIM"] = kit.simulator + "/sim"
+        environment["LD_LIBRARY_PATH"] = f"{kit.simulator}/sim:{kit.simulator}/tests/torch/nvml"
+    run = kit.both([kit.python, program, scenario], environment)
+    found = re.search("^FIGURES (.*)$", run.output, re.MULTILINE)
+    expect(found, f"no figures: {run.output[-300:]}")
+    trace = main_trace(run)
+    report = kit.report(trace)
+    replay = Figures(trace)
+    name = f"{scenario}/{settings.split(':')[-1] if caching else 'no caching'}"
+    problems, figures = wheel_check.compare(name, json.loads(found[1]), replay)
+    problems += blocks.report_problems(kit.gpumem, trace, replay)
+    expect(not problems, "; ".join(problems[:4]))
+    libraries = {}
+    for row in report["devices"][0].get("libraries", []) if report["devices"] else []:
+        if row["library"] != "PyTorch":
+            libraries[row["library"]] = libraries.get(row["library"], 0) + row["at_peak"]["bytes"]
+    others = ", ".join(f"{name} {size}" for name, size in sorted(libraries.items()) if size)
+    return figures + (f"; not PyTorch's at the peak: {others}" if others else "")
+
+
+def main_trace(run):
+    """Of the process that trained: its trace is the largest."""
+    return max(run.traces, key=os.path.getsize)
+
+
+def torch_check(name, program, scenario, seconds, **options):
+    def function(kit):
+        return torch_scenario(kit, program, scenario, **options)
+    function.__name__ = "torch_" + name
+    check(seconds)(function)
+
+
+for scenario in ("tensors", "training", "retained_graph", "fragmentation", "batch_size", "empty_cache", "streams",
+                 "pinned", "pools", "graphs"):
+    torch_check(scenario, WHEEL, scenario, 40)
+for scenario in ("matmul", "convolution", "attention", "mixed_precision", "checkpointing", "accumulation",
+                 "graph_step", "loader"):
+    torch_check(scenario, TRAINING, scenario, 50)
+torch_check("compiled", TRAINING, "compiled", 150)
+torch_check("matmul_expandable_segments", TRAINING, "matmul", 40, settings="expandable_segments:True")
+torch_check("fragmentation_expandable_segments", WHEEL, "fragmentation", 40, settings="expandable_segments:True")
+torch_check("matmul_cudaMallocAsync", TRAINING, "matmul", 40, settings="backend:cudaMallocAsync")
+torch_check("tensors_no_caching", WHEEL, "tensors", 40, caching=False)
+
+
+# ---- others ----------------------------------------------------------------------------------------
+
+def arrays(kit, package, framework, library, pool=False, environment=None, exact=True):
+    """
+    The result is the same with gpumem. At the end the report has at least what the framework says is alive, or its
+    pool to the byte, and says whose it is.
+    """
+    kit.need_hardware("needs kernels, which the simulated device does not run")
+    kit.need_package(package)
+    if framework == "nccl" and "torch" not in kit.packages:
+        raise Skip("NCCL is tried through torch, which is not installed")
+    command = [kit.python, os.path.join(PROGRAMS, "arrays.py"), framework] + (["pool"] if pool else [])
+    run = kit.both(command, environment)
+    said = run.note("framework")
+    report = kit.report(main_trace(run))
+    device = report["devices"][0]
+    held = sum(row["at_peak"]["bytes"] for row in device["libraries"] if row["pool"] == library)
+    owned = sum(row["at_peak"]["bytes"] for row in device["libraries"] if library in (row["library"], row["pool"]))
+    expect(device["peak"] >= said["alive"], f"{said['alive']} alive, but the peak is {device['peak']}")
+    if pool and exact and said["pool"]:
+        expect(held == said["pool"], f"its pool has {said['pool']} bytes, the report {held}")
+    expect(owned > 0, f"nothing is {library}'s: {[row['library'] for row in device['libraries']]}")
+    return (f"result equal; alive {said['alive']}, its pool {said['pool']}; the report: peak {device['peak']}, "
+            f"{owned} of it {library}'s")
+
+
+@check(seconds=60)
+def triton(kit):
+    return arrays(kit, "triton", "triton", "PyTorch")
+
+
+@check(seconds=60)
+def nccl_on_one_gpu(kit):
+    return arrays(kit, "torch", "nccl", "NCCL")
+
+
+@check(seconds=60)
+def jax_buffers(kit):
+    return arrays(kit, "jax", "jax", "JAX", environment={"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"})
+
+
+@check(seconds=60)
+def jax_pool(kit):
+    return arrays(kit, "jax", "jax", "JAX", pool=True, exact=False,
+                  environment={"XLA_PYTHON_CLIENT_MEM_FRACTION": ".1"})
+
+
+@check(seconds=40)
+def cupy_arrays(kit):
+    return arrays(kit, "cupy", "cupy", "CuPy")
+
+
+@check(seconds=40)
+def cupy_pool(kit):
+    return arrays(kit, "cupy", "cupy", "CuPy", pool=True)
+
+
+@check(seconds=40)
+def numba(kit):
+    return arrays(kit, "numba", "numba", "Numba")
+
+
+# ---- cost ------------------------------------------------------------------------------------------
+
+ROUNDS = 3
+
+
+@check(seconds=150)
+def overhead(kit):
+    """A figure, not a promise: it is never a failure. The three ways take turns, so that drift hits all alike."""
+    kit.need_hardware("a time on the simulated device says nothing about a GPU")
+    kit.need_package("torch")
+    program = [kit.python, os.path.join(PROGRAMS, "step_time.py")]
+    ways = {"without": (program, False), "gpumem": (program, True), "history": ([*program, "history"], False)}
+    times = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, (command, preload) in ways.items():
+            run = kit.run(command, preload=preload)
+            expect(run.code == 0, f"{way}: exit code {run.code}: {run.errors[-300:]}")
+            times[way].append(run.note("step")["milliseconds"])
+    median = {way: statistics.median(values) for way, values in times.items()}
+    ratio = {way: (median[way] / median["without"] - 1) * 100 for way in ("gpumem", "history")}
+    return (f"a step takes {median['without']:.3f} ms; with gpumem {median['gpumem']:.3f} ms ({ratio['gpumem']:+.1f} "
+            f"%); with torch.cuda.memory._record_memory_history {median['history']:.3f} ms ({ratio['history']:+.1f} "
+            f"%); medians of {ROUNDS} runs each, taking turns")
