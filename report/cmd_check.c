@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
+#include "growth_show.h"
 #include "findings_show.h"
 #include "memory.h"
 #include "record.h"
@@ -26,6 +27,8 @@ static void print_help(void)
          "\n"
          "      --max-leak SIZE          bytes that may leak per trace (0)\n"
          "      --max-peak [DEVICE:]SIZE largest peak allowed on a device, or on each\n"
+         "      --max-growth SIZE        bytes that places growing from mark to mark may\n"
+         "                               have gained over the last marks (any)\n"
          "      --allow-empty            no CUDA call at all is fine\n"
          "      --on-cut HOW             a trace that is cut, damaged or has lost records:\n"
          "                               fail (exit code 3) or judge what is there\n"
@@ -50,6 +53,7 @@ struct limit {
 
 struct gate {
     uint64_t max_leak;
+    uint64_t max_growth;
     struct limit *limits;
     size_t limit_count;
     size_t limit_capacity;
@@ -119,6 +123,22 @@ static bool judge_peaks(const struct gate *gate, struct gm_page *page,
     return all_good;
 }
 
+static bool judge_growth(const struct gate *gate, struct gm_page *page,
+                         const struct gm_session *session)
+{
+    uint64_t bytes = gm_growth_bytes(session->analysis);
+    bool good = bytes <= gate->max_growth;
+    char text[96];
+    if (gate->max_growth == UINT64_MAX)
+        return true;
+    snprintf(text, sizeof(text), "%s over the last %d marks, allowed %s", SIZE(bytes),
+             GM_GROWTH_MARKS, SIZE(gate->max_growth));
+    print_result(page, good, "growth", text);
+    if (!good)
+        gm_growth_text(page, session->analysis, session->stacks, gate->top);
+    return good;
+}
+
 static void judge(const struct gate *gate, const char *path, struct outcome *outcome)
 {
     struct gm_page page = {stdout, gate->colour, false};
@@ -145,8 +165,9 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
     } else {
         bool leaks_good = judge_leaks(gate, &page, &session);
         bool peaks_good = judge_peaks(gate, &page, &session);
+        bool growth_good = judge_growth(gate, &page, &session);
         gm_findings_notes(&page, session.analysis, session.stacks);
-        outcome->findings |= !leaks_good || !peaks_good;
+        outcome->findings |= !leaks_good || !peaks_good || !growth_good;
     }
     gm_session_close(&session);
 }
@@ -268,7 +289,7 @@ static bool add_limit(struct gate *gate, const char *text)
     return true;
 }
 
-enum { MAX_LEAK = GM_OPTION_FIRST, MAX_PEAK, ALLOW_EMPTY, ON_CUT };
+enum { MAX_LEAK = GM_OPTION_FIRST, MAX_PEAK, MAX_GROWTH, ALLOW_EMPTY, ON_CUT };
 
 /* Takes one option. False after a complaint. */
 static bool take_option(struct gate *gate, int option)
@@ -278,6 +299,11 @@ static bool take_option(struct gate *gate, int option)
         if (gm_size_parse(optarg, &gate->max_leak))
             return true;
         gm_complain("--max-leak: '%s' is not a size such as 64M or 1.5GiB", optarg);
+        return false;
+    case MAX_GROWTH:
+        if (gm_size_parse(optarg, &gate->max_growth))
+            return true;
+        gm_complain("--max-growth: '%s' is not a size such as 64M or 1.5GiB", optarg);
         return false;
     case MAX_PEAK:
         return add_limit(gate, optarg);
@@ -304,6 +330,7 @@ static int check(struct gate *gate, int count, char **arguments)
 {
     static const struct option options[] = {{"max-leak", required_argument, NULL, MAX_LEAK},
                                             {"max-peak", required_argument, NULL, MAX_PEAK},
+                                            {"max-growth", required_argument, NULL, MAX_GROWTH},
                                             {"allow-empty", no_argument, NULL, ALLOW_EMPTY},
                                             {"on-cut", required_argument, NULL, ON_CUT},
                                             {"top", required_argument, NULL, 'n'},
@@ -335,7 +362,7 @@ static int check(struct gate *gate, int count, char **arguments)
 
 int gm_cmd_check(int count, char **arguments)
 {
-    struct gate gate = {.top = 10, .colour = gm_wants_colour()};
+    struct gate gate = {.max_growth = UINT64_MAX, .top = 10, .colour = gm_wants_colour()};
     int code = check(&gate, count, arguments);
     free(gate.limits);
     return code;

@@ -9,6 +9,7 @@ const char *gm_finding_name(enum gm_finding_code code)
 {
     static const char *const names[GM_FINDING_CODES] = {
         [GM_FINDING_PAGEABLE_COPIES] = "pageable-copies",
+        [GM_FINDING_GROWING] = "growing",
     };
     return names[code];
 }
@@ -82,6 +83,7 @@ static int most_severe_first(const void *left, const void *right)
 void gm_findings_collect(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     gm_find_pageable_copies(analysis, findings);
+    gm_find_growing(analysis, findings);
     if (findings->count)
         qsort(findings->entries, findings->count, sizeof(*findings->entries), most_severe_first);
 }

@@ -14,7 +14,7 @@
 #include "analysis.h"
 
 /* Codes are stable: their names are what scripts and gates rely on. */
-enum gm_finding_code { GM_FINDING_PAGEABLE_COPIES, GM_FINDING_CODES };
+enum gm_finding_code { GM_FINDING_PAGEABLE_COPIES, GM_FINDING_GROWING, GM_FINDING_CODES };
 
 enum gm_severity {
     GM_SEVERITY_NOTE,    /* good to know */
@@ -61,5 +61,6 @@ void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
 void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *findings);
 
 #endif

@@ -24,6 +24,16 @@ bool gm_growth_counts(const struct gm_analysis *analysis, const struct gm_growin
     return !cached;
 }
 
+uint64_t gm_growth_bytes(const struct gm_analysis *analysis)
+{
+    const struct gm_growth *growth = &analysis->activity.growth;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < growth->found_count; i++)
+        if (gm_growth_counts(analysis, &growth->found[i]))
+            bytes += gm_growing_bytes(&growth->found[i]);
+    return bytes;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* "marks", "marks "step"", "ends of the range "epoch"". */

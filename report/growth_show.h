@@ -19,4 +19,7 @@ void gm_growth_json(struct gm_json *json, const struct gm_analysis *analysis,
  * its blocks are on record, which do. */
 bool gm_growth_counts(const struct gm_analysis *analysis, const struct gm_growing *growing);
 
+/* How much all those that count gained over the last marks. */
+uint64_t gm_growth_bytes(const struct gm_analysis *analysis);
+
 #endif

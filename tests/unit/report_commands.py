@@ -145,7 +145,7 @@ def check_usage(gpumem, source):
         ["check", "--max-leak", "99999999999G", leak], ["check", "--max-leak", "1.5", leak],
         ["check", "--max-leak", "KiB", leak], ["check", "--max-leak", "0x10", leak],
         ["check", "--max-peak", "x:1G", leak], ["check", "--max-peak", "1:", leak],
-        ["check", "--max-peak", "999:1G", leak], ["check", "--on-cut", "maybe", leak],
+        ["check", "--max-peak", "999:1G", leak], ["check", "--on-cut", "maybe", leak], ["check", "--max-growth", "much", leak],
         ["check", leak, "--", "true"], ["check", "--"], ["run"], ["run", "--"], ["run", "--on-full", "x", "true"],
         ["info", "--json", leak], ["run", "--depth", "many", "true"],
     ]
@@ -162,11 +162,13 @@ def check_usage(gpumem, source):
 
 
 def check_gate(gpumem, source):
-    leak, killed = (os.path.join(source, f"tests/corpus/{name}.trace") for name in ("leak", "killed"))
+    leak, killed, phases = (os.path.join(source, f"tests/corpus/{name}.trace") for name in ("leak", "killed", "phases"))
     cases = [
         ([leak], 1), (["--max-leak", "1M", leak], 0), (["--max-leak", "1023K", leak], 1),
         (["--max-leak", "1.0MiB", "--max-peak", "5M", leak], 0), (["--max-leak", "1M", "--max-peak", "4M", leak], 1),
         (["--max-leak", "1M", "--max-peak", "0:4M", leak], 1), (["--max-leak", "1M", "--max-peak", "1:4M", leak], 0),
+        (["--max-leak", "2M", phases], 0), (["--max-leak", "2M", "--max-growth", "256K", phases], 0),
+        (["--max-leak", "2M", "--max-growth", "255K", phases], 1), (["--max-leak", "2M", "--max-growth", "0", leak], 0),
         (["--max-leak", "2mb", leak], 0), ([killed], 3), (["--on-cut", "judge", killed], 1),
         (["--on-cut=judge", "--max-leak=1M", killed], 0),
         (["--allow-empty", os.path.join(source, "tests/corpus/nothing.trace")], 0), ([leak, killed], 3),

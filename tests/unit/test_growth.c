@@ -1,5 +1,6 @@
 /* Which places grow from mark to mark, and which only seem to. */
 #include "trace_scene.h"
+#include "findings.h"
 #include "growth_show.h"
 
 #define MARK(name) EVENT(GM_EVENT_MARK, .aux = (name))
@@ -182,6 +183,27 @@ static void blocks_of_a_pool_grow_and_its_segments_do_not_count(void **state)
     }
 }
 
+static void growth_is_a_finding(void **state)
+{
+    struct scene *scene = *state;
+    struct places places = places_of(scene);
+    struct gm_findings findings = {0};
+    uint32_t step = NAME("step");
+    for (uint64_t i = 0; i < ENOUGH; i++) {
+        leak(scene, &places, i);
+        MARK(step);
+    }
+    const struct gm_analysis *analysis = scene_analyse(scene);
+    gm_find_growing(analysis, &findings);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.entries[0].code, GM_FINDING_GROWING);
+    assert_int_equal(findings.entries[0].bytes, 400);
+    assert_int_equal(findings.entries[0].stack, places.leaking);
+    assert_non_null(strstr(findings.entries[0].cause, "100 B more each time"));
+    assert_int_equal(gm_growth_bytes(analysis), 400);
+    gm_findings_free(&findings);
+}
+
 /* ---- against a model that looks at every place at every mark --------------------------------- */
 
 #define MODEL_PLACES 20
@@ -248,6 +270,7 @@ int main(void)
         SCENE_TEST(marks_with_a_name_each_are_one_series),
         SCENE_TEST(ends_of_outermost_ranges_are_marks),
         SCENE_TEST(blocks_of_a_pool_grow_and_its_segments_do_not_count),
+        SCENE_TEST(growth_is_a_finding),
         SCENE_TEST(random_places_equal_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
