@@ -92,29 +92,40 @@ static void put_detail(struct gm_thread *thread, const struct gm_record *detail,
     commit(thread);
 }
 
-/* Whether the call may commit. Not if it forked: the lane is the parent's and not mapped here. */
-static inline bool may_commit(const struct gm_thread *thread)
+/*
+ * Lets the caller commit to the lane and closes the gate; returns what the gate is to be set to
+ * again, 0 if the caller may not. It may not if it forked since the call began: the lane is the
+ * parent's and not mapped here.
+ */
+static inline uint64_t enter(const struct gm_thread *thread)
 {
-    return gm_likely(gm_process_admits(&gm_tls) && gm_tls.thread == thread);
+    uint64_t gate = gm_tls.gate;
+    if (gm_unlikely(!gm_process_admits(&gm_tls) || gm_tls.thread != thread))
+        return 0;
+    gm_gate_close(&gm_tls);
+    return gate;
 }
 
-/* The caller has closed the gate. `context` 0: the current one. */
-static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, void *frame,
-                                                      uint64_t time, uint64_t what,
+static inline void leave(uint64_t gate)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    gm_tls.gate = gate;
+}
+
+/* Takes the event's place in the ring. `context` 0: the current one. False: it was dropped. */
+static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, enum gm_event type,
+                                                      void *frame, uint64_t time, uint64_t what,
                                                       uint64_t address, uint64_t size, uint64_t aux,
                                                       uint16_t context)
 {
-    uint64_t type = 1ull << (uint8_t)what;
-    uint64_t stack = type & types_with_stack ? gm_stack_capture(thread->stack, frame) : 0;
+    const uint64_t bit = 1ull << type;
+    uint32_t stack = bit & types_with_stack ? gm_stack_capture(thread->stack, frame) : 0;
+    int8_t device = (int8_t)(what >> GM_WHAT_DEVICE);
     if (!context)
         context = gm_context_current();
-    if ((int8_t)(what >> GM_WHAT_DEVICE) < 0) {
-        what &= ~(0xffull << GM_WHAT_DEVICE);
-        what |= (uint64_t)(uint8_t)gm_context_current_device(thread->api) << GM_WHAT_DEVICE;
-    }
-    if (gm_unlikely(gm_process_exiting))
-        what |= (uint64_t)GM_FLAG_LATE << GM_WHAT_FLAGS;
-    thread->events += (type & types_of_life) != 0;
+    if (device < 0)
+        device = (int8_t)gm_context_current_device(thread->api);
+    thread->events += (bit & types_of_life) != 0;
     struct gm_record *slot = reserve(thread);
     if (gm_unlikely(!slot))
         return false;
@@ -122,50 +133,70 @@ static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, 
     slot->address = address;
     slot->size = size;
     slot->aux = aux;
-    slot->stack = (uint32_t)stack;
+    slot->stack = stack;
     slot->extra = (uint32_t)(what >> GM_WHAT_EXTRA);
     slot->context = context;
     slot->api = thread->api;
-    slot->type = (uint8_t)what;
+    slot->type = (uint8_t)type;
     slot->kind = (uint8_t)(what >> GM_WHAT_KIND);
-    slot->device = (int8_t)(what >> GM_WHAT_DEVICE);
-    slot->flags = (uint8_t)(what >> GM_WHAT_FLAGS);
+    slot->device = device;
+    slot->flags =
+        (uint8_t)((what >> GM_WHAT_FLAGS) | (gm_unlikely(gm_process_exiting) ? GM_FLAG_LATE : 0));
     commit(thread);
     return true;
 }
 
-static inline uint64_t time_of(uint64_t what)
+static inline uint64_t time_of(enum gm_event type)
 {
-    return 1ull << (uint8_t)what & types_before_call ? gm_ticks_before() : gm_ticks_after();
+    return 1ull << type & types_before_call ? gm_ticks_before() : gm_ticks_after();
 }
 
 void gm_call_commit(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
                     uint64_t size, uint64_t aux)
 {
-    if (!may_commit(thread))
+    enum gm_event type = (uint8_t)what;
+    uint64_t gate = enter(thread);
+    if (gm_unlikely(!gate))
         return;
-    gm_gate_close(&gm_tls);
-    put(thread, frame, time_of(what), what, address, size, aux, 0);
-    gm_gate_open(&gm_tls);
+    put(thread, type, frame, time_of(type), what, address, size, aux, 0);
+    leave(gate);
+}
+
+void gm_call_commit_alloc(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
+                          uint64_t size)
+{
+    uint64_t gate = enter(thread);
+    if (gm_unlikely(!gate))
+        return;
+    put(thread, GM_EVENT_ALLOC, frame, time_of(GM_EVENT_ALLOC), what, address, size, 0, 0);
+    leave(gate);
+}
+
+void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t address)
+{
+    uint64_t gate = enter(thread);
+    if (gm_unlikely(!gate))
+        return;
+    put(thread, GM_EVENT_FREE, NULL, time_of(GM_EVENT_FREE), what, address, 0, 0, 0);
+    leave(gate);
 }
 
 void gm_call_record(struct gm_call *call, const struct gm_record *record,
                     const struct gm_record *detail)
 {
-    struct gm_thread *thread = call->thread;
     uint64_t what =
         gm_what(record->type, record->kind, record->device, record->flags, record->extra);
-    if (!thread || !may_commit(thread))
+    uint64_t gate = call->thread ? enter(call->thread) : 0;
+    if (!gate)
         return;
-    gm_gate_close(&gm_tls);
     /* Of a sample: when it was true, not when it is told. */
-    uint64_t time = record->type == GM_EVENT_DEVICE_SAMPLE ? call->start : time_of(what);
-    if (put(thread, call->frame, time, what, record->address, record->size, record->aux,
-            record->context)) {
+    uint64_t time = record->type == GM_EVENT_DEVICE_SAMPLE ? call->start : time_of(record->type);
+    if (put(call->thread, record->type, call->frame, time, what, record->address, record->size,
+            record->aux, record->context)) {
         if (detail)
-            put_detail(thread, detail, time);
+            put_detail(call->thread, detail, time);
     } else if (detail) {
         gm_count(GM_COUNT_DROPPED, 1); /* alone it would be taken for that of the record before */
     }
-    gm_gate_open(&gm_tls);
+    leave(gate);
 }

@@ -86,11 +86,14 @@ void gm_call_record(struct gm_call *call, const struct gm_record *record,
 
 /*
  * The same for events that come in numbers: with the fields in registers, because a record built in
- * memory and read back at once costs a stall. `what` is the record's last word as gm_what makes it,
- * `extra` goes in its upper half.
+ * memory and read back at once costs a stall. gm_what makes `what`. The first is for any type; the
+ * others know theirs, which `what` names too.
  */
 void gm_call_commit(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
                     uint64_t size, uint64_t aux);
+void gm_call_commit_alloc(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
+                          uint64_t size);
+void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t address);
 
 #define GM_WHAT_KIND 8
 #define GM_WHAT_DEVICE 16

@@ -25,10 +25,15 @@
 GM_IN_HOOK void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind kind,
                                 uint64_t address, uint64_t size, uint8_t flags)
 {
-    const enum gm_event type = result == 0 ? GM_EVENT_ALLOC : GM_EVENT_ALLOC_FAILED;
-    if (gm_call_active(call) && (result != 0 || address != 0))
-        gm_call_commit(call->thread, call->frame, gm_what(type, kind, -1, flags, (uint32_t)result),
-                       result == 0 ? address : 0, size, 0);
+    if (!gm_call_active(call))
+        return;
+    if (gm_unlikely(result != 0))
+        gm_call_commit(call->thread, call->frame,
+                       gm_what(GM_EVENT_ALLOC_FAILED, kind, -1, flags, (uint32_t)result), 0, size,
+                       0);
+    else if (address != 0)
+        gm_call_commit_alloc(call->thread, call->frame, gm_what(GM_EVENT_ALLOC, kind, -1, flags, 0),
+                             address, size);
 }
 
 GM_IN_HOOK void gm_effect_free(struct gm_call *call, struct gm_record *begun, enum gm_kind kind,
@@ -39,8 +44,7 @@ GM_IN_HOOK void gm_effect_free(struct gm_call *call, struct gm_record *begun, en
     begun->type = GM_EVENT_FREE;
     begun->address = address;
     begun->device = -1;
-    gm_call_commit(call->thread, call->frame, gm_what(GM_EVENT_FREE, kind, -1, 0, 0), address, 0,
-                   0);
+    gm_call_commit_free(call->thread, gm_what(GM_EVENT_FREE, kind, -1, 0, 0), address);
 }
 
 /* Takes back what was begun if the call failed. */

@@ -124,6 +124,17 @@ void gm_call_commit(struct gm_thread *of, void *frame, uint64_t what, uint64_t a
     keep(what, address, size, aux, 0);
 }
 
+void gm_call_commit_alloc(struct gm_thread *of, void *frame, uint64_t what, uint64_t address,
+                          uint64_t size)
+{
+    gm_call_commit(of, frame, what, address, size, 0);
+}
+
+void gm_call_commit_free(struct gm_thread *of, uint64_t what, uint64_t address)
+{
+    gm_call_commit(of, NULL, what, address, 0, 0);
+}
+
 void gm_call_record(struct gm_call *call, const struct gm_record *record,
                     const struct gm_record *detail)
 {
