@@ -4,6 +4,7 @@
 #include "findings_show.h"
 #include "growth_show.h"
 #include "libraries.h"
+#include "lifetimes.h"
 #include "settings.h"
 #include "phases_show.h"
 
@@ -398,6 +399,7 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     gm_json_number(json, "marks", analysis->marks);
     gm_phases_json(json, analysis, top);
     gm_growth_json(json, analysis, stacks, top);
+    gm_lifetimes_json(json, analysis, stacks, top);
     write_leaks(json, analysis, stacks);
     write_failures(json, analysis, stacks, top);
     write_transfers(json, analysis, stacks, top);

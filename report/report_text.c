@@ -6,6 +6,7 @@
 #include "findings_show.h"
 #include "growth_show.h"
 #include "libraries.h"
+#include "lifetimes.h"
 #include "memory.h"
 #include "settings.h"
 #include "phases_show.h"
@@ -526,6 +527,7 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
     print_blocks(&writer);
     print_fragmentation(&writer);
     print_pinned(&writer);
+    gm_lifetimes_text(&writer.page, analysis, stacks, writer.top);
     print_transfers(&writer);
     print_contexts(&writer);
     print_notes(&writer);
