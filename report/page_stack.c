@@ -171,6 +171,9 @@ static void print_line(struct gm_page *page, unsigned indent, size_t name_column
     } else if (frame->file || (frame->module && frame->module[0] && is_named(frame))) {
         blanks(page, name_columns - used + 2);
         print_place(page, frame, left);
+    } else if (frame->trouble) {
+        blanks(page, name_columns - used + 2);
+        gm_page_print(page, GM_DIM, "(%s)", frame->trouble);
     }
     fputc('\n', page->out);
 }

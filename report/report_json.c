@@ -1,6 +1,7 @@
 /* See report_json.h. */
 #include "report_json.h"
 #include <string.h>
+#include "cuda_error.h"
 #include "findings_show.h"
 #include "growth_show.h"
 #include "libraries.h"
@@ -40,6 +41,8 @@ static void write_stack(struct gm_json *json, const struct gm_stack *stack)
         gm_json_string(json, "module", frame->module);
         if (frame->script)
             gm_json_string(json, "language", "python");
+        if (frame->trouble)
+            gm_json_string(json, "module_status", frame->trouble);
         if (frame->inlined)
             gm_json_bool(json, "inlined", true);
         gm_json_close_object(json);
@@ -241,6 +244,13 @@ static void write_leaks(struct gm_json *json, const struct gm_analysis *analysis
     gm_json_close_array(json);
 }
 
+/* By the layer that the program called. */
+static const char *status_name(const struct gm_analysis *analysis, const struct gm_failure *failure)
+{
+    const char *api = gm_trace_api(analysis->trace, failure->api);
+    return gm_cuda_error_name(failure->status, strncmp(api, "cuda", 4) == 0);
+}
+
 static void write_failures(struct gm_json *json, const struct gm_analysis *analysis,
                            struct gm_stacks *stacks, size_t top)
 {
@@ -251,6 +261,7 @@ static void write_failures(struct gm_json *json, const struct gm_analysis *analy
         gm_json_number(json, "request", failure->size);
         gm_json_number(json, "count", failure->count);
         gm_json_number(json, "status", failure->status);
+        gm_json_string(json, "status_name", status_name(analysis, failure));
         gm_json_bool(json, "out_of_memory", failure->out_of_memory);
         gm_json_kind(json, failure->kind, failure->device);
         gm_json_number(json, "time_ns", since_start(analysis, failure->time));

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda_error.h"
 #include "findings_show.h"
 #include "growth_show.h"
 #include "libraries.h"
@@ -281,6 +282,15 @@ static bool is_fragmentation(const struct gm_failure *failure)
     return failure->size && holes->free >= failure->size && holes->largest < failure->size;
 }
 
+/* The error that is none of memory, on a line of its own if it has a name. */
+static void print_status(struct writer *writer, const struct gm_failure *failure, const char *api)
+{
+    const char *name = gm_cuda_error_name(failure->status, strncmp(api, "cuda", 4) == 0);
+    gm_page_print(&writer->page, GM_WARNING, "error %u", failure->status);
+    if (name)
+        gm_page_print(&writer->page, GM_WARNING, "\n    %s", name);
+}
+
 static void print_failure(struct writer *writer, const struct gm_failure *failure)
 {
     const struct gm_analysis *analysis = writer->analysis;
@@ -292,7 +302,7 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
     if (failure->out_of_memory)
         gm_page_print(page, GM_BAD, "out of memory");
     else
-        gm_page_print(page, GM_WARNING, "error %u", failure->status);
+        print_status(writer, failure, api);
     if (failure->count > 1)
         gm_page_print(page, GM_PLAIN, " (%s times)", COUNT(failure->count));
     fputc('\n', page->out);

@@ -160,14 +160,22 @@ static const char *offset_name(struct gm_stacks *stacks, const struct module *mo
     return text;
 }
 
+/* "changed since the recording": what is wrong with a module's file, if it is that. */
+static const char *trouble_with(struct gm_stacks *stacks,
+                                const struct gm_module_reference *reference)
+{
+    enum gm_symbol_status status = gm_symbolizer_outcome(stacks->symbolizer, reference).status;
+    return status >= GM_SYMBOLS_UNREADABLE ? gm_symbol_status_text(status) : NULL;
+}
+
 static void native_place(struct gm_stacks *stacks, const struct gm_node *node, struct place *place)
 {
     struct module *module = module_of(stacks, node->module);
     struct gm_source_frame found[INLINE_MAX];
+    struct gm_module_reference reference = {module->path, module->build_id, module->build_id_size};
+    bool is_symbolized = stacks->symbolizer && module->path[0];
     size_t count = 0;
-    if (stacks->symbolizer && module->path[0]) {
-        struct gm_module_reference reference = {module->path, module->build_id,
-                                                module->build_id_size};
+    if (is_symbolized) {
         /* A return address stands behind the call: the byte before it belongs to the call. */
         uint64_t address = node->address - (node->kind == GM_NODE_NATIVE);
         count = gm_symbolize(stacks->symbolizer, &reference, address, found, INLINE_MAX);
@@ -188,6 +196,7 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
     if (!count || strcmp(outermost->function, "??") == 0) {
         outermost->function = offset_name(stacks, module, node->address);
         outermost->module = module->base;
+        outermost->trouble = is_symbolized ? trouble_with(stacks, &reference) : NULL;
     }
 }
 

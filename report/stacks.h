@@ -19,6 +19,7 @@ struct gm_frame {
     const char *module;    /* file name of the module; "" if unknown; NULL for script frames */
     const char *framework; /* NULL: the application's; else the framework's or system library it is
                               of, or the Python package */
+    const char *trouble;   /* why it has no name, if its module's file is to blame; NULL */
     bool script;           /* a Python frame */
     bool inlined;
 };

@@ -28,3 +28,5 @@ add_test(NAME table.layout COMMAND ${_check} layout $<TARGET_FILE:table_layout_h
          $<TARGET_FILE:table_layout_own>)
 add_test(NAME table.needs_libc_only COMMAND sh -c
          "test \"$(readelf -d $<TARGET_FILE:gpumem_preload> | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p')\" = libc.so.6")
+add_test(NAME table.errors COMMAND ${Python3_EXECUTABLE} ${_coverage}/cuda_errors.py
+         ${PROJECT_SOURCE_DIR}/report/cuda_error.c ${GPUMEM_CUDA_INCLUDE})

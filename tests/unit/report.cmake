@@ -13,6 +13,7 @@ gpumem_report_test(libraries)
 gpumem_report_test(phases)
 gpumem_report_test(growth)
 gpumem_report_test(lifetimes)
+gpumem_report_test(cuda_error)
 gpumem_report_test(findings)
 
 add_test(NAME unit.report_commands

@@ -8,7 +8,10 @@ What must hold: exit codes are the command's own, as a shell gives them; one lin
 what stands in LD_PRELOAD stays there; nothing is left behind that was not asked for.
 """
 import json
+import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +64,22 @@ def main():
     expect(done.stderr.count("trace written to") == 2, f"two processes: {done.stderr!r}")
     for name in files():
         os.unlink(os.path.join(folder.name, name))
+
+    # A program that was replaced since gives no names, least of all wrong ones.
+    copy = shutil.copy(program, os.path.join(folder.name, "program"))
+    run("run", "-q", "-o", "changed.trace", "--", copy)
+    before = run("report", "changed.trace").stdout
+    shutil.copy(gpumem, copy)
+    after = run("report", "changed.trace").stdout
+    expect("train_step" in before and "changed since" not in before, f"names are missing: {before}")
+    expect(re.search(r"program\+0x[0-9a-f]+ +\(changed since the recording\)", after) is not None and
+           "train_step" not in after and "training_loop.c" not in after, f"a replaced program: {after}")
+    frames = [frame for owner in json.loads(run("report", "--json", "changed.trace").stdout)["leaks"]
+              for frame in owner["stack"] if frame["module"] == "program"]
+    expect(frames and all(frame["module_status"] == "changed since the recording" and frame["line"] == 0
+                          for frame in frames), f"a replaced program, as JSON: {frames}")
+    os.unlink(copy)
+    os.unlink(os.path.join(folder.name, "changed.trace"))
 
     # LD_PRELOAD is a list, ours comes first, nothing else is changed.
     done = run("run", "-q", "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD="libm.so.6:libdl.so.2")
