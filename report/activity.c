@@ -90,10 +90,14 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
     add(activity, site, life->size);
 }
 
-static const struct gm_life *block_at(const struct gm_blocks *blocks, uint64_t address)
+static struct gm_life life_of(const struct gm_pool_block *block)
 {
-    uint32_t number = gm_map_get(&blocks->by_address, address);
-    return number == GM_NONE ? NULL : &blocks->slots[number];
+    return (struct gm_life){.size = block->size,
+                            .time = block->time,
+                            .stack = block->stack,
+                            .api = block->api,
+                            .kind = GM_KIND_DEVICE,
+                            .device = block->device};
 }
 
 void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
@@ -102,9 +106,11 @@ void gm_activity_note(struct gm_activity *activity, const struct gm_record *reco
     if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
         return;
     /* A block whose end is not on record ends when its address is given out again. */
-    const struct gm_life *there = block_at(blocks, record->address);
-    if (there)
-        ends(activity, there, true, record->time);
+    const struct gm_pool_block *there = gm_blocks_at(blocks, record->address);
+    if (there) {
+        struct gm_life life = life_of(there);
+        ends(activity, &life, true, record->time);
+    }
     if (record->type == GM_EVENT_BLOCK_ALLOC)
         begins(activity,
                &(struct gm_life){.size = record->size,

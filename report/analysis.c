@@ -2,8 +2,8 @@
 #include "analysis.h"
 #include <stdlib.h>
 #include <string.h>
+#include "libraries.h"
 #include "memory.h"
-#include "block_order.h"
 #include "owner.h"
 
 const char *gm_leak_class_name(unsigned class)
@@ -18,24 +18,20 @@ const char *gm_leak_class_name(unsigned class)
     return class > 0 && class < GM_LEAK_CLASSES ? names[class] : "unknown";
 }
 
-static struct gm_site site_of(const struct gm_life *life, unsigned class)
-{
-    return (struct gm_site){
-        .stack = life->stack,
-        .api = life->api,
-        .kind = life->kind,
-        .device = gm_kind_is_host(life->kind) ? -1 : life->device,
-        .class = (uint8_t) class,
-        .bytes = life->size,
-        .count = 1,
-    };
-}
-
 /* ---- first pass ------------------------------------------------------------------------------ */
+
+/* Counted before the observer is called, in both directions. */
+static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life)
+{
+    const struct gm_tally *pinned = &analysis->replay.counters.host[GM_KIND_PINNED];
+    if (life->kind == GM_KIND_PINNED)
+        gm_curve_set(&analysis->pinned_curve, analysis->replay.time, pinned->live, pinned->allocs);
+}
 
 static void life_begins(void *argument, const struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
+    note_pinned(analysis, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
     gm_activity_life_begins(&analysis->activity, life);
@@ -44,9 +40,11 @@ static void life_begins(void *argument, const struct gm_life *life)
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
 {
     struct gm_analysis *analysis = argument;
-    struct gm_site site = site_of(life, GM_LEAK_IMPLICIT);
+    struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
     if (implicit)
         gm_sites_add(&analysis->leaks, &site);
+    note_pinned(analysis, life);
+    analysis->ended_since_use++;
     gm_transfers_life_ends(&analysis->transfers, life);
     gm_phases_life_ends(&analysis->phases, life);
     gm_activity_life_ends(&analysis->activity, life, analysis->replay.time);
@@ -55,9 +53,10 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
 {
     struct gm_analysis *analysis = argument;
-    struct gm_site site = site_of(life, GM_LEAK_IMPLICIT);
+    struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
     if (implicit)
         gm_sites_subtract(&analysis->leaks, &site);
+    note_pinned(analysis, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.time);
@@ -124,6 +123,8 @@ static void note_device(struct gm_analysis *analysis, const struct gm_record *re
             facts->used_by_process = record->size;
         if (record->aux > facts->used_by_all)
             facts->used_by_all = record->aux;
+        if (record->size && record->aux >= record->size)
+            facts->elsewhere = record->aux - record->size;
         if (record->size)
             note_residual(analysis, facts, record);
         return;
@@ -132,6 +133,22 @@ static void note_device(struct gm_analysis *analysis, const struct gm_record *re
         facts->total = record->size;
     if (record->aux)
         facts->name = gm_trace_string(analysis->trace, record->aux);
+}
+
+static void note_block(struct gm_analysis *analysis, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    struct gm_pool_failures *failures = &analysis->pool_failures;
+    gm_blocks_note(&analysis->blocks, entry);
+    gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, record);
+    if (record->type == GM_EVENT_BLOCK_ALLOC || record->type == GM_EVENT_BLOCK_OOM)
+        analysis->ended_since_use = 0;
+    if (record->type == GM_EVENT_BLOCK_OOM) {
+        int slot = record->device < 0 ? 0 : record->device + 1;
+        struct gm_pool_failure *failure = &failures->entries[failures->count - 1];
+        failure->elsewhere = analysis->facts[slot].elsewhere;
+        failure->tracked = analysis->replay.counters.device[slot].live;
+    }
 }
 
 static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
@@ -150,8 +167,11 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
         break;
     default:
         gm_transfers_note(&analysis->transfers, record);
-        gm_blocks_note(&analysis->blocks, entry);
+        note_block(analysis, entry);
     }
+    if (record->type == GM_EVENT_ALLOC || record->type == GM_EVENT_COPY ||
+        record->type == GM_EVENT_BLOCK_ALLOC)
+        analysis->active_until = record->time;
 }
 
 static void first_pass(struct gm_analysis *analysis)
@@ -218,7 +238,8 @@ static void judge_lives(struct gm_analysis *analysis)
         const struct gm_life *life = &lives->slots[i];
         if (life->kind == GM_KIND_NONE)
             continue;
-        struct gm_site site = site_of(life, leak_class(analysis, owners, life, segments[i]));
+        struct gm_site site =
+            gm_site_of_life(life, leak_class(analysis, owners, life, segments[i]));
         gm_sites_add(&analysis->leaks, &site);
     }
     free(segments);
@@ -232,46 +253,6 @@ static void judge_lives(struct gm_analysis *analysis)
 }
 
 /* ---- second pass ----------------------------------------------------------------------------- */
-
-struct stops {
-    struct gm_snapshot **snapshots; /* by step */
-    size_t count;
-    size_t next;
-};
-
-static void take(struct gm_snapshot *snapshot, const struct gm_replay *replay)
-{
-    const struct gm_lives *lives = &replay->lives;
-    for (uint32_t i = 0; i < lives->used; i++) {
-        const struct gm_life *life = &lives->slots[i];
-        bool wanted = snapshot->kind
-                          ? life->kind == snapshot->kind
-                          : life->kind != GM_KIND_NONE && !gm_kind_is_host(life->kind) &&
-                                life->kind != GM_KIND_EXTERNAL && life->device == snapshot->device;
-        if (wanted) {
-            struct gm_site site = site_of(life, 0);
-            gm_sites_add(&snapshot->owners, &site);
-        }
-    }
-    gm_sites_finish(&snapshot->owners);
-    if (!snapshot->kind)
-        snapshot->holes = gm_holes_find(lives, snapshot->device);
-}
-
-static void stopped(struct gm_replay *replay, void *argument)
-{
-    struct stops *stops = argument;
-    while (stops->next < stops->count && stops->snapshots[stops->next]->step == replay->step)
-        take(stops->snapshots[stops->next++], replay);
-    replay->stop = stops->next < stops->count ? stops->snapshots[stops->next]->step : 0;
-}
-
-static int by_step(const void *left, const void *right)
-{
-    const struct gm_snapshot *a = *(struct gm_snapshot *const *)left;
-    const struct gm_snapshot *b = *(struct gm_snapshot *const *)right;
-    return a->step < b->step ? -1 : a->step > b->step;
-}
 
 static void collect_peaks(struct gm_analysis *analysis)
 {
@@ -288,35 +269,64 @@ static void collect_peaks(struct gm_analysis *analysis)
         .step = pinned->step, .time = pinned->time, .device = -1, .kind = GM_KIND_PINNED};
 }
 
+static void collect_pools(struct gm_analysis *analysis)
+{
+    const struct gm_blocks *blocks = &analysis->blocks;
+    analysis->pool_peaks = gm_allocate(GM_DEVICES, sizeof(*analysis->pool_peaks));
+    analysis->pool_lasts = gm_allocate(GM_DEVICES, sizeof(*analysis->pool_lasts));
+    for (int i = 0; i < GM_DEVICES; i++) {
+        const struct gm_block_totals *totals = &blocks->device[i];
+        if (!totals->peak.bytes)
+            continue;
+        size_t at = analysis->pool_count++;
+        analysis->pool_peaks[at] = (struct gm_pool_snapshot){.record = totals->peak.step,
+                                                             .time = totals->peak.time,
+                                                             .device = i - 1,
+                                                             .allocated = totals->peak.bytes};
+        analysis->pool_lasts[at] = (struct gm_pool_snapshot){
+            .record = blocks->last_use_record, .time = blocks->last_use_time, .device = i - 1};
+    }
+}
+
+/* What the pools held just after the last use, if no segment has gone since: PyTorch returns
+ * none when a program ends. Saves a second replay to the very end. */
+static void take_lasts(struct gm_analysis *analysis)
+{
+    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
+    for (size_t i = 0; i < analysis->pool_count; i++) {
+        struct gm_pool_snapshot *last = &analysis->pool_lasts[i];
+        last->reserved = analysis->blocks.device[last->device + 1].reserved;
+        gm_pool_snapshot_take(last, &analysis->replay, &analysis->last_blocks, libraries);
+    }
+    gm_libraries_free(libraries);
+}
+
 static void second_pass(struct gm_analysis *analysis)
 {
-    struct stops stops = {0};
+    struct gm_pool_failures *refused = &analysis->pool_failures;
+    struct gm_moments moments = {0};
     collect_peaks(analysis);
-    stops.snapshots = gm_allocate(analysis->device_peak_count + 1 + analysis->failure_count,
+    collect_pools(analysis);
+    moments.devices = gm_allocate(analysis->device_peak_count + 1 + analysis->failure_count,
                                   sizeof(struct gm_snapshot *));
+    moments.pools = gm_allocate(2 * analysis->pool_count + refused->count + 1,
+                                sizeof(struct gm_pool_snapshot *));
     for (size_t i = 0; i < analysis->device_peak_count; i++)
-        stops.snapshots[stops.count++] = &analysis->device_peaks[i];
+        moments.devices[moments.device_count++] = &analysis->device_peaks[i];
     if (analysis->pinned_peak.step)
-        stops.snapshots[stops.count++] = &analysis->pinned_peak;
+        moments.devices[moments.device_count++] = &analysis->pinned_peak;
     for (size_t i = 0; i < analysis->failure_count; i++)
         if (analysis->failures[i].snapshot.step)
-            stops.snapshots[stops.count++] = &analysis->failures[i].snapshot;
-    if (stops.count) {
-        qsort(stops.snapshots, stops.count, sizeof(struct gm_snapshot *), by_step);
-        struct gm_stream *stream = gm_stream_open(analysis->trace);
-        struct gm_replay *replay = gm_allocate(1, sizeof(*replay));
-        struct gm_entry entry;
-        gm_replay_begin(replay);
-        replay->stop = stops.snapshots[0]->step;
-        replay->stopped = stopped;
-        replay->stop_argument = &stops;
-        while (stops.next < stops.count && gm_stream_next(stream, &entry))
-            gm_replay_apply(replay, &entry);
-        gm_replay_end(replay);
-        free(replay);
-        gm_stream_close(stream);
-    }
-    free(stops.snapshots);
+            moments.devices[moments.device_count++] = &analysis->failures[i].snapshot;
+    for (size_t i = 0; i < analysis->pool_count; i++)
+        moments.pools[moments.pool_count++] = &analysis->pool_peaks[i];
+    for (size_t i = 0; i < analysis->pool_count && analysis->ended_since_use; i++)
+        moments.pools[moments.pool_count++] = &analysis->pool_lasts[i];
+    for (size_t i = 0; i < refused->count; i++)
+        moments.pools[moments.pool_count++] = &refused->entries[i].snapshot;
+    gm_snapshots_take(analysis->trace, &moments);
+    free(moments.devices);
+    free(moments.pools);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -325,6 +335,7 @@ struct gm_analysis *gm_analyse(struct gm_trace *trace)
 {
     struct gm_analysis *analysis = gm_allocate(1, sizeof(*analysis));
     analysis->trace = trace;
+    analysis->callers = gm_callers_new(trace);
     gm_replay_begin(&analysis->replay);
     gm_phases_begin(&analysis->phases, trace->clock.origin);
     gm_activity_begin(&analysis->activity, &trace->clock);
@@ -335,8 +346,13 @@ struct gm_analysis *gm_analyse(struct gm_trace *trace)
     analysis->duration = gm_clock_elapsed(&trace->clock, end);
     gm_phases_finish(&analysis->phases, end);
     gm_growth_finish(&analysis->activity);
+    gm_blocks_finish(&analysis->blocks);
+    gm_curve_finish(&analysis->pinned_curve, analysis->active_until);
     judge_lives(analysis);
+    analysis->last_blocks = gm_block_order_at_last(&analysis->blocks);
     second_pass(analysis);
+    if (!analysis->ended_since_use)
+        take_lasts(analysis);
     gm_transfers_finish(&analysis->transfers);
     return analysis;
 }
@@ -356,6 +372,15 @@ void gm_analysis_free(struct gm_analysis *analysis)
     free(analysis->failures);
     gm_transfers_free(&analysis->transfers);
     gm_blocks_free(&analysis->blocks);
+    gm_callers_free(analysis->callers);
+    gm_pool_failures_free(&analysis->pool_failures);
+    for (size_t i = 0; i < analysis->pool_count; i++) {
+        gm_sites_free(&analysis->pool_peaks[i].owners);
+        gm_sites_free(&analysis->pool_lasts[i].owners);
+    }
+    free(analysis->pool_peaks);
+    free(analysis->pool_lasts);
+    gm_block_order_free(&analysis->last_blocks);
     gm_phases_free(&analysis->phases);
     gm_activity_free(&analysis->activity);
     free(analysis);
@@ -373,5 +398,24 @@ const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, i
     for (size_t i = 0; i < analysis->device_peak_count; i++)
         if (analysis->device_peaks[i].device == device)
             return &analysis->device_peaks[i];
+    return NULL;
+}
+
+const struct gm_pool_snapshot *gm_analysis_pool_peak(const struct gm_analysis *analysis, int device)
+{
+    for (size_t i = 0; i < analysis->pool_count; i++)
+        if (analysis->pool_peaks[i].device == device)
+            return &analysis->pool_peaks[i];
+    return NULL;
+}
+
+const struct gm_pool_failure *gm_analysis_pool_failure(const struct gm_analysis *analysis,
+                                                       const struct gm_failure *failure)
+{
+    const struct gm_pool_failures *pools = &analysis->pool_failures;
+    uint32_t caller = gm_callers_get(analysis->callers, failure->stack);
+    for (size_t i = 0; i < pools->count; i++)
+        if (pools->entries[i].caller == caller && pools->entries[i].device == failure->device)
+            return &pools->entries[i];
     return NULL;
 }

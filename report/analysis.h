@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include "activity.h"
 #include "blocks.h"
-#include "holes.h"
 #include "phases.h"
 #include "replay.h"
 #include "sites.h"
+#include "snapshots.h"
 #include "trace_file.h"
 #include "transfers.h"
 
@@ -28,16 +28,6 @@ enum gm_leak_class {
 };
 
 const char *gm_leak_class_name(unsigned class);
-
-/* Who held the memory at one moment. */
-struct gm_snapshot {
-    uint64_t step;
-    uint64_t time; /* record clock */
-    int device;    /* of a device; ignored for host kinds */
-    uint8_t kind;  /* a host kind, or GM_KIND_NONE: all kinds on the device but external */
-    struct gm_sites owners;
-    struct gm_holes holes; /* of a device */
-};
 
 /* An allocation call that was refused; those of one stack, kind and device together. */
 struct gm_failure {
@@ -73,6 +63,7 @@ struct gm_device_facts {
     struct gm_residual last;
     uint64_t used_by_process; /* bytes, largest sample */
     uint64_t used_by_all;
+    uint64_t elsewhere; /* used by other processes, latest sample that tells */
 };
 
 struct gm_analysis {
@@ -91,6 +82,15 @@ struct gm_analysis {
     size_t failure_capacity;
     struct gm_transfers transfers;
     struct gm_blocks blocks;
+    struct gm_callers *callers;
+    struct gm_pool_failures pool_failures;
+    struct gm_pool_snapshot *pool_peaks; /* of each device with blocks, when they were most */
+    struct gm_pool_snapshot *pool_lasts; /* of the same, just after the last use of all */
+    size_t pool_count;
+    struct gm_block_order last_blocks; /* of all devices, just then */
+    struct gm_curve pinned_curve;      /* bytes and allocations, until the last activity */
+    uint64_t active_until;             /* record clock: last allocation or copy */
+    uint64_t ended_since_use;          /* allocations that ended after the last use of a pool */
     struct gm_phases phases;
     struct gm_activity activity;
     struct gm_device_facts facts[GM_DEVICES]; /* [ordinal + 1] */
@@ -106,5 +106,14 @@ bool gm_analysis_is_complete(const struct gm_analysis *analysis);
 
 /* The snapshot of a device's peak, NULL if it has none. */
 const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, int device);
+
+/* The failure of a pool that a refused allocation led to; NULL: none, the pool could help itself or
+ * no pool asked. */
+const struct gm_pool_failure *gm_analysis_pool_failure(const struct gm_analysis *analysis,
+                                                       const struct gm_failure *failure);
+
+/* The snapshot of a pool's peak, NULL if it has none. */
+const struct gm_pool_snapshot *gm_analysis_pool_peak(const struct gm_analysis *analysis,
+                                                     int device);
 
 #endif

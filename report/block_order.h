@@ -9,11 +9,16 @@
 
 /* A copy: it stays as it is when the blocks change. */
 struct gm_block_order {
-    struct gm_life *blocks;
+    struct gm_pool_block *blocks;
     size_t count;
 };
 
+/* What lives now. */
 struct gm_block_order gm_block_order_of(const struct gm_blocks *blocks);
+
+/* What lived just after the last use of all: freed since, or live still. */
+struct gm_block_order gm_block_order_at_last(const struct gm_blocks *blocks);
+
 void gm_block_order_free(struct gm_block_order *order);
 
 /* Index of the first block at or behind an address; `count` if there is none. */
@@ -21,5 +26,8 @@ size_t gm_block_order_at(const struct gm_block_order *order, uint64_t address);
 
 /* Whether a block begins in [start, end). */
 bool gm_block_order_within(const struct gm_block_order *order, uint64_t start, uint64_t end);
+
+/* Whether a part of a block lies in [start, end). */
+bool gm_block_order_touches(const struct gm_block_order *order, uint64_t start, uint64_t end);
 
 #endif

@@ -8,6 +8,14 @@
 const char *gm_finding_name(enum gm_finding_code code)
 {
     static const char *const names[GM_FINDING_CODES] = {
+        [GM_FINDING_OUT_OF_MEMORY] = "out-of-memory",
+        [GM_FINDING_POOL_FRAGMENTATION] = "pool-fragmentation",
+        [GM_FINDING_RETAINED] = "retained",
+        [GM_FINDING_DEVICE_IMBALANCE] = "device-imbalance",
+        [GM_FINDING_PINNED_GROWTH] = "pinned-growth",
+        [GM_FINDING_PINNED_WASTE] = "pinned-waste",
+        [GM_FINDING_CACHED] = "cached",
+        [GM_FINDING_BATCH_SIZE_SEARCH] = "batch-size-search",
         [GM_FINDING_PAGEABLE_COPIES] = "pageable-copies",
         [GM_FINDING_GROWING] = "growing",
     };
@@ -82,7 +90,13 @@ static int most_severe_first(const void *left, const void *right)
 
 void gm_findings_collect(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
+    gm_find_out_of_memory(analysis, findings);
+    gm_find_retained(analysis, findings);
+    gm_find_device_imbalance(analysis, findings);
     gm_find_pageable_copies(analysis, findings);
+    gm_find_pinned_growth(analysis, findings);
+    gm_find_pinned_waste(analysis, findings);
+    gm_find_cached(analysis, findings);
     gm_find_growing(analysis, findings);
     if (findings->count)
         qsort(findings->entries, findings->count, sizeof(*findings->entries), most_severe_first);

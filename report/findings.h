@@ -14,7 +14,19 @@
 #include "analysis.h"
 
 /* Codes are stable: their names are what scripts and gates rely on. */
-enum gm_finding_code { GM_FINDING_PAGEABLE_COPIES, GM_FINDING_GROWING, GM_FINDING_CODES };
+enum gm_finding_code {
+    GM_FINDING_OUT_OF_MEMORY,
+    GM_FINDING_POOL_FRAGMENTATION,
+    GM_FINDING_RETAINED,
+    GM_FINDING_DEVICE_IMBALANCE,
+    GM_FINDING_PAGEABLE_COPIES,
+    GM_FINDING_PINNED_GROWTH,
+    GM_FINDING_PINNED_WASTE,
+    GM_FINDING_CACHED,
+    GM_FINDING_BATCH_SIZE_SEARCH,
+    GM_FINDING_GROWING,
+    GM_FINDING_CODES
+};
 
 enum gm_severity {
     GM_SEVERITY_NOTE,    /* good to know */
@@ -60,6 +72,12 @@ void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)
 
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
+void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_retained(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_pinned_growth(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_pinned_waste(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *findings);
 

@@ -1,13 +1,9 @@
 /* See findings_show.h. */
 #include "findings_show.h"
-#include <string.h>
 #include "report_json.h"
 #include "size.h"
-#include "utf8.h"
 
 #define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-
-#define NAME_COLUMNS 40
 
 static const enum gm_style styles[] = {
     [GM_SEVERITY_NOTE] = GM_BOLD,
@@ -33,32 +29,16 @@ static void print_what(struct gm_page *page, const struct gm_finding *finding)
     fputc('\n', page->out);
 }
 
-static void print_place(struct gm_page *page, const struct gm_frame *frame, unsigned indent)
-{
-    char line[16] = "";
-    fprintf(page->out, "%*s", (int)indent, "");
-    size_t left = GM_PAGE_COLUMNS - indent - 2;
-    left -= gm_page_cut(page, frame->function, NAME_COLUMNS);
-    gm_page_begin(page, GM_DIM);
-    fputs("  ", page->out);
-    if (frame->line)
-        snprintf(line, sizeof(line), ":%u", frame->line);
-    if (frame->file)
-        gm_page_path(page, frame->file, left - strlen(line));
-    else if (frame->module)
-        gm_page_cut(page, frame->module, left - strlen(line));
-    fputs(line, page->out);
-    gm_page_end(page, GM_DIM);
-    fputc('\n', page->out);
-}
-
 static void print_finding(struct gm_page *page, struct gm_stacks *stacks,
                           const struct gm_finding *finding, unsigned indent)
 {
     const struct gm_frame *frame = frame_of(stacks, finding);
     print_what(page, finding);
-    if (frame)
-        print_place(page, frame, indent);
+    if (frame) {
+        fprintf(page->out, "%*s", (int)indent, "");
+        gm_page_frame(page, frame, GM_PAGE_COLUMNS - indent);
+        fputc('\n', page->out);
+    }
     gm_page_paragraph(page, GM_PLAIN, indent, "%s", finding->cause);
     if (finding->remedy)
         gm_page_paragraph(page, GM_DIM, indent, "%s", finding->remedy);
@@ -73,9 +53,9 @@ void gm_findings_text(struct gm_page *page, const struct gm_analysis *analysis,
         gm_page_heading(page, "Findings", NULL);
     for (size_t i = 0; i < findings.count; i++) {
         const struct gm_finding *finding = &findings.entries[i];
-        gm_page_print(page, styles[finding->severity], "  %-8s",
+        gm_page_print(page, styles[finding->severity], "  %-9s",
                       gm_severity_name(finding->severity));
-        print_finding(page, stacks, finding, 10);
+        print_finding(page, stacks, finding, 11);
     }
     gm_findings_free(&findings);
 }

@@ -12,7 +12,7 @@
 
 #define UNKNOWN "unknown"
 #define LISTED_ALWAYS 10u /* lines of the text, whatever --top says */
-#define NAME_COLUMNS 31
+#define NAME_COLUMNS 30
 
 /* What is known of one module of the trace. */
 struct module {
@@ -227,6 +227,21 @@ struct gm_library_table gm_library_table_of(struct gm_libraries *libraries,
 void gm_library_table_free(struct gm_library_table *table)
 {
     free(table->lines);
+}
+
+size_t gm_library_shares(struct gm_libraries *libraries, const struct gm_sites *owners,
+                         struct gm_library_share *shares, size_t most)
+{
+    struct gm_library_table table = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < owners->count; i++)
+        add(&table, libraries, &owners->entries[i], GM_AT_PEAK);
+    join(&table);
+    for (; count < table.count && count < most; count++)
+        shares[count] = (struct gm_library_share){table.lines[count].name,
+                                                  table.lines[count].at[GM_AT_PEAK].bytes};
+    gm_library_table_free(&table);
+    return count;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -36,6 +36,15 @@ void gm_libraries_free(struct gm_libraries *libraries);
 /* Whose memory of that kind is, allocated by that stack; `bytes` and `count` are 0. */
 struct gm_library gm_libraries_of(struct gm_libraries *libraries, unsigned kind, uint32_t stack);
 
+/* The libraries with most bytes among owners, most first; at most `most` of them. */
+struct gm_library_share {
+    const char *name;
+    uint64_t bytes;
+};
+
+size_t gm_library_shares(struct gm_libraries *libraries, const struct gm_sites *owners,
+                         struct gm_library_share *shares, size_t most);
+
 /* The libraries that held memory on a device, all kinds but external: at its peak, at the end, and
  * when it last ran out of memory. */
 enum gm_library_moment { GM_AT_PEAK, GM_AT_END, GM_AT_FAILURE, GM_LIBRARY_MOMENTS };

@@ -41,6 +41,9 @@ void gm_page_cell(struct gm_page *page, const char *text, size_t columns);
 void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned indent,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* One frame in at most `columns` (40 at least): function, then file and line, or module. */
+void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t columns);
+
 /* A stack, `indent` columns in: function, file and line, or module. The application's frames one a
  * line, a run of a framework's as one line, equal ones that follow each other as one (recursion).
  */

@@ -155,6 +155,30 @@ static void print_place(struct gm_page *page, const struct gm_frame *frame, size
     gm_page_end(page, GM_DIM);
 }
 
+/* "inner" of "outer.<locals>.inner". */
+static const char *innermost_name(const char *function)
+{
+    static const char scope[] = "<locals>.";
+    for (const char *at; (at = strstr(function, scope));)
+        function = at + strlen(scope);
+    return function;
+}
+
+void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t columns)
+{
+    char name[GM_SHORT_NAME_SIZE];
+    size_t room = columns / 2;
+    if (frame->script)
+        snprintf(name, sizeof(name), "%s", innermost_name(frame->function));
+    else
+        gm_short_name(frame->function, name);
+    size_t used = (frame->script ? gm_page_cut : print_name)(page, name, room);
+    if (frame->file || (frame->module && frame->module[0] && is_named(frame))) {
+        blanks(page, 2);
+        print_place(page, frame, columns - used - 2);
+    }
+}
+
 static void print_line(struct gm_page *page, unsigned indent, size_t name_columns,
                        const struct line *line)
 {

@@ -6,6 +6,8 @@
 #include "growth_show.h"
 #include "libraries.h"
 #include "lifetimes.h"
+#include "owners_show.h"
+#include "pool_show.h"
 #include "settings.h"
 #include "phases_show.h"
 
@@ -66,24 +68,6 @@ void gm_json_kind(struct gm_json *json, unsigned kind, int device)
         gm_json_null(json, "device");
     else
         gm_json_signed(json, "device", device);
-}
-
-static void write_owners(struct gm_json *json, struct gm_stacks *stacks,
-                         const struct gm_analysis *analysis, const struct gm_sites *owners,
-                         size_t top)
-{
-    gm_json_number(json, "owner_count", owners->count);
-    gm_json_open_array(json, "owners");
-    for (size_t i = 0; i < owners->count && i < top; i++) {
-        const struct gm_site *site = &owners->entries[i];
-        gm_json_open_object(json, NULL);
-        gm_json_number(json, "bytes", site->bytes);
-        gm_json_number(json, "count", site->count);
-        gm_json_kind(json, site->kind, site->device);
-        gm_json_where(json, stacks, analysis, site->stack, site->api);
-        gm_json_close_object(json);
-    }
-    gm_json_close_array(json);
 }
 
 static void write_holes(struct gm_json *json, const struct gm_holes *holes)
@@ -190,7 +174,7 @@ static void write_devices(struct gm_json *json, const struct gm_analysis *analys
         const struct gm_snapshot *peak = gm_analysis_peak(analysis, i - 1);
         if (peak) {
             gm_json_open_object(json, "at_peak");
-            write_owners(json, stacks, analysis, &peak->owners, top);
+            gm_owners_json(json, analysis, stacks, &peak->owners, top);
             write_holes(json, &peak->holes);
             gm_json_close_object(json);
         }
@@ -215,7 +199,7 @@ static void write_host(struct gm_json *json, const struct gm_analysis *analysis,
     write_counter(json, analysis, &counters->host[GM_KIND_HOST_VMM], "vmm");
     gm_json_close_object(json);
     gm_json_open_object(json, "pinned_at_peak");
-    write_owners(json, stacks, analysis, &analysis->pinned_peak.owners, top);
+    gm_owners_json(json, analysis, stacks, &analysis->pinned_peak.owners, top);
     gm_json_close_object(json);
 }
 
@@ -269,7 +253,7 @@ static void write_failures(struct gm_json *json, const struct gm_analysis *analy
         if (failure->snapshot.step) {
             gm_json_open_object(json, "live");
             gm_json_number(json, "bytes", failure->snapshot.owners.bytes);
-            write_owners(json, stacks, analysis, &failure->snapshot.owners, top);
+            gm_owners_json(json, analysis, stacks, &failure->snapshot.owners, top);
             write_holes(json, &failure->snapshot.holes);
             gm_json_close_object(json);
         }
@@ -336,38 +320,6 @@ static void write_contexts(struct gm_json *json, const struct gm_analysis *analy
     gm_json_close_array(json);
 }
 
-static void write_blocks(struct gm_json *json, const struct gm_analysis *analysis,
-                         struct gm_stacks *stacks, size_t top)
-{
-    if (!analysis->blocks.records)
-        return;
-    gm_json_open_array(json, "framework_blocks");
-    for (int i = 0; i < GM_DEVICES; i++) {
-        const struct gm_block_totals *totals = &analysis->blocks.device[i];
-        if (!totals->allocs && !totals->out_of_memory)
-            continue;
-        struct gm_sites owners = {0};
-        gm_blocks_owners(&analysis->blocks, i - 1, &owners);
-        gm_sites_finish(&owners);
-        gm_json_open_object(json, NULL);
-        gm_json_signed(json, "device", i - 1);
-        gm_json_number(json, "allocs", totals->allocs);
-        gm_json_number(json, "frees", totals->frees);
-        gm_json_number(json, "live", totals->live);
-        gm_json_number(json, "peak", totals->peak.bytes);
-        gm_json_number(json, "peak_time_ns", since_start(analysis, totals->peak.time));
-        gm_json_number(json, "reserved", totals->reserved);
-        gm_json_number(json, "reserved_peak", totals->reserved_peak);
-        gm_json_number(json, "out_of_memory", totals->out_of_memory);
-        gm_json_open_object(json, "at_end");
-        write_owners(json, stacks, analysis, &owners, top);
-        gm_json_close_object(json);
-        gm_json_close_object(json);
-        gm_sites_free(&owners);
-    }
-    gm_json_close_array(json);
-}
-
 static void write_recorder(struct gm_json *json, const struct gm_analysis *analysis)
 {
     static const char *const names[] = {
@@ -415,7 +367,7 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     write_failures(json, analysis, stacks, top);
     write_transfers(json, analysis, stacks, top);
     write_contexts(json, analysis, stacks);
-    write_blocks(json, analysis, stacks, top);
+    gm_pools_json(json, analysis, stacks, top);
     write_recorder(json, analysis);
     gm_json_close_object(json);
 }

@@ -9,6 +9,8 @@
 #include "libraries.h"
 #include "lifetimes.h"
 #include "memory.h"
+#include "owners_show.h"
+#include "pool_show.h"
 #include "settings.h"
 #include "phases_show.h"
 #include "size.h"
@@ -105,31 +107,6 @@ static void print_header(struct writer *writer)
 
 /* ---- peaks ----------------------------------------------------------------------------------- */
 
-/* Owners by share. `whole` is what 100 percent are. */
-static void print_owners(struct writer *writer, const struct gm_sites *owners, uint64_t whole,
-                         size_t top, unsigned indent)
-{
-    struct gm_page *page = &writer->page;
-    uint64_t shown = 0;
-    for (size_t i = 0; i < owners->count && i < top; i++) {
-        const struct gm_site *site = &owners->entries[i];
-        const char *api = gm_trace_api(writer->analysis->trace, site->api);
-        double percent = whole ? 100.0 * (double)site->bytes / (double)whole : 0;
-        shown += site->bytes;
-        gm_page_print(page, GM_PLAIN, "%*s%5.1f%%  ", (int)indent, "", percent);
-        gm_page_print(page, GM_BOLD, "%-9s", SIZE(site->bytes));
-        gm_page_print(page, GM_PLAIN, "  %s x %s", COUNT(site->count), api[0] ? api : "?");
-        if (site->kind != GM_KIND_DEVICE && site->kind != GM_KIND_PINNED)
-            gm_page_print(page, GM_PLAIN, " (%s)", gm_kind_name(site->kind));
-        fputc('\n', page->out);
-        print_stack(page, writer->stacks, site->stack, site->api, indent + 8);
-    }
-    if (owners->count > top)
-        gm_page_print(page, GM_DIM, "%*s%5.1f%%  %-9s  from %zu more place%s\n", (int)indent, "",
-                      whole ? 100.0 * (double)(whole - shown) / (double)whole : 0,
-                      SIZE(whole - shown), owners->count - top, plural(owners->count - top));
-}
-
 static void print_device_name(struct writer *writer, int device)
 {
     const struct gm_device_facts *facts = &writer->analysis->facts[device + 1];
@@ -178,7 +155,7 @@ static void print_peaks(struct writer *writer)
         gm_page_heading(&writer->page, title, about);
         print_device_name(writer, peak->device);
         print_kinds(writer, &peak->owners);
-        print_owners(writer, &peak->owners, peak->owners.bytes, writer->top, 0);
+        gm_owners_text(&writer->page, analysis, writer->stacks, &peak->owners, writer->top, 0);
         gm_libraries_text(&writer->page, analysis, peak->device, writer->top);
     }
 }
@@ -313,7 +290,7 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
     gm_page_print(page, GM_PLAIN, "    %s after the start, when %s lived on the device%s\n",
                   MOMENT(analysis, failure->time), owners->count ? SIZE(owners->bytes) : "nothing",
                   owners->count ? ":" : "");
-    print_owners(writer, owners, owners->bytes, writer->top < 3 ? writer->top : 3, 4);
+    gm_owners_text(page, analysis, writer->stacks, owners, writer->top < 3 ? writer->top : 3, 4);
     if (is_fragmentation(failure))
         gm_page_paragraph(page, GM_WARNING, 4,
                           "Between live allocations %s were free, but in holes of at most %s: "
@@ -325,15 +302,25 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
 static void print_failures(struct writer *writer)
 {
     const struct gm_counters *counters = &writer->analysis->replay.counters;
+    size_t told_before = 0;
     if (!writer->analysis->failure_count)
         return;
     char about[128];
     snprintf(about, sizeof(about), "%s for lack of memory, %s for another reason",
              COUNT(counters->failed), COUNT(counters->rejected + counters->refused_by_runtime));
     gm_page_heading(&writer->page, "Refused allocations", about);
-    for (size_t i = writer->analysis->failure_count, shown = 0; i-- > 0 && shown < writer->top;
-         shown++)
-        print_failure(writer, &writer->analysis->failures[i]);
+    for (size_t i = writer->analysis->failure_count, shown = 0; i-- > 0 && shown < writer->top;) {
+        const struct gm_failure *failure = &writer->analysis->failures[i];
+        if (gm_analysis_pool_failure(writer->analysis, failure)) {
+            told_before++;
+        } else {
+            print_failure(writer, failure);
+            shown++;
+        }
+    }
+    if (told_before)
+        gm_page_print(&writer->page, GM_DIM, "  %zu place%s: see PyTorch's pool, above\n",
+                      told_before, plural(told_before));
 }
 
 /* ---- fragmentation, pinned memory ------------------------------------------------------------ */
@@ -384,8 +371,8 @@ static void print_pinned(struct writer *writer)
                  SIZE(host[GM_KIND_PINNED].peak.bytes),
                  MOMENT(analysis, analysis->pinned_peak.time), SIZE(host[GM_KIND_PINNED].live));
         gm_page_heading(&writer->page, "Pinned host memory", about);
-        print_owners(writer, &analysis->pinned_peak.owners, analysis->pinned_peak.owners.bytes,
-                     writer->top, 0);
+        gm_owners_text(&writer->page, analysis, writer->stacks, &analysis->pinned_peak.owners,
+                       writer->top, 0);
     }
     if (host[GM_KIND_REGISTERED].allocs) {
         snprintf(about, sizeof(about), "peak %s; %s at the end",
@@ -454,36 +441,11 @@ static void print_contexts(struct writer *writer)
             gm_page_heading(page, "Contexts", "who made the driver keep memory of its own");
         titled = true;
         const char *api = gm_trace_api(writer->analysis->trace, context->api);
-        gm_page_print(page, GM_PLAIN, "  %scontext on %s, %s after the start, by %s\n",
-                      context->primary ? "primary " : "", PLACE(GM_KIND_DEVICE, context->device),
-                      MOMENT(writer->analysis, context->time), api[0] ? api : "?");
+        gm_page_paragraph(page, GM_PLAIN, 2, "%scontext on %s, %s after the start, by %s",
+                          context->primary ? "primary " : "",
+                          PLACE(GM_KIND_DEVICE, context->device),
+                          MOMENT(writer->analysis, context->time), api[0] ? api : "?");
         print_stack(page, writer->stacks, context->stack, context->api, 6);
-    }
-}
-
-static void print_blocks(struct writer *writer)
-{
-    const struct gm_blocks *blocks = &writer->analysis->blocks;
-    for (int i = 0; i < GM_DEVICES && blocks->records; i++) {
-        const struct gm_block_totals *totals = &blocks->device[i];
-        struct gm_sites owners = {0};
-        char title[64], about[128];
-        if (!totals->allocs && !totals->out_of_memory)
-            continue;
-        snprintf(title, sizeof(title), "PyTorch's pool on %s", PLACE(GM_KIND_DEVICE, i - 1));
-        snprintf(about, sizeof(about), "blocks peak %s, reserved peak %s", SIZE(totals->peak.bytes),
-                 SIZE(totals->reserved_peak));
-        gm_page_heading(&writer->page, title, about);
-        gm_blocks_owners(blocks, i - 1, &owners);
-        gm_sites_finish(&owners);
-        gm_page_print(&writer->page, GM_PLAIN, "  %s in %s block%s at the end, %s reserved\n",
-                      SIZE(totals->live), COUNT(totals->count), plural(totals->count),
-                      SIZE(totals->reserved));
-        if (totals->out_of_memory)
-            gm_page_print(&writer->page, GM_BAD, "  out of memory %s time%s\n",
-                          COUNT(totals->out_of_memory), plural(totals->out_of_memory));
-        print_owners(writer, &owners, owners.bytes, writer->top, 0);
-        gm_sites_free(&owners);
     }
 }
 
@@ -532,9 +494,10 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
     print_residuals(&writer);
     print_leaks(&writer);
     gm_growth_text(&writer.page, analysis, stacks, writer.top);
+    gm_pool_failures_text(&writer.page, analysis, stacks, writer.top);
     print_failures(&writer);
     gm_phases_text(&writer.page, analysis, 2 * writer.top);
-    print_blocks(&writer);
+    gm_pools_text(&writer.page, analysis, stacks, writer.top);
     print_fragmentation(&writer);
     print_pinned(&writer);
     gm_lifetimes_text(&writer.page, analysis, stacks, writer.top);

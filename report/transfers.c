@@ -70,6 +70,7 @@ void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life
     if (life->kind == GM_KIND_PINNED || life->kind == GM_KIND_REGISTERED ||
         life->kind == GM_KIND_MANAGED)
         gm_ranges_remove(&transfers->host, life->address);
+    gm_map_remove(&transfers->reach, life->address);
 }
 
 static bool is_in(const struct gm_ranges *ranges, uint64_t address)
@@ -94,13 +95,35 @@ static unsigned direction_of(const struct gm_transfers *transfers, const struct 
     return from_device ? GM_COPY_DEVICE_TO_HOST : GM_COPY_HOST_TO_HOST;
 }
 
-static bool is_pageable(const struct gm_transfers *transfers, const struct gm_record *record,
+/* Remembers how far into its memory a copy went, in KiB so that it fits a map's value. */
+static void note_reach(struct gm_transfers *transfers, const struct gm_range *memory,
+                       uint64_t address, uint64_t size)
+{
+    uint64_t end = gm_range_end(address, size);
+    uint64_t reach = (end < memory->end ? end : memory->end) - memory->start;
+    uint32_t kib = reach >> 10 < GM_NONE - 1 ? (uint32_t)((reach + 1023) >> 10) : GM_NONE - 1;
+    uint32_t known = gm_map_get(&transfers->reach, memory->start);
+    if (kib && (known == GM_NONE || known < kib))
+        gm_map_set(&transfers->reach, memory->start, kib);
+}
+
+uint64_t gm_transfers_reach(const struct gm_transfers *transfers, uint64_t address)
+{
+    uint32_t kib = gm_map_get(&transfers->reach, address);
+    return kib == GM_NONE ? 0 : (uint64_t)kib << 10;
+}
+
+/* Whether the host's side is memory that the device cannot reach; notes its use if it can. */
+static bool is_pageable(struct gm_transfers *transfers, const struct gm_record *record,
                         unsigned direction)
 {
-    if (direction == GM_COPY_HOST_TO_DEVICE)
-        return !is_in(&transfers->host, record->aux);
-    if (direction == GM_COPY_DEVICE_TO_HOST)
-        return !is_in(&transfers->host, record->address);
+    struct gm_range memory;
+    uint64_t address = direction == GM_COPY_HOST_TO_DEVICE ? record->aux : record->address;
+    if (direction != GM_COPY_HOST_TO_DEVICE && direction != GM_COPY_DEVICE_TO_HOST)
+        return false;
+    if (!gm_ranges_find(&transfers->host, address, gm_range_end(address, 1), &memory))
+        return true;
+    note_reach(transfers, &memory, address, record->size);
     return false;
 }
 
@@ -179,6 +202,7 @@ void gm_transfers_free(struct gm_transfers *transfers)
 {
     free(transfers->sites);
     gm_map_free(&transfers->by_site);
+    gm_map_free(&transfers->reach);
     gm_ranges_free(&transfers->host);
     gm_ranges_free(&transfers->device);
 }

@@ -46,6 +46,7 @@ struct gm_transfers {
     size_t site_capacity;
     struct gm_map by_site;
     struct gm_ranges host;         /* live pinned, registered and managed memory; value: its kind */
+    struct gm_map reach;           /* start of one of them -> how far copies went, in KiB */
     struct gm_ranges device;       /* every address that ever was device memory */
     struct gm_range latest_device; /* one of them: asked for again and again */
 };
@@ -60,6 +61,10 @@ void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
 /* Sorts the sites by bytes, most first. */
 void gm_transfers_finish(struct gm_transfers *transfers);
 void gm_transfers_free(struct gm_transfers *transfers);
+
+/* How many bytes from its start on copies used of live pinned, registered or managed memory, to the
+ * next KiB; 0: none did. */
+uint64_t gm_transfers_reach(const struct gm_transfers *transfers, uint64_t address);
 
 const char *gm_direction_name(unsigned direction);
 

@@ -62,6 +62,23 @@ void gm_bypass_text(struct gm_page *page, unsigned indent, const struct gm_analy
                           "RTLD_DEEPBIND, or by addresses that it found without dlsym.");
 }
 
+/* A request that a framework could serve after all is no lack of memory, but the driver's refusals
+ * are told. */
+static void print_refusals(struct gm_page *page, const struct gm_analysis *analysis)
+{
+    uint64_t failed = analysis->replay.counters.failed, pool = 0;
+    for (int i = 0; i < GM_DEVICES; i++)
+        pool += analysis->blocks.device[i].out_of_memory;
+    if (pool)
+        gm_page_print(page, GM_BAD, "Out of memory: PyTorch %s time%s", COUNT(pool),
+                      pool == 1 ? "" : "s");
+    if (failed)
+        gm_page_print(page, GM_BAD, "%s the driver refused %s request%s",
+                      pool ? ";" : "Out of memory:", COUNT(failed), failed == 1 ? "" : "s");
+    if (pool || failed)
+        gm_page_print(page, GM_BAD, ".\n");
+}
+
 void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
 {
     const char *separator = ", peak ";
@@ -78,9 +95,6 @@ void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
                       peak->device);
         separator = ", ";
     }
-    if (analysis->replay.counters.failed)
-        gm_page_print(page, GM_BAD, ", out of memory %s time%s",
-                      COUNT(analysis->replay.counters.failed),
-                      analysis->replay.counters.failed == 1 ? "" : "s");
     gm_page_print(page, GM_PLAIN, ".\n");
+    print_refusals(page, analysis);
 }

@@ -8,7 +8,7 @@ Runs replica.py on the libraries of FOLDER without and with the preload; then ch
   - the trace has one event for each report of a device, none for the host's, and is complete;
   - at every event the totals that the allocator carries are the sums of the events before it, of blocks
     and of segments; every block lies in a segment and has a stack;
-  - the report counts the same;
+  - the report counts the same, and fits 80 columns;
   - with Python stacks, the blocks kept by retained_list() name that function;
   - with GPUMEM_TORCH=0 there is no event of a block, and the program does not notice.
 """
@@ -41,6 +41,13 @@ def run(options, folder, **environment):
     return done.stdout
 
 
+def check_text(options, trace):
+    text = subprocess.run([options.build + "/report/gpumem", "report", trace], capture_output=True, text=True,
+                          env=dict(os.environ, LC_ALL="C.UTF-8"), check=True).stdout
+    for line in text.splitlines():
+        expect(len(line) <= 80, f"{len(line)} columns: {line}")
+
+
 def recorded(options, bare, **environment):
     with tempfile.TemporaryDirectory() as folder:
         preload = options.build + "/preload/libgpumem.so"
@@ -54,6 +61,7 @@ def recorded(options, bare, **environment):
         replay = blocks.Replay(trace)
         for text in blocks.report_problems(options.build + "/report/gpumem", trace, replay):
             expect(False, text)
+        check_text(options, trace)
         return replay
 
 

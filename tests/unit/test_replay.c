@@ -906,7 +906,7 @@ static void blocks_have_totals_of_their_own(void **state)
     const struct gm_block_totals *totals = &scene->analysis->blocks.device[1];
     assert_int_equal(totals->live, 200);
     assert_int_equal(totals->peak.bytes, 500);
-    assert_int_equal(totals->reserved_peak, 1000);
+    assert_int_equal(totals->reserved_peak.bytes, 1000);
     EXPECT(GM_KIND_DEVICE, 0, 1000, 1000, 1, 0, 0);
 }
 

@@ -1,0 +1,88 @@
+/* How pools and devices compare with what is needed of them: memory that is cached and idle, and
+ * one device that is used much more than another. */
+#include "findings.h"
+#include "size.h"
+
+#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
+
+#define MIB ((uint64_t)1 << 20)
+
+/* ---- cached ---------------------------------------------------------------------------------- */
+
+#define IDLE_AT_LEAST (32 * MIB)
+#define IDLE_SHARE 4u /* of what is reserved: a quarter */
+#define PARTS 4u      /* of the run: idle in the last of them */
+
+/* Bytes that no block needed in the last part of the run, and that empty_cache() would return. */
+static uint64_t idle_bytes(const struct gm_pool_snapshot *last, uint64_t needed)
+{
+    struct gm_segment_sums all = gm_segments_all(&last->segments);
+    uint64_t unneeded = last->reserved > needed ? last->reserved - needed : 0;
+    return unneeded < all.returnable ? unneeded : all.returnable;
+}
+
+void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    for (size_t i = 0; i < analysis->pool_count; i++) {
+        const struct gm_pool_snapshot *last = &analysis->pool_lasts[i];
+        const struct gm_curve *curve = analysis->blocks.device[last->device + 1].curve;
+        uint64_t needed = gm_curve_most(curve, 0, PARTS - 1, PARTS, PARTS);
+        uint64_t idle = idle_bytes(last, needed);
+        if (idle < IDLE_AT_LEAST || idle < last->reserved / IDLE_SHARE)
+            continue;
+        gm_findings_add(findings,
+                        &(struct gm_finding){.code = GM_FINDING_CACHED,
+                                             .severity = GM_SEVERITY_NOTE,
+                                             .device = last->device,
+                                             .bytes = idle},
+                        "%s are reserved, but in the last quarter of the run at most %s were "
+                        "allocated; %s of the rest are in whole segments.",
+                        SIZE(last->reserved), SIZE(needed), SIZE(idle));
+        gm_findings_remedy(findings, "PyTorch keeps them for its next use. If other processes or "
+                                     "libraries need them: torch.cuda.empty_cache().");
+    }
+}
+
+/* ---- device-imbalance -------------------------------------------------------------------------
+ */
+
+#define USED_SHARE 16u /* a device is used from this part of the largest peak on */
+#define DIFFERENCE_AT_LEAST (256 * MIB)
+
+static const struct gm_site *largest_owner(const struct gm_analysis *analysis, int device)
+{
+    const struct gm_pool_snapshot *pool = gm_analysis_pool_peak(analysis, device);
+    const struct gm_snapshot *peak = gm_analysis_peak(analysis, device);
+    if (pool && pool->owners.count)
+        return &pool->owners.entries[0];
+    return peak && peak->owners.count ? &peak->owners.entries[0] : NULL;
+}
+
+void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    const struct gm_snapshot *most = NULL, *least = NULL;
+    for (size_t i = 0; i < analysis->device_peak_count; i++)
+        if (!most || analysis->device_peaks[i].owners.bytes > most->owners.bytes)
+            most = &analysis->device_peaks[i];
+    for (size_t i = 0; most && i < analysis->device_peak_count; i++) {
+        const struct gm_snapshot *peak = &analysis->device_peaks[i];
+        if (peak != most && peak->owners.bytes >= most->owners.bytes / USED_SHARE &&
+            (!least || peak->owners.bytes < least->owners.bytes))
+            least = peak;
+    }
+    if (!least || most->owners.bytes - least->owners.bytes < DIFFERENCE_AT_LEAST ||
+        most->owners.bytes < least->owners.bytes + least->owners.bytes / 2)
+        return;
+    const struct gm_site *owner = largest_owner(analysis, most->device);
+    gm_findings_add(findings,
+                    &(struct gm_finding){.code = GM_FINDING_DEVICE_IMBALANCE,
+                                         .severity = GM_SEVERITY_WARNING,
+                                         .device = most->device,
+                                         .bytes = most->owners.bytes - least->owners.bytes,
+                                         .stack = owner ? owner->stack : 0,
+                                         .api = owner ? owner->api : 0},
+                    "The peak of device %d is %s, that of device %d only %s: the fullest device "
+                    "limits all.",
+                    most->device, SIZE(most->owners.bytes), least->device,
+                    SIZE(least->owners.bytes));
+}
