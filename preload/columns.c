@@ -37,8 +37,9 @@ struct tile {
 static inline unsigned char *put_varint(unsigned char *at, uint64_t value)
 {
     if (gm_likely(value < UINT64_C(1) << 14)) {
-        unsigned two = value >= 0x80;
-        uint32_t word = (uint32_t)((value & 0x7f) | (value & 0x3f80) << 1 | two << 7);
+        uint32_t upper = (uint32_t)value & 0x3f80;
+        unsigned two = upper != 0;
+        uint32_t word = ((uint32_t)value + upper) | two << 7;
         at[0] = (unsigned char)word;
         at[1] = (unsigned char)(word >> 8);
         return at + 1 + two;
@@ -122,9 +123,10 @@ static const struct column {
     [GM_COLUMN_DEVICE] = FIELD(device),   [GM_COLUMN_FLAGS] = FIELD(flags),
 };
 
-/* A record as words that the machine compares two at a time. */
+/* A third of a record, in words that the machine compares two at a time. */
 typedef uint64_t words __attribute__((vector_size(16)));
-#define RECORD_WORDS (sizeof(struct gm_record) / sizeof(words))
+
+_Static_assert(sizeof(struct gm_record) == 3 * sizeof(words), "three of them make a record");
 
 static inline words load_words(const struct gm_record *record, unsigned n)
 {
@@ -136,18 +138,26 @@ static inline words load_words(const struct gm_record *record, unsigned n)
 /* The bits in which any record of the tile differs from the one before it. */
 static struct gm_record find_changes(const struct tile *tile)
 {
-    words bits[RECORD_WORDS] = {{0}}, last[RECORD_WORDS];
-    struct gm_record changes;
-    for (unsigned i = 0; i < RECORD_WORDS; i++)
-        last[i] = load_words(tile->before, i);
-    for (uint32_t n = 0; n < tile->count; n++) {
-        __builtin_prefetch(&tile->records[n + 24]); /* they come from another CPU's cache */
-        for (unsigned i = 0; i < RECORD_WORDS; i++) {
-            words now = load_words(&tile->records[n], i);
-            bits[i] |= now ^ last[i];
-            last[i] = now;
-        }
+    /* Each by itself: an array of them would stay in memory and be waited for. */
+    words bits_0 = {0}, bits_1 = {0}, bits_2 = {0};
+    words last_0 = load_words(tile->before, 0);
+    words last_1 = load_words(tile->before, 1);
+    words last_2 = load_words(tile->before, 2);
+    const struct gm_record *end = tile->records + tile->count;
+    for (const struct gm_record *record = tile->records; record < end; record++) {
+        __builtin_prefetch(record + 24); /* they come from another CPU's cache */
+        words now_0 = load_words(record, 0);
+        words now_1 = load_words(record, 1);
+        words now_2 = load_words(record, 2);
+        bits_0 |= now_0 ^ last_0;
+        bits_1 |= now_1 ^ last_1;
+        bits_2 |= now_2 ^ last_2;
+        last_0 = now_0;
+        last_1 = now_1;
+        last_2 = now_2;
     }
+    words bits[3] = {bits_0, bits_1, bits_2};
+    struct gm_record changes;
     memcpy(&changes, bits, sizeof(changes));
     return changes;
 }

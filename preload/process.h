@@ -23,10 +23,17 @@ extern struct gm_process_page *gm_process_page;
 /* True once our destructor ran: records from here on are LATE. */
 extern bool gm_process_exiting;
 
+/* Another thread may be making the trace. A thread that belongs to it has been through that itself.
+ */
+static inline uint64_t gm_process_epoch(void)
+{
+    return __atomic_load_n(&gm_process_page->epoch, __ATOMIC_RELAXED);
+}
+
 /* Whether `tls` belongs to this process's trace. */
 static inline bool gm_process_ready(const struct gm_tls *tls)
 {
-    return tls->epoch != 0 && tls->epoch == gm_process_page->epoch;
+    return tls->epoch != 0 && tls->epoch == gm_process_epoch();
 }
 
 /*
@@ -36,7 +43,7 @@ static inline bool gm_process_ready(const struct gm_tls *tls)
  */
 static inline bool gm_process_admits(const struct gm_tls *tls)
 {
-    return gm_likely(tls->gate == ~gm_process_page->epoch);
+    return gm_likely(tls->gate == ~gm_process_epoch());
 }
 
 /*
