@@ -1,8 +1,6 @@
 /* See curve.h. */
 #include "curve.h"
 
-#define FIRST_SHIFT 10u
-
 static void raise_to(struct gm_curve_bucket *bucket, const struct gm_curve_bucket *other)
 {
     for (unsigned value = 0; value < GM_CURVE_VALUES; value++)
@@ -36,10 +34,8 @@ static void advance(struct gm_curve *curve, uint64_t time)
 
 void gm_curve_set(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_t second)
 {
-    if (curve->count == 0) {
+    if (curve->count == 0)
         curve->start = time;
-        curve->shift = FIRST_SHIFT;
-    }
     advance(curve, time);
     curve->now = (struct gm_curve_bucket){{first, second}};
     raise_to(&curve->buckets[curve->count - 1], &curve->now);

@@ -15,6 +15,7 @@ gpumem_report_test(growth)
 gpumem_report_test(lifetimes)
 gpumem_report_test(cuda_error)
 gpumem_report_test(findings)
+gpumem_report_test(pools)
 
 add_test(NAME unit.report_commands
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_commands.py

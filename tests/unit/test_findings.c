@@ -1,6 +1,6 @@
 /* What a report tells its readers to act on: each kind of finding where its case is, and not where
  * a sound program looks much like it. */
-#include "trace_scene.h"
+#include "pool_scene.h"
 #include "findings.h"
 
 /* The finding with that code, NULL if there is none; asserts that there is only one. */
@@ -21,13 +21,6 @@ static struct gm_findings find(struct scene *scene)
     struct gm_findings findings = {0};
     gm_findings_collect(scene_analyse(scene), &findings);
     return findings;
-}
-
-/* A line of a Python file of the application, called by nobody. */
-static uint32_t line_of(struct scene *scene, uint32_t line)
-{
-    uint32_t frame = writer_script_frame(&scene->writer, "/home/me/train.py", "step", line);
-    return writer_node(&scene->writer, 0, 0, frame, GM_NODE_SCRIPT);
 }
 
 #define HOST 0x500000u /* addresses that were never allocated: pageable */
@@ -74,11 +67,439 @@ static void copies_that_need_no_pinning_are_not(void **state)
     gm_findings_free(&findings);
 }
 
+/* ---- out-of-memory, pool-fragmentation, batch-size-search -------------------------------------
+ */
+
+/* Segments of 20 MiB, each with a block of 9 MiB that leaves a hole of 11. */
+static void half_full(struct pool *pool, unsigned segments, uint32_t line)
+{
+    for (unsigned i = 0; i < segments; i++) {
+        segment(pool, DEVICE + i * 32 * MIB, 20 * MIB);
+        block(pool, DEVICE + i * 32 * MIB, 9 * MIB, line);
+    }
+}
+
+static void enough_that_is_free_in_smaller_holes_is_fragmentation(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t kept = line_of(scene, 3), asks = line_of(scene, 9);
+    half_full(&pool, 10, kept);
+    refuse(&pool, 100 * MIB, asks);
+    struct gm_findings findings = find(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_POOL_FRAGMENTATION);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_ERROR);
+    assert_int_equal(finding->stack, asks);
+    assert_string_equal(finding->cause, "100 MiB asked, 110 MiB reserved but free, largest hole "
+                                        "11.0 MiB: fragmentation.");
+    assert_non_null(strstr(finding->remedy, "expandable_segments"));
+    assert_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
+static void too_little_that_is_free_is_none(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    half_full(&pool, 10, line_of(scene, 3));
+    refuse(&pool, 111 * MIB, line_of(scene, 9));
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
+    assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
+static void a_hole_that_is_large_enough_is_none(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    half_full(&pool, 10, line_of(scene, 3));
+    refuse(&pool, 11 * MIB, line_of(scene, 9));
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
+    assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
+/* What is free for small blocks cannot serve a large one. */
+static void free_space_of_the_other_pool_does_not_count(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 3);
+    for (unsigned i = 0; i < 10; i++) {
+        segment(&pool, DEVICE + i * 2 * MIB, 2 * MIB);
+        block(&pool, DEVICE + i * 2 * MIB, 512, line);
+    }
+    refuse(&pool, 11 * MIB, line_of(scene, 9));
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
+    gm_findings_free(&findings);
+}
+
+static void a_search_for_what_fits_is_a_note(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 9);
+    refuse(&pool, 64 * MIB, operation_of(scene, line, 0x10));
+    refuse(&pool, 32 * MIB, operation_of(scene, line, 0x10));
+    segment(&pool, DEVICE, 20 * MIB);
+    block(&pool, DEVICE, 16 * MIB, operation_of(scene, line, 0x20)); /* another way out of it */
+    struct gm_findings findings = find(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_BATCH_SIZE_SEARCH);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
+    assert_non_null(strstr(finding->cause, "2 requests were refused here, 64.0 MiB at first and "
+                                           "32.0 MiB at last"));
+    assert_int_equal(findings.count, 1);
+    gm_findings_free(&findings);
+}
+
+static void refusals_that_end_a_program_are_no_search(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 9);
+    refuse(&pool, 32 * MIB, line);
+    refuse(&pool, 64 * MIB, line); /* more than before */
+    segment(&pool, DEVICE, 20 * MIB);
+    block(&pool, DEVICE, 16 * MIB, line);
+    refuse(&pool, 128 * MIB, line_of(scene, 10));
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_BATCH_SIZE_SEARCH));
+    assert_int_equal(findings.count, 2);
+    assert_int_equal(findings.entries[0].severity, GM_SEVERITY_ERROR);
+    assert_int_equal(findings.entries[0].bytes, 128 * MIB);
+    assert_int_equal(findings.entries[1].severity, GM_SEVERITY_WARNING); /* it went on */
+    gm_findings_free(&findings);
+}
+
+static void refusals_without_success_are_no_search(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 9);
+    refuse(&pool, 64 * MIB, line);
+    refuse(&pool, 32 * MIB, line);
+    segment(&pool, DEVICE, 20 * MIB);
+    block(&pool, DEVICE, 16 * MIB, line_of(scene, 10));
+    struct gm_findings findings = find(scene);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
+static void a_refusal_outside_of_any_pool_is_told(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 5);
+    DEVICE_ALLOC(DEVICE, 3 * MIB, .stack = line);
+    EVENT(GM_EVENT_ALLOC_FAILED, .size = 64 * MIB, .kind = GM_KIND_DEVICE, .extra = 2,
+          .stack = line);
+    struct gm_findings findings = find(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "3.00 MiB allocated"));
+    gm_findings_free(&findings);
+}
+
+/* ---- retained ---------------------------------------------------------------------------------
+ */
+
+/* Steps of a loop: an activation and a temporary; `kept` of the activations live on. */
+static void steps(struct pool *pool, unsigned count, unsigned kept, uint32_t line)
+{
+    uint32_t activation = operation_of(pool->scene, line, 0x10);
+    uint32_t temporary = operation_of(pool->scene, line, 0x20);
+    segment(pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t address = DEVICE + (uint64_t)i * MIB;
+        block(pool, address, MIB, activation);
+        block(pool, DEVICE + 1000 * MIB, MIB, temporary);
+        unblock(pool, DEVICE + 1000 * MIB, MIB);
+        if (i >= kept)
+            unblock(pool, address, MIB);
+    }
+}
+
+static void a_list_that_keeps_every_step_is_told(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 7);
+    steps(&pool, 20, 20, line);
+    for (unsigned i = 0; i < 20; i++) /* the interpreter ends */
+        unblock(&pool, DEVICE + (uint64_t)i * MIB, MIB);
+    struct gm_findings findings = find(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_RETAINED);
+    assert_non_null(finding);
+    assert_int_equal(finding->bytes, 20 * MIB);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    assert_int_equal(gm_callers_get(scene->analysis->callers, finding->stack), line);
+    assert_non_null(strstr(finding->cause, "20 blocks of 20.0 MiB"));
+    gm_findings_free(&findings);
+}
+
+static void a_loop_that_forgets_is_sound(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    steps(&pool, 20, 0, line_of(scene, 7));
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+/* Weights, or a cache that fills up: it was all there at half time. */
+static void what_stays_from_the_beginning_is_sound(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    steps(&pool, 40, 20, line_of(scene, 7));
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+/* A cache that is full after six tenths of the run. */
+static void what_stops_growing_is_sound(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t cached = operation_of(scene, line_of(scene, 7), 0x10), line = line_of(scene, 8);
+    segment(&pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < 50; i++) {
+        if (i < 30)
+            block(&pool, DEVICE + (uint64_t)i * MIB, MIB, cached);
+        for (unsigned other = i < 30; other < 2; other++) {
+            block(&pool, DEVICE + 1000 * MIB, MIB, line);
+            unblock(&pool, DEVICE + 1000 * MIB, MIB);
+        }
+    }
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+/* Half of what the line allocates is freed again: results that are kept by design. */
+static void what_is_mostly_freed_is_sound(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 7);
+    segment(&pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < 60; i++) {
+        block(&pool, DEVICE + (uint64_t)i * MIB, MIB, line);
+        if (i % 2)
+            unblock(&pool, DEVICE + (uint64_t)i * MIB, MIB);
+    }
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+static void a_run_that_only_loads_is_sound(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = operation_of(scene, line_of(scene, 7), 0x10);
+    segment(&pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < 50; i++)
+        block(&pool, DEVICE + (uint64_t)i * MIB, MIB, line);
+    struct gm_findings findings = find(scene);
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+/* ---- cached -----------------------------------------------------------------------------------
+ */
+
+/* A large phase in segments of its own, then a small one. */
+static struct gm_findings two_phases(struct scene *scene, uint64_t later)
+{
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 7);
+    for (unsigned i = 0; i < 8; i++) {
+        segment(&pool, DEVICE + i * 32 * MIB, 32 * MIB);
+        block(&pool, DEVICE + i * 32 * MIB, 32 * MIB, line);
+    }
+    for (unsigned i = 0; i < 8; i++)
+        unblock(&pool, DEVICE + i * 32 * MIB, 32 * MIB);
+    for (unsigned i = 0; i < 100; i++) {
+        for (uint64_t at = 0; at < later; at += 32 * MIB)
+            block(&pool, DEVICE + at, 32 * MIB, line);
+        for (uint64_t at = 0; at < later; at += 32 * MIB)
+            unblock(&pool, DEVICE + at, 32 * MIB);
+    }
+    return find(scene);
+}
+
+static void memory_that_lies_idle_is_noted(void **state)
+{
+    struct gm_findings findings = two_phases(*state, 32 * MIB);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_CACHED);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
+    assert_int_equal(finding->bytes, 7 * 32 * MIB);
+    assert_non_null(strstr(finding->remedy, "empty_cache"));
+    gm_findings_free(&findings);
+}
+
+static void memory_that_each_step_needs_is_not(void **state)
+{
+    struct gm_findings findings = two_phases(*state, 7 * 32 * MIB);
+    assert_null(only(&findings, GM_FINDING_CACHED));
+    gm_findings_free(&findings);
+}
+
+/* ---- device-imbalance -------------------------------------------------------------------------
+ */
+
+static struct gm_findings two_devices(struct scene *scene, uint64_t first, uint64_t second)
+{
+    DEVICE_ALLOC(DEVICE, first, .stack = line_of(scene, 4));
+    DEVICE_ALLOC(DEVICE + ((uint64_t)1 << 40), second, .stack = line_of(scene, 5), .device = 1);
+    return find(scene);
+}
+
+static void one_device_that_limits_the_other_is_told(void **state)
+{
+    struct gm_findings findings = two_devices(*state, 512 * MIB, 1024 * MIB);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_DEVICE_IMBALANCE);
+    assert_non_null(finding);
+    assert_int_equal(finding->device, 1);
+    assert_int_equal(finding->bytes, 512 * MIB);
+    gm_findings_free(&findings);
+}
+
+static void devices_that_are_alike_are_not(void **state)
+{
+    struct gm_findings findings = two_devices(*state, 1024 * MIB, 700 * MIB);
+    assert_null(only(&findings, GM_FINDING_DEVICE_IMBALANCE));
+    gm_findings_free(&findings);
+}
+
+static void a_device_that_is_hardly_used_is_not(void **state)
+{
+    struct gm_findings findings = two_devices(*state, 1024 * MIB, 60 * MIB);
+    assert_null(only(&findings, GM_FINDING_DEVICE_IMBALANCE));
+    gm_findings_free(&findings);
+}
+
+/* ---- pinned memory ----------------------------------------------------------------------------
+ */
+
+#define PINNED(where, bytes, ...)                                                                  \
+    EVENT(GM_EVENT_ALLOC, .address = (where), .size = (bytes), .kind = GM_KIND_PINNED, __VA_ARGS__)
+
+/* Each step copies; the first `pinning` of 64 pin a buffer. */
+static struct gm_findings pinning_steps(struct scene *scene, unsigned pinning)
+{
+    uint32_t line = line_of(scene, 11);
+    DEVICE_ALLOC(DEVICE, MIB);
+    for (unsigned i = 0; i < 64; i++) {
+        uint64_t buffer = HOST + (uint64_t)(i < pinning ? i : 0) * MIB;
+        if (i < pinning)
+            PINNED(buffer, MIB, .stack = line);
+        COPY_IN(DEVICE, buffer, MIB, .stack = line);
+    }
+    return find(scene);
+}
+
+static void pinned_memory_that_grows_all_through_is_told(void **state)
+{
+    struct scene *scene = *state;
+    struct gm_findings findings = pinning_steps(scene, 64);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_PINNED_GROWTH);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "to 64.0 MiB"));
+    assert_int_equal(findings.count, 1);
+    gm_findings_free(&findings);
+}
+
+static void pinned_memory_of_the_first_steps_is_not(void **state)
+{
+    struct gm_findings findings = pinning_steps(*state, 40);
+    assert_int_equal(findings.count, 0);
+    gm_findings_free(&findings);
+}
+
+static struct gm_findings pinned_buffer(struct scene *scene, const char *library, uint64_t used)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/v/%s", library);
+    uint16_t module = writer_module(&scene->writer, path);
+    uint32_t stack = writer_node(&scene->writer, line_of(scene, 11), module, 0x100, GM_NODE_NATIVE);
+    DEVICE_ALLOC(DEVICE, 8 * MIB);
+    PINNED(HOST, 8 * MIB, .stack = stack);
+    COPY_IN(DEVICE, HOST, used, .stack = stack);
+    COPY_IN(DEVICE, HOST, MIB, .stack = stack);
+    return find(scene);
+}
+
+static void a_pinned_buffer_used_in_part_is_noted(void **state)
+{
+    struct gm_findings findings = pinned_buffer(*state, "libtorch_cuda.so", 5 * MIB);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_PINNED_WASTE);
+    assert_non_null(finding);
+    assert_int_equal(finding->bytes, 3 * MIB);
+    gm_findings_free(&findings);
+}
+
+static void a_pinned_buffer_used_in_full_is_not(void **state)
+{
+    struct gm_findings findings = pinned_buffer(*state, "libtorch_cuda.so", 8 * MIB);
+    assert_int_equal(findings.count, 0);
+    gm_findings_free(&findings);
+}
+
+/* Rounding up leaves less than half. */
+static void a_pinned_buffer_used_by_half_was_asked_for_so(void **state)
+{
+    struct gm_findings findings = pinned_buffer(*state, "libtorch_cuda.so", 4 * MIB);
+    assert_int_equal(findings.count, 0);
+    gm_findings_free(&findings);
+}
+
+static void a_pinned_buffer_of_others_is_theirs(void **state)
+{
+    struct gm_findings findings = pinned_buffer(*state, "site-packages/cupy/memory.so", 5 * MIB);
+    assert_int_equal(findings.count, 0);
+    gm_findings_free(&findings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(a_loop_that_copies_pageable_memory_is_told),
         SCENE_TEST(copies_that_need_no_pinning_are_not),
+        SCENE_TEST(enough_that_is_free_in_smaller_holes_is_fragmentation),
+        SCENE_TEST(too_little_that_is_free_is_none),
+        SCENE_TEST(a_hole_that_is_large_enough_is_none),
+        SCENE_TEST(free_space_of_the_other_pool_does_not_count),
+        SCENE_TEST(a_search_for_what_fits_is_a_note),
+        SCENE_TEST(refusals_that_end_a_program_are_no_search),
+        SCENE_TEST(refusals_without_success_are_no_search),
+        SCENE_TEST(a_refusal_outside_of_any_pool_is_told),
+        SCENE_TEST(a_list_that_keeps_every_step_is_told),
+        SCENE_TEST(a_loop_that_forgets_is_sound),
+        SCENE_TEST(what_stays_from_the_beginning_is_sound),
+        SCENE_TEST(what_stops_growing_is_sound),
+        SCENE_TEST(what_is_mostly_freed_is_sound),
+        SCENE_TEST(a_run_that_only_loads_is_sound),
+        SCENE_TEST(memory_that_lies_idle_is_noted),
+        SCENE_TEST(memory_that_each_step_needs_is_not),
+        SCENE_TEST(one_device_that_limits_the_other_is_told),
+        SCENE_TEST(devices_that_are_alike_are_not),
+        SCENE_TEST(a_device_that_is_hardly_used_is_not),
+        SCENE_TEST(pinned_memory_that_grows_all_through_is_told),
+        SCENE_TEST(pinned_memory_of_the_first_steps_is_not),
+        SCENE_TEST(a_pinned_buffer_used_in_part_is_noted),
+        SCENE_TEST(a_pinned_buffer_used_in_full_is_not),
+        SCENE_TEST(a_pinned_buffer_used_by_half_was_asked_for_so),
+        SCENE_TEST(a_pinned_buffer_of_others_is_theirs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
