@@ -1,6 +1,7 @@
 /* See nvtx_names.h. A hash table with open addressing: entries are filled, then published by their
  * handle; a name changes by one store of where it stands. */
 #include "nvtx_names.h"
+#include <sched.h>
 #include <string.h>
 #include "platform.h"
 
@@ -22,6 +23,19 @@ static struct gm_lock lock;
 static char tokens[ENTRIES / 2];
 static uint64_t token_places[ENTRIES / 2];
 static uint32_t token_count;
+
+static bool take_lock(void)
+{
+    for (int attempt = 0; attempt < 5000; attempt++) {
+        if (gm_lock_try(&lock))
+            return true;
+        if (attempt < 100)
+            gm_pause();
+        else
+            sched_yield();
+    }
+    return false;
+}
 
 static struct entry *slot_of(uintptr_t handle)
 {
@@ -76,14 +90,12 @@ static void publish(struct entry *entry, uintptr_t handle, uint64_t place)
 void gm_nvtx_name_set(const void *handle, struct gm_name name)
 {
     uint64_t place;
-    if (handle == NULL || name.bytes == NULL)
+    if (handle == NULL || name.bytes == NULL || !take_lock())
         return;
-    gm_lock_take(&lock);
     struct entry *entry = slot_of((uintptr_t)handle);
-    bool is_new = atomic_load_explicit(&entry->handle, memory_order_relaxed) == 0;
-    bool fits = !is_new || entry_count < ENTRIES / 2;
-    if (fits && !(!is_new && is_same(name_at(atomic_load(&entry->place)), name)) &&
-        keep(name, &place))
+    bool is_known = atomic_load_explicit(&entry->handle, memory_order_relaxed) != 0;
+    bool is_wanted = is_known ? !is_same(name_at(entry->place), name) : entry_count < ENTRIES / 2;
+    if (is_wanted && keep(name, &place))
         publish(entry, (uintptr_t)handle, place);
     gm_lock_release(&lock);
 }
@@ -92,9 +104,8 @@ const void *gm_nvtx_name_register(struct gm_name name)
 {
     const void *handle = NULL;
     uint64_t place;
-    if (name.bytes == NULL)
+    if (name.bytes == NULL || !take_lock())
         return NULL;
-    gm_lock_take(&lock);
     for (uint32_t i = 0; i < token_count && !handle; i++)
         if (is_same(name_at(token_places[i]), name))
             handle = &tokens[i];

@@ -2,8 +2,9 @@
  * Names that programs registered with NVTX, strings and domains, by the handles they were given.
  *
  * Guarantees: looking a name up takes no lock; registering takes one of its own, holds it for a
- * bounded time and never calls out. No malloc: there is room for 4096 names and 256 KiB of them;
- * what does not fit has no name. Names survive a fork, as the program's handles do.
+ * bounded time and never calls out. Who cannot have it for long, because its holder was interrupted
+ * or stayed behind at a fork, goes without a name. No malloc: there is room for 4096 names and 256
+ * KiB of them; what does not fit has no name. Names survive a fork, as the program's handles do.
  */
 #ifndef GPUMEM_PRELOAD_NVTX_NAMES_H
 #define GPUMEM_PRELOAD_NVTX_NAMES_H
