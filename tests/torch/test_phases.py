@@ -43,6 +43,8 @@ def check_report(report):
     assert pool(phase(report, "step", "step"))["growth"] == -STEPS * WORK
     assert phase(report, "fails")["count"] == 1 and phase(report, "fails")["unfinished"] == 0
     assert phase(report, "thread \\xff")["count"] == 1
+    owners = [(one["library"], one["pool"]) for one in report["devices"][0]["libraries"]]
+    assert owners == [("application", "PyTorch")], owners  # the replica is called by ctypes, not by libtorch
     growing = [one for one in report["growing"] if one["is_block"]]
     assert [one["growth"] for one in growing] == [4 * KEPT], report["growing"]
     assert growing[0]["bytes"] == [KEPT * n for n in range(STEPS - 4, STEPS + 1)], growing
