@@ -45,4 +45,5 @@ add_test(NAME e2e.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/r
          ${PROJECT_BINARY_DIR} --racing --count 200 --jobs 2)
 set_tests_properties(e2e.random e2e.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
+include(${CMAKE_CURRENT_LIST_DIR}/libraries/libraries.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)
