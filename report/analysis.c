@@ -25,7 +25,8 @@ static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life
 {
     const struct gm_tally *pinned = &analysis->replay.counters.host[GM_KIND_PINNED];
     if (life->kind == GM_KIND_PINNED)
-        gm_curve_set(&analysis->pinned_curve, analysis->replay.time, pinned->live, pinned->allocs);
+        gm_curve_set(&analysis->pinned_curve, analysis->replay.events, pinned->live,
+                     pinned->allocs);
 }
 
 static void life_begins(void *argument, const struct gm_life *life)
@@ -171,7 +172,7 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
     }
     if (record->type == GM_EVENT_ALLOC || record->type == GM_EVENT_COPY ||
         record->type == GM_EVENT_BLOCK_ALLOC)
-        analysis->active_until = record->time;
+        analysis->active_until = analysis->replay.events;
 }
 
 static void first_pass(struct gm_analysis *analysis)

@@ -88,8 +88,8 @@ struct gm_analysis {
     struct gm_pool_snapshot *pool_lasts; /* of the same, just after the last use of all */
     size_t pool_count;
     struct gm_block_order last_blocks; /* of all devices, just then */
-    struct gm_curve pinned_curve;      /* bytes and allocations, until the last activity */
-    uint64_t active_until;             /* record clock: last allocation or copy */
+    struct gm_curve pinned_curve;      /* bytes and allocations over the events, not over time */
+    uint64_t active_until;             /* number of the last event that allocates or copies */
     uint64_t ended_since_use;          /* allocations that ended after the last use of a pool */
     struct gm_phases phases;
     struct gm_activity activity;

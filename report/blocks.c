@@ -88,9 +88,13 @@ void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)
         if (number != GM_NONE)
             end_block(blocks, number);
     }
-    if (!totals->curve)
+    if (!totals->curve) {
         totals->curve = gm_allocate(1, sizeof(*totals->curve));
+        totals->by_alloc = gm_allocate(1, sizeof(*totals->by_alloc));
+    }
     gm_curve_set(totals->curve, record->time, totals->live, totals->reserved);
+    if (record->type == GM_EVENT_BLOCK_ALLOC)
+        gm_curve_set(totals->by_alloc, totals->allocs, totals->live, totals->reserved);
 }
 
 void gm_blocks_finish(struct gm_blocks *blocks)
@@ -122,8 +126,10 @@ void gm_blocks_owners(const struct gm_blocks *blocks, int device, struct gm_site
 
 void gm_blocks_free(struct gm_blocks *blocks)
 {
-    for (int i = 0; i < GM_DEVICES; i++)
+    for (int i = 0; i < GM_DEVICES; i++) {
         free(blocks->device[i].curve);
+        free(blocks->device[i].by_alloc);
+    }
     free(blocks->slots);
     free(blocks->unused);
     free(blocks->late);

@@ -31,8 +31,9 @@ struct gm_block_totals {
     struct gm_peak peak; /* .step counts the block records */
     uint64_t reserved;   /* as the framework last said; bytes */
     struct gm_peak reserved_peak;
-    uint64_t out_of_memory; /* times the framework gave up */
-    struct gm_curve *curve; /* live and reserved; NULL: never a block */
+    uint64_t out_of_memory;    /* times the framework gave up */
+    struct gm_curve *curve;    /* live and reserved over time; NULL: never a block */
+    struct gm_curve *by_alloc; /* the same over the allocations */
 };
 
 /* All zero: none yet. */

@@ -1,6 +1,6 @@
-/* Two values over the time of a run in a fixed number of buckets: of each, the most there was in
- * that time. Buckets are as wide as they must be for all to fit; when the run outgrows them, two
- * become one. O(1) amortized per change. */
+/* Two values over the time of a run, or over its events, in a fixed number of buckets: of each, the
+ * most there was in that time. Buckets are as wide as they must be for all to fit; when the run
+ * outgrows them, two become one. O(1) amortized per change. */
 #ifndef GM_REPORT_CURVE_H
 #define GM_REPORT_CURVE_H
 

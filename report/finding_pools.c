@@ -11,7 +11,7 @@
 
 #define IDLE_AT_LEAST (32 * MIB)
 #define IDLE_SHARE 4u /* of what is reserved: a quarter */
-#define PARTS 4u      /* of the run: idle in the last of them */
+#define PARTS 4u      /* of all allocations: idle in the last of them */
 
 /* Bytes that no block needed in the last part of the run, and that empty_cache() would return. */
 static uint64_t idle_bytes(const struct gm_pool_snapshot *last, uint64_t needed)
@@ -25,7 +25,7 @@ void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *find
 {
     for (size_t i = 0; i < analysis->pool_count; i++) {
         const struct gm_pool_snapshot *last = &analysis->pool_lasts[i];
-        const struct gm_curve *curve = analysis->blocks.device[last->device + 1].curve;
+        const struct gm_curve *curve = analysis->blocks.device[last->device + 1].by_alloc;
         uint64_t needed = gm_curve_most(curve, 0, PARTS - 1, PARTS, PARTS);
         uint64_t idle = idle_bytes(last, needed);
         if (idle < IDLE_AT_LEAST || idle < last->reserved / IDLE_SHARE)
@@ -35,7 +35,7 @@ void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *find
                                              .severity = GM_SEVERITY_NOTE,
                                              .device = last->device,
                                              .bytes = idle},
-                        "%s are reserved, but in the last quarter of the run at most %s were "
+                        "%s are reserved, but in the last quarter of all requests at most %s were "
                         "allocated; %s of the rest are in whole segments.",
                         SIZE(last->reserved), SIZE(needed), SIZE(idle));
         gm_findings_remedy(findings, "PyTorch keeps them for its next use. If other processes or "

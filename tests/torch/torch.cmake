@@ -31,6 +31,9 @@ endforeach()
 add_test(NAME torch.replica.million COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_replica.py
   ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default --events 1000000)
 
+add_test(NAME torch.findings COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_findings.py
+  ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default)
+
 # Marks: code of both kinds of addresses finds the library, and does without it.
 foreach(kind pie fixed)
   add_executable(torch_marks_${kind} ${TORCH}/marks.c)
