@@ -278,7 +278,7 @@ enum gm_event {
         39, /* device; size: total bytes or 0; aux: string reference of the name or 0 */
     GM_EVENT_THREAD =
         40, /* this lane now belongs to thread `address` (tid); aux: string reference of its name */
-    GM_EVENT_DETAIL = 41,     /* more words of the record before it in the same lane */
+    GM_EVENT_DETAIL = 41, /* more words of the record before it in the same lane */
     /* Names given by the program: aux: string reference. Those of a library that keeps its own (an
        NVTX domain) have extra: string reference of the library's name. */
     GM_EVENT_MARK = 42,
