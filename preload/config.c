@@ -6,11 +6,13 @@
 #define DEFAULT_OUTPUT "gpumem.%e.%p.trace"
 #define DEFAULT_RING_RECORDS 8192u
 #define DEFAULT_DEPTH 128u
+#define DEFAULT_FLIGHT_SIZE (64u << 20)
 
 struct gm_config gm_config = {
     .output = DEFAULT_OUTPUT,
     .ring_records = DEFAULT_RING_RECORDS,
     .depth = DEFAULT_DEPTH,
+    .flight_size = DEFAULT_FLIGHT_SIZE,
     .native_stacks = true,
     .python_stacks = true,
     .torch = true,
@@ -49,6 +51,10 @@ void gm_config_read(char *const *environment)
         gm_setting_stacks(value, &gm_config.native_stacks, &gm_config.python_stacks);
     if ((value = setting("GPUMEM_ON_FULL")))
         gm_setting_choice(value, "block", "drop", &gm_config.drop_on_full);
+    if ((value = setting("GPUMEM_MODE")))
+        gm_setting_choice(value, "full", "flight", &gm_config.flight);
+    if ((value = setting("GPUMEM_FLIGHT_SIZE")))
+        gm_setting_flight_size(value, &gm_config.flight_size);
     if ((value = setting("GPUMEM_TORCH")))
         gm_setting_choice(value, "0", "1", &gm_config.torch);
     if ((value = setting("GPUMEM_NVML")))

@@ -21,6 +21,8 @@ struct gm_config {
     bool native_stacks;         /* GPUMEM_STACKS */
     bool python_stacks;
     bool drop_on_full;        /* GPUMEM_ON_FULL=drop */
+    bool flight;              /* GPUMEM_MODE=flight */
+    uint64_t flight_size;     /* bytes, GPUMEM_FLIGHT_SIZE */
     bool torch;               /* GPUMEM_TORCH, default on */
     bool nvml;                /* GPUMEM_NVML, default on */
     bool nvtx;                /* GPUMEM_NVTX, default off */

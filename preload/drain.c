@@ -19,15 +19,15 @@ static void drain_all(void)
 {
     for (uint32_t number = 0; number < gm_thread_count(); number++) {
         struct gm_thread *thread = gm_thread_at(number);
-        uint64_t tail =
-            __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE); /* first: tail <= head */
-        uint64_t waiting = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE) - tail;
-        if (waiting * 2 <= thread->mask)
-            continue; /* small rests stay in the ring, where they are as safe and a block packs
-                         better */
-        gm_lock_take(&gm_pack_lock);
-        gm_pack(thread);
-        gm_lock_release(&gm_pack_lock);
+        /* Small rests stay in the ring, where they are as safe and a block packs better. */
+        uint64_t tail, before = UINT64_MAX;
+        while ((tail = __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE)) != before &&
+               __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE) - tail > thread->mask / 2) {
+            gm_lock_take(&gm_pack_lock);
+            gm_pack(thread);
+            gm_lock_release(&gm_pack_lock);
+            before = tail;
+        }
     }
 }
 

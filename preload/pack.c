@@ -14,7 +14,9 @@
 #include <sys/mman.h>
 #include <xxhash.h>
 #include <zstd.h>
-#include "columns.h"
+#include "config.h"
+#include "flight.h"
+#include "pack.h"
 #include "thread.h"
 #include "trace_file.h"
 
@@ -51,33 +53,65 @@ static bool prepare(void)
     return work.context != NULL;
 }
 
-static int write_block(struct gm_block *block)
+/* The lanes of carried records: one more column, behind the others. */
+static void add_lanes(const uint16_t *lanes, struct gm_block *block)
 {
-    const unsigned char *bytes = work.columns;
+    unsigned char *at = work.columns + block->raw_size;
+    for (uint32_t n = 0; n < block->count; n++) {
+        for (uint32_t rest = lanes[n];
+             (*at++ = (unsigned char)(rest > 127 ? rest | 128 : rest)) > 127;)
+            rest >>= 7;
+    }
+    block->lane_column_size = (uint32_t)(at - work.columns) - block->raw_size;
+    block->raw_size += block->lane_column_size;
+}
+
+const unsigned char *gm_pack_records(const struct gm_run *run, const uint16_t *lanes,
+                                     struct gm_block *block)
+{
+    if (!prepare())
+        return NULL;
+    gm_columns_encode(run, work.columns, block);
+    if (lanes)
+        add_lanes(lanes, block);
     size_t size = ZSTD_compressCCtx(work.context, work.packed, work.packed_size, work.columns,
                                     block->raw_size, LEVEL);
     block->codec = ZSTD_isError(size) ? GM_CODEC_NONE : GM_CODEC_ZSTD;
-    if (block->codec == GM_CODEC_ZSTD)
-        bytes = work.packed;
-    else
-        size = block->raw_size;
-    block->stored_size = (uint32_t)size;
-    block->checksum = XXH3_64bits(bytes, size);
+    block->stored_size = block->codec == GM_CODEC_ZSTD ? (uint32_t)size : block->raw_size;
+    const unsigned char *bytes = block->codec == GM_CODEC_ZSTD ? work.packed : work.columns;
+    block->checksum = XXH3_64bits(bytes, block->stored_size);
+    return bytes;
+}
+
+static int write_block(const struct gm_block *block, const unsigned char *bytes)
+{
+    int error = 0;
     gm_lock_take(&gm_file.lock);
-    int error = gm_trace_write_extent(GM_EXTENT_BLOCK, 0, block, sizeof(*block), bytes, size);
+    if (!gm_config.flight)
+        error = gm_trace_write_extent(GM_EXTENT_BLOCK, 0, block, sizeof(*block), bytes,
+                                      block->stored_size);
     gm_trace_update_clock();
     gm_lock_release(&gm_file.lock);
     return error;
 }
 
+/* How far the lane is to be packed now. */
+static uint64_t pack_end(const struct gm_thread *thread, uint64_t tail)
+{
+    uint64_t end = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
+    uint64_t most = GM_BLOCK_RECORDS_MAX;
+    if (gm_config.flight) {
+        end = gm_flight_fold(thread);
+        most = gm_flight_block_records();
+    }
+    return end - tail < most ? end : tail + most;
+}
+
 void gm_pack(struct gm_thread *thread)
 {
     struct gm_lane *lane = thread->lane;
-    uint64_t tail = lane->tail;
-    uint64_t head = __atomic_load_n(&lane->head, __ATOMIC_ACQUIRE);
-    if (head - tail > GM_BLOCK_RECORDS_MAX)
-        head = tail + GM_BLOCK_RECORDS_MAX;
-    struct gm_run run = {thread->records, thread->mask, tail, (uint32_t)(head - tail)};
+    uint64_t tail = lane->tail, end = pack_end(thread, tail);
+    struct gm_run run = {thread->records, thread->mask, tail, (uint32_t)(end - tail)};
     if (!run.count)
         return;
     struct gm_block block = {
@@ -87,14 +121,12 @@ void gm_pack(struct gm_thread *thread)
         .first_time = gm_run_at(&run, 0)->time,
         .last_time = gm_run_at(&run, run.count - 1)->time,
     };
-    int error = -ENOMEM;
-    if (prepare()) {
-        gm_columns_encode(&run, work.columns, &block);
-        error = write_block(&block);
-    }
-    if (error)
+    const unsigned char *bytes = gm_pack_records(&run, NULL, &block);
+    if (!bytes || write_block(&block, bytes) != 0)
         gm_count(GM_COUNT_WRITE_FAILED, run.count);
-    __atomic_store_n(&lane->tail, head, __ATOMIC_RELEASE);
+    else if (gm_config.flight && !gm_flight_write(&block, bytes))
+        gm_count(GM_COUNT_FLIGHT_FULL, run.count);
+    __atomic_store_n(&lane->tail, end, __ATOMIC_RELEASE);
 }
 
 /* The parent may have been packing, or mapping the workspaces, when it forked: begin afresh. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "config.h"
+#include "flight.h"
 #include "hooks/effects.h"
 #include "modules.h"
 #include "real.h"
@@ -56,6 +57,7 @@ static void forget_parent(void)
     gm_modules_forget();
     gm_threads_forget();
     gm_pack_forget();
+    gm_flight_forget();
     gm_drain_forget();
     gm_effects_forget();
 }

@@ -93,7 +93,8 @@ bool gm_drain_wake(void);
 void gm_drain_forget(void);
 
 /*
- * Packs records [tail, head) of the lane into a block of the trace. Caller holds gm_pack_lock.
+ * Packs records from the lane's tail on into a block of the trace: all that are committed, or as
+ * many as a block takes. Caller holds gm_pack_lock.
  * Records that cannot be written (disk full) are counted and given up: the host never waits for a
  * disk.
  */

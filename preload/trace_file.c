@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include "api.h"
 #include "config.h"
+#include "flight.h"
 #include "version.h"
 
 struct gm_trace_file gm_file = {.descriptor = -1};
@@ -124,7 +125,8 @@ static void fill_header(struct gm_trace_header *header)
                                                      sizeof(header->command_line));
     header->flags = (gm_config.native_stacks ? GM_HEADER_NATIVE_STACKS : 0u) |
                     (gm_config.python_stacks ? GM_HEADER_PYTHON_STACKS : 0u) |
-                    (gm_config.drop_on_full ? GM_HEADER_DROP_ON_FULL : 0u);
+                    (gm_config.drop_on_full ? GM_HEADER_DROP_ON_FULL : 0u) |
+                    (gm_config.flight ? GM_HEADER_FLIGHT : 0u);
 }
 
 /*
@@ -509,7 +511,8 @@ bool gm_trace_create(void)
     gm_file = (struct gm_trace_file){.descriptor = create_file(&header)};
     if (gm_file.descriptor < 0)
         return false;
-    if (!create_header(&header) || write_preamble() != 0) {
+    if (!create_header(&header) || write_preamble() != 0 ||
+        (gm_config.flight && !gm_flight_begin())) {
         give_up();
         return false;
     }

@@ -64,8 +64,9 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
 }
 
 /* Keeps the refused calls that came last, those of one place as one. */
-static void note_failure(struct gm_analysis *analysis, const struct gm_record *record)
+static void note_failure(struct gm_analysis *analysis, const struct gm_entry *entry)
 {
+    const struct gm_record *record = entry->record;
     bool out_of_memory = record->extra == 2;
     size_t at = 0;
     uint64_t count = 1;
@@ -94,7 +95,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_record *r
         .kind = record->kind,
         .device = record->device,
         .out_of_memory = out_of_memory,
-        .snapshot = {.step = out_of_memory ? analysis->replay.step : 0,
+        .snapshot = {.step = out_of_memory && !entry->carried ? analysis->replay.step : 0,
                      .time = record->time,
                      .device = record->device},
     };
@@ -115,8 +116,9 @@ static void note_residual(struct gm_analysis *analysis, struct gm_device_facts *
         facts->largest = facts->last;
 }
 
-static void note_device(struct gm_analysis *analysis, const struct gm_record *record)
+static void note_device(struct gm_analysis *analysis, const struct gm_entry *entry)
 {
+    const struct gm_record *record = entry->record;
     struct gm_device_facts *facts = &analysis->facts[record->device < 0 ? 0 : record->device + 1];
     if (record->type == GM_EVENT_DEVICE_SAMPLE) {
         facts->samples++;
@@ -126,7 +128,7 @@ static void note_device(struct gm_analysis *analysis, const struct gm_record *re
             facts->used_by_all = record->aux;
         if (record->size && record->aux >= record->size)
             facts->elsewhere = record->aux - record->size;
-        if (record->size)
+        if (record->size && !entry->carried) /* what was tracked then is not carried */
             note_residual(analysis, facts, record);
         return;
     }
@@ -157,11 +159,11 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
     const struct gm_record *record = entry->record;
     switch (record->type) {
     case GM_EVENT_ALLOC_FAILED:
-        note_failure(analysis, record);
+        note_failure(analysis, entry);
         break;
     case GM_EVENT_DEVICE:
     case GM_EVENT_DEVICE_SAMPLE:
-        note_device(analysis, record);
+        note_device(analysis, entry);
         break;
     case GM_EVENT_MARK:
         analysis->marks++;
@@ -188,6 +190,7 @@ static void first_pass(struct gm_analysis *analysis)
         gm_growth_mark(&analysis->activity,
                        gm_phases_note(&analysis->phases, &entry, &analysis->blocks));
     }
+    gm_replay_finish(replay);
     analysis->lost = gm_stream_lost(stream) + gm_trace_counted_loss(analysis->trace);
     gm_stream_close(stream);
 }
@@ -338,6 +341,7 @@ struct gm_analysis *gm_analyse(struct gm_trace *trace)
     analysis->trace = trace;
     analysis->callers = gm_callers_new(trace);
     gm_replay_begin(&analysis->replay);
+    analysis->replay.history_start = trace->checkpoint ? trace->checkpoint->time : 0;
     gm_phases_begin(&analysis->phases, trace->clock.origin);
     gm_activity_begin(&analysis->activity, &trace->clock);
     first_pass(analysis);

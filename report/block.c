@@ -34,6 +34,8 @@ bool gm_block_begin(struct gm_block_reader *reader, const struct gm_block *block
         reader->end[column] = size ? at + size : NULL;
         at += size;
     }
+    reader->lane_at = at;
+    reader->lane_end = at + block->lane_column_size;
     reader->time = block->first_time;
     reader->stack = reader->address = reader->aux = 0;
     reader->left = block->count;
@@ -143,4 +145,15 @@ int gm_block_read(struct gm_block_reader *reader, struct gm_record *records, uin
                 get_context(reader, records, count) && get_kind(reader, records, count) &&
                 get_device(reader, records, count) && get_flags(reader, records, count);
     return good ? (int)count : -1;
+}
+
+bool gm_block_read_lanes(struct gm_block_reader *reader, uint32_t *lanes, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++) {
+        uint64_t lane;
+        if (!get_varint(&reader->lane_at, reader->lane_end, &lane) || lane >= GM_LANES_MAX)
+            return false;
+        lanes[n] = (uint32_t)lane;
+    }
+    return true;
 }

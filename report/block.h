@@ -21,7 +21,9 @@ struct gm_block_reader {
     uint64_t stack;
     uint64_t address;
     uint64_t aux;
-    uint32_t left; /* records */
+    uint32_t left;                /* records */
+    const unsigned char *lane_at; /* of carried records: the column of lanes */
+    const unsigned char *lane_end;
 };
 
 /* Starts on a block whose header the trace file has checked. False if it is damaged. */
@@ -31,6 +33,10 @@ bool gm_block_begin(struct gm_block_reader *reader, const struct gm_block *block
 /* Decodes up to `max` records to `records`. Returns how many; 0 at the end of the block, -1 if the
  * block turns out to be damaged here. */
 int gm_block_read(struct gm_block_reader *reader, struct gm_record *records, uint32_t max);
+
+/* The lanes of the `count` records just read, of a block of carried records. False if the block
+ * turns out to be damaged here. */
+bool gm_block_read_lanes(struct gm_block_reader *reader, uint32_t *lanes, uint32_t count);
 
 void gm_block_end(struct gm_block_reader *reader);
 

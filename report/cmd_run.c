@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <gpumem/settings.h>
 #include "command.h"
 #include "record.h"
 
@@ -18,6 +19,8 @@ static void print_help(void)
          "      --depth N          frames kept of a stack\n"
          "      --stacks LIST      native, python or both (native,python), or none\n"
          "      --on-full HOW      a full ring waits (block) or drops records (drop)\n"
+         "      --flight[=SIZE]    a trace that does not grow: what is live, and of the\n"
+         "                         history the latest that fits in SIZE (64M)\n"
          "      --nvtx             record NVTX marks and ranges, as phases\n"
          "  -q, --quiet            do not say where the traces are\n"
          "  -h, --help\n"
@@ -39,17 +42,18 @@ static void say_where(const struct gm_recording *recording)
 
 int gm_cmd_run(int count, char **arguments)
 {
-    enum { DEPTH = GM_OPTION_FIRST, STACKS, ON_FULL, NVTX };
+    enum { DEPTH = GM_OPTION_FIRST, STACKS, ON_FULL, NVTX, FLIGHT };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"depth", required_argument, NULL, DEPTH},
                                             {"stacks", required_argument, NULL, STACKS},
                                             {"on-full", required_argument, NULL, ON_FULL},
                                             {"nvtx", no_argument, NULL, NVTX},
+                                            {"flight", optional_argument, NULL, FLIGHT},
                                             {"quiet", no_argument, NULL, 'q'},
                                             GM_COMMON_OPTIONS};
     const char *output = NULL;
     bool quiet = false;
-    uint64_t depth;
+    uint64_t depth, size;
     for (int option; (option = gm_next_option(count, arguments, "+:o:qh", options)) != -1;) {
         switch (option) {
         case 'o':
@@ -73,6 +77,13 @@ int gm_cmd_run(int count, char **arguments)
             break;
         case NVTX:
             setenv("GPUMEM_NVTX", "1", 1);
+            break;
+        case FLIGHT:
+            if (optarg && !gm_setting_flight_size(optarg, &size))
+                return gm_complain("--flight: '%s' is no size from 16K to 64G", optarg);
+            setenv("GPUMEM_MODE", "flight", 1);
+            if (optarg)
+                setenv("GPUMEM_FLIGHT_SIZE", optarg, 1);
             break;
         case GM_OPTION_HELP:
             print_help();

@@ -76,6 +76,22 @@ static uint32_t meant(const struct gm_contexts *contexts, const struct gm_record
     return number == GM_NONE ? 0 : number;
 }
 
+static void hold(struct gm_context *context, const struct gm_record *record)
+{
+    context->references = record->size > UINT32_MAX ? UINT32_MAX : (uint32_t)record->size;
+    context->unseen_reference = record->extra & 1;
+}
+
+/* A carried record says how the context is held, besides what it is (if that is known). */
+void gm_context_carried(struct gm_contexts *contexts, const struct gm_record *record)
+{
+    if (record->context == 0)
+        return;
+    if (record->address)
+        gm_context_seen(contexts, record);
+    hold(at(contexts, record->context), record);
+}
+
 void gm_context_retained(struct gm_contexts *contexts, const struct gm_record *record)
 {
     uint32_t number = meant(contexts, record, true);
@@ -89,32 +105,49 @@ void gm_context_retained(struct gm_contexts *contexts, const struct gm_record *r
     context->references++;
 }
 
-/* All that ends with the context, and what was allocated on the device without telling where, if
- * this is its primary one. */
-static void end_lives(struct gm_replay *replay, uint32_t number, int device, unsigned flags,
-                      struct gm_journal *journal)
+/* Whose lives end, and whether those that were allocated on the device without telling where are
+ * among them: they are if the context is its primary one. A carried record says it itself: it is
+ * replayed when more is known than was then. */
+struct ending {
+    uint32_t number; /* 0: unknown */
+    int device;
+    bool primary;
+};
+
+static struct ending ending_of(const struct gm_contexts *contexts, const struct gm_entry *entry,
+                               uint32_t number)
+{
+    const struct gm_record *record = entry->record;
+    struct ending ending = {number, record->device, (record->flags & GM_FLAG_PRIMARY) != 0};
+    if (number && !entry->carried) {
+        const struct gm_context *context = &contexts->entries[number];
+        ending.primary = context->primary;
+        ending.device = context->known ? context->device : record->device;
+    }
+    return ending;
+}
+
+static void end_lives(struct gm_replay *replay, struct ending ending, struct gm_journal *journal)
 {
     struct gm_contexts *contexts = &replay->contexts;
-    bool primary = (flags & GM_FLAG_PRIMARY) != 0;
-    if (number) {
-        struct gm_context *context = at(contexts, number);
-        primary = context->primary;
-        device = context->known ? context->device : device;
-        while (at(contexts, number)->first_life != GM_NONE)
-            gm_replay_end_life(replay, at(contexts, number)->first_life, true, journal);
-    }
-    uint32_t *unknown = &contexts->unknown_lives[slot(device)];
-    while (primary && *unknown != GM_NONE)
+    while (ending.number && at(contexts, ending.number)->first_life != GM_NONE)
+        gm_replay_end_life(replay, at(contexts, ending.number)->first_life, true, journal);
+    uint32_t *unknown = &contexts->unknown_lives[slot(ending.device)];
+    while (ending.primary && *unknown != GM_NONE)
         gm_replay_end_life(replay, *unknown, true, journal);
 }
 
-void gm_context_released(struct gm_replay *replay, const struct gm_record *record,
+void gm_context_released(struct gm_replay *replay, const struct gm_entry *entry,
                          struct gm_journal *journal)
 {
-    uint32_t number = meant(&replay->contexts, record, true);
+    const struct gm_record *record = entry->record;
+    uint32_t number =
+        entry->carried ? (uint16_t)record->aux : meant(&replay->contexts, record, true);
     if (!number)
         return;
     struct gm_context *context = at(&replay->contexts, number);
+    if (entry->carried)
+        hold(context, record); /* how it was held before */
     bool unseen = context->references == 0;
     if (unseen && !context->unseen_reference)
         return;
@@ -125,14 +158,16 @@ void gm_context_released(struct gm_replay *replay, const struct gm_record *recor
     gm_journal_note(
         journal, &(struct gm_undo){.action = GM_UNDO_CONTEXT, .object = number, .unseen = unseen});
     if (context->references == 0 && !context->unseen_reference)
-        end_lives(replay, number, record->device, record->flags, journal);
+        end_lives(replay, ending_of(&replay->contexts, entry, number), journal);
 }
 
-void gm_context_ended(struct gm_replay *replay, const struct gm_record *record,
+void gm_context_ended(struct gm_replay *replay, const struct gm_entry *entry,
                       struct gm_journal *journal)
 {
-    end_lives(replay, meant(&replay->contexts, record, false), record->device, record->flags,
-              journal);
+    const struct gm_record *record = entry->record;
+    uint32_t number =
+        entry->carried ? (uint16_t)record->aux : meant(&replay->contexts, record, false);
+    end_lives(replay, ending_of(&replay->contexts, entry, number), journal);
 }
 
 void gm_context_undo(struct gm_contexts *contexts, const struct gm_undo *undo)

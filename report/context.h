@@ -7,6 +7,8 @@
 #include "counters.h"
 #include "map.h"
 
+struct gm_entry;
+struct gm_record;
 struct gm_replay;
 struct gm_journal;
 struct gm_undo;
@@ -44,10 +46,11 @@ void gm_context_used(struct gm_contexts *contexts, uint16_t context);
 
 /* The records of the family. */
 void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *record);
+void gm_context_carried(struct gm_contexts *contexts, const struct gm_record *record);
 void gm_context_retained(struct gm_contexts *contexts, const struct gm_record *record);
-void gm_context_released(struct gm_replay *replay, const struct gm_record *record,
+void gm_context_released(struct gm_replay *replay, const struct gm_entry *entry,
                          struct gm_journal *journal);
-void gm_context_ended(struct gm_replay *replay, const struct gm_record *record,
+void gm_context_ended(struct gm_replay *replay, const struct gm_entry *entry,
                       struct gm_journal *journal);
 void gm_context_undo(struct gm_contexts *contexts, const struct gm_undo *undo);
 

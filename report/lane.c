@@ -4,7 +4,7 @@
 void gm_lane_begin(struct gm_lane_reader *reader, struct gm_trace *trace,
                    struct gm_lane_source *source)
 {
-    *reader = (struct gm_lane_reader){.trace = trace, .source = source};
+    *reader = (struct gm_lane_reader){.trace = trace, .source = source, .next = source->first};
 }
 
 void gm_lane_end(struct gm_lane_reader *reader)

@@ -54,6 +54,11 @@ static bool is_mortal(const struct gm_record *record)
     return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
 }
 
+unsigned gm_replay_carried_flags(const struct gm_entry *entry)
+{
+    return entry->carried && entry->record->extra == SHUTTING_DOWN ? GM_LIFE_LATE : 0;
+}
+
 static void next_step(struct gm_replay *replay)
 {
     if (++replay->step == replay->stop)
@@ -212,8 +217,9 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
 
 /* ---- the plain families ---------------------------------------------------------------------- */
 
-static void allocated(struct gm_replay *replay, const struct gm_record *record)
+static void allocated(struct gm_replay *replay, const struct gm_entry *entry)
 {
+    const struct gm_record *record = entry->record;
     if (!gm_kind_is_valid(record->kind)) {
         replay->malformed++;
         return;
@@ -226,9 +232,11 @@ static void allocated(struct gm_replay *replay, const struct gm_record *record)
         return;
     }
     struct gm_life life = gm_replay_life(record, record->kind);
+    life.flags = (uint8_t)gm_replay_carried_flags(entry);
     if (is_mortal(record))
-        life.flags = GM_LIFE_MORTAL;
-    gm_context_used(&replay->contexts, record->context);
+        life.flags |= GM_LIFE_MORTAL;
+    if (!entry->carried) /* else its context says how it is used */
+        gm_context_used(&replay->contexts, record->context);
     gm_replay_begin_life(replay, &life);
 }
 
@@ -301,10 +309,48 @@ static bool is_free_like(unsigned type)
     return type < 64 && (types >> type & 1);
 }
 
+static void restart(struct gm_tally *tally, uint64_t time, uint64_t step)
+{
+    tally->peak = (struct gm_peak){tally->live, time, tally->live ? step : 0};
+    tally->allocs -= tally->frees + tally->implicit_frees;
+    tally->frees = tally->implicit_frees = 0;
+}
+
+/* All carried records are applied, and the history begins. Peaks count from now on, and of the
+ * calls so far only those that began what is alive. */
+static void begin_history(struct gm_replay *replay)
+{
+    struct gm_counters *counters = &replay->counters;
+    uint64_t time = replay->history_start;
+    replay->carrying = false;
+    if (time > replay->time)
+        replay->time = time;
+    for (int device = 0; device < GM_DEVICES; device++) {
+        struct gm_device_totals *totals = &counters->device[device];
+        uint64_t step = totals->live ? replay->step + 1 : 0;
+        totals->peak = (struct gm_peak){totals->live, time, step};
+        for (int kind = 0; kind <= GM_KIND_EXTERNAL; kind++)
+            restart(&totals->kind[kind], time, replay->step + 1);
+    }
+    for (int kind = 0; kind < GM_KINDS; kind++)
+        restart(&counters->host[kind], time, replay->step + 1);
+    replay->events = replay->unknown_frees = replay->lost_frees = 0;
+    next_step(replay);
+}
+
+void gm_replay_finish(struct gm_replay *replay)
+{
+    if (replay->carrying)
+        begin_history(replay);
+}
+
 void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     struct gm_journal *journal = journal_of(replay, entry->lane);
+    if (replay->carrying && !entry->carried)
+        begin_history(replay);
+    replay->carrying = entry->carried;
     replay->events++;
     if (record->time > replay->time)
         replay->time = record->time;
@@ -315,7 +361,7 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
         if (record->flags & GM_FLAG_CAPTURED)
             gm_graph_apply(replay, record);
         else
-            allocated(replay, record);
+            allocated(replay, entry);
         break;
     case GM_EVENT_FREE:
         if (record->flags & GM_FLAG_CAPTURED)
@@ -330,16 +376,19 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
         refused(replay, record);
         break;
     case GM_EVENT_CONTEXT:
-        gm_context_seen(&replay->contexts, record);
+        if (entry->carried)
+            gm_context_carried(&replay->contexts, record);
+        else
+            gm_context_seen(&replay->contexts, record);
         break;
     case GM_EVENT_CONTEXT_RETAIN:
         gm_context_retained(&replay->contexts, record);
         break;
     case GM_EVENT_CONTEXT_RELEASE:
-        gm_context_released(replay, record, journal);
+        gm_context_released(replay, entry, journal);
         break;
     case GM_EVENT_CONTEXT_END:
-        gm_context_ended(replay, record, journal);
+        gm_context_ended(replay, entry, journal);
         break;
     case GM_EVENT_POOL_CREATE:
         pool_created(replay, record);

@@ -55,6 +55,9 @@ struct gm_replay {
     void (*stopped)(struct gm_replay *replay, void *argument);
     void *stop_argument;
 
+    bool carrying;          /* carried records come first; the history begins behind them */
+    uint64_t history_start; /* record clock; to be set by the caller */
+
     uint64_t step;
     uint64_t events;
     uint64_t time;          /* of the latest record */
@@ -69,10 +72,16 @@ void gm_replay_end(struct gm_replay *replay);
 /* Applies one record. */
 void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry);
 
+/* All records are applied. */
+void gm_replay_finish(struct gm_replay *replay);
+
 /* ---- for the families (vmm.c, graph.c, context.c) ------------------------------------------- */
 
 /* A life as a record tells of it. */
 struct gm_life gm_replay_life(const struct gm_record *record, unsigned kind);
+
+/* What a carried record says of its life besides: enum gm_life_flag. */
+unsigned gm_replay_carried_flags(const struct gm_entry *entry);
 
 /* An allocation call succeeded: a birth, counted in `allocs`. Returns its number. */
 uint32_t gm_replay_begin_life(struct gm_replay *replay, const struct gm_life *life);

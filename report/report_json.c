@@ -4,6 +4,7 @@
 #include "cuda_error.h"
 #include "findings_show.h"
 #include "growth_show.h"
+#include "flight.h"
 #include "libraries.h"
 #include "lifetimes.h"
 #include "owners_show.h"
@@ -117,6 +118,8 @@ static void write_header(struct gm_json *json, const struct gm_analysis *analysi
     gm_json_number(json, "duration_ns", analysis->duration);
     gm_json_number(json, "events", analysis->replay.events);
     gm_settings_json(json, trace);
+    gm_json_string(json, "mode", header->flags & GM_HEADER_FLIGHT ? "flight" : "full");
+    gm_flight_json(json, trace);
 }
 
 static void write_residual(struct gm_json *json, const struct gm_analysis *analysis,
@@ -332,6 +335,8 @@ static void write_recorder(struct gm_json *json, const struct gm_analysis *analy
         [GM_COUNT_STRING_LIMIT] = "string_limit",
         [GM_COUNT_FALLBACK] = "stack_fallback",
         [GM_COUNT_MODULE_LIMIT] = "module_limit",
+        [GM_COUNT_FLIGHT_FULL] = "flight_full",
+        [GM_COUNT_FLIGHT_MISSED] = "flight_missed",
     };
     gm_json_open_object(json, "recorder");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -8,8 +8,8 @@
 void gm_settings_complain(void)
 {
     static const char *const names[] = {
-        "GPUMEM_OUTPUT",  "GPUMEM_RING",  "GPUMEM_DEPTH", "GPUMEM_STACKS",
-        "GPUMEM_ON_FULL", "GPUMEM_TORCH", "GPUMEM_NVML",  "GPUMEM_NVTX",
+        "GPUMEM_OUTPUT", "GPUMEM_RING", "GPUMEM_DEPTH", "GPUMEM_STACKS",      "GPUMEM_ON_FULL",
+        "GPUMEM_TORCH",  "GPUMEM_NVML", "GPUMEM_MODE",  "GPUMEM_FLIGHT_SIZE", "GPUMEM_NVTX",
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *value = getenv(names[i]);

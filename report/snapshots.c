@@ -121,6 +121,7 @@ static void run(struct gm_trace *trace, struct stops *stops)
     struct gm_libraries *libraries = gm_libraries_new(trace);
     struct gm_entry entry;
     gm_replay_begin(replay);
+    replay->history_start = trace->checkpoint ? trace->checkpoint->time : 0;
     replay->stopped = stopped;
     replay->stop_argument = stops;
     set_stop(replay, stops);
@@ -133,6 +134,7 @@ static void run(struct gm_trace *trace, struct stops *stops)
         if (moments->pools[stops->next_pool]->record == blocks->records)
             take_pools(stops, replay, blocks, libraries);
     }
+    gm_replay_finish(replay);
     gm_libraries_free(libraries);
     gm_blocks_free(blocks);
     gm_replay_end(replay);

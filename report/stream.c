@@ -1,6 +1,7 @@
 /* See stream.h. The lanes stand in a heap by the time of their next record. */
 #include "stream.h"
 #include <stdlib.h>
+#include "carried.h"
 #include "lane.h"
 #include "memory.h"
 
@@ -22,6 +23,10 @@ struct gm_stream {
     struct lane **lanes;
     size_t lane_count;
     struct lane *current; /* delivered last: moves on at the next call */
+    struct gm_carried_reader carried;
+    struct gm_record carried_slots[3]; /* being delivered, its detail, and the next */
+    uint32_t carried_lane;             /* of the next */
+    bool carried_ahead;                /* there is a next */
 };
 
 static bool fetch(struct gm_stream *stream, struct lane *lane, struct gm_record *slot)
@@ -98,10 +103,43 @@ static void sift_down(struct gm_stream *stream, size_t at)
     heap[at] = lane;
 }
 
+/* ---- carried records, before all others ------------------------------------------------------ */
+
+static void look_ahead(struct gm_stream *stream)
+{
+    const struct gm_record *record =
+        gm_carried_next(&stream->carried, stream->context, &stream->carried_lane);
+    stream->carried_ahead = record != NULL;
+    if (record)
+        stream->carried_slots[2] = *record;
+}
+
+static bool next_carried(struct gm_stream *stream, struct gm_entry *entry)
+{
+    struct gm_record *slots = stream->carried_slots;
+    while (stream->carried_ahead && slots[2].type == GM_EVENT_DETAIL)
+        look_ahead(stream);
+    if (!stream->carried_ahead)
+        return false;
+    slots[0] = slots[2];
+    *entry = (struct gm_entry){.record = &slots[0], .lane = stream->carried_lane, .carried = true};
+    look_ahead(stream);
+    if (stream->carried_ahead && slots[2].type == GM_EVENT_DETAIL) {
+        slots[1] = slots[2];
+        entry->detail = &slots[1];
+        look_ahead(stream);
+    }
+    return true;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
 struct gm_stream *gm_stream_open(struct gm_trace *trace)
 {
     struct gm_stream *stream = gm_allocate(1, sizeof(*stream));
     stream->context = ZSTD_createDCtx();
+    gm_carried_begin(&stream->carried, trace);
+    look_ahead(stream);
     stream->lanes = gm_allocate(trace->lane_count, sizeof(*stream->lanes));
     stream->heap = gm_allocate(trace->lane_count, sizeof(*stream->heap));
     for (size_t number = 0; number < trace->lane_count; number++) {
@@ -127,6 +165,7 @@ void gm_stream_close(struct gm_stream *stream)
         gm_lane_end(&stream->lanes[i]->reader);
         free(stream->lanes[i]);
     }
+    gm_carried_end(&stream->carried);
     ZSTD_freeDCtx(stream->context);
     free(stream->lanes);
     free(stream->heap);
@@ -135,6 +174,8 @@ void gm_stream_close(struct gm_stream *stream)
 
 bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
 {
+    if (stream->carried_ahead && next_carried(stream, entry))
+        return true;
     if (stream->current) {
         advance(stream, stream->current);
         if (!stream->current->ready)
@@ -145,8 +186,9 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
     stream->current = stream->heap_size ? stream->heap[0] : NULL;
     if (!stream->current)
         return false;
-    *entry =
-        (struct gm_entry){stream->current->ready, stream->current->detail, stream->current->number};
+    *entry = (struct gm_entry){.record = stream->current->ready,
+                               .detail = stream->current->detail,
+                               .lane = stream->current->number};
     return true;
 }
 

@@ -2,7 +2,8 @@
  *
  * Guarantees: the records of one lane come in the order of their sequence numbers, each once, also
  * where clocks of two processors disagree; between lanes time decides, then the lane's number, so
- * that the same trace always gives the same stream. Memory: one decoded block per lane.
+ * that the same trace always gives the same stream. What a flight trace carried over comes before
+ * all else. Memory: one decoded block per lane.
  */
 #ifndef GM_REPORT_STREAM_H
 #define GM_REPORT_STREAM_H
@@ -16,6 +17,7 @@ struct gm_entry {
     const struct gm_record *record;
     const struct gm_record *detail; /* NULL if there is none */
     uint32_t lane;
+    bool carried; /* from the checkpoint that the history of a flight trace begins with */
 };
 
 struct gm_stream;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "flight.h"
 #include "memory.h"
 #include "process_alive.h"
 
@@ -61,7 +62,7 @@ static void add_part(struct gm_table *table, uint32_t index, uint32_t index_limi
     table->parts[index] = (struct gm_table_part){bytes, size};
 }
 
-static struct gm_lane_source *lane_at(struct gm_trace *trace, uint32_t number)
+struct gm_lane_source *gm_trace_lane(struct gm_trace *trace, uint32_t number)
 {
     if (number >= trace->lane_count) {
         trace->lanes = gm_resize(trace->lanes, (size_t)number + 1, sizeof(*trace->lanes));
@@ -99,7 +100,7 @@ static bool add_ring(struct gm_trace *trace, uint32_t number, const unsigned cha
     uint64_t head = __atomic_load_n(&lane->head, __ATOMIC_ACQUIRE);
     uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
     size_t present = (size - sizeof(*lane)) / sizeof(struct gm_record);
-    struct gm_lane_source *source = lane_at(trace, number);
+    struct gm_lane_source *source = gm_trace_lane(trace, number);
     if (source->ring)
         return source->copy != NULL; /* copied before; a second extent of one lane is damage */
     if (capacity == 0 || (capacity & (capacity - 1)) != 0 || head < tail ||
@@ -114,20 +115,25 @@ static bool add_ring(struct gm_trace *trace, uint32_t number, const unsigned cha
     return true;
 }
 
-static bool add_block(struct gm_trace *trace, const unsigned char *bytes, size_t size)
+bool gm_trace_block_is_sound(const struct gm_block *block, size_t size)
 {
-    const struct gm_block *block = (const struct gm_block *)bytes;
     if (size < sizeof(*block) || block->lane >= GM_LANES_MAX || block->count == 0 ||
         block->count > GM_BLOCK_RECORDS_MAX || block->raw_size > GM_BLOCK_RAW_MAX ||
         block->stored_size > size - sizeof(*block) || block->codec > GM_CODEC_ZSTD ||
         block->first_sequence > UINT64_MAX - block->count)
         return false;
-    uint64_t columns = 0;
+    uint64_t columns = block->lane_column_size;
     for (int column = 0; column < GM_COLUMNS; column++)
         columns += block->column_size[column];
-    if (columns != block->raw_size)
+    return columns == block->raw_size;
+}
+
+bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size_t size)
+{
+    const struct gm_block *block = (const struct gm_block *)bytes;
+    if (!gm_trace_block_is_sound(block, size))
         return false;
-    struct gm_lane_source *source = lane_at(trace, block->lane);
+    struct gm_lane_source *source = gm_trace_lane(trace, block->lane);
     GM_RESERVE(source->blocks, source->block_capacity, source->block_count + 1);
     source->blocks[source->block_count++] = (struct gm_block_place){.block = block};
     return true;
@@ -138,7 +144,8 @@ static uint32_t parts_of(uint32_t entries, uint32_t per_extent)
     return entries / per_extent + 1;
 }
 
-static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, size_t present)
+static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, size_t present,
+                       bool alive)
 {
     const unsigned char *payload = (const unsigned char *)(extent + 1);
     size_t size = present - sizeof(*extent);
@@ -149,7 +156,7 @@ static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, s
         *damaged += !add_ring(trace, extent->index, payload, size);
         break;
     case GM_EXTENT_BLOCK:
-        *damaged += !add_block(trace, payload, size);
+        *damaged += !gm_trace_add_block(trace, payload, size);
         break;
     case GM_EXTENT_NODES:
         add_part(&trace->nodes, extent->index, parts_of(GM_NODES_MAX, GM_NODES_PER_EXTENT), payload,
@@ -166,6 +173,9 @@ static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, s
     case GM_EXTENT_FRAMES:
         add_part(&trace->frames, extent->index, parts_of(GM_FRAMES_MAX, GM_FRAMES_PER_EXTENT),
                  payload, size, damaged);
+        break;
+    case GM_EXTENT_FLIGHT:
+        gm_flight_scan(trace, payload, size, alive);
         break;
     case GM_EXTENT_NAMES:
         trace->names = (struct gm_text){(const char *)payload, used};
@@ -189,8 +199,9 @@ static const struct gm_extent *extent_at(const struct gm_trace *trace, size_t of
     return extent;
 }
 
-/* Finds all extents. Where one is damaged, the next is looked for at every place it could be. */
-static void scan(struct gm_trace *trace)
+/* Finds all extents. Where one is damaged, the next is looked for at every place it could be.
+ * `alive`: the file is still written to. */
+static void scan(struct gm_trace *trace, bool alive)
 {
     uint64_t end = trace->header.file_end;
     bool sound_end = end >= GM_TRACE_PAGE && end % GM_EXTENT_ALIGN == 0;
@@ -209,7 +220,7 @@ static void scan(struct gm_trace *trace)
         lost = false;
         size_t left = limit - offset;
         size_t present = extent->length < left ? (size_t)extent->length : left;
-        add_extent(trace, extent, present);
+        add_extent(trace, extent, present, alive);
         offset += present;
     }
 }
@@ -279,10 +290,14 @@ static void forget_scan(struct gm_trace *trace)
         tables[i]->count = 0;
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         trace->lanes[lane].block_count = 0;
+        trace->lanes[lane].first = 0;
         if (!trace->lanes[lane].copy)
             trace->lanes[lane].ring = NULL;
     }
     trace->damaged = 0;
+    trace->has_area = false;
+    trace->checkpoint = NULL;
+    trace->carried_count = 0;
 }
 
 static bool map_file(struct gm_trace *trace, int descriptor, char *error, size_t size)
@@ -315,7 +330,7 @@ static bool look_again(struct gm_trace *trace, int descriptor, char *error, size
     forget_scan(trace);
     if (!map_file(trace, descriptor, error, size) || !read_header(trace, error, size))
         return false;
-    scan(trace);
+    scan(trace, true);
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         struct gm_lane_source *source = &trace->lanes[lane];
         if (!source->copy) { /* it appeared since: it belongs to a later moment */
@@ -346,7 +361,7 @@ static bool read_file(struct gm_trace *trace, int descriptor, char *error, size_
     bool alive = trace->header.end == GM_END_NONE && gm_process_alive(&trace->header);
     if (!alive && !read_header(trace, error, size)) /* the end may be marked since */
         return false;
-    scan(trace);
+    scan(trace, alive);
     trace->ending = trace->header.end != GM_END_NONE ? GM_ENDING_NORMAL : GM_ENDING_CUT;
     if (!alive)
         return true;
@@ -388,7 +403,7 @@ struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *erro
         gm_trace_close(trace);
         return NULL;
     }
-    scan(trace);
+    scan(trace, false);
     trace->ending = trace->header.end != GM_END_NONE ? GM_ENDING_NORMAL : GM_ENDING_CUT;
     finish(trace);
     return trace;
@@ -405,6 +420,8 @@ void gm_trace_close(struct gm_trace *trace)
         free(trace->lanes[lane].copy);
     }
     free(trace->lanes);
+    free(trace->carried);
+    free(trace->area);
     free(trace->nodes.parts);
     free(trace->strings.parts);
     free(trace->modules.parts);
@@ -478,5 +495,6 @@ struct gm_text gm_trace_field(const char *field, size_t size)
 uint64_t gm_trace_counted_loss(const struct gm_trace *trace)
 {
     return trace->header.counters[GM_COUNT_DROPPED] + trace->header.counters[GM_COUNT_REENTRANT] +
-           trace->header.counters[GM_COUNT_NO_LANE];
+           trace->header.counters[GM_COUNT_NO_LANE] +
+           trace->header.counters[GM_COUNT_FLIGHT_MISSED];
 }

@@ -36,6 +36,7 @@ struct gm_lane_source {
     uint64_t ring_mask;
     uint64_t ring_first; /* records [ring_first, ring_end) of the ring may be read */
     uint64_t ring_end;
+    uint64_t first;         /* what comes before is in the checkpoint of a flight trace */
     struct gm_record *copy; /* of a ring that is still written to; or NULL */
 };
 
@@ -75,6 +76,13 @@ struct gm_trace {
     size_t api_count;
     struct gm_lane_source *lanes;
     size_t lane_count;
+    /* Of a flight trace: see flight.h. */
+    bool has_area;
+    const struct gm_checkpoint *checkpoint; /* that the history begins with; NULL if it is whole */
+    struct gm_block_place *carried;         /* the records of that checkpoint */
+    size_t carried_count;
+    size_t carried_capacity;
+    unsigned char *area; /* copy of an area that is still written to; or NULL */
 };
 
 /* Opens a trace. On failure returns NULL and writes one line about it (without the path) to
@@ -95,6 +103,12 @@ struct gm_text gm_trace_string(const struct gm_trace *trace, uint64_t reference)
 
 /* Name of an API function by its number in the records; "" if unknown. */
 const char *gm_trace_api(const struct gm_trace *trace, uint16_t api);
+
+/* For flight.c: notes a block, of which `size` bytes are there, false if it is damaged; whether its
+ * head is sound; the lane of a number below GM_LANES_MAX. */
+bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size_t size);
+bool gm_trace_block_is_sound(const struct gm_block *block, size_t size);
+struct gm_lane_source *gm_trace_lane(struct gm_trace *trace, uint32_t number);
 
 /* A text field of the header. */
 struct gm_text gm_trace_field(const char *field, size_t size);

@@ -1,5 +1,6 @@
 /* See verdict.h. */
 #include "verdict.h"
+#include "flight.h"
 #include "size.h"
 
 #define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
@@ -83,6 +84,7 @@ void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
 {
     const char *separator = ", peak ";
     gm_incompleteness_text(page, analysis);
+    gm_flight_text(page, analysis->trace);
     if (!gm_verdict_has_events(analysis)) {
         gm_page_print(page, GM_WARNING, "Nothing was recorded: no CUDA memory call was seen.\n");
         gm_bypass_text(page, 0, analysis);

@@ -89,6 +89,7 @@ static void make_handle_free(struct gm_replay *replay, uint64_t handle)
         return;
     replay->lost_frees += replay->vmm.objects[number].handles > 0;
     replay->vmm.objects[number].handles = 0;
+    replay->vmm.objects[number].nameless = true;
     gm_map_remove(&replay->vmm.by_handle, handle);
     settle(replay, number, NULL);
 }
@@ -99,6 +100,27 @@ static void create(struct gm_replay *replay, const struct gm_record *record, uns
     uint32_t number = new_object(&replay->vmm, record->address);
     struct gm_life life = gm_replay_life(record, kind);
     life.object = number;
+    replay->vmm.objects[number].life = gm_replay_begin_life(replay, &life);
+}
+
+/* An object as a checkpoint has it: with the references by handle in `aux`; if the handle has become
+ * another's, under a handle of the checkpoint's own, with the former one in the detail. */
+static void carry(struct gm_replay *replay, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    make_handle_free(replay, record->address);
+    uint32_t number = new_object(&replay->vmm, record->address);
+    replay->vmm.objects[number].handles =
+        record->aux > UINT32_MAX ? UINT32_MAX : (uint32_t)record->aux;
+    if (record->type == GM_EVENT_MULTICAST_CREATE)
+        return;
+    struct gm_life life =
+        gm_replay_life(record, record->type == GM_EVENT_VMM_IMPORT ? GM_KIND_EXTERNAL
+                               : record->kind == GM_KIND_HOST_VMM  ? GM_KIND_HOST_VMM
+                                                                   : GM_KIND_VMM);
+    life.object = number;
+    life.address = entry->detail ? entry->detail->address : life.address;
+    life.flags = (uint8_t)gm_replay_carried_flags(entry);
     replay->vmm.objects[number].life = gm_replay_begin_life(replay, &life);
 }
 
@@ -258,6 +280,12 @@ void gm_vmm_apply(struct gm_replay *replay, const struct gm_entry *entry,
     struct gm_vmm *vmm = &replay->vmm;
     uint64_t end = gm_range_end(record->address, record->size);
     uint32_t number;
+    bool is_object = record->type == GM_EVENT_VMM_CREATE || record->type == GM_EVENT_VMM_IMPORT ||
+                     record->type == GM_EVENT_MULTICAST_CREATE;
+    if (entry->carried && is_object) {
+        carry(replay, entry);
+        return;
+    }
     switch (record->type) {
     case GM_EVENT_VMM_CREATE:
         create(replay, record, record->kind == GM_KIND_HOST_VMM ? GM_KIND_HOST_VMM : GM_KIND_VMM);
@@ -305,7 +333,7 @@ void gm_vmm_apply(struct gm_replay *replay, const struct gm_entry *entry,
 static void bring_handle_back(struct gm_vmm *vmm, uint32_t number)
 {
     uint64_t handle = vmm->objects[number].handle;
-    if (gm_map_get(&vmm->by_handle, handle) == GM_NONE)
+    if (!vmm->objects[number].nameless && gm_map_get(&vmm->by_handle, handle) == GM_NONE)
         gm_map_set(&vmm->by_handle, handle, number);
 }
 
@@ -317,6 +345,8 @@ void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo)
     switch (undo->action) {
     case GM_UNDO_HANDLE:
         object = &vmm->objects[undo->object];
+        if (object->nameless)
+            break; /* the driver gave its handle to another: the release did happen */
         object->handles++;
         bring_handle_back(vmm, undo->object);
         break;

@@ -17,6 +17,8 @@
 #define GM_RING_RECORDS_MIN 64u
 #define GM_RING_RECORDS_MAX (1u << 20)
 #define GM_DEPTH_MAX 256u
+#define GM_FLIGHT_SIZE_MIN (16u << 10)
+#define GM_FLIGHT_SIZE_MAX (UINT64_C(64) << 30)
 #define GM_OUTPUT_MAX 512u /* bytes of GPUMEM_OUTPUT, with the end */
 
 /* A decimal number with an optional K, M or G (powers of 1024). */
@@ -63,6 +65,16 @@ static inline bool gm_setting_depth(const char *text, uint32_t *depth)
     return true;
 }
 
+/* GPUMEM_FLIGHT_SIZE, bytes. */
+static inline bool gm_setting_flight_size(const char *text, uint64_t *size)
+{
+    uint64_t value;
+    if (!gm_setting_size(text, &value) || value < GM_FLIGHT_SIZE_MIN || value > GM_FLIGHT_SIZE_MAX)
+        return false;
+    *size = value;
+    return true;
+}
+
 /* GPUMEM_STACKS: a list of "native", "python", or "none". */
 static inline bool gm_setting_stacks(const char *text, bool *native, bool *python)
 {
@@ -96,6 +108,7 @@ static inline bool gm_setting_choice(const char *text, const char *no, const cha
  * other variables nothing is known. */
 static inline bool gm_setting_is_understood(const char *name, const char *value)
 {
+    uint64_t size;
     uint32_t number;
     bool no, yes;
     if (!*value)
@@ -110,6 +123,10 @@ static inline bool gm_setting_is_understood(const char *name, const char *value)
         return gm_setting_stacks(value, &no, &yes);
     if (strcmp(name, "GPUMEM_ON_FULL") == 0)
         return gm_setting_choice(value, "block", "drop", &yes);
+    if (strcmp(name, "GPUMEM_MODE") == 0)
+        return gm_setting_choice(value, "full", "flight", &yes);
+    if (strcmp(name, "GPUMEM_FLIGHT_SIZE") == 0)
+        return gm_setting_flight_size(value, &size);
     if (strcmp(name, "GPUMEM_TORCH") == 0 || strcmp(name, "GPUMEM_NVML") == 0 ||
         strcmp(name, "GPUMEM_NVTX") == 0)
         return gm_setting_choice(value, "0", "1", &yes);

@@ -20,7 +20,7 @@
 
 #define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
 #define GM_TRACE_MAJOR 1              /* readers refuse another major */
-#define GM_TRACE_MINOR 0              /* readers accept older minors; a newer minor only adds */
+#define GM_TRACE_MINOR 1              /* readers accept older minors; a newer minor only adds */
 #define GM_TRACE_ENDIAN 0x01020304u
 #define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
 #define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
@@ -72,6 +72,10 @@ enum gm_counter {
                               events) */
     GM_COUNT_FALLBACK,     /* stacks for which libunwind was asked (no loss) */
     GM_COUNT_MODULE_LIMIT, /* frames whose module could not be recorded (no loss of events) */
+    GM_COUNT_FLIGHT_FULL, /* records that the area of a flight trace had no room for: they are lost,
+                             unless a later checkpoint covers them */
+    GM_COUNT_FLIGHT_MISSED, /* records that a flight trace could not carry over, for lack of memory:
+                               its checkpoints are not exact */
     GM_COUNTERS = 32
 };
 
@@ -135,6 +139,9 @@ enum gm_extent_type {
     GM_EXTENT_FRAMES = 7,  /* struct gm_script_frame[]: from index * GM_FRAMES_PER_EXTENT */
     GM_EXTENT_NAMES = 8,   /* API names: NUL-terminated, the n-th is the name of api n (0 is "") */
     GM_EXTENT_ENVIRONMENT = 9, /* NAME=value strings, each NUL-terminated */
+    GM_EXTENT_FLIGHT = 10,     /* struct gm_flight, then from GM_TRACE_PAGE on extents of its own */
+    GM_EXTENT_CHECKPOINT = 11, /* in FLIGHT: struct gm_checkpoint, then first_sequence[lanes] */
+    GM_EXTENT_CARRIED = 12,    /* in FLIGHT: struct gm_block, then its packed columns */
 };
 
 struct gm_extent {
@@ -407,12 +414,63 @@ struct gm_block {
     uint32_t raw_size;    /* bytes of the columns before compression, at most GM_BLOCK_RAW_MAX */
     uint32_t codec;       /* enum gm_codec */
     uint32_t column_size[GM_COLUMNS];
-    uint32_t reserved[3];
+    uint32_t lane_column_size; /* CARRIED: a varint for each record, the lane it is of; stands
+                                  behind the columns and counts in raw_size. Else 0 */
+    uint32_t reserved[2];
     uint64_t
         allocated_bytes; /* sum of the sizes of ALLOC records inside: lets a reader choose blocks */
     uint64_t reserved2;
 };
 
+/* ---- flight recorder ---------------------------------------------------------------------------
+ */
+
+/*
+ * GPUMEM_MODE=flight: blocks do not stand behind each other in the file but in one extent of fixed
+ * size, which they fill round and round. Positions count bytes and never go back; position p stands
+ * at p % capacity of the area, and no extent is cut by its end. Extents [start, end) are complete.
+ * The one at `start` is a CHECKPOINT, or `start` is 0 and nothing was overwritten yet. A checkpoint
+ * behind `start` is one that the writer may go on to: readers pass over it.
+ */
+struct gm_flight {
+    uint64_t capacity; /* bytes, a multiple of GM_EXTENT_ALIGN */
+    uint64_t start;    /* moves before anything is overwritten */
+    uint64_t end;
+    uint64_t reserved[5];
+};
+
+/*
+ * What must be known of the records before it, so that they may be overwritten: the CARRIED extents
+ * that follow at once hold the records of what is alive, in the order in which they are to be
+ * replayed. Each lane goes on with its first_sequence; what of it stands in blocks or rings before
+ * that is passed over. In carried records members have meanings of their own:
+ *   ALLOC, VMM_CREATE, VMM_IMPORT: extra: status of a free that failed
+ *   VMM_CREATE, VMM_IMPORT, MULTICAST_CREATE: aux: references by handle; a DETAIL has the handle as
+ *     address if the record has another, because it was given out anew
+ *   CONTEXT: address 0: what it is is not known yet; size: references (RETAIN); extra: 1 if it is
+ *     used without one
+ *   CONTEXT_RELEASE, CONTEXT_END: aux: number of the context, 0 unknown; flags: PRIMARY if that is
+ *     known; of a release also size and extra as CONTEXT, before it
+ */
+struct gm_checkpoint {
+    uint64_t checksum; /* XXH3 64 of all that follows in this extent, first_sequence included */
+    uint64_t time;     /* record clock: of the latest record before it */
+    uint32_t blocks;   /* CARRIED extents */
+    uint32_t lanes;
+    uint64_t carried; /* records in them, details too */
+    /* Of all records before it: */
+    uint64_t events; /* without details */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t implicit_frees;
+    uint64_t failed; /* refused allocations, for whatever reason */
+    uint64_t copies;
+    uint64_t copied; /* bytes */
+    uint64_t reserved[5];
+};
+
+_Static_assert(sizeof(struct gm_flight) == 64, "flight area");
+_Static_assert(sizeof(struct gm_checkpoint) == 128, "checkpoint");
 _Static_assert(sizeof(struct gm_extent) == 64, "extent header");
 _Static_assert(sizeof(struct gm_module) == 128, "module");
 _Static_assert(sizeof(struct gm_node) == 16, "node");

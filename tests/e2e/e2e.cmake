@@ -43,7 +43,14 @@ add_test(NAME e2e.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}
          ${PROJECT_BINARY_DIR} --count 1000 --jobs 2)
 add_test(NAME e2e.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --racing --count 200 --jobs 2)
-set_tests_properties(e2e.random e2e.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+# Flight recorder: areas so small that the history is overwritten many times.
+add_test(NAME e2e.flight.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
+         ${PROJECT_BINARY_DIR} --flight 48K --steps 3000 --count 150 --jobs 2)
+add_test(NAME e2e.flight.long COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
+         ${PROJECT_BINARY_DIR} --flight 256K --steps 20000 --count 20 --jobs 2)
+add_test(NAME e2e.flight.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
+         ${PROJECT_BINARY_DIR} --flight 256K --steps 3000 --racing --count 40 --jobs 2)
+set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/libraries/libraries.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)

@@ -71,6 +71,29 @@ def compare_totals(oracle, report, counters):
             problem(f"{key}: oracle {oracle[key]}, report {report[key]}")
 
 
+def alive(counter):
+    """How many allocations of a kind are alive."""
+    return counter["allocs"] - counter["frees"] - counter["implicit_frees"] if counter else 0
+
+
+def compare_flight(oracle, report):
+    """
+    Of a trace whose history may have been overwritten: what is alive is exact, and the peaks are of the time since:
+    at least what is alive, at most what it was in all.
+    """
+    reported = {device["id"]: device for device in report["devices"]}
+    places = [(f"device {device['id']}", device["kinds"], reported.get(device["id"], {}).get("kinds", {}))
+              for device in oracle["devices"]]
+    for where, expected, found in (*places, ("host", oracle["host"], report["host"])):
+        for kind, counter in expected.items():
+            mine = found.get(kind)
+            live, peak = (mine["live"], mine["peak"]) if mine else (0, 0)
+            if live != counter["live"] or alive(mine) != alive(counter):
+                problem(f"{where} {kind}: oracle {counter['live']} live in {alive(counter)}, report {live} in {alive(mine)}")
+            if not live <= peak <= counter["peak"]:
+                problem(f"{where} {kind}: peak {peak} is not between {live} and {counter['peak']}")
+
+
 def planted(output):
     leaks = []
     for line in output.decode(errors="replace").splitlines():
@@ -116,13 +139,16 @@ def compare_bypassed(build, trace):
 
 
 def hold(build, command, environment, preload=None, leaks=True, racing=False, expect_no_trace=False,
-         expect_bypassed=False):
+         expect_bypassed=False, flight=None):
     """
     Runs `command` both ways and compares everything; True when all promises were kept. Where threads race, what
-    they print and how their peaks meet is chance and not compared.
+    they print and how their peaks meet is chance and not compared. `flight`: the size of the area of a flight
+    recorder's trace, which the program must overfill.
     """
     problems.clear()
     base = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LC_ALL="C.UTF-8", **environment)
+    if flight:
+        base.update(GPUMEM_MODE="flight", GPUMEM_FLIGHT_SIZE=str(flight))
     preload = ":".join(preload or [build + "/preload/libgpumem.so"])
     with tempfile.TemporaryDirectory() as folder:
         oracle_file = os.path.join(folder, "oracle")
@@ -149,7 +175,12 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
         oracle = json.loads(subprocess.check_output([*emulator, build + "/sim/sim-oracle", oracle_file]))
         if not report["complete"] or not report["simulated"] or report["bypassed"]:
             problem(f"complete {report['complete']}, simulated {report['simulated']}, bypassed {report['bypassed']}")
-        compare_totals(oracle, report, COUNTERS - {"peak"} if racing else COUNTERS)
+        if flight:
+            compare_flight(oracle, report)
+            if not report["overwritten"]:
+                problem("nothing was overwritten")
+        else:
+            compare_totals(oracle, report, COUNTERS - {"peak"} if racing else COUNTERS)
         if leaks:
             compare_leaks(planted(recorded.stdout), report)
     return not problems

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Random programs held against the oracle.
 
-    random_runs.py BUILD [--first SEED] [--count N] [--jobs N] [--racing]
+    random_runs.py BUILD [--first SEED] [--count N] [--jobs N] [--racing] [--flight SIZE --steps N]
 
 Each seed is one program (random_program.c) with its own device count, capacity and injected failures. It runs
 without and with the preload: output and exit code must be equal, and the report's totals must equal the
 oracle's. Exit code 1 if any differs; the failing seeds are printed, so that one can be run alone. With --racing
-the threads do not take turns: totals must be equal, but output and peaks are chance.
+the threads do not take turns: totals must be equal, but output and peaks are chance. With --flight the trace is a
+flight recorder's with an area of SIZE, which programs of N steps must fill more than once.
 """
 import argparse
 import concurrent.futures
@@ -30,11 +31,14 @@ def settings(seed):
     return environment
 
 
-def try_seed(build, racing, seed):
+def try_seed(build, racing, flight, steps, seed):
     said = io.StringIO()
+    command = [build + "/tests/random_" + ("race" if racing else "program"), str(seed), *([steps] if steps else [])]
+    environment = settings(seed)
+    if flight:
+        environment.update(GPUMEM_RING="4K", GPUMEM_STACKS="none")
     with contextlib.redirect_stderr(said):
-        good = harness.hold(build, [build + "/tests/random_" + ("race" if racing else "program"), str(seed)], settings(seed),
-                            leaks=False, racing=racing)
+        good = harness.hold(build, command, environment, leaks=False, racing=racing, flight=flight)
     return seed, good, said.getvalue()
 
 
@@ -45,12 +49,15 @@ def main():
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options.add_argument("--racing", action="store_true")
+    options.add_argument("--flight", help="size of the area of a flight recorder's trace")
+    options.add_argument("--steps", help="of each thread, instead of the program's own number")
     arguments = options.parse_args()
     build = os.path.abspath(arguments.build)
     failed = []
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
         seeds = range(arguments.first, arguments.first + arguments.count)
-        for seed, good, said in pool.map(functools.partial(try_seed, build, arguments.racing), seeds, chunksize=8):
+        one = functools.partial(try_seed, build, arguments.racing, arguments.flight, arguments.steps)
+        for seed, good, said in pool.map(one, seeds, chunksize=8):
             if not good:
                 failed.append(seed)
                 print(f"seed {seed}:\n{said}", file=sys.stderr)

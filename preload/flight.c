@@ -1,0 +1,279 @@
+/* See flight.h. */
+#include "flight.h"
+#include <string.h>
+#include <sys/mman.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "config.h"
+#include "flight_log.h"
+#include "fold.h"
+#include "pack.h"
+#include "thread.h"
+#include "trace_file.h"
+
+#define RECORD_BYTES 64u /* more than a record takes in a block, whatever it holds */
+
+static struct {
+    uint64_t next; /* first record that is not folded */
+    uint64_t head; /* what was committed at the latest look */
+    uint64_t time; /* of its latest record: within a lane time does not go back */
+} lanes[GM_LANES_MAX];
+
+/* Of the checkpoint being made; mapped once. */
+static struct {
+    struct gm_record *records; /* GM_BLOCK_RECORDS_MAX */
+    uint16_t *lanes;
+} chunk;
+
+static uint64_t latest_time;    /* of the records folded */
+static uint64_t latest_end;     /* position behind the latest checkpoint */
+static uint64_t latest_size;    /* bytes of it */
+static uint32_t too_many;       /* entries for which there was no room; 0: never */
+static uint64_t missed_counted; /* what of the fold's count is in the header */
+
+bool gm_flight_begin(void)
+{
+    size_t size = GM_BLOCK_RECORDS_MAX * (sizeof(chunk.records[0]) + sizeof(chunk.lanes[0]));
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    madvise(memory, size, MADV_DONTFORK);
+    chunk.records = (struct gm_record *)memory;
+    chunk.lanes = (uint16_t *)(chunk.records + GM_BLOCK_RECORDS_MAX);
+    return gm_log_create(gm_config.flight_size);
+}
+
+/* ---- folding ----------------------------------------------------------------------------------
+ */
+
+static const struct gm_record *record_at(uint32_t lane, uint64_t sequence)
+{
+    const struct gm_thread *thread = gm_thread_at(lane);
+    return &thread->records[sequence & thread->mask];
+}
+
+/* The time by which the lane's next record is ordered; UINT64_MAX: there is none up to `cut`. */
+static uint64_t next_time(uint32_t lane, uint64_t cut)
+{
+    if (lanes[lane].next == lanes[lane].head)
+        return UINT64_MAX;
+    uint64_t time = record_at(lane, lanes[lane].next)->time;
+    if (time < lanes[lane].time)
+        time = lanes[lane].time;
+    return time <= cut ? time : UINT64_MAX;
+}
+
+static bool has_detail(const struct gm_record *record)
+{
+    return record->type == GM_EVENT_VMM_MAP ||
+           (record->type >= GM_EVENT_BLOCK_ALLOC && record->type <= GM_EVENT_BLOCK_OOM);
+}
+
+/* Folds the lane's next record. False if its detail is not there yet: the two are committed one
+ * after the other. `force`: then it is folded without. */
+static bool fold_next(uint32_t lane, uint64_t time, bool force)
+{
+    uint64_t next = lanes[lane].next;
+    const struct gm_record *record = record_at(lane, next), *detail = NULL;
+    bool is_last = next + 1 == lanes[lane].head;
+    if (is_last && has_detail(record) && !force)
+        return false;
+    if (!is_last && record_at(lane, next + 1)->type == GM_EVENT_DETAIL)
+        detail = record_at(lane, next + 1);
+    if (record->type != GM_EVENT_DETAIL) /* one that its record has been folded without */
+        gm_fold(record, detail, lane);
+    lanes[lane].next = next + 1 + (detail != NULL);
+    lanes[lane].time = time;
+    if (time > latest_time)
+        latest_time = time;
+    return true;
+}
+
+/* Merges the lanes as a reader does: by time, then by number. */
+static void fold_up_to(uint64_t cut, uint32_t count, bool force)
+{
+    for (;;) {
+        uint32_t first = 0;
+        uint64_t time = UINT64_MAX, other = UINT64_MAX; /* earliest of all, and of the rest */
+        for (uint32_t lane = 0; lane < count; lane++) {
+            uint64_t its = next_time(lane, cut);
+            if (its < time) {
+                other = time;
+                time = its;
+                first = lane;
+            } else if (its < other) {
+                other = its;
+            }
+        }
+        if (time == UINT64_MAX)
+            return;
+        do { /* at equal times the lanes are looked at again */
+            if (!fold_next(first, time, force))
+                return;
+            time = next_time(first, cut);
+        } while (time < other);
+    }
+}
+
+static void look(uint32_t count)
+{
+    for (uint32_t lane = 0; lane < count; lane++)
+        lanes[lane].head = __atomic_load_n(&gm_thread_at(lane)->lane->head, __ATOMIC_ACQUIRE);
+}
+
+uint64_t gm_flight_fold(const struct gm_thread *thread)
+{
+    /* The clock first: what is committed later than it is left for the next time. */
+    uint64_t cut = gm_ticks_before();
+    (void)gm_ticks_after();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    uint32_t count = gm_thread_count();
+    look(count);
+    fold_up_to(cut, count, false);
+    bool is_full = lanes[thread->number].head - thread->lane->tail > thread->mask;
+    if (is_full && lanes[thread->number].next <= thread->lane->tail)
+        fold_up_to(UINT64_MAX - 1, count, true); /* the host shall not wait for another thread */
+    gm_count(GM_COUNT_FLIGHT_MISSED, gm_fold_totals.missed - missed_counted);
+    missed_counted = gm_fold_totals.missed;
+    return lanes[thread->number].next;
+}
+
+/* ---- checkpoints ------------------------------------------------------------------------------
+ */
+
+struct checkpoint {
+    struct gm_checkpoint *at; /* in the area */
+    uint32_t chunk_count;
+    bool failed;
+};
+
+uint32_t gm_flight_block_records(void)
+{
+    uint64_t records = gm_log_capacity() / 8 / RECORD_BYTES;
+    return records < GM_BLOCK_RECORDS_MAX ? (uint32_t)records : GM_BLOCK_RECORDS_MAX;
+}
+
+static bool append(enum gm_extent_type type, const struct gm_block *block, const void *bytes)
+{
+    char *to = gm_log_reserve(type, 0, sizeof(*block) + block->stored_size);
+    if (!to)
+        return false;
+    memcpy(to, block, sizeof(*block));
+    memcpy(to + sizeof(*block), bytes, block->stored_size);
+    return true;
+}
+
+static void flush(struct checkpoint *checkpoint)
+{
+    struct gm_run run = {chunk.records, GM_BLOCK_RECORDS_MAX - 1, 0, checkpoint->chunk_count};
+    if (!run.count || checkpoint->failed)
+        return;
+    struct gm_block block = {
+        .count = run.count,
+        .first_sequence = checkpoint->at->carried,
+        .first_time = chunk.records[0].time,
+        .last_time = chunk.records[run.count - 1].time,
+    };
+    const unsigned char *bytes = gm_pack_records(&run, chunk.lanes, &block);
+    checkpoint->failed = !bytes || !append(GM_EXTENT_CARRIED, &block, bytes);
+    checkpoint->at->carried += run.count;
+    checkpoint->at->blocks++;
+    checkpoint->chunk_count = 0;
+}
+
+static void take(void *argument, const struct gm_record *record, uint32_t lane)
+{
+    struct checkpoint *checkpoint = argument;
+    if (checkpoint->failed)
+        return;
+    chunk.records[checkpoint->chunk_count] = *record;
+    chunk.lanes[checkpoint->chunk_count] = (uint16_t)lane;
+    if (++checkpoint->chunk_count == gm_flight_block_records())
+        flush(checkpoint);
+}
+
+static void fill(struct gm_checkpoint *checkpoint, uint32_t lane_count)
+{
+    uint64_t *first_sequence = (uint64_t *)(checkpoint + 1);
+    *checkpoint = (struct gm_checkpoint){
+        .time = latest_time,
+        .lanes = lane_count,
+        .events = gm_fold_totals.events,
+        .allocs = gm_fold_totals.allocs,
+        .frees = gm_fold_totals.frees,
+        .implicit_frees = gm_fold_totals.implicit_frees,
+        .failed = gm_fold_totals.failed,
+        .copies = gm_fold_totals.copies,
+        .copied = gm_fold_totals.copied,
+    };
+    for (uint32_t lane = 0; lane < lane_count; lane++)
+        first_sequence[lane] = lanes[lane].next;
+}
+
+static void write_checkpoint(void)
+{
+    uint64_t before = gm_log_end();
+    uint32_t lane_count = gm_thread_count();
+    size_t size = sizeof(struct gm_checkpoint) + lane_count * sizeof(uint64_t);
+    struct checkpoint checkpoint = {.at = gm_log_reserve(GM_EXTENT_CHECKPOINT, 0, size)};
+    if (checkpoint.at) {
+        uint64_t length = (sizeof(struct gm_extent) + size + GM_EXTENT_ALIGN - 1) &
+                          ~(uint64_t)(GM_EXTENT_ALIGN - 1);
+        uint64_t start = gm_log_end() - length;
+        fill(checkpoint.at, lane_count);
+        gm_fold_emit(take, &checkpoint);
+        flush(&checkpoint);
+        if (!checkpoint.failed) {
+            checkpoint.at->checksum =
+                XXH3_64bits(&checkpoint.at->time, size - sizeof(checkpoint.at->checksum));
+            gm_log_publish();
+            gm_log_add_start(start);
+            latest_end = gm_log_end();
+            latest_size = latest_end - start;
+            too_many = 0;
+            return;
+        }
+    }
+    gm_log_rewind(before);
+    too_many = gm_carry_count();
+}
+
+/* Whether it is time for a checkpoint: four in the area, fewer the more is alive, so that there is
+ * room for the next before the latest must go. */
+static bool is_due(void)
+{
+    uint64_t capacity = gm_log_capacity(), interval = capacity / 4;
+    uint64_t room = latest_size * 2 < capacity ? (capacity - latest_size * 2) / 3 : 0;
+    if (interval > room)
+        interval = room;
+    return gm_log_end() - latest_end >= interval;
+}
+
+/* After one that found no room, only when less is alive. */
+static bool is_hopeful(void)
+{
+    return too_many == 0 || gm_carry_count() < too_many - too_many / 8;
+}
+
+bool gm_flight_write(const struct gm_block *block, const void *bytes)
+{
+    bool written = append(GM_EXTENT_BLOCK, block, bytes);
+    if (written)
+        gm_log_publish();
+    if ((!written || is_due()) && is_hopeful())
+        write_checkpoint(); /* it covers the block too: that is folded */
+    else
+        return written;
+    return written || too_many == 0;
+}
+
+void gm_flight_forget(void)
+{
+    gm_fold_forget();
+    gm_log_forget();
+    memset(lanes, 0, sizeof(lanes));
+    memset(&chunk, 0, sizeof(chunk));
+    latest_time = latest_end = latest_size = missed_counted = 0;
+    too_many = 0;
+}

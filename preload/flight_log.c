@@ -1,0 +1,103 @@
+/* See flight_log.h. */
+#include "flight_log.h"
+#include <string.h>
+#include "trace_file.h"
+
+#define STARTS 16u
+
+static struct {
+    struct gm_flight *flight; /* mapped */
+    char *area;
+    uint64_t capacity;
+    uint64_t end;            /* reserved up to here */
+    uint64_t starts[STARTS]; /* complete checkpoints behind flight->start, in order */
+    uint32_t start_count;
+} area_log;
+
+bool gm_log_create(uint64_t capacity)
+{
+    capacity &= ~(uint64_t)(GM_TRACE_PAGE - 1);
+    struct gm_extent *extent = gm_trace_map_extent(GM_EXTENT_FLIGHT, 0, GM_TRACE_PAGE + capacity);
+    if (!extent)
+        return false;
+    area_log.flight = (struct gm_flight *)(extent + 1);
+    area_log.area = (char *)extent + GM_TRACE_PAGE;
+    area_log.capacity = area_log.flight->capacity = capacity;
+    gm_trace_publish_extent(extent);
+    return true;
+}
+
+uint64_t gm_log_capacity(void)
+{
+    return area_log.capacity;
+}
+
+uint64_t gm_log_end(void)
+{
+    return area_log.end;
+}
+
+/* Lets the history begin later. */
+static bool drop_oldest(void)
+{
+    if (area_log.start_count == 0)
+        return false;
+    __atomic_store_n(&area_log.flight->start, area_log.starts[0], __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before what stood there is overwritten */
+    area_log.start_count--;
+    memmove(area_log.starts, area_log.starts + 1,
+            area_log.start_count * sizeof(area_log.starts[0]));
+    return true;
+}
+
+static struct gm_extent *put_header(uint64_t position, enum gm_extent_type type, uint32_t index,
+                                    uint64_t length, size_t used)
+{
+    struct gm_extent *extent = (struct gm_extent *)(area_log.area + position % area_log.capacity);
+    *extent = (struct gm_extent){.magic = GM_EXTENT_MAGIC,
+                                 .type = (uint16_t)type,
+                                 .index = index,
+                                 .used = (uint32_t)used,
+                                 .length = length};
+    return extent;
+}
+
+void *gm_log_reserve(enum gm_extent_type type, uint32_t index, size_t size)
+{
+    uint64_t length =
+        (sizeof(struct gm_extent) + size + GM_EXTENT_ALIGN - 1) & ~(uint64_t)(GM_EXTENT_ALIGN - 1);
+    uint64_t left = area_log.capacity - area_log.end % area_log.capacity;
+    uint64_t pad = length > left ? left : 0;
+    if (length > area_log.capacity)
+        return NULL;
+    while (area_log.end + pad + length - area_log.flight->start > area_log.capacity)
+        if (!drop_oldest())
+            return NULL;
+    if (pad)
+        put_header(area_log.end, GM_EXTENT_PAD, 0, pad, 0);
+    struct gm_extent *extent = put_header(area_log.end + pad, type, index, length, size);
+    area_log.end += pad + length;
+    return extent + 1;
+}
+
+void gm_log_publish(void)
+{
+    __atomic_store_n(&area_log.flight->end, area_log.end, __ATOMIC_RELEASE);
+}
+
+void gm_log_rewind(uint64_t position)
+{
+    area_log.end = position;
+}
+
+void gm_log_add_start(uint64_t position)
+{
+    if (area_log.start_count == STARTS)
+        drop_oldest();
+    area_log.starts[area_log.start_count++] = position;
+}
+
+void gm_log_forget(void)
+{
+    memset(&area_log, 0, sizeof(area_log));
+}

@@ -1,0 +1,457 @@
+/* See fold.h. What ends and is undone, and the plain families: lives of addresses, blocks, pools,
+ * modules, and what is only ever replaced by a later record of its kind. */
+#include "fold.h"
+#include <string.h>
+
+#define FAILURES 8u      /* refused allocations that are carried: the last ones */
+#define SHUTTING_DOWN 4u /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
+
+struct gm_fold_totals gm_fold_totals;
+
+static struct {
+    uint32_t ending; /* the latest free-like record, as long as something came of it */
+    uint32_t range;  /* the innermost open range */
+} lanes[GM_LANES_MAX];
+
+static uint32_t failures[FAILURES];
+static uint64_t failure_count;
+
+uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
+                     const struct gm_record *detail, uint32_t lane)
+{
+    uint32_t number = gm_carry_add(role, key, record, detail, lane);
+    gm_fold_totals.missed += number == 0;
+    return number;
+}
+
+/* ---- ends, and their undoing ------------------------------------------------------------------
+ */
+
+/* Whether its end is one of the frees that docs/accounting.md counts. */
+static bool is_birth(const struct gm_carried *entry)
+{
+    return (entry->role == GM_CARRY_LIFE && !entry->reference) ||
+           (entry->role == GM_CARRY_OBJECT && entry->record.type != GM_EVENT_MULTICAST_CREATE);
+}
+
+static uint64_t *frees_of(const struct gm_carried *entry)
+{
+    return entry->implicit ? &gm_fold_totals.implicit_frees : &gm_fold_totals.frees;
+}
+
+void gm_fold_end(uint32_t number, uint32_t ending, bool implicit)
+{
+    struct gm_carried *entry = gm_carry_at(number);
+    entry->implicit = implicit;
+    *frees_of(entry) += is_birth(entry);
+    if (!ending) {
+        gm_carry_remove(number);
+        return;
+    }
+    gm_carry_hide(number);
+    entry->ended = true;
+    entry->same = gm_carry_at(ending)->same;
+    gm_carry_at(ending)->same = number;
+}
+
+uint32_t gm_fold_overlapping(enum gm_carry_role role, const struct gm_record *record,
+                             uint32_t after)
+{
+    uint32_t at = after ? gm_carry_at(after)->next : gm_carry_first();
+    for (; at; at = gm_carry_at(at)->next) {
+        const struct gm_carried *other = gm_carry_at(at);
+        uint64_t ahead = other->record.address - record->address; /* one of the two wraps */
+        uint64_t behind = record->address - other->record.address;
+        if (other->role == role && other->found &&
+            (ahead < record->size || behind < other->record.size))
+            return at;
+    }
+    return 0;
+}
+
+/* Who lives at the address since then shows that the free did happen. */
+static bool life_may_go_on(const struct gm_carried *entry)
+{
+    uint32_t other = gm_carry_find(GM_CARRY_LIFE, entry->key);
+    if (entry->reference)
+        return other && gm_carry_at(other)->record.kind == GM_KIND_EXTERNAL;
+    return !other;
+}
+
+static bool may_go_on(uint32_t number)
+{
+    const struct gm_carried *entry = gm_carry_at(number);
+    switch (entry->role) {
+    case GM_CARRY_LIFE:
+        return life_may_go_on(entry);
+    case GM_CARRY_RESERVATION:
+        return !gm_fold_overlapping(GM_CARRY_RESERVATION, &entry->record, 0);
+    case GM_CARRY_OBJECT:
+    case GM_CARRY_MAPPING:
+    case GM_CARRY_BINDING:
+        return gm_fold_vmm_revive(number);
+    case GM_CARRY_POOL:
+    case GM_CARRY_MODULE:
+        return !gm_carry_find(entry->role, entry->key);
+    default:
+        return true;
+    }
+}
+
+static void go_on(uint32_t number, uint32_t status)
+{
+    struct gm_carried *entry = gm_carry_at(number);
+    if (!may_go_on(number)) {
+        gm_carry_remove(number);
+        return;
+    }
+    *frees_of(entry) -= is_birth(entry);
+    entry->ended = false;
+    if (status == SHUTTING_DOWN && is_birth(entry))
+        entry->record.extra = SHUTTING_DOWN; /* tells the reader of its late free */
+    if (entry->role < GM_CARRY_BINDING && entry->role != GM_CARRY_OBJECT)
+        gm_carry_show(number);
+}
+
+/* The count that the record took down by one. */
+static void released(const struct gm_carried *ending, bool undone)
+{
+    if (ending->record.type == GM_EVENT_CONTEXT_RELEASE)
+        gm_fold_context_released(ending, undone);
+    if (ending->record.type == GM_EVENT_VMM_RELEASE)
+        gm_fold_vmm_released(ending, undone);
+}
+
+/* What the lane's latest free-like record did is settled, or back, last step first. */
+static void settle(uint32_t lane, bool undone, uint32_t status)
+{
+    uint32_t number = lanes[lane].ending, next;
+    if (!number)
+        return;
+    const struct gm_carried *ending = gm_carry_at(number);
+    lanes[lane].ending = 0;
+    if (!undone)
+        released(ending, false);
+    for (uint32_t at = ending->same; !undone && at; at = gm_carry_at(at)->same)
+        gm_fold_vmm_unheld(gm_carry_at(at));
+    for (uint32_t at = ending->same; at; at = next) {
+        next = gm_carry_at(at)->same;
+        gm_carry_at(at)->same = 0;
+        if (undone)
+            go_on(at, status);
+        else
+            gm_fold_vmm_remove(at);
+    }
+    if (undone)
+        released(ending, true);
+    if (undone || !ending->kept)
+        gm_carry_remove(number);
+}
+
+/* Notes a free-like record, before it is applied. */
+static uint32_t begin_ending(const struct gm_record *record, uint32_t lane)
+{
+    settle(lane, false, 0);
+    return lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, record, NULL, lane);
+}
+
+/* After it: what nothing came of need not be remembered. */
+static void finish_ending(uint32_t lane)
+{
+    uint32_t number = lanes[lane].ending;
+    if (!number)
+        return;
+    const struct gm_carried *ending = gm_carry_at(number);
+    if (ending->same || ending->other || ending->kept)
+        return;
+    gm_carry_remove(number);
+    lanes[lane].ending = 0;
+}
+
+static void undo(const struct gm_record *record, uint32_t lane)
+{
+    uint32_t number = lanes[lane].ending;
+    if (number && gm_carry_at(number)->record.type == record->kind &&
+        gm_carry_at(number)->record.address == record->address)
+        settle(lane, true, record->extra);
+}
+
+/* ---- lives of addresses ------------------------------------------------------------------------
+ */
+
+void gm_fold_end_at(uint64_t address)
+{
+    for (uint32_t number; (number = gm_carry_find(GM_CARRY_LIFE, address));)
+        gm_fold_end(number, 0, false);
+}
+
+void gm_fold_begin_life(const struct gm_record *record, uint32_t lane)
+{
+    gm_fold_end_at(record->address);
+    gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
+    gm_fold_totals.allocs++;
+}
+
+static void allocated(const struct gm_record *record, uint32_t lane)
+{
+    if (record->kind == GM_KIND_NONE || record->kind >= GM_KINDS)
+        return;
+    uint32_t there = gm_carry_find(GM_CARRY_LIFE, record->address);
+    if (there && record->kind == GM_KIND_EXTERNAL &&
+        gm_carry_at(there)->record.kind == GM_KIND_EXTERNAL) {
+        uint32_t again = gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
+        if (again)
+            gm_carry_at(again)->reference = true; /* closed as often as it was opened */
+        return;
+    }
+    gm_fold_context_use(record->context);
+    gm_fold_begin_life(record, lane);
+}
+
+static void freed(const struct gm_record *record, uint32_t ending)
+{
+    uint32_t number = record->address ? gm_carry_find(GM_CARRY_LIFE, record->address) : 0;
+    if (number)
+        gm_fold_end(number, ending, false);
+}
+
+static void refused(const struct gm_record *record, uint32_t lane)
+{
+    uint32_t *slot = &failures[failure_count++ % FAILURES];
+    if (*slot)
+        gm_carry_remove(*slot);
+    *slot = gm_fold_add(GM_CARRY_FAILURE, 0, record, NULL, lane);
+    gm_fold_totals.failed++;
+}
+
+/* ---- what has a key and is begun, ended or replaced --------------------------------------------
+ */
+
+static void end_keyed(enum gm_carry_role role, uint64_t key, uint32_t ending)
+{
+    uint32_t number = gm_carry_find(role, key);
+    if (number)
+        gm_fold_end(number, ending, false);
+}
+
+static void replace(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
+                    const struct gm_record *detail, uint32_t lane)
+{
+    end_keyed(role, key, 0);
+    gm_fold_add(role, key, record, detail, lane);
+}
+
+/* A device's name and size may come from different calls. */
+static void device(const struct gm_record *record, uint32_t lane)
+{
+    struct gm_record both = *record;
+    uint32_t before = gm_carry_find(GM_CARRY_DEVICE, (uint8_t)record->device);
+    if (before && !both.size)
+        both.size = gm_carry_at(before)->record.size;
+    if (before && !both.aux)
+        both.aux = gm_carry_at(before)->record.aux;
+    replace(GM_CARRY_DEVICE, (uint8_t)record->device, &both, NULL, lane);
+}
+
+/* What a device's pool holds was said last by a record that may outlive the block it tells of, or
+ * not: it is kept apart from the block, as a free of nothing. */
+static void block(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+{
+    struct gm_record last = *record;
+    if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        replace(GM_CARRY_BLOCK, record->address, record, detail, lane);
+        last.type = GM_EVENT_BLOCK_FREE;
+        last.address = UINT64_MAX;
+    } else if (record->type == GM_EVENT_BLOCK_FREE) {
+        end_keyed(GM_CARRY_BLOCK, record->address, 0);
+    }
+    replace(GM_CARRY_BLOCK_LAST, (uint8_t)record->device, &last, detail, lane);
+}
+
+static void push_range(const struct gm_record *record, uint32_t lane)
+{
+    uint32_t number = gm_fold_add(GM_CARRY_RANGE, 0, record, NULL, lane);
+    if (!number)
+        return;
+    gm_carry_at(number)->other = lanes[lane].range;
+    lanes[lane].range = number;
+}
+
+static void pop_range(uint32_t lane)
+{
+    uint32_t number = lanes[lane].range;
+    if (!number)
+        return;
+    lanes[lane].range = gm_carry_at(number)->other;
+    gm_carry_remove(number);
+}
+
+/* ---- all records ------------------------------------------------------------------------------
+ */
+
+static bool is_free_like(unsigned type)
+{
+    static const uint64_t types = 1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE |
+                                  1ull << GM_EVENT_CONTEXT_END | 1ull << GM_EVENT_VMM_RELEASE |
+                                  1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |
+                                  1ull << GM_EVENT_MULTICAST_UNBIND |
+                                  1ull << GM_EVENT_POOL_DESTROY | 1ull << GM_EVENT_MODULE_UNLOAD;
+    return type < 64 && (types >> type & 1);
+}
+
+static void apply(const struct gm_record *record, const struct gm_record *detail, uint32_t lane,
+                  uint32_t ending)
+{
+    bool captured = record->flags & GM_FLAG_CAPTURED;
+    switch ((enum gm_event)record->type) { /* no default: a new event wants a decision */
+    case GM_EVENT_ALLOC:
+        captured ? gm_fold_graph_apply(record, lane) : allocated(record, lane);
+        break;
+    case GM_EVENT_FREE:
+        captured ? gm_fold_graph_apply(record, lane) : freed(record, ending);
+        break;
+    case GM_EVENT_UNDO:
+        undo(record, lane);
+        break;
+    case GM_EVENT_ALLOC_FAILED:
+        refused(record, lane);
+        break;
+    case GM_EVENT_COPY:
+        gm_fold_totals.copies++;
+        gm_fold_totals.copied += record->size;
+        break;
+    case GM_EVENT_CONTEXT:
+    case GM_EVENT_CONTEXT_RETAIN:
+    case GM_EVENT_CONTEXT_RELEASE:
+    case GM_EVENT_CONTEXT_END:
+        gm_fold_context_apply(record, ending);
+        break;
+    case GM_EVENT_VMM_CREATE:
+    case GM_EVENT_VMM_IMPORT:
+    case GM_EVENT_VMM_RETAIN:
+    case GM_EVENT_VMM_RELEASE:
+    case GM_EVENT_VMM_RESERVE:
+    case GM_EVENT_VMM_UNRESERVE:
+    case GM_EVENT_VMM_MAP:
+    case GM_EVENT_VMM_UNMAP:
+    case GM_EVENT_MULTICAST_CREATE:
+    case GM_EVENT_MULTICAST_BIND:
+    case GM_EVENT_MULTICAST_UNBIND:
+        gm_fold_vmm_apply(record, detail, lane, ending);
+        break;
+    case GM_EVENT_POOL_CREATE:
+        replace(GM_CARRY_POOL, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_POOL_DESTROY:
+        end_keyed(GM_CARRY_POOL, record->address, ending);
+        break;
+    case GM_EVENT_GRAPH_ALLOC_NODE:
+    case GM_EVENT_GRAPH_FREE_NODE:
+    case GM_EVENT_GRAPH_CHILD:
+    case GM_EVENT_GRAPH_INSTANTIATE:
+    case GM_EVENT_GRAPH_LAUNCH:
+    case GM_EVENT_GRAPH_EXEC_DESTROY:
+    case GM_EVENT_GRAPH_DESTROY:
+    case GM_EVENT_GRAPH_CLONE:
+        gm_fold_graph_apply(record, lane);
+        break;
+    case GM_EVENT_MODULE_LOAD:
+        replace(GM_CARRY_MODULE, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_MODULE_UNLOAD:
+        end_keyed(GM_CARRY_MODULE, record->address, ending);
+        break;
+    case GM_EVENT_GLOBAL:
+        replace(GM_CARRY_GLOBAL, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_DEVICE:
+        device(record, lane);
+        break;
+    case GM_EVENT_DEVICE_SAMPLE:
+        replace(GM_CARRY_SAMPLE, (uint8_t)record->device, record, NULL, lane);
+        break;
+    case GM_EVENT_THREAD:
+        replace(GM_CARRY_THREAD, lane, record, NULL, lane);
+        break;
+    case GM_EVENT_RANGE_PUSH:
+        push_range(record, lane);
+        break;
+    case GM_EVENT_RANGE_POP:
+        pop_range(lane);
+        break;
+    case GM_EVENT_RANGE_START:
+        replace(GM_CARRY_SPAN, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_RANGE_END:
+        end_keyed(GM_CARRY_SPAN, record->address, 0);
+        break;
+    case GM_EVENT_MARK:
+        replace(GM_CARRY_MARK, record->extra != 0, record, NULL, lane);
+        break;
+    case GM_EVENT_BLOCK_ALLOC:
+    case GM_EVENT_BLOCK_FREE:
+    case GM_EVENT_BLOCK_OOM:
+        block(record, detail, lane);
+        break;
+    case GM_EVENT_NONE: /* history, and nothing else */
+    case GM_EVENT_SET:
+    case GM_EVENT_POOL_TRIM:
+    case GM_EVENT_POOL_SET:
+    case GM_EVENT_GRAPH_TRIM:
+    case GM_EVENT_HINT:
+    case GM_EVENT_HOST_CALL:
+    case GM_EVENT_DETAIL: /* given with its record */
+    case GM_EVENTS:
+        break;
+    }
+}
+
+void gm_fold(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+{
+    bool free_like = is_free_like(record->type);
+    gm_fold_totals.events++;
+    uint32_t ending = free_like ? begin_ending(record, lane) : 0;
+    apply(record, detail, lane, ending);
+    if (free_like)
+        finish_ending(lane);
+}
+
+/* ---- what is carried over ---------------------------------------------------------------------
+ */
+
+static void emit(uint32_t number, gm_fold_taker *take, void *argument)
+{
+    const struct gm_carried *entry = gm_carry_at(number);
+    struct gm_record record = entry->record;
+    gm_fold_vmm_prepare(number, &record);
+    take(argument, &record, entry->lane);
+    if (entry->has_detail || entry->nameless)
+        take(argument,
+             &(struct gm_record){.type = GM_EVENT_DETAIL,
+                                 .time = record.time,
+                                 .address = entry->nameless ? entry->key : entry->detail},
+             entry->lane);
+}
+
+void gm_fold_emit(gm_fold_taker *take, void *argument)
+{
+    gm_fold_context_emit(false, take, argument);
+    for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next) {
+        const struct gm_carried *entry = gm_carry_at(at);
+        if (entry->role == GM_CARRY_GRAPH || entry->role == GM_CARRY_EXECUTABLE)
+            gm_fold_graph_emit(entry, take, argument);
+        else
+            emit(at, take, argument);
+    }
+    gm_fold_context_emit(true, take, argument);
+}
+
+void gm_fold_forget(void)
+{
+    gm_carry_forget();
+    gm_fold_context_forget();
+    memset(&gm_fold_totals, 0, sizeof(gm_fold_totals));
+    memset(lanes, 0, sizeof(lanes));
+    memset(failures, 0, sizeof(failures));
+    failure_count = 0;
+}

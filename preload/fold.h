@@ -1,0 +1,83 @@
+/*
+ * Folds the records of a flight trace, in the order of time, into what must be carried over so that
+ * the history may be overwritten.
+ *
+ * Guarantees: replaying what gm_fold_emit gives, and then the records that were not folded, leads
+ * to the same memory, pools, contexts, graphs and blocks alive at every moment as replaying all
+ * records would; docs/accounting.md has the rules, and report/replay.c follows them on its own.
+ * Memory is bounded by what is alive, plus at most one free-like record for each lane: the latest,
+ * with all that it ended, because an UNDO may follow. What cannot be understood (CUDA would refuse
+ * it) is kept word for word.
+ *
+ * Needs gm_pack_lock, as carry.h. No file, no clock: tests fold by themselves.
+ */
+#ifndef GPUMEM_PRELOAD_FOLD_H
+#define GPUMEM_PRELOAD_FOLD_H
+
+#include "carry.h"
+
+/* Of all records folded so far. */
+struct gm_fold_totals {
+    uint64_t events; /* without details */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t implicit_frees;
+    uint64_t failed; /* refused allocations, for whatever reason */
+    uint64_t copies;
+    uint64_t copied; /* bytes */
+    uint64_t missed; /* records for which there was no memory: what is carried is not all */
+};
+
+extern struct gm_fold_totals gm_fold_totals;
+
+/* Takes one record; `detail` is NULL if it has none. */
+void gm_fold(const struct gm_record *record, const struct gm_record *detail, uint32_t lane);
+
+/* Gives all that is carried over, in the order in which it is to be replayed. */
+typedef void gm_fold_taker(void *argument, const struct gm_record *record, uint32_t lane);
+void gm_fold_emit(gm_fold_taker *take, void *argument);
+
+/* Forgets everything: a forked child. */
+void gm_fold_forget(void);
+
+/* ---- for the families (fold_context.c, fold_graph.c, fold_vmm.c) -------------------------------
+ */
+
+/* Adds an entry, and counts it as missed if there is no memory. */
+uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
+                     const struct gm_record *detail, uint32_t lane);
+
+/* A birth at an address: ends what lived there. */
+void gm_fold_begin_life(const struct gm_record *record, uint32_t lane);
+
+/* Ends what lives at an address, for good. */
+void gm_fold_end_at(uint64_t address);
+
+/* `ending`, an ENDING, ended this entry; 0: it ended for good. */
+void gm_fold_end(uint32_t number, uint32_t ending, bool implicit);
+
+/* Contexts. `ending` is the ENDING made for a free-like record: an entry that nothing came of is
+ * removed by the caller, so that who ends something or changes a count notes it there. */
+void gm_fold_context_apply(const struct gm_record *record, uint32_t ending);
+void gm_fold_context_use(uint16_t context); /* an allocation was made in it */
+void gm_fold_context_released(const struct gm_carried *ending, bool undone);
+void gm_fold_context_emit(bool again, gm_fold_taker *take, void *argument);
+void gm_fold_context_forget(void);
+
+/* Virtual memory and multicast. */
+void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *detail,
+                       uint32_t lane, uint32_t ending);
+void gm_fold_vmm_released(const struct gm_carried *ending, bool undone);
+void gm_fold_vmm_unheld(const struct gm_carried *entry); /* its end can no more be undone */
+void gm_fold_vmm_remove(uint32_t number);                /* and it goes, after that */
+void gm_fold_vmm_prepare(uint32_t number, struct gm_record *record); /* to be given out */
+bool gm_fold_vmm_revive(uint32_t number); /* its end is undone; false: it cannot be */
+
+/* Whether an entry of the same role, in the index, has addresses in common with this record. */
+uint32_t gm_fold_overlapping(enum gm_carry_role role, const struct gm_record *record,
+                             uint32_t after);
+
+void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane);
+void gm_fold_graph_emit(const struct gm_carried *graph, gm_fold_taker *take, void *argument);
+
+#endif

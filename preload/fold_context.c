@@ -1,0 +1,190 @@
+/* See fold.h: contexts. A context is a few numbers, so it is not its records that are carried but
+ * what they amount to: one CONTEXT record each, with the references in its size. */
+#include <string.h>
+#include "fold.h"
+
+#define CONTEXTS 4096u /* more than the recorder gives numbers to */
+#define DEVICES 129u   /* [ordinal + 1] */
+
+struct context {
+    struct gm_record record; /* time, stack and api of the first; address, device, flags: latest */
+    bool known;              /* a CONTEXT record told of it */
+    bool unseen;             /* in use without a RETAIN on record */
+    bool hidden;             /* a later context has its address */
+    uint32_t references;     /* RETAINs less RELEASEs */
+    uint32_t releases;       /* RELEASEs that may yet be undone */
+};
+
+static struct context contexts[CONTEXTS];
+static uint32_t context_end;      /* one past the largest number */
+static uint16_t primary[DEVICES]; /* 0: unknown */
+
+static uint32_t slot(int device)
+{
+    return device < 0 ? 0 : (uint32_t)device + 1;
+}
+
+static struct context *at(uint32_t number)
+{
+    if (number >= CONTEXTS)
+        return NULL;
+    if (number >= context_end)
+        context_end = number + 1;
+    return &contexts[number];
+}
+
+/* The context a record is about; 0 if it is not known. */
+static uint32_t meant(const struct gm_record *record, bool is_primary)
+{
+    for (uint32_t number = 1; number < context_end; number++) {
+        const struct context *context = &contexts[number];
+        if (context->known && !context->hidden && context->record.address == record->address)
+            return number;
+    }
+    return is_primary || record->address == 0 ? primary[slot(record->device)] : 0;
+}
+
+static void seen(const struct gm_record *record)
+{
+    struct context *context = record->context ? at(record->context) : NULL;
+    if (!context)
+        return;
+    if (!context->known)
+        context->record = *record;
+    for (uint32_t number = 1; number < context_end; number++)
+        if (contexts[number].record.address == record->address)
+            contexts[number].hidden = true;
+    context->known = true;
+    context->hidden = false;
+    context->record.address = record->address;
+    context->record.device = record->device;
+    context->record.flags = record->flags;
+    if (record->flags & GM_FLAG_PRIMARY)
+        primary[slot(record->device)] = record->context;
+}
+
+static void retained(const struct gm_record *record)
+{
+    uint32_t number = meant(record, true);
+    if (!number)
+        return;
+    struct context *context = &contexts[number];
+    context->record.flags |= GM_FLAG_PRIMARY;
+    context->record.device = record->device;
+    primary[slot(record->device)] = (uint16_t)number;
+    context->references++;
+}
+
+static bool is_mortal(const struct gm_record *record)
+{
+    static const uint32_t kinds = 1u << GM_KIND_DEVICE | 1u << GM_KIND_MANAGED |
+                                  1u << GM_KIND_ARRAY | 1u << GM_KIND_PINNED |
+                                  1u << GM_KIND_REGISTERED;
+    return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
+}
+
+/* All that ends with the context, and what was allocated on the device without telling where, if
+ * this is its primary one. The ENDING says so: it may be replayed when more is known than now. */
+static void end_lives(const struct gm_record *record, uint32_t number, uint32_t ending)
+{
+    const struct context *context = &contexts[number];
+    bool is_primary = ((number ? context->record.flags : record->flags) & GM_FLAG_PRIMARY) != 0;
+    int8_t device = number && context->known ? context->record.device : record->device;
+    if (ending) {
+        struct gm_record *told = &gm_carry_at(ending)->record;
+        told->aux = number;
+        told->device = device;
+        told->flags = is_primary ? GM_FLAG_PRIMARY : 0;
+    }
+    for (uint32_t life = gm_carry_first(), next; life; life = next) {
+        const struct gm_carried *entry = gm_carry_at(life);
+        next = entry->next;
+        if (entry->role != GM_CARRY_LIFE || !entry->found || !is_mortal(&entry->record))
+            continue;
+        uint32_t its = entry->record.context;
+        if (its ? its == number : is_primary && slot(entry->record.device) == slot(device))
+            gm_fold_end(life, ending, true);
+    }
+}
+
+static void released(const struct gm_record *record, uint32_t ending)
+{
+    uint32_t number = meant(record, true);
+    struct context *context = &contexts[number];
+    if (!number || (!context->references && !context->unseen))
+        return;
+    bool unseen = context->references == 0;
+    if (ending) { /* as it is replayed: from how the context was held before */
+        gm_carry_at(ending)->record.aux = number;
+        gm_carry_at(ending)->record.size = context->references;
+        gm_carry_at(ending)->record.extra = context->unseen;
+        gm_carry_at(ending)->other = number;
+        gm_carry_at(ending)->unseen = unseen;
+        context->releases++;
+    }
+    if (unseen)
+        context->unseen = false;
+    else
+        context->references--;
+    if (!context->references && !context->unseen)
+        end_lives(record, number, ending);
+}
+
+void gm_fold_context_released(const struct gm_carried *ending, bool undone)
+{
+    struct context *context = &contexts[ending->other];
+    context->releases--;
+    if (ending->unseen)
+        context->unseen |= undone;
+    else
+        context->references += undone;
+}
+
+void gm_fold_context_use(uint16_t number)
+{
+    struct context *context = number ? at(number) : NULL;
+    if (context && !context->references)
+        context->unseen = true;
+}
+
+void gm_fold_context_apply(const struct gm_record *record, uint32_t ending)
+{
+    switch (record->type) {
+    case GM_EVENT_CONTEXT:
+        seen(record);
+        break;
+    case GM_EVENT_CONTEXT_RETAIN:
+        retained(record);
+        break;
+    case GM_EVENT_CONTEXT_RELEASE:
+        released(record, ending);
+        break;
+    case GM_EVENT_CONTEXT_END:
+        end_lives(record, meant(record, false), ending);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Once before all else, so that it is known, and once behind it, if a release was replayed. */
+void gm_fold_context_emit(bool again, gm_fold_taker *take, void *argument)
+{
+    for (uint32_t number = 1; number < context_end; number++) {
+        const struct context *context = &contexts[number];
+        struct gm_record record = context->record;
+        record.type = GM_EVENT_CONTEXT;
+        record.context = (uint16_t)number;
+        record.size = context->references;
+        record.extra = context->unseen;
+        if (again ? context->releases : context->known || record.extra)
+            take(argument, &record, 0);
+    }
+}
+
+void gm_fold_context_forget(void)
+{
+    memset(contexts, 0, sizeof(contexts));
+    memset(primary, 0, sizeof(primary));
+    context_end = 0;
+}

@@ -1,0 +1,20 @@
+/* The area of a flight trace: a checkpoint, and the blocks behind it. */
+#ifndef GM_REPORT_FLIGHT_H
+#define GM_REPORT_FLIGHT_H
+
+#include "page.h"
+#include "json.h"
+#include "trace_file.h"
+
+/*
+ * Finds the checkpoint and the blocks in a FLIGHT extent, of which `size` bytes behind its header
+ * are in the file. If the checkpoint that the history begins with is damaged, it begins with the
+ * next one. Of a trace that is still written to, the area is copied first.
+ */
+void gm_flight_scan(struct gm_trace *trace, const unsigned char *payload, size_t size, bool alive);
+
+/* What was overwritten, for people and for programs; nothing, if nothing was. */
+void gm_flight_text(struct gm_page *page, const struct gm_trace *trace);
+void gm_flight_json(struct gm_json *json, const struct gm_trace *trace);
+
+#endif
