@@ -45,7 +45,7 @@ add_test(NAME e2e.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/r
          ${PROJECT_BINARY_DIR} --racing --count 200 --jobs 2)
 # Flight recorder: areas so small that the history is overwritten many times.
 add_test(NAME e2e.flight.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
-         ${PROJECT_BINARY_DIR} --flight 48K --steps 3000 --count 150 --jobs 2)
+         ${PROJECT_BINARY_DIR} --flight 72K --steps 4000 --count 150 --jobs 2)
 add_test(NAME e2e.flight.long COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --flight 256K --steps 20000 --count 20 --jobs 2)
 add_test(NAME e2e.flight.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
