@@ -383,15 +383,6 @@ struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry 
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static int64_t largest_growth(const struct gm_phase *phase)
-{
-    int64_t largest = INT64_MIN;
-    for (size_t i = 0; i < phase->memory_count; i++)
-        if (phase->memory[i].growth > largest)
-            largest = phase->memory[i].growth;
-    return largest;
-}
-
 static uint64_t highest_peak(const struct gm_phase *phase)
 {
     uint64_t highest = 0;
@@ -402,16 +393,13 @@ static uint64_t highest_peak(const struct gm_phase *phase)
 }
 
 /* GNU: qsort_r, for a comparison that needs the phases. */
-static int most_first(const void *left, const void *right, void *entries)
+static int highest_first(const void *left, const void *right, void *entries)
 {
     const struct gm_phase *a = (struct gm_phase *)entries + *(const uint32_t *)left;
     const struct gm_phase *b = (struct gm_phase *)entries + *(const uint32_t *)right;
-    int64_t growth_a = largest_growth(a), growth_b = largest_growth(b);
     uint64_t peak_a = highest_peak(a), peak_b = highest_peak(b);
     if (peak_a != peak_b)
         return peak_a > peak_b ? -1 : 1;
-    if (growth_a != growth_b)
-        return growth_a > growth_b ? -1 : 1;
     return a < b ? -1 : a > b;
 }
 
@@ -429,7 +417,8 @@ void gm_phases_finish(struct gm_phases *phases, uint64_t end_time)
     for (size_t i = 0; i < phases->count; i++)
         phases->order[i] = (uint32_t)i;
     if (phases->count)
-        qsort_r(phases->order, phases->count, sizeof(*phases->order), most_first, phases->entries);
+        qsort_r(phases->order, phases->count, sizeof(*phases->order), highest_first,
+                phases->entries);
 }
 
 void gm_phases_free(struct gm_phases *phases)

@@ -86,8 +86,8 @@ struct gm_phases {
     struct gm_phase *entries; /* one around another comes before it */
     size_t count;
     size_t capacity;
-    uint32_t *order;   /* once finished: numbers of entries, highest peak first, then most growth */
-    uint64_t not_kept; /* times of phases beyond GM_PHASES_KEPT */
+    uint32_t *order;    /* once finished: numbers, highest peak first, then first seen */
+    uint64_t not_kept;  /* times of phases beyond GM_PHASES_KEPT */
     uint64_t unmatched; /* ends of ranges without a beginning */
     uint64_t marks;     /* that divide the process's time */
 

@@ -81,8 +81,24 @@ static void ranges_are_told_apart_by_what_is_around_them(void **state)
     assert_int_equal(phases->entries[2].parent, GM_NONE);
     assert_int_equal(phases->entries[2].memory[0].growth, -7);
     assert_int_equal(phases->entries[2].memory[0].peak, 7);
-    assert_int_equal(phases->order[0], 0); /* of one peak: most growth first, then the first seen */
+    assert_int_equal(phases->order[0],
+                     0); /* of one peak: the first seen, so the outer one, first */
     assert_int_equal(phases->order[2], 2);
+}
+
+static void the_highest_peak_comes_first(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t low = NAME("low"), high = NAME("high");
+    PUSH(low);
+    DEVICE_ALLOC(0x1000, 7);
+    POP();
+    PUSH(high);
+    DEVICE_ALLOC(0x2000, 7);
+    POP();
+    scene_analyse(scene);
+    assert_int_equal(scene->analysis->phases.order[0], 1);
+    assert_int_equal(scene->analysis->phases.order[1], 0);
 }
 
 static void threads_have_ranges_of_their_own(void **state)
@@ -348,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(a_range_sees_its_peak_growth_and_calls),
         SCENE_TEST(ranges_are_told_apart_by_what_is_around_them),
+        SCENE_TEST(the_highest_peak_comes_first),
         SCENE_TEST(threads_have_ranges_of_their_own),
         SCENE_TEST(domains_nest_each_by_itself),
         SCENE_TEST(started_ranges_end_on_any_thread_in_any_order),
