@@ -30,7 +30,7 @@ static void print_what(struct gm_page *page, const struct gm_finding *finding)
 }
 
 static void print_finding(struct gm_page *page, struct gm_stacks *stacks,
-                          const struct gm_finding *finding, unsigned indent)
+                          const struct gm_finding *finding, unsigned indent, bool with_remedy)
 {
     const struct gm_frame *frame = frame_of(stacks, finding);
     print_what(page, finding);
@@ -40,7 +40,7 @@ static void print_finding(struct gm_page *page, struct gm_stacks *stacks,
         fputc('\n', page->out);
     }
     gm_page_paragraph(page, GM_PLAIN, indent, "%s", finding->cause);
-    if (finding->remedy)
+    if (finding->remedy && with_remedy)
         gm_page_paragraph(page, GM_DIM, indent, "%s", finding->remedy);
 }
 
@@ -55,7 +55,7 @@ void gm_findings_text(struct gm_page *page, const struct gm_analysis *analysis,
         const struct gm_finding *finding = &findings.entries[i];
         gm_page_print(page, styles[finding->severity], "  %-9s",
                       gm_severity_name(finding->severity));
-        print_finding(page, stacks, finding, 11);
+        print_finding(page, stacks, finding, 11, true);
     }
     gm_findings_free(&findings);
 }
@@ -67,7 +67,7 @@ void gm_findings_notes(struct gm_page *page, const struct gm_analysis *analysis,
     gm_findings_collect(analysis, &findings);
     for (size_t i = 0; i < findings.count; i++) {
         gm_page_print(page, GM_DIM, "  note  ");
-        print_finding(page, stacks, &findings.entries[i], 8);
+        print_finding(page, stacks, &findings.entries[i], 8, false);
     }
     gm_findings_free(&findings);
 }

@@ -22,11 +22,7 @@ void gm_owners_text(struct gm_page *page, const struct gm_analysis *analysis,
         left -= site->bytes;
         gm_page_print(page, GM_PLAIN, "%*s%5.1f%%  ", (int)indent, "", percent(site->bytes, whole));
         gm_page_print(page, GM_BOLD, "%-9s", SIZE(site->bytes));
-        gm_page_print(page, GM_PLAIN, "  %s", COUNT(site->count));
-        if (api[0])
-            gm_page_print(page, GM_PLAIN, " x %s", api);
-        else
-            gm_page_print(page, GM_PLAIN, " block%s", site->count == 1 ? "" : "s");
+        gm_page_print(page, GM_PLAIN, "  %s x %s", COUNT(site->count), api[0] ? api : "?");
         if (site->kind != GM_KIND_DEVICE && site->kind != GM_KIND_PINNED)
             gm_page_print(page, GM_PLAIN, " (%s)", gm_kind_name(site->kind));
         fputc('\n', page->out);

@@ -86,7 +86,8 @@ static void print_curve(struct gm_page *page, const char *name, const struct gm_
     gm_page_begin(page, GM_DIM);
     for (unsigned column = 0; column < CURVE_COLUMNS; column++) {
         uint64_t most = gm_curve_most(curve, value, column, column + 1, CURVE_COLUMNS);
-        double share = whole ? (double)most / (double)whole : 0;
+        /* What a damaged trace says of blocks can be more than what it says of segments. */
+        double share = whole && most < whole ? (double)most / (double)whole : most > 0;
         size_t step = (size_t)(share * (double)(sizeof(steps) - 2) + 0.5);
         fputc(steps[most && !step ? 1 : step], page->out);
     }

@@ -168,9 +168,8 @@ static void print_residual_line(struct writer *writer, const char *when,
     gm_page_print(&writer->page, GM_PLAIN, "  %-12s  ", when);
     gm_page_print(&writer->page, GM_BOLD, "%s%s", residual->estimated ? "about " : "",
                   SIZE(residual->bytes));
-    gm_page_print(&writer->page, GM_PLAIN, " (%s used, %s tracked), %s after the start\n",
-                  SIZE(residual->used), SIZE(residual->tracked),
-                  MOMENT(writer->analysis, residual->time));
+    gm_page_print(&writer->page, GM_PLAIN, " (%s used, %s tracked) at %s\n", SIZE(residual->used),
+                  SIZE(residual->tracked), MOMENT(writer->analysis, residual->time));
 }
 
 static void print_residuals(struct writer *writer)

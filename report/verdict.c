@@ -6,6 +6,8 @@
 #define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
 #define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
 
+#define PEAKS_SHOWN 3u /* devices; as many as fit a line */
+
 bool gm_verdict_has_events(const struct gm_analysis *analysis)
 {
     return analysis->replay.step != 0 || analysis->transfers.site_count != 0 ||
@@ -63,6 +65,20 @@ void gm_bypass_text(struct gm_page *page, unsigned indent, const struct gm_analy
                           "RTLD_DEEPBIND, or by addresses that it found without dlsym.");
 }
 
+/* Goes on in the line of the leaks if there is one device, in one of its own if there are more. */
+static void print_peaks(struct gm_page *page, const struct gm_analysis *analysis)
+{
+    size_t count = analysis->device_peak_count;
+    const char *separator = count == 1 ? ", peak " : ".\nPeak ";
+    for (size_t i = 0; i < count && i < PEAKS_SHOWN; i++) {
+        const struct gm_snapshot *peak = &analysis->device_peaks[i];
+        gm_page_print(page, GM_PLAIN, "%s%s on device %d", separator, SIZE(peak->owners.bytes),
+                      peak->device);
+        separator = ", ";
+    }
+    gm_page_print(page, GM_PLAIN, "%s.\n", count > PEAKS_SHOWN ? " ..." : "");
+}
+
 /* A request that a framework could serve after all is no lack of memory, but the driver's refusals
  * are told. */
 static void print_refusals(struct gm_page *page, const struct gm_analysis *analysis)
@@ -82,7 +98,6 @@ static void print_refusals(struct gm_page *page, const struct gm_analysis *analy
 
 void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
 {
-    const char *separator = ", peak ";
     gm_incompleteness_text(page, analysis);
     gm_flight_text(page, analysis->trace);
     if (!gm_verdict_has_events(analysis)) {
@@ -91,12 +106,6 @@ void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
         return;
     }
     print_leaks(page, analysis);
-    for (size_t i = 0; i < analysis->device_peak_count && i < 4; i++) {
-        const struct gm_snapshot *peak = &analysis->device_peaks[i];
-        gm_page_print(page, GM_PLAIN, "%s%s on device %d", separator, SIZE(peak->owners.bytes),
-                      peak->device);
-        separator = ", ";
-    }
-    gm_page_print(page, GM_PLAIN, ".\n");
+    print_peaks(page, analysis);
     print_refusals(page, analysis);
 }

@@ -172,6 +172,86 @@ static void save_phases(void)
     save("phases");
 }
 
+static uint64_t allocated, reserved;
+
+static void pool_event(enum gm_event type, uint64_t address, uint64_t size, uint32_t stack)
+{
+    allocated += type == GM_EVENT_BLOCK_ALLOC ? size : 0;
+    allocated -= type == GM_EVENT_BLOCK_FREE ? size : 0;
+    writer_add(&writer, 0,
+               (struct gm_record){.type = (uint8_t)type,
+                                  .address = address,
+                                  .size = size,
+                                  .aux = allocated,
+                                  .stack = stack});
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_DETAIL, .address = reserved});
+}
+
+/* A pool of PyTorch's: a list that grows, segments held open by one block each, expandable
+ * segments, refused requests, pageable copies to one place and pinned memory. Names are long and
+ * hostile. */
+static void save_pool(void)
+{
+    static const char evil[] = "/home/\033[2Jme/a/very/long/path/to/\xff/the/training/script.py";
+    static const char function[] = "Trainer.<locals>.a_function_with_a_name_that_is_far_too_long\n";
+    begin();
+    uint32_t file = writer_text(&writer, evil, sizeof(evil) - 1);
+    uint32_t name = writer_text(&writer, function, sizeof(function) - 1);
+    uint32_t lines[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        writer.frames[i + 1] = (struct gm_script_frame){file, name, 12345 + i, 1};
+        lines[i] = writer_node(&writer, i ? lines[0] : 2, 0, i + 1, GM_NODE_SCRIPT);
+    }
+    writer.header.frame_count = 4;
+    uint32_t torch = writer_node(&writer, lines[0], writer_module(&writer, "/v/libc10_cuda.so"), 16,
+                                 GM_NODE_NATIVE);
+    const uint64_t heap = 0x7f1000000000, mib = 1 << 20;
+    writer_add(
+        &writer, 0,
+        (struct gm_record){.type = GM_EVENT_DEVICE_SAMPLE, .size = 9 * mib, .aux = 99 * mib});
+    for (uint64_t i = 0; i < 40; i++) {
+        uint64_t at = heap + i * 32 * mib;
+        DEVICE_ALLOC(at, 20 * mib, .stack = torch, .api = 1);
+        reserved += 20 * mib;
+        pool_event(GM_EVENT_BLOCK_ALLOC, at, 3 * mib, lines[1]);
+        pool_event(GM_EVENT_BLOCK_ALLOC, at + 8 * mib, mib, lines[2]);
+        pool_event(GM_EVENT_BLOCK_FREE, at + 8 * mib, mib, lines[2]);
+        writer_add(&writer, 0,
+                   (struct gm_record){.type = GM_EVENT_COPY,
+                                      .kind = GM_COPY_HOST_TO_DEVICE,
+                                      .address = heap,
+                                      .aux = 0x1000,
+                                      .size = mib,
+                                      .stack = lines[1]});
+        writer_add(&writer, 0,
+                   (struct gm_record){.type = GM_EVENT_ALLOC,
+                                      .kind = GM_KIND_PINNED,
+                                      .address = 0x7e0000000000 + i * mib,
+                                      .size = mib,
+                                      .stack = lines[2]});
+    }
+    for (uint64_t i = 0; i < 3; i++) {
+        writer_add(&writer, 0,
+                   (struct gm_record){.type = GM_EVENT_VMM_CREATE,
+                                      .kind = GM_KIND_VMM,
+                                      .address = 100 + i,
+                                      .size = 20 * mib,
+                                      .stack = torch});
+        writer_add(&writer, 0,
+                   (struct gm_record){.type = GM_EVENT_VMM_MAP,
+                                      .address = 0x7d0000000000 + i * 20 * mib,
+                                      .aux = 100 + i,
+                                      .size = 20 * mib});
+        writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_DETAIL});
+    }
+    pool_event(GM_EVENT_BLOCK_ALLOC, 0x7d0000000000 + 19 * mib, 2 * mib, lines[1]);
+    for (uint64_t i = 0; i < 3; i++)
+        pool_event(GM_EVENT_BLOCK_OOM, 0, 600 * mib, lines[2]);
+    pool_event(GM_EVENT_BLOCK_OOM, 0, 60000 * mib, torch);
+    DEVICE_ALLOC(0x7c0000000000, 1 << 30, .device = 1, .stack = lines[2]);
+    save("pool");
+}
+
 int main(int count, char **arguments)
 {
     if (count != 2) {
@@ -183,5 +263,6 @@ int main(int count, char **arguments)
     save_incomplete_files();
     save_whole_files();
     save_phases();
+    save_pool();
     return 0;
 }
