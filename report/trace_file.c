@@ -275,6 +275,9 @@ static void copy_ring(struct gm_lane_source *source)
     uint64_t head = __atomic_load_n(&lane->head, __ATOMIC_ACQUIRE);
     uint64_t capacity = source->ring_mask + 1;
     uint64_t oldest = head + 1 > capacity ? head + 1 - capacity : 0;
+    uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+    if (oldest > tail)
+        oldest = tail; /* the ring is full, and its owner waits: not packed is not overwritten */
     source->ring = source->copy = copy;
     source->ring_origin = source->ring_first;
     source->ring_mask = UINT64_MAX;

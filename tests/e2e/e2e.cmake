@@ -50,6 +50,8 @@ add_test(NAME e2e.flight.long COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST
          ${PROJECT_BINARY_DIR} --flight 256K --steps 20000 --count 20 --jobs 2)
 add_test(NAME e2e.flight.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --flight 256K --steps 3000 --racing --count 40 --jobs 2)
+gpumem_cuda_program(churn gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/flight/churn.c)
+add_test(NAME e2e.flight.churn COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/flight/flight.py ${PROJECT_BINARY_DIR})
 set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/libraries/libraries.cmake)
