@@ -124,6 +124,7 @@ static const struct gm_known_library libraries[] = {
 static const struct gm_known_library packages[] = {
     {"apex", "Apex", 0},
     {"bitsandbytes", "bitsandbytes", 0},
+    {"cuda", "CUDA Python", SYSTEM}, /* bindings: who called them is asked */
     {"cudf", "cuDF", 0},
     {"cuml", "cuML", 0},
     {"cupy", "CuPy", CACHE},
@@ -136,6 +137,7 @@ static const struct gm_known_library packages[] = {
     {"jaxlib", "JAX", 0},
     {"keras", "Keras", 0},
     {"numba", "Numba", 0},
+    {"numba_cuda", "Numba", 0},
     {"numpy", "NumPy", SYSTEM},
     {"nvidia", "NVIDIA", 0},
     {"rmm", "RMM", ALLOCATOR},

@@ -9,6 +9,7 @@ from kit import HERE, PROGRAMS, Skip, check, expect
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "torch"))
 import blocks  # noqa: E402
+import expected_findings  # noqa: E402
 import wheel_check  # noqa: E402
 
 WHEEL = os.path.join(os.path.dirname(HERE), "torch", "wheel_scenarios.py")
@@ -46,6 +47,9 @@ def torch_scenario(kit, program, scenario, settings="", caching=True):
     name = f"{scenario}/{settings.split(':')[-1] if caching else 'no caching'}"
     problems, figures = wheel_check.compare(name, json.loads(found[1]), replay)
     problems += blocks.report_problems(kit.gpumem, trace, replay)
+    if program == WHEEL and caching and not settings:
+        unexpected, found = expected_findings.problems(kit.gpumem, trace, WHEEL, scenario)
+        problems, figures = problems + unexpected, f"{figures}; {found}"
     expect(not problems, "; ".join(problems[:4]))
     libraries = {}
     for row in report["devices"][0].get("libraries", []) if report["devices"] else []:
@@ -67,8 +71,8 @@ def torch_check(name, program, scenario, seconds, **options):
     check(seconds)(function)
 
 
-for scenario in ("tensors", "training", "retained_graph", "fragmentation", "batch_size", "empty_cache", "streams",
-                 "pinned", "pools", "graphs"):
+for scenario in ("tensors", "training", "streams", "pools", "graphs", "retained_graph", "released_graph",
+                 "fragmentation", "no_fragmentation", "pageable_copies", "pinned_copies", "batch_size", "pinned"):
     torch_check(scenario, WHEEL, scenario, 40)
 for scenario in ("matmul", "convolution", "attention", "mixed_precision", "checkpointing", "accumulation",
                  "graph_step", "loader"):

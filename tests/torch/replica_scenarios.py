@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What people do wrong with PyTorch's memory, and its healthy twin; one scenario per process.
+"""What people do wrong with PyTorch's memory, and its sound twin; one scenario per process.
 
     replica_scenarios.py NAME
 
-The line that a finding must name has the comment "# here".
+The scenarios of wheel_scenarios.py as far as they are the allocator's, on the replica. The line to blame says which
+finding the report must have (expected_findings.py). Prints what the allocator says in the end.
 """
 import sys
 
@@ -19,81 +20,89 @@ def scenario(function):
     return function
 
 
-def step(keep):
-    activation = Tensor(3 * MIB)  # here
-    temporary = Tensor(5 * MIB)
-    del temporary
-    if keep is not None:
-        keep.append(activation)
+def train(steps):
+    """What a sound step does: everything that it takes goes again."""
+    for _ in range(steps):
+        activations = [Tensor(3 * MIB) for _ in range(4)]
+        del activations
 
 
 @scenario
-def retained():
+def retained_graph():
     losses = []
-    for _ in range(30):
-        step(losses)
+    for _ in range(20):
+        losses.append(Tensor(3 * MIB))  # finding: retained
+        train(1)
+    return losses
 
 
 @scenario
-def retained_twin():
-    weights = [Tensor(3 * MIB) for _ in range(20)]
-    for _ in range(30):
-        step(None)
-    return weights
+def released_graph():
+    """Weights live from the beginning, and the last loss: both are as it should be."""
+    weights, loss = [Tensor(3 * MIB) for _ in range(20)], None
+    for _ in range(20):
+        loss = Tensor(3 * MIB)
+        train(1)
+    return [weights, loss]
 
 
 def fill():
-    """7.6 of the device's 8 GiB, two blocks to a segment."""
-    return [Tensor(9 * MIB) for _ in range(780)]
+    """Pairs of 9 MiB, two to a segment of 20 MiB, until less than 500 MiB are free."""
+    return [[Tensor(9 * MIB), Tensor(9 * MIB)] for _ in range((replica_tensor.free_memory() // MIB - 500) // 20)]
 
 
 @scenario
 def fragmentation():
-    kept = fill()[::2]
+    kept = [pair[0] for pair in fill()]
     try:
-        Tensor(1024 * MIB)  # here
+        Tensor(1024 * MIB)  # finding: pool-fragmentation
     except MemoryError:
         return kept
+    raise AssertionError("1 GiB fitted")
 
 
 @scenario
-def fragmentation_twin():
+def no_fragmentation():
     """As much is free, in segments without a block."""
-    blocks = fill()
-    kept = blocks[:len(blocks) // 2]
-    del blocks
-    Tensor(1024 * MIB)
-    return kept
-
-
-def work(tensors, times):
-    for _ in range(times):
-        blocks = [Tensor(32 * MIB) for _ in range(tensors)]
-    return blocks
+    pairs = fill()
+    kept = pairs[:len(pairs) // 2]
+    del pairs
+    return [kept, Tensor(1024 * MIB)]
 
 
 @scenario
 def cached():
-    work(8, 50)
-    work(1, 400)
+    large = [Tensor(64 * MIB) for _ in range(40)]  # finding without a place: cached
+    del large
+    train(100)
 
 
 @scenario
-def cached_twin():
-    work(8, 50)
-    work(7, 50)
+def cache_emptied():
+    large = [Tensor(64 * MIB) for _ in range(40)]
+    del large
+    replica_tensor.cuda.replica_empty_cache(0)
+    train(100)
+
+
+@scenario
+def cache_in_use():
+    for size in (40, 35, 38):
+        large = [Tensor(64 * MIB) for _ in range(size)]
+        train(10)
+        del large
 
 
 @scenario
 def pageable_copies():
-    batch = Tensor(2 * MIB)
+    target, batch = Tensor(2 * MIB), replica_tensor.pageable(2 * MIB)
     for _ in range(20):
-        batch.copy_from(replica_tensor.pageable(2 * MIB))  # here
+        target.copy_from(batch)  # finding: pageable-copies
 
 
 @scenario
-def pageable_copies_twin():
-    """A model is loaded; batches come from pinned memory."""
+def pinned_copies():
+    """A model is loaded from ordinary memory, once; batches come from pinned memory."""
     weights = [Tensor(2 * MIB) for _ in range(20)]
     for weight in weights:
         weight.copy_from(replica_tensor.pageable(2 * MIB))
@@ -104,46 +113,68 @@ def pageable_copies_twin():
 
 @scenario
 def pinned_growth():
-    batch = Tensor(MIB)
+    target = Tensor(MIB)
     for _ in range(100):
-        batch.copy_from(replica_tensor.pin(MIB))  # here
+        target.copy_from(replica_tensor.pin(MIB))  # finding: pinned-growth
 
 
 @scenario
-def pinned_growth_twin():
-    batch = Tensor(MIB)
-    buffers = [replica_tensor.pin(MIB) for _ in range(30)]
+def pinned_reused():
+    target, buffers = Tensor(MIB), [replica_tensor.pin(MIB) for _ in range(30)]
     for number in range(400):
-        batch.copy_from(buffers[number % 30])
-
-
-def batches(sizes):
-    for size in sizes:
-        try:
-            return Tensor(size * 1024 * MIB)  # here
-        except MemoryError:
-            pass
-
-
-@scenario
-def batch_size_search():
-    return batches([32, 16, 9, 4])
-
-
-@scenario
-def batch_size_search_twin():
-    return batches([4])
+        target.copy_from(buffers[number % 30])
 
 
 @scenario
 def device_imbalance():
-    return [Tensor(1024 * MIB, 1), Tensor(300 * MIB, 0)]  # here
+    parts = [Tensor(128 * MIB, 1) for _ in range(4)]
+    gathered = [Tensor(128 * MIB, 0) for _ in range(16)]  # finding: device-imbalance
+    return [parts, gathered]
 
 
 @scenario
-def device_imbalance_twin():
-    return [Tensor(1024 * MIB, 1), Tensor(800 * MIB, 0)]
+def device_balance():
+    return [[Tensor(128 * MIB, 0) for _ in range(16)], [Tensor(128 * MIB, 1) for _ in range(13)]]
+
+
+@scenario
+def out_of_memory():
+    try:
+        return [Tensor(64 * MIB) for _ in range(200)]  # finding: out-of-memory
+    except MemoryError:
+        return None
+
+
+@scenario
+def batch_size():
+    size, batch = 256, None
+    while batch is None:
+        try:
+            batch = [Tensor(64 * MIB) for _ in range(size)]  # finding: batch-size-search
+        except MemoryError:
+            size = size * 3 // 4
+    return batch
+
+
+@scenario
+def batch_size_of_one_tensor():
+    for size in (32, 16, 9, 4):
+        try:
+            return Tensor(size * 1024 * MIB)  # finding: batch-size-search
+        except MemoryError:
+            pass
+    raise AssertionError("4 GiB did not fit")
+
+
+@scenario
+def batch_size_computed():
+    size = replica_tensor.free_memory() * 3 // 4 // (64 * MIB)
+    for _ in range(3):
+        batch = [Tensor(64 * MIB) for _ in range(size)]
+        batch = None
+    return batch
 
 
 if __name__ == "__main__":
-    scenarios[sys.argv[1]]()
+    kept = scenarios[sys.argv[1]]()
+    print(sys.argv[1], replica_tensor.figures(), flush=True)

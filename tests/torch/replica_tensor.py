@@ -10,6 +10,7 @@ runtime = ctypes.CDLL(os.environ["REPLICA_RUNTIME"])
 cuda.replica_malloc.restype = ctypes.c_void_p
 cuda.replica_malloc.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]
 cuda.replica_free.argtypes = [ctypes.c_int, ctypes.c_void_p]
+cuda.replica_allocated.restype = cuda.replica_reserved.restype = ctypes.c_size_t
 runtime.cudaMemcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 runtime.cudaHostAlloc.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t, ctypes.c_uint]
 
@@ -39,3 +40,14 @@ def pin(size):
     pointer = ctypes.c_void_p()
     assert runtime.cudaHostAlloc(ctypes.byref(pointer), size, 0) == 0
     return pointer.value
+
+
+def free_memory():
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    assert runtime.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == 0
+    return free.value
+
+
+def figures():
+    return {"allocated": [cuda.replica_allocated(device) for device in range(2)],
+            "reserved": [cuda.replica_reserved(device) for device in range(2)]}

@@ -19,14 +19,20 @@ from collections import Counter
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import blocks  # noqa: E402
+import expected_findings  # noqa: E402
 import trace_reader as t  # noqa: E402
 
+SCENARIOS = os.path.join(HERE, "wheel_scenarios.py")
 # scenario, the same under another name, environment
 RUNS = [(name, name, {}) for name in (
-    "tensors", "training", "retained_graph", "fragmentation", "batch_size", "empty_cache", "streams", "pinned",
-    "pools", "graphs", "million", "contention")]
+    "tensors", "training", "empty_cache", "streams", "pinned", "pools", "graphs", "million", "contention",
+    # what goes wrong, and its sound twin
+    "retained_graph", "released_graph", "kept_outputs", "moved_outputs", "fragmentation", "no_fragmentation",
+    "cached", "cache_emptied", "pageable_copies", "pinned_copies", "pinned_growth", "pinned_reused",
+    "out_of_memory", "batch_size", "batch_size_computed")]
+RUNS += [(name, name, {"GPUMEM_SIM_DEVICES": "2"}) for name in ("device_imbalance", "device_balance")]
 RUNS += [(name, name + "/expandable", {"PYTORCH_ALLOC_CONF": "expandable_segments:True"})
-         for name in ("tensors", "training", "fragmentation", "empty_cache", "contention")]
+         for name in ("tensors", "training", "fragmentation", "out_of_memory", "empty_cache", "contention")]
 RUNS += [(name, name + "/cudaMallocAsync", {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"})
          for name in ("tensors", "training")]
 RUNS += [(name, name + "/no caching", {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}) for name in ("tensors", "training")]
@@ -67,14 +73,16 @@ class AtFigures(blocks.Replay):
     def event(self, record, detail):
         super().event(record, detail)
         if record.type == t.MARK and self.trace.string(record.aux) == "figures":
-            pool = self.pool(0)
+            pools = self.pools.values()
             self.figures = {
-                "allocated": pool.allocated, "reserved": pool.reserved, "peak_allocated": pool.peak_allocated,
-                "peak_reserved": pool.peak_reserved, "allocations": self.events[t.BLOCK_ALLOC],
+                "allocated": sum(pool.allocated for pool in pools), "reserved": sum(pool.reserved for pool in pools),
+                "peak_allocated": sum(pool.peak_allocated for pool in pools),
+                "peak_reserved": sum(pool.peak_reserved for pool in pools),
+                "allocations": self.events[t.BLOCK_ALLOC],
                 "frees": self.events[t.BLOCK_FREE], "refusals": self.events[t.BLOCK_OOM]}
             self.pinned_at_figures = sorted(self.pinned.values())
             self.owners = Counter()
-            for block in pool.live.values():
+            for block in (block for pool in pools for block in pool.live.values()):
                 functions = {function.split(".")[-1] for _, function, _ in self.trace.script_frames(block.stack)}
                 for function in functions:
                     self.owners[function] += block.size
@@ -104,7 +112,7 @@ def compare(name, torch_says, replay):
 
 
 def check_run(build, function, name, extra):
-    command = [sys.executable, os.path.join(HERE, "wheel_scenarios.py"), function]
+    command = [sys.executable, SCENARIOS, function]
     libraries = [build + "/sim"]
     if "expandable" in name:
         libraries.append(build + "/tests/torch/nvml")
@@ -123,6 +131,9 @@ def check_run(build, function, name, extra):
         replay = AtFigures(traces[0])
         problems, figures = compare(name, torch_says, replay)
         problems += blocks.report_problems(build + "/report/gpumem", traces[0], replay)
+        if not extra or "GPUMEM_SIM_DEVICES" in extra:
+            unexpected, found = expected_findings.problems(build + "/report/gpumem", traces[0], SCENARIOS, function)
+            problems, figures = problems + unexpected, f"{figures}; {found}"
         if without_figures(bare.stdout) != without_figures(recorded.stdout):
             problems.append(f"another output with the preload: {bare.stdout!r}, {recorded.stdout!r}")
         return problems, figures

@@ -10,6 +10,7 @@ on the simulated driver. So no matrix products, convolutions or collectives.
 Prints what PyTorch says of its memory as a line FIGURES {...}, after setting the mark "figures".
 """
 import ctypes
+import functools
 import gc
 import json
 import os
@@ -43,8 +44,9 @@ def mark(name):
         library.gpumem_mark(name.encode())
 
 
-def megabytes(size, device="cuda"):
-    return torch.empty(size * MIB, dtype=torch.uint8, device=device)
+# Calls without a Python frame of their own: a finding names the scenario's line.
+new = functools.partial(torch.empty, dtype=torch.uint8, device="cuda")
+new_on_host = functools.partial(torch.empty, dtype=torch.uint8)
 
 
 @scenario
@@ -76,6 +78,10 @@ def training():
     return [weight, scale, data, optimisers]
 
 
+# ---- what goes wrong, and its sound twin -----------------------------------------------------------
+# The line to blame says which finding the report must have (expected_findings.py).
+
+
 @scenario
 def retained_graph():
     """The classic: a list of losses keeps every step's graph."""
@@ -83,7 +89,7 @@ def retained_graph():
     losses = []
 
     def keep_the_graph():
-        losses.append(torch.tanh(torch.exp(weight)).mean())
+        losses.append(torch.tanh(torch.exp(weight)).mean())  # finding: retained
 
     for _ in range(10):
         keep_the_graph()
@@ -91,43 +97,168 @@ def retained_graph():
 
 
 @scenario
+def released_graph():
+    weight = torch.nn.Parameter(torch.ones(256, 1024, device="cuda"))
+    losses = []
+    for _ in range(10):
+        losses.append(torch.tanh(torch.exp(weight)).mean().item())
+    return [weight, losses]
+
+
+@scenario
+def kept_outputs():
+    """Every batch's output stays on the device, to be joined at the end."""
+    data = torch.ones(1 << 20, device="cuda")
+    outputs = []
+    with torch.no_grad():
+        for _ in range(30):
+            outputs.append(torch.sigmoid(data * 2))  # finding: retained
+    return outputs
+
+
+@scenario
+def moved_outputs():
+    data = torch.ones(1 << 20, device="cuda")
+    outputs = []
+    with torch.no_grad():
+        for _ in range(30):
+            outputs.append(torch.sigmoid(data * 2).sum().item())
+    return outputs
+
+
+def fill_with_pairs(left):
+    """Pairs of 9 MiB, two to a segment of 20 MiB, until less than `left` MiB are free."""
+    free = torch.cuda.mem_get_info()[0] // MIB
+    return [[new(9 * MIB), new(9 * MIB)] for _ in range((min(free, 8192) - left) // 20)]
+
+
+@scenario
 def fragmentation():
-    """Much is free, but in holes: a request fails that would fit their sum."""
-    blocks = []
+    """Much is free, but in holes: a request fails that would fit their sum. Expandable segments have no such holes."""
+    expandable = "expandable" in os.environ.get("PYTORCH_ALLOC_CONF", "")
+    pairs = fill_with_pairs(500)
+    kept = [pair[0] for pair in pairs]
+    del pairs[:]
     try:
-        while True:
-            blocks.append([megabytes(9), megabytes(9)])
-    except torch.cuda.OutOfMemoryError:
-        pass
-    kept = [pair[0] for pair in blocks]
-    del blocks[:]
-    try:
-        megabytes(1024)
+        new(1024 * MIB)  # finding: pool-fragmentation
+        assert expandable, "1 GiB fitted"
     except torch.cuda.OutOfMemoryError as refused:
-        assert "1024.00 MiB" in str(refused) or "1.00 GiB" in str(refused), refused
-    else:
-        raise AssertionError("1 GiB fitted")
+        assert not expandable and ("1024.00 MiB" in str(refused) or "1.00 GiB" in str(refused)), refused
     return kept
+
+
+@scenario
+def no_fragmentation():
+    """All of it goes: the allocator gives the empty segments back, and the request fits."""
+    pairs = fill_with_pairs(500)
+    del pairs[:]
+    return new(1024 * MIB)
+
+
+@scenario
+def cached():
+    """One large phase, then a long small one: "PyTorch does not release memory"."""
+    large = [new(64 * MIB) for _ in range(40)]  # finding without a place: cached
+    del large
+    for _ in range(200):
+        small = new(MIB)
+    return small
+
+
+@scenario
+def cache_emptied():
+    large = [new(64 * MIB) for _ in range(40)]
+    del large
+    torch.cuda.empty_cache()
+    for _ in range(200):
+        small = new(MIB)
+    return small
+
+
+@scenario
+def pageable_copies():
+    """A loop over batches in ordinary memory."""
+    batches = [new_on_host(MIB) for _ in range(4)]
+    for _ in range(10):
+        for batch in batches:
+            moved = batch.to("cuda", non_blocking=True)  # finding: pageable-copies
+    return moved
+
+
+@scenario
+def pinned_copies():
+    batches = [new_on_host(MIB).pin_memory() for _ in range(4)]
+    for _ in range(10):
+        for batch in batches:
+            moved = batch.to("cuda", non_blocking=True)
+    return moved
+
+
+@scenario
+def pinned_growth():
+    """Each step pins another buffer, and keeps it."""
+    buffers = []
+    for _ in range(24):
+        buffers.append(new_on_host(8 * MIB).pin_memory())  # finding: pinned-growth
+        buffers[-1].to("cuda", non_blocking=True)
+    return buffers
+
+
+@scenario
+def pinned_reused():
+    buffer = new_on_host(8 * MIB).pin_memory()
+    for _ in range(24):
+        moved = buffer.to("cuda", non_blocking=True)
+    return [buffer, moved]
+
+
+@scenario
+def device_imbalance():
+    """The first of two devices gathers what both made."""
+    parts = [new(128 * MIB, device="cuda:1") for _ in range(4)]
+    gathered = [new(128 * MIB, device="cuda:0") for _ in range(16)]  # finding: device-imbalance
+    return [parts, gathered]
+
+
+@scenario
+def device_balance():
+    return [new(128 * MIB, device=device) for device in ("cuda:0", "cuda:1") for _ in range(16)]
+
+
+@scenario
+def out_of_memory():
+    """More is asked for than there is, and the program ends of it, as most do."""
+    try:
+        return [new(64 * MIB) for _ in range(200)]  # finding: out-of-memory
+    except torch.cuda.OutOfMemoryError:
+        return None
 
 
 @scenario
 def batch_size():
     """The search for the largest batch, by caught failures."""
-    size, refusals = 1, 0
-    while refusals < 3:
+    size, batch = 256, None
+    while batch is None:
         try:
-            batch = [megabytes(64) for _ in range(size)]
-            size *= 2
+            batch = [new(64 * MIB) for _ in range(size)]  # finding: batch-size-search
         except torch.cuda.OutOfMemoryError:
-            refusals += 1
             size = size * 3 // 4
+    return batch
+
+
+@scenario
+def batch_size_computed():
+    """The same batch without a failure: what is free is asked for first."""
+    size = min(torch.cuda.mem_get_info()[0] // MIB, 8192) * 3 // 4 // 64
+    for _ in range(3):
+        batch = [new(64 * MIB) for _ in range(size)]
         batch = None
     return batch
 
 
 @scenario
 def empty_cache():
-    blocks = [megabytes(30) for _ in range(10)]
+    blocks = [new(30 * MIB) for _ in range(10)]
     before = torch.cuda.memory_reserved()
     del blocks[::2]
     torch.cuda.empty_cache()
@@ -141,7 +272,7 @@ def streams():
     stream = torch.cuda.Stream()
     for _ in range(50):
         with torch.cuda.stream(stream):
-            block = megabytes(4)
+            block = new(4 * MIB)
         block.record_stream(torch.cuda.current_stream())
         del block
     event = torch.cuda.Event(enable_timing=True)
@@ -153,7 +284,7 @@ def streams():
 @scenario
 def pinned():
     """Pinned memory comes in powers of two; the workers of a loader are processes of their own."""
-    block = megabytes(5, "cpu").pin_memory()
+    block = new_on_host(5 * MIB).pin_memory()  # finding: pinned-waste
     assert block.is_pinned()
     kept = block.to("cuda", non_blocking=True)
     data = torch.utils.data.TensorDataset(torch.arange(4000.0))
@@ -167,8 +298,8 @@ def pinned():
 def pools():
     pool = torch.cuda.MemPool()
     with torch.cuda.use_mem_pool(pool):
-        inside = megabytes(3)
-    return [pool, inside, megabytes(3)]
+        inside = new(3 * MIB)
+    return [pool, inside, new(3 * MIB)]
 
 
 @scenario
@@ -220,15 +351,20 @@ def contention():
 
 
 def figures():
-    stats = torch.cuda.memory_stats()
+    """Of all devices together."""
+    stats = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
+
+    def total(name):
+        return sum(device.get(name, 0) for device in stats)
+
     return {
-        "allocated": torch.cuda.memory_allocated(),
-        "reserved": torch.cuda.memory_reserved(),
-        "peak_allocated": torch.cuda.max_memory_allocated(),
-        "peak_reserved": torch.cuda.max_memory_reserved(),
-        "allocations": stats.get("allocation.all.allocated", 0),
-        "frees": stats.get("allocation.all.freed", 0),
-        "refusals": stats.get("num_ooms", 0),
+        "allocated": total("allocated_bytes.all.current"),
+        "reserved": total("reserved_bytes.all.current"),
+        "peak_allocated": total("allocated_bytes.all.peak"),
+        "peak_reserved": total("reserved_bytes.all.peak"),
+        "allocations": total("allocation.all.allocated"),
+        "frees": total("allocation.all.freed"),
+        "refusals": total("num_ooms"),
     }
 
 
