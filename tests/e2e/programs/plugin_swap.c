@@ -1,0 +1,36 @@
+/*
+ * plugin_swap FIRST SECOND: loads one library, lets it allocate and unloads it, then the other,
+ * which the loader puts in the same place, and so on. The allocations of each are its own, although
+ * they come from the same addresses of code.
+ */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+
+enum { SWAPS = 3 };
+
+static int work(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void (*allocate)(void) = library ? (void (*)(void))dlsym(library, "allocate_once") : NULL;
+    if (!allocate) {
+        printf("%s\n", dlerror());
+        return 1;
+    }
+    allocate();
+    return dlclose(library);
+}
+
+int main(int count, char **arguments)
+{
+    CUcontext context;
+    if (count != 3 || cuInit(0) != CUDA_SUCCESS ||
+        cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+        cuCtxSetCurrent(context) != CUDA_SUCCESS)
+        return 1;
+    for (int swap = 0; swap < SWAPS; swap++)
+        for (int which = 1; which <= 2; which++)
+            if (work(arguments[which]) != 0)
+                return 1;
+    return 0;
+}
