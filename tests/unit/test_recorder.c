@@ -152,6 +152,36 @@ static void every_field_survives_packing_at_its_extremes(void **unused)
     gm_trace_close(trace);
 }
 
+/* Records until the owner has looked at the ring again; returns how many records it holds then. */
+static uint64_t until_next_look(const struct gm_thread *thread)
+{
+    uint64_t limit = thread->limit;
+    while (thread->limit == limit)
+        scene_put(0, 5 * thread->head); /* these have no detail */
+    return thread->head - thread->lane->tail;
+}
+
+static void look_at_a_ring_of_64(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0);
+    gm_lock_take(&gm_pack_lock); /* the drainer waits */
+    const struct gm_thread *thread = gm_tls.thread;
+    if (until_next_look(thread) != 32 + 1 || until_next_look(thread) != 40 + 1 ||
+        until_next_look(thread) != 48 + 1)
+        _exit(1);
+    gm_pack(gm_tls.thread); /* what waited; from now on half a ring is half a ring again */
+    if (until_next_look(thread) != 56 - 49 + 1 || until_next_look(thread) != 32 + 1)
+        _exit(2);
+    gm_lock_release(&gm_pack_lock);
+}
+
+static void a_ring_is_looked_at_by_what_waits_in_it(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(look_at_a_ring_of_64, NULL), 0);
+}
+
 enum { RING = 1024, RANDOM_RECORDS = 5000 };
 
 /*
@@ -1017,6 +1047,7 @@ int main(void)
         TEST(full_rings_lose_nothing_without_a_drainer),
         TEST(every_field_survives_packing_at_its_extremes),
         TEST(random_records_survive_packing),
+        TEST(a_ring_is_looked_at_by_what_waits_in_it),
         TEST(a_full_ring_that_drops_counts_exactly_what_is_missing),
         TEST(dropping_is_left_to_a_drainer_that_exists),
         TEST(a_kill_at_any_moment_loses_no_committed_record),
