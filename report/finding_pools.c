@@ -7,6 +7,16 @@
 
 #define MIB ((uint64_t)1 << 20)
 
+/* Who held most when PyTorch's pool on the device, or else the device, held most. */
+static const struct gm_site *largest_owner(const struct gm_analysis *analysis, int device)
+{
+    const struct gm_pool_snapshot *pool = gm_analysis_pool_peak(analysis, device);
+    const struct gm_snapshot *peak = gm_analysis_peak(analysis, device);
+    if (pool && pool->owners.count)
+        return &pool->owners.entries[0];
+    return peak && peak->owners.count ? &peak->owners.entries[0] : NULL;
+}
+
 /* ---- cached ---------------------------------------------------------------------------------- */
 
 #define IDLE_AT_LEAST (32 * MIB)
@@ -30,13 +40,17 @@ void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *find
         uint64_t idle = idle_bytes(last, needed);
         if (idle < IDLE_AT_LEAST || idle < last->reserved / IDLE_SHARE)
             continue;
+        const struct gm_site *owner = largest_owner(analysis, last->device);
         gm_findings_add(findings,
                         &(struct gm_finding){.code = GM_FINDING_CACHED,
                                              .severity = GM_SEVERITY_NOTE,
                                              .device = last->device,
-                                             .bytes = idle},
+                                             .bytes = idle,
+                                             .stack = owner ? owner->stack : 0,
+                                             .api = owner ? owner->api : 0},
                         "%s are reserved, but in the last quarter of all requests at most %s were "
-                        "allocated; %s of the rest are in whole segments.",
+                        "allocated; %s of the rest are in whole segments. "
+                        "At the peak most was held from here.",
                         SIZE(last->reserved), SIZE(needed), SIZE(idle));
         gm_findings_remedy(findings, "PyTorch keeps them for its next use. If other processes or "
                                      "libraries need them: torch.cuda.empty_cache().");
@@ -48,15 +62,6 @@ void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *find
 
 #define USED_SHARE 16u /* a device is used from this part of the largest peak on */
 #define DIFFERENCE_AT_LEAST (256 * MIB)
-
-static const struct gm_site *largest_owner(const struct gm_analysis *analysis, int device)
-{
-    const struct gm_pool_snapshot *pool = gm_analysis_pool_peak(analysis, device);
-    const struct gm_snapshot *peak = gm_analysis_peak(analysis, device);
-    if (pool && pool->owners.count)
-        return &pool->owners.entries[0];
-    return peak && peak->owners.count ? &peak->owners.entries[0] : NULL;
-}
 
 void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_findings *findings)
 {

@@ -1,8 +1,7 @@
 """What a scenario expects of `gpumem report`: in its source, at the line that is to blame.
 
 A comment `# finding: CODE` at the end of a line means that the report has a finding of that code (docs/findings.md)
-whose place is that file and line; `# finding without a place: CODE` one of no place. A scenario without such comments
-is sound, and then there must be no finding at all.
+whose place is that file and line. A scenario without such comments is sound, and then there must be no finding at all.
 """
 import ast
 import json
@@ -11,11 +10,11 @@ import re
 import subprocess
 import sys
 
-MARK = re.compile(r"# finding( without a place)?: ([a-z-]+(?:, [a-z-]+)*)$")
+MARK = re.compile(r"# finding: ([a-z-]+)$")
 
 
 def expected(path, scenario):
-    """{(code, line)} of the function of that name; the line is 0 where there is no place."""
+    """{(code, line)} of the function of that name."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     function = next(node for node in ast.walk(ast.parse(text))
@@ -24,7 +23,7 @@ def expected(path, scenario):
     for number, line in enumerate(text.splitlines(), 1):
         mark = MARK.search(line)
         if mark and function.lineno <= number <= function.end_lineno:
-            found |= {(code, 0 if mark[1] else number) for code in mark[2].split(", ")}
+            found.add((mark[1], number))
     return found
 
 
@@ -40,9 +39,8 @@ def problems(gpumem, trace, path, scenario):
     for finding in findings:
         here = finding["file"] is not None and os.path.basename(finding["file"]) == os.path.basename(path)
         found.add((finding["code"], finding["line"] if here else 0))
-    texts = [f"no finding {code}" + (f" at line {line}" if line else "") for code, line in sorted(wanted - found)]
+    texts = [f"no finding {code} at line {line}" for code, line in sorted(wanted - found)]
     texts += [f"a finding that is not expected: {finding['code']} at {finding['file']}:{finding['line']}: "
-              f"{finding['cause']}" for finding in findings
-              if not any(code == finding["code"] and line in (0, finding["line"]) for code, line in wanted)]
-    told = ", ".join(f"{code}:{line}" if line else code for code, line in sorted(found))
+              f"{finding['cause']}" for finding in findings if (finding["code"], finding["line"]) not in wanted]
+    told = ", ".join(f"{code}:{line}" for code, line in sorted(found))
     return texts, told or "no finding"

@@ -72,7 +72,7 @@ def no_fragmentation():
 
 @scenario
 def cached():
-    large = [Tensor(64 * MIB) for _ in range(40)]  # finding without a place: cached
+    large = [Tensor(64 * MIB) for _ in range(40)]  # finding: cached
     del large
     train(100)
 

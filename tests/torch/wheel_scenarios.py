@@ -158,7 +158,7 @@ def no_fragmentation():
 @scenario
 def cached():
     """One large phase, then a long small one: "PyTorch does not release memory"."""
-    large = [new(64 * MIB) for _ in range(40)]  # finding without a place: cached
+    large = [new(64 * MIB) for _ in range(40)]  # finding: cached
     del large
     for _ in range(200):
         small = new(MIB)
