@@ -17,6 +17,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <sys/types.h>
 #include <unordered_map>
 #include <vector>
 
@@ -42,6 +43,12 @@ size_t segment_size(size_t size)
         return kSmallSegment;
     return size < kMedium ? kMediumSegment : round_up(size, kStep);
 }
+
+/* Where segments come from instead of CUDA, as with PyTorch's MemPool of a pluggable allocator. */
+using CustomMalloc = void *(ssize_t size, int device, void *stream);
+using CustomFree = void(void *address, ssize_t size, int device, void *stream);
+CustomMalloc *custom_malloc;
+CustomFree *custom_free;
 
 struct Block;
 struct Order {
@@ -151,7 +158,11 @@ class Allocator
         void *address = nullptr;
         size_t bytes = segment_size(size);
         cudaSetDevice(device_.index);
-        if (cudaMalloc(&address, bytes) != cudaSuccess) {
+        if (custom_malloc) {
+            address = custom_malloc(static_cast<ssize_t>(bytes), device_.index, nullptr);
+            if (!address)
+                return nullptr;
+        } else if (cudaMalloc(&address, bytes) != cudaSuccess) {
             cudaGetLastError(); /* the caller deals with it: do not leave it behind */
             return nullptr;
         }
@@ -198,7 +209,11 @@ class Allocator
                     continue;
                 }
                 at = pool->erase(at);
-                cudaFree(block->address);
+                if (custom_free)
+                    custom_free(block->address, static_cast<ssize_t>(block->size), device_.index,
+                                nullptr);
+                else
+                    cudaFree(block->address);
                 reserved_ -= block->size;
                 delete block;
             }
@@ -233,6 +248,13 @@ REPLICA_API void *replica_malloc(int device, size_t size, int stream)
 REPLICA_API int replica_free(int device, void *address)
 {
     return allocator(device).free(address);
+}
+
+/* To be set before the first block. */
+REPLICA_API void replica_set_segments(CustomMalloc *allocate, CustomFree *release)
+{
+    custom_malloc = allocate;
+    custom_free = release;
 }
 
 REPLICA_API void replica_empty_cache(int device)
