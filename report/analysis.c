@@ -150,6 +150,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
         int slot = record->device < 0 ? 0 : record->device + 1;
         struct gm_pool_failure *failure = &failures->entries[failures->count - 1];
         failure->elsewhere = analysis->facts[slot].elsewhere;
+        failure->residual = analysis->facts[slot].last.bytes;
         failure->tracked = analysis->replay.counters.device[slot].live;
     }
 }

@@ -26,7 +26,6 @@
 
 /* Sums over the retaining stacks of one caller. */
 struct place {
-    uint32_t caller;
     uint32_t stack; /* the one with most bytes */
     uint16_t api;
     int8_t device;
@@ -39,6 +38,7 @@ struct places {
     struct place *entries;
     size_t count;
     size_t capacity;
+    struct gm_map by_caller; /* caller and device -> place */
 };
 
 static int by_stack(const void *left, const void *right)
@@ -83,17 +83,15 @@ static void add_stack(struct places *places, const struct gm_analysis *analysis,
                       const struct gm_pool_block *blocks, size_t count)
 {
     uint32_t caller = gm_callers_get(analysis->callers, blocks->stack);
-    size_t at = 0;
-    uint64_t bytes = 0;
+    uint64_t key = caller | (uint64_t)(uint8_t)blocks->device << 32, bytes = 0;
+    uint32_t at = gm_map_get(&places->by_caller, key);
     for (size_t i = 0; i < count; i++)
         bytes += blocks[i].size;
-    while (at < places->count &&
-           !(places->entries[at].caller == caller && places->entries[at].device == blocks->device))
-        at++;
-    if (at == places->count) {
-        GM_RESERVE(places->entries, places->capacity, places->count + 1);
-        places->entries[places->count++] =
-            (struct place){.caller = caller, .device = blocks->device};
+    if (at == GM_NONE) {
+        at = (uint32_t)places->count++;
+        GM_RESERVE(places->entries, places->capacity, places->count);
+        places->entries[at] = (struct place){.device = blocks->device};
+        gm_map_set(&places->by_caller, key, at);
     }
     struct place *place = &places->entries[at];
     place->bytes += bytes;
@@ -124,6 +122,7 @@ static struct places find_places(const struct gm_analysis *analysis)
     }
     free(blocks);
     gm_map_free(&sites);
+    gm_map_free(&places.by_caller);
     return places;
 }
 

@@ -49,9 +49,26 @@ bool gm_is_interpreter(struct gm_text path)
     return false;
 }
 
+static bool contains(struct gm_text text, const char *part)
+{
+    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
+}
+
+/* Python's own modules: in its library folder, but not where packages are installed; or frozen. */
+static bool is_standard_library(struct gm_text path)
+{
+    static const char frozen[] = "<frozen ";
+    if (path.size >= strlen(frozen) && memcmp(path.bytes, frozen, strlen(frozen)) == 0)
+        return true;
+    return contains(path, "/lib/python3.") && !contains(path, "/site-packages/") &&
+           !contains(path, "/dist-packages/");
+}
+
 const char *gm_framework_package(struct gm_text path)
 {
     const struct gm_known_library *package = gm_known_package(path);
+    if (!package && is_standard_library(path))
+        return "python";
     return package ? package->file : NULL;
 }
 

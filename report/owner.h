@@ -18,8 +18,8 @@ bool gm_is_vendor(struct gm_text path);
 bool gm_is_framework(struct gm_text path);
 
 /* The package if a file, of Python or a module, belongs to a framework installed by pip or the
- * distribution ("torch"); else NULL. The application's own packages may be installed just there, so
- * that only known names count. */
+ * distribution ("torch"), "python" if to Python's own library; else NULL. The application's own
+ * packages may be installed just there, so that only known names count. */
 const char *gm_framework_package(struct gm_text path);
 
 /* Whether a module is the Python interpreter or its bridge to C: between Python frames and a call

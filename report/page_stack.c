@@ -21,11 +21,6 @@ struct line {
     char times[32];               /* " (x12)" behind the name; else empty */
 };
 
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
 /* ---- folding --------------------------------------------------------------------------------- */
 
 static bool is_same(const struct gm_frame *one, const struct gm_frame *other)
@@ -34,13 +29,6 @@ static bool is_same(const struct gm_frame *one, const struct gm_frame *other)
            strcmp(one->function, other->function) == 0 &&
            strcmp(one->file ? one->file : "", other->file ? other->file : "") == 0 &&
            strcmp(one->module ? one->module : "", other->module ? other->module : "") == 0;
-}
-
-/* An operation that PyTorch's users know by name. */
-static bool is_operation(const struct gm_frame *frame)
-{
-    return !frame->script && (starts_with(frame->function, "at::_ops::") ||
-                              starts_with(frame->function, "torch::autograd::generated::"));
 }
 
 static bool is_named(const struct gm_frame *frame)
@@ -53,7 +41,7 @@ static bool is_named(const struct gm_frame *frame)
 static const struct gm_frame *most_telling(const struct gm_frame *run, size_t count, bool outwards)
 {
     for (size_t i = count; i-- > 0;)
-        if (is_operation(&run[i]))
+        if (gm_frame_is_operation(&run[i]))
             return &run[i];
     for (size_t i = 0; i < count; i++) {
         const struct gm_frame *frame = &run[outwards ? i : count - 1 - i];
@@ -164,10 +152,18 @@ static const char *innermost_name(const char *function)
     return function;
 }
 
+static size_t shorter(const char *text, size_t most)
+{
+    size_t columns = gm_utf8_columns(text);
+    return columns < most ? columns : most;
+}
+
 void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t columns)
 {
     char name[GM_SHORT_NAME_SIZE];
-    size_t room = columns / 2;
+    /* A module is short and says little: leave more room for the name. */
+    size_t room = frame->file || !frame->module ? columns / 2
+                                                : columns - 2 - shorter(frame->module, columns / 3);
     if (frame->script)
         snprintf(name, sizeof(name), "%s", innermost_name(frame->function));
     else

@@ -27,6 +27,7 @@ struct gm_pool_failure {
     uint64_t count;     /* of all there */
     uint64_t allocs;    /* of the device, until the latest */
     uint64_t elsewhere; /* bytes used on the device by other processes; 0: not known, or none */
+    uint64_t residual;  /* bytes of the driver for this one, as last sampled; 0: not known */
     uint64_t tracked;   /* bytes of all kinds but external on the device */
     uint32_t stack;     /* of the latest */
     uint32_t caller;

@@ -111,6 +111,7 @@ static void write_failures(struct gm_json *json, const struct gm_analysis *analy
         gm_json_number(json, "largest_hole", reason.largest_hole);
         gm_json_bool(json, "fragmentation", reason.fragmentation);
         gm_json_number(json, "tracked", failure->tracked);
+        gm_json_number(json, "residual", failure->residual);
         gm_json_number(json, "other_processes", failure->elsewhere);
         gm_json_where(json, stacks, analysis, failure->stack, failure->api);
         write_moment(json, "at", analysis, stacks, &failure->snapshot, top);

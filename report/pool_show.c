@@ -77,6 +77,15 @@ static void print_pools(struct gm_page *page, const struct gm_segments *segments
     }
 }
 
+/* How many segments could go, and how many are held. */
+static void print_counts(struct gm_page *page, const struct gm_segments *segments)
+{
+    struct gm_segment_sums all = gm_segments_all(segments);
+    if (all.count)
+        gm_page_print(page, GM_DIM, "  %s segment%s after the last use, %s without a block\n",
+                      COUNT(all.count), all.count == 1 ? "" : "s", COUNT(all.empty));
+}
+
 /* The most of each stretch of time, in nine steps up to `whole`. */
 static void print_curve(struct gm_page *page, const char *name, const struct gm_curve *curve,
                         unsigned value, uint64_t whole)
@@ -145,6 +154,7 @@ static void print_pool(struct gm_page *page, const struct gm_analysis *analysis,
     print_pools(page, &peak->segments);
     print_moment(page, "after the last use", last);
     print_pools(page, &last->segments);
+    print_counts(page, &last->segments);
     if (totals->allocs >= CURVE_COLUMNS) {
         print_curve(page, "allocated", totals->curve, 0, totals->reserved_peak.bytes);
         print_curve(page, "reserved", totals->curve, 1, totals->reserved_peak.bytes);
@@ -197,9 +207,9 @@ static void print_device(struct gm_page *page, const struct gm_analysis *analysi
     char more[4][64] = {"", "", "", ""};
     if (outside)
         snprintf(more[0], sizeof(more[0]), ", %s held outside the pool", SIZE(outside));
-    if (facts->residuals)
+    if (failure->residual)
         snprintf(more[1], sizeof(more[1]), ", %s by the driver (contexts, modules)",
-                 SIZE(facts->last.bytes));
+                 SIZE(failure->residual));
     if (failure->elsewhere)
         snprintf(more[2], sizeof(more[2]), ", %s by other processes", SIZE(failure->elsewhere));
     if (facts->total)

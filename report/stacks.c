@@ -320,9 +320,15 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
     return &stacks->stacks[known];
 }
 
+bool gm_frame_is_operation(const struct gm_frame *frame)
+{
+    return !frame->script && (starts_with(frame->function, "at::_ops::") ||
+                              starts_with(frame->function, "torch::autograd::generated::"));
+}
+
 const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
 {
-    const struct gm_frame *native = NULL, *script = NULL;
+    const struct gm_frame *native = NULL, *script = NULL, *operation = NULL;
     for (size_t i = 0; i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i];
         if (frame->script && !frame->framework)
@@ -331,6 +337,10 @@ const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
             script = frame;
         if (!frame->script && !frame->framework && !native)
             native = frame;
+        if (gm_frame_is_operation(frame))
+            operation = frame;
     }
-    return native ? native : script ? script : stack->count ? stack->frames : NULL;
+    if (native || script)
+        return native ? native : script;
+    return operation ? operation : stack->count ? stack->frames : NULL;
 }

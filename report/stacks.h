@@ -45,8 +45,12 @@ void gm_stacks_free(struct gm_stacks *stacks);
 /* The stack with that id, for a call of API function number `api`. */
 const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api);
 
+/* Whether it is an operation that PyTorch's users know by name. */
+bool gm_frame_is_operation(const struct gm_frame *frame);
+
 /* The frame that tells a reader most: the application's innermost of Python, else its innermost
- * native one, else the innermost of Python, else the innermost. NULL: the stack is empty. */
+ * native one, else the innermost of Python, else PyTorch's outermost operation (autograd's threads
+ * run no Python), else the innermost. NULL: the stack is empty. */
 const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack);
 
 /* A clean copy of untrusted text. */

@@ -174,6 +174,8 @@ static void the_caller_is_the_innermost_frame_of_the_application(void **state)
     uint32_t library = native(scene, extension, "/v/libc10_cuda.so");
     uint32_t alone = native(scene, python(scene, 0, "/v/site-packages/torch/x.py"), "libcuda.so.1");
     uint32_t nobody = native(scene, native(scene, 0, "/v/libtorch.so"), "/v/libc10_cuda.so");
+    uint32_t thread = python(scene, outer, "/usr/lib/python3.11/threading.py");
+    uint32_t installed = python(scene, outer, "/usr/lib/python3.11/site-packages/mine/x.py");
     uint32_t own = native(scene, native(scene, 0, "/home/me/app"), "/v/libc10_cuda.so");
     scene_analyse(scene);
     struct gm_callers *callers = scene->analysis->callers;
@@ -182,6 +184,8 @@ static void the_caller_is_the_innermost_frame_of_the_application(void **state)
     assert_int_equal(gm_callers_get(callers, alone), alone - 1); /* of Python at least */
     assert_int_equal(gm_callers_get(callers, own), own - 1);
     assert_int_equal(gm_callers_get(callers, nobody), nobody);
+    assert_int_equal(gm_callers_get(callers, thread), outer);
+    assert_int_equal(gm_callers_get(callers, installed), installed);
     assert_int_equal(gm_callers_get(callers, 0), 0);
 }
 
