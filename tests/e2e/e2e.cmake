@@ -21,9 +21,7 @@ gpumem_cuda_program(training_loop gpumem_sim_runtime_13 ${CMAKE_CURRENT_SOURCE_D
 gpumem_cuda_program(families gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/programs/families.c)
 gpumem_cuda_program(keep gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/keep.c)
 
-gpumem_cuda_program(random_program "gpumem_sim_runtime_13;gpumem_sim_driver" ${CMAKE_CURRENT_LIST_DIR}/random/random_program.c)
-gpumem_cuda_program(random_race "gpumem_sim_runtime_13;gpumem_sim_driver" ${CMAKE_CURRENT_LIST_DIR}/random/random_program.c)
-target_compile_definitions(random_race PRIVATE RACING)
+include(${CMAKE_CURRENT_LIST_DIR}/random/random.cmake)
 
 gpumem_cuda_program(life gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/life.c)
 

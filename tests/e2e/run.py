@@ -37,7 +37,15 @@ def run(command, environment, folder):
         environment = dict(environment)
         preload = environment.pop("LD_PRELOAD", None)
         command = [*emulator, *(["-E", "LD_PRELOAD=" + preload] if preload else []), *command]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=300, check=False)
+    with subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    result = subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+    result.pid = process.pid
+    return result
 
 
 def compare_runs(bare, recorded, names):
@@ -125,25 +133,40 @@ def single_trace(folder):
     return os.path.join(folder, traces[0])
 
 
-def compare_bypassed(build, trace):
-    def gpumem(*arguments):
-        return subprocess.run([*emulator, build + "/report/gpumem", *arguments, trace], capture_output=True, text=True, check=False)
+def gpumem(build, *arguments):
+    return subprocess.run([*emulator, build + "/report/gpumem", *arguments], capture_output=True, text=True, check=False)
 
-    report = json.loads(gpumem("report", "--json").stdout)
+
+def set_children_aside(build, folder, pid):
+    """Children that reached for CUDA after a fork have traces of their own: without memory, the driver refused them."""
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".trace") or name.endswith(f".{pid}.trace"):
+            continue
+        trace = os.path.join(folder, name)
+        report = json.loads(gpumem(build, "report", "--json", trace).stdout)
+        kinds = [*report["host"].values(), *(kind for device in report["devices"] for kind in device["kinds"].values())]
+        if not report["complete"] or any(kind["allocs"] or kind["frees"] or kind["live"] for kind in kinds):
+            problem(f"not the trace of a child without memory: {json.dumps(report)[:400]}")
+        os.remove(trace)
+
+
+def compare_bypassed(build, trace):
+    report = json.loads(gpumem(build, "report", "--json", trace).stdout)
     if not report["bypassed"] or not report["complete"] or report["events"] or report["devices"]:
         problem(f"not a trace of a bypassed recorder: {json.dumps(report)[:400]}")
-    if "BYPASSED" not in gpumem("report").stdout:
+    if "BYPASSED" not in gpumem(build, "report", trace).stdout:
         problem("the report does not say that the recorder was bypassed")
-    if gpumem("check").returncode != 4:
+    if gpumem(build, "check", trace).returncode != 4:
         problem("the gate judges a trace without records")
 
 
 def hold(build, command, environment, preload=None, leaks=True, racing=False, expect_no_trace=False,
-         expect_bypassed=False, flight=None):
+         expect_bypassed=False, flight=None, forks=False, output=None):
     """
     Runs `command` both ways and compares everything; True when all promises were kept. Where threads race, what
     they print and how their peaks meet is chance and not compared. `flight`: the size of the area of a flight
-    recorder's trace, which the program must overfill.
+    recorder's trace, which the program must overfill. `forks`: children may leave traces without memory. What the
+    program printed is added to the list `output`.
     """
     problems.clear()
     base = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LC_ALL="C.UTF-8", **environment)
@@ -160,16 +183,19 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
             if left:
                 problem(f"files left by a process without CUDA calls: {left}")
             return not problems
+        if output is not None:
+            output.append(recorded.stdout.decode(errors="replace"))
+        if forks:
+            set_children_aside(build, folder, recorded.pid)
         trace = single_trace(folder)
         if not trace:
             return False
         if expect_bypassed:
             compare_bypassed(build, trace)
             return not problems
-        shown = subprocess.run([*emulator, build + "/report/gpumem", "report", "--json", trace], capture_output=True,
-                               check=False)
+        shown = gpumem(build, "report", "--json", trace)
         if shown.returncode != 0:
-            problem(f"report: exit code {shown.returncode}: {shown.stderr.decode()}")
+            problem(f"report: exit code {shown.returncode}: {shown.stderr}")
             return False
         report = json.loads(shown.stdout)
         oracle = json.loads(subprocess.check_output([*emulator, build + "/sim/sim-oracle", oracle_file]))

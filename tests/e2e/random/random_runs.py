@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Random programs held against the oracle.
 
-    random_runs.py BUILD [--first SEED] [--count N] [--jobs N] [--racing] [--flight SIZE --steps N]
+    random_runs.py BUILD [--first SEED] [--count N] [--jobs N] [--racing] [--coverage] [--flight SIZE --steps N]
 
 Each seed is one program (random_program.c) with its own device count, capacity and injected failures. It runs
 without and with the preload: output and exit code must be equal, and the report's totals must equal the
 oracle's. Exit code 1 if any differs; the failing seeds are printed, so that one can be run alone. With --racing
 the threads do not take turns: totals must be equal, but output and peaks are chance. With --flight the trace is a
 flight recorder's with an area of SIZE, which programs of N steps must fill more than once.
+
+With --coverage the programs of seeds 1 to 200 must together have called, with success, every function of the
+table (preload/hooks/api.table) that the simulator implements, but for those left out (random_coverage.py).
 """
 import argparse
 import concurrent.futures
@@ -19,7 +22,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import random_coverage as coverage  # noqa: E402
 import run as harness  # noqa: E402
+
+
+COVERING_SEEDS = range(1, 201)
 
 
 def settings(seed):
@@ -33,13 +40,16 @@ def settings(seed):
 
 def try_seed(build, racing, flight, steps, seed):
     said = io.StringIO()
+    output = []
     command = [build + "/tests/random_" + ("race" if racing else "program"), str(seed), *([steps] if steps else [])]
     environment = settings(seed)
     if flight:
         environment.update(GPUMEM_RING="4K", GPUMEM_STACKS="none")
     with contextlib.redirect_stderr(said):
-        good = harness.hold(build, command, environment, leaks=False, racing=racing, flight=flight)
-    return seed, good, said.getvalue()
+        good = harness.hold(build, command, environment, leaks=False, racing=racing, flight=flight, forks=True,
+                            output=output)
+    called = {line.split(" ", 1)[1] for text in output for line in text.splitlines() if line.startswith("0 ")}
+    return seed, good, said.getvalue(), called
 
 
 def main():
@@ -49,22 +59,26 @@ def main():
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options.add_argument("--racing", action="store_true")
+    options.add_argument("--coverage", action="store_true")
     options.add_argument("--flight", help="size of the area of a flight recorder's trace")
     options.add_argument("--steps", help="of each thread, instead of the program's own number")
     arguments = options.parse_args()
     build = os.path.abspath(arguments.build)
-    failed = []
+    failed, called = [], set()
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
         seeds = range(arguments.first, arguments.first + arguments.count)
         one = functools.partial(try_seed, build, arguments.racing, arguments.flight, arguments.steps)
-        for seed, good, said in pool.map(one, seeds, chunksize=8):
+        for seed, good, said, succeeded in pool.map(one, seeds, chunksize=8):
+            if seed in COVERING_SEEDS:
+                called |= succeeded
             if not good:
                 failed.append(seed)
                 print(f"seed {seed}:\n{said}", file=sys.stderr)
     print(f"{len(seeds) - len(failed)} of {len(seeds)} {'racing' if arguments.racing else 'random'} programs agree with the oracle")
     if failed:
         print("seeds that do not:", *failed[:50])
-    return 1 if failed else 0
+    uncovered = arguments.coverage and not coverage.check(build, called)
+    return 1 if failed or uncovered else 0
 
 
 if __name__ == "__main__":

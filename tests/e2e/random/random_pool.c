@@ -1,0 +1,186 @@
+/* Random program: memory pools: created, tuned, trimmed, made a device's own, shared. */
+#include "random.h"
+
+#include <unistd.h>
+
+static void create(void)
+{
+    CUmemoryPool pool;
+    cudaMemPool_t runtime_pool;
+    const int exportable = pick(2) != 0;
+    const CUmemPoolProps properties = {
+        .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .handleTypes =
+            exportable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = current_device()},
+    };
+    const struct cudaMemPoolProps runtime_properties = {
+        .allocType = cudaMemAllocationTypePinned,
+        .handleTypes = exportable ? cudaMemHandleTypePosixFileDescriptor : cudaMemHandleTypeNone,
+        .location = {.type = cudaMemLocationTypeDevice, .id = current_device()},
+    };
+    struct object kept = {.family = POOL, .exportable = exportable};
+    if (pick(2)) {
+        if (LOG(cuMemPoolCreate(&pool, &properties)) == 0) {
+            kept.pointer = pool;
+            keep(kept);
+        }
+    } else if (LOG(cudaMemPoolCreate(&runtime_pool, &runtime_properties)) == 0) {
+        kept.pointer = runtime_pool;
+        keep(kept);
+    }
+}
+
+static void tune(const struct object *pool)
+{
+    uint64_t threshold = pick(2) ? UINT64_MAX : 0, number = 0;
+    int rule = (int)pick(2);
+    switch (pick(7)) {
+    case 0:
+        LOG(cuMemPoolSetAttribute(pool->pointer, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+        break;
+    case 1:
+        LOG(cudaMemPoolSetAttribute(pool->pointer, cudaMemPoolAttrReleaseThreshold, &threshold));
+        break;
+    case 2:
+        LOG(cudaMemPoolSetAttribute(pool->pointer, cudaMemPoolReuseFollowEventDependencies, &rule));
+        LOG(cudaMemPoolSetAttribute(pool->pointer, cudaMemPoolAttrUsedMemHigh, &number));
+        break;
+    case 3:
+        LOG(cudaMemPoolGetAttribute(pool->pointer, cudaMemPoolAttrReservedMemCurrent, &number));
+        LOG(cuMemPoolGetAttribute(pool->pointer, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &number));
+        break;
+    case 4:
+        LOG(cuMemPoolTrimTo(pool->pointer, random_size()));
+        break;
+    case 5:
+        LOG(cudaMemPoolTrimTo(pool->pointer, 0));
+        break;
+    default:
+        LOG(cudaMemPoolSetAttribute(pool->pointer, (enum cudaMemPoolAttr)99, &number));
+    }
+}
+
+/* Which pool cuMemAllocAsync takes from. An imported pool and another device's are refused. */
+static void choose(const struct object *pool)
+{
+    CUmemoryPool found;
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = current_device()};
+    switch (pick(6)) {
+    case 0:
+        LOG(cuDeviceSetMemPool(current_device(), pool->pointer));
+        break;
+    case 1:
+        LOG(cudaDeviceSetMemPool(current_device(), pool->pointer));
+        break;
+    case 2:
+        LOG(cuMemSetMemPool(&location, CU_MEM_ALLOCATION_TYPE_PINNED, pool->pointer));
+        break;
+    case 3:
+        if (LOG(cuDeviceGetDefaultMemPool(&found, current_device())) == 0)
+            LOG(cuDeviceSetMemPool(current_device(), found));
+        break;
+    case 4:
+        if (LOG(cuMemGetDefaultMemPool(&found, &location, CU_MEM_ALLOCATION_TYPE_PINNED)) == 0)
+            LOG(cuMemSetMemPool(&location, CU_MEM_ALLOCATION_TYPE_PINNED, found));
+        break;
+    default:
+        LOG(cuDeviceGetMemPool(&found, current_device()));
+        LOG(cuMemGetMemPool(&found, &location, CU_MEM_ALLOCATION_TYPE_PINNED));
+    }
+}
+
+/* The pool once more, as another process would have it. */
+static void import_pool(const struct object *pool)
+{
+    CUmemoryPool imported;
+    cudaMemPool_t runtime_imported;
+    int shared = -1;
+    struct object kept = {.family = POOL, .imported = 1};
+    if ((pick(2) ? LOG(cuMemPoolExportToShareableHandle(
+                       &shared, pool->pointer, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
+                 : LOG(cudaMemPoolExportToShareableHandle(
+                       &shared, pool->pointer, cudaMemHandleTypePosixFileDescriptor, 0))) != 0)
+        return;
+    if (pick(2)) {
+        if (LOG(cuMemPoolImportFromShareableHandle(&imported, (void *)(intptr_t)shared,
+                                                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)) ==
+            0) {
+            kept.pointer = imported;
+            keep(kept);
+        }
+    } else if (LOG(cudaMemPoolImportFromShareableHandle(&runtime_imported, (void *)(intptr_t)shared,
+                                                        cudaMemHandleTypePosixFileDescriptor, 0)) ==
+               0) {
+        kept.pointer = runtime_imported;
+        keep(kept);
+    }
+    close(shared);
+}
+
+static int find_exportable(enum family family)
+{
+    for (int i = object_count; i-- > 0;)
+        if (objects[i].family == family && objects[i].exportable)
+            return i;
+    return -1;
+}
+
+static int find_imported(void)
+{
+    for (int i = object_count; i-- > 0;)
+        if (objects[i].family == POOL && objects[i].imported)
+            return i;
+    return -1;
+}
+
+/* Memory of an exported pool at its address in an imported one. Which of the pools it was does not
+ * matter to the simulator: offsets count. */
+static void import_pointer(void)
+{
+    CUdeviceptr address;
+    void *runtime_address;
+    CUmemPoolPtrExportData data;
+    struct cudaMemPoolPtrExportData runtime_data;
+    const int pool = find_imported(), memory = find_exportable(LINEAR);
+    struct object kept = {.family = LINEAR};
+    if (pool < 0 || memory < 0)
+        return;
+    if (pick(2)) {
+        if (LOG(cuMemPoolExportPointer(&data, (CUdeviceptr)objects[memory].pointer)) != 0 ||
+            LOG(cuMemPoolImportPointer(&address, objects[pool].pointer, &data)) != 0)
+            return;
+        kept.pointer = (void *)address;
+    } else {
+        if (LOG(cudaMemPoolExportPointer(&runtime_data, objects[memory].pointer)) != 0 ||
+            LOG(cudaMemPoolImportPointer(&runtime_address, objects[pool].pointer, &runtime_data)) !=
+                0)
+            return;
+        kept.pointer = runtime_address;
+    }
+    keep(kept);
+}
+
+void pool_step(void)
+{
+    const int pool = find(POOL);
+    switch (pool < 0 ? 0 : pick(9)) {
+    case 0:
+        create();
+        break;
+    case 1:
+    case 2:
+        tune(&objects[pool]);
+        break;
+    case 3:
+    case 4:
+        choose(&objects[pool]);
+        break;
+    case 5:
+    case 6:
+        import_pool(&objects[pool]);
+        break;
+    default:
+        import_pointer();
+    }
+}

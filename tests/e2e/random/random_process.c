@@ -1,0 +1,29 @@
+/* Random program: children, with and without CUDA in them. They must not disturb their parent. */
+#include "random.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* After a fork the driver is not there for the child: each call is refused. */
+static int use_driver_in_child(void)
+{
+    CUdeviceptr address;
+    void *pointer;
+    const int first = (int)cuMemAlloc(&address, 4096);
+    const int second = object_count > 0 ? (int)cuMemFree((CUdeviceptr)objects[0].pointer) : first;
+    const int third = (int)cudaMalloc(&pointer, 4096);
+    return first != 0 && second != 0 && third != 0;
+}
+
+void process_step(void)
+{
+    int status = 0;
+    const int with_driver = pick(2) != 0;
+    if (pick(4))
+        return;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(with_driver ? 10 + use_driver_in_child() : 20);
+    LOG_AS("fork", child > 0 ? waitpid(child, &status, 0) != child : 1);
+    LOG_AS("child", status);
+}
