@@ -45,12 +45,14 @@ struct gm_life gm_replay_life(const struct gm_record *record, unsigned kind)
 }
 
 /* Ends with its context: all but what is stream-ordered, from a pool, VMM, of a graph or another's.
- */
+ * An array is the context's own, in memory of another owner too. */
 static bool is_mortal(const struct gm_record *record)
 {
     static const uint32_t kinds = 1u << GM_KIND_DEVICE | 1u << GM_KIND_MANAGED |
                                   1u << GM_KIND_ARRAY | 1u << GM_KIND_PINNED |
                                   1u << GM_KIND_REGISTERED;
+    if (record->kind == GM_KIND_EXTERNAL)
+        return record->flags & GM_FLAG_MIPMAPPED;
     return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
 }
 

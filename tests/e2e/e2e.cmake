@@ -49,7 +49,7 @@ add_test(NAME e2e.life.small_ring COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_RING=4K
 add_test(NAME e2e.life.early COMMAND ${GPUMEM_E2E_RUN} --env LIFE_EARLY=1 -- $<TARGET_FILE:life>)
 add_test(NAME e2e.cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/cli/cli.py ${PROJECT_BINARY_DIR})
 add_test(NAME e2e.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
-         ${PROJECT_BINARY_DIR} --count 1000 --jobs 2)
+         ${PROJECT_BINARY_DIR} --count 1000 --jobs 2 --coverage)
 add_test(NAME e2e.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --racing --count 200 --jobs 2)
 # Flight recorder: areas so small that the history is overwritten many times.

@@ -59,11 +59,11 @@ struct object {
     int references;      /* of a HANDLE; of an OPENED: how often */
     int in_context;      /* dies with the primary context of `device` */
     int managed;         /* takes hints */
-    int exportable;      /* a POOL or memory of one; a HANDLE */
+    int exportable;      /* a POOL that can be shared */
     int imported;        /* a POOL of another owner */
     CUgraph graph;       /* of an EXECUTABLE */
     CUdeviceptr address; /* of an EXECUTABLE: memory that outlives a launch, or 0 */
-    int live;            /* whether it does now */
+    int live;            /* whether it does now; of a TEAM: the places where memory is bound */
 };
 
 extern STATE int object_count;

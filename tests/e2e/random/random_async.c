@@ -4,10 +4,8 @@
 
 static void keep_of_pool(void *address, size_t size, const struct object *pool)
 {
-    struct object object = {.family = LINEAR, .pointer = address, .size = size};
-    if (pool)
-        object.exportable = pool->exportable;
-    keep_on(pool ? pool->device : current_device(), object);
+    keep_on(pool ? pool->device : current_device(),
+            (struct object){.family = LINEAR, .pointer = address, .size = size});
 }
 
 void STEP(async)(void)

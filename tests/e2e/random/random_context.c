@@ -89,7 +89,7 @@ static void use_own_context(void)
     }
     pick(2) ? LOG(cuCtxPopCurrent(&popped))
             : LOG_AS("cuCtxPopCurrent", cuCtxPopCurrent_v1(&popped));
-    if (pick(4))
+    if (pick(2))
         destroy_context(context);
     else
         keep((struct object){.family = CONTEXT, .pointer = context});

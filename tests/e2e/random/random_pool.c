@@ -7,7 +7,7 @@ static void create(void)
 {
     CUmemoryPool pool;
     cudaMemPool_t runtime_pool;
-    const int exportable = pick(2) != 0;
+    const int exportable = pick(4) != 0;
     const CUmemPoolProps properties = {
         .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
         .handleTypes =
@@ -118,18 +118,10 @@ static void import_pool(const struct object *pool)
     close(shared);
 }
 
-static int find_exportable(enum family family)
+static int find_pool(int imported)
 {
     for (int i = object_count; i-- > 0;)
-        if (objects[i].family == family && objects[i].exportable)
-            return i;
-    return -1;
-}
-
-static int find_imported(void)
-{
-    for (int i = object_count; i-- > 0;)
-        if (objects[i].family == POOL && objects[i].imported)
+        if (objects[i].family == POOL && (imported ? objects[i].imported : objects[i].exportable))
             return i;
     return -1;
 }
@@ -138,27 +130,27 @@ static int find_imported(void)
  * matter to the simulator: offsets count. */
 static void import_pointer(void)
 {
-    CUdeviceptr address;
+    CUdeviceptr memory, address;
     void *runtime_address;
     CUmemPoolPtrExportData data;
     struct cudaMemPoolPtrExportData runtime_data;
-    const int pool = find_imported(), memory = find_exportable(LINEAR);
-    struct object kept = {.family = LINEAR};
-    if (pool < 0 || memory < 0)
+    const int from = find_pool(0), to = find_pool(1);
+    if (from < 0 || to < 0)
+        return;
+    const size_t size = random_size();
+    const cudaMemPool_t pool = objects[to].pointer;
+    const int device = objects[from].device;
+    if (LOG(cuMemAllocFromPoolAsync(&memory, size, objects[from].pointer, random_stream())) != 0)
         return;
     if (pick(2)) {
-        if (LOG(cuMemPoolExportPointer(&data, (CUdeviceptr)objects[memory].pointer)) != 0 ||
-            LOG(cuMemPoolImportPointer(&address, objects[pool].pointer, &data)) != 0)
-            return;
-        kept.pointer = (void *)address;
-    } else {
-        if (LOG(cudaMemPoolExportPointer(&runtime_data, objects[memory].pointer)) != 0 ||
-            LOG(cudaMemPoolImportPointer(&runtime_address, objects[pool].pointer, &runtime_data)) !=
-                0)
-            return;
-        kept.pointer = runtime_address;
+        if (LOG(cuMemPoolExportPointer(&data, memory)) == 0 &&
+            LOG(cuMemPoolImportPointer(&address, pool, &data)) == 0)
+            keep((struct object){.family = LINEAR, .pointer = (void *)address});
+    } else if (LOG(cudaMemPoolExportPointer(&runtime_data, (void *)memory)) == 0 &&
+               LOG(cudaMemPoolImportPointer(&runtime_address, pool, &runtime_data)) == 0) {
+        keep((struct object){.family = LINEAR, .pointer = runtime_address});
     }
-    keep(kept);
+    keep_on(device, (struct object){.family = LINEAR, .pointer = (void *)memory, .size = size});
 }
 
 void pool_step(void)

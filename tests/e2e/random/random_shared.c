@@ -223,18 +223,16 @@ static void map_mipmapped(void *memory)
 void shared_step(void)
 {
     const int import = find(IMPORT);
-    switch (pick(8)) {
+    switch (import < 0 ? 0 : pick(8)) {
     case 0:
         import_memory();
         break;
     case 1:
     case 2:
-        if (import >= 0)
-            map_buffer(objects[import].pointer);
+        map_buffer(objects[import].pointer);
         break;
     case 3:
-        if (import >= 0)
-            map_mipmapped(objects[import].pointer);
+        map_mipmapped(objects[import].pointer);
         break;
     case 4:
         export_handle();
@@ -242,6 +240,8 @@ void shared_step(void)
     default:
         if (handle_count)
             open_handle();
+        else
+            map_mipmapped(objects[import].pointer);
     }
 }
 

@@ -21,11 +21,8 @@ static void create_handle(void)
     if (pick(8) == 0)
         size += 1; /* refused: not a multiple of the granularity */
     if (LOG(cuMemCreate(&handle, size, &properties, 0)) == 0)
-        keep((struct object){.family = HANDLE,
-                             .pointer = (void *)handle,
-                             .size = size,
-                             .references = 1,
-                             .exportable = exportable});
+        keep((struct object){
+            .family = HANDLE, .pointer = (void *)handle, .size = size, .references = 1});
 }
 
 static void import_handle(void)
@@ -42,8 +39,7 @@ static void import_handle(void)
         keep((struct object){.family = HANDLE,
                              .pointer = (void *)imported,
                              .size = objects[index].size,
-                             .references = 1,
-                             .exportable = 1});
+                             .references = 1});
     close(shared);
     if (pick(4) == 0)
         LOG(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)-1,
@@ -161,31 +157,43 @@ static void create_team(void)
 }
 
 /* Several pieces can be bound, so which one an unbinding ends is told by its place alone. */
-static void bind(CUmemGenericAllocationHandle team)
+static void bind(struct object *team)
 {
-    const int mapping = find(MAPPING), handle = find(HANDLE);
-    const size_t place = pick(TEAM_PARTS) * GRANULARITY;
+    const CUmemGenericAllocationHandle handle = (CUmemGenericAllocationHandle)team->pointer;
+    const int mapping = find(MAPPING), memory = find(HANDLE);
+    const unsigned place = pick(TEAM_PARTS);
+    int result = 1;
     if (mapping >= 0 && pick(2))
-        LOG(cuMulticastBindAddr(team, place, (CUdeviceptr)objects[mapping].pointer, GRANULARITY,
-                                0));
-    else if (handle >= 0)
-        LOG(cuMulticastBindMem(team, place, (CUmemGenericAllocationHandle)objects[handle].pointer,
-                               0, GRANULARITY, 0));
+        result = LOG(cuMulticastBindAddr(handle, place * GRANULARITY,
+                                         (CUdeviceptr)objects[mapping].pointer, GRANULARITY, 0));
+    else if (memory >= 0)
+        result = LOG(cuMulticastBindMem(handle, place * GRANULARITY,
+                                        (CUmemGenericAllocationHandle)objects[memory].pointer, 0,
+                                        GRANULARITY, 0));
+    if (result == 0)
+        team->live |= 1 << place;
+}
+
+/* Of a place where nothing is, too: refused. */
+static void unbind(struct object *team)
+{
+    unsigned place = pick(TEAM_PARTS);
+    while (team->live && pick(8) && !(team->live & 1 << place))
+        place = (place + 1) % TEAM_PARTS;
+    if (LOG(cuMulticastUnbind((CUmemGenericAllocationHandle)team->pointer, team->device,
+                              place * GRANULARITY, GRANULARITY)) == 0)
+        team->live &= ~(1 << place);
 }
 
 void multicast_step(void)
 {
     const int index = find(TEAM);
-    if (index < 0 || pick(8) == 0) {
+    if (index < 0 || pick(8) == 0)
         create_team();
-        return;
-    }
-    const CUmemGenericAllocationHandle team = (CUmemGenericAllocationHandle)objects[index].pointer;
-    if (pick(3))
-        bind(team);
+    else if (pick(3))
+        bind(&objects[index]);
     else
-        LOG(cuMulticastUnbind(team, objects[index].device, pick(TEAM_PARTS) * GRANULARITY,
-                              GRANULARITY));
+        unbind(&objects[index]);
 }
 
 /* What is bound is let go with the last handle and the last mapping. */
