@@ -252,8 +252,8 @@ enum gm_event {
         17, /* address, size, aux: handle; next record is a DETAIL with address: offset */
     GM_EVENT_VMM_UNMAP = 18,        /* address, size; free-like */
     GM_EVENT_MULTICAST_CREATE = 19, /* address: handle, size */
-    GM_EVENT_MULTICAST_BIND =
-        20, /* address: multicast handle, aux: memory handle or address, size, device */
+    GM_EVENT_MULTICAST_BIND = 20,   /* address: multicast handle, aux: memory handle or address,
+                                       size; next record is a DETAIL with address: offset */
     GM_EVENT_MULTICAST_UNBIND =
         21, /* address: multicast handle, device, aux: offset, size; free-like */
     /* Pools. */

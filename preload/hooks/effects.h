@@ -168,6 +168,8 @@ void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uin
 void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle);
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle);
+void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, uint64_t offset,
+                              uint64_t size, uint64_t memory);
 
 /* ---- effects_pool.c: stream-ordered memory and its pools ------------------------------------- */
 

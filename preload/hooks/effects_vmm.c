@@ -33,3 +33,17 @@ void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint6
     if (result == 0)
         gm_call_record(call, &record, &detail);
 }
+
+/* The place is told too: it alone tells apart what is bound when one of several is unbound. */
+void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, uint64_t offset,
+                              uint64_t size, uint64_t memory)
+{
+    struct gm_record record = {.type = GM_EVENT_MULTICAST_BIND,
+                               .address = handle,
+                               .size = size,
+                               .aux = memory,
+                               .device = -1};
+    struct gm_record detail = {.address = offset};
+    if (result == 0)
+        gm_call_record(call, &record, &detail);
+}

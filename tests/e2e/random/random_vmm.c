@@ -30,6 +30,7 @@ static void import_handle(void)
     CUmemGenericAllocationHandle imported;
     int shared = -1;
     const int index = find(HANDLE);
+    LOG(cudaSetDevice(current_device())); /* else nobody says whose device the import is */
     if (index < 0 || LOG(cuMemExportToShareableHandle(
                          &shared, (CUmemGenericAllocationHandle)objects[index].pointer,
                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)) != 0)
