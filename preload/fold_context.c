@@ -75,11 +75,14 @@ static void retained(const struct gm_record *record)
     context->references++;
 }
 
+/* As report/replay.c has it. */
 static bool is_mortal(const struct gm_record *record)
 {
     static const uint32_t kinds = 1u << GM_KIND_DEVICE | 1u << GM_KIND_MANAGED |
                                   1u << GM_KIND_ARRAY | 1u << GM_KIND_PINNED |
                                   1u << GM_KIND_REGISTERED;
+    if (record->kind == GM_KIND_EXTERNAL)
+        return record->flags & GM_FLAG_MIPMAPPED;
     return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
 }
 
