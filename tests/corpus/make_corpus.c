@@ -137,6 +137,57 @@ static void save_whole_files(void)
     save("hostile-text");
 }
 
+/* 3 MiB alive from before, of which one is freed, 8 MiB allocated since. */
+static void begin_flight(void)
+{
+    writer_begin(&writer);
+    uint16_t api = writer_api(&writer, "cudaMalloc");
+    for (uint64_t i = 0; i < 3; i++)
+        writer_carry(&writer, 0,
+                     (struct gm_record){.type = GM_EVENT_ALLOC,
+                                        .kind = GM_KIND_DEVICE,
+                                        .address = 0x7f0000000000 + (i << 20),
+                                        .size = 1 << 20,
+                                        .api = api});
+    writer.folded[0] = 2;
+    for (uint64_t i = 0; i < 2; i++) /* before the checkpoint: not to be read */
+        DEVICE_ALLOC(0x7f0000000000 + (i << 20), 1 << 20, .api = api);
+    FREE(0x7f0000100000);
+    DEVICE_ALLOC(0x7f0010000000, 8 << 20, .api = api);
+    writer.block_records = 3;
+    writer.lanes[0].packed = 3;
+}
+
+static void save_flight_files(void)
+{
+    begin_flight();
+    save("flight");
+    begin_flight();
+    writer_finish(&writer);
+    struct gm_extent *extent = first_extent(GM_EXTENT_FLIGHT);
+    struct gm_flight *flight = (struct gm_flight *)(extent + 1);
+    extent = (struct gm_extent *)((char *)extent + GM_TRACE_PAGE);
+    struct gm_checkpoint *checkpoint = (struct gm_checkpoint *)(extent + 1);
+    struct gm_block *carried = (struct gm_block *)((char *)(extent + 1) + extent->length);
+    checkpoint->carried++;
+    save_bytes("flight-bad-checkpoint", writer.bytes, writer.size);
+    checkpoint->carried--;
+    carried->checksum ^= 1;
+    save_bytes("flight-torn-carried", writer.bytes, writer.size);
+    carried->checksum ^= 1;
+    checkpoint->blocks = 7;
+    checkpoint->checksum =
+        XXH3_64bits(&checkpoint->time, sizeof(*checkpoint) - 8 + WRITER_LANES * sizeof(uint64_t));
+    save_bytes("flight-missing-carried", writer.bytes, writer.size);
+    flight->start = flight->end + 64;
+    save_bytes("flight-start-behind-end", writer.bytes, writer.size);
+    flight->start = 0;
+    flight->capacity = 1ull << 60; /* a walk over the area would never end */
+    flight->end = 1ull << 59;
+    save_bytes("flight-huge-area", writer.bytes, writer.size);
+    writer_free(&writer);
+}
+
 /* Eight steps: each leaves 64 KiB behind at one place, in a range, and takes and returns more. */
 static void save_phases(void)
 {
@@ -262,6 +313,7 @@ int main(int count, char **arguments)
     save_bad_files();
     save_incomplete_files();
     save_whole_files();
+    save_flight_files();
     save_phases();
     save_pool();
     return 0;

@@ -15,14 +15,24 @@
 #include "report_text.h"
 #include "stacks.h"
 
-/* Makes the checksums of all blocks right again. */
+static void mend_checkpoint(struct gm_checkpoint *checkpoint, size_t left)
+{
+    size_t used = sizeof(*checkpoint) + (size_t)checkpoint->lanes * sizeof(uint64_t);
+    if (used <= left)
+        checkpoint->checksum = XXH3_64bits(&checkpoint->time, used - sizeof(checkpoint->checksum));
+}
+
+/* Makes the checksums of all blocks and checkpoints right again. */
 static void mend_checksums(unsigned char *bytes, size_t size)
 {
     for (size_t at = GM_TRACE_PAGE; at + sizeof(struct gm_extent) <= size; at += GM_EXTENT_ALIGN) {
         struct gm_extent *extent = (struct gm_extent *)(bytes + at);
         struct gm_block *block = (struct gm_block *)(extent + 1);
-        if (extent->magic != GM_EXTENT_MAGIC || extent->type != GM_EXTENT_BLOCK ||
-            at + sizeof(*extent) + sizeof(*block) > size)
+        if (extent->magic != GM_EXTENT_MAGIC || at + sizeof(*extent) + sizeof(*block) > size)
+            continue;
+        if (extent->type == GM_EXTENT_CHECKPOINT)
+            mend_checkpoint((struct gm_checkpoint *)(extent + 1), size - at - sizeof(*extent));
+        if (extent->type != GM_EXTENT_BLOCK && extent->type != GM_EXTENT_CARRIED)
             continue;
         size_t left = size - at - sizeof(*extent) - sizeof(*block);
         if (block->stored_size <= left)

@@ -244,6 +244,74 @@ static void a_detail_behind_a_gap_belongs_to_nothing(void **state)
     writer_free(&writer);
 }
 
+/* A checkpoint of what lanes 0 and 1 hold; of lane 0 two records came before it, of lane 1 none. */
+static void the_history_of_a_flight_begins_with_a_checkpoint(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct gm_entry entry;
+    writer_begin(&writer);
+    writer_carry(&writer, 1, (struct gm_record){.type = GM_EVENT_VMM_MAP, .address = 1});
+    writer_carry(&writer, 1, (struct gm_record){.type = GM_EVENT_DETAIL, .address = 2});
+    writer_carry(&writer, 0, (struct gm_record){.type = GM_EVENT_ALLOC, .address = 3});
+    writer.folded[0] = 2;
+    for (uint64_t i = 0; i < 4; i++)
+        writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_MARK, .address = 10 + i});
+    writer_add(&writer, 1, (struct gm_record){.type = GM_EVENT_MARK, .address = 20});
+    writer.lanes[0].packed = 3;
+    writer_finish(&writer);
+    struct gm_trace *trace = open_trace(&writer);
+    static const struct {
+        uint64_t address;
+        uint32_t lane;
+        bool carried;
+    } expected[] = {{1, 1, true}, {3, 0, true}, {12, 0, false}, {13, 0, false}, {20, 1, false}};
+    assert_int_equal(trace->damaged, 0);
+    assert_non_null(trace->checkpoint);
+    struct gm_stream *stream = gm_stream_open(trace);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        assert_true(gm_stream_next(stream, &entry));
+        assert_int_equal(entry.record->address, expected[i].address);
+        assert_int_equal(entry.lane, expected[i].lane);
+        assert_int_equal(entry.carried, expected[i].carried);
+        assert_int_equal(entry.detail ? entry.detail->address : 0, i == 0 ? 2 : 0);
+    }
+    assert_false(gm_stream_next(stream, &entry));
+    assert_int_equal(gm_stream_lost(stream), 0); /* what was overwritten is no loss */
+    gm_stream_close(stream);
+    gm_trace_close(trace);
+    writer_free(&writer);
+}
+
+/* The free comes first, and a peak before the history is not one of it. */
+static void a_flight_begins_at_what_is_alive(void **state)
+{
+    (void)state;
+    struct writer writer;
+    writer_begin(&writer);
+    for (uint64_t i = 1; i < 4; i++)
+        writer_carry(
+            &writer, 0,
+            (struct gm_record){
+                .type = GM_EVENT_ALLOC, .kind = GM_KIND_DEVICE, .address = i, .size = 100});
+    writer_carry(&writer, 0, (struct gm_record){.type = GM_EVENT_FREE, .address = 2});
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_FREE, .address = 1});
+    writer_finish(&writer);
+    struct gm_trace *trace = open_trace(&writer);
+    struct gm_analysis *analysis = gm_analyse(trace);
+    const struct gm_tally *tally = gm_counters_kind(&analysis->replay.counters, GM_KIND_DEVICE, 0);
+    assert_true(gm_analysis_is_complete(analysis));
+    assert_int_equal(tally->live, 100);
+    assert_int_equal(tally->allocs, 2);
+    assert_int_equal(tally->frees, 1);
+    assert_int_equal(tally->peak.bytes, 200);
+    assert_int_equal(tally->peak.time, writer.carried_until);
+    assert_int_equal(analysis->device_peaks[0].owners.bytes, 200);
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+    writer_free(&writer);
+}
+
 static void extreme_values_come_through(void **state)
 {
     (void)state;
@@ -569,6 +637,8 @@ int main(void)
         cmocka_unit_test(a_lane_keeps_its_order_where_clocks_disagree),
         cmocka_unit_test(details_come_with_their_record),
         cmocka_unit_test(a_detail_behind_a_gap_belongs_to_nothing),
+        cmocka_unit_test(the_history_of_a_flight_begins_with_a_checkpoint),
+        cmocka_unit_test(a_flight_begins_at_what_is_alive),
         cmocka_unit_test(extreme_values_come_through),
         cmocka_unit_test(ticks_become_nanoseconds),
         cmocka_unit_test(a_trace_cut_anywhere_is_read_up_to_there),

@@ -37,7 +37,13 @@ struct writer {
     char names[4096];
     uint32_t names_size;
     uint16_t names_count;
-    unsigned char *bytes; /* the finished trace; aligned to 64 */
+    bool flight;                 /* the blocks stand in an area, behind a checkpoint */
+    struct gm_record carried[8]; /* by it */
+    uint8_t carried_lanes[8];
+    uint32_t carried_count;
+    uint64_t carried_until;        /* time of the latest record before it */
+    uint64_t folded[WRITER_LANES]; /* records before it */
+    unsigned char *bytes;          /* the finished trace; aligned to 64 */
     size_t size;
     size_t capacity;
 };
@@ -128,6 +134,17 @@ static inline uint32_t writer_script_frame(struct writer *writer, const char *fi
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
+
+/* Adds a record to the checkpoint of a flight trace. */
+static inline void writer_carry(struct writer *writer, uint8_t lane, struct gm_record record)
+{
+    if (record.time == 0)
+        record.time = writer->clock += 10;
+    writer->flight = true;
+    writer->carried_until = writer->clock;
+    writer->carried_lanes[writer->carried_count] = lane;
+    writer->carried[writer->carried_count++] = record;
+}
 
 /* Adds a record; a time of 0 becomes "a little later". */
 static inline void writer_add(struct writer *writer, unsigned lane, struct gm_record record)
@@ -227,11 +244,12 @@ static inline unsigned char *writer_field(unsigned char *at, int column,
     }
 }
 
-static inline void writer_block(struct writer *writer, uint32_t lane, uint64_t first,
-                                uint32_t count)
+/* Appends a block of `count` records; `lanes` as well if they are carried ones. */
+static inline void writer_packed(struct writer *writer, enum gm_extent_type type, uint32_t lane,
+                                 uint64_t first, uint32_t count, const struct gm_record *records,
+                                 const uint8_t *lanes)
 {
     static const struct gm_record nothing;
-    const struct gm_record *records = writer->lanes[lane].records + first;
     unsigned char *raw = malloc((size_t)count * 96 + 1), *to = raw;
     struct gm_block block = {.lane = lane,
                              .count = count,
@@ -252,6 +270,9 @@ static inline void writer_block(struct writer *writer, uint32_t lane, uint64_t f
             to = start;
         block.column_size[column] = (uint32_t)(to - start);
     }
+    for (uint32_t n = 0; lanes && n < count; n++)
+        *to++ = lanes[n];
+    block.lane_column_size = lanes ? count : 0;
     block.raw_size = (uint32_t)(to - raw);
     size_t bound = ZSTD_compressBound(block.raw_size), size = block.raw_size;
     unsigned char *stored = malloc(bound + 1);
@@ -263,14 +284,50 @@ static inline void writer_block(struct writer *writer, uint32_t lane, uint64_t f
         memcpy(stored, raw, size);
     block.stored_size = (uint32_t)size;
     block.checksum = XXH3_64bits(stored, size);
-    unsigned char *payload = writer_extent(writer, GM_EXTENT_BLOCK, 0, sizeof(block) + size);
+    unsigned char *payload = writer_extent(writer, type, 0, sizeof(block) + size);
     memcpy(payload, &block, sizeof(block));
     memcpy(payload + sizeof(block), stored, size);
     free(raw);
     free(stored);
 }
 
-static inline void writer_lane(struct writer *writer, uint32_t number)
+static inline void writer_block(struct writer *writer, uint32_t lane, uint64_t first,
+                                uint32_t count)
+{
+    writer_packed(writer, GM_EXTENT_BLOCK, lane, first, count, writer->lanes[lane].records + first,
+                  NULL);
+}
+
+/* Appends a checkpoint: what is carried, and for each lane how many records came before it. */
+static inline void writer_checkpoint(struct writer *writer)
+{
+    size_t used = sizeof(struct gm_checkpoint) + WRITER_LANES * sizeof(uint64_t);
+    struct gm_checkpoint *checkpoint = writer_extent(writer, GM_EXTENT_CHECKPOINT, 0, used);
+    *checkpoint = (struct gm_checkpoint){.time = writer->carried_until,
+                                         .blocks = writer->carried_count ? 1 : 0,
+                                         .lanes = WRITER_LANES,
+                                         .carried = writer->carried_count,
+                                         .events = 100,
+                                         .allocs = 50};
+    memcpy(checkpoint + 1, writer->folded, sizeof(writer->folded));
+    checkpoint->checksum = XXH3_64bits(&checkpoint->time, used - sizeof(uint64_t));
+    if (writer->carried_count)
+        writer_packed(writer, GM_EXTENT_CARRIED, 0, 0, writer->carried_count, writer->carried,
+                      writer->carried_lanes);
+}
+
+/* Makes the extents from `from` on the area of a flight trace, which has come around thrice. */
+static inline void writer_area(struct writer *writer, size_t from)
+{
+    struct gm_extent *extent = (struct gm_extent *)(writer->bytes + from);
+    struct gm_flight *flight = (struct gm_flight *)(extent + 1);
+    extent->length = writer->size - from;
+    flight->capacity = extent->length - GM_TRACE_PAGE;
+    flight->start = 3 * flight->capacity;
+    flight->end = 4 * flight->capacity;
+}
+
+static inline void writer_ring(struct writer *writer, uint32_t number)
 {
     const struct writer_lane *lane = &writer->lanes[number];
     uint64_t tail = lane->packed - lane->overlap, capacity = 64;
@@ -285,6 +342,11 @@ static inline void writer_lane(struct writer *writer, uint32_t number)
     ring->tail = tail;
     for (uint64_t n = tail; n < lane->count; n++)
         records[n & (capacity - 1)] = lane->records[n];
+}
+
+static inline void writer_blocks(struct writer *writer, uint32_t number)
+{
+    const struct writer_lane *lane = &writer->lanes[number];
     for (uint64_t at = 0; at < lane->packed; at += writer->block_records) {
         uint64_t left = lane->packed - at;
         writer_block(writer, number, at,
@@ -307,7 +369,17 @@ static inline void writer_finish(struct writer *writer)
            writer->names_size);
     for (uint32_t lane = 0; lane < WRITER_LANES; lane++)
         if (writer->lanes[lane].count)
-            writer_lane(writer, lane);
+            writer_ring(writer, lane);
+    size_t area = writer->size;
+    if (writer->flight) {
+        writer_extent(writer, GM_EXTENT_FLIGHT, 0, GM_TRACE_PAGE - sizeof(struct gm_extent));
+        writer_checkpoint(writer);
+        writer->header.flags |= GM_HEADER_FLIGHT;
+    }
+    for (uint32_t lane = 0; lane < WRITER_LANES; lane++)
+        writer_blocks(writer, lane);
+    if (writer->flight)
+        writer_area(writer, area);
     writer_table(writer, GM_EXTENT_NODES, writer->nodes,
                  writer->header.node_count * sizeof(struct gm_node));
     writer_table(writer, GM_EXTENT_MODULES, writer->modules,
