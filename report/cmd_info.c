@@ -103,6 +103,8 @@ static void print_state(const struct gm_session *session)
         printf("%-12s %" PRIu64 " extents or blocks\n", "damaged", trace->damaged);
     if (session->analysis->lost)
         printf("%-12s %" PRIu64 " records\n", "lost", session->analysis->lost);
+    if (trace->header.flags & GM_HEADER_FLIGHT)
+        printf("%-12s flight%s\n", "mode", trace->checkpoint ? ", older history overwritten" : "");
     if (trace->header.flags & GM_HEADER_SIMULATED)
         printf("%-12s %s\n", "device", "SIMULATED");
     if (trace->header.flags & GM_HEADER_BYPASSED)
