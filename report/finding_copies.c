@@ -28,7 +28,8 @@ void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findi
                         "were over 64 KiB and filled the same device memory again.",
                         COUNT(site->sum.pageable_count), TIME(site->sum.nanoseconds),
                         COUNT(site->staged_again));
-        gm_findings_remedy(findings, "Copy from pinned memory: pin_memory=True of the DataLoader "
-                                     "with .to(device, non_blocking=True), or cudaHostAlloc.");
+        gm_findings_remedy(findings, "Copy from pinned memory: cudaHostAlloc; in PyTorch "
+                                     "DataLoader(pin_memory=True) and .to(device, "
+                                     "non_blocking=True).");
     }
 }

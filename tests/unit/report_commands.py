@@ -176,6 +176,10 @@ def check_gate(gpumem, source):
     for arguments, code in cases:
         done = run(gpumem, "check", *arguments)
         expect(done.returncode == code, f"check {arguments}: exit code {done.returncode}, not {code}")
+    pool = os.path.join(source, "tests/corpus/pool.trace")
+    done = run(gpumem, "check", "--max-leak", "2G", pool)
+    expect(done.returncode == 0 and b"note  pool-fragmentation, 600 MiB on device 0" in done.stdout,
+           f"findings are notes of a check: {done.stdout!r}")
     with tempfile.TemporaryDirectory() as folder:
         for command in ("report", "check", "info"):
             done = run(gpumem, command, folder=folder)
