@@ -19,10 +19,11 @@ TRAINING = os.path.join(PROGRAMS, "training.py")
 # ---- PyTorch ---------------------------------------------------------------------------------------
 
 class Figures(wheel_check.AtFigures):
-    """On a GPU other libraries take memory too."""
+    """On a GPU other libraries take memory too, so that segments are told from the rest by the blocks in them."""
+    alone = False
 
-    def __init__(self, path):
-        super().__init__(path, others=True)
+    def __init__(self, path, has_blocks):
+        super().__init__(path, others=has_blocks)
 
 
 def torch_scenario(kit, program, scenario, settings="", caching=True):
@@ -43,7 +44,7 @@ def torch_scenario(kit, program, scenario, settings="", caching=True):
     expect(found, f"no figures: {run.output[-300:]}")
     trace = main_trace(run)
     report = kit.report(trace)
-    replay = Figures(trace)
+    replay = Figures(trace, caching and "cudaMallocAsync" not in settings)
     name = f"{scenario}/{settings.split(':')[-1] if caching else 'no caching'}"
     problems, figures = wheel_check.compare(name, json.loads(found[1]), replay)
     problems += blocks.report_problems(kit.gpumem, trace, replay)
@@ -80,6 +81,7 @@ for scenario in ("matmul", "convolution", "attention", "mixed_precision", "check
 torch_check("compiled", TRAINING, "compiled", 150)
 torch_check("matmul_expandable_segments", TRAINING, "matmul", 40, settings="expandable_segments:True")
 torch_check("fragmentation_expandable_segments", WHEEL, "fragmentation", 40, settings="expandable_segments:True")
+torch_check("tensors_cudaMallocAsync", WHEEL, "tensors", 40, settings="backend:cudaMallocAsync")
 torch_check("matmul_cudaMallocAsync", TRAINING, "matmul", 40, settings="backend:cudaMallocAsync")
 torch_check("tensors_no_caching", WHEEL, "tensors", 40, caching=False)
 
