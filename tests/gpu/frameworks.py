@@ -16,6 +16,31 @@ WHEEL = os.path.join(os.path.dirname(HERE), "torch", "wheel_scenarios.py")
 TRAINING = os.path.join(PROGRAMS, "training.py")
 
 
+# ---- cost ------------------------------------------------------------------------------------------
+
+ROUNDS = 3
+
+
+@check(seconds=150)
+def overhead(kit):
+    """A figure, not a promise: it is never a failure. The three ways take turns, so that drift hits all alike."""
+    kit.need_hardware("a time on the simulated device says nothing about a GPU")
+    kit.need_package("torch")
+    program = [kit.python, os.path.join(PROGRAMS, "step_time.py")]
+    ways = {"without": (program, False), "gpumem": (program, True), "history": ([*program, "history"], False)}
+    times = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, (command, preload) in ways.items():
+            run = kit.run(command, preload=preload)
+            expect(run.code == 0, f"{way}: exit code {run.code}: {run.errors[-300:]}")
+            times[way].append(run.note("step")["milliseconds"])
+    median = {way: statistics.median(values) for way, values in times.items()}
+    ratio = {way: (median[way] / median["without"] - 1) * 100 for way in ("gpumem", "history")}
+    return (f"a step takes {median['without']:.3f} ms; with gpumem {median['gpumem']:.3f} ms ({ratio['gpumem']:+.1f} "
+            f"%); with torch.cuda.memory._record_memory_history {median['history']:.3f} ms ({ratio['history']:+.1f} "
+            f"%); medians of {ROUNDS} runs each, taking turns")
+
+
 # ---- PyTorch ---------------------------------------------------------------------------------------
 
 class Figures(wheel_check.AtFigures):
@@ -146,28 +171,3 @@ def cupy_pool(kit):
 @check(seconds=40)
 def numba(kit):
     return arrays(kit, "numba", "numba", "Numba")
-
-
-# ---- cost ------------------------------------------------------------------------------------------
-
-ROUNDS = 3
-
-
-@check(seconds=150)
-def overhead(kit):
-    """A figure, not a promise: it is never a failure. The three ways take turns, so that drift hits all alike."""
-    kit.need_hardware("a time on the simulated device says nothing about a GPU")
-    kit.need_package("torch")
-    program = [kit.python, os.path.join(PROGRAMS, "step_time.py")]
-    ways = {"without": (program, False), "gpumem": (program, True), "history": ([*program, "history"], False)}
-    times = {way: [] for way in ways}
-    for _ in range(ROUNDS):
-        for way, (command, preload) in ways.items():
-            run = kit.run(command, preload=preload)
-            expect(run.code == 0, f"{way}: exit code {run.code}: {run.errors[-300:]}")
-            times[way].append(run.note("step")["milliseconds"])
-    median = {way: statistics.median(values) for way, values in times.items()}
-    ratio = {way: (median[way] / median["without"] - 1) * 100 for way in ("gpumem", "history")}
-    return (f"a step takes {median['without']:.3f} ms; with gpumem {median['gpumem']:.3f} ms ({ratio['gpumem']:+.1f} "
-            f"%); with torch.cuda.memory._record_memory_history {median['history']:.3f} ms ({ratio['history']:+.1f} "
-            f"%); medians of {ROUNDS} runs each, taking turns")

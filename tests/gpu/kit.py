@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -101,10 +102,16 @@ class Kit:
             full["LD_PRELOAD"] = ":".join(filter(None, [self.preload, full.get("LD_PRELOAD")]))
         process = subprocess.Popen(command, cwd=folder, env=full, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+        left = max(1, self.deadline - time.monotonic())
         try:
-            if answer:
-                return answer(process, folder)
-            output, errors = process.communicate(timeout=max(1, self.deadline - time.monotonic()))
+            if answer:  # which may wait for a line that never comes
+                watchdog = threading.Timer(left, os.killpg, (process.pid, signal.SIGKILL))
+                watchdog.start()
+                try:
+                    return answer(process, folder)
+                finally:
+                    watchdog.cancel()
+            output, errors = process.communicate(timeout=left)
         except subprocess.TimeoutExpired as late:
             raise Failed(f"not done in time: {' '.join(command)[:120]}") from late
         finally:
@@ -233,3 +240,5 @@ def run_checks(kit, wanted, budget):
             yield name, "SKIP", str(missing)
         except Failed as broken:
             yield name, "FAIL", " ".join(str(broken).split())
+        except Exception as error:  # the check's own fault: the others go on
+            yield name, "FAIL", f"{type(error).__name__}: {' '.join(str(error).split())}"
