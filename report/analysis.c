@@ -143,7 +143,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
     const struct gm_record *record = entry->record;
     struct gm_pool_failures *failures = &analysis->pool_failures;
     gm_blocks_note(&analysis->blocks, entry);
-    gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, record);
+    gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, entry);
     if (record->type == GM_EVENT_BLOCK_ALLOC || record->type == GM_EVENT_BLOCK_OOM)
         analysis->ended_since_use = 0;
     if (record->type == GM_EVENT_BLOCK_OOM) {
@@ -328,7 +328,8 @@ static void second_pass(struct gm_analysis *analysis)
     for (size_t i = 0; i < analysis->pool_count && analysis->ended_since_use; i++)
         moments.pools[moments.pool_count++] = &analysis->pool_lasts[i];
     for (size_t i = 0; i < refused->count; i++)
-        moments.pools[moments.pool_count++] = &refused->entries[i].snapshot;
+        if (refused->entries[i].snapshot.record)
+            moments.pools[moments.pool_count++] = &refused->entries[i].snapshot;
     gm_snapshots_take(analysis->trace, &moments);
     free(moments.devices);
     free(moments.pools);

@@ -58,6 +58,10 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
         add_search(findings, &finding, failure);
     else if (reason.fragmentation)
         add_fragmentation(analysis, findings, &finding, failure);
+    else if (!failure->snapshot.record)
+        gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.",
+                        SIZE(failure->size), SIZE(failure->snapshot.allocated),
+                        SIZE(failure->snapshot.reserved));
     else
         gm_findings_add(findings, &finding,
                         "%s asked with %s allocated and %s reserved; the largest hole of the pool "

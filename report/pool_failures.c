@@ -16,8 +16,9 @@ static void remove_at(struct gm_pool_failures *failures, size_t at)
 }
 
 static void failed(struct gm_pool_failures *failures, uint32_t caller,
-                   const struct gm_blocks *blocks, const struct gm_record *record)
+                   const struct gm_blocks *blocks, const struct gm_entry *entry)
 {
+    const struct gm_record *record = entry->record;
     int8_t device = record->device < 0 ? -1 : record->device;
     const struct gm_block_totals *totals = totals_of(blocks, record->device);
     struct gm_pool_failure failure = {.first = record->size, .never_more = true};
@@ -40,20 +41,21 @@ static void failed(struct gm_pool_failures *failures, uint32_t caller,
     failure.api = record->api;
     failure.device = device;
     failure.succeeded = false;
-    failure.snapshot = (struct gm_pool_snapshot){.record = blocks->records,
+    failure.snapshot = (struct gm_pool_snapshot){.record = entry->carried ? 0 : blocks->records,
                                                  .time = record->time,
                                                  .device = device,
-                                                 .allocated = totals->live,
+                                                 .allocated = record->aux,
                                                  .reserved = totals->reserved};
     failures->entries[failures->count++] = failure;
     failures->open++;
 }
 
 void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers *callers,
-                           const struct gm_blocks *blocks, const struct gm_record *record)
+                           const struct gm_blocks *blocks, const struct gm_entry *entry)
 {
+    const struct gm_record *record = entry->record;
     if (record->type == GM_EVENT_BLOCK_OOM)
-        failed(failures, gm_callers_get(callers, record->stack), blocks, record);
+        failed(failures, gm_callers_get(callers, record->stack), blocks, entry);
     if (record->type != GM_EVENT_BLOCK_ALLOC || failures->open == 0)
         return;
     uint32_t caller = gm_callers_get(callers, record->stack);

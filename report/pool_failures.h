@@ -35,7 +35,8 @@ struct gm_pool_failure {
     int8_t device;
     bool never_more;                  /* none asked for more than the one before */
     bool succeeded;                   /* a block was allocated at the same place later */
-    struct gm_pool_snapshot snapshot; /* at the latest */
+    struct gm_pool_snapshot snapshot; /* at the latest; only the totals if the history around it is
+                                         gone */
 };
 
 #define GM_POOL_FAILURES_KEPT 16u /* places; the last ones */
@@ -49,7 +50,7 @@ struct gm_pool_failures {
 
 /* A record, after `blocks` took notice of it. */
 void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers *callers,
-                           const struct gm_blocks *blocks, const struct gm_record *record);
+                           const struct gm_blocks *blocks, const struct gm_entry *entry);
 
 /* What of the pool could have served the request by its size. */
 struct gm_pool_reason {

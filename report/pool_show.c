@@ -181,7 +181,9 @@ void gm_pools_text(struct gm_page *page, const struct gm_analysis *analysis,
 static void print_reason(struct gm_page *page, const struct gm_pool_failure *failure)
 {
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
-    if (reason.fragmentation)
+    if (!failure->snapshot.record)
+        gm_page_paragraph(page, GM_DIM, 4, "What lived then was overwritten (flight recorder).");
+    else if (reason.fragmentation)
         gm_page_paragraph(page, GM_WARNING, 4,
                           "%s asked, %s reserved but free, largest hole %s: fragmentation.",
                           SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole));

@@ -212,6 +212,30 @@ static void a_failure_knows_what_lived(void **state)
     assert_false(gm_pool_failure_survived(failure, &analysis->blocks));
 }
 
+static void a_failure_whose_history_is_gone_has_its_totals(void **state)
+{
+    struct scene *scene = *state;
+    struct gm_record record = {.type = GM_EVENT_BLOCK_OOM, .size = 64 * MIB, .aux = 10 * MIB};
+    struct gm_record detail = {.type = GM_EVENT_DETAIL, .address = 20 * MIB};
+    struct gm_entry entry = {.record = &record, .detail = &detail, .carried = true};
+    struct gm_pool_failures failures = {0};
+    struct gm_blocks *blocks = calloc(1, sizeof(*blocks));
+    assert_non_null(blocks);
+    scene_analyse(scene);
+    gm_blocks_note(blocks, &entry);
+    gm_pool_failures_note(&failures, scene->analysis->callers, blocks, &entry);
+    assert_int_equal(failures.entries[0].snapshot.record, 0);
+    assert_int_equal(failures.entries[0].snapshot.allocated, 10 * MIB);
+    assert_int_equal(failures.entries[0].snapshot.reserved, 20 * MIB);
+    entry.carried = false;
+    gm_blocks_note(blocks, &entry);
+    gm_pool_failures_note(&failures, scene->analysis->callers, blocks, &entry);
+    assert_int_equal(failures.entries[0].snapshot.record, 2);
+    gm_pool_failures_free(&failures);
+    gm_blocks_free(blocks);
+    free(blocks);
+}
+
 static void the_newer_setting_counts_more(void **state)
 {
     static const char environment[] =
@@ -271,6 +295,7 @@ int main(void)
         SCENE_TEST(blocks_of_one_line_are_one_owner),
         SCENE_TEST(the_caller_is_the_innermost_frame_of_the_application),
         SCENE_TEST(a_failure_knows_what_lived),
+        SCENE_TEST(a_failure_whose_history_is_gone_has_its_totals),
         cmocka_unit_test(the_newer_setting_counts_more),
         cmocka_unit_test(a_curve_keeps_the_most_of_each_time),
         cmocka_unit_test(a_curve_holds_its_value_through_silence),
