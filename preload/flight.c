@@ -154,9 +154,10 @@ uint32_t gm_flight_block_records(void)
     return records < GM_BLOCK_RECORDS_MAX ? (uint32_t)records : GM_BLOCK_RECORDS_MAX;
 }
 
-static bool append(enum gm_extent_type type, const struct gm_block *block, const void *bytes)
+static bool append(enum gm_extent_type type, const struct gm_block *block, const void *bytes,
+                   uint64_t spare)
 {
-    char *to = gm_log_reserve(type, 0, sizeof(*block) + block->stored_size);
+    char *to = gm_log_reserve(type, sizeof(*block) + block->stored_size, spare);
     if (!to)
         return false;
     memcpy(to, block, sizeof(*block));
@@ -176,7 +177,7 @@ static void flush(struct checkpoint *checkpoint)
         .last_time = chunk.records[run.count - 1].time,
     };
     const unsigned char *bytes = gm_pack_records(&run, chunk.lanes, &block);
-    checkpoint->failed = !bytes || !append(GM_EXTENT_CARRIED, &block, bytes);
+    checkpoint->failed = !bytes || !append(GM_EXTENT_CARRIED, &block, bytes, 0);
     checkpoint->at->carried += run.count;
     checkpoint->at->blocks++;
     checkpoint->chunk_count = 0;
@@ -216,7 +217,7 @@ static void write_checkpoint(void)
     uint64_t before = gm_log_end();
     uint32_t lane_count = gm_thread_count();
     size_t size = sizeof(struct gm_checkpoint) + lane_count * sizeof(uint64_t);
-    struct checkpoint checkpoint = {.at = gm_log_reserve(GM_EXTENT_CHECKPOINT, 0, size)};
+    struct checkpoint checkpoint = {.at = gm_log_reserve(GM_EXTENT_CHECKPOINT, size, 0)};
     if (checkpoint.at) {
         uint64_t length = (sizeof(struct gm_extent) + size + GM_EXTENT_ALIGN - 1) &
                           ~(uint64_t)(GM_EXTENT_ALIGN - 1);
@@ -256,9 +257,17 @@ static bool is_hopeful(void)
     return too_many == 0 || gm_carry_count() < too_many - too_many / 8;
 }
 
+/* What blocks leave free: a checkpoint like the latest always finds room, so that the recorder
+ * finds its way back once less is alive. */
+static uint64_t spare_room(void)
+{
+    uint64_t least = gm_log_capacity() / 8;
+    return latest_size > least ? latest_size : least;
+}
+
 bool gm_flight_write(const struct gm_block *block, const void *bytes)
 {
-    bool written = append(GM_EXTENT_BLOCK, block, bytes);
+    bool written = append(GM_EXTENT_BLOCK, block, bytes, spare_room());
     if (written)
         gm_log_publish();
     if ((!written || is_due()) && is_hopeful())

@@ -50,32 +50,29 @@ static bool drop_oldest(void)
     return true;
 }
 
-static struct gm_extent *put_header(uint64_t position, enum gm_extent_type type, uint32_t index,
-                                    uint64_t length, size_t used)
+static struct gm_extent *put_header(uint64_t position, enum gm_extent_type type, uint64_t length,
+                                    size_t used)
 {
     struct gm_extent *extent = (struct gm_extent *)(area_log.area + position % area_log.capacity);
-    *extent = (struct gm_extent){.magic = GM_EXTENT_MAGIC,
-                                 .type = (uint16_t)type,
-                                 .index = index,
-                                 .used = (uint32_t)used,
-                                 .length = length};
+    *extent = (struct gm_extent){
+        .magic = GM_EXTENT_MAGIC, .type = (uint16_t)type, .used = (uint32_t)used, .length = length};
     return extent;
 }
 
-void *gm_log_reserve(enum gm_extent_type type, uint32_t index, size_t size)
+void *gm_log_reserve(enum gm_extent_type type, size_t size, uint64_t spare)
 {
     uint64_t length =
         (sizeof(struct gm_extent) + size + GM_EXTENT_ALIGN - 1) & ~(uint64_t)(GM_EXTENT_ALIGN - 1);
     uint64_t left = area_log.capacity - area_log.end % area_log.capacity;
     uint64_t pad = length > left ? left : 0;
-    if (length > area_log.capacity)
+    if (length + spare > area_log.capacity)
         return NULL;
-    while (area_log.end + pad + length - area_log.flight->start > area_log.capacity)
+    while (area_log.end + pad + length + spare - area_log.flight->start > area_log.capacity)
         if (!drop_oldest())
             return NULL;
     if (pad)
-        put_header(area_log.end, GM_EXTENT_PAD, 0, pad, 0);
-    struct gm_extent *extent = put_header(area_log.end + pad, type, index, length, size);
+        put_header(area_log.end, GM_EXTENT_PAD, pad, 0);
+    struct gm_extent *extent = put_header(area_log.end + pad, type, length, size);
     area_log.end += pad + length;
     return extent + 1;
 }

@@ -23,10 +23,10 @@ uint64_t gm_log_end(void);
 
 /*
  * Room for an extent with `size` bytes behind its header, which is filled in; returns where they
- * go, NULL if there is no room. What it takes is overwritten: `start` moves on to the next
- * checkpoint. The extent is not part of the trace before gm_log_publish.
+ * go, NULL if there is no room and then `spare` bytes more. What it takes is overwritten: `start`
+ * moves on to the next checkpoint. The extent is not part of the trace before gm_log_publish.
  */
-void *gm_log_reserve(enum gm_extent_type type, uint32_t index, size_t size);
+void *gm_log_reserve(enum gm_extent_type type, size_t size, uint64_t spare);
 void gm_log_publish(void);
 
 /* Gives up what was reserved from `position` on and not published. */

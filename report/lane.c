@@ -34,10 +34,10 @@ static bool next_block(struct gm_lane_reader *reader, ZSTD_DCtx *context)
     while (reader->block < reader->source->block_count) {
         struct gm_block_place *place = &reader->source->blocks[reader->block++];
         const struct gm_block *block = place->block;
+        if (block->first_sequence + block->count <= reader->next)
+            continue; /* seen already */
         reader->block_next = block->first_sequence;
         reader->block_end = block->first_sequence + block->count;
-        if (reader->block_end <= reader->next)
-            continue; /* seen already */
         skip_to(reader, block->first_sequence);
         if (!place->bad && gm_block_begin(&reader->columns, block, context))
             return true;

@@ -1,0 +1,12 @@
+# The flight recorder: what a trace carries over, held against the report's own replay of everything; and
+# its files, read back after kills.
+list(TRANSFORM GPUMEM_FOLD_SOURCES PREPEND ${GPUMEM_PRELOAD_DIR}/ OUTPUT_VARIABLE _fold)
+gpumem_unit_test(test_fold SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_fold.c ${_fold} LIBRARIES gpumem_report)
+target_include_directories(test_fold PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR})
+
+gpumem_unit_test(test_flight
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_flight.c ${CMAKE_CURRENT_LIST_DIR}/recorder/scene.c
+          $<TARGET_OBJECTS:recorder_for_tests>
+  LIBRARIES gpumem_report)
+target_include_directories(test_flight PRIVATE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_LIST_DIR}/recorder)
+target_link_options(test_flight PRIVATE -Wl,--wrap=pthread_create)

@@ -1,0 +1,276 @@
+/*
+ * The flight recorder, from a call to the file: whenever the process is killed, what is alive is
+ * found, the file has its size, and what the area had no room for is told.
+ */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "report/analysis.h"
+#include "scene.h"
+
+#define TRACE "t.trace"
+
+enum { THREADS = 2, SLOTS = 8 };
+
+/* Shared with the scene's processes: how many each thread has recorded. */
+static struct shared {
+    _Atomic uint64_t committed[THREADS][8]; /* a cache line each */
+} * shared;
+
+static int begin(void **unused)
+{
+    (void)unused;
+    memset((void *)shared, 0, sizeof(*shared));
+    scene_begin(TRACE);
+    gm_config.flight = true;
+    gm_config.flight_size = 16 << 10;
+    return 0;
+}
+
+static int end(void **unused)
+{
+    (void)unused;
+    scene_end();
+    return 0;
+}
+
+static void put(const struct gm_record *record, const struct gm_record *detail)
+{
+    struct gm_call call;
+    gm_call_begin(&call, 1, NULL);
+    gm_call_record(&call, record, detail);
+    gm_call_end(&call);
+}
+
+/* ---- kills ------------------------------------------------------------------------------------
+ */
+
+static uint64_t address_of(unsigned thread, uint64_t n)
+{
+    return (uint64_t)(thread + 1) << 32 | (n % SLOTS) << 8;
+}
+
+/* Each allocation takes the place of an older one, and its size says which it is. */
+static void allocate(unsigned thread, uint64_t n)
+{
+    struct gm_record record = {.type = GM_EVENT_ALLOC,
+                               .kind = GM_KIND_DEVICE,
+                               .address = address_of(thread, n),
+                               .size = n + 1};
+    struct gm_record block = record, detail = {.address = n};
+    block.type = GM_EVENT_BLOCK_ALLOC;
+    put(&record, NULL);
+    if (n % 5 == 0)
+        put(&block, &detail);
+}
+
+static void *allocate_for_ever(void *number)
+{
+    unsigned thread = (unsigned)(uintptr_t)number;
+    for (uint64_t n = 0;; n++) {
+        allocate(thread, n);
+        atomic_store_explicit(&shared->committed[thread][0], n + 1, memory_order_release);
+    }
+    return NULL;
+}
+
+static void two_threads_for_ever(void *unused)
+{
+    (void)unused;
+    scene_threads(THREADS, allocate_for_ever);
+}
+
+/* What lives in a slot is what `known` records left there, or the one record after them. */
+static void assert_slot(const struct gm_replay *replay, unsigned thread, uint64_t slot,
+                        uint64_t known)
+{
+    uint32_t number = gm_lives_find(&replay->lives, address_of(thread, slot));
+    uint64_t left = known > slot ? known - 1 - (known - 1 - slot) % SLOTS + 1 : 0; /* its size */
+    uint64_t size = number == GM_NONE ? 0 : replay->lives.slots[number].size;
+    if (size != left && !(size == known + 1 && known % SLOTS == slot))
+        fail_msg("thread %u, slot %lu: %lu after %lu records, not %lu", thread, slot, size, known,
+                 left);
+}
+
+static struct gm_trace *open_it(void)
+{
+    char error[256];
+    struct gm_trace *trace = gm_trace_open(scene_path(TRACE), error, sizeof(error));
+    if (!trace)
+        fail_msg("%s", error);
+    return trace;
+}
+
+/* Returns whether something was overwritten by then. */
+static bool kill_at(uint64_t moment)
+{
+    memset((void *)shared, 0, sizeof(*shared));
+    pid_t child = scene_start(two_threads_for_ever, NULL);
+    while (atomic_load(shared->committed[0]) + atomic_load(shared->committed[1]) < moment)
+        sched_yield();
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    struct gm_trace *trace = open_it();
+    struct gm_analysis *analysis = gm_analyse(trace);
+    bool overwritten = trace->checkpoint != NULL;
+    assert_int_equal(trace->ending, GM_ENDING_CUT);
+    assert_int_equal(trace->damaged, 0);
+    assert_int_equal(analysis->lost, 0);
+    for (unsigned thread = 0; thread < THREADS; thread++)
+        for (uint64_t slot = 0; slot < SLOTS; slot++)
+            assert_slot(&analysis->replay, thread, slot,
+                        atomic_load(&shared->committed[thread][0]));
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+    unlink(scene_path(TRACE));
+    return overwritten;
+}
+
+static void a_kill_at_any_moment_leaves_what_is_alive(void **unused)
+{
+    (void)unused;
+    unsigned overwritten = 0;
+    srandom(42);
+    for (unsigned attempt = 0; attempt < 300; attempt++)
+        overwritten += kill_at(1 + (uint64_t)random() % (attempt % 4 ? 20000 : 200));
+    assert_in_range(overwritten, 150, 300);
+}
+
+/* ---- room -------------------------------------------------------------------------------------
+ */
+
+static void allocate_many(void *unused)
+{
+    (void)unused;
+    for (uint64_t n = 0; n < 100000; n++)
+        allocate(0, n);
+    scene_leave();
+}
+
+static void the_file_does_not_grow(void **unused)
+{
+    (void)unused;
+    struct stat status;
+    assert_int_equal(scene_play(allocate_many, NULL), 0);
+    assert_int_equal(stat(scene_path(TRACE), &status), 0);
+    assert_in_range(status.st_size, 16 << 10, (16 << 10) + (64 << 10)); /* preamble and one ring */
+    struct gm_trace *trace = open_it();
+    struct gm_analysis *analysis = gm_analyse(trace);
+    assert_true(gm_analysis_is_complete(analysis));
+    assert_int_equal(trace->checkpoint->events + analysis->replay.events, 100000 + 100000 / 5);
+    assert_int_equal(analysis->replay.lives.count, SLOTS);
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+}
+
+static void keep(uint64_t n)
+{
+    put(&(struct gm_record){.type = GM_EVENT_ALLOC,
+                            .kind = GM_KIND_DEVICE,
+                            .address = 0x1000 + n * 0x1234567,
+                            .size = n * n + 1},
+        NULL);
+}
+
+/* More than a checkpoint of 16 KiB can hold; then most of it is freed. */
+static void keep_too_many(void *then_free)
+{
+    for (uint64_t n = 0; n < 5000; n++)
+        keep(n);
+    for (uint64_t n = 0; n < 4990 && then_free; n++)
+        put(&(struct gm_record){.type = GM_EVENT_FREE, .address = 0x1000 + n * 0x1234567}, NULL);
+    for (uint64_t n = 0; n < 1000 && then_free; n++)
+        allocate(0, n);
+    scene_leave();
+}
+
+static void what_there_is_no_room_for_is_told(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(keep_too_many, NULL), 0);
+    struct gm_trace *trace = open_it();
+    struct gm_analysis *analysis = gm_analyse(trace);
+    assert_int_equal(trace->damaged, 0);
+    assert_in_range(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 5000);
+    assert_int_equal(analysis->lost, trace->header.counters[GM_COUNT_FLIGHT_FULL]);
+    assert_false(gm_analysis_is_complete(analysis));
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+}
+
+static void when_there_is_room_again_all_is_exact(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(keep_too_many, ""), 0);
+    struct gm_trace *trace = open_it();
+    struct gm_analysis *analysis = gm_analyse(trace);
+    assert_in_range(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 11000);
+    assert_int_equal(analysis->lost, 0);
+    assert_true(gm_analysis_is_complete(analysis));
+    assert_int_equal(analysis->replay.lives.count, 10 + SLOTS);
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+}
+
+/* ---- processes --------------------------------------------------------------------------------
+ */
+
+/* The child starts over: with a trace of its own, and nothing of its parent's in it. */
+static void fork_when_full(void *unused)
+{
+    (void)unused;
+    for (uint64_t n = 0; n < 2000; n++)
+        allocate(0, n);
+    pid_t child = fork();
+    for (uint64_t n = 0; n < (child ? 10u : 3000u); n++)
+        keep(n % 7);
+    if (child && waitpid(child, NULL, 0) != child)
+        _exit(1);
+    scene_leave();
+}
+
+static void a_forked_child_starts_over(void **unused)
+{
+    (void)unused;
+    char error[256];
+    assert_int_equal(scene_play(fork_when_full, NULL), 0);
+    assert_int_equal(scene_files(), 2);
+    struct gm_trace *trace = gm_trace_open(scene_path("t.1.trace"), error, sizeof(error));
+    assert_non_null(trace);
+    struct gm_analysis *analysis = gm_analyse(trace);
+    assert_true(gm_analysis_is_complete(analysis));
+    assert_non_null(trace->checkpoint);
+    assert_int_equal(analysis->replay.lives.count, 7);
+    assert_int_equal(trace->checkpoint->events + analysis->replay.events, 3000);
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(a_kill_at_any_moment_leaves_what_is_alive),
+        TEST(the_file_does_not_grow),
+        TEST(what_there_is_no_room_for_is_told),
+        TEST(when_there_is_room_again_all_is_exact),
+        TEST(a_forked_child_starts_over),
+    };
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
