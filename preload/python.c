@@ -20,25 +20,35 @@ struct cursor {
 };
 
 /*
- * What a code object holds, in one word. Two code objects that live one after the other at one
- * address differ in it: it would take the same addresses for their names, tables and bytecode, and
- * the same first line (from 3.12 the version number alone differs).
+ * What a code object holds, in one word. Code objects that live one after the other at one address
+ * must differ in it. From 3.12 on they have numbers of their own. Before, they often have the same
+ * first line and the same addresses for their names, tables and bytecode, so that what stands there
+ * is looked at too; not where 3.11 has let go of the code already (see resolve).
  */
-static inline uint64_t fingerprint_of(const struct gm_python_layout *layout, uint64_t code)
+static inline __attribute__((always_inline)) uint64_t
+fingerprint_of(const struct gm_python_layout *layout, uint64_t code, bool numbered)
 {
-    uint64_t a = gm_word(code, layout->code_filename) ^
-                 (gm_word(code, layout->code_name) * 0x9e3779b97f4a7c15u);
-    uint64_t b = gm_word(code, layout->code_lines) ^
-                 (gm_word(code, layout->code_more) * 0xbf58476d1ce4e5b9u);
+    uint64_t file = gm_word(code, layout->code_filename);
+    uint64_t name = gm_word(code, layout->code_name);
+    uint64_t lines = gm_word(code, layout->code_lines);
+    uint64_t a = file ^ (name * UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t b = lines ^ (gm_word(code, layout->code_more) * UINT64_C(0xbf58476d1ce4e5b9));
+    if (!numbered && gm_word(code, GM_PYTHON_TYPE) == gm_python_interpreter.code_type) {
+        a ^= gm_python_str_mark(layout, name) * UINT64_C(0x94d049bb133111eb);
+        b ^= (gm_python_str_mark(layout, file) ^ gm_python_bytes_mark(lines)) *
+             UINT64_C(0xd6e8feb86659fd93);
+    }
     return a ^ (b << 32 | b >> 32) ^ ((uint64_t)gm_int(code, layout->code_first_line) << 48);
 }
 
-static inline void put(struct cursor *cursor, const struct gm_python_layout *layout, uint64_t code,
-                       uint32_t lasti, uint64_t anchor)
+static inline __attribute__((always_inline)) void put(struct cursor *cursor,
+                                                      const struct gm_python_layout *layout,
+                                                      uint64_t code, uint32_t lasti,
+                                                      uint64_t anchor, bool numbered)
 {
     *--cursor->first = (struct gm_python_frame){
         .code = code,
-        .fingerprint = fingerprint_of(layout, code),
+        .fingerprint = fingerprint_of(layout, code, numbered),
         .anchor = anchor,
         .lasti = lasti,
     };
@@ -53,7 +63,7 @@ static bool walk_objects(struct cursor *cursor, const struct gm_python_layout *l
     uint64_t frame = gm_word(thread_state, layout->thread_frame);
     while (frame && cursor->count < cursor->depth) {
         int32_t lasti = gm_int(frame, layout->frame_position) * layout->lasti_unit;
-        put(cursor, layout, gm_word(frame, layout->frame_code), (uint32_t)lasti, cframe);
+        put(cursor, layout, gm_word(frame, layout->frame_code), (uint32_t)lasti, cframe, false);
         if (cframe)
             cframe = gm_word(cframe, layout->cframe_previous);
         frame = gm_word(frame, layout->frame_previous);
@@ -65,15 +75,15 @@ static bool walk_objects(struct cursor *cursor, const struct gm_python_layout *l
  * Puts a frame of 3.11 and later, unless it has not begun or is one of the interpreter's own (what
  * sys._getframe does not show either).
  */
-static inline void put_interpreter_frame(struct cursor *cursor,
-                                         const struct gm_python_layout *layout, uint64_t frame,
-                                         uint8_t owner, uint64_t anchor)
+static inline __attribute__((always_inline)) void
+put_interpreter_frame(struct cursor *cursor, const struct gm_python_layout *layout, uint64_t frame,
+                      uint8_t owner, uint64_t anchor, bool numbered)
 {
     uint64_t code = gm_word(frame, layout->frame_code);
     int64_t lasti =
         (int64_t)(gm_word(frame, layout->frame_position) - code - layout->code_bytecode);
     if (owner == GM_OWNER_GENERATOR || lasti >= gm_int(code, layout->code_first_trace) * 2)
-        put(cursor, layout, code, (uint32_t)lasti, anchor);
+        put(cursor, layout, code, (uint32_t)lasti, anchor, numbered);
 }
 
 /* 3.11. */
@@ -83,7 +93,8 @@ static bool walk_entries(struct cursor *cursor, const struct gm_python_layout *l
     uint64_t cframe = gm_word(thread_state, layout->thread_cframe);
     uint64_t frame = gm_word(cframe, layout->cframe_frame);
     while (frame && cursor->count < cursor->depth) {
-        put_interpreter_frame(cursor, layout, frame, gm_byte(frame, layout->frame_owner), cframe);
+        put_interpreter_frame(cursor, layout, frame, gm_byte(frame, layout->frame_owner), cframe,
+                              false);
         if (gm_byte(frame, layout->frame_entry) && cframe)
             cframe = gm_word(cframe, layout->cframe_previous);
         frame = gm_word(frame, layout->frame_previous);
@@ -108,7 +119,7 @@ static bool walk_shims(struct cursor *cursor, const struct gm_python_layout *lay
             if (cursor->count == cursor->depth)
                 return more || gm_word(frame, layout->frame_previous);
         } else if (cursor->count < cursor->depth) {
-            put_interpreter_frame(cursor, layout, frame, owner, 0);
+            put_interpreter_frame(cursor, layout, frame, owner, 0, true);
         } else {
             more = true; /* goes on to the loop's own frame, for the anchor */
         }

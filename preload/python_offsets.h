@@ -4,7 +4,7 @@
  * minor version.
  *
  * Object headers are the same in all of them: ob_refcnt @0, ob_type @8, ob_size @16. So are str
- * (length @16, state @32) and bytes (size @16, data @32).
+ * (length @16, hash @24, state @32) and bytes (size @16, hash @24, data @32).
  */
 #ifndef GPUMEM_PRELOAD_PYTHON_OFFSETS_H
 #define GPUMEM_PRELOAD_PYTHON_OFFSETS_H
@@ -15,6 +15,7 @@
 enum {
     GM_PYTHON_TYPE = 8,
     GM_PYTHON_SIZE = 16,
+    GM_PYTHON_HASH = 24, /* -1 until it was asked for */
     GM_PYTHON_STR_STATE = 32,
     GM_PYTHON_BYTES_DATA = 32,
 };
@@ -54,7 +55,7 @@ struct gm_python_layout {
     uint8_t code_filename;
     uint8_t code_name;        /* for people: the qualified name where there is one */
     uint8_t code_lines;       /* the line table */
-    uint8_t code_more;        /* a word more for the fingerprint: bytecode or version */
+    uint8_t code_more;        /* a word more for the fingerprint: bytecode, constants or version */
     uint8_t code_first_trace; /* _co_firsttraceable, code units */
     uint8_t code_bytecode;
 
@@ -152,7 +153,7 @@ static const struct gm_python_layout gm_python_layouts[] = {
         .code_filename = 112,
         .code_name = 128,
         .code_lines = 136,
-        .code_more = 92, /* co_version and the word behind it */
+        .code_more = 92, /* co_version, no two have the same, and the word behind it */
         .code_first_trace = 176,
         .code_bytecode = 192,
         .str_ascii = 40,

@@ -3,9 +3,6 @@
 #include <string.h>
 #include "python_memory.h"
 
-/* The state word of a str, from its lowest bit: interned 2, kind 3, compact 1, ascii 1. */
-enum { KIND_SHIFT = 2, KIND_MASK = 7, COMPACT = 1 << 5, ASCII = 1 << 6 };
-
 static uint32_t character(const char *data, unsigned kind, uint64_t index)
 {
     uint32_t value = 0; /* little endian, as CPython's own arrays are on these machines */
@@ -40,17 +37,17 @@ void gm_python_text(const struct gm_python_layout *layout, uint64_t object,
     text->size = 0;
     uint32_t state = (uint32_t)gm_word(object, GM_PYTHON_STR_STATE);
     uint64_t length = gm_word(object, GM_PYTHON_SIZE);
-    unsigned kind = (state >> KIND_SHIFT) & KIND_MASK;
-    bool in_place = state & COMPACT;
+    unsigned kind = (state >> GM_PYTHON_KIND_SHIFT) & GM_PYTHON_KIND_MASK;
+    bool in_place = state & GM_PYTHON_COMPACT;
     const char *data;
     if (in_place)
         data = (const char *)(uintptr_t)object +
-               (state & ASCII ? layout->str_ascii : layout->str_compact);
+               (state & GM_PYTHON_ASCII ? layout->str_ascii : layout->str_compact);
     else
         data = (const char *)(uintptr_t)gm_word(object, layout->str_compact);
     if ((kind != 1 && kind != 2 && kind != 4) || !data)
         return;
-    if (state & ASCII) {
+    if (state & GM_PYTHON_ASCII) {
         text->bytes = data;
         text->size = length;
         return;

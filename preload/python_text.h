@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "python_memory.h"
 #include "python_offsets.h"
 
 /* Room for the longest string of a trace; what is longer is cut between two characters. */
@@ -23,5 +24,45 @@ struct gm_python_text {
  */
 void gm_python_text(const struct gm_python_layout *layout, uint64_t object,
                     struct gm_python_text *text);
+
+/* The state word of a str, from its lowest bit: interned 2, kind 3, compact 1, ascii 1. */
+enum {
+    GM_PYTHON_KIND_SHIFT = 2,
+    GM_PYTHON_KIND_MASK = 7,
+    GM_PYTHON_COMPACT = 1 << 5,
+    GM_PYTHON_ASCII = 1 << 6,
+};
+
+/* `data` comes behind a header of more than 8 bytes. */
+static inline uint64_t gm_python_ends_mark(uint64_t object, unsigned data, uint64_t size)
+{
+    uint64_t end = gm_word(object + size, data - 8);
+    return size >= 8 ? end ^ (size << 56) ^ (gm_word(object, data) << 1) : end;
+}
+
+/*
+ * Marks: what tells a str or bytes object from another one at its address, in a few loads. That is
+ * its hash where Python has asked for it, which it has of names and most line tables; else its size
+ * and both ends, so that two which differ only in between are taken for one.
+ */
+static inline uint64_t gm_python_bytes_mark(uint64_t object)
+{
+    uint64_t hash = gm_word(object, GM_PYTHON_HASH);
+    return hash != UINT64_MAX
+               ? hash
+               : gm_python_ends_mark(object, GM_PYTHON_BYTES_DATA, gm_word(object, GM_PYTHON_SIZE));
+}
+
+static inline uint64_t gm_python_str_mark(const struct gm_python_layout *layout, uint64_t object)
+{
+    uint64_t hash = gm_word(object, GM_PYTHON_HASH), size = gm_word(object, GM_PYTHON_SIZE);
+    if (hash != UINT64_MAX)
+        return hash;
+    uint64_t state = gm_word(object, GM_PYTHON_STR_STATE);
+    if (!(state & GM_PYTHON_COMPACT)) /* the text is elsewhere */
+        return size;
+    unsigned data = state & GM_PYTHON_ASCII ? layout->str_ascii : layout->str_compact;
+    return gm_python_ends_mark(object, data, size);
+}
 
 #endif

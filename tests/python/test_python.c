@@ -216,6 +216,43 @@ static void a_sound_interpreter_is_read(void **state)
     assert_int_equal(result->error, 4321);
 }
 
+/* New code where old code was: same addresses, same first line. */
+static void walk_again(void)
+{
+    static struct gm_python_thread thread;
+    struct gm_python_walk walk;
+    gm_python_attach(look_up);
+    gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
+    gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
+    result->line = walk.kept;
+    make_str(fake.name, "Model.forwArd");
+    set(fake.name, GM_PYTHON_HASH, 77);
+    gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
+    result->frames += walk.kept;
+    set(fake.name, GM_PYTHON_HASH, UINT64_MAX);
+    gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
+    result->frames += walk.kept;
+    make_str(fake.name, "Model.forwerd");
+    gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
+    result->frames += walk.kept;
+    make_str(fake.filename, "trail.py");
+    gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
+    result->frames += walk.kept;
+    memcpy((char *)fake.lines + GM_PYTHON_BYTES_DATA, "\xd1\x00\xe6\x00", 4);
+    gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
+    result->frames += walk.kept;
+}
+
+static void code_is_known_by_what_it_holds(void **state)
+{
+    (void)state;
+    set(fake.filename, GM_PYTHON_HASH, UINT64_MAX);
+    set(fake.lines, GM_PYTHON_HASH, UINT64_MAX);
+    apart(walk_again);
+    assert_int_equal(result->line, 1);
+    assert_int_equal(result->frames, 0);
+}
+
 static void attach_late(void)
 {
     gm_python_attach(nothing);
@@ -398,6 +435,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_sound_interpreter_is_read, make),
+        cmocka_unit_test_setup(code_is_known_by_what_it_holds, make),
         cmocka_unit_test_setup(an_interpreter_may_come_later, make),
         cmocka_unit_test_setup(no_interpreter_leaves_no_error, make),
         cmocka_unit_test_setup(unknown_versions_are_refused, make),
