@@ -161,12 +161,12 @@ def compare_bypassed(build, trace):
 
 
 def hold(build, command, environment, preload=None, leaks=True, racing=False, expect_no_trace=False,
-         expect_bypassed=False, flight=None, forks=False, output=None):
+         expect_bypassed=False, flight=None, forks=False, examine=None):
     """
     Runs `command` both ways and compares everything; True when all promises were kept. Where threads race, what
     they print and how their peaks meet is chance and not compared. `flight`: the size of the area of a flight
-    recorder's trace, which the program must overfill. `forks`: children may leave traces without memory. What the
-    program printed is added to the list `output`.
+    recorder's trace, which the program must overfill. `forks`: children may leave traces without memory. `examine`: what
+    else is to be held against each other, called with what the program printed and the report.
     """
     problems.clear()
     base = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LC_ALL="C.UTF-8", **environment)
@@ -183,8 +183,6 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
             if left:
                 problem(f"files left by a process without CUDA calls: {left}")
             return not problems
-        if output is not None:
-            output.append(recorded.stdout.decode(errors="replace"))
         if forks:
             set_children_aside(build, folder, recorded.pid)
         trace = single_trace(folder)
@@ -207,6 +205,8 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
                 problem("nothing was overwritten")
         else:
             compare_totals(oracle, report, COUNTERS - {"peak"} if racing else COUNTERS)
+        if examine:
+            examine(recorded.stdout.decode(errors="replace"), report)
         if leaks:
             compare_leaks(planted(recorded.stdout), report)
     return not problems

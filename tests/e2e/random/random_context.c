@@ -154,6 +154,31 @@ static void ask_and_limit(void)
 }
 
 #ifndef RACING
+/* The last reference goes; the next one is to a new context with the old handle, which the runtime
+ * goes on using. */
+static void release_primary(int device)
+{
+    CUcontext primary;
+    pick(2) ? LOG(cuDevicePrimaryCtxRelease(device))
+            : LOG_AS("cuDevicePrimaryCtxRelease", cuDevicePrimaryCtxRelease_v1(device));
+    LOG(cuDevicePrimaryCtxRetain(&primary, device));
+}
+
+static void reset_primary(int device)
+{
+    switch (pick(4)) {
+    case 0:
+        LOG(cuDevicePrimaryCtxReset(device));
+        break;
+    case 1:
+        LOG_AS("cuDevicePrimaryCtxReset", cuDevicePrimaryCtxReset_v1(device));
+        break;
+    default:
+        break;
+    }
+    LOG(cudaDeviceReset());
+}
+
 /* Everything of the primary context dies, but for pools, graphs, VMM and what others own. */
 static void end_primary(void)
 {
@@ -161,20 +186,7 @@ static void end_primary(void)
     for (int i = object_count; i-- > 0;)
         if (objects[i].in_context && objects[i].device == device)
             forget(i);
-    switch (pick(5)) {
-    case 0:
-        LOG(cuDevicePrimaryCtxReset(device));
-        break;
-    case 1:
-        LOG_AS("cuDevicePrimaryCtxReset", cuDevicePrimaryCtxReset_v1(device));
-        break;
-    case 2:
-        LOG(cuDevicePrimaryCtxRelease(device)); /* the runtime's own, the last */
-        break;
-    default:
-        break;
-    }
-    LOG(cudaDeviceReset());
+    pick(3) ? reset_primary(device) : release_primary(device);
     LOG(cudaSetDevice(device));
     create_streams_of(device);
 }
@@ -202,7 +214,7 @@ void context_step(void)
         break;
 #ifndef RACING
     case 7:
-        if (pick(4) == 0)
+        if (pick(3) == 0)
             end_primary();
         break;
 #endif

@@ -4,8 +4,8 @@
     random_runs.py BUILD [--first SEED] [--count N] [--jobs N] [--racing] [--coverage] [--flight SIZE --steps N]
 
 Each seed is one program (random_program.c) with its own device count, capacity and injected failures. It runs
-without and with the preload: output and exit code must be equal, and the report's totals must equal the
-oracle's. Exit code 1 if any differs; the failing seeds are printed, so that one can be run alone. With --racing
+without and with the preload: output and exit code must be equal, the report's totals must equal the oracle's, and
+its copies and sets be as many as the program made. Exit code 1 if any differs; the failing seeds are printed, so that one can be run alone. With --racing
 the threads do not take turns: totals must be equal, but output and peaks are chance. With --flight the trace is a
 flight recorder's with an area of SIZE, which programs of N steps must fill more than once.
 
@@ -13,6 +13,7 @@ With --coverage the programs of seeds 1 to 200 must together have called, with s
 table (preload/hooks/api.table) that the simulator implements, but for those left out (random_coverage.py).
 """
 import argparse
+import collections
 import concurrent.futures
 import contextlib
 import functools
@@ -38,17 +39,34 @@ def settings(seed):
     return environment
 
 
+def compare_transfers(succeeded, report):
+    """Each copy and each set that succeeded is in the report, once; the oracle does not count them."""
+    found = collections.Counter()
+    for direction in report["transfers"]["directions"]:
+        found["sets" if direction["direction"] == "fill" else "copies"] += direction["count"]
+    for what, part in (("copies", "Memcpy"), ("sets", "Memset")):
+        made = sum(part in name for name in succeeded)
+        if made != found[what]:
+            harness.problem(f"{what}: {made} made, {found[what]} in the report")
+
+
 def try_seed(build, racing, flight, steps, seed):
     said = io.StringIO()
-    output = []
+    called = set()
     command = [build + "/tests/random_" + ("race" if racing else "program"), str(seed), *([steps] if steps else [])]
     environment = settings(seed)
     if flight:
         environment.update(GPUMEM_RING="4K", GPUMEM_STACKS="none")
+
+    def examine(printed, report):
+        succeeded = [line.split(" ", 1)[1] for line in printed.splitlines() if line.startswith("0 ")]
+        called.update(succeeded)
+        if not flight:
+            compare_transfers(succeeded, report)
+
     with contextlib.redirect_stderr(said):
         good = harness.hold(build, command, environment, leaks=False, racing=racing, flight=flight, forks=True,
-                            output=output)
-    called = {line.split(" ", 1)[1] for text in output for line in text.splitlines() if line.startswith("0 ")}
+                            examine=examine)
     return seed, good, said.getvalue(), called
 
 
