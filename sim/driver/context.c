@@ -114,9 +114,9 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal)
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!gpusim_context_on(device))
+    if (!device->primary || device->primary->retains == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (--device->primary->retains == 0)
+    if (--device->primary->retains == 0 && device->primary->active)
         empty_context(device->primary);
     return CUDA_SUCCESS;
 }
@@ -126,6 +126,7 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice ordinal)
     return cuDevicePrimaryCtxRelease_v2(ordinal);
 }
 
+/* Whoever has retained the context still has to release it. */
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal)
 {
     GPUSIM_ENTER();
@@ -133,10 +134,8 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal)
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (gpusim_context_on(device)) {
-        device->primary->retains = 0;
+    if (gpusim_context_on(device))
         empty_context(device->primary);
-    }
     return CUDA_SUCCESS;
 }
 

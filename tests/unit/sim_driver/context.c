@@ -32,6 +32,7 @@ static void a_reset_frees_what_the_context_held(void **state)
     assert_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
     assert_int_equal(active, 0);
     assert_cuda(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc(&linear, 1));
+    assert_ok(cuDevicePrimaryCtxRelease(0)); /* a reset releases nothing */
     assert_cuda(CUDA_ERROR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease(0));
     assert_ok(cuDevicePrimaryCtxRetain(&context, 0));
     assert_ok(cuMemAlloc(&linear, 1));
