@@ -51,19 +51,27 @@ class Figures(wheel_check.AtFigures):
         super().__init__(path, others=has_blocks)
 
 
+def wheel_environment(kit):
+    """On the simulator only the environment of run_wheel will do, which has no runtime of NVIDIA's."""
+    kit.need_gpu()
+    kit.need_package("torch")
+    if not kit.simulator:
+        return {}
+    if not os.path.exists(os.path.join(os.path.dirname(kit.python), "..", "gpumem-torch")):
+        raise Skip("needs the environment of make test-pytorch: no runtime of NVIDIA's on the simulated driver")
+    return {"RUN_WHEEL_SIM": kit.simulator + "/sim",
+            "LD_LIBRARY_PATH": f"{kit.simulator}/sim:{kit.simulator}/tests/torch/nvml"}
+
+
 def torch_scenario(kit, program, scenario, settings="", caching=True):
     """Every event's totals equal PyTorch's counters; blocks and their sums are in the report too."""
-    if kit.simulator and program != WHEEL:
+    if program != WHEEL:
         kit.need_hardware("needs kernels, which the simulated device does not run")
-    kit.need_package("torch")
-    if kit.simulator and not os.path.exists(os.path.join(os.path.dirname(kit.python), "..", "gpumem-torch")):
-        raise Skip("needs the environment of make test-pytorch: no runtime of NVIDIA's on the simulated driver")
-    environment = {"PYTORCH_CUDA_ALLOC_CONF": settings, "PYTORCH_ALLOC_CONF": settings} if settings else {}
+    environment = wheel_environment(kit)
+    if settings:
+        environment["PYTORCH_CUDA_ALLOC_CONF"] = environment["PYTORCH_ALLOC_CONF"] = settings
     if not caching:
         environment["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
-    if kit.simulator:
-        environment["RUN_WHEEL_SIM"] = kit.simulator + "/sim"
-        environment["LD_LIBRARY_PATH"] = f"{kit.simulator}/sim:{kit.simulator}/tests/torch/nvml"
     run = kit.both([kit.python, program, scenario], environment)
     found = re.search("^FIGURES (.*)$", run.output, re.MULTILINE)
     expect(found, f"no figures: {run.output[-300:]}")
@@ -83,6 +91,20 @@ def torch_scenario(kit, program, scenario, settings="", caching=True):
             libraries[row["library"]] = libraries.get(row["library"], 0) + row["at_peak"]["bytes"]
     others = ", ".join(f"{name} {size}" for name, size in sorted(libraries.items()) if size)
     return figures + (f"; not PyTorch's at the peak: {others}" if others else "")
+
+
+@check(seconds=40)
+def torch_sleeping_pool(kit):
+    """Physical memory that is given back under the living blocks of a pool, as sleep modes do it."""
+    environment = wheel_environment(kit)
+    library = kit.compile("sleep_allocator", [kit.driver()], folder=os.path.dirname(WHEEL), flags=["-shared", "-fPIC"])
+    run = kit.both([kit.python, os.path.join(os.path.dirname(WHEEL), "sleep_mode.py"), library, "asleep"], environment)
+    allocated, reserved = map(int, re.search(r"^FIGURES (\d+) (\d+)$", run.output, re.MULTILINE).groups())
+    report = kit.report(main_trace(run))
+    vmm, blocks_live = report["devices"][0]["kinds"]["vmm"], report["framework_blocks"][0]["live"]
+    expect(blocks_live == allocated, f"blocks: PyTorch {allocated}, the report {blocks_live}")
+    expect((vmm["live"], vmm["peak"]) == (0, reserved), f"asleep {vmm['live']}, at most {vmm['peak']} of {reserved}")
+    return f"blocks of {allocated} bytes live while the device holds 0; at most {reserved}, over four sleeps"
 
 
 def main_trace(run):

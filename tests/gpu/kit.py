@@ -185,8 +185,8 @@ class Kit:
             raise Skip(f"{name} is not installed")
         return path
 
-    def compile(self, name, libraries, include=None):
-        """A program of `programs`, linked with the libraries by their paths."""
+    def compile(self, name, libraries, include=None, folder=PROGRAMS, flags=()):
+        """A program of `folder`, linked with the libraries by their paths."""
         compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
         if not compiler:
             raise Skip("no C compiler")
@@ -194,9 +194,9 @@ class Kit:
         if not include:
             raise Skip("no CUDA headers (CUDA_HOME, or a build folder)")
         program = tempfile.mktemp(prefix=name + "-", dir=self.folder)
-        source = os.path.join(PROGRAMS, name + ".c")
+        source = os.path.join(folder, name + ".c")
         # -O0: the line of a call is the line of its return address.
-        command = [compiler, "-g", "-O0", "-D_GNU_SOURCE", "-I", include, source, "-o", program, *libraries,
+        command = [compiler, "-g", "-O0", *flags, "-D_GNU_SOURCE", "-I", include, source, "-o", program, *libraries,
                    "-ldl", "-lpthread", "-lrt"]
         if self.simulator:
             command.append(f"-Wl,-rpath-link,{self.simulator}/sim")
