@@ -133,7 +133,7 @@ uint64_t gm_flight_fold(const struct gm_thread *thread)
     fold_up_to(cut, count, false);
     bool is_full = lanes[thread->number].head - thread->lane->tail > thread->mask;
     if (is_full && lanes[thread->number].next <= thread->lane->tail)
-        fold_up_to(UINT64_MAX - 1, count, true); /* the host shall not wait for another thread */
+        fold_up_to(cut, count, true); /* the host shall not wait for another thread */
     gm_count(GM_COUNT_FLIGHT_MISSED, gm_fold_totals.missed - missed_counted);
     missed_counted = gm_fold_totals.missed;
     return lanes[thread->number].next;
