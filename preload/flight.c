@@ -116,10 +116,20 @@ static void fold_up_to(uint64_t cut, uint32_t count, bool force)
     }
 }
 
-static void look(uint32_t count)
+/* Looks what is committed. Returns up to which time nothing more will be: a thread that is inside a
+ * call has yet to commit what it did there, after its latest record. */
+static uint64_t look(uint32_t count, uint64_t cut)
 {
-    for (uint32_t lane = 0; lane < count; lane++)
-        lanes[lane].head = __atomic_load_n(&gm_thread_at(lane)->lane->head, __ATOMIC_ACQUIRE);
+    for (uint32_t lane = 0; lane < count; lane++) {
+        const struct gm_thread *thread = gm_thread_at(lane);
+        bool inside = __atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE) != 0; /* first */
+        uint64_t head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
+        uint64_t latest = head ? record_at(lane, head - 1)->time : 0;
+        lanes[lane].head = head;
+        if (inside && latest < cut)
+            cut = latest;
+    }
+    return cut;
 }
 
 uint64_t gm_flight_fold(const struct gm_thread *thread)
@@ -129,8 +139,7 @@ uint64_t gm_flight_fold(const struct gm_thread *thread)
     (void)gm_ticks_after();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     uint32_t count = gm_thread_count();
-    look(count);
-    fold_up_to(cut, count, false);
+    fold_up_to(look(count, cut), count, false);
     bool is_full = lanes[thread->number].head - thread->lane->tail > thread->mask;
     if (is_full && lanes[thread->number].next <= thread->lane->tail)
         fold_up_to(cut, count, true); /* the host shall not wait for another thread */

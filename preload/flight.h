@@ -10,7 +10,9 @@
  *
  * Why folding up to "now" is sound: what a call does to an address is committed before the call if
  * it frees and after it if it allocates. A record that is not committed yet when the clock is read
- * is therefore not what any committed record relies on.
+ * is therefore not what any committed record relies on. What two threads do to one handle at once
+ * (one maps it, another releases it) has no such order: so time is folded only as far as no thread
+ * inside a call can add to, unless a ring is full and would have to wait for that thread.
  */
 #ifndef GPUMEM_PRELOAD_FLIGHT_H
 #define GPUMEM_PRELOAD_FLIGHT_H
