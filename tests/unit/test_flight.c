@@ -204,7 +204,8 @@ static void what_there_is_no_room_for_is_told(void **unused)
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_int_equal(trace->damaged, 0);
     assert_in_range(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 5000);
-    assert_int_equal(analysis->lost, trace->header.counters[GM_COUNT_FLIGHT_FULL]);
+    /* A checkpoint that still found room covers what was lost before it. */
+    assert_in_range(analysis->lost, 1, trace->header.counters[GM_COUNT_FLIGHT_FULL]);
     assert_false(gm_analysis_is_complete(analysis));
     gm_analysis_free(analysis);
     gm_trace_close(trace);
