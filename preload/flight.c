@@ -66,7 +66,7 @@ static uint64_t next_time(uint32_t lane, uint64_t cut)
 
 static bool has_detail(const struct gm_record *record)
 {
-    return record->type == GM_EVENT_VMM_MAP ||
+    return record->type == GM_EVENT_VMM_MAP || record->type == GM_EVENT_MULTICAST_BIND ||
            (record->type >= GM_EVENT_BLOCK_ALLOC && record->type <= GM_EVENT_BLOCK_OOM);
 }
 

@@ -43,14 +43,11 @@ static void say_where(const struct gm_recording *recording)
 int gm_cmd_run(int count, char **arguments)
 {
     enum { DEPTH = GM_OPTION_FIRST, STACKS, ON_FULL, NVTX, FLIGHT };
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"depth", required_argument, NULL, DEPTH},
-                                            {"stacks", required_argument, NULL, STACKS},
-                                            {"on-full", required_argument, NULL, ON_FULL},
-                                            {"nvtx", no_argument, NULL, NVTX},
-                                            {"flight", optional_argument, NULL, FLIGHT},
-                                            {"quiet", no_argument, NULL, 'q'},
-                                            GM_COMMON_OPTIONS};
+    static const struct option options[] = {
+        {"output", required_argument, NULL, 'o'},    {"depth", required_argument, NULL, DEPTH},
+        {"stacks", required_argument, NULL, STACKS}, {"on-full", required_argument, NULL, ON_FULL},
+        {"nvtx", no_argument, NULL, NVTX},           {"flight", optional_argument, NULL, FLIGHT},
+        {"quiet", no_argument, NULL, 'q'},           GM_COMMON_OPTIONS};
     const char *output = NULL;
     bool quiet = false;
     uint64_t depth, size;

@@ -103,8 +103,8 @@ static void create(struct gm_replay *replay, const struct gm_record *record, uns
     replay->vmm.objects[number].life = gm_replay_begin_life(replay, &life);
 }
 
-/* An object as a checkpoint has it: with the references by handle in `aux`; if the handle has become
- * another's, under a handle of the checkpoint's own, with the former one in the detail. */
+/* An object as a checkpoint has it: with the references by handle in `aux`; if the handle has
+ * become another's, under a handle of the checkpoint's own, with the former one in the detail. */
 static void carry(struct gm_replay *replay, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;

@@ -32,7 +32,7 @@ struct gm_vmm_object {
     uint32_t bindings; /* to multicast objects */
     uint32_t held;     /* by journals */
     bool used;
-    bool nameless; /* its handle is that of another object since */
+    bool nameless;                /* its handle is that of another object since */
     struct gm_vmm_binding *bound; /* of a multicast object */
     size_t bound_count;
     size_t bound_capacity;
