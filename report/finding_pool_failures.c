@@ -85,15 +85,26 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
     if (!failure->snapshot.step || gm_kind_is_host(failure->kind) ||
         is_of_a_cache(analysis, failure) || gm_analysis_pool_failure(analysis, failure))
         return;
-    gm_findings_add(findings,
-                    &(struct gm_finding){.code = GM_FINDING_OUT_OF_MEMORY,
-                                         .severity = GM_SEVERITY_ERROR,
-                                         .device = failure->device,
-                                         .bytes = failure->size,
-                                         .stack = failure->stack,
-                                         .api = failure->api},
-                    "The driver refused %s when the process had %s allocated on the device.",
-                    SIZE(failure->size), SIZE(failure->snapshot.owners.bytes));
+    const struct gm_holes *holes = &failure->snapshot.holes;
+    struct gm_finding finding = {
+        .code = GM_FINDING_OUT_OF_MEMORY,
+        .severity = GM_SEVERITY_ERROR,
+        .device = failure->device,
+        .bytes = failure->size,
+        .stack = failure->stack,
+        .api = failure->api,
+    };
+    if (gm_holes_refuse(holes, failure->size))
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s allocated on the device. "
+                        "Between its allocations %s were free, in holes of at most %s: "
+                        "fragmentation.",
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
+                        SIZE(holes->free), SIZE(holes->largest));
+    else
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s allocated on the device.",
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes));
 }
 
 void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings)

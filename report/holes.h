@@ -2,6 +2,7 @@
 #ifndef GM_REPORT_HOLES_H
 #define GM_REPORT_HOLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "lives.h"
 
@@ -20,5 +21,8 @@ struct gm_holes gm_holes_find(const struct gm_lives *lives, int device);
 
 /* 1 - largest hole / free, in thousandths: 0 when all free bytes are in one hole. */
 unsigned gm_holes_fragmentation(const struct gm_holes *holes);
+
+/* Whether the holes could have held so many bytes, had they been one. */
+bool gm_holes_refuse(const struct gm_holes *holes, uint64_t bytes);
 
 #endif

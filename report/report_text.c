@@ -251,13 +251,6 @@ static void print_leaks(struct writer *writer)
 
 /* ---- refused allocations --------------------------------------------------------------------- */
 
-/* Whether the holes could have held a request, had they been one. */
-static bool is_fragmentation(const struct gm_failure *failure)
-{
-    const struct gm_holes *holes = &failure->snapshot.holes;
-    return failure->size && holes->free >= failure->size && holes->largest < failure->size;
-}
-
 /* The error that is none of memory, on a line of its own if it has a name. */
 static void print_status(struct writer *writer, const struct gm_failure *failure, const char *api)
 {
@@ -290,7 +283,7 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
                   MOMENT(analysis, failure->time), owners->count ? SIZE(owners->bytes) : "nothing",
                   owners->count ? ":" : "");
     gm_owners_text(page, analysis, writer->stacks, owners, writer->top < 3 ? writer->top : 3, 4);
-    if (is_fragmentation(failure))
+    if (gm_holes_refuse(&failure->snapshot.holes, failure->size))
         gm_page_paragraph(page, GM_WARNING, 4,
                           "Between live allocations %s were free, but in holes of at most %s: "
                           "fragmentation alone is reason enough for this failure.",

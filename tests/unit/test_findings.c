@@ -202,7 +202,40 @@ static void a_refusal_outside_of_any_pool_is_told(void **state)
     const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
     assert_non_null(finding);
     assert_non_null(strstr(finding->cause, "3.00 MiB allocated"));
+    assert_null(strstr(finding->cause, "fragmentation"));
     gm_findings_free(&findings);
+}
+
+/* Holes of 64 and 64 MiB. */
+static void find_with_holes(struct scene *scene, uint64_t request, bool fragmentation)
+{
+    uint32_t line = line_of(scene, 5);
+    for (uint64_t i = 0; i < 3; i++)
+        DEVICE_ALLOC(DEVICE + i * 65 * MIB, 1 * MIB, .stack = line);
+    EVENT(GM_EVENT_ALLOC_FAILED, .size = request, .kind = GM_KIND_DEVICE, .extra = 2,
+          .stack = line);
+    struct gm_findings findings = find(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(strstr(finding->cause, "128 MiB were free, in holes of at most 64.0 MiB: "
+                                            "fragmentation") != NULL,
+                     fragmentation);
+    gm_findings_free(&findings);
+}
+
+static void a_refusal_for_lack_of_one_hole_says_so(void **state)
+{
+    find_with_holes(*state, 128 * MIB, true);
+}
+
+static void a_refusal_that_no_holes_would_serve_does_not(void **state)
+{
+    find_with_holes(*state, 129 * MIB, false);
+}
+
+static void a_refusal_that_a_hole_could_serve_does_not(void **state)
+{
+    find_with_holes(*state, 64 * MIB, false);
 }
 
 /* ---- retained ---------------------------------------------------------------------------------
@@ -483,6 +516,9 @@ int main(void)
         SCENE_TEST(refusals_that_end_a_program_are_no_search),
         SCENE_TEST(refusals_without_success_are_no_search),
         SCENE_TEST(a_refusal_outside_of_any_pool_is_told),
+        SCENE_TEST(a_refusal_for_lack_of_one_hole_says_so),
+        SCENE_TEST(a_refusal_that_no_holes_would_serve_does_not),
+        SCENE_TEST(a_refusal_that_a_hole_could_serve_does_not),
         SCENE_TEST(a_list_that_keeps_every_step_is_told),
         SCENE_TEST(a_loop_that_forgets_is_sound),
         SCENE_TEST(what_stays_from_the_beginning_is_sound),
