@@ -124,7 +124,9 @@ static uint64_t look(uint32_t count, uint64_t cut)
         const struct gm_thread *thread = gm_thread_at(lane);
         bool inside = __atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE) != 0; /* first */
         uint64_t head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
-        uint64_t latest = head ? record_at(lane, head - 1)->time : 0;
+        /* One that was packed can be overwritten meanwhile; it was folded before. */
+        bool is_packed = head == __atomic_load_n(&thread->lane->tail, __ATOMIC_RELAXED);
+        uint64_t latest = is_packed ? lanes[lane].time : record_at(lane, head - 1)->time;
         lanes[lane].head = head;
         if (inside && latest < cut)
             cut = latest;
