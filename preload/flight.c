@@ -64,12 +64,6 @@ static uint64_t next_time(uint32_t lane, uint64_t cut)
     return time <= cut ? time : UINT64_MAX;
 }
 
-static bool has_detail(const struct gm_record *record)
-{
-    return record->type == GM_EVENT_VMM_MAP || record->type == GM_EVENT_MULTICAST_BIND ||
-           (record->type >= GM_EVENT_BLOCK_ALLOC && record->type <= GM_EVENT_BLOCK_OOM);
-}
-
 /* Folds the lane's next record. False if its detail is not there yet: the two are committed one
  * after the other. `force`: then it is folded without. */
 static bool fold_next(uint32_t lane, uint64_t time, bool force)
@@ -77,7 +71,7 @@ static bool fold_next(uint32_t lane, uint64_t time, bool force)
     uint64_t next = lanes[lane].next;
     const struct gm_record *record = record_at(lane, next), *detail = NULL;
     bool is_last = next + 1 == lanes[lane].head;
-    if (is_last && has_detail(record) && !force)
+    if (is_last && gm_event_is_in(record->type, GM_EVENTS_WITH_DETAIL) && !force)
         return false;
     if (!is_last && record_at(lane, next + 1)->type == GM_EVENT_DETAIL)
         detail = record_at(lane, next + 1);
@@ -145,8 +139,8 @@ uint64_t gm_flight_fold(const struct gm_thread *thread)
     bool is_full = lanes[thread->number].head - thread->lane->tail > thread->mask;
     if (is_full && lanes[thread->number].next <= thread->lane->tail)
         fold_up_to(cut, count, true); /* the host shall not wait for another thread */
-    gm_count(GM_COUNT_FLIGHT_MISSED, gm_fold_totals.missed - missed_counted);
-    missed_counted = gm_fold_totals.missed;
+    gm_count(GM_COUNT_FLIGHT_MISSED, gm_fold_missed - missed_counted);
+    missed_counted = gm_fold_missed;
     return lanes[thread->number].next;
 }
 
@@ -211,13 +205,7 @@ static void fill(struct gm_checkpoint *checkpoint, uint32_t lane_count)
     *checkpoint = (struct gm_checkpoint){
         .time = latest_time,
         .lanes = lane_count,
-        .events = gm_fold_totals.events,
-        .allocs = gm_fold_totals.allocs,
-        .frees = gm_fold_totals.frees,
-        .implicit_frees = gm_fold_totals.implicit_frees,
-        .failed = gm_fold_totals.failed,
-        .copies = gm_fold_totals.copies,
-        .copied = gm_fold_totals.copied,
+        .before = gm_fold_totals,
     };
     for (uint32_t lane = 0; lane < lane_count; lane++)
         first_sequence[lane] = lanes[lane].next;
@@ -230,9 +218,8 @@ static void write_checkpoint(void)
     size_t size = sizeof(struct gm_checkpoint) + lane_count * sizeof(uint64_t);
     struct checkpoint checkpoint = {.at = gm_log_reserve(GM_EXTENT_CHECKPOINT, size, 0)};
     if (checkpoint.at) {
-        uint64_t length = (sizeof(struct gm_extent) + size + GM_EXTENT_ALIGN - 1) &
-                          ~(uint64_t)(GM_EXTENT_ALIGN - 1);
-        uint64_t start = gm_log_end() - length;
+        const struct gm_extent *extent = (const struct gm_extent *)checkpoint.at - 1;
+        uint64_t start = gm_log_end() - extent->length;
         fill(checkpoint.at, lane_count);
         gm_fold_emit(take, &checkpoint);
         flush(&checkpoint);

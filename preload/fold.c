@@ -6,7 +6,8 @@
 #define FAILURES 8u      /* refused allocations that are carried: the last ones */
 #define SHUTTING_DOWN 4u /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
 
-struct gm_fold_totals gm_fold_totals;
+struct gm_flight_totals gm_fold_totals;
+uint64_t gm_fold_missed;
 
 static struct {
     uint32_t ending; /* the latest free-like record, as long as something came of it */
@@ -20,7 +21,7 @@ uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_reco
                      const struct gm_record *detail, uint32_t lane)
 {
     uint32_t number = gm_carry_add(role, key, record, detail, lane);
-    gm_fold_totals.missed += number == 0;
+    gm_fold_missed += number == 0;
     return number;
 }
 
@@ -289,16 +290,6 @@ static void pop_range(uint32_t lane)
 /* ---- all records ------------------------------------------------------------------------------
  */
 
-static bool is_free_like(unsigned type)
-{
-    static const uint64_t types = 1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE |
-                                  1ull << GM_EVENT_CONTEXT_END | 1ull << GM_EVENT_VMM_RELEASE |
-                                  1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |
-                                  1ull << GM_EVENT_MULTICAST_UNBIND |
-                                  1ull << GM_EVENT_POOL_DESTROY | 1ull << GM_EVENT_MODULE_UNLOAD;
-    return type < 64 && (types >> type & 1);
-}
-
 static void apply(const struct gm_record *record, const struct gm_record *detail, uint32_t lane,
                   uint32_t ending)
 {
@@ -408,7 +399,7 @@ static void apply(const struct gm_record *record, const struct gm_record *detail
 
 void gm_fold(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
 {
-    bool free_like = is_free_like(record->type);
+    bool free_like = gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE);
     gm_fold_totals.events++;
     uint32_t ending = free_like ? begin_ending(record, lane) : 0;
     apply(record, detail, lane, ending);
@@ -451,6 +442,7 @@ void gm_fold_forget(void)
     gm_carry_forget();
     gm_fold_context_forget();
     memset(&gm_fold_totals, 0, sizeof(gm_fold_totals));
+    gm_fold_missed = 0;
     memset(lanes, 0, sizeof(lanes));
     memset(failures, 0, sizeof(failures));
     failure_count = 0;

@@ -17,18 +17,8 @@
 #include "carry.h"
 
 /* Of all records folded so far. */
-struct gm_fold_totals {
-    uint64_t events; /* without details */
-    uint64_t allocs;
-    uint64_t frees;
-    uint64_t implicit_frees;
-    uint64_t failed; /* refused allocations, for whatever reason */
-    uint64_t copies;
-    uint64_t copied; /* bytes */
-    uint64_t missed; /* records for which there was no memory: what is carried is not all */
-};
-
-extern struct gm_fold_totals gm_fold_totals;
+extern struct gm_flight_totals gm_fold_totals;
+extern uint64_t gm_fold_missed; /* for which there was no memory: what is carried is not all */
 
 /* Takes one record; `detail` is NULL if it has none. */
 void gm_fold(const struct gm_record *record, const struct gm_record *detail, uint32_t lane);

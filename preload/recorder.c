@@ -15,14 +15,6 @@ static const uint64_t types_with_stack =
     1ull << GM_EVENT_MODULE_LOAD | 1ull << GM_EVENT_GLOBAL | 1ull << GM_EVENT_BLOCK_ALLOC |
     1ull << GM_EVENT_BLOCK_OOM | 1ull << GM_EVENT_CONTEXT_RETAIN;
 
-/* Types recorded before the call they belong to: their time must be earlier than anything the call
- * does. */
-static const uint64_t types_before_call =
-    1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE | 1ull << GM_EVENT_CONTEXT_END |
-    1ull << GM_EVENT_VMM_RELEASE | 1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |
-    1ull << GM_EVENT_MULTICAST_UNBIND | 1ull << GM_EVENT_POOL_DESTROY |
-    1ull << GM_EVENT_MODULE_UNLOAD;
-
 /* What gm_call_seen_below looks for: records a runtime hook would otherwise make itself. */
 static const uint64_t types_of_life =
     1ull << GM_EVENT_ALLOC | 1ull << GM_EVENT_FREE | 1ull << GM_EVENT_ALLOC_FAILED |
@@ -148,7 +140,8 @@ static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, 
 
 static inline uint64_t time_of(enum gm_event type)
 {
-    return 1ull << type & types_before_call ? gm_ticks_before() : gm_ticks_after();
+    /* Earlier than anything the call does, or later. */
+    return gm_event_is_in(type, GM_EVENTS_FREE_LIKE) ? gm_ticks_before() : gm_ticks_after();
 }
 
 void gm_call_commit(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,

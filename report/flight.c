@@ -180,9 +180,6 @@ void gm_flight_scan(struct gm_trace *trace, const unsigned char *payload, size_t
 
 /* ---- what was overwritten -------------------------------------------------------------------- */
 
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-#define TIME(value) gm_time_format((value), (char[GM_SIZE_TEXT]){0})
-
 void gm_flight_text(struct gm_page *page, const struct gm_trace *trace)
 {
     const struct gm_checkpoint *checkpoint = trace->checkpoint;
@@ -192,7 +189,7 @@ void gm_flight_text(struct gm_page *page, const struct gm_trace *trace)
                       "FLIGHT: the history before %s was overwritten (%s events, %s allocations). "
                       "What was live then is known; totals and peaks are of the time since.",
                       TIME(gm_clock_elapsed(&trace->clock, checkpoint->time)),
-                      COUNT(checkpoint->events), COUNT(checkpoint->allocs));
+                      COUNT(checkpoint->before.events), COUNT(checkpoint->before.allocs));
 }
 
 void gm_flight_json(struct gm_json *json, const struct gm_trace *trace)
@@ -204,12 +201,12 @@ void gm_flight_json(struct gm_json *json, const struct gm_trace *trace)
     }
     gm_json_open_object(json, "overwritten");
     gm_json_number(json, "until_ns", gm_clock_elapsed(&trace->clock, checkpoint->time));
-    gm_json_number(json, "events", checkpoint->events);
-    gm_json_number(json, "allocs", checkpoint->allocs);
-    gm_json_number(json, "frees", checkpoint->frees);
-    gm_json_number(json, "implicit_frees", checkpoint->implicit_frees);
-    gm_json_number(json, "failed", checkpoint->failed);
-    gm_json_number(json, "copies", checkpoint->copies);
-    gm_json_number(json, "copied_bytes", checkpoint->copied);
+    gm_json_number(json, "events", checkpoint->before.events);
+    gm_json_number(json, "allocs", checkpoint->before.allocs);
+    gm_json_number(json, "frees", checkpoint->before.frees);
+    gm_json_number(json, "implicit_frees", checkpoint->before.implicit_frees);
+    gm_json_number(json, "failed", checkpoint->before.failed);
+    gm_json_number(json, "copies", checkpoint->before.copies);
+    gm_json_number(json, "copied_bytes", checkpoint->before.copied);
     gm_json_close_object(json);
 }

@@ -301,16 +301,6 @@ static void pool_destroyed(struct gm_replay *replay, const struct gm_record *rec
 
 /* ---- all records ----------------------------------------------------------------------------- */
 
-static bool is_free_like(unsigned type)
-{
-    static const uint64_t types = 1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE |
-                                  1ull << GM_EVENT_CONTEXT_END | 1ull << GM_EVENT_VMM_RELEASE |
-                                  1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |
-                                  1ull << GM_EVENT_MULTICAST_UNBIND |
-                                  1ull << GM_EVENT_POOL_DESTROY | 1ull << GM_EVENT_MODULE_UNLOAD;
-    return type < 64 && (types >> type & 1);
-}
-
 static void restart(struct gm_tally *tally, uint64_t time, uint64_t step)
 {
     tally->peak = (struct gm_peak){tally->live, time, tally->live ? step : 0};
@@ -356,7 +346,7 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
     replay->events++;
     if (record->time > replay->time)
         replay->time = record->time;
-    if (is_free_like(record->type))
+    if (gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE))
         begin_journal(replay, record, journal);
     switch (record->type) {
     case GM_EVENT_ALLOC:

@@ -308,6 +308,25 @@ enum gm_event {
     GM_EVENTS
 };
 
+/* Sets of types, by bit. Free-like: recorded before its call, and what an UNDO can take back. */
+#define GM_EVENTS_FREE_LIKE                                                                        \
+    (1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE | 1ull << GM_EVENT_CONTEXT_END |     \
+     1ull << GM_EVENT_VMM_RELEASE | 1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |  \
+     1ull << GM_EVENT_MULTICAST_UNBIND | 1ull << GM_EVENT_POOL_DESTROY |                           \
+     1ull << GM_EVENT_MODULE_UNLOAD)
+/* Committed with a DETAIL right behind. */
+#define GM_EVENTS_WITH_DETAIL                                                                      \
+    (1ull << GM_EVENT_VMM_MAP | 1ull << GM_EVENT_MULTICAST_BIND | 1ull << GM_EVENT_BLOCK_ALLOC |   \
+     1ull << GM_EVENT_BLOCK_FREE | 1ull << GM_EVENT_BLOCK_OOM)
+
+_Static_assert(GM_EVENTS <= 64, "a set of types is a word");
+
+/* Any `type`, also one of a newer minor version. */
+static inline int gm_event_is_in(unsigned type, uint64_t set)
+{
+    return type < 64 && (set >> type & 1);
+}
+
 /* Families of memory; docs/accounting.md says what counts in each. */
 enum gm_kind {
     GM_KIND_NONE = 0,
@@ -439,6 +458,17 @@ struct gm_flight {
     uint64_t reserved[5];
 };
 
+/* Counts of the records of some stretch of a trace. */
+struct gm_flight_totals {
+    uint64_t events; /* without details */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t implicit_frees;
+    uint64_t failed; /* refused allocations, for whatever reason */
+    uint64_t copies;
+    uint64_t copied; /* bytes */
+};
+
 /*
  * What must be known of the records before it, so that they may be overwritten: the CARRIED extents
  * that follow at once hold the records of what is alive, in the order in which they are to be
@@ -457,15 +487,8 @@ struct gm_checkpoint {
     uint64_t time;     /* record clock: of the latest record before it */
     uint32_t blocks;   /* CARRIED extents */
     uint32_t lanes;
-    uint64_t carried; /* records in them, details too */
-    /* Of all records before it: */
-    uint64_t events; /* without details */
-    uint64_t allocs;
-    uint64_t frees;
-    uint64_t implicit_frees;
-    uint64_t failed; /* refused allocations, for whatever reason */
-    uint64_t copies;
-    uint64_t copied; /* bytes */
+    uint64_t carried;               /* records in them, details too */
+    struct gm_flight_totals before; /* of all records before it */
     uint64_t reserved[5];
 };
 

@@ -169,7 +169,8 @@ static void the_file_does_not_grow(void **unused)
     struct gm_trace *trace = open_it();
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_true(gm_analysis_is_complete(analysis));
-    assert_int_equal(trace->checkpoint->events + analysis->replay.events, 100000 + 100000 / 5);
+    assert_int_equal(trace->checkpoint->before.events + analysis->replay.events,
+                     100000 + 100000 / 5);
     assert_int_equal(analysis->replay.lives.count, SLOTS);
     gm_analysis_free(analysis);
     gm_trace_close(trace);
@@ -254,7 +255,7 @@ static void a_forked_child_starts_over(void **unused)
     assert_true(gm_analysis_is_complete(analysis));
     assert_non_null(trace->checkpoint);
     assert_int_equal(analysis->replay.lives.count, 7);
-    assert_int_equal(trace->checkpoint->events + analysis->replay.events, 3000);
+    assert_int_equal(trace->checkpoint->before.events + analysis->replay.events, 3000);
     gm_analysis_free(analysis);
     gm_trace_close(trace);
 }

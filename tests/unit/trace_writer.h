@@ -307,8 +307,7 @@ static inline void writer_checkpoint(struct writer *writer)
                                          .blocks = writer->carried_count ? 1 : 0,
                                          .lanes = WRITER_LANES,
                                          .carried = writer->carried_count,
-                                         .events = 100,
-                                         .allocs = 50};
+                                         .before = {.events = 100, .allocs = 50}};
     memcpy(checkpoint + 1, writer->folded, sizeof(writer->folded));
     checkpoint->checksum = XXH3_64bits(&checkpoint->time, used - sizeof(uint64_t));
     if (writer->carried_count)
