@@ -14,9 +14,6 @@
 #include "size.h"
 #include "verdict.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 static void print_help(void)
 {
     puts("usage: gpumem check [OPTION...] [TRACE...]\n"

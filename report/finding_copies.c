@@ -2,10 +2,6 @@
 #include "findings.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-#define TIME(value) gm_time_format((value), (char[GM_SIZE_TEXT]){0})
-
 /* So often must the same device memory be filled again. A model that is loaded fills each of its
  * tensors once, and pinning them all first would cost more than it gains. */
 #define AGAIN_AT_LEAST 8u

@@ -3,9 +3,6 @@
 #include "growth_show.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     const struct gm_activity *activity = &analysis->activity;

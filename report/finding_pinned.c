@@ -4,9 +4,6 @@
 #include "libraries.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 #define MIB ((uint64_t)1 << 20)
 
 /* ---- pinned-growth ----------------------------------------------------------------------------

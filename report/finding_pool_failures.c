@@ -5,9 +5,6 @@
 #include "owner.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 /* Refused at least twice at one place, never asking for more than the time before, and then
  * served: the program tries what fits. */
 static bool is_search(const struct gm_pool_failure *failure)

@@ -3,8 +3,6 @@
 #include "findings.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-
 #define MIB ((uint64_t)1 << 20)
 
 /* Who held most when PyTorch's pool on the device, or else the device, held most. */

@@ -14,9 +14,6 @@
 #include "memory.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 #define QUARTERS 4u
 #define ALIVE_AT_LEAST 8u      /* blocks of one stack, */
 #define ALIVE_SHARE 75u        /* and so many of a hundred that it ever allocated */

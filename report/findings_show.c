@@ -3,8 +3,6 @@
 #include "report_json.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-
 static const enum gm_style styles[] = {
     [GM_SEVERITY_NOTE] = GM_BOLD,
     [GM_SEVERITY_WARNING] = GM_WARNING,

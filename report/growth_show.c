@@ -5,8 +5,6 @@
 #include "report_json.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-
 static const struct gm_active_site *site_of(const struct gm_analysis *analysis,
                                             const struct gm_growing *growing)
 {

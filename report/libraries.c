@@ -7,9 +7,6 @@
 #include "owner.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 #define UNKNOWN "unknown"
 #define LISTED_ALWAYS 10u /* lines of the text, whatever --top says */
 #define NAME_COLUMNS 30

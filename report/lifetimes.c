@@ -6,9 +6,6 @@
 #include "report_json.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 /* Places of CUDA, most temporary allocations first, then most allocations, then the first seen. */
 struct ranking {
     const struct gm_active_site **sites;

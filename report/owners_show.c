@@ -3,9 +3,6 @@
 #include "report_json.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 static double percent(uint64_t bytes, uint64_t whole)
 {
     return whole ? 100.0 * (double)bytes / (double)whole : 0;

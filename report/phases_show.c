@@ -7,10 +7,6 @@
 #define NAME_COLUMNS 29
 #define NAME_BYTES 512 /* of a path as it is shown */
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-#define TIME(value) gm_time_format((value), (char[GM_SIZE_TEXT]){0})
-
 static uint64_t time_of(const struct gm_analysis *analysis, const struct gm_phase *phase)
 {
     const struct gm_clock_scale *clock = &analysis->trace->clock;

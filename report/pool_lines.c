@@ -5,9 +5,6 @@
 #include "memory.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 #define LISTED_SHARE 200u /* lines below half a percent are only counted */
 #define INDENT 33u        /* of the name of a line */
 

@@ -6,9 +6,6 @@
 #include "pool_lines.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-#define TIME(value) gm_time_format((value), (char[GM_SIZE_TEXT]){0})
 #define MOMENT(analysis, time) TIME(gm_clock_elapsed(&(analysis)->trace->clock, (time)))
 
 #define CURVE_COLUMNS 60u

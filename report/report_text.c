@@ -23,11 +23,6 @@ struct writer {
     size_t top;
 };
 
-/* A size, a count or a time as text; each call site has its own buffer. */
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-#define TIME(value) gm_time_format((value), (char[GM_SIZE_TEXT]){0})
-
 static const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

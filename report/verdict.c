@@ -3,9 +3,6 @@
 #include "flight.h"
 #include "size.h"
 
-#define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
-#define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})
-
 #define PEAKS_SHOWN 3u /* devices; as many as fit a line */
 
 bool gm_verdict_has_events(const struct gm_analysis *analysis)
