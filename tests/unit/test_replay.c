@@ -1,68 +1,19 @@
 /* The rules of docs/accounting.md, one test each: a few records, and the numbers they must give. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "analysis.h"
-#include "trace_writer.h"
-
-#define KIB 1024u
+#include "trace_scene.h"
 
 /* ---- what tests say -------------------------------------------------------------------------- */
 
-struct scene {
-    struct writer writer;
-    struct gm_trace *trace;
-    struct gm_analysis *analysis;
-};
-
-static int begin(void **state)
-{
-    struct scene *scene = calloc(1, sizeof(*scene));
-    writer_begin(&scene->writer);
-    *state = scene;
-    return scene ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    struct scene *scene = *state;
-    gm_analysis_free(scene->analysis);
-    gm_trace_close(scene->trace);
-    writer_free(&scene->writer);
-    free(scene);
-    return 0;
-}
-
-static void add(struct scene *scene, struct gm_record record)
-{
-    writer_add(&scene->writer, 0, record);
-}
-
 static struct gm_counters *replay(struct scene *scene)
 {
-    char error[256];
-    writer_finish(&scene->writer);
-    scene->trace =
-        gm_trace_open_memory(scene->writer.bytes, scene->writer.size, error, sizeof(error));
-    assert_non_null(scene->trace);
-    scene->analysis = gm_analyse(scene->trace);
+    scene_analyse(scene);
     assert_true(gm_analysis_is_complete(scene->analysis));
     assert_int_equal(scene->analysis->replay.malformed, 0);
     return &scene->analysis->replay.counters;
 }
 
-#define ALLOC(...) add(scene, (struct gm_record){.type = GM_EVENT_ALLOC, __VA_ARGS__})
-#define DEVICE_ALLOC(where, bytes, ...)                                                            \
-    ALLOC(.address = (where), .size = (bytes), .kind = GM_KIND_DEVICE, __VA_ARGS__)
-#define FREE(where) add(scene, (struct gm_record){.type = GM_EVENT_FREE, .address = (where)})
+#define ALLOC(...) EVENT(GM_EVENT_ALLOC, __VA_ARGS__)
 #define UNDO(of, where, status)                                                                    \
-    add(scene, (struct gm_record){                                                                 \
-                   .type = GM_EVENT_UNDO, .kind = (of), .address = (where), .extra = (status)})
-#define EVENT(what, ...) add(scene, (struct gm_record){.type = (what), __VA_ARGS__})
+    EVENT(GM_EVENT_UNDO, .kind = (of), .address = (where), .extra = (status))
 
 /* Live bytes, peak, allocs, frees and implicit frees of a kind, in one line. */
 static void check_tally(const struct gm_tally *tally, uint64_t live, uint64_t peak, uint64_t allocs,
@@ -151,7 +102,7 @@ static void a_failed_free_undoes_that_of_its_own_thread(void **state)
     DEVICE_ALLOC(0x1000, 100);
     DEVICE_ALLOC(0x2000, 7);
     FREE(0x1000);
-    writer_add(&scene->writer, 1, (struct gm_record){.type = GM_EVENT_FREE, .address = 0x2000});
+    ON_LANE(1, GM_EVENT_FREE, .address = 0x2000);
     UNDO(GM_EVENT_FREE, 0x1000, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_DEVICE, 0, 100, 107, 2, 1, 0);
@@ -910,66 +861,64 @@ static void blocks_have_totals_of_their_own(void **state)
     EXPECT(GM_KIND_DEVICE, 0, 1000, 1000, 1, 0, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(an_allocation_lives_until_its_free),
-        TEST(any_free_function_ends_any_life),
-        TEST(an_address_can_live_again),
-        TEST(a_free_of_null_or_of_the_unknown_is_not_counted),
-        TEST(a_free_that_fails_is_no_free),
-        TEST(a_failed_free_undoes_that_of_its_own_thread),
-        TEST(an_undo_takes_back_only_what_it_names),
-        TEST(an_address_allocated_twice_was_freed_unseen),
-        TEST(memory_opened_twice_is_closed_twice),
-        TEST(refused_calls_are_counted_by_reason),
-        TEST(the_peak_of_a_device_is_of_all_its_kinds),
-        TEST(an_unknown_device_is_a_device),
-        TEST(a_context_takes_its_memory_with_it),
-        TEST(stream_ordered_vmm_and_external_memory_outlive_a_context),
-        TEST(memory_of_unknown_context_goes_with_the_primary_context),
-        TEST(a_reset_without_a_known_context_is_of_the_device),
-        TEST(the_last_release_ends_a_primary_context),
-        TEST(a_context_in_use_unseen_survives_a_release),
-        TEST(a_failed_reset_takes_nothing),
-        TEST(a_handle_used_again_is_a_new_context),
-        TEST(physical_memory_lives_until_the_last_mapping),
-        TEST(physical_memory_lives_until_the_last_handle),
-        TEST(a_released_handle_can_be_retained_by_its_mapping),
-        TEST(a_handle_value_used_again_is_other_memory),
-        TEST(one_unmap_can_end_several_mappings),
-        TEST(a_part_of_a_mapping_keeps_the_memory),
-        TEST(a_failed_unmap_changes_nothing),
-        TEST(after_a_failed_unmap_the_handle_can_be_retained),
-        TEST(a_failed_release_changes_nothing),
-        TEST(vmm_memory_on_the_host_is_the_hosts),
-        TEST(imported_memory_is_external),
-        TEST(address_reservations_hold_no_bytes),
-        TEST(a_multicast_binding_keeps_the_memory),
-        TEST(the_end_of_a_multicast_object_unbinds),
-        TEST(a_node_lives_from_its_launch),
-        TEST(a_node_that_is_not_launched_never_lives),
-        TEST(a_free_node_ends_the_life_in_the_same_launch),
-        TEST(a_free_node_can_end_what_another_graph_allocated),
-        TEST(auto_free_frees_before_the_launch),
-        TEST(an_executable_is_what_the_graph_was),
-        TEST(captures_children_and_clones_bring_their_nodes),
-        TEST(graph_memory_outlives_a_context),
-        TEST(a_graph_inside_itself_cannot_eat_all_memory),
-        TEST(a_free_after_the_driver_is_gone_is_late),
-        TEST(leaks_are_told_apart_by_stack_kind_and_device),
-        TEST(memory_of_vendors_libraries_is_external),
-        TEST(what_frameworks_cache_is_no_leak),
-        TEST(nothing_is_cached_at_an_end_that_is_not_normal),
-        TEST(the_owners_at_the_peak_are_known),
-        TEST(a_peak_inside_a_launch_is_caught_there),
-        TEST(what_lived_at_a_refusal_is_known),
-        TEST(refusals_at_one_place_are_one),
-        TEST(host_memory_is_pageable_unless_pinned_then),
-        TEST(addresses_tell_the_direction_where_the_call_does_not),
-        TEST(blocks_have_totals_of_their_own),
+        SCENE_TEST(an_allocation_lives_until_its_free),
+        SCENE_TEST(any_free_function_ends_any_life),
+        SCENE_TEST(an_address_can_live_again),
+        SCENE_TEST(a_free_of_null_or_of_the_unknown_is_not_counted),
+        SCENE_TEST(a_free_that_fails_is_no_free),
+        SCENE_TEST(a_failed_free_undoes_that_of_its_own_thread),
+        SCENE_TEST(an_undo_takes_back_only_what_it_names),
+        SCENE_TEST(an_address_allocated_twice_was_freed_unseen),
+        SCENE_TEST(memory_opened_twice_is_closed_twice),
+        SCENE_TEST(refused_calls_are_counted_by_reason),
+        SCENE_TEST(the_peak_of_a_device_is_of_all_its_kinds),
+        SCENE_TEST(an_unknown_device_is_a_device),
+        SCENE_TEST(a_context_takes_its_memory_with_it),
+        SCENE_TEST(stream_ordered_vmm_and_external_memory_outlive_a_context),
+        SCENE_TEST(memory_of_unknown_context_goes_with_the_primary_context),
+        SCENE_TEST(a_reset_without_a_known_context_is_of_the_device),
+        SCENE_TEST(the_last_release_ends_a_primary_context),
+        SCENE_TEST(a_context_in_use_unseen_survives_a_release),
+        SCENE_TEST(a_failed_reset_takes_nothing),
+        SCENE_TEST(a_handle_used_again_is_a_new_context),
+        SCENE_TEST(physical_memory_lives_until_the_last_mapping),
+        SCENE_TEST(physical_memory_lives_until_the_last_handle),
+        SCENE_TEST(a_released_handle_can_be_retained_by_its_mapping),
+        SCENE_TEST(a_handle_value_used_again_is_other_memory),
+        SCENE_TEST(one_unmap_can_end_several_mappings),
+        SCENE_TEST(a_part_of_a_mapping_keeps_the_memory),
+        SCENE_TEST(a_failed_unmap_changes_nothing),
+        SCENE_TEST(after_a_failed_unmap_the_handle_can_be_retained),
+        SCENE_TEST(a_failed_release_changes_nothing),
+        SCENE_TEST(vmm_memory_on_the_host_is_the_hosts),
+        SCENE_TEST(imported_memory_is_external),
+        SCENE_TEST(address_reservations_hold_no_bytes),
+        SCENE_TEST(a_multicast_binding_keeps_the_memory),
+        SCENE_TEST(the_end_of_a_multicast_object_unbinds),
+        SCENE_TEST(a_node_lives_from_its_launch),
+        SCENE_TEST(a_node_that_is_not_launched_never_lives),
+        SCENE_TEST(a_free_node_ends_the_life_in_the_same_launch),
+        SCENE_TEST(a_free_node_can_end_what_another_graph_allocated),
+        SCENE_TEST(auto_free_frees_before_the_launch),
+        SCENE_TEST(an_executable_is_what_the_graph_was),
+        SCENE_TEST(captures_children_and_clones_bring_their_nodes),
+        SCENE_TEST(graph_memory_outlives_a_context),
+        SCENE_TEST(a_graph_inside_itself_cannot_eat_all_memory),
+        SCENE_TEST(a_free_after_the_driver_is_gone_is_late),
+        SCENE_TEST(leaks_are_told_apart_by_stack_kind_and_device),
+        SCENE_TEST(memory_of_vendors_libraries_is_external),
+        SCENE_TEST(what_frameworks_cache_is_no_leak),
+        SCENE_TEST(nothing_is_cached_at_an_end_that_is_not_normal),
+        SCENE_TEST(the_owners_at_the_peak_are_known),
+        SCENE_TEST(a_peak_inside_a_launch_is_caught_there),
+        SCENE_TEST(what_lived_at_a_refusal_is_known),
+        SCENE_TEST(refusals_at_one_place_are_one),
+        SCENE_TEST(host_memory_is_pageable_unless_pinned_then),
+        SCENE_TEST(addresses_tell_the_direction_where_the_call_does_not),
+        SCENE_TEST(blocks_have_totals_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
