@@ -4,7 +4,7 @@
 #include <gpumem/settings.h>
 
 #define DEFAULT_OUTPUT "gpumem.%e.%p.trace"
-#define DEFAULT_RING_RECORDS 8192u
+#define DEFAULT_RING_RECORDS 16384u /* with half of it the drainer is woken twice as often */
 #define DEFAULT_DEPTH 128u
 #define DEFAULT_FLIGHT_SIZE (64u << 20)
 
