@@ -36,6 +36,13 @@ static bool is_named(const struct gm_frame *frame)
     return frame->script || !strstr(frame->function, "+0x");
 }
 
+/* A function inside another one: in a framework that is most often what a decorator put around the
+ * function that was called, and all functions have the same. */
+static bool is_wrapper(const struct gm_frame *frame)
+{
+    return frame->script && strstr(frame->function, "<locals>.");
+}
+
 /* The frame of a run that says most: the operation called, else the named frame which is nearest to
  * the application. That is the outermost one, unless the run is how the program began. */
 static const struct gm_frame *most_telling(const struct gm_frame *run, size_t count, bool outwards)
@@ -43,12 +50,17 @@ static const struct gm_frame *most_telling(const struct gm_frame *run, size_t co
     for (size_t i = count; i-- > 0;)
         if (gm_frame_is_operation(&run[i]))
             return &run[i];
+    const struct gm_frame *named = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct gm_frame *frame = &run[outwards ? i : count - 1 - i];
-        if (is_named(frame))
+        if (!is_named(frame))
+            continue;
+        if (!is_wrapper(frame))
             return frame;
+        if (!named)
+            named = frame;
     }
-    return &run[outwards ? 0 : count - 1];
+    return named ? named : &run[outwards ? 0 : count - 1];
 }
 
 /* The line that begins with frame `at`. */

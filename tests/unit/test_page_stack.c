@@ -168,6 +168,24 @@ static void the_frame_nearest_to_the_application_tells(void **state)
           "  std::thread::run     (2 frames of libstdc++.so.6, libc.so.6)\n");
 }
 
+static void a_decorators_wrapper_does_not_stand_for_what_it_wraps(void **state)
+{
+    static const struct gm_frame frames[] = {
+        TORCH("tensorflow::TFE_Execute()", "libtensorflow_cc.so.2"),
+        {.function = "zeros", .script = true, .framework = "tensorflow"},
+        {.function = "filter.<locals>.wrapper", .script = true, .framework = "tensorflow"},
+        PYTHON("keep", "/home/me/train.py", 7),
+        {.function = "filter.<locals>.wrapper", .script = true, .framework = "tensorflow"},
+        PYTHON("<module>", "/home/me/train.py", 9),
+    };
+    (void)state;
+    check(frames, COUNT(frames), false,
+          "  zeros                    (3 frames of libtensorflow_cc.so.2, tensorflow)\n"
+          "  keep                     /home/me/train.py:7\n"
+          "  filter.<locals>.wrapper\n"
+          "  <module>                 /home/me/train.py:9\n");
+}
+
 static void recursion_is_counted_and_long_stacks_end(void **state)
 {
     struct gm_frame frames[40];
@@ -210,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_frameworks_frames_are_one_line_before_the_script),
         cmocka_unit_test(all_frames_folds_nothing),
         cmocka_unit_test(the_frame_nearest_to_the_application_tells),
+        cmocka_unit_test(a_decorators_wrapper_does_not_stand_for_what_it_wraps),
         cmocka_unit_test(recursion_is_counted_and_long_stacks_end),
         cmocka_unit_test(long_names_keep_their_end_and_lines_fit),
     };
