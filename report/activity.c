@@ -43,6 +43,7 @@ static void add(struct gm_activity *activity, struct gm_active_site *site, uint6
 {
     site->live += size;
     site->live_count++;
+    activity->live[site->is_block] += size;
     if (site->live > site->peak)
         site->peak = site->live;
     changed(activity, site);
@@ -62,6 +63,7 @@ static void ends(struct gm_activity *activity, const struct gm_life *life, bool 
     struct gm_active_site *site = site_of(activity, life, is_block);
     site->live -= life->size;
     site->live_count--;
+    activity->live[is_block] -= life->size;
     if (time - life->time < activity->short_ticks || time < life->time) {
         site->short_lived++;
         site->short_bytes += life->size;

@@ -39,6 +39,7 @@ struct gm_activity {
     size_t count;
     size_t capacity;
     struct gm_map by_key;
+    uint64_t live[2]; /* [is_block]: bytes of all places, now */
     struct gm_growth growth;
     uint64_t short_ticks; /* GM_SHORT_LIFE_NS on the record clock */
 };

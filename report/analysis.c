@@ -29,9 +29,25 @@ static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life
                      pinned->allocs);
 }
 
+/* After a refusal an allocation tells that the program went on, and perhaps found what fits. */
+static void note_served(struct gm_analysis *analysis, const struct gm_life *life)
+{
+    for (size_t i = 0; i < analysis->failure_count; i++) {
+        struct gm_failure *failure = &analysis->failures[i];
+        if (failure->served || failure->kind != life->kind || failure->device != life->device)
+            continue;
+        failure->survived = true;
+        failure->served = gm_callers_get(analysis->callers, failure->stack) ==
+                          gm_callers_get(analysis->callers, life->stack);
+    }
+}
+
 static void life_begins(void *argument, const struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
+    note_served(analysis, life);
+    gm_late_lives_forget(&analysis->late);
+    analysis->last_alloc = analysis->replay.time;
     note_pinned(analysis, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
@@ -46,6 +62,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
         gm_sites_add(&analysis->leaks, &site);
     note_pinned(analysis, life);
     analysis->ended_since_use++;
+    gm_late_lives_add(&analysis->late, life);
     gm_transfers_life_ends(&analysis->transfers, life);
     gm_phases_life_ends(&analysis->phases, life);
     gm_activity_life_ends(&analysis->activity, life, analysis->replay.time);
@@ -58,6 +75,7 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     if (implicit)
         gm_sites_subtract(&analysis->leaks, &site);
     note_pinned(analysis, life);
+    gm_late_lives_remove(&analysis->late, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.time);
@@ -68,37 +86,40 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
 {
     const struct gm_record *record = entry->record;
     bool out_of_memory = record->extra == 2;
+    struct gm_failure failure = {.first = record->size, .never_more = true};
     size_t at = 0;
-    uint64_t count = 1;
     while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
                                              analysis->failures[at].kind == record->kind &&
                                              analysis->failures[at].device == record->device &&
                                              analysis->failures[at].out_of_memory == out_of_memory))
         at++;
-    if (at < analysis->failure_count)
-        count += analysis->failures[at].count;
-    else if (analysis->failure_count == GM_FAILURES_KEPT)
+    if (at < analysis->failure_count) {
+        failure = analysis->failures[at];
+        failure.never_more &= record->size <= failure.size;
+    } else if (analysis->failure_count == GM_FAILURES_KEPT) {
         at = 0;
+    }
     if (at < analysis->failure_count) {
         analysis->failure_count--;
         memmove(analysis->failures + at, analysis->failures + at + 1,
                 (analysis->failure_count - at) * sizeof(*analysis->failures));
     }
+    failure.time = record->time;
+    failure.size = record->size;
+    failure.count++;
+    failure.stack = record->stack;
+    failure.status = record->extra;
+    failure.api = record->api;
+    failure.kind = record->kind;
+    failure.device = record->device;
+    failure.out_of_memory = out_of_memory;
+    failure.survived = failure.served = false;
+    failure.snapshot =
+        (struct gm_snapshot){.step = out_of_memory && !entry->carried ? analysis->replay.step : 0,
+                             .time = record->time,
+                             .device = record->device};
     GM_RESERVE(analysis->failures, analysis->failure_capacity, analysis->failure_count + 1);
-    analysis->failures[analysis->failure_count++] = (struct gm_failure){
-        .time = record->time,
-        .size = record->size,
-        .count = count,
-        .stack = record->stack,
-        .status = record->extra,
-        .api = record->api,
-        .kind = record->kind,
-        .device = record->device,
-        .out_of_memory = out_of_memory,
-        .snapshot = {.step = out_of_memory && !entry->carried ? analysis->replay.step : 0,
-                     .time = record->time,
-                     .device = record->device},
-    };
+    analysis->failures[analysis->failure_count++] = failure;
 }
 
 static void note_residual(struct gm_analysis *analysis, struct gm_device_facts *facts,
@@ -388,6 +409,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     free(analysis->pool_peaks);
     free(analysis->pool_lasts);
     gm_block_order_free(&analysis->last_blocks);
+    gm_late_lives_free(&analysis->late);
     gm_phases_free(&analysis->phases);
     gm_activity_free(&analysis->activity);
     free(analysis);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "activity.h"
 #include "blocks.h"
+#include "late_lives.h"
 #include "phases.h"
 #include "replay.h"
 #include "sites.h"
@@ -31,8 +32,9 @@ const char *gm_leak_class_name(unsigned class);
 
 /* An allocation call that was refused; those of one stack, kind and device together. */
 struct gm_failure {
-    uint64_t time; /* of the latest */
-    uint64_t size; /* asked for by the latest, bytes */
+    uint64_t time;  /* of the latest */
+    uint64_t size;  /* asked for by the latest, bytes */
+    uint64_t first; /* by the first */
     uint64_t count;
     uint32_t stack;
     uint32_t status; /* CUresult or cudaError_t of the latest */
@@ -40,6 +42,9 @@ struct gm_failure {
     uint8_t kind;
     int8_t device;
     bool out_of_memory;
+    bool never_more;             /* none asked for more than the one before */
+    bool survived;               /* something was allocated on the device after the latest */
+    bool served;                 /* at the same place, too */
     struct gm_snapshot snapshot; /* at the latest, if out of memory and step is not 0 */
 };
 
@@ -90,6 +95,8 @@ struct gm_analysis {
     struct gm_block_order last_blocks; /* of all devices, just then */
     struct gm_curve pinned_curve;      /* bytes and allocations over the events, not over time */
     uint64_t active_until;             /* number of the last event that allocates or copies */
+    struct gm_late_lives late;         /* ended after the last allocation */
+    uint64_t last_alloc;               /* time of the latest allocation, record clock */
     uint64_t ended_since_use;          /* allocations that ended after the last use of a pool */
     struct gm_phases phases;
     struct gm_activity activity;

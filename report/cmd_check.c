@@ -128,8 +128,8 @@ static bool judge_growth(const struct gate *gate, struct gm_page *page,
     char text[96];
     if (gate->max_growth == UINT64_MAX)
         return true;
-    snprintf(text, sizeof(text), "%s over the last %d marks, allowed %s", SIZE(bytes),
-             GM_GROWTH_MARKS, SIZE(gate->max_growth));
+    snprintf(text, sizeof(text), "%s over the last marks, allowed %s", SIZE(bytes),
+             SIZE(gate->max_growth));
     print_result(page, good, "growth", text);
     if (!good)
         gm_growth_text(page, session->analysis, session->stacks, gate->top);

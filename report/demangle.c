@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include <libiberty/demangle.h>
+#include "utf8.h"
 
 /* Collects what a decoder writes. */
 struct output {
@@ -126,6 +127,8 @@ void gm_clean_text(char *text)
         if (length == 0) {
             *cursor = '?';
             length = 1;
+        } else if (gm_utf8_is_control(cursor, length)) {
+            memset(cursor, '?', length);
         }
         cursor += length;
     }

@@ -39,7 +39,8 @@ void gm_find_pinned_growth(const struct gm_analysis *analysis, struct gm_finding
             return;
     const unsigned before = EIGHTHS / 2 - 1, last = EIGHTHS - 1;
     if (!site || most[last] - most[before] < GROWTH_AT_LEAST ||
-        calls[last] - calls[before] < MORE_AT_LEAST)
+        calls[last] - calls[before] < MORE_AT_LEAST ||
+        gm_growing_tells(analysis, site->stack, GM_KIND_PINNED, -1, false))
         return;
     gm_findings_add(findings,
                     &(struct gm_finding){.code = GM_FINDING_PINNED_GROWTH,

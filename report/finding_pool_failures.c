@@ -7,13 +7,13 @@
 
 /* Refused at least twice at one place, never asking for more than the time before, and then
  * served: the program tries what fits. */
-static bool is_search(const struct gm_pool_failure *failure)
+static bool is_search(uint64_t count, bool never_more, bool served)
 {
-    return failure->count >= 2 && failure->never_more && failure->succeeded;
+    return count >= 2 && never_more && served;
 }
 
 static void add_search(struct gm_findings *findings, const struct gm_finding *finding,
-                       const struct gm_pool_failure *failure)
+                       uint64_t count, uint64_t first, uint64_t last)
 {
     struct gm_finding search = *finding;
     search.code = GM_FINDING_BATCH_SIZE_SEARCH;
@@ -21,7 +21,7 @@ static void add_search(struct gm_findings *findings, const struct gm_finding *fi
     gm_findings_add(findings, &search,
                     "%s requests were refused here, %s at first and %s at last, and then one was "
                     "served: a search for what fits.",
-                    COUNT(failure->count), SIZE(failure->first), SIZE(failure->size));
+                    COUNT(count), SIZE(first), SIZE(last));
 }
 
 static void add_fragmentation(const struct gm_analysis *analysis, struct gm_findings *findings,
@@ -51,8 +51,8 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
                                  .bytes = failure->size,
                                  .stack = failure->stack,
                                  .api = failure->api};
-    if (is_search(failure))
-        add_search(findings, &finding, failure);
+    if (is_search(failure->count, failure->never_more, failure->succeeded))
+        add_search(findings, &finding, failure->count, failure->first, failure->size);
     else if (reason.fragmentation)
         add_fragmentation(analysis, findings, &finding, failure);
     else if (!failure->snapshot.record)
@@ -85,13 +85,15 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
     const struct gm_holes *holes = &failure->snapshot.holes;
     struct gm_finding finding = {
         .code = GM_FINDING_OUT_OF_MEMORY,
-        .severity = GM_SEVERITY_ERROR,
+        .severity = failure->survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
         .device = failure->device,
         .bytes = failure->size,
         .stack = failure->stack,
         .api = failure->api,
     };
-    if (gm_holes_refuse(holes, failure->size))
+    if (is_search(failure->count, failure->never_more, failure->served))
+        add_search(findings, &finding, failure->count, failure->first, failure->size);
+    else if (gm_holes_refuse(holes, failure->size))
         gm_findings_add(findings, &finding,
                         "The driver refused %s when the process had %s allocated on the device. "
                         "Between its allocations %s were free, in holes of at most %s: "

@@ -1,6 +1,9 @@
 /* How pools and devices compare with what is needed of them: memory that is cached and idle, and
  * one device that is used much more than another. */
+#include <stdlib.h>
 #include "findings.h"
+#include "map.h"
+#include "memory.h"
 #include "size.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -60,6 +63,75 @@ void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *find
 
 #define USED_SHARE 16u /* a device is used from this part of the largest peak on */
 #define DIFFERENCE_AT_LEAST (256 * MIB)
+#define SAME_WORK_SHARE                                                                            \
+    4u                 /* of the lesser peak: a quarter is of lines that do the same on both       \
+                        */
+#define ALIKE_SHARE 5u /* what a line holds on one device is a fifth more at most */
+
+/* What held a device's memory when it was most: the blocks of PyTorch's pool, or allocations. */
+static const struct gm_sites *owners_of(const struct gm_analysis *analysis, int device)
+{
+    const struct gm_pool_snapshot *pool = gm_analysis_pool_peak(analysis, device);
+    return pool && pool->owners.count ? &pool->owners : &gm_analysis_peak(analysis, device)->owners;
+}
+
+/* The line of the application that a stack belongs to, on whatever way it was reached. */
+static uint64_t line_of(const struct gm_analysis *analysis, uint32_t stack)
+{
+    uint32_t caller = gm_callers_get(analysis->callers, stack);
+    const struct gm_node *node = gm_trace_node(analysis->trace, caller);
+    return node ? node->address ^ (uint64_t)node->module << 48 : 0;
+}
+
+/* Bytes by line. */
+struct line_bytes {
+    struct gm_map by_line; /* -> number */
+    uint64_t *bytes;
+    uint32_t count;
+};
+
+static struct line_bytes bytes_by_line(const struct gm_analysis *analysis,
+                                       const struct gm_sites *owners)
+{
+    struct line_bytes lines = {.bytes = gm_allocate(owners->count + 1, sizeof(*lines.bytes))};
+    for (size_t i = 0; i < owners->count; i++) {
+        uint64_t line = line_of(analysis, owners->entries[i].stack);
+        uint32_t at = gm_map_get(&lines.by_line, line);
+        if (at == GM_NONE)
+            gm_map_set(&lines.by_line, line, at = lines.count++);
+        lines.bytes[at] += owners->entries[i].bytes;
+    }
+    return lines;
+}
+
+static void free_lines(struct line_bytes *lines)
+{
+    gm_map_free(&lines->by_line);
+    free(lines->bytes);
+}
+
+/* Replicas of one model: lines that hold the same on both devices, or nearly so. Different work, as
+ * two models or unequal parts of one, is as it was meant to be. */
+static bool do_same_work(const struct gm_analysis *analysis, int one, int other)
+{
+    const struct gm_sites *owners = owners_of(analysis, one);
+    struct line_bytes here = bytes_by_line(analysis, owners);
+    struct line_bytes there = bytes_by_line(analysis, owners_of(analysis, other));
+    uint64_t all = 0, alike = 0;
+    for (size_t i = 0; i < owners->count; i++) {
+        uint64_t line = line_of(analysis, owners->entries[i].stack);
+        uint32_t at = gm_map_get(&there.by_line, line);
+        uint64_t a = here.bytes[gm_map_get(&here.by_line, line)];
+        uint64_t b = at == GM_NONE ? 0 : there.bytes[at];
+        uint64_t more = a > b ? a : b, difference = more - (a > b ? b : a);
+        all += owners->entries[i].bytes;
+        if (difference <= more / ALIKE_SHARE)
+            alike += owners->entries[i].bytes;
+    }
+    free_lines(&here);
+    free_lines(&there);
+    return alike >= all / SAME_WORK_SHARE;
+}
 
 void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
@@ -74,7 +146,8 @@ void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_find
             least = peak;
     }
     if (!least || most->owners.bytes - least->owners.bytes < DIFFERENCE_AT_LEAST ||
-        most->owners.bytes < least->owners.bytes + least->owners.bytes / 2)
+        most->owners.bytes < least->owners.bytes + least->owners.bytes / 2 ||
+        !do_same_work(analysis, least->device, most->device))
         return;
     const struct gm_site *owner = largest_owner(analysis, most->device);
     gm_findings_add(findings,

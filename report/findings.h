@@ -70,6 +70,15 @@ void gm_findings_add(struct gm_findings *findings, const struct gm_finding *find
 void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What to do where blocks of a pool pile up. */
+#define GM_REMEDY_KEPT                                                                             \
+    "If they are results kept from step to step, keep numbers (loss.item()) or copies without "    \
+    "their graph (.detach().cpu())."
+
+/* Whether a place is told as growing from mark to mark: no other rule need say so again. */
+bool gm_growing_tells(const struct gm_analysis *analysis, uint32_t stack, unsigned kind, int device,
+                      bool is_block);
+
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
 void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings);

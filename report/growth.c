@@ -5,15 +5,63 @@
 #include "activity.h"
 #include "memory.h"
 
-#define VALUES (GM_GROWTH_MARKS + 1)
+#define BUCKETS 16u /* between half of them and all are in use */
 
+/* What a place held at the marks of a series, the warm-up but for its last mark left out: the least
+ * and the most of every 1 << shift of them. */
 struct gm_growth_state {
-    uint64_t live;   /* at the mark when it was looked at last */
-    uint64_t mark;   /* number of that mark, if it was more then than before */
-    uint64_t streak; /* marks in a row, up to that one, at which it was more than before */
-    uint64_t
-        bytes[VALUES]; /* value n of the streak stands at n % VALUES; 0 is what it began with */
+    uint64_t live;  /* since mark `marks` */
+    uint64_t marks; /* that the buckets tell of */
+    unsigned shift;
+    unsigned count; /* of buckets in use */
+    struct {
+        uint64_t least, most;
+    } buckets[BUCKETS];
 };
+
+/* ---- what a place held ----------------------------------------------------------------------- */
+
+static void add_values(struct gm_growth_state *state, unsigned at, uint64_t least, uint64_t most)
+{
+    if (at == state->count) {
+        state->buckets[at].least = least;
+        state->buckets[at].most = most;
+        state->count++;
+        return;
+    }
+    if (least < state->buckets[at].least)
+        state->buckets[at].least = least;
+    if (most > state->buckets[at].most)
+        state->buckets[at].most = most;
+}
+
+/* Two buckets become one. */
+static void widen(struct gm_growth_state *state)
+{
+    unsigned count = state->count;
+    state->count = 0;
+    for (unsigned i = 0; i < count; i++)
+        add_values(state, i / 2, state->buckets[i].least, state->buckets[i].most);
+    state->shift++;
+}
+
+/* Marks until number `end` at which the place held what it holds. */
+static void add_marks(struct gm_growth_state *state, uint64_t end)
+{
+    if (end <= state->marks)
+        return;
+    while ((end - 1) >> state->shift >= BUCKETS)
+        widen(state);
+    for (uint64_t at = state->marks >> state->shift; at <= (end - 1) >> state->shift; at++)
+        add_values(state, (unsigned)at, state->live, state->live);
+    state->marks = end;
+}
+
+/* How many marks of a series count. */
+static uint64_t counted(const struct gm_growth_series *series)
+{
+    return series->marks >= GM_GROWTH_WARM_UP ? series->marks - GM_GROWTH_WARM_UP + 1 : 0;
+}
 
 /* ---- what happened since a mark -------------------------------------------------------------- */
 
@@ -50,7 +98,9 @@ static struct gm_growth_series *add_series(struct gm_activity *activity, struct 
 {
     struct gm_growth *growth = &activity->growth;
     struct gm_growth_series *series = &growth->series[growth->series_count++];
-    *series = (struct gm_growth_series){.kind = moment.kind, .name = moment.name};
+    *series = (struct gm_growth_series){.kind = moment.kind,
+                                        .name = moment.name,
+                                        .totals = gm_allocate(2, sizeof(*series->totals))};
     for (size_t i = 0; i < activity->count; i++)
         gm_growth_touch(growth, (uint32_t)i);
     return series;
@@ -78,19 +128,14 @@ static struct gm_growth_state *state_of(struct gm_growth_series *series, uint32_
     return &series->states[site];
 }
 
-static void look_at(struct gm_growth_series *series, uint32_t number, uint64_t live)
+static void look_at(const struct gm_growth_series *series, struct gm_growth_state *state,
+                    uint64_t live)
 {
-    struct gm_growth_state *state = state_of(series, number);
-    uint64_t before = state->live;
+    uint64_t marks = counted(series);
+    if (marks)
+        add_marks(state, marks - 1);
     state->live = live;
-    if (series->marks <= GM_GROWTH_WARM_UP || live <= before)
-        return;
-    if (state->mark != series->marks - 1 || state->streak == 0) {
-        state->streak = 0;
-        state->bytes[0] = before;
-    }
-    state->mark = series->marks;
-    state->bytes[++state->streak % VALUES] = live;
+    add_marks(state, marks);
 }
 
 static void mark_series(struct gm_activity *activity, struct gm_growth_series *series)
@@ -101,8 +146,10 @@ static void mark_series(struct gm_activity *activity, struct gm_growth_series *s
     for (size_t i = 0; i < series->touched_count; i++) {
         uint32_t number = series->touched[i];
         growth->listed[number] &= (uint8_t)~bit;
-        look_at(series, number, activity->sites[number].live);
+        look_at(series, state_of(series, number), activity->sites[number].live);
     }
+    for (size_t is_block = 0; is_block < 2; is_block++)
+        look_at(series, &series->totals[is_block], activity->live[is_block]);
     series->touched_count = 0;
 }
 
@@ -120,15 +167,50 @@ void gm_growth_mark(struct gm_activity *activity, struct gm_moment moment)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void find_in(struct gm_growth *growth, const struct gm_growth_series *series)
+/* The place must have been looked at up to the last mark. */
+static bool grows(const struct gm_growth_state *state, struct gm_growing *growing)
 {
+    unsigned first = state->count / 2;
+    if (state->marks < GM_GROWTH_PARTS + 1)
+        return false;
+    if (first > state->count - GM_GROWTH_PARTS) /* a part has one bucket at least */
+        first = state->count - GM_GROWTH_PARTS;
+    growing->over = state->marks - ((uint64_t)first << state->shift);
+    growing->bytes[0] = state->buckets[first - 1].most;
+    for (unsigned part = 0; part < GM_GROWTH_PARTS; part++) {
+        unsigned at = first + (state->count - first) * part / GM_GROWTH_PARTS;
+        unsigned end = first + (state->count - first) * (part + 1) / GM_GROWTH_PARTS;
+        uint64_t most = 0;
+        for (; at < end; at++) {
+            if (state->buckets[at].least < growing->bytes[part])
+                return false;
+            if (state->buckets[at].most > most)
+                most = state->buckets[at].most;
+        }
+        if (most == growing->bytes[part])
+            return false;
+        growing->bytes[part + 1] = most;
+    }
+    return true;
+}
+
+/* Whether all places together rose, or fell, by half as much at least in that time. */
+static bool is_more_in_all(const struct gm_growth_state *total, const struct gm_growing *growing)
+{
+    uint64_t first = (total->marks - growing->over) >> total->shift;
+    uint64_t before = total->buckets[first - 1].most, after = total->live;
+    return (after > before ? after - before : before - after) >= gm_growing_bytes(growing) / 2;
+}
+
+static void find_in(struct gm_activity *activity, const struct gm_growth_series *series)
+{
+    struct gm_growth *growth = &activity->growth;
     for (size_t i = 0; i < series->state_count; i++) {
-        const struct gm_growth_state *state = &series->states[i];
-        if (state->mark != series->marks || state->streak < GM_GROWTH_MARKS || !growth->listed[i])
-            continue;
         struct gm_growing found = {.site = (uint32_t)i, .series = series};
-        for (size_t n = 0; n < VALUES; n++)
-            found.bytes[n] = state->bytes[(state->streak - GM_GROWTH_MARKS + n) % VALUES];
+        add_marks(&series->states[i], counted(series));
+        if (!growth->listed[i] || !grows(&series->states[i], &found) ||
+            !is_more_in_all(&series->totals[activity->sites[i].is_block], &found))
+            continue;
         growth->listed[i] = 0; /* once is enough */
         GM_RESERVE(growth->found, growth->found_capacity, growth->found_count + 1);
         growth->found[growth->found_count++] = found;
@@ -152,10 +234,10 @@ void gm_growth_finish(struct gm_activity *activity)
     /* A name tells more than all marks together, which are the first series if there are marks. */
     for (size_t i = 0; i < growth->series_count; i++)
         if (growth->series[i].kind != GM_MOMENT_NONE)
-            find_in(growth, &growth->series[i]);
+            find_in(activity, &growth->series[i]);
     for (size_t i = 0; i < growth->series_count; i++)
         if (growth->series[i].kind == GM_MOMENT_NONE)
-            find_in(growth, &growth->series[i]);
+            find_in(activity, &growth->series[i]);
     if (growth->found_count)
         qsort(growth->found, growth->found_count, sizeof(*growth->found), most_first);
 }
@@ -164,6 +246,7 @@ void gm_growth_free(struct gm_growth *growth)
 {
     for (size_t i = 0; i < growth->series_count; i++) {
         free(growth->series[i].touched);
+        free(growth->series[i].totals);
         free(growth->series[i].states);
     }
     free(growth->listed);

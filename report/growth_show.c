@@ -34,7 +34,7 @@ uint64_t gm_growth_bytes(const struct gm_analysis *analysis)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* "marks", "marks "step"", "ends of the range "epoch"". */
+/* "marks", "marks "step"", "ends of range "epoch"". */
 static void print_series(struct gm_page *page, const struct gm_analysis *analysis,
                          const struct gm_growth_series *series)
 {
@@ -68,10 +68,11 @@ static void print_growing(struct gm_page *page, const struct gm_analysis *analys
     gm_page_print(page, GM_BAD, "  +%s", SIZE(gm_growing_bytes(growing)));
     fputc(' ', page->out);
     print_place(page, site);
-    fputs("\n    at the last ", page->out);
+    fprintf(page->out, "\n    over the last %s of %s ", COUNT(growing->over),
+            COUNT(growing->series->marks));
     print_series(page, analysis, growing->series);
     fputc(':', page->out);
-    for (size_t i = 0; i <= GM_GROWTH_MARKS; i++)
+    for (size_t i = 0; i <= GM_GROWTH_PARTS; i++)
         fprintf(page->out, "%s %s", i ? "," : "\n   ", SIZE(growing->bytes[i]));
     fputc('\n', page->out);
     gm_page_stack(page, 6, gm_stacks_get(stacks, site->stack, site->api));
@@ -90,7 +91,7 @@ void gm_growth_text(struct gm_page *page, const struct gm_analysis *analysis,
             continue;
         }
         if (shown++ == 0)
-            gm_page_heading(page, "Growth", "more live at each of the last marks");
+            gm_page_heading(page, "Growth", "more live from mark to mark, and never less");
         print_growing(page, analysis, stacks, &growth->found[i]);
     }
     if (more)
@@ -113,8 +114,9 @@ static void write_growing(struct gm_json *json, const struct gm_analysis *analys
     gm_json_string(json, "series", kinds[growing->series->kind]);
     gm_json_text(json, "name", gm_trace_string(analysis->trace, growing->series->name));
     gm_json_number(json, "marks", growing->series->marks);
+    gm_json_number(json, "over", growing->over);
     gm_json_open_array(json, "bytes");
-    for (size_t i = 0; i <= GM_GROWTH_MARKS; i++)
+    for (size_t i = 0; i <= GM_GROWTH_PARTS; i++)
         gm_json_number(json, NULL, growing->bytes[i]);
     gm_json_close_array(json);
     gm_json_bool(json, "is_block", site->is_block);

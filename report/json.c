@@ -11,6 +11,18 @@ static void indent(struct gm_json *json)
         fputs("  ", json->out);
 }
 
+/* Such that steer a terminal are of two or three bytes. */
+static void write_character(struct gm_json *json, const unsigned char *at, size_t length)
+{
+    if (!gm_utf8_is_control(at, length)) {
+        fwrite(at, 1, length, json->out);
+        return;
+    }
+    fprintf(json->out, "\\u%04x",
+            length == 2 ? (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu)
+                        : (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
+}
+
 static void write_text(struct gm_json *json, struct gm_text text)
 {
     const unsigned char *at = (const unsigned char *)text.bytes, *end = at + text.size;
@@ -24,7 +36,7 @@ static void write_text(struct gm_json *json, struct gm_text text)
         else if (*at < 0x20 || *at == 0x7f)
             fprintf(json->out, "\\u%04x", *at++);
         else {
-            fwrite(at, 1, length, json->out);
+            write_character(json, at, length);
             at += length;
         }
     }

@@ -18,6 +18,7 @@ struct gm_life {
     uint64_t address; /* or handle, for VMM memory */
     uint64_t size;    /* bytes */
     uint64_t time;    /* of birth, record clock */
+    uint64_t birth;   /* how many records there had been until then, this one included */
     uint32_t stack;
     uint32_t object;     /* of the VMM that this is the memory of; GM_NONE */
     uint32_t references; /* further openings of external memory at the same address */

@@ -82,6 +82,7 @@ static uint32_t enter(struct gm_replay *replay, const struct gm_life *life)
 uint32_t gm_replay_begin_life(struct gm_replay *replay, const struct gm_life *life)
 {
     struct gm_life entered = *life;
+    entered.birth = replay->events;
     if (entered.object == GM_NONE) {
         gm_replay_make_way(replay, entered.address);
         entered.flags |= GM_LIFE_ADDRESSED;

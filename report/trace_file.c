@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "demangle.h"
 #include "flight.h"
 #include "memory.h"
 #include "process_alive.h"
@@ -234,18 +235,19 @@ static int by_sequence(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Cuts the NAMES extent into names. */
+/* Cuts a copy of the NAMES extent into names, and cleans them: they are printed as they are. */
 static void index_names(struct gm_trace *trace)
 {
-    const char *at = trace->names.bytes, *end = at + trace->names.size;
-    size_t capacity = 0;
-    while (at < end && trace->api_count <= UINT16_MAX) {
-        const char *stop = memchr(at, 0, (size_t)(end - at));
+    size_t size = trace->names.size, capacity = 0;
+    char *at = trace->api_text = gm_allocate(size + 1, 1);
+    memcpy(at, trace->names.bytes, size);
+    for (char *end = at + size, *stop; at < end && trace->api_count <= UINT16_MAX; at = stop + 1) {
+        stop = memchr(at, 0, (size_t)(end - at));
         if (!stop)
             break;
+        gm_clean_text(at);
         GM_RESERVE(trace->api_names, capacity, trace->api_count + 1);
         trace->api_names[trace->api_count++] = at;
-        at = stop + 1;
     }
 }
 
@@ -430,6 +432,7 @@ void gm_trace_close(struct gm_trace *trace)
     free(trace->modules.parts);
     free(trace->frames.parts);
     free(trace->api_names);
+    free(trace->api_text);
     free(trace->path);
     free(trace);
 }

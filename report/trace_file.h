@@ -72,7 +72,8 @@ struct gm_trace {
     struct gm_table nodes, strings, modules, frames;
     struct gm_text names;
     struct gm_text environment;
-    const char **api_names; /* into `names`, each terminated */
+    char *api_text;
+    const char **api_names; /* into `api_text`, each terminated and clean */
     size_t api_count;
     struct gm_lane_source *lanes;
     size_t lane_count;

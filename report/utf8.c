@@ -28,3 +28,16 @@ size_t gm_utf8_columns(const char *text)
         columns += ((unsigned char)*text & 0xc0) != 0x80;
     return columns;
 }
+
+bool gm_utf8_is_control(const unsigned char *character, size_t length)
+{
+    if (length == 2)
+        return (character[0] == 0xc2 && character[1] < 0xa0) ||
+               (character[0] == 0xd8 && character[1] == 0x9c);
+    if (length != 3 || character[0] != 0xe2)
+        return false;
+    if (character[1] == 0x80)
+        return character[2] == 0x8e || character[2] == 0x8f ||
+               (character[2] >= 0xa8 && character[2] <= 0xae);
+    return character[1] == 0x81 && character[2] >= 0xa6 && character[2] <= 0xa9;
+}

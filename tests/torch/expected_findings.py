@@ -1,7 +1,8 @@
 """What a scenario expects of `gpumem report`: in its source, at the line that is to blame.
 
 A comment `# finding: CODE` at the end of a line means that the report has a finding of that code (docs/findings.md)
-whose place is that file and line. A scenario without such comments is sound, and then there must be no finding at all.
+whose place is that file and line; `# marked: CODE`, alone or behind it, that a run with named steps has that one.
+A scenario without such comments is sound, and then there must be no finding at all.
 """
 import ast
 import json
@@ -10,10 +11,10 @@ import re
 import subprocess
 import sys
 
-MARK = re.compile(r"# finding: ([a-z-]+)$")
+MARK = re.compile(r"# (?:finding: ([a-z-]+))?(?:; )?(?:marked: ([a-z-]+))?$")
 
 
-def expected(path, scenario):
+def expected(path, scenario, marked):
     """{(code, line)} of the function of that name."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -22,18 +23,19 @@ def expected(path, scenario):
     found = set()
     for number, line in enumerate(text.splitlines(), 1):
         mark = MARK.search(line)
-        if mark and function.lineno <= number <= function.end_lineno:
-            found.add((mark[1], number))
+        code = mark and ((marked and mark[2]) or mark[1])
+        if code and function.lineno <= number <= function.end_lineno:
+            found.add((code, number))
     return found
 
 
-def problems(gpumem, trace, path, scenario):
+def problems(gpumem, trace, path, scenario, marked=False):
     """Where the findings of the trace are others than the scenario expects, and what they are."""
     done = subprocess.run([gpumem, "report", "--json", trace], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return [f"report: exit code {done.returncode}: {done.stderr[-500:]}"], ""
     report = json.loads(done.stdout)
-    findings, wanted, found = report["findings"], expected(path, scenario), set()
+    findings, wanted, found = report["findings"], expected(path, scenario, marked), set()
     if not (3, 8) <= sys.version_info[:2] <= (3, 13):
         return [], "not judged: gpumem knows no Python frames of this interpreter"
     for finding in findings:
@@ -42,5 +44,6 @@ def problems(gpumem, trace, path, scenario):
     texts = [f"no finding {code} at line {line}" for code, line in sorted(wanted - found)]
     texts += [f"a finding that is not expected: {finding['code']} at {finding['file']}:{finding['line']}: "
               f"{finding['cause']}" for finding in findings if (finding["code"], finding["line"]) not in wanted]
+    texts += ["one finding twice"] * (len(found) != len(findings))
     told = ", ".join(f"{code}:{line}" for code, line in sorted(found))
     return texts, told or "no finding"

@@ -127,9 +127,16 @@ def pinned_reused():
 
 @scenario
 def device_imbalance():
-    parts = [Tensor(128 * MIB, 1) for _ in range(4)]
-    gathered = [Tensor(128 * MIB, 0) for _ in range(16)]  # finding: device-imbalance
-    return [parts, gathered]
+    """A replica of the model on each device; the first one gathers what both made."""
+    replicas = [Tensor(512 * MIB, device) for device in (0, 1)]
+    gathered = [Tensor(128 * MIB, 0) for _ in range(12)]  # finding: device-imbalance
+    return [replicas, gathered]
+
+
+@scenario
+def device_parts():
+    """Unequal parts of one model, as they fit."""
+    return [[Tensor(128 * MIB, 0) for _ in range(16)], [Tensor(128 * MIB, 1) for _ in range(4)]]
 
 
 @scenario

@@ -214,10 +214,10 @@ def pinned_reused():
 
 @scenario
 def device_imbalance():
-    """The first of two devices gathers what both made."""
-    parts = [new(128 * MIB, device="cuda:1") for _ in range(4)]
-    gathered = [new(128 * MIB, device="cuda:0") for _ in range(16)]  # finding: device-imbalance
-    return [parts, gathered]
+    """A replica of the model on each device; the first one gathers what both made."""
+    replicas = [new(512 * MIB, device=device) for device in ("cuda:0", "cuda:1")]
+    gathered = [new(128 * MIB, device="cuda:0") for _ in range(12)]  # finding: device-imbalance
+    return [replicas, gathered]
 
 
 @scenario

@@ -94,6 +94,7 @@ set(report_sources ${PROJECT_SOURCE_DIR}/report)
 add_executable(test_symbolize
   ${CMAKE_CURRENT_LIST_DIR}/test_symbolize.c
   ${report_sources}/demangle.c
+  ${report_sources}/utf8.c
   ${report_sources}/symbolize.c
   ${report_sources}/symbolize_dwarf.c
   ${report_sources}/symbolize_intervals.c

@@ -206,6 +206,51 @@ static void a_refusal_outside_of_any_pool_is_told(void **state)
     gm_findings_free(&findings);
 }
 
+#define REFUSED(bytes, line)                                                                       \
+    EVENT(GM_EVENT_ALLOC_FAILED, .size = (bytes), .kind = GM_KIND_DEVICE, .extra = 2,              \
+          .stack = (line))
+
+static void a_refusal_that_the_program_survives_is_a_warning(void **state)
+{
+    struct scene *scene = *state;
+    REFUSED(64 * MIB, line_of(scene, 5));
+    DEVICE_ALLOC(DEVICE, MIB, .stack = line_of(scene, 6));
+    struct gm_findings findings = find(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    gm_findings_free(&findings);
+}
+
+static void a_search_outside_of_any_pool_is_a_note(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 5);
+    REFUSED(64 * MIB, line);
+    REFUSED(32 * MIB, line);
+    DEVICE_ALLOC(DEVICE, 16 * MIB, .stack = line);
+    struct gm_findings findings = find(scene);
+    assert_int_equal(findings.count, 1);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_BATCH_SIZE_SEARCH);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "64.0 MiB at first and 32.0 MiB at last"));
+    gm_findings_free(&findings);
+}
+
+static void a_refusal_at_the_end_is_no_search(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 5);
+    REFUSED(64 * MIB, line);
+    DEVICE_ALLOC(DEVICE, 16 * MIB, .stack = line);
+    REFUSED(32 * MIB, line);
+    struct gm_findings findings = find(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_ERROR);
+    gm_findings_free(&findings);
+}
+
 /* Holes of 64 and 64 MiB. */
 static void find_with_holes(struct scene *scene, uint64_t request, bool fragmentation)
 {
@@ -346,6 +391,58 @@ static void a_run_that_only_loads_is_sound(void **state)
     gm_findings_free(&findings);
 }
 
+/* Allocations of CUDA's own: each step keeps one, and gives another back. `after`: how long the
+ * program works without an allocation, ns. */
+static struct gm_findings keep_allocations(struct scene *scene, uint64_t after, bool freed)
+{
+    uint32_t keeping = line_of(scene, 7), working = line_of(scene, 8);
+    for (unsigned i = 0; i < 40; i++) {
+        DEVICE_ALLOC(DEVICE + (uint64_t)i * MIB, MIB, .stack = keeping);
+        DEVICE_ALLOC(DEVICE + 1000 * MIB, MIB, .stack = working);
+        FREE(DEVICE + 1000 * MIB);
+    }
+    scene->writer.clock += after;
+    for (unsigned i = 0; i < 40 && freed; i++)
+        FREE(DEVICE + (uint64_t)i * MIB);
+    return find(scene);
+}
+
+static void allocations_that_pile_up_are_told(void **state)
+{
+    struct scene *scene = *state;
+    struct gm_findings findings = keep_allocations(scene, 0, true);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_RETAINED);
+    assert_non_null(finding);
+    assert_int_equal(finding->bytes, 40 * MIB);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    assert_non_null(strstr(finding->cause, "40 allocations of 40.0 MiB"));
+    assert_null(finding->remedy);
+    gm_findings_free(&findings);
+}
+
+static void allocations_that_are_lost_are_leaks_and_not_told_twice(void **state)
+{
+    struct gm_findings findings = keep_allocations(*state, 0, false);
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+static void a_process_that_was_killed_has_no_leaks_but_piles_up_all_the_same(void **state)
+{
+    struct scene *scene = *state;
+    scene->writer.header.end = GM_END_NONE;
+    struct gm_findings findings = keep_allocations(scene, 0, false);
+    assert_non_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+static void what_was_taken_before_the_work_is_sound(void **state)
+{
+    struct gm_findings findings = keep_allocations(*state, 2000000000u, true);
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
 /* ---- cached -----------------------------------------------------------------------------------
  */
 
@@ -392,18 +489,30 @@ static void memory_that_each_step_needs_is_not(void **state)
 
 static struct gm_findings two_devices(struct scene *scene, uint64_t first, uint64_t second)
 {
-    DEVICE_ALLOC(DEVICE, first, .stack = line_of(scene, 4));
-    DEVICE_ALLOC(DEVICE + ((uint64_t)1 << 40), second, .stack = line_of(scene, 5), .device = 1);
+    const uint64_t other = DEVICE + ((uint64_t)1 << 40), replica = 30 * MIB;
+    const uint32_t model = line_of(scene, 3);
+    DEVICE_ALLOC(DEVICE, replica, .stack = model);
+    DEVICE_ALLOC(other, replica, .stack = model, .device = 1);
+    DEVICE_ALLOC(DEVICE + replica, first - replica, .stack = line_of(scene, 4));
+    DEVICE_ALLOC(other + replica, second - replica, .stack = line_of(scene, 5), .device = 1);
     return find(scene);
 }
 
 static void one_device_that_limits_the_other_is_told(void **state)
 {
-    struct gm_findings findings = two_devices(*state, 512 * MIB, 1024 * MIB);
+    struct gm_findings findings = two_devices(*state, 120 * MIB, 1024 * MIB);
     const struct gm_finding *finding = only(&findings, GM_FINDING_DEVICE_IMBALANCE);
     assert_non_null(finding);
     assert_int_equal(finding->device, 1);
-    assert_int_equal(finding->bytes, 512 * MIB);
+    assert_int_equal(finding->bytes, 904 * MIB);
+    gm_findings_free(&findings);
+}
+
+/* Of the lesser one less than a quarter is a replica. */
+static void devices_with_other_work_are_not_compared(void **state)
+{
+    struct gm_findings findings = two_devices(*state, 130 * MIB, 1024 * MIB);
+    assert_null(only(&findings, GM_FINDING_DEVICE_IMBALANCE));
     gm_findings_free(&findings);
 }
 
@@ -516,6 +625,9 @@ int main(void)
         SCENE_TEST(refusals_that_end_a_program_are_no_search),
         SCENE_TEST(refusals_without_success_are_no_search),
         SCENE_TEST(a_refusal_outside_of_any_pool_is_told),
+        SCENE_TEST(a_refusal_that_the_program_survives_is_a_warning),
+        SCENE_TEST(a_search_outside_of_any_pool_is_a_note),
+        SCENE_TEST(a_refusal_at_the_end_is_no_search),
         SCENE_TEST(a_refusal_for_lack_of_one_hole_says_so),
         SCENE_TEST(a_refusal_that_no_holes_would_serve_does_not),
         SCENE_TEST(a_refusal_that_a_hole_could_serve_does_not),
@@ -525,9 +637,14 @@ int main(void)
         SCENE_TEST(what_stops_growing_is_sound),
         SCENE_TEST(what_is_mostly_freed_is_sound),
         SCENE_TEST(a_run_that_only_loads_is_sound),
+        SCENE_TEST(allocations_that_pile_up_are_told),
+        SCENE_TEST(allocations_that_are_lost_are_leaks_and_not_told_twice),
+        SCENE_TEST(a_process_that_was_killed_has_no_leaks_but_piles_up_all_the_same),
+        SCENE_TEST(what_was_taken_before_the_work_is_sound),
         SCENE_TEST(memory_that_lies_idle_is_noted),
         SCENE_TEST(memory_that_each_step_needs_is_not),
         SCENE_TEST(one_device_that_limits_the_other_is_told),
+        SCENE_TEST(devices_with_other_work_are_not_compared),
         SCENE_TEST(devices_that_are_alike_are_not),
         SCENE_TEST(a_device_that_is_hardly_used_is_not),
         SCENE_TEST(pinned_memory_that_grows_all_through_is_told),

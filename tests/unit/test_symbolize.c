@@ -866,6 +866,8 @@ static void cleans_text(void **state)
         {"cut \xe2\x82", "cut ??"},
         {"overlong \xc0\x80 \xe0\x80\x80 \xf0\x80\x80\x80", "overlong ?? ??? ????"},
         {"surrogate \xed\xa0\x80", "surrogate ???"},
+        {"\xe2\x80\xae order \xe2\x81\xa6 lines \xe2\x80\xa8 \xe2\x80\x94",
+         "??? order ??? lines ??? \xe2\x80\x94"},
         {"beyond \xf4\x90\x80\x80 \xf8", "beyond ???? ?"},
     };
 

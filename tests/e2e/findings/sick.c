@@ -1,0 +1,153 @@
+/* Programs that go wrong with memory, each in one way. */
+#include <stdlib.h>
+#include "programs.h"
+
+/* A batch that is not well-formed leaves by the early way out. */
+static bool judge_batch(int number)
+{
+    void *scores;
+    check(cudaMalloc(&scores, 3 * MIB)); /* marked: growing; leak */
+    if (number % 7 == 3)
+        return false;
+    check(cudaFree(scores));
+    return true;
+}
+
+static void early_return(void)
+{
+    for (int number = 0; number < 120; number++) {
+        judge_batch(number);
+        work(MIB);
+        step_done("batch");
+    }
+}
+
+/* An entry for each shape that comes by, for ever; a destructor frees them all. */
+static void unbounded_cache(void)
+{
+    enum { SHAPES = 80 };
+    void *plans[SHAPES];
+    for (int shape = 0; shape < SHAPES; shape++) {
+        check(cudaMalloc(&plans[shape], draw(1, 3) * MIB)); /* finding: retained; marked: growing */
+        work(MIB);
+        step_done("shape");
+    }
+    for (int shape = 0; shape < SHAPES; shape++)
+        release(&plans[shape]);
+}
+
+/* Requests end and give their pages back, but a cancelled one forgets them. */
+static void cancelled_requests(void)
+{
+    enum { TOKENS = 20 };
+    for (int request = 0; request < 60; request++) {
+        void *pages[TOKENS];
+        for (int token = 0; token < TOKENS; token++) {
+            check(cudaMalloc(&pages[token], 256 * KIB)); /* marked: growing; leak */
+            work(64 * KIB);
+        }
+        for (int token = 0; token < TOKENS && request % 5 != 2; token++)
+            release(&pages[token]);
+        step_done("request");
+    }
+}
+
+/* Each result is appended to all before it, in a new buffer. */
+static void history(void)
+{
+    void *all = NULL;
+    for (size_t step = 1; step <= 64; step++) {
+        void *longer;
+        check(cudaMalloc(&longer, step * MIB)); /* marked: growing */
+        check(cudaFree(all));
+        all = longer;
+        work(2 * MIB);
+        step_done("step");
+    }
+    release(&all);
+}
+
+/* Batches from ordinary memory. */
+static void pageable_batches(void)
+{
+    void *batch = calloc(1, 2 * MIB), *target;
+    check(cudaMalloc(&target, 2 * MIB));
+    for (int step = 0; step < 40; step++) {
+        size_t bytes = 2 * MIB;
+        check(cudaMemcpy(target, batch, bytes, cudaMemcpyDefault)); /* finding: pageable-copies */
+        work(MIB);
+        step_done("step");
+    }
+    release(&target);
+    free(batch);
+}
+
+/* A pinned buffer for each batch, given back when all is done. */
+static void pinned_batches(void)
+{
+    enum { BATCHES = 64 };
+    void *buffers[BATCHES], *target;
+    check(cudaMalloc(&target, MIB));
+    for (int i = 0; i < BATCHES; i++) {
+        check(cudaMallocHost(&buffers[i], MIB)); /* finding: pinned-growth; marked: growing */
+        check(cudaMemcpyAsync(target, buffers[i], MIB, cudaMemcpyHostToDevice, 0));
+        step_done("batch");
+    }
+    for (int i = 0; i < BATCHES; i++)
+        check(cudaFreeHost(buffers[i]));
+    release(&target);
+}
+
+/* The same model on two devices, and the first one gathers what both have made. */
+static void gathering(void)
+{
+    enum { BATCHES = 16 };
+    void *replicas[2], *outputs[BATCHES];
+    for (int device = 0; device < 2; device++) {
+        check(cudaSetDevice(device));
+        check(cudaMalloc(&replicas[device], 512 * MIB));
+    }
+    check(cudaSetDevice(0));
+    for (int i = 0; i < BATCHES; i++)
+        check(cudaMalloc(&outputs[i], 64 * MIB)); /* finding: device-imbalance */
+    for (int i = 0; i < BATCHES; i++)
+        release(&outputs[i]);
+    for (int device = 0; device < 2; device++)
+        release(&replicas[device]);
+}
+
+/* A limit that is too high for the device: the program ends of it. */
+static void too_large(void)
+{
+    void *blocks[200];
+    size_t count = 0;
+    while (cudaMalloc(&blocks[count], 64 * MIB) == cudaSuccess) /* finding: out-of-memory */
+        count++;
+    while (count-- > 0)
+        release(&blocks[count]);
+}
+
+/* The largest buffer that fits is found by failing. */
+static void search(void)
+{
+    void *buffer = NULL;
+    size_t size = 16384 * MIB;
+    while (cudaMalloc(&buffer, size) != cudaSuccess) /* finding: batch-size-search */
+        size = size * 3 / 4;
+    for (int step = 0; step < 20; step++)
+        work(MIB);
+    release(&buffer);
+}
+
+const struct program sick_programs[] = {
+    {"early_return", early_return},
+    {"unbounded_cache", unbounded_cache},
+    {"cancelled_requests", cancelled_requests},
+    {"history", history},
+    {"pageable_batches", pageable_batches},
+    {"pinned_batches", pinned_batches},
+    {"gathering", gathering},
+    {"too_large", too_large},
+    {"search", search},
+    {NULL, NULL},
+};
