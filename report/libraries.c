@@ -146,6 +146,8 @@ static void add(struct gm_library_table *table, struct gm_libraries *libraries,
 {
     struct gm_library owner = gm_libraries_of(libraries, site->kind, site->stack);
     struct gm_library_line line = {.name = owner.name, .pool = owner.pool};
+    if (gm_trace_api_is_pooled(libraries->trace, site->api))
+        line.pool = NULL; /* of the driver's: what the framework takes of it, it uses */
     line.at[moment].bytes = site->bytes;
     line.at[moment].count = site->count;
     GM_RESERVE(table->lines, table->capacity, table->count + 1);

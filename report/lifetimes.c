@@ -34,12 +34,6 @@ static struct ranking rank(const struct gm_activity *activity)
     return ranking;
 }
 
-/* Stream-ordered calls take from a pool of the driver's, which is made for temporaries. */
-static bool is_pooled(const char *api)
-{
-    return strstr(api, "Async") || strstr(api, "FromPool");
-}
-
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_site(struct gm_page *page, const struct gm_analysis *analysis,
@@ -64,7 +58,7 @@ void gm_lifetimes_text(struct gm_page *page, const struct gm_analysis *analysis,
     size_t told = 0;
     for (size_t i = 0; i < ranking.count; i++)
         if (ranking.sites[i]->short_lived >= GM_TEMPORARIES_TOLD &&
-            !is_pooled(gm_trace_api(analysis->trace, ranking.sites[i]->api)))
+            !gm_trace_api_is_pooled(analysis->trace, ranking.sites[i]->api))
             ranking.sites[told++] = ranking.sites[i];
     if (told)
         gm_page_heading(page, "Temporaries", "freed within 1 ms of their allocation");

@@ -221,7 +221,7 @@ static void print_leaks(struct writer *writer)
         [GM_LEAK_LATE] = "the driver was shut down when the free came",
         [GM_LEAK_IMPLICIT] = "not freed before the reset or the end of its context",
         [GM_LEAK_EXTERNAL] = "another owner's memory, or allocated by a vendor's library",
-        [GM_LEAK_CACHED] = "kept by a framework's allocator for its next use",
+        [GM_LEAK_CACHED] = "kept by a framework to the end, in use or for its next use",
     };
     const struct gm_analysis *analysis = writer->analysis;
     bool ended = analysis->trace->ending == GM_ENDING_NORMAL;

@@ -493,6 +493,12 @@ const char *gm_trace_api(const struct gm_trace *trace, uint16_t api)
     return api < trace->api_count ? trace->api_names[api] : "";
 }
 
+bool gm_trace_api_is_pooled(const struct gm_trace *trace, uint16_t api)
+{
+    const char *name = gm_trace_api(trace, api);
+    return strstr(name, "Async") || strstr(name, "FromPool");
+}
+
 struct gm_text gm_trace_field(const char *field, size_t size)
 {
     return (struct gm_text){field, strnlen(field, size)};

@@ -105,6 +105,9 @@ struct gm_text gm_trace_string(const struct gm_trace *trace, uint64_t reference)
 /* Name of an API function by its number in the records; "" if unknown. */
 const char *gm_trace_api(const struct gm_trace *trace, uint16_t api);
 
+/* Whether that function takes memory from a pool of the driver's: cudaMallocAsync and its kind. */
+bool gm_trace_api_is_pooled(const struct gm_trace *trace, uint16_t api);
+
 /* For flight.c: notes a block, of which `size` bytes are there, false if it is damaged; whether its
  * head is sound; the lane of a number below GM_LANES_MAX. */
 bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size_t size);

@@ -118,6 +118,25 @@ static void every_byte_is_somebodys_at_each_moment(void **state)
     gm_libraries_free(libraries);
 }
 
+static void memory_of_the_drivers_pool_is_in_no_librarys(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t torch = STACK("libcudart.so.13", "libc10_cuda.so", "libtorch_cuda.so");
+    uint32_t other = STACK("libcudart.so.13", "libc10_cuda.so", "libtorch_cpu.so");
+    uint16_t ordered = writer_api(&scene->writer, "cudaMallocAsync");
+    DEVICE_ALLOC(0x100000, 2 * MIB, .stack = torch, .api = ordered);
+    DEVICE_ALLOC(0x800000, 1 * MIB, .stack = other);
+    const struct gm_analysis *analysis = scene_analyse(scene);
+    struct gm_libraries *libraries = gm_libraries_new(scene->trace);
+    struct gm_library_table table = gm_library_table_of(libraries, analysis, 0);
+    assert_int_equal(table.count, 2);
+    assert_string_equal(table.lines[0].name, "PyTorch");
+    assert_null(table.lines[0].pool);
+    assert_string_equal(table.lines[1].pool, "PyTorch");
+    gm_library_table_free(&table);
+    gm_libraries_free(libraries);
+}
+
 static void a_file_name_names_its_library(void **state)
 {
     static const struct gm_text paths[] = {{"/x/libnvinfer.so.10", 19}, {"libcusparseLt.so.0", 18}};
@@ -146,6 +165,7 @@ int main(void)
         SCENE_TEST(any_other_python_file_is_the_application),
         SCENE_TEST(roads_alone_tell_nothing),
         SCENE_TEST(every_byte_is_somebodys_at_each_moment),
+        SCENE_TEST(memory_of_the_drivers_pool_is_in_no_librarys),
         cmocka_unit_test(a_file_name_names_its_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
