@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all demo test test-pytorch test-numba gpu-check sanitize loss-matrix bench lint install clean help
+.PHONY: all demo test test-pytorch test-tensorflow test-jax test-numba gpu-check sanitize loss-matrix bench lint install clean help
 
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
 	cmake --build $(BUILD) -j $(JOBS)
@@ -19,6 +19,12 @@ test: all ## all tests, on the simulator
 
 test-pytorch: all ## the real PyTorch wheel on the simulator (downloads it)
 	./tests/torch/run_wheel $(BUILD)
+
+test-tensorflow: all ## the real TensorFlow on the simulator (downloads it)
+	./tests/xla/run_xla $(BUILD) tensorflow
+
+test-jax: all ## the real JAX on the simulator (downloads it)
+	./tests/xla/run_xla $(BUILD) jax
 
 test-numba: all ## the real Numba on the simulated driver (downloads it)
 	./tests/numba/run_numba $(BUILD)

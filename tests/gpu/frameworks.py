@@ -171,13 +171,20 @@ def nccl_on_one_gpu(kit):
 
 @check(seconds=60)
 def jax_buffers(kit):
-    return arrays(kit, "jax", "jax", "JAX", environment={"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"})
+    return arrays(kit, "jax", "jax", "JAX", environment={"XLA_PYTHON_CLIENT_ALLOCATOR": "cuda_async",
+                                                         "XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
 
 
 @check(seconds=60)
 def jax_pool(kit):
     return arrays(kit, "jax", "jax", "JAX", pool=True, exact=False,
                   environment={"XLA_PYTHON_CLIENT_MEM_FRACTION": ".1"})
+
+
+@check(seconds=90)
+def tensorflow_arrays(kit):
+    return arrays(kit, "tensorflow", "tensorflow", "TensorFlow",
+                  environment={"TF_GPU_ALLOCATOR": "cuda_malloc_async"})
 
 
 @check(seconds=40)

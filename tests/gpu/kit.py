@@ -157,7 +157,7 @@ class Kit:
                 self.no_gpu = "the driver found is gpumem's simulated one"
         else:
             self.no_gpu = done.stderr.strip().splitlines()[-1]
-        names = ["torch", "jax", "cupy", "numba", "triton"]
+        names = ["torch", "jax", "tensorflow", "cupy", "numba", "triton"]
         text = ("import importlib.metadata as m, importlib.util as u, json\n"
                 "version = lambda n: next((d.version for d in m.distributions() if (d.metadata['Name'] or '').lower()"
                 " .replace('_', '-') in (n, n + '-cuda11x', n + '-cuda12x', n + '-cuda13x')), '?')\n"

@@ -25,6 +25,15 @@ def jax(pool):
     say(alive=sum(array.nbytes for array in arrays), pool=stats.get("pool_bytes", 0) if pool else 0)
 
 
+def tensorflow(_pool):
+    import tensorflow as tf
+    with tf.device("/GPU:0"):
+        arrays = [tf.fill([COUNT], float(n)) for n in range(4)]
+        print("result", float(tf.reduce_sum(arrays[1] * arrays[2])))
+        say(alive=tf.config.experimental.get_memory_info("GPU:0")["current"], pool=0)
+        del arrays
+
+
 def cupy(pool):
     import cupy
     if not pool:
@@ -86,4 +95,5 @@ def nccl(_pool):
 
 
 if __name__ == "__main__":
-    {"jax": jax, "cupy": cupy, "numba": numba, "triton": triton, "nccl": nccl}[sys.argv[1]]("pool" in sys.argv[2:])
+    {"jax": jax, "tensorflow": tensorflow, "cupy": cupy, "numba": numba, "triton": triton,
+     "nccl": nccl}[sys.argv[1]]("pool" in sys.argv[2:])

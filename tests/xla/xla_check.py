@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Runs the scenarios of TensorFlow or JAX under gpumem; holds the report against the simulator's totals, and the
+trace against what the framework says.
+
+    xla_check.py BUILD tensorflow|jax
+
+One line per scenario, PASS or FAIL with figures; exit code 1 if any failed. Run by run_xla.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..", "torch")]
+import run as e2e  # noqa: E402
+import trace_reader as t  # noqa: E402
+
+DEVICE = {"GPUMEM_SIM_MEMORY": "512M"}  # soon full: both wait some 10 s before they say that it is
+# Environments. "default": a pool that is taken at once; "pieces": it grows; "async": none.
+ALLOCATORS = {
+    "tensorflow": {
+        "default": {},
+        "pieces": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
+        "async": {"TF_GPU_ALLOCATOR": "cuda_malloc_async"},
+    },
+    "jax": {
+        "default": {},
+        "pieces": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        "async": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "XLA_PYTHON_CLIENT_ALLOCATOR": "cuda_async"},
+    },
+}
+LIBRARIES = {"tensorflow": "TensorFlow", "jax": "JAX"}
+NAMES = {"tensorflow": ("arrays", "training", "kept_results", "refused"),
+         "jax": ("arrays", "kept_results", "refused")}
+
+build, framework = os.path.abspath(sys.argv[1]), sys.argv[2]
+allocators = {name: DEVICE | settings for name, settings in ALLOCATORS[framework].items()}
+scenarios = os.path.join(HERE, framework + "_scenarios.py")
+
+
+def command(name):
+    """They use no device unless they find NVML and all of NVIDIA's libraries."""
+    folders = glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib")
+    path = ":".join([build + "/sim", build + "/sim/nvml", *folders])
+    return ["env", "LD_LIBRARY_PATH=" + path, sys.executable, scenarios, name]
+
+
+def record(name, allocator):
+    """The report of one run, and its trace read by trace_reader."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, LD_PRELOAD=build + "/preload/libgpumem.so", **allocators[allocator])
+        subprocess.run(command(name), cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+        [trace] = glob.glob(folder + "/*.trace")
+        shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", trace])
+        return json.loads(shown), t.Trace(trace)
+
+
+def held(trace):
+    """At each mark: what the framework said, and the device memory that lived."""
+    live, pairs = {}, []
+    for event, _ in trace.records():
+        if event.type == t.VMM_CREATE or (event.type == t.ALLOC and event.kind == t.KIND_DEVICE):
+            live[event.address] = event.size
+        elif event.type in (t.FREE, t.VMM_RELEASE):
+            live.pop(event.address, None)
+        elif event.type == t.MARK and trace.string(event.aux).startswith("held "):
+            pairs.append((int(trace.string(event.aux).split()[1]), sum(live.values())))
+    return pairs
+
+
+def totals(name, allocator):
+    """Same output both ways, all totals the oracle's."""
+    good = e2e.hold(build, command(name), allocators[allocator], leaks=False)
+    return ([] if good else list(e2e.problems)), "output equal, totals those of the oracle"
+
+
+def same_bytes(name):
+    """Without a pool of its own, the framework's figure is that of the trace."""
+    pairs = held(record(name, "async")[1])
+    problems = [f"the framework holds {said}, {lived} live" for said, lived in pairs if said != lived]
+    if not pairs:
+        return ["no marks"], ""
+    return problems, f"{len(pairs)} times the bytes that the framework says, at last {pairs[-1][0]}"
+
+
+def pieces(name):
+    """What is taken in pieces holds at least what is in use, and is less than what is taken at once."""
+    pairs = held(record(name, "pieces")[1])
+    whole = {lived for _, lived in held(record(name, "default")[1])}
+    if len(whole) != 1:
+        return [f"not one size from the first to the last mark: {whole}"], ""
+    [at_once] = whole
+    problems = [f"the framework holds {said}, {lived} live" for said, lived in pairs if not said <= lived < at_once]
+    return problems, f"{at_once} bytes at once; in pieces {pairs[-1][1]} for {pairs[-1][0]} in use"
+
+
+def place(allocator):
+    report, _ = record("kept_results", allocator)
+    owner = report["devices"][0]["at_peak"]["owners"][0]
+    with open(scenarios, encoding="utf-8") as file:
+        line = next(number for number, text in enumerate(file, 1) if "the report must name" in text)
+    frames = [(os.path.basename(frame["file"] or ""), frame["line"]) for frame in owner["stack"]]
+    library = max(report["devices"][0]["libraries"], key=lambda row: row["at_peak"]["bytes"])["library"]
+    problems = [] if (os.path.basename(scenarios), line) in frames else [f"line {line} is not among {frames}"]
+    if library != LIBRARIES[framework]:
+        problems.append(f"not {LIBRARIES[framework]}'s but {library}'s")
+    return problems, f"largest owner {owner['bytes']} bytes in {owner['count']}, line {line}, library {library}"
+
+
+def main():
+    failed = False
+    names = NAMES[framework]
+    checks = [(f"{name}/{allocator}", lambda name=name, allocator=allocator: totals(name, allocator))
+              for name in names for allocator in allocators]
+    checks += [(f"{name}/same bytes", lambda name=name: same_bytes(name)) for name in names]
+    checks += [("arrays/pieces of a pool", lambda: pieces("arrays"))]
+    checks += [(f"kept_results/place, {allocator}", lambda allocator=allocator: place(allocator))
+               for allocator in allocators]
+    for name, check in checks:
+        problems, figures = check()
+        failed |= bool(problems)
+        print(f"{'FAIL' if problems else 'PASS'} {name}: {figures}", flush=True)
+        for problem in problems:
+            print("    ", problem)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
