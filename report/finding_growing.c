@@ -10,6 +10,7 @@
 #include "map.h"
 #include "memory.h"
 #include "size.h"
+#include "stacks.h"
 
 /* Places that are told together. */
 struct cause {
@@ -40,7 +41,13 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                         const struct cause *cause)
 {
     const struct gm_active_site *site = site_of(analysis, cause->most);
-    char others[64] = "";
+    const struct gm_growth_series *series = cause->most->series;
+    struct gm_text name = gm_trace_string(analysis->trace, series->name);
+    char others[64] = "", quoted[64] = "";
+    char *clean = gm_clean_copy((struct gm_text){name.bytes, name.size < 40 ? name.size : 40});
+    if (series->kind != GM_MOMENT_NONE)
+        snprintf(quoted, sizeof(quoted), " \"%s\"", clean);
+    free(clean);
     if (cause->places > 1)
         snprintf(others, sizeof(others), " (with %s more place%s)", COUNT(cause->places - 1),
                  cause->places > 2 ? "s" : "");
@@ -51,9 +58,10 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                                          .bytes = cause->after - cause->before,
                                          .stack = site->stack,
                                          .api = site->api},
-                    "Live memory from here%s rose all through the last %s of %s marks, from %s to "
+                    "Live memory from here%s rose all through the last %s of %s %s%s, from %s to "
                     "%s: what one step keeps, the next one keeps again.",
-                    others, COUNT(cause->most->over), COUNT(cause->most->series->marks),
+                    others, COUNT(cause->most->over), COUNT(series->marks),
+                    series->kind == GM_MOMENT_RANGE ? "ranges" : "marks", quoted,
                     SIZE(cause->before), SIZE(cause->after));
     if (site->is_block)
         gm_findings_remedy(findings, GM_REMEDY_KEPT);

@@ -149,6 +149,10 @@ static void print_peaks(struct writer *writer)
                  MOMENT(analysis, peak->time));
         gm_page_heading(&writer->page, title, about);
         print_device_name(writer, peak->device);
+        if (gm_analysis_pool_peak(analysis, peak->device))
+            gm_page_paragraph(&writer->page, GM_DIM, 2,
+                              "PyTorch's pool takes memory in segments. A line here made it take "
+                              "one; the lines that held what is in them are above.");
         print_kinds(writer, &peak->owners);
         gm_owners_text(&writer->page, analysis, writer->stacks, &peak->owners, writer->top, 0);
         gm_libraries_text(&writer->page, analysis, peak->device, writer->top);
@@ -239,8 +243,9 @@ static void print_leaks(struct writer *writer)
                  explanation);
         gm_page_heading(&writer->page, class == GM_LEAK && !ended ? "Live" : titles[class], NULL);
         gm_page_paragraph(&writer->page, GM_PLAIN, 2, "%s", about);
-        gm_leaks_text(&writer->page, analysis, writer->stacks, (enum gm_leak_class) class,
-                      writer->top);
+        if (class != GM_LEAK_CACHED || !analysis->pool_count) /* the pool was told, above */
+            gm_leaks_text(&writer->page, analysis, writer->stacks, (enum gm_leak_class) class,
+                          writer->top);
     }
 }
 
@@ -477,14 +482,14 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
         {out, options->colour, options->all_frames}, analysis, stacks, options->top};
     print_header(&writer);
     gm_findings_text(&writer.page, analysis, stacks);
+    gm_pool_failures_text(&writer.page, analysis, stacks, writer.top);
+    gm_pools_text(&writer.page, analysis, stacks, writer.top);
     print_peaks(&writer);
     print_residuals(&writer);
     print_leaks(&writer);
     gm_growth_text(&writer.page, analysis, stacks, writer.top);
-    gm_pool_failures_text(&writer.page, analysis, stacks, writer.top);
     print_failures(&writer);
     gm_phases_text(&writer.page, analysis, 2 * writer.top);
-    gm_pools_text(&writer.page, analysis, stacks, writer.top);
     print_fragmentation(&writer);
     print_pinned(&writer);
     gm_lifetimes_text(&writer.page, analysis, stacks, writer.top);

@@ -259,7 +259,8 @@ static void growth_is_a_finding(void **state)
     assert_int_equal(findings.entries[0].code, GM_FINDING_GROWING);
     assert_int_equal(findings.entries[0].bytes, 400);
     assert_int_equal(findings.entries[0].stack, places.leaking);
-    assert_non_null(strstr(findings.entries[0].cause, "last 4 of 6 marks, from 200 B to 600 B"));
+    assert_non_null(
+        strstr(findings.entries[0].cause, "last 4 of 6 marks \"step\", from 200 B to 600 B"));
     assert_int_equal(gm_growth_bytes(analysis), 400);
     gm_findings_free(&findings);
 }

@@ -47,6 +47,23 @@ static void write_busy_trace(struct writer *writer)
     }
 }
 
+static void names_of_functions_are_clean(void **state)
+{
+    (void)state;
+    struct writer writer;
+    char error[256];
+    writer_begin(&writer);
+    uint16_t first = writer_api(&writer, "cuda\033[2JMalloc\x9b"),
+             second = writer_api(&writer, "ok");
+    writer_finish(&writer);
+    struct gm_trace *trace = gm_trace_open_memory(writer.bytes, writer.size, error, sizeof(error));
+    assert_non_null(trace);
+    assert_string_equal(gm_trace_api(trace, first), "cuda?[2JMalloc?");
+    assert_string_equal(gm_trace_api(trace, second), "ok");
+    gm_trace_close(trace);
+    writer_free(&writer);
+}
+
 /* What a stream gave: enough to tell whether two are the same. */
 struct digest {
     uint64_t records;
@@ -634,6 +651,7 @@ static void the_ending_of_a_process_is_told(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_functions_are_clean),
         cmocka_unit_test(blocks_and_rings_make_one_stream),
         cmocka_unit_test(it_does_not_matter_where_a_record_stands),
         cmocka_unit_test(a_lane_keeps_its_order_where_clocks_disagree),
