@@ -78,28 +78,30 @@ static inline uint64_t unzigzag(uint64_t value)
 #define VARINTS(column, field, type)                                                               \
     static bool get_##field(struct gm_block_reader *reader, struct gm_record *to, uint32_t count)  \
     {                                                                                              \
-        const unsigned char **at = &reader->at[column], *end = reader->end[column];                \
-        for (uint32_t n = 0; *at && n < count; n++) {                                              \
+        const unsigned char *at = reader->at[column], *end = reader->end[column];                  \
+        for (uint32_t n = 0; at && n < count; n++) {                                               \
             uint64_t value;                                                                        \
-            if (!get_varint(at, end, &value))                                                      \
+            if (!get_varint(&at, end, &value))                                                     \
                 return false;                                                                      \
             to[n].field = (type)value;                                                             \
         }                                                                                          \
+        reader->at[column] = at;                                                                   \
         return true;                                                                               \
     }
 
 #define DIFFERENCES(column, field, type, decode)                                                   \
     static bool get_##field(struct gm_block_reader *reader, struct gm_record *to, uint32_t count)  \
     {                                                                                              \
-        const unsigned char **at = &reader->at[column], *end = reader->end[column];                \
+        const unsigned char *at = reader->at[column], *end = reader->end[column];                  \
         uint64_t now = reader->field;                                                              \
         for (uint32_t n = 0; n < count; n++) {                                                     \
             uint64_t value = 0;                                                                    \
-            if (*at && !get_varint(at, end, &value))                                               \
+            if (at && !get_varint(&at, end, &value))                                               \
                 return false;                                                                      \
             now += decode(value);                                                                  \
             to[n].field = (type)now;                                                               \
         }                                                                                          \
+        reader->at[column] = at;                                                                   \
         reader->field = now;                                                                       \
         return true;                                                                               \
     }
