@@ -47,6 +47,8 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_record *record
     };
     gm_map_set(&blocks->by_address, record->address, number);
     struct gm_block_totals *totals = totals_of(blocks, record->device);
+    if (totals->peak.bytes - totals->live > totals->fall)
+        totals->fall = totals->peak.bytes - totals->live;
     totals->allocs++;
     totals->count++;
     totals->live += record->size;

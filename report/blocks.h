@@ -29,6 +29,7 @@ struct gm_block_totals {
     uint64_t live;       /* bytes in blocks */
     uint64_t count;      /* blocks alive */
     struct gm_peak peak; /* .step counts the block records */
+    uint64_t fall;       /* bytes: how far `live` fell below its peak before it rose again */
     uint64_t reserved;   /* as the framework last said; bytes */
     struct gm_peak reserved_peak;
     uint64_t out_of_memory;    /* times the framework gave up */

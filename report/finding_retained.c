@@ -25,6 +25,7 @@
 #define ENDED_SHARE 8u         /* of all of the run one eighth has ended: it has steps */
 #define BYTES_AT_LEAST 1048576 /* of one place, all its stacks together */
 #define WARNING_SHARE 100u     /* a warning from one hundredth of the device's peak on */
+#define FALL_SHARE 16u         /* of the peak: a step gives back that much; a layer, less */
 #define SETUP_NS                                                                                   \
     1000000000u /* work goes on for so long, and for longer than before: it was setup */
 
@@ -216,6 +217,19 @@ static struct places find_places(const struct gm_analysis *analysis, const struc
     return places;
 }
 
+/* The run ended in the middle of its first pass: a device was full before memory ever fell. */
+static bool is_one_pass(const struct gm_analysis *analysis, const struct run *run, int device)
+{
+    const struct gm_block_totals *totals = &analysis->blocks.device[device + 1];
+    if (!run->is_pool || totals->fall >= totals->peak.bytes / FALL_SHARE)
+        return false;
+    for (size_t i = 0; i < analysis->pool_failures.count; i++)
+        if (analysis->pool_failures.entries[i].device == device &&
+            !gm_pool_failure_survived(&analysis->pool_failures.entries[i], &analysis->blocks))
+            return true;
+    return false;
+}
+
 /* ---- findings -------------------------------------------------------------------------------- */
 
 static uint64_t peak_of(const struct gm_analysis *analysis, const struct run *run, int device)
@@ -239,7 +253,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
         if (!most || place->bytes > most->bytes)
             most = place;
     }
-    if (!most || bytes < BYTES_AT_LEAST ||
+    if (!most || bytes < BYTES_AT_LEAST || is_one_pass(analysis, run, device) ||
         gm_growing_tells(analysis, most->most.stack, most->most.kind, device, run->is_pool))
         return;
     char others[64] = "";

@@ -46,8 +46,11 @@ static void print_site(struct gm_page *page, const struct gm_analysis *analysis,
     if (seconds > 0 && (double)site->allocs / seconds >= 1)
         gm_page_print(page, GM_PLAIN, ", %s a second",
                       COUNT((uint64_t)((double)site->allocs / seconds)));
-    gm_page_print(page, GM_PLAIN, "\n    %s in all, at most %s at a time (%s)\n",
+    gm_page_print(page, GM_PLAIN, "\n    %s in all, at most %s at a time, of %s memory",
                   SIZE(site->allocated), SIZE(site->peak), gm_kind_name(site->kind));
+    if (site->device >= 0)
+        gm_page_print(page, GM_PLAIN, " on device %d", site->device);
+    fputc('\n', page->out);
     gm_page_stack(page, 6, gm_stacks_get(stacks, site->stack, site->api));
 }
 

@@ -273,7 +273,8 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
     else
         print_status(writer, failure, api);
     if (failure->count > 1)
-        gm_page_print(page, GM_PLAIN, " (%s times)", COUNT(failure->count));
+        gm_page_print(page, GM_PLAIN, "\n    %s times, at first %s", COUNT(failure->count),
+                      SIZE(failure->first));
     fputc('\n', page->out);
     print_stack(page, writer->stacks, failure->stack, failure->api, 6);
     if (!failure->snapshot.step)

@@ -1,5 +1,6 @@
 /* See verdict.h. */
 #include "verdict.h"
+#include <stdio.h>
 #include "flight.h"
 #include "size.h"
 
@@ -76,6 +77,18 @@ static void print_peaks(struct gm_page *page, const struct gm_analysis *analysis
     gm_page_print(page, GM_PLAIN, "%s.\n", count > PEAKS_SHOWN ? " ..." : "");
 }
 
+/* Whether memory was allocated after every refusal that is known: the program could do without. */
+static bool went_on(const struct gm_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        if (analysis->failures[i].out_of_memory && !analysis->failures[i].survived)
+            return false;
+    for (size_t i = 0; i < analysis->pool_failures.count; i++)
+        if (!gm_pool_failure_survived(&analysis->pool_failures.entries[i], &analysis->blocks))
+            return false;
+    return true;
+}
+
 /* A request that a framework could serve after all is no lack of memory, but the driver's refusals
  * are told. */
 static void print_refusals(struct gm_page *page, const struct gm_analysis *analysis)
@@ -83,14 +96,16 @@ static void print_refusals(struct gm_page *page, const struct gm_analysis *analy
     uint64_t failed = analysis->replay.counters.failed, pool = 0;
     for (int i = 0; i < GM_DEVICES; i++)
         pool += analysis->blocks.device[i].out_of_memory;
+    char by_pool[64] = "", by_driver[64] = "";
     if (pool)
-        gm_page_print(page, GM_BAD, "Out of memory: PyTorch %s time%s", COUNT(pool),
-                      pool == 1 ? "" : "s");
+        snprintf(by_pool, sizeof(by_pool), " PyTorch gave up %s time%s%s", COUNT(pool),
+                 pool == 1 ? "" : "s", failed ? ";" : "");
     if (failed)
-        gm_page_print(page, GM_BAD, "%s the driver refused %s request%s",
-                      pool ? ";" : "Out of memory:", COUNT(failed), failed == 1 ? "" : "s");
+        snprintf(by_driver, sizeof(by_driver), " the driver refused %s request%s", COUNT(failed),
+                 failed == 1 ? "" : "s");
     if (pool || failed)
-        gm_page_print(page, GM_BAD, ".\n");
+        gm_page_paragraph(page, GM_BAD, 0, "Out of memory:%s%s%s.", by_pool, by_driver,
+                          went_on(analysis) ? "; the program went on" : "");
 }
 
 void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)

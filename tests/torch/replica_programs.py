@@ -155,6 +155,21 @@ def many_small():
     return nodes
 
 
+@scenario
+def first_batch_too_large():
+    """The device is full in the middle of the first forward pass: nothing piled up, the batch is too large."""
+    weights = [Tensor(8 * MIB) for _ in range(LAYERS)]
+    activations = []
+    try:
+        for _ in range(64):
+            scores = Tensor(300 * MIB)
+            activations.append(Tensor(200 * MIB))  # finding: out-of-memory
+            del scores
+    except MemoryError:
+        pass
+    return [weights, activations]
+
+
 # ---- not -------------------------------------------------------------------------------------------------------
 
 
@@ -179,6 +194,21 @@ def predictions_of_all_epochs():
             step_done("step")
         kept.append(Tensor(6 * MIB))  # finding: retained; marked: growing
         step_done("epoch")
+    return kept
+
+
+@scenario
+def kept_until_full():
+    """What each step keeps fills the device in the end."""
+    kept = []
+    try:
+        for _ in range(300):
+            batch = [Tensor(64 * MIB) for _ in range(16)]  # finding: out-of-memory
+            del batch
+            kept.append(Tensor(200 * MIB))  # finding: retained; marked: growing
+            step_done("step")
+    except MemoryError:
+        pass
     return kept
 
 
