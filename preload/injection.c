@@ -12,35 +12,18 @@
  * before it calls cuInit, so programs with the static runtime go unseen, and with the shared one
  * only calls of the runtime's functions are seen, not what lies below them. LD_PRELOAD has none of
  * these limits.
- *
- * A word is replaced by one aligned store: other threads call the one function or the other. A word
- * on a page that the loader made read-only is made writable for that store only.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <elf.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "api.h"
 #include "platform.h"
 #include "real.h"
+#include "redirect.h"
 #include "roads.h"
-
-#if defined(__x86_64__)
-enum { CALL_SLOT = R_X86_64_JUMP_SLOT, ADDRESS_SLOT = R_X86_64_GLOB_DAT };
-#elif defined(__aarch64__)
-enum { CALL_SLOT = R_AARCH64_JUMP_SLOT, ADDRESS_SLOT = R_AARCH64_GLOB_DAT };
-#endif
-
-/* Pages that the loader protected after it had filled them: [start, end). */
-struct protected_pages {
-    uintptr_t start;
-    uintptr_t end;
-    uintptr_t page_size;
-};
 
 static uintptr_t replacement(const char *name)
 {
@@ -52,41 +35,11 @@ static uintptr_t replacement(const char *name)
     return api != 0 ? (uintptr_t)gm_api[api].wrapper : 0;
 }
 
-static void store(uintptr_t *slot, uintptr_t value)
-{
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-}
-
-static bool redirect(const struct gm_import *import, void *data)
-{
-    const struct protected_pages *pages = data;
-    if (import->type != CALL_SLOT && import->type != ADDRESS_SLOT)
-        return true;
-    uintptr_t value = replacement(import->name);
-    if (value == 0 || *import->slot == 0) /* 0: a weak reference to nothing stays that */
-        return true;
-    uintptr_t address = (uintptr_t)import->slot;
-    if (address < pages->start || address >= pages->end) {
-        store(import->slot, value);
-        return true;
-    }
-    void *page = (void *)(address & ~(pages->page_size - 1));
-    if (mprotect(page, pages->page_size, PROT_READ | PROT_WRITE) == 0) {
-        store(import->slot, value);
-        mprotect(page, pages->page_size, PROT_READ);
-    }
-    return true;
-}
-
-static int redirect_object(struct dl_phdr_info *info, size_t size, void *data)
+static int redirect_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
-    const uintptr_t *page_size = data;
-    const uintptr_t mask = ~(*page_size - 1);
-    struct protected_pages pages = {.page_size = *page_size};
-    /* Just what reading the object's tables takes: the loader's own map is not at hand here. */
+    (void)unused;
     struct link_map map = {.l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name};
-    struct gm_object object = {.map = &map};
     uintptr_t here = (uintptr_t)redirect_object;
     bool ours = false;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -96,14 +49,11 @@ static int redirect_object(struct dl_phdr_info *info, size_t size, void *data)
             map.l_ld = (ElfW(Dyn) *)start;
         if (segment->p_type == PT_LOAD && here - start < segment->p_memsz)
             ours = true;
-        if (segment->p_type == PT_GNU_RELRO) {
-            pages.start = start & mask;
-            pages.end = (start + segment->p_memsz) & mask;
-        }
     }
     /* The driver itself calls its own functions for its own reasons. */
+    struct gm_object object = {.map = &map};
     if (map.l_ld != NULL && !ours && gm_object_function(&object, "cuInit") == NULL)
-        gm_object_each_import(&object, redirect, &pages);
+        gm_redirect_imports(info, replacement);
     return 0;
 }
 
@@ -126,10 +76,8 @@ int InitializeInjection(void)
 {
     static _Atomic bool done;
     const int error = errno;
-    if (!atomic_exchange(&done, true) && !is_preloaded_somehow()) {
-        uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-        dl_iterate_phdr(redirect_object, &page_size);
-    }
+    if (!atomic_exchange(&done, true) && !is_preloaded_somehow())
+        dl_iterate_phdr(redirect_object, NULL);
     errno = error;
     return 1;
 }

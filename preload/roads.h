@@ -7,6 +7,7 @@
  *   real.c              the function behind each hook
  *   objects.c           what the loader's own tables say of a loaded object
  *   injection.c         the door for when there is no LD_PRELOAD
+ *   redirect.c          other functions for the imports of a loaded object
  *
  * Words: the *asker* is the object that looks a function up, the *caller* the one that calls it.
  */
@@ -45,6 +46,24 @@ bool gm_is_preloaded(void);
 
 /* Address of a function that the object itself defines and exports; NULL if it does not. */
 void *gm_object_function(const struct gm_object *object, const char *symbol);
+
+/*
+ * The definitions of a function among the objects of our namespace, this library left out. The
+ * loader's big lock, held while constructors run, is not taken: threads may ask that a constructor
+ * waits for.
+ */
+struct gm_definitions {
+    const char *symbol;
+    uint32_t count;
+    void *first;
+};
+
+struct gm_definitions gm_object_definitions(const char *symbol);
+
+static inline bool gm_object_any_defines(const char *symbol)
+{
+    return gm_object_definitions(symbol).count > 0;
+}
 
 /* Whether the object defines symbol versions. */
 bool gm_object_is_versioned(const struct gm_object *object);

@@ -1,10 +1,14 @@
 /* See unwind_fallback.h. */
 #include "unwind_fallback.h"
 #include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
+#include <string.h>
 #include <ucontext.h>
 #include "platform.h"
+#include "redirect.h"
 #include "unwind.h"
+#include "unwind_stack.h"
 
 /* libunwind's names carry the architecture: U is public, UL the variant for the own process. */
 #if defined(__x86_64__)
@@ -41,11 +45,98 @@ static struct {
     _Atomic bool ready;
 } libunwind;
 
+/* ---- no pipe of libunwind's ---------------------------------------------------------------------
+ *
+ * libunwind finds out whether it may read an address by writing a byte from there into a pipe of
+ * its own, whose two descriptors it keeps for good. A host that closes descriptors it did not open
+ * gets these numbers again for files of its own: libunwind would read from one and write into the
+ * other. So the pipe it is given has two numbers that no file ever has, and what it writes to them
+ * is answered by looking whether the address can be read. All else goes where it went.
+ */
+
+enum { NO_PIPE_OUT = -1001, NO_PIPE_IN = -1002 };
+
+static int give_no_pipe(int descriptors[2])
+{
+    descriptors[0] = NO_PIPE_OUT;
+    descriptors[1] = NO_PIPE_IN;
+    return 0;
+}
+
+static int give_no_pipe2(int descriptors[2], int flags)
+{
+    (void)flags;
+    return give_no_pipe(descriptors);
+}
+
+static ssize_t drain_or_read(int descriptor, void *buffer, size_t size)
+{
+    if (descriptor != NO_PIPE_OUT)
+        return read(descriptor, buffer, size);
+    errno = EAGAIN; /* an open pipe with nothing in it */
+    return -1;
+}
+
+static ssize_t try_or_write(int descriptor, const void *bytes, size_t size)
+{
+    if (descriptor != NO_PIPE_IN)
+        return write(descriptor, bytes, size);
+    if (gm_page_is_readable((uint64_t)(uintptr_t)bytes))
+        return (ssize_t)size;
+    errno = EFAULT;
+    return -1;
+}
+
+static long try_or_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    if (number == SYS_write && (int)a == NO_PIPE_IN)
+        return try_or_write(NO_PIPE_IN, (const void *)b, (size_t)c);
+    return syscall(number, a, b, c, d, e, f);
+}
+
+static uintptr_t replacement(const char *name)
+{
+    const struct {
+        const char *name;
+        uintptr_t function;
+    } replaced[] = {
+        {"pipe", (uintptr_t)give_no_pipe},   {"pipe2", (uintptr_t)give_no_pipe2},
+        {"read", (uintptr_t)drain_or_read},  {"write", (uintptr_t)try_or_write},
+        {"syscall", (uintptr_t)try_or_call},
+    };
+    for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
+        if (strcmp(name, replaced[i].name) == 0)
+            return replaced[i].function;
+    return 0;
+}
+
+static int redirect_libunwind(struct dl_phdr_info *info, size_t size, void *library)
+{
+    const struct link_map *map = library;
+    (void)size;
+    if (info->dlpi_addr != map->l_addr)
+        return 0;
+    gm_redirect_imports(info, replacement);
+    return 1;
+}
+
+static bool take_pipe_away(void *library)
+{
+    struct link_map *map;
+    return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 &&
+           dl_iterate_phdr(redirect_libunwind, map) != 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------
+ */
+
 bool gm_fallback_open(void)
 {
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
+    if (!library || !take_pipe_away(library)) {
+        dlerror(); /* not the program's error */
         return false;
+    }
     libunwind.init = (init_function *)dlsym(library, LOCAL_NAME("init_local"));
     libunwind.step = (step_function *)dlsym(library, LOCAL_NAME("step"));
     libunwind.get_register = (get_register_function *)dlsym(library, LOCAL_NAME("get_reg"));
@@ -67,6 +158,9 @@ static void flush_if_older(uint32_t generation)
     libunwind.flush(*libunwind.local_address_space, 0, 0);
     atomic_store_explicit(&libunwind.generation, generation, memory_order_release);
 }
+
+/* ---- walking ------------------------------------------------------------------------------------
+ */
 
 static uint64_t get_register(struct cursor *cursor, int number)
 {

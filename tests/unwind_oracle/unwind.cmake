@@ -2,7 +2,8 @@
 set(oracle_dir ${CMAKE_CURRENT_LIST_DIR})
 set(unwind_sources
   ${GPUMEM_PRELOAD_DIR}/unwind.c ${GPUMEM_PRELOAD_DIR}/unwind_cfi.c ${GPUMEM_PRELOAD_DIR}/unwind_fallback.c
-  ${GPUMEM_PRELOAD_DIR}/unwind_image.c ${GPUMEM_PRELOAD_DIR}/unwind_maps.c ${GPUMEM_PRELOAD_DIR}/unwind_stack.c)
+  ${GPUMEM_PRELOAD_DIR}/unwind_image.c ${GPUMEM_PRELOAD_DIR}/unwind_maps.c ${GPUMEM_PRELOAD_DIR}/unwind_stack.c
+  ${GPUMEM_PRELOAD_DIR}/objects.c ${GPUMEM_PRELOAD_DIR}/redirect.c ${oracle_dir}/loader.c)
 
 add_library(unwind_for_tests STATIC ${unwind_sources})
 target_compile_definitions(unwind_for_tests PUBLIC _GNU_SOURCE=)
