@@ -10,32 +10,63 @@
 #include "real.h"
 #include "trace_file.h"
 
-/* libc's function of that name, found once. No state but one pointer: signal handlers come here
- * too. */
-#define REAL(name, type)                                                                           \
-    ({                                                                                             \
-        static _Atomic(type *) kept;                                                               \
-        type *found = atomic_load_explicit(&kept, memory_order_relaxed);                           \
-        if (!found) {                                                                              \
-            found = (type *)gm_real_dlsym(RTLD_NEXT, name);                                        \
-            atomic_store_explicit(&kept, found, memory_order_relaxed);                             \
-        }                                                                                          \
-        found;                                                                                     \
-    })
+enum function {
+    EXIT_UNDERSCORE,
+    EXIT_C,
+    EXIT_QUICK,
+    EXECVE,
+    EXECVPE,
+    EXECV,
+    EXECVP,
+    FEXECVE,
+    EXECVEAT,
+    FUNCTIONS
+};
+
+static const char *const names[FUNCTIONS] = {
+    [EXIT_UNDERSCORE] = "_exit", [EXIT_C] = "_Exit",    [EXIT_QUICK] = "quick_exit",
+    [EXECVE] = "execve",         [EXECVPE] = "execvpe", [EXECV] = "execv",
+    [EXECVP] = "execvp",         [FEXECVE] = "fexecve", [EXECVEAT] = "execveat",
+};
+
+static _Atomic(void *) found[FUNCTIONS];
+
+/* The next function of that name: libc's, or another library's that stands before it. */
+static void *next(enum function function)
+{
+    void *address = atomic_load_explicit(&found[function], memory_order_relaxed);
+    if (gm_unlikely(!address)) {
+        address = gm_real_dlsym(RTLD_NEXT, names[function]);
+        atomic_store_explicit(&found[function], address, memory_order_relaxed);
+    }
+    return address;
+}
+
+/*
+ * Before anyone needs them: dlsym takes the loader's lock, and a vfork child that waits for it
+ * never reaches its exec if the lock's holder waits for that. Only constructors of other libraries
+ * that were loaded with us can come first.
+ */
+__attribute__((constructor)) static void find_early(void)
+{
+    for (int function = 0; function < FUNCTIONS; function++)
+        if (!next((enum function)function))
+            dlerror(); /* older than the function: not the program's error */
+}
 
 typedef void exit_function(int);
 
 GM_EXPORT _Noreturn void _exit(int status)
 {
     gm_process_mark_end(GM_END_UNDERSCORE_EXIT);
-    REAL("_exit", exit_function)(status);
+    ((exit_function *)next(EXIT_UNDERSCORE))(status);
     __builtin_unreachable();
 }
 
 GM_EXPORT _Noreturn void _Exit(int status)
 {
     gm_process_mark_end(GM_END_UNDERSCORE_EXIT);
-    REAL("_Exit", exit_function)(status);
+    ((exit_function *)next(EXIT_C))(status);
     __builtin_unreachable();
 }
 
@@ -43,7 +74,7 @@ GM_EXPORT _Noreturn void _Exit(int status)
 GM_EXPORT _Noreturn void quick_exit(int status)
 {
     gm_process_mark_end(GM_END_UNDERSCORE_EXIT);
-    REAL("quick_exit", exit_function)(status);
+    ((exit_function *)next(EXIT_QUICK))(status);
     __builtin_unreachable();
 }
 
@@ -64,33 +95,33 @@ typedef int execveat_function(int, const char *, char *const[], char *const[], i
 
 GM_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-    EXEC(REAL("execve", execve_function)(path, arguments, environment));
+    EXEC(((execve_function *)next(EXECVE))(path, arguments, environment));
 }
 
 GM_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-    EXEC(REAL("execvpe", execve_function)(file, arguments, environment));
+    EXEC(((execve_function *)next(EXECVPE))(file, arguments, environment));
 }
 
 GM_EXPORT int execv(const char *path, char *const arguments[])
 {
-    EXEC(REAL("execv", execv_function)(path, arguments));
+    EXEC(((execv_function *)next(EXECV))(path, arguments));
 }
 
 GM_EXPORT int execvp(const char *file, char *const arguments[])
 {
-    EXEC(REAL("execvp", execv_function)(file, arguments));
+    EXEC(((execv_function *)next(EXECVP))(file, arguments));
 }
 
 GM_EXPORT int fexecve(int descriptor, char *const arguments[], char *const environment[])
 {
-    EXEC(REAL("fexecve", fexecve_function)(descriptor, arguments, environment));
+    EXEC(((fexecve_function *)next(FEXECVE))(descriptor, arguments, environment));
 }
 
 GM_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                        char *const environment[], int flags)
 {
-    EXEC(REAL("execveat", execveat_function)(folder, path, arguments, environment, flags));
+    EXEC(((execveat_function *)next(EXECVEAT))(folder, path, arguments, environment, flags));
 }
 
 /* The list forms become vector forms: there is no other way to pass arguments on. */
@@ -112,7 +143,7 @@ GM_EXPORT int execl(const char *path, const char *first, ...)
     va_start(list, first);
     GATHER(first, list);
     va_end(list);
-    EXEC(REAL("execv", execv_function)(path, arguments));
+    EXEC(((execv_function *)next(EXECV))(path, arguments));
 }
 
 GM_EXPORT int execlp(const char *file, const char *first, ...)
@@ -121,7 +152,7 @@ GM_EXPORT int execlp(const char *file, const char *first, ...)
     va_start(list, first);
     GATHER(first, list);
     va_end(list);
-    EXEC(REAL("execvp", execv_function)(file, arguments));
+    EXEC(((execv_function *)next(EXECVP))(file, arguments));
 }
 
 GM_EXPORT int execle(const char *path, const char *first, ...)
@@ -131,5 +162,5 @@ GM_EXPORT int execle(const char *path, const char *first, ...)
     GATHER(first, list);
     char *const *environment = va_arg(list, char *const *);
     va_end(list);
-    EXEC(REAL("execve", execve_function)(path, arguments, environment));
+    EXEC(((execve_function *)next(EXECVE))(path, arguments, environment));
 }

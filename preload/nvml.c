@@ -228,8 +228,10 @@ static bool start_thread(void)
 static bool open_nvml(void)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (!library)
+    if (!library) {
+        dlerror(); /* not the program's error */
         return false;
+    }
     nvml.init = (__typeof__(nvml.init))gm_real_dlsym(library, "nvmlInit_v2");
     nvml.count = (__typeof__(nvml.count))gm_real_dlsym(library, "nvmlDeviceGetCount_v2");
     nvml.by_index =

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -248,6 +249,33 @@ void *gm_object_function(const struct gm_object *object, const char *symbol)
     if (found->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(found->st_info) != STT_FUNC)
         return NULL;
     return (void *)(object->map->l_addr + found->st_value);
+}
+
+static int add_definition(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct gm_definitions *found = data;
+    struct link_map map = {.l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name};
+    struct gm_object object = {.map = &map};
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_DYNAMIC)
+            map.l_ld = (ElfW(Dyn) *)start;
+        if (segment->p_type == PT_LOAD && (uintptr_t)add_definition - start < segment->p_memsz)
+            return 0;
+    }
+    void *function = map.l_ld != NULL ? gm_object_function(&object, found->symbol) : NULL;
+    if (function != NULL && found->count++ == 0)
+        found->first = function;
+    return 0;
+}
+
+struct gm_definitions gm_object_definitions(const char *symbol)
+{
+    struct gm_definitions found = {.symbol = symbol};
+    dl_iterate_phdr(add_definition, &found);
+    return found;
 }
 
 static bool visit_relocations(const struct gm_object *object, const struct dynamic *dynamic,

@@ -71,7 +71,6 @@ static bool start(bool bypassed)
         if (!gm_trace_create())
             return false;
     }
-    gm_stack_prepare();
     gm_lock_take(&gm_file.lock);
     gm_trace_update_clock(); /* two pairs this far apart give the rate, should the process be killed
                                 soon */
@@ -80,7 +79,10 @@ static bool start(bool bypassed)
     return true;
 }
 
-/* One thread starts, others wait for it. */
+/*
+ * One thread starts, others wait for it, but not for what it then asks of the loader: one of them
+ * may have the loader's lock, when it calls CUDA from the constructor of a library.
+ */
 static bool process_start(void)
 {
     _Atomic uint32_t *state = &gm_process_page->state;
@@ -97,6 +99,8 @@ static bool process_start(void)
         bool ready = start(now == BYPASSED);
         atomic_store_explicit(state, ready ? READY : REFUSED, memory_order_release);
         syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+        if (ready)
+            gm_stack_prepare();
         return ready;
     }
 }

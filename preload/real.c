@@ -117,6 +117,20 @@ static void *not_ours(uint16_t api, void *function)
     return is_wrapper(api, function) ? NULL : function;
 }
 
+/*
+ * Where one object alone defines the function there is nothing to choose, and the loader need not
+ * be asked: it would make us wait for a constructor that waits for this thread. Not a definition
+ * before us: it would come back to us.
+ */
+static void *find_only(uint16_t api)
+{
+    struct gm_object owner;
+    struct gm_definitions found = gm_object_definitions(gm_api[api].symbol);
+    bool behind_us =
+        found.count == 1 && gm_object_of(found.first, &owner) && !gm_object_precedes_us(&owner);
+    return behind_us ? found.first : NULL;
+}
+
 static void *find_in_library(uint16_t api, const char *library)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -195,7 +209,9 @@ static void *find(uint16_t api, const void *address)
     const uint32_t before = atomic_load_explicit(&generation, memory_order_acquire);
     const bool is_driver = gm_api[api].layer == GM_LAYER_DRIVER;
     struct caller *caller = is_driver ? NULL : caller_of(address);
-    void *function = is_driver ? find_driver(api) : find_runtime(api, caller);
+    void *function = find_only(api);
+    if (function == NULL)
+        function = is_driver ? find_driver(api) : find_runtime(api, caller);
     /* Found before something was unloaded: good for this call, which is under way, but not kept. */
     if (function != NULL && before == atomic_load_explicit(&generation, memory_order_acquire)) {
         void *first = keep(&gm_real_first[api], function);

@@ -14,6 +14,7 @@
 #include "modules.h"
 #include "python.h"
 #include "real.h"
+#include "roads.h"
 #include "tables.h"
 #include "trace_file.h"
 #include "unwind.h"
@@ -64,11 +65,14 @@ void gm_stack_reset(struct gm_stack *stack)
     memset(stack, 0, sizeof(*stack));
 }
 
-/* dlsym takes the loader's lock: when the trace is made and when a thread is new, never on the way
- * of an event. */
+/*
+ * dlsym takes the loader's lock: only when there is an interpreter to be found, when the trace is
+ * made or a thread is new, and never on the way of an event.
+ */
 void gm_stack_look_for_python(void)
 {
-    if (gm_config.python_stacks && gm_python_status() == GM_PYTHON_ABSENT)
+    if (gm_config.python_stacks && gm_python_status() == GM_PYTHON_ABSENT &&
+        gm_object_any_defines("PyGILState_GetThisThreadState"))
         gm_python_attach(gm_real_dlsym);
 }
 
