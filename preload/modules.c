@@ -33,6 +33,7 @@ static struct mapping {
     uint64_t end;
     uint64_t offset;
     uint64_t inode;
+    bool readable;
     char path[GM_STRING_LENGTH_MAX];
 } mapping;
 
@@ -83,9 +84,10 @@ static bool next_mapping(void)
     if (byte != '-')
         return false;
     mapping.end = number(16, &byte);
-    do
-        byte = next_byte(); /* permissions */
-    while (byte > ' ');
+    byte = next_byte();
+    mapping.readable = byte == 'r';
+    while (byte > ' ')
+        byte = next_byte(); /* the other permissions */
     mapping.offset = number(16, &byte);
     number(16, &byte);
     number(16, &byte);
@@ -246,7 +248,7 @@ static const struct known *look_up(uint64_t address)
     const struct known *result = NULL;
     while (next_mapping() && mapping.start <= address) {
         if (mapping.offset == 0 && mapping.inode) {
-            image = mapping.start;
+            image = mapping.readable ? mapping.start : 0;
             image_size = mapping.end - mapping.start;
             image_inode = mapping.inode;
         }

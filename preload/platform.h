@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,38 +64,71 @@ static inline void gm_pause(void)
 }
 
 /*
+ * Makes the signals wait that may: not those that a fault of the code itself raises. Returns which
+ * waited before. The kernel's own 64-bit set: libc's leaves some signals out.
+ */
+static inline uint64_t gm_signals_block(void)
+{
+    const uint64_t waiting = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) |
+                               1ull << (SIGFPE - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1));
+    uint64_t before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &waiting, &before, sizeof(before));
+    return before;
+}
+
+static inline void gm_signals_restore(uint64_t before)
+{
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+}
+
+/*
  * A lock for slow paths (file growth, new table entries, packing). Its holder never calls into the
- * host, never allocates and never blocks on anything but the file, and a signal handler that
- * interrupts the holder does not record; so it cannot deadlock with the host's locks.
+ * host, never allocates and never blocks on anything but the file. No signal handler interrupts it:
+ * one that never returned, or that waited for another thread, would make all wait that come after.
+ * So it cannot deadlock with the host's locks.
  */
 struct gm_lock {
     _Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */
+    uint64_t signals;       /* the holder's, to be restored */
 };
 
-static inline bool gm_lock_try(struct gm_lock *lock)
+static inline bool gm_lock_catch(struct gm_lock *lock)
 {
     uint32_t free = 0;
     return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, memory_order_acquire,
                                                    memory_order_relaxed);
 }
 
+static inline bool gm_lock_try(struct gm_lock *lock)
+{
+    uint64_t signals = gm_signals_block();
+    bool caught = gm_lock_catch(lock);
+    if (caught)
+        lock->signals = signals;
+    else
+        gm_signals_restore(signals);
+    return caught;
+}
+
 static inline void gm_lock_take(struct gm_lock *lock)
 {
-    if (gm_lock_try(lock))
-        return;
-    for (int spin = 0; spin < 100; spin++) {
+    uint64_t signals = gm_signals_block();
+    bool caught = gm_lock_catch(lock);
+    for (int spin = 0; !caught && spin < 100; spin++) {
         gm_pause();
-        if (gm_lock_try(lock))
-            return;
+        caught = gm_lock_catch(lock);
     }
-    while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
+    while (!caught && atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
         syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+    lock->signals = signals;
 }
 
 static inline void gm_lock_release(struct gm_lock *lock)
 {
+    uint64_t signals = lock->signals;
     if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
         syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    gm_signals_restore(signals);
 }
 
 #endif

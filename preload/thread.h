@@ -19,7 +19,7 @@
  * A gm_thread belongs to a lane for the life of the process and passes from a thread that has ended
  * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), the successor notices.
  * Relies on signal handlers that return: one that jumps out of a recording call leaves its thread
- * unrecorded from there on, and if that thread was packing, others waiting for good.
+ * unrecorded from there on, which is counted.
  */
 #ifndef GPUMEM_PRELOAD_THREAD_H
 #define GPUMEM_PRELOAD_THREAD_H

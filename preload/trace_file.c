@@ -75,6 +75,13 @@ static uint64_t process_start(uint32_t pid)
     return value;
 }
 
+/* Containers can share the host's name; a process id means something only within one of these. */
+static uint32_t pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint32_t)status.st_ino : 0;
+}
+
 static struct gm_clock_pair clock_pair(void)
 {
     struct gm_clock_pair pair;
@@ -114,6 +121,7 @@ static void fill_header(struct gm_trace_header *header)
     header->pid = (uint32_t)syscall(SYS_getpid);
     header->parent_pid = (uint32_t)syscall(SYS_getppid);
     header->process_start = process_start(header->pid);
+    header->pid_namespace = pid_namespace();
     read_line("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof(header->boot_id));
     if (uname(&names) == 0)
         copy_text(header->host, sizeof(header->host), names.nodename);
@@ -142,7 +150,8 @@ static bool may_replace(int descriptor, const struct gm_trace_header *mine)
     if (got != sizeof(other) || memcmp(other.magic, mine->magic, sizeof(other.magic)) != 0 ||
         other.major != mine->major ||
         memcmp(other.boot_id, mine->boot_id, sizeof(other.boot_id)) != 0 ||
-        memcmp(other.host, mine->host, sizeof(other.host)) != 0)
+        memcmp(other.host, mine->host, sizeof(other.host)) != 0 ||
+        other.pid_namespace != mine->pid_namespace)
         return false;
     if (mine->run_id[0] && memcmp(other.run_id, mine->run_id, sizeof(other.run_id)) == 0)
         return false;
@@ -182,17 +191,22 @@ static bool numbered_path(char *to, size_t size, const char *path, uint32_t numb
     return true;
 }
 
-/* High, so that the host's own descriptors get the numbers they would get without us. */
+/*
+ * High, so that the host's own descriptors get the numbers they would get without us; as high as
+ * its limit allows. Never 0, 1 or 2, which hosts read and write without looking: -1 then.
+ */
 static int move_high(int descriptor)
 {
-    for (int lowest = 1000; descriptor >= 0 && lowest >= 100; lowest -= 300) {
-        int high = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
-        if (high >= 0) {
-            syscall(SYS_close, descriptor);
-            return high;
-        }
-    }
-    return descriptor;
+    static const int lowest[] = {1000, 700, 400, 200, 100, 50, 25, 10, STDERR_FILENO + 1};
+    int high = -1;
+    if (descriptor < 0)
+        return -1;
+    for (size_t i = 0; high < 0 && i < sizeof(lowest) / sizeof(lowest[0]); i++)
+        high = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest[i]);
+    if (high < 0 && descriptor > STDERR_FILENO)
+        return descriptor;
+    syscall(SYS_close, descriptor);
+    return high;
 }
 
 static bool names_our_file(int descriptor)
@@ -217,12 +231,21 @@ static bool descriptor_ready(void)
         return false;
     }
     gm_file.descriptor = move_high(again);
-    return true;
+    return gm_file.descriptor >= 0;
+}
+
+/* A device, a FIFO, a socket: whoever names one wants no file beside it. */
+static bool is_special(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) &&
+           !S_ISLNK(status.st_mode);
 }
 
 static int create_file(struct gm_trace_header *header)
 {
     char path[1024], numbered[1040];
+    const char *made = path;
     const char *program = strrchr(header->executable, '/');
     if (!gm_config_path(path, sizeof(path), program ? program + 1 : "unknown", header->host,
                         header->pid))
@@ -230,6 +253,8 @@ static int create_file(struct gm_trace_header *header)
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     int descriptor = raw_open(path, flags, 0644);
     if (descriptor < 0 && errno == EEXIST) {
+        if (is_special(path))
+            return -1;
         make_way(path, header);
         descriptor = raw_open(path, flags, 0644);
     }
@@ -237,9 +262,13 @@ static int create_file(struct gm_trace_header *header)
         if (!numbered_path(numbered, sizeof(numbered), path, number))
             return -1;
         header->generation = number;
-        descriptor = raw_open(numbered, flags, 0644);
+        made = numbered;
+        descriptor = raw_open(made, flags, 0644);
     }
-    return move_high(descriptor);
+    int kept = move_high(descriptor);
+    if (descriptor >= 0 && kept < 0)
+        unlink(made);
+    return kept;
 }
 
 static bool remember_identity(void)
@@ -251,45 +280,42 @@ static bool remember_identity(void)
     gm_file.device = status.st_dev;
     gm_file.inode = status.st_ino;
     strcat(link, decimal((uint32_t)gm_file.descriptor, digits));
-    ssize_t length = readlink(link, gm_file.path, sizeof(gm_file.path) - 1);
-    gm_file.path[length > 0 ? length : 0] = 0;
+    /* A path that is cut off is another's. */
+    ssize_t length = readlink(link, gm_file.path, sizeof(gm_file.path));
+    gm_file.path[length > 0 && length < (ssize_t)sizeof(gm_file.path) ? length : 0] = 0;
     return true;
 }
 
 /*
  * Signals while the file grows. A file size limit (RLIMIT_FSIZE) is told by SIGXFSZ, whose default
  * action would kill the host for a file that is not its own; and a profiler's timer can keep
- * fallocate from ever finishing. So all wait, but those that a fault of the code itself raises.
+ * fallocate from ever finishing. So they wait.
  */
 struct held_signals {
-    uint64_t mask; /* the kernel's own 64-bit set: libc's leaves some signals out */
+    uint64_t mask;
     bool over_limit_before;
 };
 
-#define SIGNAL_BIT(number) (1ull << ((number)-1))
+static const uint64_t over_limit = 1ull << (SIGXFSZ - 1);
 
 static struct held_signals hold_signals(void)
 {
-    const uint64_t all = ~(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) |
-                           SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS));
-    struct held_signals held = {0};
+    struct held_signals held = {.mask = gm_signals_block()};
     uint64_t pending = 0;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &held.mask, sizeof(held.mask));
     syscall(SYS_rt_sigpending, &pending, sizeof(pending));
-    held.over_limit_before = (pending & SIGNAL_BIT(SIGXFSZ)) != 0;
+    held.over_limit_before = (pending & over_limit) != 0;
     return held;
 }
 
 /* Takes the SIGXFSZ back that our growth raised; one of the host's own stays. */
 static void release_signals(const struct held_signals *held)
 {
-    const uint64_t over_limit = SIGNAL_BIT(SIGXFSZ);
     const struct timespec now = {0};
     uint64_t pending = 0;
     syscall(SYS_rt_sigpending, &pending, sizeof(pending));
     if ((pending & over_limit) && !held->over_limit_before)
         syscall(SYS_rt_sigtimedwait, &over_limit, NULL, &now, sizeof(over_limit));
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &held->mask, NULL, sizeof(held->mask));
+    gm_signals_restore(held->mask);
 }
 
 /* Real space for [offset, offset + length): fallocate where the file system has it, else zeros. */

@@ -96,7 +96,7 @@ struct gm_trace_header {
     uint64_t process_start; /* /proc/PID/stat field 22, clock ticks since boot: with pid and boot id
                                names the process */
     uint32_t generation;    /* n-th trace of this process: 0, then counting (exec, name taken) */
-    uint32_t reserved0;
+    uint32_t pid_namespace; /* where `pid` is: inode of /proc/self/ns/pid; 0 not known */
     char boot_id[40];
     char host[64];
     char tool_version[32];

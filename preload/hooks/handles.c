@@ -8,34 +8,24 @@ enum { PROBES = 64 };
 #define REMOVED 1u /* key of a slot to use again; no handle has this value */
 
 static struct gm_lock lock;
-/* This thread holds the lock: a signal handler on it must not wait for it. */
-static _Thread_local bool holding __attribute__((tls_model("initial-exec")));
 
-static bool take_lock(void)
+static void take_lock(void)
 {
-    if (holding)
-        return false;
     const int error = errno;
-    holding = true;
-    atomic_signal_fence(memory_order_seq_cst);
     gm_lock_take(&lock);
     errno = error;
-    return true;
 }
 
 static void release_lock(void)
 {
     const int error = errno;
     gm_lock_release(&lock);
-    atomic_signal_fence(memory_order_seq_cst);
-    holding = false;
     errno = error;
 }
 
 void gm_handles_after_fork(void)
 {
     atomic_store_explicit(&lock.state, 0, memory_order_relaxed);
-    holding = false;
 }
 
 static struct gm_handle *slot_at(const struct gm_handles *handles, uint64_t key, uint32_t probe)
@@ -81,8 +71,9 @@ static struct gm_handle *room_for(const struct gm_handles *handles, uint64_t key
 
 static uint64_t put(const struct gm_handles *handles, uint64_t key, uint64_t value, bool replace)
 {
-    if (key <= REMOVED || !take_lock())
+    if (key <= REMOVED)
         return 0;
+    take_lock();
     struct gm_handle *slot = room_for(handles, key);
     if (!slot) {
         value = 0;
@@ -109,8 +100,9 @@ uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t
 uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
 {
     uint64_t value = 0;
-    if (key <= REMOVED || !take_lock())
+    if (key <= REMOVED)
         return 0;
+    take_lock();
     struct gm_handle *slot = find(handles, key);
     if (slot) {
         value = atomic_load_explicit(&slot->value, memory_order_relaxed);
@@ -122,8 +114,7 @@ uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
 
 void gm_handles_drop(const struct gm_handles *handles, uint64_t value)
 {
-    if (!take_lock())
-        return;
+    take_lock();
     for (uint32_t i = 0; i < handles->size; i++) {
         struct gm_handle *slot = &handles->slots[i];
         if (atomic_load_explicit(&slot->key, memory_order_relaxed) > REMOVED &&

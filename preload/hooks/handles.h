@@ -2,9 +2,8 @@
  * Small tables of handles: what the hooks learn of pools, streams, captures and contexts.
  *
  * Guarantees: a lookup takes no lock; a change takes one that is never held while anything of the
- * host runs; errno is kept; nothing allocates. A table that is full, or a signal handler that comes
- * in the middle of a change, forgets the change: the handle is "unknown", which is a legal answer
- * everywhere.
+ * host runs; errno is kept; nothing allocates. A table that is full forgets the change: the handle
+ * is "unknown", which is a legal answer everywhere.
  */
 #ifndef GPUMEM_PRELOAD_HANDLES_H
 #define GPUMEM_PRELOAD_HANDLES_H

@@ -67,5 +67,6 @@ set_tests_properties(e2e.flight.loss PROPERTIES ENVIRONMENT "GPUMEM_MODE=flight;
 set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/findings/findings.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/guest/guest.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/libraries/libraries.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)

@@ -537,17 +537,29 @@ static void a_trace_of_the_same_run_is_kept(void **unused)
 }
 
 /* Whose processes cannot be seen from here: another machine, or a container on this one. */
-static void a_trace_of_another_host_is_kept(void **unused)
+static void keep_a_trace_with(size_t offset, const void *field, size_t size)
 {
-    (void)unused;
     assert_int_equal(scene_play(put_ten, NULL), 0);
     int descriptor = open(scene_path(TRACE), O_RDWR);
-    assert_int_equal(pwrite(descriptor, "elsewhere", 10, offsetof(struct gm_trace_header, host)),
-                     10);
+    assert_int_equal(pwrite(descriptor, field, size, (off_t)offset), size);
     close(descriptor);
     assert_int_equal(scene_play(put_twenty, NULL), 0);
     assert_int_equal(scene_files(), 2);
     assert_int_equal(scene_read("t.1.trace").records, 20);
+}
+
+static void a_trace_of_another_host_is_kept(void **unused)
+{
+    (void)unused;
+    keep_a_trace_with(offsetof(struct gm_trace_header, host), "elsewhere", 10);
+}
+
+/* Containers can have one name: all those in the network of their host do. */
+static void a_trace_of_a_container_of_the_same_name_is_kept(void **unused)
+{
+    (void)unused;
+    const uint32_t another = 1;
+    keep_a_trace_with(offsetof(struct gm_trace_header, pid_namespace), &another, sizeof(another));
 }
 
 /* Two ends of a pipe: who reads waits until all writers are gone. */
@@ -588,6 +600,47 @@ static void a_trace_of_the_living_is_kept(void **unused)
     assert_int_equal(status, 0);
     assert_int_equal(scene_read(TRACE).records, 10);
     assert_int_equal(scene_read("t.1.trace").records, 20);
+}
+
+static void a_fifo_is_no_place_for_a_trace(void **unused)
+{
+    (void)unused;
+    assert_int_equal(mkfifo(scene_path(TRACE), 0600), 0);
+    assert_int_equal(scene_play(put_ten, NULL), 0);
+    assert_int_equal(scene_files(), 1);
+}
+
+/* A file name of which the first bytes are that of another file, at a depth where a path of the
+ * recorder's ends. The trace cannot be begun. */
+static void begin_where_the_path_is_cut(void *unused)
+{
+    char name[200] = "", long_name[256];
+    size_t depth = strlen(scene_path("")), kept = sizeof(gm_file.path) - 1;
+    memset(name, 'd', sizeof(name) - 1);
+    if (chdir(scene_path("")) != 0)
+        _exit(1);
+    for (; kept - depth > sizeof(name) + 1; depth += sizeof(name))
+        if (mkdir(name, 0700) != 0 || chdir(name) != 0)
+            _exit(2);
+    memset(long_name, 'n', 250);
+    memcpy(gm_config.output, long_name, 250);
+    gm_config.output[250] = 0;
+    long_name[kept - depth] = 0; /* the slash stands already in the depth of the folder */
+    close(open(long_name, O_CREAT | O_WRONLY, 0600));
+    no_room_at_all(unused);
+    if (access(long_name, F_OK) != 0)
+        _exit(3);
+    unlink(long_name);
+    unlink(gm_config.output);
+    for (; depth > strlen(scene_path("")); depth -= sizeof(name))
+        if (chdir("..") != 0 || rmdir(name) != 0)
+            _exit(4);
+}
+
+static void a_path_that_is_too_long_is_nobody_elses(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(begin_where_the_path_is_cut, NULL), 0);
 }
 
 static void wait_and_put_ten(void *unused)
@@ -807,6 +860,56 @@ static void a_signal_handler_records_or_is_counted(void **unused)
     assert_int_equal(found.count[2] + found.header.counters[GM_COUNT_REENTRANT],
                      atomic_load(shared->committed[2]));
     assert_true(atomic_load(shared->committed[2]) > 0);
+}
+
+/* A handler that does not come back while other threads go on: none of them may wait for it. */
+static _Thread_local sigjmp_buf leave;
+static _Thread_local volatile sig_atomic_t may_leave;
+
+static void leave_call(int unused)
+{
+    (void)unused;
+    if (may_leave)
+        siglongjmp(leave, 1);
+}
+
+static void *put_until_left(void *number)
+{
+    volatile uint64_t n = 0;
+    if (sigsetjmp(leave, 1) == 0) {
+        may_leave = 1;
+        while (n < MANY)
+            scene_put((unsigned)(uintptr_t)number, n++);
+    }
+    may_leave = 0;
+    return NULL;
+}
+
+static void leave_calls_by_longjmp(void *unused)
+{
+    (void)unused;
+    struct sigaction action = {.sa_handler = leave_call};
+    scene_without_drainer = true; /* so that threads pack themselves nearly all the time */
+    alarm(60);
+    sigaction(SIGUSR1, &action, NULL);
+    for (unsigned round = 0; round < 40; round++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, put_until_left, NULL);
+        for (volatile unsigned wait = 0; wait < 1000 * round; wait++)
+            ;
+        pthread_kill(thread, SIGUSR1);
+        pthread_join(thread, NULL);
+    }
+    scene_put_many(1, MANY);
+}
+
+static void a_handler_that_leaves_keeps_nobody_waiting(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(leave_calls_by_longjmp, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_int_equal(found.damaged, 0);
+    assert_int_equal(found.count[1], MANY);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -1061,7 +1164,10 @@ int main(void)
         TEST(a_trace_of_the_dead_is_replaced),
         TEST(a_trace_of_the_same_run_is_kept),
         TEST(a_trace_of_another_host_is_kept),
+        TEST(a_trace_of_a_container_of_the_same_name_is_kept),
         TEST(a_trace_of_the_living_is_kept),
+        TEST(a_fifo_is_no_place_for_a_trace),
+        TEST(a_path_that_is_too_long_is_nobody_elses),
         TEST(of_many_that_replace_one_name_at_once_none_is_lost),
         TEST(a_forked_child_starts_over_and_the_parent_goes_on),
         TEST(a_child_forked_inside_a_call_is_not_harmed),
@@ -1070,6 +1176,7 @@ int main(void)
         TEST(a_file_that_is_gone_is_given_up),
         TEST(threads_one_after_the_other_share_lanes),
         TEST(a_signal_handler_records_or_is_counted),
+        TEST(a_handler_that_leaves_keeps_nobody_waiting),
         TEST(the_string_table_ends_at_its_bound),
         TEST(stacks_frames_and_modules_end_at_their_bounds),
         TEST(threads_that_intern_the_same_get_the_same),

@@ -1,0 +1,15 @@
+# Where a guest in the process could be felt. Uses gpumem_cuda_program and gpumem_e2e.
+set(_guest ${CMAKE_CURRENT_LIST_DIR})
+gpumem_cuda_program(guest gpumem_sim_runtime_13 ${_guest}/guest.c)
+target_link_libraries(guest PRIVATE ${CMAKE_DL_LIBS})
+add_library(waiting_plugin MODULE ${_guest}/waiting_plugin.c)
+target_include_directories(waiting_plugin SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+target_compile_definitions(waiting_plugin PRIVATE _GNU_SOURCE=)
+target_link_libraries(waiting_plugin PRIVATE gpumem_sim_runtime_13 Threads::Threads)
+set_target_properties(waiting_plugin PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
+foreach(mode descriptors_behind_generated_code generated_code_in_a_file no_standard_descriptors state_of_the_thread)
+  gpumem_e2e(guest.${mode} $<TARGET_FILE:guest> ${mode})
+endforeach()
+gpumem_e2e(guest.constructor_that_waits $<TARGET_FILE:guest> constructor_that_waits $<TARGET_FILE:waiting_plugin>)
+set_tests_properties(e2e.guest.constructor_that_waits PROPERTIES TIMEOUT 60) # what is wrong here is a deadlock
