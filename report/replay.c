@@ -124,7 +124,18 @@ void gm_replay_make_way(struct gm_replay *replay, uint64_t address)
     gm_replay_end_life(replay, number, false, NULL);
 }
 
-static void revive(struct gm_replay *replay, const struct gm_undo *undo, bool late)
+/* Undoing a death before the history leaves one more of those that were alive when it began. */
+static void uncount(struct gm_tally *counter, const struct gm_undo *undo, bool is_past)
+{
+    if (is_past)
+        counter->allocs++;
+    else if (undo->implicit)
+        counter->implicit_frees--;
+    else
+        counter->frees--;
+}
+
+static void revive(struct gm_replay *replay, const struct gm_undo *undo, bool late, bool is_past)
 {
     struct gm_life life = undo->life;
     if (life.object == GM_NONE && gm_lives_find(&replay->lives, life.address) != GM_NONE)
@@ -132,11 +143,7 @@ static void revive(struct gm_replay *replay, const struct gm_undo *undo, bool la
     if (late)
         life.flags |= GM_LIFE_LATE;
     uint32_t number = enter(replay, &life);
-    struct gm_tally *counter = gm_counters_kind(&replay->counters, life.kind, life.device);
-    if (undo->implicit)
-        counter->implicit_frees--;
-    else
-        counter->frees--;
+    uncount(gm_counters_kind(&replay->counters, life.kind, life.device), undo, is_past);
     if (life.object != GM_NONE)
         gm_vmm_revive(replay, life.object, number);
     if (replay->observer.undone)
@@ -181,6 +188,7 @@ static void begin_journal(struct gm_replay *replay, const struct gm_record *reco
     forget(replay, journal);
     journal->type = record->type;
     journal->address = record->address;
+    journal->is_past = false;
 }
 
 /* The call behind the lane's latest free-like record failed: back, last step first. If that record
@@ -194,10 +202,10 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
         const struct gm_undo *undo = &journal->entries[i];
         switch (undo->action) {
         case GM_UNDO_LIFE:
-            revive(replay, undo, record->extra == SHUTTING_DOWN);
+            revive(replay, undo, record->extra == SHUTTING_DOWN, journal->is_past);
             break;
         case GM_UNDO_UNKNOWN_FREE:
-            replay->unknown_frees--;
+            replay->unknown_frees -= !journal->is_past;
             break;
         case GM_UNDO_REFERENCE: {
             uint32_t life = gm_lives_find(&replay->lives, undo->range.start);
@@ -327,6 +335,8 @@ static void begin_history(struct gm_replay *replay)
     }
     for (int kind = 0; kind < GM_KINDS; kind++)
         restart(&counters->host[kind], time, replay->step + 1);
+    for (size_t lane = 0; lane < replay->journal_count; lane++)
+        replay->journals[lane].is_past = true;
     replay->events = replay->unknown_frees = replay->lost_frees = 0;
     next_step(replay);
 }

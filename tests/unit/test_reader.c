@@ -331,6 +331,34 @@ static void a_flight_begins_at_what_is_alive(void **state)
     writer_free(&writer);
 }
 
+/* Neither is counted, and what they did is taken back. */
+static void frees_before_a_flight_can_fail_in_it(void **state)
+{
+    (void)state;
+    struct writer writer;
+    writer_begin(&writer);
+    writer_carry(&writer, 0,
+                 (struct gm_record){
+                     .type = GM_EVENT_ALLOC, .kind = GM_KIND_DEVICE, .address = 1, .size = 100});
+    for (uint8_t lane = 0; lane < 2; lane++) {
+        writer_carry(&writer, lane, (struct gm_record){.type = GM_EVENT_FREE, .address = 1 + lane});
+        writer_add(
+            &writer, lane,
+            (struct gm_record){.type = GM_EVENT_UNDO, .kind = GM_EVENT_FREE, .address = 1 + lane});
+    }
+    writer_finish(&writer);
+    struct gm_trace *trace = open_trace(&writer);
+    struct gm_analysis *analysis = gm_analyse(trace);
+    const struct gm_tally *tally = gm_counters_kind(&analysis->replay.counters, GM_KIND_DEVICE, 0);
+    assert_int_equal(tally->live, 100);
+    assert_int_equal(tally->allocs, 1);
+    assert_int_equal(tally->frees, 0);
+    assert_int_equal(analysis->replay.unknown_frees, 0);
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+    writer_free(&writer);
+}
+
 static void extreme_values_come_through(void **state)
 {
     (void)state;
@@ -659,6 +687,7 @@ int main(void)
         cmocka_unit_test(a_detail_behind_a_gap_belongs_to_nothing),
         cmocka_unit_test(the_history_of_a_flight_begins_with_a_checkpoint),
         cmocka_unit_test(a_flight_begins_at_what_is_alive),
+        cmocka_unit_test(frees_before_a_flight_can_fail_in_it),
         cmocka_unit_test(extreme_values_come_through),
         cmocka_unit_test(ticks_become_nanoseconds),
         cmocka_unit_test(a_trace_cut_anywhere_is_read_up_to_there),
