@@ -1,5 +1,6 @@
 /* See flight.h. */
 #include "flight.h"
+#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
 #define XXH_INLINE_ALL
@@ -13,11 +14,21 @@
 
 #define RECORD_BYTES 64u /* more than a record takes in a block, whatever it holds */
 
+/* How often a full ring is looked at before its records are folded ahead of earlier ones that other
+ * threads are about to commit; gm_thread_look sleeps for a tenth of a millisecond in between. */
+#define PATIENCE 1000u
+
 static struct {
-    uint64_t next; /* first record that is not folded */
-    uint64_t head; /* what was committed at the latest look */
-    uint64_t time; /* of its latest record: within a lane time does not go back */
+    uint64_t next;   /* first record that is not folded */
+    uint64_t head;   /* what was committed at the latest look */
+    uint64_t latest; /* time of the last of those */
+    uint64_t time;   /* of its latest record folded: within a lane time does not go back */
+    uint32_t waited; /* for others, with a full ring */
+    bool awaited;    /* it may commit a record of before the latest look */
+    bool stuck;      /* others have waited in vain for its next record */
 } lanes[GM_LANES_MAX];
+
+static uint32_t lane_count; /* at the latest look */
 
 /* Of the checkpoint being made; mapped once. */
 static struct {
@@ -41,6 +52,7 @@ bool gm_flight_begin(void)
     madvise(memory, size, MADV_DONTFORK);
     chunk.records = (struct gm_record *)memory;
     chunk.lanes = (uint16_t *)(chunk.records + GM_BLOCK_RECORDS_MAX);
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     return gm_log_create(gm_config.flight_size);
 }
 
@@ -53,7 +65,7 @@ static const struct gm_record *record_at(uint32_t lane, uint64_t sequence)
     return &thread->records[sequence & thread->mask];
 }
 
-/* The time by which the lane's next record is ordered; UINT64_MAX: there is none up to `cut`. */
+/* The time by which the lane's next record is ordered; UINT64_MAX: there is none before `cut`. */
 static uint64_t next_time(uint32_t lane, uint64_t cut)
 {
     if (lanes[lane].next == lanes[lane].head)
@@ -61,19 +73,14 @@ static uint64_t next_time(uint32_t lane, uint64_t cut)
     uint64_t time = record_at(lane, lanes[lane].next)->time;
     if (time < lanes[lane].time)
         time = lanes[lane].time;
-    return time <= cut ? time : UINT64_MAX;
+    return time < cut ? time : UINT64_MAX;
 }
 
-/* Folds the lane's next record. False if its detail is not there yet: the two are committed one
- * after the other. `force`: then it is folded without. */
-static bool fold_next(uint32_t lane, uint64_t time, bool force)
+static void fold_next(uint32_t lane, uint64_t time)
 {
     uint64_t next = lanes[lane].next;
     const struct gm_record *record = record_at(lane, next), *detail = NULL;
-    bool is_last = next + 1 == lanes[lane].head;
-    if (is_last && gm_event_is_in(record->type, GM_EVENTS_WITH_DETAIL) && !force)
-        return false;
-    if (!is_last && record_at(lane, next + 1)->type == GM_EVENT_DETAIL)
+    if (next + 1 < lanes[lane].head && record_at(lane, next + 1)->type == GM_EVENT_DETAIL)
         detail = record_at(lane, next + 1);
     if (record->type != GM_EVENT_DETAIL) /* one that its record has been folded without */
         gm_fold(record, detail, lane);
@@ -81,16 +88,15 @@ static bool fold_next(uint32_t lane, uint64_t time, bool force)
     lanes[lane].time = time;
     if (time > latest_time)
         latest_time = time;
-    return true;
 }
 
 /* Merges the lanes as a reader does: by time, then by number. */
-static void fold_up_to(uint64_t cut, uint32_t count, bool force)
+static void fold_before(uint64_t cut)
 {
     for (;;) {
         uint32_t first = 0;
         uint64_t time = UINT64_MAX, other = UINT64_MAX; /* earliest of all, and of the rest */
-        for (uint32_t lane = 0; lane < count; lane++) {
+        for (uint32_t lane = 0; lane < lane_count; lane++) {
             uint64_t its = next_time(lane, cut);
             if (its < time) {
                 other = time;
@@ -103,45 +109,73 @@ static void fold_up_to(uint64_t cut, uint32_t count, bool force)
         if (time == UINT64_MAX)
             return;
         do { /* at equal times the lanes are looked at again */
-            if (!fold_next(first, time, force))
-                return;
+            fold_next(first, time);
             time = next_time(first, cut);
         } while (time < other);
     }
 }
 
-/* Looks what is committed. Returns up to which time nothing more will be: a thread that is inside a
- * call has yet to commit what it did there, after its latest record. */
-static uint64_t look(uint32_t count, uint64_t cut)
+static void look_at(uint32_t lane, uint64_t *cut)
 {
-    for (uint32_t lane = 0; lane < count; lane++) {
-        const struct gm_thread *thread = gm_thread_at(lane);
-        bool inside = __atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE) != 0; /* first */
-        uint64_t head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
-        /* One that was packed can be overwritten meanwhile; it was folded before. */
-        bool is_packed = head == __atomic_load_n(&thread->lane->tail, __ATOMIC_RELAXED);
-        uint64_t latest = is_packed ? lanes[lane].time : record_at(lane, head - 1)->time;
+    const struct gm_thread *thread = gm_thread_at(lane);
+    bool committing = __atomic_load_n(&thread->committing, __ATOMIC_ACQUIRE); /* first */
+    uint64_t head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
+    if (head != lanes[lane].head) {
+        /* It is not packed yet, which no more than was seen before can be; so it stands still. */
+        uint64_t time = record_at(lane, head - 1)->time;
+        lanes[lane].latest = time > lanes[lane].latest ? time : lanes[lane].latest;
         lanes[lane].head = head;
-        if (inside && latest < cut)
-            cut = latest;
+        lanes[lane].stuck = false;
     }
+    lanes[lane].awaited = committing && !lanes[lane].stuck;
+    if (lanes[lane].awaited && lanes[lane].latest < *cut)
+        *cut = lanes[lane].latest;
+}
+
+/* Looks what is committed. Returns the time before which nothing more will be: a thread that may
+ * have taken a time already has taken it after that of its latest record, and any other will take
+ * one that is later than this look. */
+static uint64_t look(void)
+{
+    uint64_t cut = gm_ticks_before();
+    (void)gm_ticks_after();
+    /* Who took a time before that is seen to be committing: the threads are made to show what they
+     * have written, so that they need no fence of their own. */
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    lane_count = gm_thread_count();
+    for (uint32_t lane = 0; lane < lane_count; lane++)
+        look_at(lane, &cut);
     return cut;
+}
+
+/* The host shall not wait for a thread that cannot go on. The record which that may yet commit will
+ * be folded behind its turn, and may miss what it was about. */
+static void lose_patience(uint32_t waiting)
+{
+    for (uint32_t lane = 0; lane < lane_count; lane++) {
+        if (lane == waiting || !lanes[lane].awaited)
+            continue;
+        lanes[lane].stuck = true;
+        gm_count(GM_COUNT_FLIGHT_LATE, 1);
+    }
+    lanes[waiting].waited = 0;
+    fold_before(look());
 }
 
 uint64_t gm_flight_fold(const struct gm_thread *thread)
 {
-    /* The clock first: what is committed later than it is left for the next time. */
-    uint64_t cut = gm_ticks_before();
-    (void)gm_ticks_after();
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    uint32_t count = gm_thread_count();
-    fold_up_to(look(count, cut), count, false);
-    bool is_full = lanes[thread->number].head - thread->lane->tail > thread->mask;
-    if (is_full && lanes[thread->number].next <= thread->lane->tail)
-        fold_up_to(cut, count, true); /* the host shall not wait for another thread */
+    uint32_t lane = thread->number;
+    uint64_t tail = thread->lane->tail;
+    fold_before(look());
+    bool is_full = lanes[lane].head - tail > thread->mask;
+    if (!is_full || lanes[lane].next > tail)
+        lanes[lane].waited = 0;
+    else if (++lanes[lane].waited > PATIENCE)
+        lose_patience(lane);
     gm_count(GM_COUNT_FLIGHT_MISSED, gm_fold_missed - missed_counted);
     missed_counted = gm_fold_missed;
-    return lanes[thread->number].next;
+    return lanes[lane].next;
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------
@@ -199,7 +233,7 @@ static void take(void *argument, const struct gm_record *record, uint32_t lane)
         flush(checkpoint);
 }
 
-static void fill(struct gm_checkpoint *checkpoint, uint32_t lane_count)
+static void fill(struct gm_checkpoint *checkpoint)
 {
     uint64_t *first_sequence = (uint64_t *)(checkpoint + 1);
     *checkpoint = (struct gm_checkpoint){
@@ -214,13 +248,12 @@ static void fill(struct gm_checkpoint *checkpoint, uint32_t lane_count)
 static void write_checkpoint(void)
 {
     uint64_t before = gm_log_end();
-    uint32_t lane_count = gm_thread_count();
     size_t size = sizeof(struct gm_checkpoint) + lane_count * sizeof(uint64_t);
     struct checkpoint checkpoint = {.at = gm_log_reserve(GM_EXTENT_CHECKPOINT, size, 0)};
     if (checkpoint.at) {
         const struct gm_extent *extent = (const struct gm_extent *)checkpoint.at - 1;
         uint64_t start = gm_log_end() - extent->length;
-        fill(checkpoint.at, lane_count);
+        fill(checkpoint.at);
         gm_fold_emit(take, &checkpoint);
         flush(&checkpoint);
         if (!checkpoint.failed) {
@@ -282,5 +315,5 @@ void gm_flight_forget(void)
     memset(lanes, 0, sizeof(lanes));
     memset(&chunk, 0, sizeof(chunk));
     latest_time = latest_end = latest_size = missed_counted = 0;
-    too_many = 0;
+    lane_count = too_many = 0;
 }

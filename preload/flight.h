@@ -8,11 +8,11 @@
  * read again here, and at every instant the file has a complete checkpoint with all blocks behind
  * it, or all there ever was.
  *
- * Why folding up to "now" is sound: what a call does to an address is committed before the call if
- * it frees and after it if it allocates. A record that is not committed yet when the clock is read
- * is therefore not what any committed record relies on. What two threads do to one handle at once
- * (one maps it, another releases it) has no such order: so time is folded only as far as no thread
- * inside a call can add to, unless a ring is full and would have to wait for that thread.
+ * The order of time is exact because time is folded only as far as every record is committed: a
+ * thread says that it is about to take a time before it does (`committing`, recorder.c). A thread
+ * whose ring is full waits for such a thread, which waits for nothing but locks of ours; should it
+ * not run all the same, then not for longer than a tenth of a second. What is then folded behind
+ * its turn is counted (GM_COUNT_FLIGHT_LATE).
  */
 #ifndef GPUMEM_PRELOAD_FLIGHT_H
 #define GPUMEM_PRELOAD_FLIGHT_H
@@ -29,8 +29,8 @@ bool gm_flight_begin(void);
 
 /* The following need gm_pack_lock. */
 
-/* Folds what is committed. Returns up to which of its records `thread` may be packed: further than
- * its tail, if its ring is full. */
+/* Folds what is committed. Returns up to which of its records `thread` may be packed. That may be
+ * nothing, also of a full ring: the caller tries again, shortly after. */
 uint64_t gm_flight_fold(const struct gm_thread *thread);
 
 /* Records of one block, at most: the area must have room for several. */

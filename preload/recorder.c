@@ -87,19 +87,21 @@ static void put_detail(struct gm_thread *thread, const struct gm_record *detail,
 /*
  * Lets the caller commit to the lane and closes the gate; returns what the gate is to be set to
  * again, 0 if the caller may not. It may not if it forked since the call began: the lane is the
- * parent's and not mapped here.
+ * parent's and not mapped here. A time is taken only between here and leave.
  */
-static inline uint64_t enter(const struct gm_thread *thread)
+static inline uint64_t enter(struct gm_thread *thread)
 {
     uint64_t gate = gm_tls.gate;
     if (gm_unlikely(!gm_process_admits(&gm_tls) || gm_tls.thread != thread))
         return 0;
+    __atomic_store_n(&thread->committing, true, __ATOMIC_RELAXED);
     gm_gate_close(&gm_tls);
     return gate;
 }
 
-static inline void leave(uint64_t gate)
+static inline void leave(struct gm_thread *thread, uint64_t gate)
 {
+    __atomic_store_n(&thread->committing, false, __ATOMIC_RELEASE);
     atomic_signal_fence(memory_order_seq_cst);
     gm_tls.gate = gate;
 }
@@ -152,7 +154,7 @@ void gm_call_commit(struct gm_thread *thread, void *frame, uint64_t what, uint64
     if (gm_unlikely(!gate))
         return;
     put(thread, type, frame, time_of(type), what, address, size, aux, 0);
-    leave(gate);
+    leave(thread, gate);
 }
 
 void gm_call_commit_alloc(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
@@ -162,7 +164,7 @@ void gm_call_commit_alloc(struct gm_thread *thread, void *frame, uint64_t what, 
     if (gm_unlikely(!gate))
         return;
     put(thread, GM_EVENT_ALLOC, frame, time_of(GM_EVENT_ALLOC), what, address, size, 0, 0);
-    leave(gate);
+    leave(thread, gate);
 }
 
 void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t address)
@@ -171,7 +173,7 @@ void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t addre
     if (gm_unlikely(!gate))
         return;
     put(thread, GM_EVENT_FREE, NULL, time_of(GM_EVENT_FREE), what, address, 0, 0, 0);
-    leave(gate);
+    leave(thread, gate);
 }
 
 void gm_call_record(struct gm_call *call, const struct gm_record *record,
@@ -191,5 +193,5 @@ void gm_call_record(struct gm_call *call, const struct gm_record *record,
     } else if (detail) {
         gm_count(GM_COUNT_DROPPED, 1); /* alone it would be taken for that of the record before */
     }
-    leave(gate);
+    leave(call->thread, gate);
 }

@@ -103,6 +103,7 @@ struct gm_thread *gm_thread_claim(void)
     thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
     thread->limit = thread->head;
     __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->committing, false, __ATOMIC_RELAXED);
     gm_stack_look_for_python();
     return thread;
 }
@@ -121,10 +122,20 @@ static uint64_t next_look(const struct gm_thread *thread, uint64_t tail)
     return next < end ? next : end;
 }
 
+/* For the few instructions that another thread may be away from its commit, or until it runs. */
+static void stand_aside(unsigned times_before)
+{
+    const struct timespec shortly = {.tv_nsec = 100000};
+    if (times_before < 100)
+        syscall(SYS_sched_yield);
+    else
+        syscall(SYS_nanosleep, &shortly, NULL);
+}
+
 bool gm_thread_look(struct gm_thread *thread)
 {
     struct gm_lane *lane = thread->lane;
-    for (;;) {
+    for (unsigned tries = 0;; tries++) {
         uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
         thread->limit = next_look(thread, tail);
         if (thread->head < thread->limit) {
@@ -136,6 +147,8 @@ bool gm_thread_look(struct gm_thread *thread)
             gm_count(GM_COUNT_DROPPED, 1);
             return false;
         }
+        if (tries > 0)
+            stand_aside(tries); /* see gm_flight_fold */
         /* Whoever has the lock is packing some lane and will be done; then this one is ours to
          * pack. */
         gm_lock_take(&gm_pack_lock);

@@ -10,7 +10,9 @@
  *     disk would not take it).
  *   - At most the records of calls still under way are not there: one per thread, with its detail.
  *   - The fast path takes no lock and writes no line that another recording thread writes.
- *   - A full ring waits only for packing, never for the program: who waits packs itself.
+ *   - A full ring waits only for packing, never for the program: who waits packs itself. (A flight
+ *     recorder's waits for other threads that are between the time of a record and its commit,
+ * too.)
  *
  * Who writes what: `head` and the records the owner of the lane; `tail` the holder of gm_pack_lock;
  * `file_end` the holder of gm_file.lock, which is taken inside gm_pack_lock, never around it. The
@@ -38,6 +40,7 @@ struct gm_thread {
     uint32_t depth;             /* open calls; others look at it, so it is stored atomically */
     uint32_t events;            /* records of lives, for gm_call_seen_below */
     uint16_t api;               /* of the outermost open call */
+    bool committing;            /* may have taken the time of a record that is not committed yet */
     _Atomic uint64_t owner;     /* claims so far << 32 | tid: a claim is told from an older one */
     struct gm_stack *stack;     /* stack.c */
 } __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */

@@ -337,6 +337,7 @@ static void write_recorder(struct gm_json *json, const struct gm_analysis *analy
         [GM_COUNT_MODULE_LIMIT] = "module_limit",
         [GM_COUNT_FLIGHT_FULL] = "flight_full",
         [GM_COUNT_FLIGHT_MISSED] = "flight_missed",
+        [GM_COUNT_FLIGHT_LATE] = "flight_late",
     };
     gm_json_open_object(json, "recorder");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

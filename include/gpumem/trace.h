@@ -76,6 +76,8 @@ enum gm_counter {
                              unless a later checkpoint covers them */
     GM_COUNT_FLIGHT_MISSED, /* records that a flight trace could not carry over, for lack of memory:
                                its checkpoints are not exact */
+    GM_COUNT_FLIGHT_LATE,   /* records that a flight trace did not wait for any longer: its
+                               checkpoints may not be exact */
     GM_COUNTERS = 32
 };
 

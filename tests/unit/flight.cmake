@@ -9,4 +9,4 @@ gpumem_unit_test(test_flight
           $<TARGET_OBJECTS:recorder_for_tests>
   LIBRARIES gpumem_report)
 target_include_directories(test_flight PRIVATE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_LIST_DIR}/recorder)
-target_link_options(test_flight PRIVATE -Wl,--wrap=pthread_create)
+target_link_options(test_flight PRIVATE -Wl,--wrap=pthread_create,--wrap=gm_pack)

@@ -27,6 +27,9 @@ enum { THREADS = 2, SLOTS = 8 };
 /* Shared with the scene's processes: how many each thread has recorded. */
 static struct shared {
     _Atomic uint64_t committed[THREADS][8]; /* a cache line each */
+    _Atomic uint64_t packings;              /* begun, of all rings */
+    _Atomic uint64_t waits; /* committed by the fast thread when the slow one went on */
+    _Atomic bool has_time;  /* the slow thread's record, which is not committed */
 } * shared;
 
 static int begin(void **unused)
@@ -148,6 +151,104 @@ static void a_kill_at_any_moment_leaves_what_is_alive(void **unused)
     assert_in_range(overwritten, 150, 300);
 }
 
+/* ---- order ------------------------------------------------------------------------------------
+ */
+
+void __real_gm_pack(struct gm_thread *thread);
+void __wrap_gm_pack(struct gm_thread *thread);
+
+void __wrap_gm_pack(struct gm_thread *thread)
+{
+    shared->packings++;
+    __real_gm_pack(thread);
+}
+
+enum { RING = 64, MANY = 3000 }; /* records; MANY fill the area more than once */
+
+static _Thread_local bool is_slow;
+static bool goes_on_in_time;
+
+static void stop_slow_thread(void)
+{
+    if (!is_slow)
+        return;
+    shared->has_time = true;
+    while (goes_on_in_time ? shared->packings < 3 : shared->committed[1][0] < MANY)
+        sched_yield();
+    shared->waits = shared->committed[1][0];
+}
+
+/* A reference to the context is taken, and another then given back: one is left. In the wrong order
+ * none is, and all that was allocated in the context has ended. */
+static void *race_for_a_context(void *number)
+{
+    if (number == 0) {
+        is_slow = true;
+        put(&(struct gm_record){.type = GM_EVENT_CONTEXT_RETAIN, .address = 0xc0}, NULL);
+        return NULL;
+    }
+    while (!shared->has_time)
+        sched_yield();
+    put(&(struct gm_record){.type = GM_EVENT_CONTEXT_RELEASE, .address = 0xc0}, NULL);
+    for (uint64_t n = 1; n <= MANY; n++) {
+        allocate(1, n);
+        atomic_store(&shared->committed[1][0], n);
+    }
+    return NULL;
+}
+
+static void two_threads_race(void *in_time)
+{
+    goes_on_in_time = in_time != NULL;
+    fake_capture = stop_slow_thread;
+    put(
+        &(struct gm_record){
+            .type = GM_EVENT_CONTEXT, .address = 0xc0, .context = 1, .flags = GM_FLAG_PRIMARY},
+        NULL);
+    put(&(struct gm_record){.type = GM_EVENT_CONTEXT_RETAIN, .address = 0xc0}, NULL);
+    put(&(struct gm_record){.type = GM_EVENT_ALLOC,
+                            .kind = GM_KIND_DEVICE,
+                            .address = 0xa110c,
+                            .size = 1,
+                            .context = 1},
+        NULL);
+    scene_threads(2, race_for_a_context);
+    scene_leave();
+}
+
+static void a_full_ring_waits_for_an_earlier_record(void **unused)
+{
+    (void)unused;
+    scene_without_drainer = true;
+    assert_int_equal(scene_play(two_threads_race, ""), 0);
+    assert_in_range(shared->waits, 1, RING);
+    struct gm_trace *trace = open_it();
+    struct gm_analysis *analysis = gm_analyse(trace);
+    assert_non_null(trace->checkpoint);
+    assert_true(gm_analysis_is_complete(analysis));
+    assert_int_equal(trace->header.counters[GM_COUNT_FLIGHT_LATE], 0);
+    assert_int_not_equal(gm_lives_find(&analysis->replay.lives, 0xa110c), GM_NONE);
+    assert_int_equal(analysis->replay.lives.count, 1 + SLOTS);
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+}
+
+static void nobody_waits_for_good_and_it_is_told(void **unused)
+{
+    (void)unused;
+    scene_without_drainer = true;
+    assert_int_equal(scene_play(two_threads_race, NULL), 0);
+    assert_int_equal(shared->waits, MANY);
+    struct gm_trace *trace = open_it();
+    struct gm_analysis *analysis = gm_analyse(trace);
+    assert_non_null(trace->checkpoint);
+    assert_int_equal(trace->header.counters[GM_COUNT_FLIGHT_LATE], 1);
+    assert_int_equal(analysis->lost, 1);
+    assert_false(gm_analysis_is_complete(analysis));
+    gm_analysis_free(analysis);
+    gm_trace_close(trace);
+}
+
 /* ---- room -------------------------------------------------------------------------------------
  */
 
@@ -266,6 +367,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(a_kill_at_any_moment_leaves_what_is_alive),
+        TEST(a_full_ring_waits_for_an_earlier_record),
+        TEST(nobody_waits_for_good_and_it_is_told),
         TEST(the_file_does_not_grow),
         TEST(what_there_is_no_room_for_is_told),
         TEST(when_there_is_room_again_all_is_exact),

@@ -33,6 +33,9 @@ _Noreturn void scene_leave(void); /* a clean end, marked in the trace */
 /* Refuses the drainer its thread. */
 extern bool scene_without_drainer;
 
+/* Called when a record has its time and is not committed yet, of those that carry a stack. */
+extern void (*fake_capture)(void);
+
 /* Starts `count` threads on `body` (argument: their number) and joins them. */
 void scene_threads(unsigned count, void *(*body)(void *));
 
