@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "met.h"
 
 enum { LANES = 2, CAPACITY = 2, MASK = CAPACITY - 1, RECORDS_MAX = 4, BLOCKS_MAX = 8 };
 enum { DRAINER = LANES, ACTORS = LANES + 1, NOBODY = 0xff };
@@ -451,48 +452,6 @@ static bool step(struct state *state, unsigned number)
     return false;
 }
 
-/* States met, with the number of schedules from each to its end. */
-struct met {
-    uint64_t key; /* 0: free */
-    double schedules;
-};
-
-static struct met *table;
-static size_t table_size, table_used;
-
-static uint64_t key_of(const struct state *state)
-{
-    const unsigned char *bytes = (const unsigned char *)state; /* no padding: all bytes */
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < sizeof(*state); i++) {
-        hash = (hash ^ bytes[i]) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
-    return hash ? hash : 1;
-}
-
-static struct met *place_of(uint64_t key)
-{
-    size_t at = (size_t)key & (table_size - 1);
-    while (table[at].key && table[at].key != key)
-        at = (at + 1) & (table_size - 1);
-    return &table[at];
-}
-
-static void grow_table(void)
-{
-    struct met *old = table;
-    size_t old_size = table_size;
-    table_size = old_size ? old_size * 2 : 1u << 16;
-    table = calloc(table_size, sizeof(*table));
-    if (!table)
-        abort();
-    for (size_t i = 0; i < old_size; i++)
-        if (old[i].key)
-            *place_of(old[i].key) = old[i];
-    free(old);
-}
-
 static bool wrong(void)
 {
     return lost_found || twice_found || torn_found || order_found || stuck_found;
@@ -523,14 +482,11 @@ static double explore_accidents(const struct state *state)
 /* Number of schedules from here on. A weakened protocol is given up at its first failure. */
 static double explore(const struct state *state)
 {
-    uint64_t key = key_of(state);
-    if (table_used * 2 >= table_size)
-        grow_table();
-    struct met *met = place_of(key);
+    uint64_t key = met_key(state, sizeof(*state));
+    struct met *met = met_place(key);
     if (met->key)
         return met->schedules;
-    *met = (struct met){.key = key};
-    table_used++;
+    met_add(key);
     kill_here(state);
     double schedules = 0;
     bool moved = false;
@@ -550,7 +506,7 @@ static double explore(const struct state *state)
     }
     if (!wrong())
         schedules += explore_accidents(state);
-    place_of(key)->schedules = schedules;
+    met_place(key)->schedules = schedules;
     return schedules;
 }
 
@@ -564,10 +520,8 @@ static double explore_setting(struct setting explored)
     start.actors[DRAINER].place = SLEEP;
     setting = explored;
     lost_found = twice_found = torn_found = order_found = stuck_found = 0;
-    table_size = table_used = 0;
-    table = NULL;
     double schedules = explore(&start);
-    free(table);
+    met_forget();
     return schedules;
 }
 
