@@ -33,7 +33,9 @@ static void print_help(void)
 static void say_where(const struct gm_recording *recording)
 {
     if (recording->trace_count == 0)
-        fputs("gpumem: no CUDA call was seen, so there is no trace\n", stderr);
+        fputs("gpumem: there is no trace: no CUDA call was seen, or no file could be made (disk "
+              "full?)\n",
+              stderr);
     for (size_t i = 0; i < recording->trace_count && i < 8; i++)
         fprintf(stderr, "gpumem: trace written to %s\n", recording->traces[i]);
     if (recording->trace_count > 8)

@@ -30,11 +30,13 @@ void gm_incompleteness_text(struct gm_page *page, const struct gm_analysis *anal
                           "DAMAGED: %s part%s of the trace could not be read; the numbers are too "
                           "low or too high by what was in there.",
                           COUNT(trace->damaged), trace->damaged == 1 ? "" : "s");
-    if (analysis->lost)
+    if (analysis->lost) {
         gm_page_paragraph(page, GM_BAD, 0,
                           "INCOMPLETE: %s record%s missing; the numbers are too low or too high "
                           "by what they told.",
                           COUNT(analysis->lost), analysis->lost == 1 ? " is" : "s are");
+        gm_flight_loss_text(page, trace);
+    }
 }
 
 static void print_leaks(struct gm_page *page, const struct gm_analysis *analysis)
