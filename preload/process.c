@@ -105,9 +105,11 @@ static bool process_start(void)
     }
 }
 
+/* No signal handler interrupts it: one that never returned would leave the process starting. */
 bool gm_process_join(struct gm_tls *tls)
 {
     int saved_errno = errno;
+    uint64_t signals = gm_signals_block();
     gm_gate_close(tls);
     tls->thread = NULL;
     if (make_page() && process_start()) {
@@ -115,6 +117,7 @@ bool gm_process_join(struct gm_tls *tls)
         tls->thread = gm_thread_claim();
     }
     gm_gate_open(tls);
+    gm_signals_restore(signals);
     errno = saved_errno;
     return tls->thread != NULL;
 }
