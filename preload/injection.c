@@ -39,20 +39,10 @@ static int redirect_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
-    struct link_map map = {.l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name};
-    uintptr_t here = (uintptr_t)redirect_object;
-    bool ours = false;
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_DYNAMIC)
-            map.l_ld = (ElfW(Dyn) *)start;
-        if (segment->p_type == PT_LOAD && here - start < segment->p_memsz)
-            ours = true;
-    }
+    struct link_map map;
+    struct gm_object object;
     /* The driver itself calls its own functions for its own reasons. */
-    struct gm_object object = {.map = &map};
-    if (map.l_ld != NULL && !ours && gm_object_function(&object, "cuInit") == NULL)
+    if (gm_object_told(info, &map, &object) && gm_object_function(&object, "cuInit") == NULL)
         gm_redirect_imports(info, replacement);
     return 0;
 }

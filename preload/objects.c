@@ -251,21 +251,33 @@ void *gm_object_function(const struct gm_object *object, const char *symbol)
     return (void *)(object->map->l_addr + found->st_value);
 }
 
+bool gm_object_told(const struct dl_phdr_info *info, struct link_map *map, struct gm_object *object)
+{
+    const uintptr_t here = (uintptr_t)gm_object_told;
+    *map = (struct link_map){.l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name};
+    *object = (struct gm_object){.map = map, .start = UINTPTR_MAX};
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr, end = start + segment->p_memsz;
+        if (segment->p_type == PT_DYNAMIC)
+            map->l_ld = (ElfW(Dyn) *)start;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        object->start = start < object->start ? start : object->start;
+        object->end = end > object->end ? end : object->end;
+    }
+    return map->l_ld != NULL && !(here >= object->start && here < object->end);
+}
+
 static int add_definition(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct gm_definitions *found = data;
-    struct link_map map = {.l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name};
-    struct gm_object object = {.map = &map};
+    struct link_map map;
+    struct gm_object object;
     (void)size;
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_DYNAMIC)
-            map.l_ld = (ElfW(Dyn) *)start;
-        if (segment->p_type == PT_LOAD && (uintptr_t)add_definition - start < segment->p_memsz)
-            return 0;
-    }
-    void *function = map.l_ld != NULL ? gm_object_function(&object, found->symbol) : NULL;
+    void *function = NULL;
+    if (gm_object_told(info, &map, &object))
+        function = gm_object_function(&object, found->symbol);
     if (function != NULL && found->count++ == 0)
         found->first = function;
     return 0;

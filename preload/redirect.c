@@ -50,19 +50,16 @@ void gm_redirect_imports(const struct dl_phdr_info *object, gm_replacement *repl
 {
     struct redirection how = {.replacement = replacement,
                               .page_size = (uintptr_t)sysconf(_SC_PAGESIZE)};
-    /* Just what reading the object's tables takes: the loader's own map is not at hand here. */
-    struct link_map map = {.l_addr = object->dlpi_addr, .l_name = (char *)object->dlpi_name};
     for (size_t i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         uintptr_t start = object->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_DYNAMIC)
-            map.l_ld = (ElfW(Dyn) *)start;
         if (segment->p_type == PT_GNU_RELRO) {
             how.protected_start = start & ~(how.page_size - 1);
             how.protected_end = (start + segment->p_memsz) & ~(how.page_size - 1);
         }
     }
-    struct gm_object described = {.map = &map};
-    if (map.l_ld != NULL)
+    struct link_map map;
+    struct gm_object described;
+    if (gm_object_told(object, &map, &described))
         gm_object_each_import(&described, redirect, &how);
 }

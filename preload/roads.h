@@ -31,6 +31,13 @@ struct gm_object {
 /* The object that holds `address`; false for code that no object holds (generated code). */
 bool gm_object_of(const void *address, struct gm_object *object);
 
+/*
+ * The object that dl_iterate_phdr tells of, with `map` holding what reading its tables takes: the
+ * loader's own map is not at hand there. False for this library, and for an object without tables.
+ */
+bool gm_object_told(const struct dl_phdr_info *info, struct link_map *map,
+                    struct gm_object *object);
+
 /* Whether both addresses stand in one object. */
 bool gm_object_same(const void *one, const void *other);
 

@@ -310,16 +310,12 @@ enum gm_event {
     GM_EVENTS
 };
 
-/* Sets of types, by bit. Free-like: recorded before its call, and what an UNDO can take back. */
+/* A set of types, by bit. Free-like: recorded before its call, and what an UNDO can take back. */
 #define GM_EVENTS_FREE_LIKE                                                                        \
     (1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE | 1ull << GM_EVENT_CONTEXT_END |     \
      1ull << GM_EVENT_VMM_RELEASE | 1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |  \
      1ull << GM_EVENT_MULTICAST_UNBIND | 1ull << GM_EVENT_POOL_DESTROY |                           \
      1ull << GM_EVENT_MODULE_UNLOAD)
-/* Committed with a DETAIL right behind. */
-#define GM_EVENTS_WITH_DETAIL                                                                      \
-    (1ull << GM_EVENT_VMM_MAP | 1ull << GM_EVENT_MULTICAST_BIND | 1ull << GM_EVENT_BLOCK_ALLOC |   \
-     1ull << GM_EVENT_BLOCK_FREE | 1ull << GM_EVENT_BLOCK_OOM)
 
 _Static_assert(GM_EVENTS <= 64, "a set of types is a word");
 
