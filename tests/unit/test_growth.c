@@ -125,35 +125,32 @@ static void what_is_given_back_in_between_does_not_grow(void **state)
     assert_none(scene);
 }
 
-/* What one place makes takes the place of what another had made. */
+/* One place makes 50 things, and for each of them another gives back `size` bytes. */
+static void replace(struct scene *scene, uint64_t size)
+{
+    struct places places = places_of(scene);
+    uint32_t step = NAME("step");
+    for (uint64_t i = 0; i < 50; i++)
+        DEVICE_ALLOC(0x800000 + i * 0x1000, size, .stack = places.other);
+    for (uint64_t i = 0; i < 50; i++) {
+        FREE(0x800000 + i * 0x1000);
+        leak(scene, &places, i);
+        MARK(step);
+    }
+}
+
 static void what_is_replaced_does_not_grow(void **state)
 {
     struct scene *scene = *state;
-    struct places places = places_of(scene);
-    uint32_t step = NAME("step");
-    for (uint64_t i = 0; i < 50; i++)
-        DEVICE_ALLOC(0x800000 + i * 0x1000, 100, .stack = places.other);
-    for (uint64_t i = 0; i < 50; i++) {
-        FREE(0x800000 + i * 0x1000);
-        leak(scene, &places, i);
-        MARK(step);
-    }
+    replace(scene, 100);
     assert_none(scene);
 }
 
-/* The same, but what the other place gives back is much more: both are true. */
+/* What the other place gives back is much more: both are true. */
 static void what_shrinks_beside_it_hides_no_growth(void **state)
 {
     struct scene *scene = *state;
-    struct places places = places_of(scene);
-    uint32_t step = NAME("step");
-    for (uint64_t i = 0; i < 50; i++)
-        DEVICE_ALLOC(0x800000 + i * 0x1000, 1000, .stack = places.other);
-    for (uint64_t i = 0; i < 50; i++) {
-        FREE(0x800000 + i * 0x1000);
-        leak(scene, &places, i);
-        MARK(step);
-    }
+    replace(scene, 1000);
     only(scene);
 }
 
