@@ -13,15 +13,10 @@ import subprocess
 import sys
 import tempfile
 
+import flight
+from flight import expect
+
 KEPT, PAIRS, THREADS = 2000, 1000, 4
-problems = 0
-
-
-def expect(good, text):
-    global problems
-    if not good:
-        problems += 1
-        print("FAIL: " + text, file=sys.stderr)
 
 
 def limit_files():
@@ -102,7 +97,7 @@ def main():
         too_much_alive(build, folder)
         limited(build, folder)
         full_disk(build, folder)
-    return 1 if problems else 0
+    return 1 if flight.problems else 0
 
 
 sys.exit(main())
