@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """What Numba does with memory without a kernel: numba_scenarios.py NAME. What it prints is the same each time."""
-import ctypes
+import os
 import sys
 
 import numpy
 from numba import cuda
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+import gpumem  # noqa: E402
 
 COUNT = 1 << 18
 scenarios = {}
@@ -13,12 +16,6 @@ scenarios = {}
 def scenario(function):
     scenarios[function.__name__] = function
     return function
-
-
-def mark(name):
-    library = ctypes.CDLL(None)
-    if hasattr(library, "gpumem_mark"):
-        library.gpumem_mark(name.encode())
 
 
 @scenario
@@ -61,7 +58,7 @@ def late_frees():
     host = numpy.zeros(COUNT, numpy.float32)
     for _ in range(7):
         cuda.to_device(host)
-    mark("queued")
+    gpumem.mark("queued")
     return None
 
 
@@ -88,7 +85,7 @@ def refused():
 def main():
     kept = scenarios[sys.argv[1]]()
     cuda.synchronize()
-    mark("end")
+    gpumem.mark("end")
     print(sys.argv[1], "ended with", cuda.current_context().get_memory_info().free, "bytes free")
     del kept
 

@@ -1,7 +1,9 @@
 """What the scenarios of TensorFlow and JAX share."""
-import ctypes
 import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+import gpumem  # noqa: E402
 
 functions = {}
 
@@ -19,7 +21,5 @@ def scenario(function):
 
 def mark_held(current):
     """A mark with the bytes that the framework says are in use; None if it does not say."""
-    library = ctypes.CDLL(None)
-    if hasattr(library, "gpumem_mark"):
-        library.gpumem_mark(f"held {current}".encode())
+    gpumem.mark(f"held {current}")
     print(f"{current} bytes")

@@ -7,17 +7,14 @@ trace against what the framework says.
 One line per scenario, PASS or FAIL with figures; exit code 1 if any failed. Run by run_xla.
 """
 import glob
-import json
 import os
-import subprocess
 import sys
 import sysconfig
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..", "torch")]
-import run as e2e  # noqa: E402
-import trace_reader as t  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, ".."))
+import framework_check  # noqa: E402
+from framework_check import t  # noqa: E402
 
 DEVICE = {"GPUMEM_SIM_MEMORY": "512M"}  # soon full: both wait some 10 s before they say that it is
 # Environments. "default": a pool that is taken at once; "pieces": it grows; "async": none.
@@ -50,13 +47,7 @@ def command(name):
 
 
 def record(name, allocator):
-    """The report of one run, and its trace read by trace_reader."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, LD_PRELOAD=build + "/preload/libgpumem.so", **allocators[allocator])
-        subprocess.run(command(name), cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-        [trace] = glob.glob(folder + "/*.trace")
-        shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", trace])
-        return json.loads(shown), t.Trace(trace)
+    return framework_check.record(build, command(name), allocators[allocator])
 
 
 def held(trace):
@@ -73,9 +64,7 @@ def held(trace):
 
 
 def totals(name, allocator):
-    """Same output both ways, all totals the oracle's."""
-    good = e2e.hold(build, command(name), allocators[allocator], leaks=False)
-    return ([] if good else list(e2e.problems)), "output equal, totals those of the oracle"
+    return framework_check.totals(build, command(name), allocators[allocator])
 
 
 def same_bytes(name):
@@ -99,20 +88,10 @@ def pieces(name):
 
 
 def place(allocator):
-    report, _ = record("kept_results", allocator)
-    owner = report["devices"][0]["at_peak"]["owners"][0]
-    with open(scenarios, encoding="utf-8") as file:
-        line = next(number for number, text in enumerate(file, 1) if "the report must name" in text)
-    frames = [(os.path.basename(frame["file"] or ""), frame["line"]) for frame in owner["stack"]]
-    library = max(report["devices"][0]["libraries"], key=lambda row: row["at_peak"]["bytes"])["library"]
-    problems = [] if (os.path.basename(scenarios), line) in frames else [f"line {line} is not among {frames}"]
-    if library != LIBRARIES[framework]:
-        problems.append(f"not {LIBRARIES[framework]}'s but {library}'s")
-    return problems, f"largest owner {owner['bytes']} bytes in {owner['count']}, line {line}, library {library}"
+    return framework_check.place(record("kept_results", allocator)[0], scenarios, LIBRARIES[framework])
 
 
 def main():
-    failed = False
     names = NAMES[framework]
     checks = [(f"{name}/{allocator}", lambda name=name, allocator=allocator: totals(name, allocator))
               for name in names for allocator in allocators]
@@ -120,13 +99,7 @@ def main():
     checks += [("arrays/pieces of a pool", lambda: pieces("arrays"))]
     checks += [(f"kept_results/place, {allocator}", lambda allocator=allocator: place(allocator))
                for allocator in allocators]
-    for name, check in checks:
-        problems, figures = check()
-        failed |= bool(problems)
-        print(f"{'FAIL' if problems else 'PASS'} {name}: {figures}", flush=True)
-        for problem in problems:
-            print("    ", problem)
-    return 1 if failed else 0
+    return framework_check.run_all(checks)
 
 
 if __name__ == "__main__":
