@@ -1,18 +1,16 @@
 /*
  * See columns.h.
  *
- * The drainer has to keep up with a program that does nothing but allocate, so this is made to read
- * each record once: the columns grow side by side, a tile of records at a time, which stays in the
- * nearest cache while each column takes its part of it. What does not change within a tile (most
- * columns of most tiles) is not looked at record by record. At the end the columns move together.
+ * The drainer has to keep up with a program that does nothing but allocate, and where all CPUs
+ * record it is the program that pays. So this is made to read each record once: the columns grow
+ * side by side, a tile of records at a time, which stays in the nearest cache while each column
+ * that has a part in it takes that. What repeats the records of `distance` before, which is most of
+ * most programs, is only compared. At the end the columns move together.
  */
 #include "columns.h"
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include "platform.h"
-
-#define TILE 128u /* records: 6 KiB */
 
 /* Where the columns grow: as far from each other as their longest records take, and not at the same
  * place of a page each, where they would push each other out of the cache. */
@@ -23,15 +21,29 @@ static const uint8_t bytes_max[GM_COLUMNS] = {
 };
 #define BYTES_MAX_ALL 60u
 #define APART 320u /* also room for what put_varint writes too much */
+#define SETS_MAX (GM_BLOCK_RECORDS_MAX / GM_TILE_RECORDS * 2)
 
-_Static_assert(GM_BLOCK_RECORDS_MAX *BYTES_MAX_ALL + GM_COLUMNS * APART <= GM_BLOCK_RAW_MAX,
+_Static_assert(SETS_MAX + GM_BLOCK_RECORDS_MAX * BYTES_MAX_ALL + GM_COLUMNS * APART <=
+                   GM_BLOCK_RAW_MAX,
                "the columns have room side by side");
 
+/* Records [first, end) of a run and how far before each its model stands (struct gm_block). Handed
+ * on by value: what is in memory would be read again after each byte that is written. */
 struct tile {
-    const struct gm_record *records;
-    const struct gm_record *before; /* the record before the first; zeros at the block's start */
-    uint32_t count;
+    struct gm_run run;
+    uint32_t first;
+    uint32_t end;
+    uint32_t distance;
+    uint32_t near;
 };
+
+static inline const struct gm_record *model_of(const struct tile *tile, uint32_t n)
+{
+    static const struct gm_record nothing;
+    if (gm_likely(n >= tile->distance))
+        return gm_run_at(&tile->run, n - tile->distance);
+    return n >= tile->near ? gm_run_at(&tile->run, n - tile->near) : &nothing;
+}
 
 /* Writes up to 8 bytes, of which those up to the returned place count. */
 static inline unsigned char *put_varint(unsigned char *at, uint64_t value)
@@ -67,32 +79,22 @@ static inline uint64_t zigzag(uint64_t difference)
     return (difference << 1) ^ (uint64_t)((int64_t)difference >> 63);
 }
 
-/* One column of one tile: all records, or all alike and like the one before. */
-#define COLUMN(name, each, all)                                                                    \
-    static unsigned char *put_##name(const struct tile *tile, unsigned char *to)                   \
+/* What a column takes of a tile, when any record there differs from its model in the field. */
+#define COLUMN(name, put)                                                                          \
+    static unsigned char *put_##name(struct tile tile, unsigned char *to)                          \
     {                                                                                              \
-        const struct gm_record *before = tile->before;                                             \
-        const struct gm_record *record = tile->records;                                            \
-        const struct gm_record *end = record + tile->count;                                        \
-        for (; record < end; record++) {                                                           \
-            each;                                                                                  \
-            before = record;                                                                       \
+        for (uint32_t n = tile.first; n < tile.end; n++) {                                         \
+            const struct gm_record *record = gm_run_at(&tile.run, n);                              \
+            put;                                                                                   \
         }                                                                                          \
-        (void)before;                                                                              \
         return to;                                                                                 \
-    }                                                                                              \
-    static uint64_t same_##name(const struct gm_record *record)                                    \
-    {                                                                                              \
-        (void)record;                                                                              \
-        return all;                                                                                \
     }
-#define BYTE(name) COLUMN(name, *to++ = (unsigned char)record->name, (unsigned char)record->name)
-#define VALUE(name) COLUMN(name, to = put_varint(to, record->name), record->name)
+#define BYTE(name) COLUMN(name, *to++ = (unsigned char)record->name)
+#define VALUE(name) COLUMN(name, to = put_varint(to, record->name))
 #define DIFFERENCE(name)                                                                           \
-    COLUMN(name, to = put_varint(to, zigzag((uint64_t)record->name - before->name)), 0)
+    COLUMN(name, to = put_varint(to, zigzag((uint64_t)record->name - model_of(&tile, n)->name)))
 
 BYTE(type)
-COLUMN(time, to = put_varint(to, record->time - before->time), 0)
 VALUE(api)
 DIFFERENCE(stack)
 DIFFERENCE(address)
@@ -104,23 +106,14 @@ BYTE(kind)
 BYTE(device)
 BYTE(flags)
 
-static const struct column {
-    unsigned char *(*put)(const struct tile *tile, unsigned char *to);
-    uint64_t (*same)(const struct gm_record *record); /* what put would put each time */
-    uint8_t offset;                                   /* of the field */
-    uint8_t size;
-} columns[GM_COLUMNS] = {
-#define FIELD(name)                                                                                \
-    {                                                                                              \
-        put_##name, same_##name, offsetof(struct gm_record, name),                                 \
-            sizeof(((struct gm_record *)0)->name)                                                  \
-    }
-    [GM_COLUMN_TYPE] = FIELD(type),       [GM_COLUMN_TIME] = FIELD(time),
-    [GM_COLUMN_API] = FIELD(api),         [GM_COLUMN_STACK] = FIELD(stack),
-    [GM_COLUMN_ADDRESS] = FIELD(address), [GM_COLUMN_SIZE] = FIELD(size),
-    [GM_COLUMN_AUX] = FIELD(aux),         [GM_COLUMN_EXTRA] = FIELD(extra),
-    [GM_COLUMN_CONTEXT] = FIELD(context), [GM_COLUMN_KIND] = FIELD(kind),
-    [GM_COLUMN_DEVICE] = FIELD(device),   [GM_COLUMN_FLAGS] = FIELD(flags),
+/* All but the time, which find_changes puts. */
+static unsigned char *(*const put[GM_COLUMNS])(struct tile tile, unsigned char *to) = {
+    [GM_COLUMN_TYPE] = put_type,       [GM_COLUMN_API] = put_api,
+    [GM_COLUMN_STACK] = put_stack,     [GM_COLUMN_ADDRESS] = put_address,
+    [GM_COLUMN_SIZE] = put_size,       [GM_COLUMN_AUX] = put_aux,
+    [GM_COLUMN_EXTRA] = put_extra,     [GM_COLUMN_KIND] = put_kind,
+    [GM_COLUMN_CONTEXT] = put_context, [GM_COLUMN_DEVICE] = put_device,
+    [GM_COLUMN_FLAGS] = put_flags,
 };
 
 /* A third of a record, in words that the machine compares two at a time. */
@@ -135,106 +128,129 @@ static inline words load_words(const struct gm_record *record, unsigned n)
     return value;
 }
 
-/* The bits in which any record of the tile differs from the one before it. */
-static struct gm_record find_changes(const struct tile *tile)
+/*
+ * The bits in which any record of the tile differs from its model. On the way the column of times
+ * takes its part, since each tile has one.
+ */
+static struct gm_record find_changes(struct tile tile, unsigned char **times)
 {
     /* Each by itself: an array of them would stay in memory and be waited for. */
     words bits_0 = {0}, bits_1 = {0}, bits_2 = {0};
-    words last_0 = load_words(tile->before, 0);
-    words last_1 = load_words(tile->before, 1);
-    words last_2 = load_words(tile->before, 2);
-    const struct gm_record *end = tile->records + tile->count;
-    for (const struct gm_record *record = tile->records; record < end; record++) {
+    unsigned char *to = *times;
+    uint64_t time = gm_run_at(&tile.run, tile.first ? tile.first - 1 : 0)->time;
+    for (uint32_t n = tile.first; n < tile.end; n++) {
+        const struct gm_record *record = gm_run_at(&tile.run, n), *model = model_of(&tile, n);
         __builtin_prefetch(record + 24); /* they come from another CPU's cache */
-        words now_0 = load_words(record, 0);
-        words now_1 = load_words(record, 1);
-        words now_2 = load_words(record, 2);
-        bits_0 |= now_0 ^ last_0;
-        bits_1 |= now_1 ^ last_1;
-        bits_2 |= now_2 ^ last_2;
-        last_0 = now_0;
-        last_1 = now_1;
-        last_2 = now_2;
+        bits_0 |= load_words(record, 0) ^ load_words(model, 0);
+        bits_1 |= load_words(record, 1) ^ load_words(model, 1);
+        bits_2 |= load_words(record, 2) ^ load_words(model, 2);
+        to = put_varint(to, record->time - time);
+        time = record->time;
     }
+    *times = to;
     words bits[3] = {bits_0, bits_1, bits_2};
     struct gm_record changes;
     memcpy(&changes, bits, sizeof(changes));
     return changes;
 }
 
-static bool has_changed(const struct gm_record *changes, const struct column *column)
+static uint32_t columns_of(const struct gm_record *changes)
 {
-    uint64_t bits = 0;
-    memcpy(&bits, (const char *)changes + column->offset, column->size);
-    return bits != 0;
+#define HAS(COLUMN, field) (uint32_t)(changes->field != 0) << GM_COLUMN_##COLUMN
+    return 1u << GM_COLUMN_TIME | HAS(TYPE, type) | HAS(API, api) | HAS(STACK, stack) |
+           HAS(ADDRESS, address) | HAS(SIZE, size) | HAS(AUX, aux) | HAS(EXTRA, extra) |
+           HAS(CONTEXT, context) | HAS(KIND, kind) | HAS(DEVICE, device) | HAS(FLAGS, flags);
+#undef HAS
 }
 
-/* What is a byte in the record is one in its column, too, and no varint. */
-static unsigned char *repeat(const struct column *column, unsigned char *to, uint64_t value,
-                             uint32_t count)
+/* ---- the distance -------------------------------------------------------------------------------
+ */
+
+#define SAMPLE 64u    /* records by which a distance is judged */
+#define PROMISING 16u /* so many of them must be alike, or it is not judged at all */
+#define JUDGED_MAX 6u
+
+/* But for the address: what is allocated again is the same, and need not stand in the same place.
+ */
+static bool is_alike(const struct gm_record *one, const struct gm_record *other)
 {
-    if (value < 0x80 || column->size == 1) {
-        memset(to, (int)value, count);
-        return to + count;
-    }
-    for (; count > 0; count--)
-        to = put_varint(to, value);
-    return to;
+    return one->size == other->size && one->stack == other->stack && one->type == other->type;
 }
 
-static uint64_t allocated_bytes(const struct tile *tile)
+static bool is_promising(const struct gm_run *run, uint32_t first, uint32_t distance)
 {
-    uint64_t sum = 0;
-    for (uint32_t n = 0; n < tile->count; n++)
-        sum += tile->records[n].type == GM_EVENT_ALLOC ? tile->records[n].size : 0;
-    return sum;
+    for (uint32_t n = first; n < first + PROMISING; n++)
+        if (!is_alike(gm_run_at(run, n), gm_run_at(run, n - distance)))
+            return false;
+    return true;
 }
 
-/* Appends the tile to the columns. `is_zero`: nothing has changed so far since the zeros that stand
- * before the first record. */
-static void put_tile(const struct tile *tile, unsigned char *at[GM_COLUMNS],
-                     bool is_zero[GM_COLUMNS])
+/* Columns that have a part of the sample at this distance. */
+static int count_columns(const struct gm_run *run, uint32_t first, uint32_t distance)
 {
-    struct gm_record changes = find_changes(tile);
-    for (unsigned i = 0; i < GM_COLUMNS; i++) {
-        const struct column *column = &columns[i];
-        if (has_changed(&changes, column)) {
-            at[i] = column->put(tile, at[i]);
-            is_zero[i] = false;
-        } else {
-            at[i] = repeat(column, at[i], column->same(tile->records), tile->count);
-        }
+    unsigned char times[SAMPLE * 10], *to = times;
+    struct tile sample = {*run, first, first + SAMPLE, distance, distance};
+    struct gm_record changes = find_changes(sample, &to);
+    return __builtin_popcount(columns_of(&changes));
+}
+
+/*
+ * How far back the records in the middle of the run have their like: the distance, of a few that
+ * promise something, at which the fewest columns change. What is freed as soon as it is allocated
+ * repeats itself at 2 whatever it is; the body of a loop, or a step of a training, at its length.
+ */
+static void find_distances(struct tile *tile)
+{
+    const struct gm_run *run = &tile->run;
+    uint32_t middle = run->count / 2, judged = 0;
+    int fewest = GM_COLUMNS + 1;
+    tile->distance = tile->near = 1;
+    if (middle < SAMPLE)
+        return;
+    uint32_t most = middle < GM_DISTANCE_MAX ? middle : GM_DISTANCE_MAX;
+    for (uint32_t distance = 1; distance <= most && judged < JUDGED_MAX; distance++) {
+        if (distance > 2 && !is_promising(run, middle, distance))
+            continue;
+        int columns = count_columns(run, middle, distance);
+        judged++;
+        if (columns >= fewest)
+            continue;
+        fewest = columns;
+        tile->distance = distance;
+        if (distance <= 2)
+            tile->near = distance;
     }
 }
 
 void gm_columns_encode(const struct gm_run *run, unsigned char *to, struct gm_block *block)
 {
-    struct gm_record nothing = {.time = gm_run_at(run, 0)->time}; /* the first difference is 0 */
-    struct tile tile = {.before = &nothing};
-    unsigned char *start[GM_COLUMNS], *at[GM_COLUMNS], *end = to;
-    bool is_zero[GM_COLUMNS];
+    unsigned char *start[GM_COLUMNS], *at[GM_COLUMNS], *sets = to, *end = to + SETS_MAX;
     for (unsigned i = 0; i < GM_COLUMNS; i++) {
-        is_zero[i] = true;
         start[i] = at[i] = end;
         end += (size_t)bytes_max[i] * GM_BLOCK_RECORDS_MAX + APART;
     }
-    block->allocated_bytes = 0;
-    for (uint32_t done = 0; done < run->count; done += tile.count) {
-        uint64_t until_wrap = run->mask + 1 - ((run->first + done) & run->mask);
-        tile.records = gm_run_at(run, done);
-        tile.count = run->count - done < TILE ? run->count - done : TILE;
-        if (tile.count > until_wrap)
-            tile.count = (uint32_t)until_wrap;
-        put_tile(&tile, at, is_zero);
-        block->allocated_bytes += allocated_bytes(&tile);
-        tile.before = &tile.records[tile.count - 1];
+    struct tile tile = {.run = *run};
+    find_distances(&tile);
+    for (; tile.first < run->count; tile.first = tile.end) {
+        uint32_t left = run->count - tile.first;
+        tile.end = tile.first + (left < GM_TILE_RECORDS ? left : GM_TILE_RECORDS);
+        struct gm_record changes = find_changes(tile, &at[GM_COLUMN_TIME]);
+        uint32_t set = columns_of(&changes);
+        *sets++ = (unsigned char)set;
+        *sets++ = (unsigned char)(set >> 8);
+        for (uint32_t rest = set & ~(1u << GM_COLUMN_TIME); rest; rest &= rest - 1) {
+            int i = __builtin_ctz(rest);
+            at[i] = put[i](tile, at[i]);
+        }
     }
-    end = to;
+    end = sets;
     for (unsigned i = 0; i < GM_COLUMNS; i++) {
-        size_t size = is_zero[i] ? 0 : (size_t)(at[i] - start[i]);
+        size_t size = (size_t)(at[i] - start[i]);
         memmove(end, start[i], size);
         block->column_size[i] = (uint32_t)size;
         end += size;
     }
+    block->distance = tile.distance;
+    block->near = tile.near;
     block->raw_size = (uint32_t)(end - to);
 }

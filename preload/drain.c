@@ -2,7 +2,7 @@
  * The drainer: one thread that packs rings when they are half full. It is started when the first
  * ring gets there, so that small programs never see a thread they did not make. It holds no lock of
  * the host, has all signals blocked and is not needed for correctness: a thread whose ring is full
- * packs it itself.
+ * packs it itself, and one that has no CPU to spare for the drainer does not wait until then.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -23,9 +23,9 @@ static void drain_all(void)
         uint64_t tail, before = UINT64_MAX;
         while ((tail = __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE)) != before &&
                __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE) - tail > thread->mask / 2) {
-            gm_lock_take(&gm_pack_lock);
+            gm_lock_take(gm_pack_lock(thread));
             gm_pack(thread);
-            gm_lock_release(&gm_pack_lock);
+            gm_lock_release(gm_pack_lock(thread));
             before = tail;
         }
     }

@@ -6,7 +6,7 @@
  * records are packed, and the owner cannot overwrite them meanwhile, because tail has not passed
  * them. Blocks of a lane follow each other without gap or overlap, but for records the disk would
  * not take: those are counted and the gap tells how many. No malloc: workspaces are mapped once.
- * One packer at a time (gm_pack_lock): the drainer, or a thread whose own ring is full.
+ * One packer at a time of a lane (gm_pack_lock): the drainer, or the thread whose ring it is.
  */
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_initStaticCCtx: a context in our own memory */
 #define XXH_INLINE_ALL
@@ -20,16 +20,35 @@
 #include "thread.h"
 #include "trace_file.h"
 
-#define LEVEL 1 /* beyond it the drainer's time grows faster than the trace shrinks */
+/*
+ * Most of what is left to compress are times, in which there is nothing to be found but that some
+ * bytes are more frequent than others. So zstd is told to search in long steps and to code what it
+ * has not found by frequency all the same. Of a loop's blocks, level 1 makes 0.44 bytes per record
+ * in 6.4 ns, this 0.49 in 2.2; of blocks with more in them 2.5 in 16 and 2.7 in 9.
+ */
+#define LEVEL (-50)
 
-struct gm_lock gm_pack_lock;
+/* So many lanes can be packed at a time; each takes up to 300 KiB of memory. */
+#define PACKERS 4u
 
-static struct {
+static struct packer {
+    struct gm_lock lock;
     unsigned char *columns; /* GM_BLOCK_RAW_MAX */
     unsigned char *packed;  /* ZSTD_compressBound of that */
     size_t packed_size;
     ZSTD_CCtx *context;
-} work;
+} packers[PACKERS];
+
+/* A flight recorder folds all lanes into one, so it has one packer. */
+static struct packer *packer_of(uint32_t lane)
+{
+    return &packers[gm_config.flight ? 0 : lane % PACKERS];
+}
+
+struct gm_lock *gm_pack_lock(const struct gm_thread *thread)
+{
+    return &packer_of(thread->number)->lock;
+}
 
 static void *map_private(size_t size)
 {
@@ -38,47 +57,52 @@ static void *map_private(size_t size)
     return at == MAP_FAILED ? NULL : at;
 }
 
-static bool prepare(void)
+static bool prepare(struct packer *packer)
 {
-    if (work.columns)
-        return work.context != NULL;
+    if (packer->columns)
+        return packer->context != NULL;
     size_t context_size = ZSTD_estimateCCtxSize(LEVEL);
-    work.packed_size = ZSTD_compressBound(GM_BLOCK_RAW_MAX);
-    unsigned char *memory = map_private(context_size + GM_BLOCK_RAW_MAX + work.packed_size);
+    packer->packed_size = ZSTD_compressBound(GM_BLOCK_RAW_MAX);
+    unsigned char *memory = map_private(context_size + GM_BLOCK_RAW_MAX + packer->packed_size);
     if (!memory)
         return false;
-    work.context = ZSTD_initStaticCCtx(memory, context_size); /* first: it must be aligned */
-    work.columns = memory + context_size;
-    work.packed = work.columns + GM_BLOCK_RAW_MAX;
-    return work.context != NULL;
+    packer->context = ZSTD_initStaticCCtx(memory, context_size); /* first: it must be aligned */
+    packer->columns = memory + context_size;
+    packer->packed = packer->columns + GM_BLOCK_RAW_MAX;
+    if (!packer->context)
+        return false;
+    ZSTD_CCtx_setParameter(packer->context, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(packer->context, ZSTD_c_literalCompressionMode, ZSTD_lcm_huffman);
+    return true;
 }
 
 /* The lanes of carried records: one more column, behind the others. */
-static void add_lanes(const uint16_t *lanes, struct gm_block *block)
+static void add_lanes(unsigned char *columns, const uint16_t *lanes, struct gm_block *block)
 {
-    unsigned char *at = work.columns + block->raw_size;
+    unsigned char *at = columns + block->raw_size;
     for (uint32_t n = 0; n < block->count; n++) {
         for (uint32_t rest = lanes[n];
              (*at++ = (unsigned char)(rest > 127 ? rest | 128 : rest)) > 127;)
             rest >>= 7;
     }
-    block->lane_column_size = (uint32_t)(at - work.columns) - block->raw_size;
+    block->lane_column_size = (uint32_t)(at - columns) - block->raw_size;
     block->raw_size += block->lane_column_size;
 }
 
 const unsigned char *gm_pack_records(const struct gm_run *run, const uint16_t *lanes,
                                      struct gm_block *block)
 {
-    if (!prepare())
+    struct packer *packer = packer_of(block->lane);
+    if (!prepare(packer))
         return NULL;
-    gm_columns_encode(run, work.columns, block);
+    gm_columns_encode(run, packer->columns, block);
     if (lanes)
-        add_lanes(lanes, block);
-    size_t size = ZSTD_compressCCtx(work.context, work.packed, work.packed_size, work.columns,
-                                    block->raw_size, LEVEL);
+        add_lanes(packer->columns, lanes, block);
+    size_t size = ZSTD_compress2(packer->context, packer->packed, packer->packed_size,
+                                 packer->columns, block->raw_size);
     block->codec = ZSTD_isError(size) ? GM_CODEC_NONE : GM_CODEC_ZSTD;
     block->stored_size = block->codec == GM_CODEC_ZSTD ? (uint32_t)size : block->raw_size;
-    const unsigned char *bytes = block->codec == GM_CODEC_ZSTD ? work.packed : work.columns;
+    const unsigned char *bytes = block->codec == GM_CODEC_ZSTD ? packer->packed : packer->columns;
     block->checksum = XXH3_64bits(bytes, block->stored_size);
     return bytes;
 }
@@ -132,6 +156,5 @@ void gm_pack(struct gm_thread *thread)
 /* The parent may have been packing, or mapping the workspaces, when it forked: begin afresh. */
 void gm_pack_forget(void)
 {
-    gm_pack_lock = (struct gm_lock){0};
-    memset(&work, 0, sizeof(work));
+    memset(packers, 0, sizeof(packers));
 }

@@ -1,5 +1,6 @@
 /* See thread.h. */
 #include "thread.h"
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "config.h"
@@ -132,6 +133,53 @@ static void stand_aside(unsigned times_before)
         syscall(SYS_nanosleep, &shortly, NULL);
 }
 
+/* CPUs this process may run on; 0: not asked yet. */
+static _Atomic uint32_t cpu_count;
+
+static uint32_t count_cpus(void)
+{
+    cpu_set_t set = {0};
+    uint32_t count = atomic_load_explicit(&cpu_count, memory_order_relaxed);
+    if (count == 0) {
+        long size = syscall(SYS_sched_getaffinity, 0, sizeof(set), &set);
+        count = size > 0 ? (uint32_t)CPU_COUNT(&set) : CPU_SETSIZE;
+        atomic_store_explicit(&cpu_count, count, memory_order_relaxed);
+    }
+    return count;
+}
+
+/*
+ * Whether as many threads record without rest as there are CPUs, this one among them. The drainer
+ * would only take one's place, and have the records come there from another's cache; who packs its
+ * own has them at hand. (Two threads on two CPUs that do nothing but allocate: 27 ns of wall time
+ * per event, 30 with the drainer.)
+ */
+static bool all_cpus_record(struct gm_thread *thread)
+{
+    const uint64_t short_ns = 10000000; /* half a ring in it: 800,000 events a second */
+    uint64_t now = gm_ticks_before(), before = thread->half_full;
+    __atomic_store_n(&thread->half_full, now, __ATOMIC_RELAXED);
+    if (gm_trace_ticks_to_ns(now - before) > short_ns)
+        return false;
+    uint32_t cpus = count_cpus(), busy = 0, count = gm_thread_count();
+    for (uint32_t number = 0; number < count && busy < cpus; number++) {
+        uint64_t then = __atomic_load_n(&gm_thread_at(number)->half_full, __ATOMIC_RELAXED);
+        busy += then > now || gm_trace_ticks_to_ns(now - then) <= short_ns;
+    }
+    return busy == cpus;
+}
+
+static void relieve(struct gm_thread *thread)
+{
+    if (gm_config.flight || gm_config.drop_on_full || !all_cpus_record(thread)) {
+        gm_drain_wake();
+    } else if (gm_lock_try(gm_pack_lock(thread))) { /* else at the next look */
+        gm_pack(thread);
+        gm_lock_release(gm_pack_lock(thread));
+        thread->limit = next_look(thread, thread->lane->tail);
+    }
+}
+
 bool gm_thread_look(struct gm_thread *thread)
 {
     struct gm_lane *lane = thread->lane;
@@ -140,7 +188,7 @@ bool gm_thread_look(struct gm_thread *thread)
         thread->limit = next_look(thread, tail);
         if (thread->head < thread->limit) {
             if (thread->head - tail > thread->mask / 2)
-                gm_drain_wake();
+                relieve(thread);
             return true;
         }
         if (gm_config.drop_on_full && gm_drain_wake()) {
@@ -151,14 +199,15 @@ bool gm_thread_look(struct gm_thread *thread)
             stand_aside(tries); /* see gm_flight_fold */
         /* Whoever has the lock is packing some lane and will be done; then this one is ours to
          * pack. */
-        gm_lock_take(&gm_pack_lock);
+        gm_lock_take(gm_pack_lock(thread));
         if (thread->head - lane->tail > thread->mask)
             gm_pack(thread);
-        gm_lock_release(&gm_pack_lock);
+        gm_lock_release(gm_pack_lock(thread));
     }
 }
 
 void gm_threads_forget(void)
 {
     atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&cpu_count, 0, memory_order_relaxed);
 }

@@ -14,9 +14,9 @@
  *     recorder's waits for other threads that are between the time of a record and its commit,
  * too.)
  *
- * Who writes what: `head` and the records the owner of the lane; `tail` the holder of gm_pack_lock;
- * `file_end` the holder of gm_file.lock, which is taken inside gm_pack_lock, never around it. The
- * stores of all three release, the loads by others acquire; that is all the ordering there is.
+ * Who writes what: `head` and the records the owner of the lane; `tail` the holder of the lane's
+ * gm_pack_lock; `file_end` the holder of gm_file.lock, which is taken inside that, never around it.
+ * The stores of all three release, the loads by others acquire; that is all the ordering there is.
  *
  * A gm_thread belongs to a lane for the life of the process and passes from a thread that has ended
  * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), the successor notices.
@@ -40,6 +40,7 @@ struct gm_thread {
     uint32_t depth;             /* open calls; others look at it, so it is stored atomically */
     uint32_t events;            /* records of lives, for gm_call_seen_below */
     uint16_t api;               /* of the outermost open call */
+    uint64_t half_full;         /* time when it was last found half full; stored atomically */
     bool committing;            /* may have taken the time of a record that is not committed yet */
     _Atomic uint64_t owner;     /* claims so far << 32 | tid: a claim is told from an older one */
     struct gm_stack *stack;     /* stack.c */
@@ -83,10 +84,10 @@ uint32_t gm_thread_count(void);
 struct gm_thread *gm_thread_at(uint32_t number);
 
 /*
- * Looks how far the ring is packed, when head has reached limit, and sets the next limit. Wakes the
- * drainer when the ring is half full. In a full one makes room: packs it here, or waits for the
- * drainer that is at it. Returns false when a record must be dropped instead (GPUMEM_ON_FULL=drop),
- * and counts it.
+ * Looks how far the ring is packed, when head has reached limit, and sets the next limit. When the
+ * ring is half full, wakes the drainer, or packs it here if there is no CPU for the drainer. In a
+ * full one makes room: packs it here, or waits for the drainer that is at it. Returns false when a
+ * record must be dropped instead (GPUMEM_ON_FULL=drop), and counts it.
  */
 bool gm_thread_look(struct gm_thread *thread);
 
@@ -97,11 +98,11 @@ void gm_drain_forget(void);
 
 /*
  * Packs records from the lane's tail on into a block of the trace: all that are committed, or as
- * many as a block takes. Caller holds gm_pack_lock.
+ * many as a block takes. Caller holds the lane's gm_pack_lock, which other lanes may share.
  * Records that cannot be written (disk full) are counted and given up: the host never waits for a
  * disk.
  */
-extern struct gm_lock gm_pack_lock;
+struct gm_lock *gm_pack_lock(const struct gm_thread *thread);
 void gm_pack(struct gm_thread *thread);
 void gm_pack_forget(void);
 

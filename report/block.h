@@ -1,7 +1,8 @@
 /* Decodes one block of a trace, a batch of records at a time.
  *
  * Guarantees: a block whose checksum, compression or columns are wrong is told apart from one that
- * ends; nothing outside the block is read. Memory: the columns of one block.
+ * ends; nothing outside the block is read. Memory: the columns of one block, and as many records as
+ * its distance.
  */
 #ifndef GM_REPORT_BLOCK_H
 #define GM_REPORT_BLOCK_H
@@ -15,13 +16,16 @@
 struct gm_block_reader {
     unsigned char *columns; /* decompressed */
     size_t capacity;
-    const unsigned char *at[GM_COLUMNS]; /* where the next batch starts; NULL: all zero */
+    struct gm_record *models; /* the latest `distance` records; record n stands at n % distance */
+    size_t models_capacity;
+    uint32_t distance;
+    uint32_t near;
+    uint32_t next;                       /* of the block's records, the next to be decoded */
+    uint32_t left;                       /* records */
+    uint64_t time;                       /* of the record before */
+    const unsigned char *sets;           /* two bytes for each tile */
+    const unsigned char *at[GM_COLUMNS]; /* where the next batch starts */
     const unsigned char *end[GM_COLUMNS];
-    uint64_t time; /* of the record before; likewise the others */
-    uint64_t stack;
-    uint64_t address;
-    uint64_t aux;
-    uint32_t left;                /* records */
     const unsigned char *lane_at; /* of carried records: the column of lanes */
     const unsigned char *lane_end;
 };
@@ -30,8 +34,8 @@ struct gm_block_reader {
 bool gm_block_begin(struct gm_block_reader *reader, const struct gm_block *block,
                     ZSTD_DCtx *context);
 
-/* Decodes up to `max` records to `records`. Returns how many; 0 at the end of the block, -1 if the
- * block turns out to be damaged here. */
+/* Decodes up to `max` records to `records`, of one tile. Returns how many; 0 at the end of the
+ * block, -1 if the block turns out to be damaged here. */
 int gm_block_read(struct gm_block_reader *reader, struct gm_record *records, uint32_t max);
 
 /* The lanes of the `count` records just read, of a block of carried records. False if the block

@@ -5,7 +5,7 @@
 #include "block.h"
 #include "trace_file.h"
 
-#define GM_CARRIED_BATCH 256u
+#define GM_CARRIED_BATCH GM_TILE_RECORDS
 
 struct gm_carried_reader {
     struct gm_trace *trace;

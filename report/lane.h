@@ -7,7 +7,8 @@
 #include "block.h"
 #include "trace_file.h"
 
-#define GM_LANE_BATCH 256u /* records decoded at a time: they stay in the first-level cache */
+/* Records decoded at a time: they stay in the first-level cache. */
+#define GM_LANE_BATCH GM_TILE_RECORDS
 
 struct gm_lane_reader {
     struct gm_trace *trace;

@@ -121,9 +121,10 @@ bool gm_trace_block_is_sound(const struct gm_block *block, size_t size)
     if (size < sizeof(*block) || block->lane >= GM_LANES_MAX || block->count == 0 ||
         block->count > GM_BLOCK_RECORDS_MAX || block->raw_size > GM_BLOCK_RAW_MAX ||
         block->stored_size > size - sizeof(*block) || block->codec > GM_CODEC_ZSTD ||
-        block->first_sequence > UINT64_MAX - block->count)
+        block->first_sequence > UINT64_MAX - block->count || block->distance == 0 ||
+        block->distance > GM_DISTANCE_MAX || block->near == 0 || block->near > block->distance)
         return false;
-    uint64_t columns = block->lane_column_size;
+    uint64_t columns = gm_block_sets_size(block->count) + (uint64_t)block->lane_column_size;
     for (int column = 0; column < GM_COLUMNS; column++)
         columns += block->column_size[column];
     return columns == block->raw_size;

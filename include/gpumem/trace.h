@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
-#define GM_TRACE_MAJOR 1              /* readers refuse another major */
-#define GM_TRACE_MINOR 1              /* readers accept older minors; a newer minor only adds */
+#define GM_TRACE_MAJOR 2              /* readers refuse another major */
+#define GM_TRACE_MINOR 0              /* readers accept older minors; a newer minor only adds */
 #define GM_TRACE_ENDIAN 0x01020304u
 #define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
 #define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
@@ -396,19 +396,25 @@ struct gm_lane {
 enum gm_codec { GM_CODEC_NONE = 0, GM_CODEC_ZSTD = 1 };
 
 /*
- * Records [first_sequence, first_sequence + count) of one lane, column by column. Columns in the
- * order of enum gm_column; each column is a run of varints (LEB128) or bytes as the comment says; a
- * column that is zero for all records has size 0. The columns stand end to end, together compressed
+ * Records [first_sequence, first_sequence + count) of one lane, column by column, packed by what
+ * they repeat: programs do the same again and again, and then a record is like the one `distance`
+ * before it, its model, but for the time. Where the block does not reach back so far, the model is
+ * the record `near` before it, and where not even that is there, one of zeros. The
+ * records are taken in tiles of GM_TILE_RECORDS, the last of which may be shorter. First stands for
+ * each tile, in two bytes (little-endian), the set of columns it has a part in; in each other
+ * column its records have the value of their models. Then come the columns in the order of enum
+ * gm_column, each a run of varints (LEB128) or bytes as the comment says. All of it is compressed
  * by `codec` as one independent frame.
  */
 enum gm_column {
     GM_COLUMN_TYPE,    /* bytes */
-    GM_COLUMN_TIME,    /* varint: difference to the record before; the first: to first_time */
+    GM_COLUMN_TIME,    /* varint: difference to the record before; the first: to first_time. Every
+                          tile has a part in it */
     GM_COLUMN_API,     /* varint */
-    GM_COLUMN_STACK,   /* zigzag varint: difference to the record before */
-    GM_COLUMN_ADDRESS, /* zigzag varint: difference to the record before */
+    GM_COLUMN_STACK,   /* zigzag varint: difference to the model */
+    GM_COLUMN_ADDRESS, /* zigzag varint: difference to the model */
     GM_COLUMN_SIZE,    /* varint */
-    GM_COLUMN_AUX,     /* zigzag varint: difference to the record before */
+    GM_COLUMN_AUX,     /* zigzag varint: difference to the model */
     GM_COLUMN_EXTRA,   /* varint */
     GM_COLUMN_CONTEXT, /* varint */
     GM_COLUMN_KIND,    /* bytes */
@@ -419,6 +425,8 @@ enum gm_column {
 
 #define GM_BLOCK_RECORDS_MAX 16384u
 #define GM_BLOCK_RAW_MAX (GM_BLOCK_RECORDS_MAX * 96u) /* no record takes more in columns */
+#define GM_TILE_RECORDS 128u
+#define GM_DISTANCE_MAX 4096u
 
 struct gm_block {
     uint32_t lane;
@@ -428,16 +436,21 @@ struct gm_block {
     uint64_t last_time;
     uint64_t checksum;    /* XXH3 64 of the stored bytes after this struct */
     uint32_t stored_size; /* bytes after this struct */
-    uint32_t raw_size;    /* bytes of the columns before compression, at most GM_BLOCK_RAW_MAX */
+    uint32_t raw_size;    /* bytes before compression, at most GM_BLOCK_RAW_MAX */
     uint32_t codec;       /* enum gm_codec */
     uint32_t column_size[GM_COLUMNS];
     uint32_t lane_column_size; /* CARRIED: a varint for each record, the lane it is of; stands
                                   behind the columns and counts in raw_size. Else 0 */
-    uint32_t reserved[2];
-    uint64_t
-        allocated_bytes; /* sum of the sizes of ALLOC records inside: lets a reader choose blocks */
-    uint64_t reserved2;
+    uint32_t distance;         /* from a record to its model, 1..GM_DISTANCE_MAX */
+    uint32_t near;             /* 1..distance */
+    uint32_t reserved[4];
 };
+
+/* Bytes of a block's sets of columns, which stand before the columns and count in raw_size. */
+static inline uint32_t gm_block_sets_size(uint32_t count)
+{
+    return (count + GM_TILE_RECORDS - 1) / GM_TILE_RECORDS * 2;
+}
 
 /* ---- flight recorder ---------------------------------------------------------------------------
  */

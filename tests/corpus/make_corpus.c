@@ -65,7 +65,7 @@ static void save_bad_files(void)
     save_bytes("cut-in-records", writer.bytes, 8192);
     ((struct gm_trace_header *)writer.bytes)->major = 9;
     save_bytes("other-version", writer.bytes, writer.size);
-    ((struct gm_trace_header *)writer.bytes)->major = 1;
+    ((struct gm_trace_header *)writer.bytes)->major = GM_TRACE_MAJOR;
     ((struct gm_trace_header *)writer.bytes)->record_size = 40;
     save_bytes("other-record-size", writer.bytes, writer.size);
     writer_free(&writer);
@@ -89,6 +89,14 @@ static void save_incomplete_files(void)
     block->checksum ^= 1;
     block->column_size[GM_COLUMN_TYPE]++;
     save_bytes("bad-columns", writer.bytes, writer.size);
+    block->column_size[GM_COLUMN_TYPE]--;
+    block->distance = 0;
+    save_bytes("no-distance", writer.bytes, writer.size);
+    block->distance = GM_DISTANCE_MAX + 1;
+    save_bytes("far-distance", writer.bytes, writer.size);
+    block->distance = 1;
+    block->near = 2;
+    save_bytes("near-beyond-distance", writer.bytes, writer.size);
     writer_free(&writer);
     begin();
     writer_finish(&writer);

@@ -5,6 +5,7 @@ no longer holds.
 """
 import ctypes
 import ctypes.util
+import itertools
 import struct
 from collections import namedtuple
 
@@ -17,7 +18,8 @@ KIND_DEVICE, KIND_PINNED = 1, 7
 
 HEADER = struct.Struct("@8sIHHI4H5IQ2I40s64s32s40s256s1024s2I9Q2I2Q6I32Q")
 EXTENT = struct.Struct("<IHHIIQ40x")
-BLOCK = struct.Struct("<II4Q3I12I12x16x")
+BLOCK = struct.Struct("<II4Q3I12I3I16x")
+TILE = 128  # records
 RECORD = struct.Struct("<4Q2I2H2BbB")
 NODE = struct.Struct("<QIHH")
 FRAME = struct.Struct("<4I")
@@ -48,16 +50,32 @@ def varints(data):
     return values
 
 
-def sums(differences, first=0):
-    total, values = first, []
-    for difference in differences:
-        total = (total + difference) & 0xFFFFFFFFFFFFFFFF
-        values.append(total)
-    return values
-
-
 def zigzag(values):
     return [(value >> 1) ^ -(value & 1) for value in values]
+
+
+# Of each field of a record the number of its column, how that is read, and whether it has differences.
+COLUMNS = {
+    "type": (0, list, False), "api": (2, varints, False), "stack": (3, varints, True),
+    "address": (4, varints, True), "size": (5, varints, False), "aux": (6, varints, True),
+    "extra": (7, varints, False), "context": (8, varints, False), "kind": (9, list, False),
+    "device": (10, list, False), "flags": (11, list, False),
+}
+
+
+def unpack_column(count, distance, near, sets, number, values, is_difference):
+    """A field of all records: of tiles that have no part in the column, what it is in the model."""
+    field, values = [], iter(values)
+    for n in range(count):
+        back = distance if n >= distance else near
+        model = field[n - back] if n >= back else 0
+        if not sets[n // TILE] >> number & 1:
+            field.append(model)
+        elif is_difference:
+            field.append((model + next(values)) & 0xFFFFFFFFFFFFFFFF)
+        else:
+            field.append(next(values))
+    return field
 
 
 class Trace:
@@ -65,7 +83,7 @@ class Trace:
         with open(path, "rb") as file:
             self.data = file.read()
         fields = HEADER.unpack_from(self.data)
-        assert fields[0] == b"GPUMEM\x1a\n" and fields[2] == 1, "not a trace"
+        assert fields[0] == b"GPUMEM\x1a\n" and fields[2] == 2, "not a trace"
         counters_at = len(fields) - 32
         self.counters = fields[counters_at:]
         self.file_end = fields[counters_at - 7]
@@ -107,22 +125,24 @@ class Trace:
 
     def packed(self, payload):
         header = BLOCK.unpack_from(payload)
-        count, first_time, stored, raw, codec, sizes = header[1], header[3], *header[6:9], header[9:]
+        count, first_time, stored, raw, codec, sizes = header[1], header[3], *header[6:9], header[9:21]
         columns = payload[BLOCK.size : BLOCK.size + stored]
         if codec:
             columns = unpack_zstd(columns, raw)
-        at, column = 0, []
+        tiles = -(-count // TILE)
+        sets, (distance, near) = struct.unpack_from(f"<{tiles}H", columns), header[22:24]
+        at, column = 2 * tiles, []
         for size in sizes:
             column.append(columns[at : at + size])
             at += size
-        zeros = [0] * count
-        types = list(column[0]) or zeros
-        times = sums(varints(column[1]) or zeros, first_time)
-        api, size, extra, context = (varints(column[n]) or zeros for n in (2, 5, 7, 8))
-        stack, address, aux = (sums(zigzag(varints(column[n])) or zeros) for n in (3, 4, 6))
-        kind, flags = list(column[9]) or zeros, list(column[11]) or zeros
-        device = [value - 256 if value > 127 else value for value in column[10]] or zeros
-        return map(Record, times, address, size, aux, stack, extra, context, api, types, kind, device, flags)
+        fields = {"time": itertools.accumulate(varints(column[1]), initial=first_time)}
+        next(fields["time"])
+        for name, (number, read, is_difference) in COLUMNS.items():
+            values = read(column[number])
+            fields[name] = unpack_column(count, distance, near, sets, number,
+                                         zigzag(values) if is_difference else values, is_difference)
+        fields["device"] = [value - 256 if value > 127 else value for value in fields["device"]]
+        return map(Record, *(fields[name] for name in Record._fields))
 
     def lane_records(self, number):
         """All records of a lane, in order; a record that stands twice is told once."""

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -117,9 +118,9 @@ static void extremes(void *records)
     memcpy(thread->records + 1, records, 20 * sizeof(struct gm_record));
     thread->head += 20;
     __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
-    gm_lock_take(&gm_pack_lock);
+    gm_lock_take(gm_pack_lock(gm_tls.thread));
     gm_pack(thread);
-    gm_lock_release(&gm_pack_lock);
+    gm_lock_release(gm_pack_lock(gm_tls.thread));
     if (thread->lane->tail != 21)
         _exit(1);
 }
@@ -165,7 +166,7 @@ static void look_at_a_ring_of_64(void *unused)
 {
     (void)unused;
     scene_put(0, 0);
-    gm_lock_take(&gm_pack_lock); /* the drainer waits */
+    gm_lock_take(gm_pack_lock(gm_tls.thread)); /* the drainer waits */
     const struct gm_thread *thread = gm_tls.thread;
     if (until_next_look(thread) != 32 + 1 || until_next_look(thread) != 40 + 1 ||
         until_next_look(thread) != 48 + 1)
@@ -173,13 +174,58 @@ static void look_at_a_ring_of_64(void *unused)
     gm_pack(gm_tls.thread); /* what waited; from now on half a ring is half a ring again */
     if (until_next_look(thread) != 56 - 49 + 1 || until_next_look(thread) != 32 + 1)
         _exit(2);
-    gm_lock_release(&gm_pack_lock);
+    gm_lock_release(gm_pack_lock(gm_tls.thread));
 }
 
 static void a_ring_is_looked_at_by_what_waits_in_it(void **unused)
 {
     (void)unused;
     assert_int_equal(scene_play(look_at_a_ring_of_64, NULL), 0);
+}
+
+/*
+ * Of this many looks at half a ring, how many found it packed right after. It counts only who has
+ * been quick, so on a busy machine not all do.
+ */
+static unsigned packed_at_half(unsigned looks)
+{
+    unsigned packed = 0;
+    scene_put(0, 0);
+    for (const struct gm_thread *thread = gm_tls.thread; looks > 0; looks--) {
+        bool is_half = thread->limit - thread->lane->tail == 32;
+        packed += until_next_look(thread) == 1 && is_half;
+    }
+    return packed;
+}
+
+static void record_on_the_only_cpu(void *unused)
+{
+    (void)unused;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    if (sched_setaffinity(0, sizeof(one), &one) != 0 || packed_at_half(1000) == 0)
+        _exit(1);
+}
+
+static void record_on_one_of_many_cpus(void *unused)
+{
+    (void)unused;
+    cpu_set_t all;
+    if (sched_getaffinity(0, sizeof(all), &all) != 0 || CPU_COUNT(&all) < 2)
+        return;
+    if (packed_at_half(1000) != 0)
+        _exit(1);
+}
+
+static void who_has_no_cpu_to_spare_packs_at_half_a_ring(void **unused)
+{
+    (void)unused;
+    scene_without_drainer = true; /* so that nobody else packs */
+    assert_int_equal(scene_play(record_on_the_only_cpu, NULL), 0);
+    assert_int_equal(scene_play(record_on_one_of_many_cpus, NULL), 0);
+    gm_config.drop_on_full = true; /* then the host waits for no packing */
+    assert_int_not_equal(scene_play(record_on_the_only_cpu, NULL), 0);
 }
 
 enum { RING = 1024, RANDOM_RECORDS = 5000 };
@@ -213,9 +259,9 @@ static void put_random_records(void *records_)
         for (unsigned i = RING - n % 7; i > 1 && n < RANDOM_RECORDS; i--)
             thread->records[thread->head++ & thread->mask] = records[n++];
         __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
-        gm_lock_take(&gm_pack_lock);
+        gm_lock_take(gm_pack_lock(gm_tls.thread));
         gm_pack(thread);
-        gm_lock_release(&gm_pack_lock);
+        gm_lock_release(gm_pack_lock(gm_tls.thread));
     }
     if (thread->lane->tail != 1 + RANDOM_RECORDS)
         _exit(1);
@@ -247,14 +293,14 @@ static void record_while_packing_is_held_up(void *unused)
 {
     (void)unused;
     scene_put(0, 0);
-    gm_lock_take(&gm_pack_lock);
+    gm_lock_take(gm_pack_lock(gm_tls.thread));
     for (uint64_t n = 1; n < 200; n++) /* 239 records with the details: 63 slots are left */
         scene_put(0, n);
-    gm_lock_release(&gm_pack_lock);
+    gm_lock_release(gm_pack_lock(gm_tls.thread));
     for (uint64_t n = 200; n < 300; n++) { /* the last record must find room */
-        gm_lock_take(&gm_pack_lock);
+        gm_lock_take(gm_pack_lock(gm_tls.thread));
         gm_pack(gm_tls.thread);
-        gm_lock_release(&gm_pack_lock);
+        gm_lock_release(gm_pack_lock(gm_tls.thread));
         scene_put(0, n);
     }
 }
@@ -739,10 +785,11 @@ static void close_all_descriptors(void *unused)
 {
     (void)unused;
     scene_put_many(0, 1000);
-    gm_lock_take(&gm_pack_lock); /* not in the middle of a write: what that loses is counted */
+    gm_lock_take(
+        gm_pack_lock(gm_tls.thread)); /* not in the middle of a write: what that loses is counted */
     for (int descriptor = 3; descriptor < 2000; descriptor++)
         close(descriptor);
-    gm_lock_release(&gm_pack_lock);
+    gm_lock_release(gm_pack_lock(gm_tls.thread));
     for (uint64_t n = 1000; n < 2000; n++)
         scene_put(0, n);
 }
@@ -759,11 +806,12 @@ static void put_another_file_there(void *unused)
 {
     (void)unused;
     scene_put_many(0, 1000);
-    gm_lock_take(&gm_pack_lock); /* as a host without threads would do it: nobody writes now */
+    gm_lock_take(
+        gm_pack_lock(gm_tls.thread)); /* as a host without threads would do it: nobody writes now */
     int own = open(scene_path("own"), O_RDWR | O_CREAT, 0600), stolen = gm_file.descriptor;
     if (own < 0 || write(own, "mine", 4) != 4 || dup2(own, stolen) != stolen)
         _exit(1);
-    gm_lock_release(&gm_pack_lock);
+    gm_lock_release(gm_pack_lock(gm_tls.thread));
     for (uint64_t n = 1000; n < 2000; n++)
         scene_put(0, n);
     struct stat status;
@@ -1151,6 +1199,7 @@ int main(void)
         TEST(every_field_survives_packing_at_its_extremes),
         TEST(random_records_survive_packing),
         TEST(a_ring_is_looked_at_by_what_waits_in_it),
+        TEST(who_has_no_cpu_to_spare_packs_at_half_a_ring),
         TEST(a_full_ring_that_drops_counts_exactly_what_is_missing),
         TEST(dropping_is_left_to_a_drainer_that_exists),
         TEST(a_kill_at_any_moment_loses_no_committed_record),

@@ -29,6 +29,8 @@ struct writer {
     struct writer_lane lanes[WRITER_LANES];
     uint32_t block_records; /* per block */
     enum gm_codec codec;
+    uint32_t distance; /* of a block's records to their models */
+    uint32_t near;
     uint64_t clock; /* time of the next record; moves on by itself */
     struct gm_node nodes[256];
     struct gm_module modules[16];
@@ -74,6 +76,8 @@ static inline void writer_begin(struct writer *writer)
     writer->names_count = 1;
     writer->block_records = 100;
     writer->codec = GM_CODEC_ZSTD;
+    writer->distance = 1;
+    writer->near = 1;
     writer->clock = 2000;
 }
 
@@ -210,24 +214,25 @@ static inline uint64_t writer_zigzag(uint64_t difference)
 /* One field of one record, as it stands in its column. */
 static inline unsigned char *writer_field(unsigned char *at, int column,
                                           const struct gm_record *record,
-                                          const struct gm_record *before, bool first)
+                                          const struct gm_record *model,
+                                          const struct gm_record *before)
 {
     switch (column) {
     case GM_COLUMN_TYPE:
         *at = record->type;
         return at + 1;
     case GM_COLUMN_TIME:
-        return writer_varint(at, first ? 0 : record->time - before->time);
+        return writer_varint(at, before ? record->time - before->time : 0);
     case GM_COLUMN_API:
         return writer_varint(at, record->api);
     case GM_COLUMN_STACK:
-        return writer_varint(at, writer_zigzag((uint64_t)record->stack - before->stack));
+        return writer_varint(at, writer_zigzag((uint64_t)record->stack - model->stack));
     case GM_COLUMN_ADDRESS:
-        return writer_varint(at, writer_zigzag(record->address - before->address));
+        return writer_varint(at, writer_zigzag(record->address - model->address));
     case GM_COLUMN_SIZE:
         return writer_varint(at, record->size);
     case GM_COLUMN_AUX:
-        return writer_varint(at, writer_zigzag(record->aux - before->aux));
+        return writer_varint(at, writer_zigzag(record->aux - model->aux));
     case GM_COLUMN_EXTRA:
         return writer_varint(at, record->extra);
     case GM_COLUMN_CONTEXT:
@@ -244,30 +249,64 @@ static inline unsigned char *writer_field(unsigned char *at, int column,
     }
 }
 
+static inline bool writer_differs(int column, const struct gm_record *record,
+                                  const struct gm_record *model)
+{
+    static const struct gm_record nothing;
+    unsigned char one[10], other[10];
+    size_t size = (size_t)(writer_field(one, column, record, &nothing, NULL) - one);
+    size_t other_size = (size_t)(writer_field(other, column, model, &nothing, NULL) - other);
+    return column == GM_COLUMN_TIME || size != other_size || memcmp(one, other, size) != 0;
+}
+
+/* What a column takes of the tile that starts with record `begin`, and its bit in the tile's set.
+ */
+static inline unsigned char *writer_tile(unsigned char *to, unsigned char *set, int column,
+                                         const struct gm_record *records, uint32_t begin,
+                                         const struct gm_block *block)
+{
+    static const struct gm_record nothing;
+    uint32_t end = begin + GM_TILE_RECORDS < block->count ? begin + GM_TILE_RECORDS : block->count;
+    for (int pass = 0; pass < 2; pass++) {
+        bool differs = false;
+        for (uint32_t n = begin; n < end; n++) {
+            uint32_t back = n >= block->distance ? block->distance : block->near;
+            const struct gm_record *model = n >= back ? &records[n - back] : &nothing;
+            if (pass == 0)
+                differs |= writer_differs(column, &records[n], model);
+            else
+                to = writer_field(to, column, &records[n], model, n ? &records[n - 1] : NULL);
+        }
+        if (pass == 0 && !differs)
+            return to;
+    }
+    set[column / 8] |= (unsigned char)(1u << column % 8);
+    return to;
+}
+
 /* Appends a block of `count` records; `lanes` as well if they are carried ones. */
 static inline void writer_packed(struct writer *writer, enum gm_extent_type type, uint32_t lane,
                                  uint64_t first, uint32_t count, const struct gm_record *records,
                                  const uint8_t *lanes)
 {
-    static const struct gm_record nothing;
     unsigned char *raw = malloc((size_t)count * 96 + 1), *to = raw;
     struct gm_block block = {.lane = lane,
                              .count = count,
                              .first_sequence = first,
                              .first_time = records[0].time,
                              .last_time = records[count - 1].time,
-                             .codec = writer->codec};
+                             .codec = writer->codec,
+                             .distance = writer->distance,
+                             .near = writer->near};
     if (!raw)
         abort();
+    unsigned char *sets = raw;
+    memset(sets, 0, gm_block_sets_size(count));
+    to += gm_block_sets_size(count);
     for (int column = 0; column < GM_COLUMNS; column++) {
         unsigned char *start = to;
-        bool zero = true;
-        for (uint32_t n = 0; n < count; n++)
-            to = writer_field(to, column, &records[n], n ? &records[n - 1] : &nothing, n == 0);
-        for (unsigned char *byte = start; byte < to; byte++)
-            zero &= *byte == 0;
-        if (zero)
-            to = start;
+        for (uint32_t tile = 0; tile * GM_TILE_RECORDS < count; tile++)
+            to = writer_tile(to, sets + 2 * tile, column, records, tile * GM_TILE_RECORDS, &block);
         block.column_size[column] = (uint32_t)(to - start);
     }
     for (uint32_t n = 0; lanes && n < count; n++)
