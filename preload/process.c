@@ -125,8 +125,10 @@ bool gm_process_join(struct gm_tls *tls)
 /* ---- beginning and end
  * ---------------------------------------------------------------------------- */
 
-__attribute__((constructor)) static void library_loaded(int count, char **arguments,
-                                                        char **environment)
+/* With a priority of its own: link-time optimisation makes one constructor of all that have none,
+ * and gives them no arguments. */
+__attribute__((constructor(200))) static void library_loaded(int count, char **arguments,
+                                                             char **environment)
 {
     (void)count;
     (void)arguments;
