@@ -106,6 +106,22 @@ static inline void leave(struct gm_thread *thread, uint64_t gate)
     gm_tls.gate = gate;
 }
 
+/* The upper half of a record's last word is the lower half of `what`, but for what is filled in. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words of a record are put together");
+_Static_assert(offsetof(struct gm_record, stack) == 32 && offsetof(struct gm_record, extra) == 36 &&
+                   offsetof(struct gm_record, context) == 40 &&
+                   offsetof(struct gm_record, api) == 42 &&
+                   offsetof(struct gm_record, type) == 44 &&
+                   offsetof(struct gm_record, kind) * 8 == 44 * 8 + GM_WHAT_KIND &&
+                   offsetof(struct gm_record, device) * 8 == 44 * 8 + GM_WHAT_DEVICE &&
+                   offsetof(struct gm_record, flags) * 8 == 44 * 8 + GM_WHAT_FLAGS,
+               "words of a record are put together");
+
+static inline void put_word(struct gm_record *slot, size_t offset, uint64_t word)
+{
+    memcpy((char *)slot + offset, &word, sizeof(word));
+}
+
 /* Takes the event's place in the ring. `context` 0: the current one. False: it was dropped. */
 static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, enum gm_event type,
                                                       void *frame, uint64_t time, uint64_t what,
@@ -114,11 +130,15 @@ static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, 
 {
     const uint64_t bit = 1ull << type;
     uint32_t stack = bit & types_with_stack ? gm_stack_capture(thread->stack, frame) : 0;
-    int8_t device = (int8_t)(what >> GM_WHAT_DEVICE);
+    uint32_t lower = (uint32_t)what;
     if (!context)
         context = gm_context_current();
-    if (device < 0)
-        device = (int8_t)gm_context_current_device(thread->api);
+    if ((int8_t)(what >> GM_WHAT_DEVICE) < 0) {
+        uint8_t device = (uint8_t)gm_context_current_device(thread->api);
+        lower = (lower & ~(0xffu << GM_WHAT_DEVICE)) | (uint32_t)device << GM_WHAT_DEVICE;
+    }
+    if (gm_unlikely(gm_process_exiting))
+        lower |= (uint32_t)GM_FLAG_LATE << GM_WHAT_FLAGS;
     thread->events += (bit & types_of_life) != 0;
     struct gm_record *slot = reserve(thread);
     if (gm_unlikely(!slot))
@@ -127,15 +147,9 @@ static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, 
     slot->address = address;
     slot->size = size;
     slot->aux = aux;
-    slot->stack = stack;
-    slot->extra = (uint32_t)(what >> GM_WHAT_EXTRA);
-    slot->context = context;
-    slot->api = thread->api;
-    slot->type = (uint8_t)type;
-    slot->kind = (uint8_t)(what >> GM_WHAT_KIND);
-    slot->device = device;
-    slot->flags =
-        (uint8_t)((what >> GM_WHAT_FLAGS) | (gm_unlikely(gm_process_exiting) ? GM_FLAG_LATE : 0));
+    put_word(slot, offsetof(struct gm_record, stack), stack | (what >> GM_WHAT_EXTRA) << 32);
+    put_word(slot, offsetof(struct gm_record, context),
+             context | (uint32_t)thread->api << 16 | (uint64_t)lower << 32);
     commit(thread);
     return true;
 }

@@ -179,15 +179,14 @@ static uint32_t cut_node(void)
 }
 
 /* What merge comes to where there is no Python frame, nor was at the last capture. */
-static uint32_t add_native(struct capture *capture)
+static uint32_t add_native(struct gm_stack *stack, const struct gm_walk *native)
 {
-    struct gm_stack *stack = capture->stack;
-    struct gm_frame *frames = capture->native.frames;
-    uint32_t i = capture->native.kept;
+    struct gm_frame *frames = native->frames;
+    uint32_t i = native->kept;
     uint32_t node = i ? frames[i - 1].node : 0;
-    if (gm_unlikely(!i && capture->native.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)))
+    if (gm_unlikely(!i && native->flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)))
         node = cut_node();
-    for (; i < capture->native.count; i++) {
+    for (; i < native->count; i++) {
         node = frames[i].node = native_node(stack, node, &frames[i]);
         stack->scripts_up_to[i] = 0;
     }
@@ -224,10 +223,21 @@ static uint32_t merge(struct capture *capture)
     return add_scripts(capture, node, &script, capture->python.count, &same);
 }
 
-uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
+/* Before nodes are looked for. */
+static inline void prepare_nodes(struct gm_stack *stack, int status)
+{
+    if (gm_unlikely(atomic_load_explicit(&told_status, memory_order_relaxed) != status + 1))
+        tell_python_state(status);
+    if (gm_unlikely(stack->nodes_generation != stack->unwind.generation)) {
+        memset(stack->nodes, 0, sizeof(stack->nodes));
+        stack->nodes_generation = stack->unwind.generation;
+    }
+}
+
+static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack, void *frame,
+                                                          int status)
 {
     struct capture capture = {.stack = stack};
-    int status = (int)gm_python_status();
     if (gm_config.native_stacks) {
         gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth,
                        &capture.native);
@@ -243,16 +253,31 @@ uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
         gm_unwind_interned(&stack->unwind, capture.native.count);
         return stack->node;
     }
-    if (gm_unlikely(atomic_load_explicit(&told_status, memory_order_relaxed) != status + 1))
-        tell_python_state(status);
-    if (gm_unlikely(stack->nodes_generation != stack->unwind.generation)) {
-        memset(stack->nodes, 0, sizeof(stack->nodes));
-        stack->nodes_generation = stack->unwind.generation;
-    }
-    stack->node =
-        same_scripts && capture.python.count == 0 ? add_native(&capture) : merge(&capture);
+    prepare_nodes(stack, status);
+    stack->node = same_scripts && capture.python.count == 0 ? add_native(stack, &capture.native)
+                                                            : merge(&capture);
     stack->native_count = capture.native.count;
     stack->script_count = capture.python.count;
     gm_unwind_interned(&stack->unwind, capture.native.count);
+    return stack->node;
+}
+
+uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
+{
+    int status = (int)gm_python_status();
+    bool scripts =
+        gm_config.python_stacks && (status == GM_PYTHON_ON || status == GM_PYTHON_UNPROVEN);
+    if (gm_unlikely(scripts || stack->script_count || !gm_config.native_stacks))
+        return capture_scripts(stack, frame, status);
+    struct gm_walk native;
+    gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth, &native);
+    if (gm_unlikely(native.flags))
+        count_troubles(native.flags);
+    if (native.kept != native.count || native.count != stack->native_count) {
+        prepare_nodes(stack, status);
+        stack->node = add_native(stack, &native);
+        stack->native_count = native.count;
+    }
+    gm_unwind_interned(&stack->unwind, native.count);
     return stack->node;
 }
