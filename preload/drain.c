@@ -7,14 +7,17 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include "config.h"
 #include "thread.h"
 #include "trace_file.h"
 
-static _Atomic uint32_t work;     /* futex: 1 when rings want packing */
-static _Atomic bool is_soon_back; /* the drainer, to look by itself */
-static _Atomic uint32_t state;    /* of the thread */
+static _Atomic uint32_t work;  /* futex: whether rings want packing */
+static _Atomic uint32_t state; /* of the thread */
+static _Atomic uint32_t rest;  /* of the thread, too; only it writes that */
 
+enum { NO_WORK, WORK, URGENT_WORK };
 enum { NONE, TRIED, RUNNING };
+enum { AWAKE, NAP, ASLEEP };
 
 static void drain_all(void)
 {
@@ -34,15 +37,16 @@ static void drain_all(void)
 
 /*
  * Who wakes a sleeping thread pays for it, in a virtual machine 20 us: 2.4 ns for each event of
- * half a ring. So after work the drainer looks by itself for a while, in steps of 0.1 ms to 6.4 ms,
- * and is woken only if a ring fills faster than that or later than that.
+ * half a ring. So after work the drainer only naps for a while, 0.1 ms to 6.4 ms, and is woken from
+ * that only if work is found undone a second time. (Not where a ring that fills meanwhile drops.)
  */
 static void wait_for_work(unsigned looks)
 {
-    bool is_last = looks > 6;
-    const struct timespec step = {.tv_nsec = is_last ? 0 : 100000L << looks};
-    atomic_store(&is_soon_back, !is_last);
-    syscall(SYS_futex, &work, FUTEX_WAIT_PRIVATE, 0, is_last ? NULL : &step, NULL, 0);
+    bool is_nap = looks < 7 && !gm_config.drop_on_full;
+    const struct timespec time = {.tv_nsec = is_nap ? 100000L << looks : 0};
+    atomic_store(&rest, is_nap ? NAP : ASLEEP);
+    syscall(SYS_futex, &work, FUTEX_WAIT_PRIVATE, NO_WORK, is_nap ? &time : NULL, NULL, 0);
+    atomic_store(&rest, AWAKE);
 }
 
 static void *drain(void *unused)
@@ -50,7 +54,7 @@ static void *drain(void *unused)
     gm_gate_close(&gm_tls); /* nothing this thread does is the host's */
     prctl(PR_SET_NAME, "gpumem");
     for (unsigned looks = 0;; looks++) {
-        if (atomic_exchange(&work, 0) != 0) {
+        if (atomic_exchange(&work, NO_WORK) != NO_WORK) {
             drain_all();
             looks = 0;
         }
@@ -76,15 +80,23 @@ static void start(void)
     pthread_attr_destroy(&attributes);
 }
 
+/* Tells of work. Nothing is missed: here work is told before rest is looked at, there the other
+ * way round. */
+static bool must_wake(void)
+{
+    uint32_t before = NO_WORK;
+    if (atomic_compare_exchange_strong(&work, &before, WORK))
+        return atomic_load(&rest) == ASLEEP;
+    return before == WORK && atomic_load(&rest) == NAP &&
+           atomic_compare_exchange_strong(&work, &before, URGENT_WORK);
+}
+
 bool gm_drain_wake(void)
 {
     uint32_t none = NONE;
     if (atomic_compare_exchange_strong(&state, &none, TRIED))
         start();
-    /* Told before and not seen yet: by now it is urgent. Told now, the drainer sees it before it
-     * sleeps for good: both sides write one of the two words and then read the other, in one order.
-     */
-    if (atomic_exchange(&work, 1) != 0 || !atomic_load(&is_soon_back))
+    if (must_wake())
         syscall(SYS_futex, &work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     return atomic_load_explicit(&state, memory_order_relaxed) == RUNNING;
 }
@@ -92,6 +104,6 @@ bool gm_drain_wake(void)
 void gm_drain_forget(void)
 {
     atomic_store(&state, NONE);
-    atomic_store(&work, 0);
-    atomic_store(&is_soon_back, false);
+    atomic_store(&work, NO_WORK);
+    atomic_store(&rest, AWAKE);
 }

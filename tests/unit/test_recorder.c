@@ -183,6 +183,32 @@ static void a_ring_is_looked_at_by_what_waits_in_it(void **unused)
     assert_int_equal(scene_play(look_at_a_ring_of_64, NULL), 0);
 }
 
+/* It naps after work, ever longer, and then sleeps; so does the test, for as long. */
+static void leave_a_ring_to_the_drainer(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0);
+    struct gm_thread *thread = gm_tls.thread;
+    for (unsigned round = 0; round < 100; round++) {
+        while (until_next_look(thread) <
+               32) /* from here on nothing is recorded until it has come */
+            continue;
+        for (int waited = 0;
+             thread->head - __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE) > 32; waited++) {
+            if (waited > 100000)
+                _exit(1);
+            usleep(100);
+        }
+        usleep(round * 300);
+    }
+}
+
+static void the_drainer_comes_from_a_nap_and_from_sleep(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(leave_a_ring_to_the_drainer, NULL), 0);
+}
+
 /*
  * Of this many looks at half a ring, how many found it packed right after. It counts only who has
  * been quick, so on a busy machine not all do.
@@ -1199,6 +1225,7 @@ int main(void)
         TEST(every_field_survives_packing_at_its_extremes),
         TEST(random_records_survive_packing),
         TEST(a_ring_is_looked_at_by_what_waits_in_it),
+        TEST(the_drainer_comes_from_a_nap_and_from_sleep),
         TEST(who_has_no_cpu_to_spare_packs_at_half_a_ring),
         TEST(a_full_ring_that_drops_counts_exactly_what_is_missing),
         TEST(dropping_is_left_to_a_drainer_that_exists),
