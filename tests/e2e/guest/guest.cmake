@@ -13,3 +13,17 @@ foreach(mode descriptors_behind_generated_code generated_code_in_a_file no_stand
 endforeach()
 gpumem_e2e(guest.constructor_that_waits $<TARGET_FILE:guest> constructor_that_waits $<TARGET_FILE:waiting_plugin>)
 set_tests_properties(e2e.guest.constructor_that_waits PROPERTIES TIMEOUT 60) # what is wrong here is a deadlock
+
+# Allocators that training is often run with, preloaded before gpumem and behind it. scripts/bootstrap has the first
+# installed; the others are tried where they are. Sanitizers bring an allocator of their own.
+foreach(_allocator jemalloc.so.2 tcmalloc_minimal.so.4 mimalloc.so.2)
+  find_library(GPUMEM_TEST_${_allocator} lib${_allocator})
+  set(_library ${GPUMEM_TEST_${_allocator}})
+  string(REGEX REPLACE "\\..*" "" _name ${_allocator})
+  if(_library AND NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+    add_test(NAME e2e.guest.${_name}_before COMMAND ${GPUMEM_E2E_RUN} --preload ${_library}
+             --preload $<TARGET_FILE:gpumem_preload> -- $<TARGET_FILE:life> threads_end)
+    add_test(NAME e2e.guest.${_name}_behind COMMAND ${GPUMEM_E2E_RUN} --preload $<TARGET_FILE:gpumem_preload>
+             --preload ${_library} -- $<TARGET_FILE:life> threads_end)
+  endif()
+endforeach()
