@@ -234,30 +234,32 @@ static inline void prepare_nodes(struct gm_stack *stack, int status)
     }
 }
 
+static inline void walk_native(struct gm_stack *stack, void *frame, struct gm_walk *walk)
+{
+    gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth, walk);
+    if (gm_unlikely(walk->flags))
+        count_troubles(walk->flags);
+}
+
+/* With Python frames, now or at the last capture, or without native ones. */
 static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack, void *frame,
-                                                          int status)
+                                                          int status, bool walks_scripts)
 {
     struct capture capture = {.stack = stack};
-    if (gm_config.native_stacks) {
-        gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth,
-                       &capture.native);
-        if (gm_unlikely(capture.native.flags))
-            count_troubles(capture.native.flags);
-    }
-    if (gm_config.python_stacks && (status == GM_PYTHON_ON || status == GM_PYTHON_UNPROVEN))
+    if (gm_config.native_stacks)
+        walk_native(stack, frame, &capture.native);
+    if (walks_scripts)
         gm_python_walk(&stack->python, gm_config.depth, &capture.python);
     bool same_scripts =
         capture.python.kept == capture.python.count && capture.python.count == stack->script_count;
-    if (same_scripts && capture.native.kept == capture.native.count &&
-        capture.native.count == stack->native_count) {
-        gm_unwind_interned(&stack->unwind, capture.native.count);
-        return stack->node;
+    if (!same_scripts || capture.native.kept != capture.native.count ||
+        capture.native.count != stack->native_count) {
+        prepare_nodes(stack, status);
+        stack->node = same_scripts && capture.python.count == 0 ? add_native(stack, &capture.native)
+                                                                : merge(&capture);
+        stack->native_count = capture.native.count;
+        stack->script_count = capture.python.count;
     }
-    prepare_nodes(stack, status);
-    stack->node = same_scripts && capture.python.count == 0 ? add_native(stack, &capture.native)
-                                                            : merge(&capture);
-    stack->native_count = capture.native.count;
-    stack->script_count = capture.python.count;
     gm_unwind_interned(&stack->unwind, capture.native.count);
     return stack->node;
 }
@@ -265,14 +267,12 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
 uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
 {
     int status = (int)gm_python_status();
-    bool scripts =
+    bool walks_scripts =
         gm_config.python_stacks && (status == GM_PYTHON_ON || status == GM_PYTHON_UNPROVEN);
-    if (gm_unlikely(scripts || stack->script_count || !gm_config.native_stacks))
-        return capture_scripts(stack, frame, status);
+    if (gm_unlikely(walks_scripts || stack->script_count || !gm_config.native_stacks))
+        return capture_scripts(stack, frame, status, walks_scripts);
     struct gm_walk native;
-    gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth, &native);
-    if (gm_unlikely(native.flags))
-        count_troubles(native.flags);
+    walk_native(stack, frame, &native);
     if (native.kept != native.count || native.count != stack->native_count) {
         prepare_nodes(stack, status);
         stack->node = add_native(stack, &native);

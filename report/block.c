@@ -179,9 +179,9 @@ int gm_block_read(struct gm_block_reader *reader, struct gm_record *records, uin
     batch.records = records;
     batch.count = count;
     batch.set = set[0] | (uint32_t)set[1] << 8;
-    copy_models(reader, &batch);
     if (!(batch.set >> GM_COLUMN_TIME & 1))
         return -1;
+    copy_models(reader, &batch);
     if (!(get_type(reader, &batch) && get_time(reader, &batch) && get_api(reader, &batch) &&
           get_stack(reader, &batch) && get_address(reader, &batch) && get_size(reader, &batch) &&
           get_aux(reader, &batch) && get_extra(reader, &batch) && get_context(reader, &batch) &&

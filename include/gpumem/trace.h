@@ -399,12 +399,12 @@ enum gm_codec { GM_CODEC_NONE = 0, GM_CODEC_ZSTD = 1 };
  * Records [first_sequence, first_sequence + count) of one lane, column by column, packed by what
  * they repeat: programs do the same again and again, and then a record is like the one `distance`
  * before it, its model, but for the time. Where the block does not reach back so far, the model is
- * the record `near` before it, and where not even that is there, one of zeros. The
- * records are taken in tiles of GM_TILE_RECORDS, the last of which may be shorter. First stands for
- * each tile, in two bytes (little-endian), the set of columns it has a part in; in each other
- * column its records have the value of their models. Then come the columns in the order of enum
- * gm_column, each a run of varints (LEB128) or bytes as the comment says. All of it is compressed
- * by `codec` as one independent frame.
+ * the record `near` before it, and where not even that is there, one of zeros. The records are
+ * taken in tiles of GM_TILE_RECORDS, the last of which may be shorter. First stands for each tile,
+ * in two bytes (little-endian), the set of columns it has a part in; in each other column its
+ * records have the value of their models. Then come the columns in the order of enum gm_column,
+ * each a run of varints (LEB128) or bytes as the comment says. All of it is compressed by `codec`
+ * as one independent frame.
  */
 enum gm_column {
     GM_COLUMN_TYPE,    /* bytes */

@@ -78,16 +78,10 @@ int gm_context_device_without(uint16_t api)
 /* ---- the stack of current contexts; what does not fit is unknown --------------------------------
  */
 
-static void note_current(void)
-{
-    self.current = self.depth - 1 < GM_CONTEXT_STACK ? self.number[self.depth - 1] : 0;
-}
-
 static void set_top(uint16_t number)
 {
     if (self.depth - 1 < GM_CONTEXT_STACK)
         self.number[self.depth - 1] = number;
-    note_current();
 }
 
 static void push(uint16_t number)
@@ -99,7 +93,6 @@ static void push(uint16_t number)
 static void pop(void)
 {
     self.depth -= self.depth > 0;
-    note_current();
 }
 
 void gm_driver_context_set(struct gm_call *call, int result, CUcontext context)

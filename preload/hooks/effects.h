@@ -281,7 +281,6 @@ struct gm_context_self {
     uint16_t number[GM_CONTEXT_STACK];
     uint32_t depth;
     int runtime_device; /* device + 1 of the last cudaSetDevice; 0: none */
-    uint16_t current;   /* the top of the stack; 0 unknown or none */
 };
 extern _Thread_local struct gm_context_self gm_context_self
     __attribute__((tls_model("initial-exec")));
@@ -289,7 +288,8 @@ extern _Thread_local struct gm_context_self gm_context_self
 /* Number of the calling thread's current context, 0 unknown or none. */
 static inline uint16_t gm_context_current(void)
 {
-    return gm_context_self.current;
+    uint32_t depth = gm_context_self.depth;
+    return depth - 1 < GM_CONTEXT_STACK ? gm_context_self.number[depth - 1] : 0;
 }
 
 struct gm_context {

@@ -109,6 +109,13 @@ static void full_rings_lose_nothing_without_a_drainer(void **unused)
     all_of_four_threads_are_there();
 }
 
+static void pack(struct gm_thread *thread)
+{
+    gm_lock_take(gm_pack_lock(thread));
+    gm_pack(thread);
+    gm_lock_release(gm_pack_lock(thread));
+}
+
 /* Past what a call can put there: equal and backward times, every field at its ends. */
 static void extremes(void *records)
 {
@@ -118,9 +125,7 @@ static void extremes(void *records)
     memcpy(thread->records + 1, records, 20 * sizeof(struct gm_record));
     thread->head += 20;
     __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
-    gm_lock_take(gm_pack_lock(gm_tls.thread));
-    gm_pack(thread);
-    gm_lock_release(gm_pack_lock(gm_tls.thread));
+    pack(thread);
     if (thread->lane->tail != 21)
         _exit(1);
 }
@@ -190,9 +195,9 @@ static void leave_a_ring_to_the_drainer(void *unused)
     scene_put(0, 0);
     struct gm_thread *thread = gm_tls.thread;
     for (unsigned round = 0; round < 100; round++) {
-        while (until_next_look(thread) <
-               32) /* from here on nothing is recorded until it has come */
+        while (until_next_look(thread) < 32)
             continue;
+        /* From here on nothing is recorded until it has come. */
         for (int waited = 0;
              thread->head - __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE) > 32; waited++) {
             if (waited > 100000)
@@ -285,9 +290,7 @@ static void put_random_records(void *records_)
         for (unsigned i = RING - n % 7; i > 1 && n < RANDOM_RECORDS; i--)
             thread->records[thread->head++ & thread->mask] = records[n++];
         __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
-        gm_lock_take(gm_pack_lock(gm_tls.thread));
-        gm_pack(thread);
-        gm_lock_release(gm_pack_lock(gm_tls.thread));
+        pack(thread);
     }
     if (thread->lane->tail != 1 + RANDOM_RECORDS)
         _exit(1);
@@ -324,9 +327,7 @@ static void record_while_packing_is_held_up(void *unused)
         scene_put(0, n);
     gm_lock_release(gm_pack_lock(gm_tls.thread));
     for (uint64_t n = 200; n < 300; n++) { /* the last record must find room */
-        gm_lock_take(gm_pack_lock(gm_tls.thread));
-        gm_pack(gm_tls.thread);
-        gm_lock_release(gm_pack_lock(gm_tls.thread));
+        pack(gm_tls.thread);
         scene_put(0, n);
     }
 }
@@ -811,8 +812,8 @@ static void close_all_descriptors(void *unused)
 {
     (void)unused;
     scene_put_many(0, 1000);
-    gm_lock_take(
-        gm_pack_lock(gm_tls.thread)); /* not in the middle of a write: what that loses is counted */
+    /* Not in the middle of a write: what that loses is counted. */
+    gm_lock_take(gm_pack_lock(gm_tls.thread));
     for (int descriptor = 3; descriptor < 2000; descriptor++)
         close(descriptor);
     gm_lock_release(gm_pack_lock(gm_tls.thread));
@@ -832,8 +833,8 @@ static void put_another_file_there(void *unused)
 {
     (void)unused;
     scene_put_many(0, 1000);
-    gm_lock_take(
-        gm_pack_lock(gm_tls.thread)); /* as a host without threads would do it: nobody writes now */
+    /* As a host without threads would do it: nobody writes now. */
+    gm_lock_take(gm_pack_lock(gm_tls.thread));
     int own = open(scene_path("own"), O_RDWR | O_CREAT, 0600), stolen = gm_file.descriptor;
     if (own < 0 || write(own, "mine", 4) != 4 || dup2(own, stolen) != stolen)
         _exit(1);

@@ -259,28 +259,30 @@ static inline bool writer_differs(int column, const struct gm_record *record,
     return column == GM_COLUMN_TIME || size != other_size || memcmp(one, other, size) != 0;
 }
 
+static inline const struct gm_record *writer_model(const struct gm_block *block,
+                                                   const struct gm_record *records, uint32_t n)
+{
+    static const struct gm_record nothing;
+    uint32_t back = n >= block->distance ? block->distance : block->near;
+    return n >= back ? &records[n - back] : &nothing;
+}
+
 /* What a column takes of the tile that starts with record `begin`, and its bit in the tile's set.
  */
 static inline unsigned char *writer_tile(unsigned char *to, unsigned char *set, int column,
                                          const struct gm_record *records, uint32_t begin,
                                          const struct gm_block *block)
 {
-    static const struct gm_record nothing;
     uint32_t end = begin + GM_TILE_RECORDS < block->count ? begin + GM_TILE_RECORDS : block->count;
-    for (int pass = 0; pass < 2; pass++) {
-        bool differs = false;
-        for (uint32_t n = begin; n < end; n++) {
-            uint32_t back = n >= block->distance ? block->distance : block->near;
-            const struct gm_record *model = n >= back ? &records[n - back] : &nothing;
-            if (pass == 0)
-                differs |= writer_differs(column, &records[n], model);
-            else
-                to = writer_field(to, column, &records[n], model, n ? &records[n - 1] : NULL);
-        }
-        if (pass == 0 && !differs)
-            return to;
-    }
+    bool differs = false;
+    for (uint32_t n = begin; n < end; n++)
+        differs |= writer_differs(column, &records[n], writer_model(block, records, n));
+    if (!differs)
+        return to;
     set[column / 8] |= (unsigned char)(1u << column % 8);
+    for (uint32_t n = begin; n < end; n++)
+        to = writer_field(to, column, &records[n], writer_model(block, records, n),
+                          n ? &records[n - 1] : NULL);
     return to;
 }
 
