@@ -27,6 +27,7 @@ struct gm_api_entry {
     uint32_t since;        /* CUDA version of this ABI (11020 for 11.2), driver layer only */
     uint8_t layer;         /* enum gm_layer */
     uint8_t per_thread;    /* 1: the per-thread default stream form (_ptds, _ptsz) */
+    uint8_t is_vital;      /* 1: makes or ends memory or what memory belongs to; else copies, sets.. */
 };
 
 /* Index 0 is a placeholder: api ids start at 1, so that 0 can mean "none". Ids are the `api` of
@@ -36,6 +37,17 @@ extern const uint16_t gm_api_count;
 
 /* Id of an exported symbol name, 0 if it is not in the table. Exact match only. */
 GM_BEFORE_SANITIZERS uint16_t gm_api_find(const char *symbol);
+
+/*
+ * The rows of the function that cuGetProcAddress knows by a name: its plain forms, then those of
+ * the per-thread default stream, each by `since`. Only the first `length` bytes of the name count.
+ */
+struct gm_api_rows {
+    const uint16_t *row;
+    size_t count;
+};
+
+GM_BEFORE_SANITIZERS struct gm_api_rows gm_api_rows(const char *name, size_t length);
 
 /*
  * Id of the ABI that cuGetProcAddress(name, version, flags) means: the highest `since` <= version

@@ -7,6 +7,8 @@
  * return address who asks, and what "next" means.
  *   - A name of the table is looked up for real first. What does not exist without us stays NULL,
  *     with an error in dlerror. What exists is kept as the function behind our wrapper (real.c).
+ *     A form of such a function that is not in the table (cuMemAlloc_v9) is found as natively, and
+ *     noted: an ABI which the table does not know is left alone.
  *   - No lookup initialises anything: no trace, no thread, no CUDA call. No lock and no allocation
  *     besides libc's own.
  *
@@ -21,8 +23,10 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "api.h"
+#include "newer_abi.h"
 #include "platform.h"
 #include "real.h"
 #include "roads.h"
@@ -193,6 +197,15 @@ static void *find_in_handle(void *handle, const char *symbol)
     return ours ? wrapper_of(api) : found;
 }
 
+/* Real lookup of a form of a function of the table that the table does not know. */
+static void *find_newer_abi(void *handle, const char *symbol)
+{
+    void *found = dlsym_of_next()(handle, symbol);
+    if (found != NULL)
+        gm_newer_abi_note(gm_newer_abi_form(symbol), 0, strchr(symbol, '_'));
+    return found;
+}
+
 /*
  * Whether RTLD_DEFAULT finds a name of the table without our help. It searches the global scope
  * and then the asker's own; in both our export must not count. Not seen: a definition that only a
@@ -234,6 +247,13 @@ static void *find_nothing(void *handle, const char *symbol)
     return NULL; /* dlerror's text was left by the search */
 }
 
+/* The search must be the asker's own; another one before it tells whether it will find something. */
+static void note_newer_abi(const char *symbol)
+{
+    if (gm_next_symbol(symbol, NULL) != NULL)
+        gm_newer_abi_note(gm_newer_abi_form(symbol), 0, strchr(symbol, '_'));
+}
+
 /* Where a call of dlsym goes on: called by the hook below, which then jumps there. */
 __attribute__((used, visibility("hidden"))) dlsym_function *
 gm_dlsym_target(void *handle, const char *symbol, const void *asker);
@@ -242,9 +262,16 @@ GM_BEFORE_SANITIZERS dlsym_function *gm_dlsym_target(void *handle, const char *s
                                                      const void *asker)
 {
     uint16_t api = symbol == NULL ? 0 : gm_api_find(symbol);
-    if (gm_likely(api == 0))
+    bool by_handle = handle != RTLD_DEFAULT && handle != RTLD_NEXT;
+    if (gm_likely(api == 0)) {
+        if (gm_likely(symbol == NULL || gm_newer_abi_form(symbol) == 0))
+            return dlsym_of_next();
+        if (by_handle)
+            return find_newer_abi;
+        note_newer_abi(symbol);
         return dlsym_of_next();
-    if (handle != RTLD_DEFAULT && handle != RTLD_NEXT)
+    }
+    if (by_handle)
         return find_in_handle;
     /* Where there is something to find, the loader's answer is right: our wrapper, or whatever
      * comes before it for the asker. */

@@ -2,9 +2,14 @@
  * The cuGetProcAddress hooks, of the 11.3 ABI (four arguments) and of the 12.0 ABI (five).
  *
  * The driver answers first and its answer stands, in every output; only a function pointer is
- * replaced, by our function of the very ABI that was returned. Which ABI that is tells the address,
- * compared with what the driver exports. Where the driver answers with an address that it does not
- * export, the version asked for tells, among the ABIs that this driver exports. Never the newest.
+ * replaced, by our function of the very ABI that was returned. One row of the table is exactly one
+ * ABI, and which row an address belongs to the driver itself must say:
+ *   - it exports that address under the symbol of the row, or
+ *   - asked at the version that brought the row's ABI it gives that address, and not before.
+ * All else goes back as it came, and is noted (newer_abi.c): nobody but the driver knows what a
+ * function is called with whose ABI is younger than the table. The version asked for alone tells
+ * nothing: drivers come out that have ABIs which the table has not, and others that lack some which
+ * it has, and both may answer with addresses that they do not export.
  *
  * Asking for pointers is not calling CUDA: nothing is recorded here and no trace begins.
  */
@@ -15,6 +20,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "newer_abi.h"
 #include "platform.h"
 #include "real.h"
 #include "roads.h"
@@ -66,47 +72,102 @@ static void *exported_address(uint16_t api)
     return api < GM_API_MAX ? atomic_load_explicit(&exported[api], memory_order_relaxed) : NULL;
 }
 
-/* The row that name, version and flags mean in this driver: one that it exports. */
-static uint16_t find_by_version(const char *name, int version, bool per_thread)
+/* What the program asked, and whom. One of the two functions is NULL. */
+struct question {
+    get_proc_address_v1 *v1;
+    get_proc_address_v2 *v2;
+    const char *name;
+    int version;
+    uint64_t flags;
+};
+
+static int ask(const struct question *question, void **function, int *symbol_status)
 {
-    uint32_t limit = version > 0 ? (uint32_t)version : 0;
-    while (limit > 0) {
-        uint16_t api = gm_api_find_version(name, limit, per_thread);
-        if (api == 0 || exported_address(api) != NULL)
-            return api;
-        limit = gm_api[api].since - 1; /* younger than this driver */
-    }
+    return question->v2 != NULL ? question->v2(question->name, function, question->version,
+                                               question->flags, symbol_status)
+                                : question->v1(question->name, function, question->version,
+                                               question->flags);
+}
+
+/* The driver's answer to the same at another version and in another form; NULL if it has none. */
+static void *answer_at(const struct question *question, uint32_t version, bool per_thread)
+{
+    struct question other = *question;
+    void *function = NULL;
+    int symbol_status = 0;
+    other.version = (int)version;
+    other.flags = per_thread ? FLAG_PER_THREAD_STREAM : 0;
+    return ask(&other, &function, &symbol_status) == CUDA_SUCCESS ? function : NULL;
+}
+
+/* A driver that does not bind its own references to itself answers with our function, too. */
+static bool is_exported_at(uint16_t api, const void *function)
+{
+    return exported_address(api) == function || (const void *)gm_api[api].wrapper == function;
+}
+
+/* Several rows can share an address: then the one that was asked for is the best label. */
+static uint16_t find_by_export(const struct question *question, struct gm_api_rows rows,
+                               const void *function)
+{
+    bool per_thread = question->flags == FLAG_PER_THREAD_STREAM;
+    uint32_t version = question->version > 0 ? (uint32_t)question->version : 0;
+    uint16_t asked = gm_api_find_version(question->name, version, per_thread);
+    if (asked != 0 && is_exported_at(asked, function))
+        return asked;
+    for (size_t i = 0; i < rows.count; i++)
+        if (is_exported_at(rows.row[i], function))
+            return rows.row[i];
     return 0;
 }
 
-static uint16_t find_by_address(const void *function)
+/* The row whose ABI the driver began to answer with `function`. */
+static uint16_t find_by_answers(const struct question *question, struct gm_api_rows rows,
+                                const void *function)
 {
-    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++)
-        if (exported_address(api) == function)
-            return api;
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gm_api_entry *entry = &gm_api[rows.row[i]];
+        bool per_thread = entry->per_thread != 0;
+        if ((!per_thread || question->flags == FLAG_PER_THREAD_STREAM) &&
+            answer_at(question, entry->since, per_thread) == function &&
+            answer_at(question, entry->since - 1, per_thread) != function)
+            return rows.row[i];
+    }
     return 0;
 }
 
 /* Our function for the one that the driver returned; that one itself where there is none. */
-static void *replace(const char *name, void *function, int version, uint64_t flags,
-                     const void *asker)
+static void *replace(const struct question *question, void *function, const void *asker)
 {
-    if (name == NULL || name[0] == '\0' || flags > FLAG_PER_THREAD_STREAM)
+    /* Programs may ask by an exported symbol, too: its name goes up to the suffix. */
+    size_t length = strcspn(question->name, "_");
+    struct gm_api_rows rows = gm_api_rows(question->name, length);
+    if (rows.count == 0)
         return function;
     learn_exports(function);
-    /* Several rows can share an address; the one that was asked for is the best label. */
-    uint16_t asked = find_by_version(name, version, flags == FLAG_PER_THREAD_STREAM);
-    uint16_t api = asked;
-    if (asked == 0 || exported_address(asked) != function) {
-        api = find_by_address(function);
-        if (api == 0)
-            api = asked;
-    }
-    if (api == 0 || function == (void *)gm_api[api].wrapper ||
-        !gm_road_is_ours(api, function, asker))
+    bool flags_known = question->flags <= FLAG_PER_THREAD_STREAM;
+    uint16_t api = flags_known ? find_by_export(question, rows, function) : 0;
+    if (api == 0 && flags_known && question->name[length] == '\0')
+        api = find_by_answers(question, rows, function);
+    if (!gm_road_is_ours(api != 0 ? api : rows.row[0], function, asker))
         return function;
+    if (api == 0) {
+        gm_newer_abi_note(rows.row[0], question->version, question->name + length);
+        return function;
+    }
     gm_real_set(api, function);
     return (void *)gm_api[api].wrapper;
+}
+
+static int answer(const struct question *question, void **function, int *symbol_status,
+                  const void *asker)
+{
+    int result = ask(question, function, symbol_status);
+    int error = errno;
+    if (result == CUDA_SUCCESS && question->name != NULL && function != NULL && *function != NULL)
+        *function = replace(question, *function, asker);
+    errno = error;
+    return result;
 }
 
 GM_EXPORT int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
@@ -117,12 +178,9 @@ int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t 
 {
     const void *asker = __builtin_return_address(0);
     get_proc_address_v1 *real = (get_proc_address_v1 *)gm_real(gm_api_find(__func__), asker);
-    if (real == NULL)
-        return CUDA_ERROR_NOT_FOUND;
-    int result = real(symbol, function, version, flags);
-    if (result == CUDA_SUCCESS && function != NULL && *function != NULL)
-        *function = replace(symbol, *function, version, flags, asker);
-    return result;
+    struct question question = {
+        .v1 = real, .name = symbol, .version = version, .flags = flags};
+    return real != NULL ? answer(&question, function, NULL, asker) : CUDA_ERROR_NOT_FOUND;
 }
 
 int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
@@ -130,12 +188,9 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
 {
     const void *asker = __builtin_return_address(0);
     get_proc_address_v2 *real = (get_proc_address_v2 *)gm_real(gm_api_find(__func__), asker);
-    if (real == NULL)
-        return CUDA_ERROR_NOT_FOUND;
-    int result = real(symbol, function, version, flags, symbol_status);
-    if (result == CUDA_SUCCESS && function != NULL && *function != NULL)
-        *function = replace(symbol, *function, version, flags, asker);
-    return result;
+    struct question question = {
+        .v2 = real, .name = symbol, .version = version, .flags = flags};
+    return real != NULL ? answer(&question, function, symbol_status, asker) : CUDA_ERROR_NOT_FOUND;
 }
 
 void gm_get_proc_address_forget(void)

@@ -8,6 +8,7 @@
 #include "flight.h"
 #include "hooks/effects.h"
 #include "modules.h"
+#include "newer_abi.h"
 #include "real.h"
 #include "roads.h"
 #include "stack.h"
@@ -75,8 +76,17 @@ static bool start(bool bypassed)
     gm_trace_update_clock(); /* two pairs this far apart give the rate, should the process be killed
                                 soon */
     gm_lock_release(&gm_file.lock);
-    __atomic_store_n(&gm_process_page->epoch, ++last_epoch, __ATOMIC_RELEASE);
+    __atomic_store_n(&gm_process_page->epoch, ++last_epoch, __ATOMIC_SEQ_CST);
+    gm_process_tell_newer_abi();
     return true;
+}
+
+/* Sequential, here and in start: what is noted meanwhile one of the two sees. A fresh child has no
+ * epoch: its parent's header is not mapped there. */
+void gm_process_tell_newer_abi(void)
+{
+    if (__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST))
+        gm_newer_abi_tell(gm_file.header);
 }
 
 /*
@@ -145,7 +155,8 @@ void gm_process_refuse(void)
 
 /*
  * A process that has the driver, and neither called nor looked up a function of it through us, came
- * to it by a road that does not pass here, or had no use for it. It leaves a trace that says so.
+ * to it by a road that does not pass here, or had no use for it. It leaves a trace that says so. So
+ * does one that called none which we know, but was given others that could.
  * Not a forked child, which has its parent's libraries mapped whether it wants them or not. _exit
  * does not ask: it may be called on a signal handler's small stack, and no trace is made in that
  * little room.
@@ -155,12 +166,14 @@ static void tell_of_bypass(void)
     uint32_t idle = IDLE;
     _Atomic uint32_t *state = &gm_process_page->state;
     if (gm_process_page == &no_page || *state != IDLE || loaded_in != syscall(SYS_getpid) ||
-        gm_real_driver_reached() || !gm_module_is_mapped("libcuda.so") ||
+        (gm_real_driver_reached() && !gm_newer_abi_is_vital()) ||
+        !gm_module_is_mapped("libcuda.so") ||
         !atomic_compare_exchange_strong(state, &idle, STARTING))
         return;
     bool created = gm_trace_create();
     if (created) {
         __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
+        gm_newer_abi_tell(gm_file.header);
         gm_trace_mark_end(GM_END_EXIT);
     }
     atomic_store_explicit(state, created ? BYPASSED : REFUSED, memory_order_release);

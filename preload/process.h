@@ -61,6 +61,9 @@ void gm_process_refuse(void);
  */
 void gm_process_note_driver(void);
 
+/* Tells the trace of functions that go unseen (newer_abi.h), if this process has one. */
+void gm_process_tell_newer_abi(void);
+
 /* Marks the end in the trace, if this process has one; async-signal-safe. */
 bool gm_process_mark_end(enum gm_end end);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "libraries.h"
 #include "memory.h"
+#include "newer_abi.h"
 #include "owner.h"
 
 const char *gm_leak_class_name(unsigned class)
@@ -419,7 +420,7 @@ bool gm_analysis_is_complete(const struct gm_analysis *analysis)
 {
     const struct gm_trace *trace = analysis->trace;
     return trace->ending == GM_ENDING_NORMAL && !trace->truncated && trace->damaged == 0 &&
-           analysis->lost == 0;
+           analysis->lost == 0 && !gm_newer_abi_is_vital(trace);
 }
 
 const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, int device)

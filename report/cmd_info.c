@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "command.h"
+#include "newer_abi.h"
 #include "session.h"
 #include "settings.h"
 #include "size.h"
@@ -109,6 +110,11 @@ static void print_state(const struct gm_session *session)
         printf("%-12s %s\n", "device", "SIMULATED");
     if (trace->header.flags & GM_HEADER_BYPASSED)
         printf("%-12s %s\n", "driver", "loaded, no call seen");
+    if (trace->header.counters[GM_COUNT_NEWER_ABI]) {
+        char list[1024];
+        gm_newer_abi_list(trace, list, sizeof(list));
+        printf("%-12s %s: asked for, newer than this gpumem, not seen\n", "newer ABI", list);
+    }
 }
 
 static bool print_info(const char *path)

@@ -7,6 +7,7 @@
 #include "flight.h"
 #include "libraries.h"
 #include "lifetimes.h"
+#include "newer_abi.h"
 #include "owners_show.h"
 #include "pool_show.h"
 #include "settings.h"
@@ -338,6 +339,8 @@ static void write_recorder(struct gm_json *json, const struct gm_analysis *analy
         [GM_COUNT_FLIGHT_FULL] = "flight_full",
         [GM_COUNT_FLIGHT_MISSED] = "flight_missed",
         [GM_COUNT_FLIGHT_LATE] = "flight_late",
+        [GM_COUNT_NEWER_ABI] = "newer_abi",
+        [GM_COUNT_NEWER_ABI_VITAL] = "newer_abi_vital",
     };
     gm_json_open_object(json, "recorder");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -374,6 +377,7 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     write_transfers(json, analysis, stacks, top);
     write_contexts(json, analysis, stacks);
     gm_pools_json(json, analysis, stacks, top);
+    gm_newer_abi_json(json, analysis->trace);
     write_recorder(json, analysis);
     gm_json_close_object(json);
 }

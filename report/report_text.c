@@ -9,6 +9,7 @@
 #include "libraries.h"
 #include "lifetimes.h"
 #include "memory.h"
+#include "newer_abi.h"
 #include "owners_show.h"
 #include "pool_show.h"
 #include "settings.h"
@@ -459,6 +460,8 @@ static void print_notes(struct writer *writer)
     uint64_t sum = replay->unknown_frees + replay->lost_frees + replay->malformed;
     for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
         sum += counters[notes[i].counter];
+    bool newer_abi = counters[GM_COUNT_NEWER_ABI] && !gm_newer_abi_is_vital(writer->analysis->trace);
+    sum += newer_abi; /* the verdict has told of it if it is vital */
     if (!sum)
         return;
     gm_page_heading(page, "Notes", NULL);
@@ -466,6 +469,8 @@ static void print_notes(struct writer *writer)
         if (counters[notes[i].counter])
             gm_page_print(page, GM_DIM, "  %s %s\n", COUNT(counters[notes[i].counter]),
                           notes[i].text);
+    if (newer_abi)
+        gm_newer_abi_text(page, GM_DIM, 2, writer->analysis->trace);
     if (replay->unknown_frees)
         gm_page_print(page, GM_DIM, "  %s frees of memory whose allocation was not seen\n",
                       COUNT(replay->unknown_frees));

@@ -2,6 +2,7 @@
 #include "verdict.h"
 #include <stdio.h>
 #include "flight.h"
+#include "newer_abi.h"
 #include "size.h"
 
 #define PEAKS_SHOWN 3u /* devices; as many as fit a line */
@@ -37,6 +38,8 @@ void gm_incompleteness_text(struct gm_page *page, const struct gm_analysis *anal
                           COUNT(analysis->lost), analysis->lost == 1 ? " is" : "s are");
         gm_flight_loss_text(page, trace);
     }
+    if (gm_newer_abi_is_vital(trace))
+        gm_newer_abi_text(page, GM_BAD, 0, trace);
 }
 
 static void print_leaks(struct gm_page *page, const struct gm_analysis *analysis)

@@ -78,7 +78,19 @@ enum gm_counter {
                                its checkpoints are not exact */
     GM_COUNT_FLIGHT_LATE,   /* records that a flight trace did not wait for any longer: its
                                checkpoints may not be exact */
+    GM_COUNT_NEWER_ABI, /* lookups answered with an ABI of a function that the recorder does not
+                           know: its calls are not seen (header.newer_abi) */
+    GM_COUNT_NEWER_ABI_VITAL, /* those of them whose function makes or ends memory: what it did is
+                                 missing. The others copy, set or ask */
     GM_COUNTERS = 32
+};
+
+/* A function that was handed on unseen, because its ABI is newer than the recorder. */
+#define GM_NEWER_ABI_MAX 32
+struct gm_newer_abi {
+    uint32_t version; /* CUDA version that was asked for, 1000 * major + 10 * minor; 0: none */
+    uint16_t api;     /* an ABI of it that the recorder knows, an index into NAMES; 0: not in use */
+    uint16_t form;    /* n of the NAME_vn that was asked for; 0: none */
 };
 
 struct gm_trace_header {
@@ -126,6 +138,7 @@ struct gm_trace_header {
     uint32_t
         python_state; /* string reference: why Python frames are off, or the version used; 0 none */
     uint64_t counters[GM_COUNTERS];
+    struct gm_newer_abi newer_abi[GM_NEWER_ABI_MAX]; /* the first ones, each a single store */
 };
 
 /* ---- extents -----------------------------------------------------------------------------------

@@ -122,6 +122,15 @@ def hook(symbol):
     return "\n".join(lines)
 
 
+# Effects that neither make nor end memory, nor tell whose it is: a call that is not seen leaves all totals right.
+NOT_VITAL = re.compile(r"(copy|set)(_\w+)?|hint(_batch)?|host_call|export|label|device_(memory|name)")
+
+
+def is_vital(entry):
+    effects = [name for name, _ in filter(None, (entry.before, entry.after))]
+    return entry.layer == "custom" or not all(NOT_VITAL.fullmatch(name) for name in effects)
+
+
 NOTE = "/* Made by generate.py from api.table. */\n"
 
 
@@ -152,13 +161,14 @@ def make_table(symbols):
     lines += ['_Static_assert((int)GM_API_COUNT <= (int)GM_API_MAX, "api ids index fixed tables");', ""]
     lines += [f"extern void gm_custom_{s.name}(void) __asm__(\"{s.name}\");" for s in symbols if s.entry.layer == "custom"]
     lines += ["", "#define HOOK(name) ((void (*)(void))(name))", ""]
-    lines += ["/* Sorted by symbol. */", "const struct gm_api_entry gm_api[] = {", '    {"", NULL, NULL, 0, 0, 0},']
+    lines += ["/* Sorted by symbol. */", "const struct gm_api_entry gm_api[] = {", '    {"", NULL, NULL, 0, 0, 0, 0},']
     for symbol in symbols:
         runtime = symbol.entry.layer == "runtime"
         name = "NULL" if runtime else f'"{symbol.base}"'
         wrapper = f"gm_custom_{symbol.name}" if symbol.entry.layer == "custom" else f"HOOK({symbol.name})"
         layer = "GM_LAYER_RUNTIME" if runtime else "GM_LAYER_DRIVER"
-        lines.append(f'    {{"{symbol.name}", {name}, {wrapper}, {symbol.since}, {layer}, {int(symbol.per_thread)}}},')
+        lines.append(f'    {{"{symbol.name}", {name}, {wrapper}, {symbol.since}, {layer}, {int(symbol.per_thread)}, '
+                     f'{int(is_vital(symbol.entry))}}},')
     lines += ["};", "", "const uint16_t gm_api_count = GM_API_COUNT;", ""]
     numbers = {symbol: number for number, symbol in enumerate(symbols, 1)}
     driver = sorted((s for s in symbols if s.entry.layer != "runtime"), key=lambda s: (s.base, s.per_thread, s.since))
@@ -182,22 +192,37 @@ def make_table(symbols):
     return 0;
 }
 
-uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
+static int order_of(const char *name, size_t length, uint16_t api)
+{
+    int order = strncmp(name, gm_api[api].name, length);
+    return order != 0 ? order : gm_api[api].name[length] != '\\0' ? -1 : 0;
+}
+
+struct gm_api_rows gm_api_rows(const char *name, size_t length)
 {
     const size_t count = sizeof(by_name) / sizeof(by_name[0]);
     size_t low = 0, high = count;
     while (low < high) { /* the first row of that name */
-        size_t middle = (low + high) / 2;
-        if (strcmp(gm_api[by_name[middle]].name, name) < 0)
+        size_t middle = low + (high - low) / 2;
+        if (order_of(name, length, by_name[middle]) > 0)
             low = middle + 1;
         else
             high = middle;
     }
+    struct gm_api_rows rows = {&by_name[low], 0};
+    while (low + rows.count < count && order_of(name, length, by_name[low + rows.count]) == 0)
+        rows.count++;
+    return rows;
+}
+
+uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
+{
+    const struct gm_api_rows rows = gm_api_rows(name, strlen(name));
     uint16_t plain = 0, own_stream = 0;
-    for (; low < count && strcmp(gm_api[by_name[low]].name, name) == 0; low++) {
-        const struct gm_api_entry *entry = &gm_api[by_name[low]];
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct gm_api_entry *entry = &gm_api[rows.row[i]];
         if (entry->since <= version)
-            *(entry->per_thread ? &own_stream : &plain) = by_name[low];
+            *(entry->per_thread ? &own_stream : &plain) = rows.row[i];
     }
     return per_thread && own_stream ? own_stream : plain;
 }

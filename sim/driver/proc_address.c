@@ -37,6 +37,8 @@ static void *find(const char *name, int version, cuuint64_t flags,
     for (const struct gpusim_proc *entry = first;
          entry < end && strcmp(entry->name, name) == 0 && entry->version <= version; entry++)
         best = entry;
+    if (gpusim_future_proc(name, version))
+        best = gpusim_future_proc(name, version);
     if (!best) {
         *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
         return NULL;

@@ -74,6 +74,8 @@ static const struct scene scenes[] = {
     {"other_namespace_stays_apart", "probe", "us"},
     {"proc_address_by_version", "probe", "us"},
     {"proc_address_not_exported", "probe", "us"},
+    {"proc_address_of_the_future", "probe", "us"},
+    {"symbol_of_the_future", "probe", "us"},
     {"proc_address_untouched", "probe", "us"},
     {"proc_address_of_itself", "probe", "us"},
     {"unloaded_is_forgotten", "probe", "us"},

@@ -24,6 +24,11 @@ foreach(road LINKED DLSYM PROC PROC_OLD PROC_SELF PER_THREAD ENTRY_POINT)
   gpumem_e2e(road.${name} $<TARGET_FILE:road_${name}>)
 endforeach()
 
+# ABIs that the table does not know.
+gpumem_cuda_program(newer_abi gpumem_sim_runtime_13 ${_roads}/newer_abi.c)
+target_link_libraries(newer_abi PRIVATE ${CMAKE_DL_LIBS})
+add_test(NAME e2e.road.newer_abi COMMAND ${Python3_EXECUTABLE} ${_roads}/newer_abi.py ${PROJECT_BINARY_DIR})
+
 add_executable(plugin_host ${_roads}/plugin_host.c)
 target_compile_options(plugin_host PRIVATE -g -O0)
 target_link_libraries(plugin_host PRIVATE ${CMAKE_DL_LIBS})

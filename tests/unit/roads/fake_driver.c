@@ -22,14 +22,17 @@ FUNCTION(cuMemAlloc, 301)
 FUNCTION(cuMemAlloc_v2, 302)
 FUNCTION(cuMemFree, 311)
 FUNCTION(cuMemFree_v2, 312)
+FUNCTION(cuMemAlloc_v3, 303) /* of a CUDA that the table does not know */
 FUNCTION(cuMemAllocAsync, 320)
 FUNCTION(cuMemAllocAsync_ptsz, 321)
+FUNCTION(cuMemAllocAsync_v2_ptsz, 323)
 FUNCTION(cuCtxCreate, 331)
 FUNCTION(cuCtxCreate_v2, 332)
 FUNCTION(cuCtxCreate_v3, 333) /* an older driver: the table knows a _v4 */
 FUNCTION(cudnnCreate, 777)    /* looks like CUDA, is none of ours */
 
-/* Second entries that are not exported: of cuMemFree_v2 and, since 12.0, of cuCtxCreate_v3. */
+/* Not exported: a second entry of cuMemFree_v2; what cuCtxCreate is since 12.0, when the table has
+ * no new ABI of it; a cuMemAlloc of the future. */
 static int hidden_free(void)
 {
     return BASE + 399;
@@ -38,6 +41,11 @@ static int hidden_free(void)
 static int hidden_create(void)
 {
     return BASE + 398;
+}
+
+static int hidden_alloc(void)
+{
+    return BASE + 397;
 }
 
 EXPORT int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
@@ -57,11 +65,14 @@ static void *find(const char *symbol, int version, uint64_t flags)
         {"cuInit", 2000, 0, (void *)cuInit},
         {"cuMemAlloc", 2000, 0, (void *)cuMemAlloc},
         {"cuMemAlloc", 3020, 0, (void *)cuMemAlloc_v2},
+        {"cuMemAlloc", 14000, 0, (void *)cuMemAlloc_v3},
+        {"cuMemAlloc", 15000, 0, (void *)hidden_alloc},
         {"cuMemAlloc", 90000, 0, (void *)cuMemAlloc}, /* only the address can tell */
         {"cuMemFree", 2000, 0, (void *)cuMemFree},
         {"cuMemFree", 3020, 0, (void *)hidden_free},
         {"cuMemAllocAsync", 11020, 0, (void *)cuMemAllocAsync},
         {"cuMemAllocAsync", 11020, 2, (void *)cuMemAllocAsync_ptsz},
+        {"cuMemAllocAsync", 14000, 2, (void *)cuMemAllocAsync_v2_ptsz},
         {"cuCtxCreate", 2000, 0, (void *)cuCtxCreate},
         {"cuCtxCreate", 3020, 0, (void *)cuCtxCreate_v2},
         {"cuCtxCreate", 11040, 0, (void *)cuCtxCreate_v3},

@@ -7,6 +7,7 @@
 
 #include "api.h"
 #include "platform.h"
+#include "process.h"
 #include "real.h"
 
 typedef int plain_function(void);
@@ -65,6 +66,18 @@ uint16_t gm_api_find(const char *symbol)
     return 0;
 }
 
+/* The table is sorted by name, then by version; the per-thread form has the last number. */
+struct gm_api_rows gm_api_rows(const char *name, size_t length)
+{
+    static const uint16_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    struct gm_api_rows rows = {ids, 0};
+    for (uint16_t api = 1; api < gm_api_count; api++)
+        if (gm_api[api].name != NULL && strlen(gm_api[api].name) == length &&
+            strncmp(gm_api[api].name, name, length) == 0 && rows.count++ == 0)
+            rows.row = &ids[api];
+    return rows;
+}
+
 uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
 {
     uint16_t best = 0;
@@ -73,4 +86,18 @@ uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
             gm_api[api].since <= version && gm_api[api].per_thread <= per_thread)
             best = api;
     return best;
+}
+
+/* What is noted of newer ABIs, for the probe to read. */
+GM_EXPORT int cudaNotedNewerAbi(void);
+static _Atomic int noted;
+
+int cudaNotedNewerAbi(void)
+{
+    return noted;
+}
+
+void gm_process_tell_newer_abi(void)
+{
+    noted++;
 }

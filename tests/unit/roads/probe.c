@@ -160,6 +160,12 @@ static int got(get_v2 *get, const char *name, int version, uint64_t flags)
     return result == 0 && status == 0 ? call(function) : -result - 10000 * status;
 }
 
+/* How many lookups our library noted as of an ABI that it does not know. */
+static int noted(void)
+{
+    return call(dlsym(RTLD_DEFAULT, "cudaNotedNewerAbi"));
+}
+
 static bool proc_address_by_version(void)
 {
     get_v2 *get = (get_v2 *)dlsym(driver(), "cuGetProcAddress_v2");
@@ -184,11 +190,53 @@ static bool proc_address_not_exported(void)
     get_v2 *get = (get_v2 *)dlsym(driver(), "cuGetProcAddress_v2");
     CHECK_EQUAL(got(get, "cuMemFree", 12000, 0), 1399);
     CHECK_EQUAL(got(get, "cuMemFree", 3000, 0), 1311);
-    /* The table has a _v4 since 12.5, this driver has not: what it gives is its _v3. */
-    void *function = NULL;
-    CHECK_EQUAL(get("cuCtxCreate", &function, 13000, 0, NULL), 0);
-    CHECK_EQUAL(function == dlsym(driver(), "cuCtxCreate_v3"), true);
-    CHECK_EQUAL(call(function), 1398);
+    CHECK_EQUAL(noted(), 0);
+    /* It came with 12.0. Of that version the table has no ABI, and from its own version, 12.5, on
+     * the driver has not the _v4 of the table: nobody knows what it gives. */
+    CHECK_EQUAL(got(get, "cuCtxCreate", 13000, 0), 398);
+    CHECK_EQUAL(got(get, "cuCtxCreate", 12050, 0), 398);
+    CHECK_EQUAL(got(get, "cuCtxCreate", 12010, 0), 398);
+    CHECK_EQUAL(got(get, "cuCtxCreate", 11040, 0), 1333);
+    CHECK_EQUAL(noted(), 3);
+    return true;
+}
+
+/* ABIs from the future, before and after those of today: each is its own. */
+static bool proc_address_of_the_future(void)
+{
+    get_v2 *get = (get_v2 *)dlsym(driver(), "cuGetProcAddress_v2");
+    for (int round = 0; round < 2; round++) {
+        CHECK_EQUAL(got(get, "cuMemAlloc", 14000, 0), 303);
+        CHECK_EQUAL(got(get, "cuMemAlloc", 3000, 0), 1301);
+        CHECK_EQUAL(got(get, "cuMemAlloc", 14990, 2), 303);
+        CHECK_EQUAL(got(get, "cuMemAlloc", 13990, 0), 1302);
+        CHECK_EQUAL(got(get, "cuMemAlloc", 15000, 0), 397);
+        CHECK_EQUAL(got(get, "cuMemAllocAsync", 14000, 2), 323);
+        CHECK_EQUAL(got(get, "cuMemAllocAsync", 14000, 0), 1320);
+        CHECK_EQUAL(got(get, "cuMemAllocAsync", 13000, 2), 1321);
+        CHECK_EQUAL(noted(), 4 * (round + 1));
+    }
+    return true;
+}
+
+static bool symbol_of_the_future(void)
+{
+    void *handle = driver();
+    CHECK_EQUAL(call(dlsym(handle, "cuMemAlloc_v2")), 1302);
+    CHECK_EQUAL(noted(), 0);
+    CHECK_EQUAL(call(dlsym(handle, "cuMemAlloc_v3")), 303);
+    CHECK_EQUAL(noted(), 1);
+    CHECK_EQUAL(call(dlsym(handle, "cuMemAllocAsync_v2_ptsz")), 323);
+    CHECK_EQUAL(noted(), 2);
+    CHECK_EQUAL(call(dlsym(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL), "cuMemAlloc_v3")), 303);
+    CHECK_EQUAL(call(dlsym(RTLD_DEFAULT, "cuMemAlloc_v3")), 303);
+    CHECK_EQUAL(noted(), 4);
+    CHECK_EQUAL(dlsym(handle, "cuMemAlloc_v4") == NULL, true); /* not there: nothing to tell */
+    CHECK_EQUAL(dlerror() != NULL, true);
+    CHECK_EQUAL(dlsym(RTLD_DEFAULT, "cuMemAlloc_v4") == NULL, true);
+    CHECK_EQUAL(dlerror() != NULL, true);
+    CHECK_EQUAL(call(dlsym(handle, "cuMemAlloc")), 1301);
+    CHECK_EQUAL(noted(), 4);
     return true;
 }
 
@@ -198,6 +246,7 @@ static bool proc_address_untouched(void)
     void *function = (void *)1;
     int status = 77;
     CHECK_EQUAL(got(get, "cuMemAlloc", 12000, 8), 302); /* flags of a later CUDA */
+    CHECK_EQUAL(noted(), 1);
     CHECK_EQUAL(got(get, "cuMissing", 12000, 0), -10500);
     CHECK_EQUAL(got(get, "", 0, 0), -10500);
     CHECK_EQUAL(get("cuMemAlloc", NULL, 12000, 0, &status), 1);
@@ -546,6 +595,8 @@ static const struct scene {
     SCENE(other_namespace_stays_apart),
     SCENE(proc_address_by_version),
     SCENE(proc_address_not_exported),
+    SCENE(proc_address_of_the_future),
+    SCENE(symbol_of_the_future),
     SCENE(proc_address_untouched),
     SCENE(proc_address_of_itself),
     SCENE(unloaded_is_forgotten),

@@ -1,0 +1,61 @@
+/*
+ * Functions of a CUDA that does not exist: ABIs that no header has, as each new driver brings some.
+ * cuGetProcAddress answers with them from version 14.0 on, which GPUMEM_SIM_DRIVER_VERSION must
+ * allow. They take an argument more than the ABI before them, in front: called by any other ABI,
+ * they fail or do the wrong thing. Some are exported, others not.
+ */
+#include "driver.h"
+#include "proc_table.h"
+
+#include <string.h>
+
+#define FUTURE 14000
+#define TAG 0x41420043u /* what the new first argument has to be */
+
+GPUSIM_EXPORTED CUresult cuMemAlloc_v3(unsigned int tag, CUdeviceptr *pointer, size_t size);
+GPUSIM_EXPORTED CUresult cuMemAllocAsync_v2(unsigned int tag, CUdeviceptr *pointer, size_t size,
+                                            CUstream stream);
+GPUSIM_EXPORTED CUresult cuMemAllocAsync_v2_ptsz(unsigned int tag, CUdeviceptr *pointer,
+                                                 size_t size, CUstream stream);
+
+CUresult cuMemAlloc_v3(unsigned int tag, CUdeviceptr *pointer, size_t size)
+{
+    return tag == TAG ? cuMemAlloc_v2(pointer, size) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemAllocAsync_v2(unsigned int tag, CUdeviceptr *pointer, size_t size, CUstream stream)
+{
+    return tag == TAG ? cuMemAllocAsync(pointer, size, stream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemAllocAsync_v2_ptsz(unsigned int tag, CUdeviceptr *pointer, size_t size,
+                                 CUstream stream)
+{
+    return tag == TAG ? cuMemAllocAsync_ptsz(pointer, size, stream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult free_of_the_future(unsigned int tag, CUdeviceptr pointer)
+{
+    return tag == TAG ? cuMemFree_v2(pointer) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult set_of_the_future(unsigned int tag, CUdeviceptr pointer, unsigned char value,
+                                  size_t size)
+{
+    return tag == TAG ? cuMemsetD8_v2(pointer, value, size) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static const struct gpusim_proc future[] = {
+    {"cuMemAlloc", FUTURE, (void *)cuMemAlloc_v3, NULL},
+    {"cuMemAllocAsync", FUTURE, (void *)cuMemAllocAsync_v2, (void *)cuMemAllocAsync_v2_ptsz},
+    {"cuMemFree", FUTURE, (void *)free_of_the_future, NULL},
+    {"cuMemsetD8", FUTURE, (void *)set_of_the_future, NULL},
+};
+
+const struct gpusim_proc *gpusim_future_proc(const char *name, int version)
+{
+    for (size_t i = 0; i < sizeof(future) / sizeof(future[0]); i++)
+        if (version >= future[i].version && strcmp(name, future[i].name) == 0)
+            return &future[i];
+    return NULL;
+}

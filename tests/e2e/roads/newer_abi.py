@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""A driver with ABIs from the future: newer_abi.py BUILD
+
+The program must get the driver's own functions for what the table does not know and ours for all else, over each
+road and in any order; the trace says what was not seen, in info, report, JSON and check.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+build = os.path.abspath(sys.argv[1])
+failures = []
+PROGRAM = build + "/tests/newer_abi"
+
+
+def expect(what, good, found=""):
+    print(("ok   " if good else "FAIL ") + what + ("" if good else f": {found}"), flush=True)
+    if not good:
+        failures.append(what)
+
+
+def gpumem(folder, *arguments):
+    done = subprocess.run([build + "/report/gpumem", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def run(steps, road, **settings):
+    """What the program did without and with the preload; the folder's traces are handed to `examine`."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", GPUMEM_SIM_DRIVER_VERSION="14020", **settings)
+    doings = []
+    with tempfile.TemporaryDirectory() as folder:
+        for preload in ({}, {"LD_PRELOAD": build + "/preload/libgpumem.so"}):
+            done = subprocess.run([PROGRAM, steps, road], cwd=folder, env=dict(environment, **preload), text=True,
+                                  capture_output=True, timeout=120, check=False)
+            doings.append((done.returncode, done.stdout, done.stderr))
+        what = f"{road}, {steps}"
+        expect(f"{what}: runs as without the preload", doings[0] == doings[1] and doings[0][0] == 0, doings)
+        traces = [name for name in os.listdir(folder) if name.endswith(".trace")]
+        if not traces:
+            return what, None
+        results = {"info": gpumem(folder, "info", traces[0])[1],
+                   "report": re.sub(r"\s+", " ", gpumem(folder, "report", traces[0])[1]),
+                   "json": json.loads(gpumem(folder, "report", "--json", traces[0])[1]),
+                   "check": gpumem(folder, "check", traces[0])}
+        return what, results
+
+
+def newer_abis_are_told(steps, road, names, lookups):
+    what, told = run(steps, road)
+    if told is None:
+        return expect(f"{what}: a trace", False)
+    recorder = told["json"]["recorder"]
+    expect(f"{what}: {lookups} lookups counted", recorder["newer_abi"] == lookups, recorder)
+    found = [(entry["name"], entry["form"], entry["cuda_version"]) for entry in told["json"]["newer_abi"]]
+    expect(f"{what}: named", sorted(found) == sorted(names), found)
+    expect(f"{what}: not complete", not told["json"]["complete"])
+    expect(f"{what}: no check passes", told["check"][0] == 3, told["check"])
+    for name, form, version in names:
+        shown = name + (f"_v{form}" if form else "") + (f" of CUDA {version // 1000}.{version % 1000 // 10}" if version else "")
+        for page in ("info", "report"):
+            expect(f"{what}: {page} names {shown}", shown in told[page] and "not seen" in told[page], told[page])
+    return told
+
+
+def today_is_seen(told, what, seen):
+    """The allocations by the ABIs of today, each of which is freed by them."""
+    kinds = told["json"]["devices"][0]["kinds"]["device"] if told["json"]["devices"] else {}
+    expect(f"{what}: {seen} allocations of today are seen", kinds.get("allocs") == seen and kinds.get("frees") == seen, kinds)
+
+
+ALL = [("cuMemAlloc", 0, 14000), ("cuMemFree", 0, 14010), ("cuMemAllocAsync", 0, 14000), ("cuMemsetD8", 0, 14000)]
+FORMS = [("cuMemAlloc", 3, 0), ("cuMemAllocAsync", 2, 0)]
+for each in ("proc", "proc_old", "entry_point"):
+    # Before there is a trace and after; future first, today first; both once more.
+    for order in ("abiAB", "baiBA", "iabAB", "ibaBA", "iaAbBA", "iaAbBabAB"):
+        result = newer_abis_are_told(order, each, ALL, 5 * order.count("b"))
+        if result:
+            today_is_seen(result, f"{each}, {order}", 2 * order.count("A"))
+for each in ("dlsym", "default"):
+    for order in ("abiAB", "iaAbBA"):
+        result = newer_abis_are_told(order, each, FORMS, 3)
+
+told = run("iaA", "proc")[1]
+expect("today alone: nothing to tell", told["json"]["complete"] and told["check"][0] == 0 and
+       told["json"]["newer_abi"] == [] and "newer ABI" not in told["info"] + told["report"], told)
+
+sys.exit(1 if failures else 0)
