@@ -4,10 +4,11 @@
 #include "map.h"
 #include "memory.h"
 #include "owner.h"
+#include "same_stacks.h"
 
 struct gm_callers {
     const struct gm_trace *trace;
-    struct gm_map known;      /* stack -> node */
+    struct gm_map known;      /* number of same_stacks.h -> node */
     struct gm_map is_library; /* module -> 0: the application's, 1: a library known by name */
 };
 
@@ -66,10 +67,18 @@ static uint32_t find(struct gm_callers *callers, uint32_t stack)
 
 uint32_t gm_callers_get(struct gm_callers *callers, uint32_t stack)
 {
-    uint32_t known = gm_map_get(&callers->known, stack);
+    if (!gm_trace_node(callers->trace, stack))
+        return stack;
+    struct gm_same_stacks *same = callers->trace->same_stacks;
+    uint32_t number = gm_same_stacks_number(same, stack);
+    uint32_t known = gm_map_get(&callers->known, number);
     if (known == GM_NONE) {
-        known = find(callers, stack);
-        gm_map_set(&callers->known, stack, known);
+        uint32_t caller = find(callers, stack);
+        uint32_t number_of_caller = gm_same_stacks_number(same, caller);
+        known = gm_map_get(&callers->known, number_of_caller);
+        if (known == GM_NONE)
+            gm_map_set(&callers->known, number_of_caller, known = caller);
+        gm_map_set(&callers->known, number, known);
     }
     return known;
 }

@@ -1,6 +1,7 @@
 /* Where the application stands in a stack: the node of its innermost Python frame, else of its
  * innermost native frame, else of the innermost Python frame, else the stack itself. Two calls that
- * the application makes at one place, the same way, have one caller, whatever libraries do beyond.
+ * the application makes at one place, the same way, have one caller, whatever libraries do beyond
+ * and wherever the interpreter stands.
  *
  * Told by the names of files alone; answers are kept. */
 #ifndef GM_REPORT_CALLERS_H

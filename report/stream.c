@@ -4,6 +4,7 @@
 #include "carried.h"
 #include "lane.h"
 #include "memory.h"
+#include "same_stacks.h"
 
 struct lane {
     struct gm_lane_reader reader;
@@ -35,6 +36,7 @@ static bool fetch(struct gm_stream *stream, struct lane *lane, struct gm_record 
     if (!record)
         return false;
     *slot = *record;
+    slot->stack = gm_same_stacks_first(lane->reader.trace->same_stacks, record->stack);
     return true;
 }
 
@@ -110,8 +112,11 @@ static void look_ahead(struct gm_stream *stream)
     const struct gm_record *record =
         gm_carried_next(&stream->carried, stream->context, &stream->carried_lane);
     stream->carried_ahead = record != NULL;
-    if (record)
-        stream->carried_slots[2] = *record;
+    if (!record)
+        return;
+    stream->carried_slots[2] = *record;
+    stream->carried_slots[2].stack =
+        gm_same_stacks_first(stream->carried.trace->same_stacks, record->stack);
 }
 
 static bool next_carried(struct gm_stream *stream, struct gm_entry *entry)

@@ -3,7 +3,8 @@
  * Guarantees: the records of one lane come in the order of their sequence numbers, each once, also
  * where clocks of two processors disagree; between lanes time decides, then the lane's number, so
  * that the same trace always gives the same stream. What a flight trace carried over comes before
- * all else. Memory: one decoded block per lane.
+ * all else. Stacks that are the same to a reader (same_stacks.h) have one id, that of the first.
+ * Memory: one decoded block per lane.
  */
 #ifndef GM_REPORT_STREAM_H
 #define GM_REPORT_STREAM_H

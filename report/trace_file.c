@@ -12,6 +12,7 @@
 #include "flight.h"
 #include "memory.h"
 #include "process_alive.h"
+#include "same_stacks.h"
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
@@ -355,6 +356,7 @@ static struct gm_trace *new_trace(const char *path)
     trace->path = gm_copy_text(path);
     trace->bytes = (const unsigned char *)"";
     trace->names.bytes = trace->environment.bytes = "";
+    trace->same_stacks = gm_same_stacks_new(trace);
     return trace;
 }
 
@@ -434,6 +436,7 @@ void gm_trace_close(struct gm_trace *trace)
     free(trace->frames.parts);
     free(trace->api_names);
     free(trace->api_text);
+    gm_same_stacks_free(trace->same_stacks);
     free(trace->path);
     free(trace);
 }

@@ -52,6 +52,8 @@ struct gm_table {
     size_t capacity;
 };
 
+struct gm_same_stacks;
+
 /* How far the process had come when the trace was read. */
 enum gm_ending {
     GM_ENDING_NORMAL,  /* the end is marked */
@@ -84,6 +86,7 @@ struct gm_trace {
     size_t carried_count;
     size_t carried_capacity;
     unsigned char *area; /* copy of an area that is still written to; or NULL */
+    struct gm_same_stacks *same_stacks;
 };
 
 /* Opens a trace. On failure returns NULL and writes one line about it (without the path) to

@@ -189,6 +189,37 @@ static void the_caller_is_the_innermost_frame_of_the_application(void **state)
     assert_int_equal(gm_callers_get(callers, 0), 0);
 }
 
+/* CPython rewrites its bytecode: later calls of a line come from another place of the interpreter.
+ */
+static void where_the_interpreter_stands_makes_no_other_line(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint16_t interpreter = writer_module(&scene->writer, "/usr/bin/python3.13");
+    uint16_t library = writer_module(&scene->writer, "/v/libc10_cuda.so");
+    uint32_t main_line = python(scene, 0, "/home/me/train.py"), stacks[3], alone[2];
+    segment(&pool, DEVICE, 64 * MIB);
+    for (uint32_t i = 0; i < 3; i++) { /* the interpreter calls the line, and the line C */
+        uint32_t call =
+            writer_node(&scene->writer, main_line, interpreter, 0x10 + i, GM_NODE_NATIVE);
+        uint32_t line = writer_node(&scene->writer, call, 0, 0, GM_NODE_SCRIPT);
+        uint32_t leave = writer_node(&scene->writer, line, interpreter, 0x20 + i, GM_NODE_NATIVE);
+        stacks[i] = writer_node(&scene->writer, leave, library, i / 2, GM_NODE_NATIVE);
+        block(&pool, DEVICE + i * 4 * MIB, MIB, stacks[i]);
+    }
+    for (uint32_t i = 0; i < 2; i++) { /* without Python frames it is all there is */
+        alone[i] = writer_node(&scene->writer, 0, interpreter, 0x10 + i, GM_NODE_NATIVE);
+        block(&pool, DEVICE + (20 + i * 4) * MIB, 5 * MIB, alone[i]);
+    }
+    const struct gm_sites *owners = &at_peak(scene)->owners;
+    assert_int_equal(owners->count, 4);
+    assert_int_equal(owners->entries[2].stack, stacks[0]);
+    assert_int_equal(owners->entries[2].bytes, 2 * MIB);
+    struct gm_callers *callers = scene->analysis->callers;
+    assert_int_equal(gm_callers_get(callers, stacks[1]), gm_callers_get(callers, stacks[2]));
+    assert_int_not_equal(gm_callers_get(callers, alone[0]), gm_callers_get(callers, alone[1]));
+}
+
 static void a_failure_knows_what_lived(void **state)
 {
     struct scene *scene = *state;
@@ -294,6 +325,7 @@ int main(void)
         SCENE_TEST(what_lived_after_the_last_use_is_known),
         SCENE_TEST(blocks_of_one_line_are_one_owner),
         SCENE_TEST(the_caller_is_the_innermost_frame_of_the_application),
+        SCENE_TEST(where_the_interpreter_stands_makes_no_other_line),
         SCENE_TEST(a_failure_knows_what_lived),
         SCENE_TEST(a_failure_whose_history_is_gone_has_its_totals),
         cmocka_unit_test(the_newer_setting_counts_more),
