@@ -15,8 +15,9 @@
  * that function alone, and is not recorded.
  *
  * Not covered: a tool linked into the program, which NVTX passes over for any path that is set, and
- * which nobody else can find; ranges with extended payloads, which go past these functions;
- * resources and categories. Stacks are not recorded: names say where it is.
+ * which nobody else can find; one that CUDA's driver supplies, for which NVTX (of CUDA 13.5 and
+ * later) asks only where no path is set; ranges with extended payloads, which go past these
+ * functions; resources and categories. Stacks are not recorded: names say where it is.
  */
 #include "nvtx.h"
 #include <dlfcn.h>

@@ -3,6 +3,7 @@
 #ifndef GM_TESTS_NVTX_CALLS_H
 #define GM_TESTS_NVTX_CALLS_H
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <nvtx3/nvToolsExt.h>
@@ -18,8 +19,9 @@ static nvtxEventAttributes_t with_message(int type, const void *message)
     return attributes;
 }
 
-/* Numbers of ranges are printed only where a tool gives them: without one they are 0, and with
- * gpumem alone they are not. */
+/* Each copy of NVTX looks for a tool in its first call, and may leave errno changed then, without
+ * any tool too (since CUDA 13.5): errno counts from the second on. Numbers of ranges are printed
+ * only where a tool gives them: without one they are 0, and with gpumem alone they are not. */
 static void name_everything(const char *who, int has_tool, void (*work)(void))
 {
     static char too_long[5000];
@@ -28,6 +30,7 @@ static void name_everything(const char *who, int has_tool, void (*work)(void))
     nvtxDomainHandle_t domain, wide_domain;
     snprintf(name, sizeof(name), "%s domain", who);
     domain = nvtxDomainCreateA(name);
+    errno = ERANGE;
     wide_domain = nvtxDomainCreateW(L"b\u00fccher");
     nvtxStringHandle_t string = nvtxDomainRegisterStringA(domain, "registered");
     nvtxStringHandle_t wide_string = nvtxDomainRegisterStringW(domain, L"\U0001f680");
@@ -74,6 +77,8 @@ static void name_everything(const char *who, int has_tool, void (*work)(void))
     nvtxDomainMarkEx(domain, &registered);
     nvtxNameOsThreadA(1, "not of ours");
     nvtxDomainDestroy(domain);
+    if (errno != ERANGE)
+        printf("%s: errno changed\n", who);
 }
 
 #endif

@@ -1,6 +1,7 @@
-/* program [tool] [cuda]: names what it does by NVTX, and lets a library do so. The memory of each
- * piece of work is known: 1 MiB more. */
-#include <errno.h>
+/* program [tool] [cuda] [injection]: names what it does by NVTX, and lets a library do so. The
+ * memory of each piece of work is known: 1 MiB more. With "injection" a preloaded tool is injected
+ * by hand first. */
+#include <dlfcn.h>
 #include <cuda_runtime_api.h>
 #include "calls.h"
 
@@ -17,6 +18,24 @@ static void rest(void)
 {
 }
 
+static const void *no_table(uint32_t number)
+{
+    (void)number;
+    return NULL;
+}
+
+/* As a copy of NVTX without functions would do it: what that does to errno is the tool's doing
+ * alone. */
+static void inject(void)
+{
+    void *symbol = dlsym(dlopen(NULL, RTLD_NOW), "InitializeInjectionNvtx2");
+    errno = ERANGE;
+    if (symbol && !((NvtxInitializeInjectionNvtxFunc_t)symbol)(no_table))
+        puts("not injected");
+    if (errno != ERANGE)
+        puts("errno changed by the injection");
+}
+
 int main(int count, char **arguments)
 {
     int has_tool = 0;
@@ -25,11 +44,10 @@ int main(int count, char **arguments)
         has_tool |= strcmp(arguments[i], "tool") == 0;
         if (strcmp(arguments[i], "cuda") == 0)
             what = work;
+        if (strcmp(arguments[i], "injection") == 0)
+            inject();
     }
-    errno = ERANGE;
     name_everything("program", has_tool, what);
     library_names_everything(has_tool, what);
-    if (errno != ERANGE)
-        puts("errno changed");
     return 0;
 }

@@ -26,10 +26,11 @@ add_dependencies(test_sim_runtime_12 gpumem_sim_runtime_12)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_file(GPUMEM_REAL_CUDART libcudart.so.13 HINTS ${GPUMEM_CUDA_INCLUDE}/../lib64
           ${GPUMEM_CUDA_INCLUDE}/../lib NO_DEFAULT_PATH)
+set(_real ${GPUMEM_REAL_CUDART})
+list(FILTER _real EXCLUDE REGEX NOTFOUND$) # as in sim.cmake
 add_test(NAME test_sim_runtime_exports
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/sim_runtime_exports.py ${CMAKE_OBJDUMP}
-          ${CMAKE_BINARY_DIR}/sim $<$<BOOL:${GPUMEM_REAL_CUDART}>:${GPUMEM_REAL_CUDART}>
-  COMMAND_EXPAND_LISTS)
+          ${CMAKE_BINARY_DIR}/sim ${_real})
 
 # Programs as nvcc builds them; the shared ones are linked with the toolkit's runtime and run with
 # the simulated one. With a sanitizer they would need its library in the executable; nvcc builds for this
