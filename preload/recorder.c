@@ -190,6 +190,38 @@ void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t addre
     leave(thread, gate);
 }
 
+/* Alone a detail would be taken for that of the record before. */
+static inline void put_detail_of(bool is_there, struct gm_thread *thread,
+                                 const struct gm_record *detail, uint64_t time)
+{
+    if (gm_likely(is_there))
+        put_detail(thread, detail, time);
+    else
+        gm_count(GM_COUNT_DROPPED, 1);
+}
+
+void gm_call_commit_block(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
+                          uint64_t size, uint64_t allocated, uint64_t reserved)
+{
+    uint64_t gate = enter(thread);
+    if (gm_unlikely(!gate))
+        return;
+    const struct gm_record detail = {.address = reserved,
+                                     .device = (int8_t)(what >> GM_WHAT_DEVICE)};
+    uint64_t time;
+    bool is_there;
+    if ((uint8_t)what == GM_EVENT_BLOCK_FREE) {
+        time = time_of(GM_EVENT_BLOCK_FREE);
+        is_there = put(thread, GM_EVENT_BLOCK_FREE, NULL, time, what, address, size, allocated, 0);
+    } else { /* BLOCK_OOM alike: put and time_of treat both the same */
+        time = time_of(GM_EVENT_BLOCK_ALLOC);
+        is_there =
+            put(thread, GM_EVENT_BLOCK_ALLOC, frame, time, what, address, size, allocated, 0);
+    }
+    put_detail_of(is_there, thread, &detail, time);
+    leave(thread, gate);
+}
+
 void gm_call_record(struct gm_call *call, const struct gm_record *record,
                     const struct gm_record *detail)
 {
@@ -200,12 +232,9 @@ void gm_call_record(struct gm_call *call, const struct gm_record *record,
         return;
     /* Of a sample: when it was true, not when it is told. */
     uint64_t time = record->type == GM_EVENT_DEVICE_SAMPLE ? call->start : time_of(record->type);
-    if (put(call->thread, record->type, call->frame, time, what, record->address, record->size,
-            record->aux, record->context)) {
-        if (detail)
-            put_detail(call->thread, detail, time);
-    } else if (detail) {
-        gm_count(GM_COUNT_DROPPED, 1); /* alone it would be taken for that of the record before */
-    }
+    bool is_there = put(call->thread, record->type, call->frame, time, what, record->address,
+                        record->size, record->aux, record->context);
+    if (detail)
+        put_detail_of(is_there, call->thread, detail, time);
     leave(call->thread, gate);
 }

@@ -94,6 +94,9 @@ void gm_call_commit(struct gm_thread *thread, void *frame, uint64_t what, uint64
 void gm_call_commit_alloc(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
                           uint64_t size);
 void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t address);
+/* BLOCK_ALLOC, BLOCK_FREE or BLOCK_OOM, with its DETAIL. */
+void gm_call_commit_block(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
+                          uint64_t size, uint64_t allocated, uint64_t reserved);
 
 #define GM_WHAT_KIND 8
 #define GM_WHAT_DEVICE 16

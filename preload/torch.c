@@ -51,7 +51,7 @@ typedef void out_of_memory(uint64_t, uint64_t, uint64_t, uint64_t);
 /* c10::DeviceType */
 enum { TYPE_CUDA = 1, TYPE_HIP = 6, TYPE_XPU = 12, TYPE_PRIVATE = 20 };
 
-static bool is_accelerator(uint64_t device)
+static inline bool is_accelerator(uint64_t device)
 {
     switch ((int8_t)device) {
     case TYPE_CUDA:
@@ -72,47 +72,47 @@ struct block {
     uint64_t device; /* as passed */
 };
 
-static void record(enum gm_event type, const struct block *block, void *frame)
+static inline void record(enum gm_event type, const struct block *block, void *frame)
 {
     struct gm_call call;
     if (!gm_config.torch || !is_accelerator(block->device))
         return;
     gm_call_begin(&call, 0, frame);
-    if (gm_call_active(&call)) {
-        struct gm_record event = {.type = (uint8_t)type,
-                                  .address = block->address,
-                                  .size = block->size,
-                                  .aux = block->allocated,
-                                  .device = (int8_t)(block->device >> 8)};
-        struct gm_record detail = {.address = block->reserved, .device = event.device};
-        gm_call_record(&call, &event, &detail);
-    }
+    if (gm_call_active(&call))
+        gm_call_commit_block(call.thread, frame,
+                             gm_what(type, GM_KIND_NONE, (int8_t)(block->device >> 8), 0, 0),
+                             block->address, block->size, block->allocated, block->reserved);
     gm_call_end(&call);
 }
 
 /*
- * An original, looked for once. libc10 is loaded without its names being global, so it is opened by
- * its name; the handle is kept, and with it what the address points to. `none` stands for one that
- * does not exist.
+ * An original, looked for once, at the first call. libc10 is loaded without its names being global,
+ * so it is opened by its name; the handle is kept, and with it what the address points to. `none`
+ * stands for one that does not exist; it may be called like any other.
  */
 static void none(void)
 {
 }
 
-static void *find_original(_Atomic(void *) *word, const char *name, const void *self)
+static __attribute__((noinline)) void *find_original(_Atomic(void *) *word, const char *name,
+                                                     const void *self)
+{
+    int saved_errno = errno;
+    void *found = NULL;
+    void *library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL)
+        found = gm_real_dlsym(library, name);
+    if (found == NULL || found == self)
+        found = (void *)none;
+    atomic_store_explicit(word, found, memory_order_release);
+    errno = saved_errno;
+    return found;
+}
+
+static inline void *original_of(_Atomic(void *) *word, const char *name, const void *self)
 {
     void *found = atomic_load_explicit(word, memory_order_acquire);
-    if (gm_unlikely(found == NULL)) {
-        int saved_errno = errno;
-        void *library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
-        if (library != NULL)
-            found = gm_real_dlsym(library, name);
-        if (found == NULL || found == self)
-            found = (void *)none;
-        atomic_store_explicit(word, found, memory_order_release);
-        errno = saved_errno;
-    }
-    return found == (void *)none ? NULL : found;
+    return gm_likely(found != NULL) ? found : find_original(word, name, self);
 }
 
 void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
@@ -127,9 +127,8 @@ void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t
     record(size < 0 ? GM_EVENT_BLOCK_FREE : GM_EVENT_BLOCK_ALLOC, &block,
            __builtin_frame_address(0));
     memory_usage *next =
-        (memory_usage *)find_original(&original, MEMORY_USAGE, (void *)gm_torch_memory_usage);
-    if (next != NULL)
-        next(address, size, allocated, reserved, device);
+        (memory_usage *)original_of(&original, MEMORY_USAGE, (void *)gm_torch_memory_usage);
+    next(address, size, allocated, reserved, device);
 }
 
 /* The three forms differ in C++ only: signed and unsigned travel alike. */
@@ -137,9 +136,8 @@ static void fail(_Atomic(void *) *original, const char *name, const void *self,
                  const struct block *block, void *frame)
 {
     record(GM_EVENT_BLOCK_OOM, block, frame);
-    out_of_memory *next = (out_of_memory *)find_original(original, name, self);
-    if (next != NULL)
-        next(block->size, block->allocated, block->reserved, block->device);
+    out_of_memory *next = (out_of_memory *)original_of(original, name, self);
+    next(block->size, block->allocated, block->reserved, block->device);
 }
 
 void gm_torch_out_of_memory(int64_t size, size_t allocated, size_t reserved, uint64_t device)

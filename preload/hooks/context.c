@@ -12,6 +12,7 @@
 #include "process.h"
 
 struct gm_context gm_contexts[GM_CONTEXTS_MAX];
+_Atomic uint32_t gm_context_ends;
 static _Atomic uint32_t next_number = 1;
 GM_HANDLES(numbers, 4096);                       /* CUcontext -> number */
 static _Atomic uint64_t primary[GM_DEVICES_MAX]; /* CUcontext */
@@ -123,7 +124,12 @@ void gm_driver_context_seen(struct gm_call *call, int result, uint64_t context)
         return;
     if (context && self.depth == 0)
         push(0);
-    set_top(gm_context_number(call, context, -1, 0));
+    const uint32_t ends = atomic_load_explicit(&gm_context_ends, memory_order_relaxed);
+    const uint16_t number = gm_context_number(call, context, -1, 0);
+    set_top(number);
+    self.seen = number ? context : 0;
+    self.seen_number = number;
+    self.seen_ends = ends;
 }
 
 /* context NULL: the current one. */
@@ -169,6 +175,7 @@ void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context)
     if (result != 0)
         return;
     uint16_t number = (uint16_t)gm_handles_take(&numbers, GM_WORD(context));
+    atomic_fetch_add_explicit(&gm_context_ends, 1, memory_order_relaxed);
     if (number && gm_context_current() == number)
         pop();
 }

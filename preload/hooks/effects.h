@@ -281,6 +281,9 @@ struct gm_context_self {
     uint16_t number[GM_CONTEXT_STACK];
     uint32_t depth;
     int runtime_device; /* device + 1 of the last cudaSetDevice; 0: none */
+    uint64_t seen;      /* what the driver last said is current, and what that came to: */
+    uint32_t seen_ends; /* gm_context_ends then */
+    uint16_t seen_number;
 };
 extern _Thread_local struct gm_context_self gm_context_self
     __attribute__((tls_model("initial-exec")));
@@ -290,6 +293,17 @@ static inline uint16_t gm_context_current(void)
 {
     uint32_t depth = gm_context_self.depth;
     return depth - 1 < GM_CONTEXT_STACK ? gm_context_self.number[depth - 1] : 0;
+}
+
+/* Contexts that came to their end: from then on a handle may mean another one. */
+extern _Atomic uint32_t gm_context_ends;
+
+/* Whether gm_driver_context_seen would change nothing; `context` 0: there is none, or an error. */
+static inline bool gm_context_is_known(uint64_t context)
+{
+    const struct gm_context_self *self = &gm_context_self;
+    return context != 0 && context == self->seen && self->seen_number == gm_context_current() &&
+           self->seen_ends == atomic_load_explicit(&gm_context_ends, memory_order_relaxed);
 }
 
 struct gm_context {
@@ -306,6 +320,12 @@ extern struct gm_context gm_contexts[GM_CONTEXTS_MAX];
 static inline int gm_context_device(uint16_t number)
 {
     return number ? atomic_load_explicit(&gm_contexts[number].device, memory_order_relaxed) : -1;
+}
+
+/* Whether gm_driver_context_device would change nothing for the current context. */
+static inline bool gm_context_device_is_known(void)
+{
+    return gm_context_device(gm_context_current()) >= 0;
 }
 
 /* The device where there is no context that would tell it. */

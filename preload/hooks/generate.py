@@ -29,7 +29,7 @@ class Entry:
 
     def __init__(self, layer, section, result=None, parameters=""):
         self.layer, self.section, self.result, self.parameters = layer, section, result, parameters
-        self.symbols, self.before, self.after = [], None, None
+        self.symbols, self.before, self.after, self.unless = [], None, None, None
 
     def arguments(self):
         if self.parameters == "void":
@@ -65,6 +65,8 @@ def parse(path):
                     entries[-1].symbols.append(Symbol(name, int(since or 0), entries[-1]))
             elif match := re.fullmatch(r"(before|after): (\w+)\((.*)\)", text):
                 setattr(entries[-1], match[1], (match[2], match[3]))
+            elif match := re.fullmatch(r"unless: (\w+\(.*\))", text):
+                entries[-1].unless = match[1]
             else:
                 fail(number, f"not understood: {text}")
     return entries, left_out
@@ -105,13 +107,17 @@ def hook(symbol):
         lookup = f"gm_real(GM_API_{symbol.name}, __builtin_return_address(0))"
     lines.append(f"    {entry.result} (*real)({entry.parameters}) = {lookup};")
     lines += ["    struct gm_call call;", "    if (gm_unlikely(!real))", f"        return {error};"]
-    lines.append(f"    gm_call_begin(&call, GM_API_{symbol.name}, __builtin_frame_address(0));")
+    begin = f"    gm_call_begin(&call, GM_API_{symbol.name}, __builtin_frame_address(0));"
+    if not entry.unless:
+        lines.append(begin)
     if entry.before:
         lines.append("    struct gm_record begun = {0};")
         lines.append("    " + effect("before", symbol, entry.before))
     if entry.after and re.match(r"(copy|set)", entry.after[0]) and entry.after[0] != "set_device":
         lines.append("    gm_call_clock(&call);")
     lines.append(f"    {entry.result} result = real({', '.join(entry.arguments())});")
+    if entry.unless:
+        lines += [f"    if (gm_likely(gm_{entry.unless}))", "        return result;", begin]
     if entry.before:
         lines.append("    gm_after_begun(&call, (int)result, &begun);")
     if entry.after and entry.after[0] != "label":

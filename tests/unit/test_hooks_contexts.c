@@ -243,6 +243,56 @@ static void what_the_driver_says_is_believed(void **unused)
     assert_current(number, 6);
 }
 
+/* A call that the recorder opens for a thread that has no gate gives it one. */
+static bool opens_a_call(void)
+{
+    CUcontext context;
+    CUdevice device;
+    gm_tls.gate = 0;
+    cuCtxGetCurrent(&context);
+    cuCtxGetDevice(&device);
+    bool opened = gm_tls.gate != 0;
+    gm_tls.gate = ~gm_tls.epoch;
+    return opened;
+}
+
+static void a_question_opens_no_call_while_the_answer_is_known(void **unused)
+{
+    (void)unused;
+    create(FIRST, 3);
+    assert_true(opens_a_call()); /* the driver had not said yet which one is current */
+    assert_false(opens_a_call());
+    cuCtxPushCurrent_v2(SECOND);
+    assert_true(opens_a_call());
+    assert_current(record_at(0)->context, 3);
+    cuCtxDestroy_v2(FIRST);
+    uint16_t again = create(FIRST, 4); /* another context by the same handle */
+    assert_true(opens_a_call());
+    assert_false(opens_a_call());
+    assert_current(again, 4);
+    real_result = 4; /* CUDA_ERROR_DEINITIALIZED */
+    assert_true(opens_a_call());
+}
+
+static void *destroy_first(void *unused)
+{
+    cuCtxDestroy_v2(FIRST);
+    return unused;
+}
+
+static void a_handle_is_not_known_once_another_thread_ended_its_context(void **unused)
+{
+    pthread_t thread;
+    (void)unused;
+    create(FIRST, 3);
+    assert_true(opens_a_call());
+    assert_false(opens_a_call());
+    pthread_create(&thread, NULL, destroy_first, NULL);
+    pthread_join(thread, NULL);
+    assert_true(opens_a_call());
+    assert_true(last_record()->context != record_at(0)->context);
+}
+
 static void the_context_of_a_green_context_is_on_its_device(void **unused)
 {
     CUgreenCtx green;
@@ -387,6 +437,8 @@ int main(void)
         TEST(a_primary_context_is_retained_released_and_reset),
         TEST(a_context_gets_its_device_when_it_is_learnt),
         TEST(what_the_driver_says_is_believed),
+        TEST(a_question_opens_no_call_while_the_answer_is_known),
+        TEST(a_handle_is_not_known_once_another_thread_ended_its_context),
         TEST(the_context_of_a_green_context_is_on_its_device),
         TEST(without_a_context_the_device_of_the_runtime_counts),
         TEST(another_device_of_the_runtime_is_another_context),
