@@ -80,10 +80,16 @@ static bool is_mortal(const struct gm_record *record)
 {
     static const uint32_t kinds = 1u << GM_KIND_DEVICE | 1u << GM_KIND_MANAGED |
                                   1u << GM_KIND_ARRAY | 1u << GM_KIND_PINNED |
-                                  1u << GM_KIND_REGISTERED;
-    if (record->kind == GM_KIND_EXTERNAL)
-        return record->flags & GM_FLAG_MIPMAPPED;
+                                  1u << GM_KIND_REGISTERED | 1u << GM_KIND_EXTERNAL;
     return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
+}
+
+/* Memory of another owner ends as often as it was opened, wherever that was. */
+static void end_references(uint32_t life, uint32_t ending)
+{
+    uint64_t address = gm_carry_at(life)->key;
+    for (uint32_t number; (number = gm_carry_find(GM_CARRY_LIFE, address)) != life && number;)
+        gm_fold_end(number, ending, true);
 }
 
 /* All that ends with the context, and what was allocated on the device without telling where, if
@@ -101,11 +107,15 @@ static void end_lives(const struct gm_record *record, uint32_t number, uint32_t 
     }
     for (uint32_t life = gm_carry_first(), next; life; life = next) {
         const struct gm_carried *entry = gm_carry_at(life);
-        next = entry->next;
-        if (entry->role != GM_CARRY_LIFE || !entry->found || !is_mortal(&entry->record))
-            continue;
         uint32_t its = entry->record.context;
-        if (its ? its == number : is_primary && slot(entry->record.device) == slot(device))
+        bool ends =
+            entry->role == GM_CARRY_LIFE && entry->found && !entry->reference &&
+            is_mortal(&entry->record) &&
+            (its ? its == number : is_primary && slot(entry->record.device) == slot(device));
+        if (ends)
+            end_references(life, ending);
+        next = gm_carry_at(life)->next;
+        if (ends)
             gm_fold_end(life, ending, true);
     }
 }

@@ -2,6 +2,7 @@
 #include "activity.h"
 #include <stdlib.h>
 #include "memory.h"
+#include "sites.h"
 
 void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock)
 {
@@ -14,9 +15,8 @@ static struct gm_active_site *site_of(struct gm_activity *activity, const struct
                                       bool is_block)
 {
     bool on_host = gm_kind_is_host(life->kind);
-    uint64_t key = life->stack | (uint64_t)life->kind << 32 |
-                   (uint64_t)(uint8_t)(on_host ? -1 : life->device) << 40 |
-                   (uint64_t)is_block << 48;
+    uint64_t key =
+        gm_place_key(life->stack, life->api, life->kind, on_host ? -1 : life->device, is_block);
     uint32_t number = gm_map_get(&activity->by_key, key);
     if (number == GM_NONE) {
         number = (uint32_t)activity->count;
@@ -53,7 +53,7 @@ static void begins(struct gm_activity *activity, const struct gm_life *life, boo
 {
     struct gm_active_site *site = site_of(activity, life, is_block);
     site->allocs++;
-    site->allocated += life->size;
+    site->allocated = gm_add_saturated(site->allocated, life->size);
     add(activity, site, life->size);
 }
 
@@ -66,7 +66,7 @@ static void ends(struct gm_activity *activity, const struct gm_life *life, bool 
     activity->live[is_block] -= life->size;
     if (time - life->time < activity->short_ticks || time < life->time) {
         site->short_lived++;
-        site->short_bytes += life->size;
+        site->short_bytes = gm_add_saturated(site->short_bytes, life->size);
     }
     changed(activity, site);
 }
@@ -115,7 +115,7 @@ void gm_activity_note(struct gm_activity *activity, const struct gm_record *reco
     }
     if (record->type == GM_EVENT_BLOCK_ALLOC)
         begins(activity,
-               &(struct gm_life){.size = record->size,
+               &(struct gm_life){.size = gm_blocks_size(blocks, record),
                                  .time = record->time,
                                  .stack = record->stack,
                                  .api = record->api,

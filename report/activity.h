@@ -1,6 +1,6 @@
 /* What each place in the program does over time: how much it holds now, how often it allocates, and
- * how long its allocations live. A place is a stack, a kind and a device; blocks of a framework's
- * pool have places of their own.
+ * how long its allocations live. A place is a stack, an API, a kind and a device; blocks of a
+ * framework's pool have places of their own.
  *
  * One look into a table per birth and death. Memory: distinct places.
  */
@@ -21,7 +21,7 @@
 
 struct gm_active_site {
     uint32_t stack;
-    uint16_t api; /* of the first call there */
+    uint16_t api;
     uint8_t kind; /* enum gm_kind */
     int8_t device;
     bool is_block;

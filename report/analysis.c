@@ -2,9 +2,9 @@
 #include "analysis.h"
 #include <stdlib.h>
 #include <string.h>
+#include "completeness.h"
 #include "libraries.h"
 #include "memory.h"
-#include "newer_abi.h"
 #include "owner.h"
 
 const char *gm_leak_class_name(unsigned class)
@@ -82,6 +82,16 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.time);
 }
 
+/* All that is known to be in use on a device: what is allocated, what the driver held beside it and
+ * what other processes held, both as last sampled. */
+static uint64_t used_on(const struct gm_analysis *analysis, int device)
+{
+    int slot = device < 0 ? 0 : device + 1;
+    const struct gm_device_facts *facts = &analysis->facts[slot];
+    uint64_t used = analysis->replay.counters.device[slot].live;
+    return gm_add_saturated(gm_add_saturated(used, facts->last.bytes), facts->elsewhere);
+}
+
 /* Keeps the refused calls that came last, those of one place as one. */
 static void note_failure(struct gm_analysis *analysis, const struct gm_entry *entry)
 {
@@ -90,6 +100,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     struct gm_failure failure = {.first = record->size, .never_more = true};
     size_t at = 0;
     while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
+                                             analysis->failures[at].api == record->api &&
                                              analysis->failures[at].kind == record->kind &&
                                              analysis->failures[at].device == record->device &&
                                              analysis->failures[at].out_of_memory == out_of_memory))
@@ -114,6 +125,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     failure.kind = record->kind;
     failure.device = record->device;
     failure.out_of_memory = out_of_memory;
+    failure.used = used_on(analysis, record->device);
     failure.survived = failure.served = false;
     failure.snapshot =
         (struct gm_snapshot){.step = out_of_memory && !entry->carried ? analysis->replay.step : 0,
@@ -214,7 +226,7 @@ static void first_pass(struct gm_analysis *analysis)
                        gm_phases_note(&analysis->phases, &entry, &analysis->blocks));
     }
     gm_replay_finish(replay);
-    analysis->lost = gm_stream_lost(stream) + gm_trace_counted_loss(analysis->trace);
+    analysis->lost = gm_stream_lost(stream) + gm_counted_loss(analysis->trace);
     gm_stream_close(stream);
 }
 
@@ -416,11 +428,16 @@ void gm_analysis_free(struct gm_analysis *analysis)
     free(analysis);
 }
 
-bool gm_analysis_is_complete(const struct gm_analysis *analysis)
+enum gm_fragmentation gm_analysis_fragmentation(const struct gm_analysis *analysis,
+                                                const struct gm_failure *failure)
 {
-    const struct gm_trace *trace = analysis->trace;
-    return trace->ending == GM_ENDING_NORMAL && !trace->truncated && trace->damaged == 0 &&
-           analysis->lost == 0 && !gm_newer_abi_is_vital(trace);
+    uint64_t total = analysis->facts[failure->device < 0 ? 0 : failure->device + 1].total;
+    if (!failure->snapshot.step || !gm_holes_refuse(&failure->snapshot.holes, failure->size))
+        return GM_FRAGMENTATION_NONE;
+    if (!total)
+        return GM_FRAGMENTATION_UNTOLD;
+    bool had_room = failure->used <= total && total - failure->used >= failure->size;
+    return had_room ? GM_FRAGMENTATION_CERTAIN : GM_FRAGMENTATION_NONE;
 }
 
 const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, int device)

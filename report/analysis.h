@@ -42,10 +42,19 @@ struct gm_failure {
     uint8_t kind;
     int8_t device;
     bool out_of_memory;
-    bool never_more;             /* none asked for more than the one before */
-    bool survived;               /* something was allocated on the device after the latest */
-    bool served;                 /* at the same place, too */
+    bool never_more; /* none asked for more than the one before */
+    bool survived;   /* something was allocated on the device after the latest */
+    bool served;     /* at the same place, too */
+    uint64_t used;   /* bytes known to be in use on the device then: ours, the driver's, others' */
     struct gm_snapshot snapshot; /* at the latest, if out of memory and step is not 0 */
+};
+
+/* Whether a refusal was one of addresses: the device had the bytes, the holes had them together,
+ * and none alone. Gaps between addresses are not memory, so the first must be known. */
+enum gm_fragmentation {
+    GM_FRAGMENTATION_NONE,
+    GM_FRAGMENTATION_CERTAIN,
+    GM_FRAGMENTATION_UNTOLD, /* the holes look like it; the size of the device is not on record */
 };
 
 #define GM_FAILURES_KEPT 16u /* the last ones; all are counted */
@@ -108,7 +117,10 @@ struct gm_analysis {
 struct gm_analysis *gm_analyse(struct gm_trace *trace);
 void gm_analysis_free(struct gm_analysis *analysis);
 
-/* Nothing is missing: the process ended and every record could be read. */
+enum gm_fragmentation gm_analysis_fragmentation(const struct gm_analysis *analysis,
+                                                const struct gm_failure *failure);
+
+/* The process ended, and all that it did was seen and understood: see completeness.h. */
 bool gm_analysis_is_complete(const struct gm_analysis *analysis);
 
 /* The snapshot of a device's peak, NULL if it has none. */

@@ -13,6 +13,7 @@ static void end_block(struct gm_blocks *blocks, uint32_t number)
     struct gm_pool_block *block = &blocks->slots[number];
     struct gm_block_totals *totals = totals_of(blocks, block->device);
     totals->live -= block->size;
+    blocks->live -= block->size;
     totals->count--;
     gm_map_remove(&blocks->by_address, block->address);
     GM_RESERVE(blocks->late, blocks->late_capacity, blocks->late_count + 1);
@@ -22,9 +23,17 @@ static void end_block(struct gm_blocks *blocks, uint32_t number)
     blocks->unused[blocks->unused_count++] = number;
 }
 
+uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *record)
+{
+    bool has_room = record->size <= GM_LIVE_MAX && blocks->live <= GM_LIVE_MAX - record->size;
+    return has_room ? record->size : 0;
+}
+
 static void begin_block(struct gm_blocks *blocks, const struct gm_record *record)
 {
     uint32_t number = gm_map_get(&blocks->by_address, record->address);
+    uint64_t size = gm_blocks_size(blocks, record);
+    blocks->malformed += size != record->size;
     if (number != GM_NONE) {
         end_block(blocks, number); /* its end was not recorded */
         blocks->late_count = 0;    /* it came before this use */
@@ -37,7 +46,7 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_record *record
     }
     blocks->slots[number] = (struct gm_pool_block){
         .address = record->address,
-        .size = record->size,
+        .size = size,
         .time = record->time,
         .birth = blocks->allocs++,
         .stack = record->stack,
@@ -51,7 +60,8 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_record *record
         totals->fall = totals->peak.bytes - totals->live;
     totals->allocs++;
     totals->count++;
-    totals->live += record->size;
+    totals->live += size;
+    blocks->live += size;
     if (totals->live > totals->peak.bytes)
         totals->peak = (struct gm_peak){totals->live, record->time, blocks->records};
 }

@@ -47,6 +47,8 @@ struct gm_blocks {
     size_t unused_count;
     size_t unused_capacity;
     struct gm_map by_address;
+    uint64_t live;      /* bytes of all blocks everywhere */
+    uint64_t malformed; /* sizes that make no sense, taken for 0 */
     uint64_t records;
     uint64_t allocs;
     uint64_t last_use_time; /* record clock; of the last request, served or not */
@@ -57,6 +59,9 @@ struct gm_blocks {
     size_t late_count;
     size_t late_capacity;
 };
+
+/* The size of a block that is about to begin: what its record says, or 0 if that makes no sense. */
+uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *record);
 
 /* Takes notice of block records, passes over all others. */
 void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry);

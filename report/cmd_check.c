@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
+#include "completeness.h"
 #include "growth_show.h"
 #include "findings_show.h"
 #include "memory.h"
@@ -80,20 +81,20 @@ static bool judge_leaks(const struct gate *gate, struct gm_page *page,
                         const struct gm_session *session)
 {
     const struct gm_analysis *analysis = session->analysis;
-    uint64_t bytes = analysis->leaked[GM_LEAK], count = analysis->leaked_count[GM_LEAK];
-    bool good = bytes <= gate->max_leak;
+    struct gm_living leaked = gm_verdict_of(analysis).leaked;
+    bool good = leaked.bytes <= gate->max_leak;
     char text[160];
-    snprintf(text, sizeof(text), "%s in %s allocation%s, allowed %s", SIZE(bytes), COUNT(count),
-             count == 1 ? "" : "s", SIZE(gate->max_leak));
+    snprintf(text, sizeof(text), "%s in %s allocation%s, allowed %s", SIZE(leaked.bytes),
+             COUNT(leaked.count), gm_plural(leaked.count), SIZE(gate->max_leak));
     print_result(page, good, "leaks", text);
     if (!good)
-        gm_leaks_text(page, analysis, session->stacks, GM_LEAK, gate->top);
+        gm_leaks_text(page, analysis, session->stacks, GM_LEAK, GM_LEAKS_ALL, gate->top);
     for (unsigned class = GM_LEAK_LATE; class < GM_LEAK_CLASSES; class ++)
         if (analysis->leaked_count[class])
             gm_page_print(page, GM_DIM, "  note  %-16s %s in %s allocation%s\n",
                           gm_leak_class_name(class), SIZE(analysis->leaked[class]),
                           COUNT(analysis->leaked_count[class]),
-                          analysis->leaked_count[class] == 1 ? "" : "s");
+                          gm_plural(analysis->leaked_count[class]));
     return good;
 }
 
@@ -153,7 +154,8 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
     free(clean);
     outcome->anything |= gm_verdict_has_events(session.analysis);
     bool complete = gm_analysis_is_complete(session.analysis);
-    gm_incompleteness_text(&page, session.analysis);
+    gm_notes_text(&page, session.analysis, "note: ");
+    gm_losses_text(&page, session.analysis);
     if (!complete && !gate->judge_cut)
         outcome->unreadable = true;
     else if (!gm_verdict_has_events(session.analysis)) {
@@ -174,7 +176,8 @@ static int conclude(const struct gate *gate, const struct outcome *outcome)
 {
     struct gm_page page = {stdout, gate->colour, false};
     if (outcome->unreadable) {
-        gm_page_print(&page, GM_BAD, "not judged: a trace is unreadable, cut or damaged\n");
+        gm_page_print(&page, GM_BAD,
+                      "not judged: a trace is unreadable, cut, damaged or incomplete\n");
         return GM_EXIT_UNREADABLE;
     }
     if (!outcome->anything && !gate->allow_empty) {

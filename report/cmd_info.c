@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "command.h"
+#include "completeness.h"
 #include "newer_abi.h"
 #include "session.h"
 #include "settings.h"
@@ -79,8 +80,8 @@ static void print_records(const struct gm_session *session)
         blocks += trace->lanes[i].block_count;
     char events[GM_SIZE_TEXT], size[GM_SIZE_TEXT], duration[GM_SIZE_TEXT];
     printf("%-12s %s in %zu block%s and %zu ring%s\n", "records",
-           gm_count_format(session->analysis->replay.events, events), blocks,
-           blocks == 1 ? "" : "s", trace->lane_count, trace->lane_count == 1 ? "" : "s");
+           gm_count_format(session->analysis->replay.events, events), blocks, gm_plural(blocks),
+           trace->lane_count, gm_plural(trace->lane_count));
     printf("%-12s %s\n", "size", gm_size_format(trace->size, size));
     printf("%-12s %s\n", "duration", gm_time_format(session->analysis->duration, duration));
     printf("%-12s %" PRIu32 " nodes, %" PRIu32 " modules, %" PRIu32 " script frames, %" PRIu32

@@ -43,6 +43,7 @@ void gm_counters_add(struct gm_counters *counters, unsigned kind, int device, ui
 {
     struct gm_tally *counter = gm_counters_kind(counters, kind, device);
     counter->live += size;
+    counters->live += size;
     raise_peak(&counter->peak, counter->live, time, step);
     if (gm_kind_is_host(kind) || kind == GM_KIND_EXTERNAL)
         return;
@@ -53,6 +54,7 @@ void gm_counters_add(struct gm_counters *counters, unsigned kind, int device, ui
 
 void gm_counters_subtract(struct gm_counters *counters, unsigned kind, int device, uint64_t size)
 {
+    counters->live -= size;
     gm_counters_kind(counters, kind, device)->live -= size;
     if (!gm_kind_is_host(kind) && kind != GM_KIND_EXTERNAL)
         gm_counters_device(counters, device)->live -= size;

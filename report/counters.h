@@ -8,6 +8,16 @@
 
 #define GM_DEVICES 129 /* ordinals -1 (unknown) to 127 */
 
+/* No sum of what lives may pass this: more than any address space holds. A record that would make
+ * it do so makes no sense. */
+#define GM_LIVE_MAX (UINT64_C(1) << 57)
+
+/* For sums over time, which may be of anything. */
+static inline uint64_t gm_add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* The largest value of a sum over time, and when it was first reached. */
 struct gm_peak {
     uint64_t bytes;
@@ -37,6 +47,7 @@ struct gm_counters {
     uint64_t failed;                            /* allocation calls refused for lack of memory */
     uint64_t rejected;                          /* refused by the driver for another reason */
     uint64_t refused_by_runtime;                /* refused before the driver was asked */
+    uint64_t live;                              /* bytes of all kinds everywhere */
 };
 
 static inline bool gm_kind_is_host(unsigned kind)
@@ -56,6 +67,12 @@ struct gm_device_totals *gm_counters_device(struct gm_counters *counters, int de
 
 /* The counter of a kind; `device` matters for kinds on a device only. */
 struct gm_tally *gm_counters_kind(struct gm_counters *counters, unsigned kind, int device);
+
+/* Whether so many bytes more can live. */
+static inline bool gm_counters_has_room(const struct gm_counters *counters, uint64_t size)
+{
+    return size <= GM_LIVE_MAX && counters->live <= GM_LIVE_MAX - size;
+}
 
 /* Bytes come to life at `time`, which is step `step` of the replay; or cease to. The callers count
  * the calls. */

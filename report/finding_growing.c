@@ -50,7 +50,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
     free(clean);
     if (cause->places > 1)
         snprintf(others, sizeof(others), " (with %s more place%s)", COUNT(cause->places - 1),
-                 cause->places > 2 ? "s" : "");
+                 gm_plural(cause->places - 1));
     gm_findings_add(findings,
                     &(struct gm_finding){.code = GM_FINDING_GROWING,
                                          .severity = GM_SEVERITY_WARNING,

@@ -105,6 +105,6 @@ void gm_find_pinned_waste(const struct gm_analysis *analysis, struct gm_findings
                                              .api = most->api},
                         "PyTorch takes pinned memory by powers of two: copies used %s of the %s "
                         "in %s buffer%s.",
-                        SIZE(used - waste), SIZE(used), COUNT(buffers), buffers == 1 ? "" : "s");
+                        SIZE(used - waste), SIZE(used), COUNT(buffers), gm_plural(buffers));
     gm_libraries_free(libraries);
 }

@@ -83,6 +83,7 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
         is_of_a_cache(analysis, failure) || gm_analysis_pool_failure(analysis, failure))
         return;
     const struct gm_holes *holes = &failure->snapshot.holes;
+    enum gm_fragmentation fragmentation = gm_analysis_fragmentation(analysis, failure);
     struct gm_finding finding = {
         .code = GM_FINDING_OUT_OF_MEMORY,
         .severity = failure->survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
@@ -93,11 +94,19 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
     };
     if (is_search(failure->count, failure->never_more, failure->served))
         add_search(findings, &finding, failure->count, failure->first, failure->size);
-    else if (gm_holes_refuse(holes, failure->size))
+    else if (fragmentation == GM_FRAGMENTATION_CERTAIN)
         gm_findings_add(findings, &finding,
                         "The driver refused %s when the process had %s allocated on the device. "
                         "Between its allocations %s were free, in holes of at most %s: "
                         "fragmentation.",
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
+                        SIZE(holes->free), SIZE(holes->largest));
+    else if (fragmentation == GM_FRAGMENTATION_UNTOLD)
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s allocated on the device. "
+                        "Between its allocations were gaps of %s, of at most %s each; whether "
+                        "fragmentation refused it cannot be told, for the size of the device is "
+                        "not on record.",
                         SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
                         SIZE(holes->free), SIZE(holes->largest));
     else

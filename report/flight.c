@@ -192,24 +192,6 @@ void gm_flight_text(struct gm_page *page, const struct gm_trace *trace)
                       COUNT(checkpoint->before.events), COUNT(checkpoint->before.allocs));
 }
 
-void gm_flight_loss_text(struct gm_page *page, const struct gm_trace *trace)
-{
-    const uint64_t *counters = trace->header.counters;
-    if (counters[GM_COUNT_FLIGHT_FULL])
-        gm_page_paragraph(page, GM_BAD, 0,
-                          "The flight recorder's area was too small for what was alive. Record "
-                          "with a larger one: gpumem run --flight=SIZE, or GPUMEM_FLIGHT_SIZE.");
-    if (counters[GM_COUNT_FLIGHT_MISSED])
-        gm_page_paragraph(page, GM_BAD, 0,
-                          "The flight recorder had no memory for %s of what was alive.",
-                          COUNT(counters[GM_COUNT_FLIGHT_MISSED]));
-    if (counters[GM_COUNT_FLIGHT_LATE])
-        gm_page_paragraph(page, GM_BAD, 0,
-                          "Of threads that did not run for long the flight recorder missed the "
-                          "turn of %s: what they did at once with others can be wrong.",
-                          COUNT(counters[GM_COUNT_FLIGHT_LATE]));
-}
-
 void gm_flight_json(struct gm_json *json, const struct gm_trace *trace)
 {
     const struct gm_checkpoint *checkpoint = trace->checkpoint;

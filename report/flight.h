@@ -17,7 +17,4 @@ void gm_flight_scan(struct gm_trace *trace, const unsigned char *payload, size_t
 void gm_flight_text(struct gm_page *page, const struct gm_trace *trace);
 void gm_flight_json(struct gm_json *json, const struct gm_trace *trace);
 
-/* Why records of a flight trace are lost. */
-void gm_flight_loss_text(struct gm_page *page, const struct gm_trace *trace);
-
 #endif

@@ -95,7 +95,7 @@ void gm_growth_text(struct gm_page *page, const struct gm_analysis *analysis,
         print_growing(page, analysis, stacks, &growth->found[i]);
     }
     if (more)
-        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", more, more == 1 ? "" : "s");
+        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", more, gm_plural(more));
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

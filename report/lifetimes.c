@@ -34,6 +34,13 @@ static struct ranking rank(const struct gm_activity *activity)
     return ranking;
 }
 
+static bool is_temporary(const struct gm_analysis *analysis, const struct gm_active_site *site)
+{
+    return site->short_lived >= GM_TEMPORARIES_TOLD &&
+           site->allocated / GM_TEMPORARIES_TURNS >= site->peak &&
+           !gm_trace_api_is_pooled(analysis->trace, site->api);
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_site(struct gm_page *page, const struct gm_analysis *analysis,
@@ -41,9 +48,10 @@ static void print_site(struct gm_page *page, const struct gm_analysis *analysis,
 {
     const char *api = gm_trace_api(analysis->trace, site->api);
     double seconds = (double)analysis->duration / 1e9;
+    bool has_rate = analysis->duration >= GM_RATE_NS;
     gm_page_print(page, GM_BOLD, "  %s", COUNT(site->short_lived));
     gm_page_print(page, GM_PLAIN, " of %s x %.40s", COUNT(site->allocs), api[0] ? api : "?");
-    if (seconds > 0 && (double)site->allocs / seconds >= 1)
+    if (has_rate && (double)site->allocs / seconds >= 1)
         gm_page_print(page, GM_PLAIN, ", %s a second",
                       COUNT((uint64_t)((double)site->allocs / seconds)));
     gm_page_print(page, GM_PLAIN, "\n    %s in all, at most %s at a time, of %s memory",
@@ -60,8 +68,7 @@ void gm_lifetimes_text(struct gm_page *page, const struct gm_analysis *analysis,
     struct ranking ranking = rank(&analysis->activity);
     size_t told = 0;
     for (size_t i = 0; i < ranking.count; i++)
-        if (ranking.sites[i]->short_lived >= GM_TEMPORARIES_TOLD &&
-            !gm_trace_api_is_pooled(analysis->trace, ranking.sites[i]->api))
+        if (is_temporary(analysis, ranking.sites[i]))
             ranking.sites[told++] = ranking.sites[i];
     if (told)
         gm_page_heading(page, "Temporaries", "freed within 1 ms of their allocation");
@@ -69,7 +76,7 @@ void gm_lifetimes_text(struct gm_page *page, const struct gm_analysis *analysis,
         print_site(page, analysis, stacks, ranking.sites[i]);
     if (told > top)
         gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", told - top,
-                      told - top == 1 ? "" : "s");
+                      gm_plural(told - top));
     free(ranking.sites);
 }
 
@@ -87,6 +94,7 @@ void gm_lifetimes_json(struct gm_json *json, const struct gm_analysis *analysis,
         gm_json_number(json, "allocated", site->allocated);
         gm_json_number(json, "short_lived", site->short_lived);
         gm_json_number(json, "short_lived_bytes", site->short_bytes);
+        gm_json_bool(json, "temporary", is_temporary(analysis, site));
         gm_json_number(json, "live", site->live_count);
         gm_json_number(json, "live_bytes", site->live);
         gm_json_number(json, "peak", site->peak);

@@ -10,6 +10,10 @@
 #include "stacks.h"
 
 #define GM_TEMPORARIES_TOLD 64u /* a place with fewer is not worth a line */
+/* What a place allocated in all is at least so many times what it held at one time: memory that
+ * came and went. Less is memory that was taken once, and given back soon after. */
+#define GM_TEMPORARIES_TURNS 4u
+#define GM_RATE_NS 1000000000u /* of a shorter run no rate is told */
 
 /* The section "Temporaries": the `top` places with most of them. Memory from a pool, a framework's
  * or the driver's (stream-ordered), is cheap to take and not told. Nothing if there are no such

@@ -1,9 +1,11 @@
 /* See newer_abi.h. */
 #include "newer_abi.h"
+#include <stdio.h>
 #include <string.h>
 #include "size.h"
 
-bool gm_newer_abi_is_vital(const struct gm_trace *trace)
+/* Whether one of them makes or ends memory: then the trace lacks what it did. */
+static bool is_vital(const struct gm_trace *trace)
 {
     return trace->header.counters[GM_COUNT_NEWER_ABI_VITAL] != 0;
 }
@@ -46,22 +48,17 @@ void gm_newer_abi_list(const struct gm_trace *trace, char *text, size_t size)
     }
 }
 
-void gm_newer_abi_text(struct gm_page *page, enum gm_style style, unsigned indent,
-                       const struct gm_trace *trace)
+void gm_newer_abi_sentence(const struct gm_trace *trace, char *text, size_t size)
 {
     char list[1024];
+    bool vital = is_vital(trace);
     uint64_t count = trace->header.counters[GM_COUNT_NEWER_ABI];
-    if (!count)
-        return;
     gm_newer_abi_list(trace, list, sizeof(list));
-    gm_page_paragraph(page, style, indent,
-                      "%sa newer ABI than this gpumem knows was asked for (%s lookup%s): not seen: "
-                      "%s.%s",
-                      gm_newer_abi_is_vital(trace) ? "INCOMPLETE: " : "", COUNT(count),
-                      count == 1 ? "" : "s", list,
-                      gm_newer_abi_is_vital(trace)
-                          ? " What such a function allocates or frees is missing here."
-                          : " Copies and sets by it are missing here; what is allocated is not.");
+    snprintf(text, size,
+             "%sa newer ABI than this gpumem knows was asked for (%s lookup%s): not seen: %s.%s",
+             vital ? "INCOMPLETE: " : "", COUNT(count), gm_plural(count), list,
+             vital ? " What such a function allocates or frees is missing here."
+                      : " Copies and sets by it are missing here; what is allocated is not.");
 }
 
 void gm_newer_abi_json(struct gm_json *json, const struct gm_trace *trace)

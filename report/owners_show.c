@@ -28,7 +28,7 @@ void gm_owners_text(struct gm_page *page, const struct gm_analysis *analysis,
     if (owners->count > top)
         gm_page_print(page, GM_DIM, "%*s%5.1f%%  %-9s  from %zu more place%s\n", (int)indent, "",
                       percent(left, whole), SIZE(left), owners->count - top,
-                      owners->count - top == 1 ? "" : "s");
+                      gm_plural(owners->count - top));
 }
 
 void gm_owners_json(struct gm_json *json, const struct gm_analysis *analysis,

@@ -59,15 +59,25 @@ size_t gm_page_cut(struct gm_page *page, const char *text, size_t columns)
     return columns;
 }
 
-void gm_page_path(struct gm_page *page, const char *path, size_t columns)
+const char *gm_path_spelling(const char *path, char text[GM_PATH_SIZE])
 {
-    while (gm_utf8_columns(path) > columns) {
-        const char *slash = strchr(path + 1, '/');
+    const char *tail = path;
+    size_t room = GM_PATH_COLUMNS;
+    while (gm_utf8_columns(tail) > room) {
+        const char *slash = strchr(tail + 1, '/');
         if (!slash)
             break;
-        path = slash + 1;
+        tail = slash;
+        room = GM_PATH_COLUMNS - 3; /* of the dots before it */
     }
-    gm_page_cut(page, path, columns);
+    const char *dots = tail == path ? "" : "...";
+    if (gm_utf8_columns(tail) > room) {
+        dots = "...";
+        for (size_t extra = gm_utf8_columns(tail) - (GM_PATH_COLUMNS - 3); extra;)
+            extra -= ((unsigned char)*++tail & 0xc0) != 0x80;
+    }
+    snprintf(text, GM_PATH_SIZE, "%s%s", dots, tail);
+    return text;
 }
 
 void gm_page_cell(struct gm_page *page, const char *text, size_t columns)

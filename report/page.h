@@ -31,8 +31,12 @@ void gm_page_heading(struct gm_page *page, const char *title, const char *about)
  * Returns the columns used. */
 size_t gm_page_cut(struct gm_page *page, const char *text, size_t columns);
 
-/* Prints a clean path in at most `columns`: whole components from its end. */
-void gm_page_path(struct gm_page *page, const char *path, size_t columns);
+/* How a clean path is spelled on every page, in at most GM_PATH_COLUMNS: whole, or as many whole
+ * components from its end as there is room for behind ".../"; of a name that is too long itself the
+ * end behind "...". Whatever stands beside it, one file has one spelling. Returns `text`. */
+#define GM_PATH_COLUMNS 30
+#define GM_PATH_SIZE (4 * GM_PATH_COLUMNS + 5)
+const char *gm_path_spelling(const char *path, char text[GM_PATH_SIZE]);
 
 /* The same as gm_page_cut, filled up with blanks. */
 void gm_page_cell(struct gm_page *page, const char *text, size_t columns);
@@ -41,7 +45,7 @@ void gm_page_cell(struct gm_page *page, const char *text, size_t columns);
 void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned indent,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* One frame in at most `columns` (40 at least): function, then file and line, or module. */
+/* One frame in at most `columns` (44 at least): function, then file and line, or module. */
 void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t columns);
 
 /* A stack, `indent` columns in: function, file and line, or module. The application's frames one a

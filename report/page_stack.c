@@ -9,7 +9,8 @@
 
 #define OWN_FRAMES_MAX 8    /* of the application; a framework's run before each comes on top */
 #define FUNCTION_COLUMNS 44 /* of a line; longer names are cut */
-#define ROOM_FOR_MORE 5     /* columns of "..." and a comma and blank before it */
+#define NAME_COLUMNS_LEAST 8
+#define ROOM_FOR_MORE 5 /* columns of "..." and a comma and blank before it */
 
 /* One line: a frame, and what it stands for. */
 struct line {
@@ -137,21 +138,32 @@ static void print_run(struct gm_page *page, const struct line *line, size_t colu
     gm_page_print(page, GM_DIM, "%s)", text);
 }
 
+/* Where a frame is, of those with a file: spelled as everywhere, and the line. */
+#define PLACE_SIZE (GM_PATH_SIZE + 16)
+static const char *place_of(const struct gm_frame *frame, char text[PLACE_SIZE])
+{
+    char path[GM_PATH_SIZE];
+    gm_path_spelling(frame->file, path);
+    if (frame->line)
+        snprintf(text, PLACE_SIZE, "%s:%u", path, frame->line);
+    else
+        snprintf(text, PLACE_SIZE, "%s", path);
+    return text;
+}
+
+/* Columns that a file and a line take; 0 for a module, which takes what is left. */
+static size_t place_columns(const struct gm_frame *frame)
+{
+    char text[PLACE_SIZE];
+    return frame->file ? gm_utf8_columns(place_of(frame, text)) : 0;
+}
+
 /* Where a frame is: file and line, else the module. */
 static void print_place(struct gm_page *page, const struct gm_frame *frame, size_t columns)
 {
-    char line[16] = "";
-    if (!frame->file) {
-        gm_page_begin(page, GM_DIM);
-        gm_page_cut(page, frame->module, columns);
-    } else {
-        if (frame->line)
-            snprintf(line, sizeof(line), ":%u", frame->line);
-        size_t left = columns - strlen(line);
-        gm_page_begin(page, GM_DIM);
-        gm_page_path(page, frame->file, left);
-        fputs(line, page->out);
-    }
+    char text[PLACE_SIZE];
+    gm_page_begin(page, GM_DIM);
+    gm_page_cut(page, frame->file ? place_of(frame, text) : frame->module, columns);
     gm_page_end(page, GM_DIM);
 }
 
@@ -174,8 +186,12 @@ void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t co
 {
     char name[GM_SHORT_NAME_SIZE];
     /* A module is short and says little: leave more room for the name. */
-    size_t room = frame->file || !frame->module ? columns / 2
-                                                : columns - 2 - shorter(frame->module, columns / 3);
+    size_t place = frame->file     ? place_columns(frame)
+                   : frame->module ? shorter(frame->module, columns / 3)
+                                   : columns / 2;
+    size_t room = columns - 2 - place;
+    if (room > columns || room < NAME_COLUMNS_LEAST)
+        room = NAME_COLUMNS_LEAST;
     if (frame->script)
         snprintf(name, sizeof(name), "%s", innermost_name(frame->function));
     else
@@ -210,15 +226,19 @@ static void print_line(struct gm_page *page, unsigned indent, size_t name_column
     fputc('\n', page->out);
 }
 
-/* Columns of the names: as many as the longest takes, up to a limit. */
-static size_t name_columns(const struct line *lines, size_t count)
+/* Columns of the names: as many as the longest takes, up to a limit and to what the places leave.
+ */
+static size_t name_columns(const struct line *lines, size_t count, unsigned indent)
 {
-    size_t columns = 0;
+    size_t columns = 0, most = FUNCTION_COLUMNS;
     for (size_t i = 0; i < count; i++) {
         size_t width = gm_utf8_columns(lines[i].name) + strlen(lines[i].times);
+        size_t left = GM_PAGE_COLUMNS - indent - 2 - place_columns(lines[i].frame);
         columns = width > columns ? width : columns;
+        most = left < most ? left : most;
     }
-    return columns < FUNCTION_COLUMNS ? columns : FUNCTION_COLUMNS;
+    most = most < NAME_COLUMNS_LEAST ? NAME_COLUMNS_LEAST : most;
+    return columns < most ? columns : most;
 }
 
 void gm_page_stack(struct gm_page *page, unsigned indent, const struct gm_stack *stack)
@@ -238,7 +258,7 @@ void gm_page_stack(struct gm_page *page, unsigned indent, const struct gm_stack 
             lines[count++] = line;
             at += line.count;
         }
-        size_t columns = name_columns(lines, count);
+        size_t columns = name_columns(lines, count, indent);
         for (size_t i = 0; i < count; i++)
             print_line(page, indent, columns, &lines[i]);
     } while (page->all_frames && at < stack->count);

@@ -77,8 +77,7 @@ static void print_line(struct gm_page *page, struct gm_stacks *stacks,
     const struct gm_frame *outer = outer_frame(stack, frame);
     gm_page_print(page, GM_PLAIN, "%5.1f%%  ", percent(line->bytes, whole));
     gm_page_print(page, GM_BOLD, "%-9s", SIZE(line->bytes));
-    gm_page_print(page, GM_PLAIN, " %6s block%s  ", COUNT(line->count),
-                  line->count == 1 ? " " : "s");
+    gm_page_print(page, GM_PLAIN, " %6s block%-1s  ", COUNT(line->count), gm_plural(line->count));
     if (frame)
         gm_page_frame(page, frame, GM_PAGE_COLUMNS - INDENT);
     else
@@ -107,7 +106,7 @@ void gm_pool_lines_text(struct gm_page *page, const struct gm_analysis *analysis
     if (shown < lines.count)
         gm_page_print(page, GM_DIM, "%5.1f%%  %-9s from %zu more place%s\n",
                       percent(left, lines.bytes), SIZE(left), lines.count - shown,
-                      lines.count - shown == 1 ? "" : "s");
+                      gm_plural(lines.count - shown));
     gm_pool_lines_free(&lines);
 }
 

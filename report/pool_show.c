@@ -35,7 +35,7 @@ void gm_segments_text(struct gm_page *page, struct gm_stacks *stacks,
         gm_page_print(page, GM_BOLD, "%s", SIZE(segment->free));
         gm_page_print(page, GM_PLAIN, " free in %s%s, held by %s block%s%s\n", SIZE(segment->size),
                       segment->expandable ? " (expandable)" : "", COUNT(segment->blocks),
-                      segment->blocks == 1 ? "" : "s",
+                      gm_plural(segment->blocks),
                       segment->blocks > GM_SEGMENT_PINS ? ", the largest:" : ":");
         for (size_t pin = 0; pin < GM_SEGMENT_PINS && segment->pins[pin].alive; pin++)
             print_pin(page, stacks, &segment->pins[pin], indent + 2);
@@ -80,7 +80,7 @@ static void print_counts(struct gm_page *page, const struct gm_segments *segment
     struct gm_segment_sums all = gm_segments_all(segments);
     if (all.count)
         gm_page_print(page, GM_DIM, "  %s segment%s after the last use, %s without a block\n",
-                      COUNT(all.count), all.count == 1 ? "" : "s", COUNT(all.empty));
+                      COUNT(all.count), gm_plural(all.count), COUNT(all.empty));
 }
 
 /* The most of each stretch of time, in nine steps up to `whole`. */
@@ -270,7 +270,7 @@ void gm_pool_failures_text(struct gm_page *page, const struct gm_analysis *analy
         count += analysis->blocks.device[i].out_of_memory;
     if (!failures->count)
         return;
-    snprintf(about, sizeof(about), "%s time%s", COUNT(count), count == 1 ? "" : "s");
+    snprintf(about, sizeof(about), "%s time%s", COUNT(count), gm_plural(count));
     gm_page_heading(page, "Out of memory in PyTorch's pool", about);
     for (size_t i = failures->count, shown = 0; i-- > 0 && shown < top; shown++)
         print_failure(page, analysis, stacks, &failures->entries[i], top);

@@ -44,15 +44,13 @@ struct gm_life gm_replay_life(const struct gm_record *record, unsigned kind)
     };
 }
 
-/* Ends with its context: all but what is stream-ordered, from a pool, VMM, of a graph or another's.
- * An array is the context's own, in memory of another owner too. */
+/* Ends with its context: all but what is stream-ordered, from a pool, VMM or of a graph. What is
+ * opened or mapped of another owner's memory is a mapping of the context. */
 static bool is_mortal(const struct gm_record *record)
 {
     static const uint32_t kinds = 1u << GM_KIND_DEVICE | 1u << GM_KIND_MANAGED |
                                   1u << GM_KIND_ARRAY | 1u << GM_KIND_PINNED |
-                                  1u << GM_KIND_REGISTERED;
-    if (record->kind == GM_KIND_EXTERNAL)
-        return record->flags & GM_FLAG_MIPMAPPED;
+                                  1u << GM_KIND_REGISTERED | 1u << GM_KIND_EXTERNAL;
     return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
 }
 
@@ -67,9 +65,13 @@ static void next_step(struct gm_replay *replay)
         replay->stopped(replay, replay->stop_argument);
 }
 
-/* What a birth and the undoing of a death share. */
-static uint32_t enter(struct gm_replay *replay, const struct gm_life *life)
+/* What a birth and the undoing of a death share. A size that makes no sense is taken for 0. */
+static uint32_t enter(struct gm_replay *replay, struct gm_life *life)
 {
+    if (!gm_counters_has_room(&replay->counters, life->size)) {
+        replay->malformed++;
+        life->size = 0;
+    }
     uint32_t number = gm_lives_add(&replay->lives, life);
     if (life->flags & GM_LIFE_MORTAL)
         gm_lives_link(&replay->lives,
@@ -404,5 +406,7 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
             gm_vmm_apply(replay, entry, journal);
         else if (record->type >= GM_EVENT_GRAPH_ALLOC_NODE && record->type <= GM_EVENT_GRAPH_TRIM)
             gm_graph_apply(replay, record);
+        else if (record->type >= GM_EVENTS)
+            replay->not_understood++;
     }
 }

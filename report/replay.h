@@ -60,10 +60,11 @@ struct gm_replay {
 
     uint64_t step;
     uint64_t events;
-    uint64_t time;          /* of the latest record */
-    uint64_t unknown_frees; /* frees of addresses that are not known to live */
-    uint64_t lost_frees;    /* addresses allocated again without a free on record */
-    uint64_t malformed;     /* records that make no sense */
+    uint64_t time;           /* of the latest record */
+    uint64_t unknown_frees;  /* frees of addresses that are not known to live */
+    uint64_t lost_frees;     /* addresses allocated again without a free on record */
+    uint64_t malformed;      /* records that make no sense */
+    uint64_t not_understood; /* records of types that a newer recorder has */
 };
 
 void gm_replay_begin(struct gm_replay *replay);

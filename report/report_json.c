@@ -1,6 +1,7 @@
 /* See report_json.h. */
 #include "report_json.h"
 #include <string.h>
+#include "completeness.h"
 #include "cuda_error.h"
 #include "findings_show.h"
 #include "growth_show.h"
@@ -12,6 +13,7 @@
 #include "pool_show.h"
 #include "settings.h"
 #include "phases_show.h"
+#include "verdict.h"
 
 #define FORMAT_VERSION 1 /* of the JSON; raised when the meaning of a member changes */
 
@@ -96,6 +98,7 @@ static void write_header(struct gm_json *json, const struct gm_analysis *analysi
     gm_json_number(json, "format", FORMAT_VERSION);
     gm_json_string(json, "trace", trace->path);
     gm_json_bool(json, "complete", gm_analysis_is_complete(analysis));
+    gm_gaps_json(json, analysis);
     gm_json_string(json, "ending", endings[trace->ending]);
     gm_json_bool(json, "truncated", trace->truncated);
     gm_json_number(json, "damaged", trace->damaged);
@@ -242,6 +245,9 @@ static const char *status_name(const struct gm_analysis *analysis, const struct 
 static void write_failures(struct gm_json *json, const struct gm_analysis *analysis,
                            struct gm_stacks *stacks, size_t top)
 {
+    static const char *const fragmented[] = {[GM_FRAGMENTATION_NONE] = "no",
+                                             [GM_FRAGMENTATION_CERTAIN] = "yes",
+                                             [GM_FRAGMENTATION_UNTOLD] = "unknown"};
     gm_json_open_array(json, "failed_allocations");
     for (size_t i = 0; i < analysis->failure_count; i++) {
         const struct gm_failure *failure = &analysis->failures[i];
@@ -259,6 +265,9 @@ static void write_failures(struct gm_json *json, const struct gm_analysis *analy
             gm_json_number(json, "bytes", failure->snapshot.owners.bytes);
             gm_owners_json(json, analysis, stacks, &failure->snapshot.owners, top);
             write_holes(json, &failure->snapshot.holes);
+            gm_json_number(json, "used", failure->used);
+            gm_json_string(json, "fragmented",
+                           fragmented[gm_analysis_fragmentation(analysis, failure)]);
             gm_json_close_object(json);
         }
         gm_json_close_object(json);
@@ -324,39 +333,13 @@ static void write_contexts(struct gm_json *json, const struct gm_analysis *analy
     gm_json_close_array(json);
 }
 
-static void write_recorder(struct gm_json *json, const struct gm_analysis *analysis)
-{
-    static const char *const names[] = {
-        [GM_COUNT_DROPPED] = "dropped",
-        [GM_COUNT_REENTRANT] = "reentrant",
-        [GM_COUNT_NO_LANE] = "no_lane",
-        [GM_COUNT_WRITE_FAILED] = "write_failed",
-        [GM_COUNT_STACK_TRUNCATED] = "stack_truncated",
-        [GM_COUNT_STACK_LIMIT] = "stack_limit",
-        [GM_COUNT_STRING_LIMIT] = "string_limit",
-        [GM_COUNT_FALLBACK] = "stack_fallback",
-        [GM_COUNT_MODULE_LIMIT] = "module_limit",
-        [GM_COUNT_FLIGHT_FULL] = "flight_full",
-        [GM_COUNT_FLIGHT_MISSED] = "flight_missed",
-        [GM_COUNT_FLIGHT_LATE] = "flight_late",
-        [GM_COUNT_NEWER_ABI] = "newer_abi",
-        [GM_COUNT_NEWER_ABI_VITAL] = "newer_abi_vital",
-    };
-    gm_json_open_object(json, "recorder");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        gm_json_number(json, names[i], analysis->trace->header.counters[i]);
-    struct gm_text python = gm_trace_string(analysis->trace, analysis->trace->header.python_state);
-    if (python.size)
-        gm_json_text(json, "python", python);
-    gm_json_close_object(json);
-}
-
 void gm_report_json(struct gm_json *json, const char *key, const struct gm_analysis *analysis,
                     struct gm_stacks *stacks, size_t top)
 {
     const struct gm_replay *replay = &analysis->replay;
     gm_json_open_object(json, key);
     write_header(json, analysis);
+    gm_verdict_json(json, analysis);
     gm_findings_json(json, analysis, stacks);
     write_devices(json, analysis, stacks, top);
     write_host(json, analysis, stacks, top);
@@ -365,7 +348,8 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     gm_json_number(json, "refused_by_runtime", replay->counters.refused_by_runtime);
     gm_json_number(json, "unknown_frees", replay->unknown_frees);
     gm_json_number(json, "lost_frees", replay->lost_frees);
-    gm_json_number(json, "malformed", replay->malformed);
+    gm_json_number(json, "malformed", replay->malformed + analysis->blocks.malformed);
+    gm_json_number(json, "not_understood", replay->not_understood);
     gm_json_number(json, "reserved_addresses_peak", replay->vmm.reserved_peak);
     gm_json_number(json, "graph_launches", replay->graphs.launches);
     gm_json_number(json, "marks", analysis->marks);
@@ -378,6 +362,6 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     write_contexts(json, analysis, stacks);
     gm_pools_json(json, analysis, stacks, top);
     gm_newer_abi_json(json, analysis->trace);
-    write_recorder(json, analysis);
+    gm_recorder_json(json, analysis);
     gm_json_close_object(json);
 }

@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "completeness.h"
 #include "cuda_error.h"
 #include "findings_show.h"
 #include "growth_show.h"
 #include "libraries.h"
 #include "lifetimes.h"
 #include "memory.h"
-#include "newer_abi.h"
 #include "owners_show.h"
 #include "pool_show.h"
 #include "settings.h"
@@ -23,11 +23,6 @@ struct writer {
     struct gm_stacks *stacks;
     size_t top;
 };
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 static const char *moment(const struct gm_analysis *analysis, uint64_t time,
                           char text[GM_SIZE_TEXT])
@@ -92,7 +87,7 @@ static void print_header(struct writer *writer)
     print_command(writer);
     gm_page_print(page, GM_DIM, "process %u on %s, %s, %s event%s\n", header->pid, host,
                   TIME(analysis->duration), COUNT(analysis->replay.events),
-                  plural(analysis->replay.events));
+                  gm_plural(analysis->replay.events));
     if (header->flags & GM_HEADER_SIMULATED)
         gm_page_print(page, GM_WARNING, "SIMULATED: there was no GPU, all devices are simulated\n");
     gm_settings_text(page, analysis->trace);
@@ -143,8 +138,9 @@ static void print_peaks(struct writer *writer)
         char title[64], about[128];
         snprintf(title, sizeof(title), "Peak of %s", PLACE(GM_KIND_DEVICE, peak->device));
         int length = snprintf(about, sizeof(about), "%s", SIZE(peak->owners.bytes));
-        if (facts->total)
-            length += snprintf(about + length, sizeof(about) - (size_t)length, " of %s",
+        if (facts->total) /* managed memory need not be on the device, and more than it has */
+            length += snprintf(about + length, sizeof(about) - (size_t)length, "%s %s",
+                               peak->owners.bytes <= facts->total ? " of" : ", the device has",
                                SIZE(facts->total));
         snprintf(about + length, sizeof(about) - (size_t)length, ", %s after the start",
                  MOMENT(analysis, peak->time));
@@ -189,13 +185,22 @@ static void print_residuals(struct writer *writer)
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
+/* Memory of another owner is nobody's leak here, and no library's either. */
+static bool is_told(const struct gm_site *site, enum gm_leak_class class, enum gm_leak_part part)
+{
+    bool is_foreign = site->kind == GM_KIND_EXTERNAL;
+    return site->class == class &&
+           (part == GM_LEAKS_ALL || is_foreign == (part == GM_LEAKS_FOREIGN));
+}
+
 void gm_leaks_text(struct gm_page *page, const struct gm_analysis *analysis,
-                   struct gm_stacks *stacks, enum gm_leak_class class, size_t top)
+                   struct gm_stacks *stacks, enum gm_leak_class class, enum gm_leak_part part,
+                   size_t top)
 {
     size_t shown = 0, more = 0;
     for (size_t i = 0; i < analysis->leaks.count; i++) {
         const struct gm_site *site = &analysis->leaks.entries[i];
-        if (site->class != class)
+        if (!is_told(site, class, part))
             continue;
         if (shown == top) {
             more++;
@@ -209,45 +214,55 @@ void gm_leaks_text(struct gm_page *page, const struct gm_analysis *analysis,
         print_stack(page, stacks, site->stack, site->api, 6);
     }
     if (more)
-        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", more, plural(more));
+        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", more, gm_plural(more));
+}
+
+/* One section of what was left. */
+static void print_leaks_of(struct writer *writer, enum gm_leak_class class, enum gm_leak_part part,
+                           const char *title, const char *explanation)
+{
+    const struct gm_analysis *analysis = writer->analysis;
+    struct gm_living living = {0};
+    for (size_t i = 0; i < analysis->leaks.count; i++) {
+        const struct gm_site *site = &analysis->leaks.entries[i];
+        if (is_told(site, class, part)) {
+            living.bytes += site->bytes;
+            living.count += site->count;
+        }
+    }
+    if (!living.count)
+        return;
+    gm_page_heading(&writer->page, title, NULL);
+    gm_page_paragraph(&writer->page, GM_PLAIN, 2, "%s in %s allocation%s: %s", SIZE(living.bytes),
+                      COUNT(living.count), gm_plural(living.count), explanation);
+    if (class != GM_LEAK_CACHED || !analysis->pool_count) /* the pool was told, above */
+        gm_leaks_text(&writer->page, analysis, writer->stacks, class, part, writer->top);
 }
 
 static void print_leaks(struct writer *writer)
 {
-    static const char *const titles[GM_LEAK_CLASSES] = {
-        [GM_LEAK] = "Leaked",
-        [GM_LEAK_LATE] = "Freed too late",
-        [GM_LEAK_IMPLICIT] = "Freed with its context",
-        [GM_LEAK_EXTERNAL] = "Held by libraries",
-        [GM_LEAK_CACHED] = "Cached by frameworks",
-    };
-    static const char *const explanations[GM_LEAK_CLASSES] = {
-        [GM_LEAK] = "never freed",
-        [GM_LEAK_LATE] = "the driver was shut down when the free came",
-        [GM_LEAK_IMPLICIT] = "not freed before the reset or the end of its context",
-        [GM_LEAK_EXTERNAL] = "another owner's memory, or allocated by a vendor's library",
-        [GM_LEAK_CACHED] = "kept by a framework to the end, in use or for its next use",
-    };
-    const struct gm_analysis *analysis = writer->analysis;
-    bool ended = analysis->trace->ending == GM_ENDING_NORMAL;
-    for (unsigned class = GM_LEAK; class < GM_LEAK_CLASSES; class ++) {
-        if (!analysis->leaked_count[class])
-            continue;
-        const char *explanation = explanations[class];
-        if (class == GM_LEAK && !ended)
-            explanation = analysis->trace->ending == GM_ENDING_CUT
-                              ? "live when the process was cut off"
-                              : "live now: the process is still running";
-        char about[160];
-        snprintf(about, sizeof(about), "%s in %s allocation%s: %s", SIZE(analysis->leaked[class]),
-                 COUNT(analysis->leaked_count[class]), plural(analysis->leaked_count[class]),
-                 explanation);
-        gm_page_heading(&writer->page, class == GM_LEAK && !ended ? "Live" : titles[class], NULL);
-        gm_page_paragraph(&writer->page, GM_PLAIN, 2, "%s", about);
-        if (class != GM_LEAK_CACHED || !analysis->pool_count) /* the pool was told, above */
-            gm_leaks_text(&writer->page, analysis, writer->stacks, (enum gm_leak_class) class,
-                          writer->top);
+    switch (writer->analysis->trace->ending) {
+    case GM_ENDING_NORMAL:
+        print_leaks_of(writer, GM_LEAK, GM_LEAKS_ALL, "Leaked", "never freed");
+        break;
+    case GM_ENDING_CUT:
+        print_leaks_of(writer, GM_LEAK, GM_LEAKS_ALL, "Live", "live when the process was cut off");
+        break;
+    case GM_ENDING_RUNNING:
+        print_leaks_of(writer, GM_LEAK, GM_LEAKS_ALL, "Live",
+                       "live now: the process is still running");
+        break;
     }
+    print_leaks_of(writer, GM_LEAK_LATE, GM_LEAKS_ALL, "Freed too late",
+                   "the driver was shut down when the free came");
+    print_leaks_of(writer, GM_LEAK_IMPLICIT, GM_LEAKS_ALL, "Freed with its context",
+                   "not freed before the reset or the end of its context");
+    print_leaks_of(writer, GM_LEAK_EXTERNAL, GM_LEAKS_OWN, "Held by libraries",
+                   "allocated by a vendor's library");
+    print_leaks_of(writer, GM_LEAK_EXTERNAL, GM_LEAKS_FOREIGN, "Another owner's memory",
+                   "imported or opened here, and not closed");
+    print_leaks_of(writer, GM_LEAK_CACHED, GM_LEAKS_ALL, "Cached by frameworks",
+                   "kept by a framework to the end, in use or for its next use");
 }
 
 /* ---- refused allocations --------------------------------------------------------------------- */
@@ -259,6 +274,29 @@ static void print_status(struct writer *writer, const struct gm_failure *failure
     gm_page_print(&writer->page, GM_WARNING, "error %u", failure->status);
     if (name)
         gm_page_print(&writer->page, GM_WARNING, "\n    %s", name);
+}
+
+static void print_holes_of(struct gm_page *page, const struct gm_analysis *analysis,
+                           const struct gm_failure *failure)
+{
+    const struct gm_holes *holes = &failure->snapshot.holes;
+    switch (gm_analysis_fragmentation(analysis, failure)) {
+    case GM_FRAGMENTATION_CERTAIN:
+        gm_page_paragraph(page, GM_WARNING, 4,
+                          "Between live allocations %s were free, but in holes of at most %s: "
+                          "fragmentation alone is reason enough for this failure.",
+                          SIZE(holes->free), SIZE(holes->largest));
+        break;
+    case GM_FRAGMENTATION_UNTOLD:
+        gm_page_paragraph(page, GM_WARNING, 4,
+                          "Between live allocations were gaps of %s, of at most %s each. Whether "
+                          "fragmentation refused it cannot be told: the size of the device is not "
+                          "on record.",
+                          SIZE(holes->free), SIZE(holes->largest));
+        break;
+    case GM_FRAGMENTATION_NONE:
+        break;
+    }
 }
 
 static void print_failure(struct writer *writer, const struct gm_failure *failure)
@@ -285,12 +323,7 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
                   MOMENT(analysis, failure->time), owners->count ? SIZE(owners->bytes) : "nothing",
                   owners->count ? ":" : "");
     gm_owners_text(page, analysis, writer->stacks, owners, writer->top < 3 ? writer->top : 3, 4);
-    if (gm_holes_refuse(&failure->snapshot.holes, failure->size))
-        gm_page_paragraph(page, GM_WARNING, 4,
-                          "Between live allocations %s were free, but in holes of at most %s: "
-                          "fragmentation alone is reason enough for this failure.",
-                          SIZE(failure->snapshot.holes.free),
-                          SIZE(failure->snapshot.holes.largest));
+    print_holes_of(page, analysis, failure);
 }
 
 static void print_failures(struct writer *writer)
@@ -314,7 +347,7 @@ static void print_failures(struct writer *writer)
     }
     if (told_before)
         gm_page_print(&writer->page, GM_DIM, "  %zu place%s: see PyTorch's pool, above\n",
-                      told_before, plural(told_before));
+                      told_before, gm_plural(told_before));
 }
 
 /* ---- fragmentation, pinned memory ------------------------------------------------------------ */
@@ -325,11 +358,11 @@ static void print_holes_line(struct gm_page *page, const char *when, const struc
     if (holes->allocations == 0)
         return;
     if (holes->count == 0) {
-        gm_page_print(page, GM_PLAIN, "  %-12s  %s without a hole\n", when, SIZE(holes->live));
+        gm_page_print(page, GM_PLAIN, "  %-12s  %s without a gap\n", when, SIZE(holes->live));
         return;
     }
-    gm_page_print(page, GM_PLAIN, "  %-12s  %s free in %s hole%s, the largest %s: %u.%u%%\n", when,
-                  SIZE(holes->free), COUNT(holes->count), plural(holes->count),
+    gm_page_print(page, GM_PLAIN, "  %-12s  %s in %s gap%s, the largest %s: %u.%u%%\n", when,
+                  SIZE(holes->free), COUNT(holes->count), gm_plural(holes->count),
                   SIZE(holes->largest), fragmentation / 10, fragmentation % 10);
 }
 
@@ -349,7 +382,7 @@ static void print_fragmentation(struct writer *writer)
         if (!is_worth_telling(&peak->holes) && !is_worth_telling(&at_end))
             continue;
         snprintf(title, sizeof(title), "Fragmentation of %s", PLACE(GM_KIND_DEVICE, peak->device));
-        gm_page_heading(&writer->page, title, "1 - largest hole / free space between allocations");
+        gm_page_heading(&writer->page, title, "of addresses: 1 - largest gap / all gaps");
         print_holes_line(&writer->page, "at the peak", &peak->holes);
         print_holes_line(&writer->page, "at the end", &at_end);
     }
@@ -397,7 +430,7 @@ static void print_transfer_sites(struct writer *writer)
     if (transfers->site_count > writer->top)
         gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n",
                       transfers->site_count - writer->top,
-                      plural(transfers->site_count - writer->top));
+                      gm_plural(transfers->site_count - writer->top));
 }
 
 static void print_transfers(struct writer *writer)
@@ -445,40 +478,10 @@ static void print_contexts(struct writer *writer)
 
 static void print_notes(struct writer *writer)
 {
-    static const struct {
-        enum gm_counter counter;
-        const char *text;
-    } notes[] = {
-        {GM_COUNT_STACK_TRUNCATED, "stacks are cut: deeper than the limit, or without unwind data"},
-        {GM_COUNT_STACK_LIMIT, "stacks are missing: the table of stacks was full"},
-        {GM_COUNT_STRING_LIMIT, "names are cut or missing: the table of names was full"},
-        {GM_COUNT_MODULE_LIMIT, "frames are without a module: the table of modules was full"},
-    };
-    const struct gm_replay *replay = &writer->analysis->replay;
-    const uint64_t *counters = writer->analysis->trace->header.counters;
-    struct gm_page *page = &writer->page;
-    uint64_t sum = replay->unknown_frees + replay->lost_frees + replay->malformed;
-    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
-        sum += counters[notes[i].counter];
-    bool newer_abi = counters[GM_COUNT_NEWER_ABI] && !gm_newer_abi_is_vital(writer->analysis->trace);
-    sum += newer_abi; /* the verdict has told of it if it is vital */
-    if (!sum)
+    if (!gm_has_notes(writer->analysis))
         return;
-    gm_page_heading(page, "Notes", NULL);
-    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
-        if (counters[notes[i].counter])
-            gm_page_print(page, GM_DIM, "  %s %s\n", COUNT(counters[notes[i].counter]),
-                          notes[i].text);
-    if (newer_abi)
-        gm_newer_abi_text(page, GM_DIM, 2, writer->analysis->trace);
-    if (replay->unknown_frees)
-        gm_page_print(page, GM_DIM, "  %s frees of memory whose allocation was not seen\n",
-                      COUNT(replay->unknown_frees));
-    if (replay->lost_frees)
-        gm_page_print(page, GM_DIM, "  %s addresses allocated again without a free on record\n",
-                      COUNT(replay->lost_frees));
-    if (replay->malformed)
-        gm_page_print(page, GM_DIM, "  %s records that make no sense\n", COUNT(replay->malformed));
+    gm_page_heading(&writer->page, "Notes", NULL);
+    gm_notes_text(&writer->page, writer->analysis, "");
 }
 
 void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_stacks *stacks,
@@ -540,8 +543,10 @@ void gm_balance_text(FILE *out, const struct gm_balance *balance,
                   "leaked");
     for (size_t i = 0; i < balance->count; i++) {
         const struct gm_balance_line *line = &balance->lines[i];
-        fprintf(out, "  %-36.36s %8d %10s %10s %10s\n", line->trace, line->device, SIZE(line->peak),
-                SIZE(line->live), SIZE(line->leaked));
+        fputs("  ", out);
+        gm_page_cell(&page, line->trace, 36);
+        fprintf(out, " %8d %10s %10s %10s\n", line->device, SIZE(line->peak), SIZE(line->live),
+                SIZE(line->leaked));
         peak += line->peak;
         live += line->live;
         leaked += line->leaked;

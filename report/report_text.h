@@ -17,9 +17,13 @@ struct gm_text_options {
 void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_stacks *stacks,
                     const struct gm_text_options *options);
 
+/* Whose memory: what the process imported or opened is another owner's. */
+enum gm_leak_part { GM_LEAKS_ALL, GM_LEAKS_OWN, GM_LEAKS_FOREIGN };
+
 /* The leaks of a class, at most `top` of them, as both report and check list them. */
 void gm_leaks_text(struct gm_page *page, const struct gm_analysis *analysis,
-                   struct gm_stacks *stacks, enum gm_leak_class class, size_t top);
+                   struct gm_stacks *stacks, enum gm_leak_class class, enum gm_leak_part part,
+                   size_t top);
 
 /* How several traces (the ranks of a job) compare. */
 struct gm_balance_line {

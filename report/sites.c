@@ -1,12 +1,12 @@
 /* See sites.h. */
 #include "sites.h"
 #include <stdlib.h>
+#include "counters.h"
 #include "memory.h"
 
 static struct gm_site *at(struct gm_sites *sites, const struct gm_site *what)
 {
-    uint64_t key = what->stack | (uint64_t)what->kind << 32 |
-                   (uint64_t)(uint8_t)what->device << 40 | (uint64_t)what->class << 48;
+    uint64_t key = gm_place_key(what->stack, what->api, what->kind, what->device, what->class);
     uint32_t index = gm_map_get(&sites->by_key, key);
     if (index == GM_NONE) {
         index = (uint32_t)sites->count;
@@ -22,9 +22,9 @@ static struct gm_site *at(struct gm_sites *sites, const struct gm_site *what)
 void gm_sites_add(struct gm_sites *sites, const struct gm_site *what)
 {
     struct gm_site *site = at(sites, what);
-    site->bytes += what->bytes;
+    site->bytes = gm_add_saturated(site->bytes, what->bytes);
     site->count += what->count;
-    sites->bytes += what->bytes;
+    sites->bytes = gm_add_saturated(sites->bytes, what->bytes);
 }
 
 void gm_sites_subtract(struct gm_sites *sites, const struct gm_site *what)

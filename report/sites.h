@@ -1,4 +1,5 @@
-/* Bytes and counts summed up by where they came from: stack, kind, device and, for leaks, class. */
+/* Bytes and counts summed up by where they came from: stack, API, kind, device and, for leaks,
+ * class. */
 #ifndef GM_REPORT_SITES_H
 #define GM_REPORT_SITES_H
 
@@ -9,13 +10,22 @@
 struct gm_site {
     uint32_t stack;
     uint32_t order; /* in which it was first seen */
-    uint16_t api;   /* of the first call there */
-    uint8_t kind;   /* enum gm_kind */
+    uint16_t api;
+    uint8_t kind; /* enum gm_kind */
     int8_t device;
     uint8_t class; /* enum gm_leak_class; 0 where it does not matter */
     uint64_t bytes;
     uint64_t count;
 };
+
+/* What tells one place from another, as one word: where a stack was not recorded, or one line calls
+ * several functions, the API does. `sort` is what else the caller distinguishes, below 16. */
+static inline uint64_t gm_place_key(uint32_t stack, uint16_t api, unsigned kind, int device,
+                                    unsigned sort)
+{
+    return stack | (uint64_t)(kind & 15) << 32 | (uint64_t)(sort & 15) << 36 |
+           (uint64_t)(uint8_t)device << 40 | (uint64_t)api << 48;
+}
 
 /* All zero: none yet. */
 struct gm_sites {
@@ -26,8 +36,8 @@ struct gm_sites {
     uint64_t bytes; /* of all */
 };
 
-/* Adds to the site of this stack, kind, device and class. `bytes` and `count` of `what` are what
- * is added. */
+/* Adds to the site of this stack, API, kind, device and class. `bytes` and `count` of `what` are
+ * what is added. */
 void gm_sites_add(struct gm_sites *sites, const struct gm_site *what);
 
 /* The reverse of an earlier addition. */

@@ -21,6 +21,12 @@ const char *gm_count_format(uint64_t count, char text[GM_SIZE_TEXT]);
 /* "417 ns", "1.25 ms", "3.10 s", "2 min 05 s". */
 const char *gm_time_format(uint64_t nanoseconds, char text[GM_SIZE_TEXT]);
 
+/* "s", or nothing for one: "%s event%s". */
+static inline const char *gm_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* The same as arguments of a print: each place has a buffer of its own. */
 #define SIZE(value) gm_size_format((value), (char[GM_SIZE_TEXT]){0})
 #define COUNT(value) gm_count_format((value), (char[GM_SIZE_TEXT]){0})

@@ -507,11 +507,3 @@ struct gm_text gm_trace_field(const char *field, size_t size)
 {
     return (struct gm_text){field, strnlen(field, size)};
 }
-
-uint64_t gm_trace_counted_loss(const struct gm_trace *trace)
-{
-    return trace->header.counters[GM_COUNT_DROPPED] + trace->header.counters[GM_COUNT_REENTRANT] +
-           trace->header.counters[GM_COUNT_NO_LANE] +
-           trace->header.counters[GM_COUNT_FLIGHT_MISSED] +
-           (trace->checkpoint ? trace->header.counters[GM_COUNT_FLIGHT_LATE] : 0);
-}

@@ -120,7 +120,4 @@ struct gm_lane_source *gm_trace_lane(struct gm_trace *trace, uint32_t number);
 /* A text field of the header. */
 struct gm_text gm_trace_field(const char *field, size_t size);
 
-/* Records that the recorder itself says are missing. */
-uint64_t gm_trace_counted_loss(const struct gm_trace *trace);
-
 #endif

@@ -2,7 +2,9 @@
 #include "transfers.h"
 #include <stdbool.h>
 #include <stdlib.h>
+#include "counters.h"
 #include "memory.h"
+#include "sites.h"
 
 const char *gm_direction_name(unsigned direction)
 {
@@ -129,12 +131,12 @@ static bool is_pageable(struct gm_transfers *transfers, const struct gm_record *
 
 static void add(struct gm_transfer *sum, const struct gm_record *record, bool pageable)
 {
-    sum->bytes += record->size;
+    sum->bytes = gm_add_saturated(sum->bytes, record->size);
     sum->count++;
-    sum->nanoseconds += record->extra;
+    sum->nanoseconds = gm_add_saturated(sum->nanoseconds, record->extra);
     sum->tiny += record->size <= GM_TINY_COPY;
     if (pageable) {
-        sum->pageable_bytes += record->size;
+        sum->pageable_bytes = gm_add_saturated(sum->pageable_bytes, record->size);
         sum->pageable_count++;
     }
 }
@@ -142,7 +144,7 @@ static void add(struct gm_transfer *sum, const struct gm_record *record, bool pa
 static struct gm_transfer_site *site_of(struct gm_transfers *transfers,
                                         const struct gm_record *record, unsigned direction)
 {
-    uint64_t key = record->stack | (uint64_t)direction << 32;
+    uint64_t key = gm_place_key(record->stack, record->api, 0, 0, direction);
     uint32_t number = gm_map_get(&transfers->by_site, key);
     if (number == GM_NONE) {
         number = (uint32_t)transfers->site_count;

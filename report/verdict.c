@@ -1,8 +1,8 @@
 /* See verdict.h. */
 #include "verdict.h"
 #include <stdio.h>
+#include "completeness.h"
 #include "flight.h"
-#include "newer_abi.h"
 #include "size.h"
 
 #define PEAKS_SHOWN 3u /* devices; as many as fit a line */
@@ -13,49 +13,90 @@ bool gm_verdict_has_events(const struct gm_analysis *analysis)
            analysis->blocks.records != 0 || analysis->replay.unknown_frees != 0;
 }
 
-void gm_incompleteness_text(struct gm_page *page, const struct gm_analysis *analysis)
+static void add_living(struct gm_living *living, const struct gm_tally *tally)
 {
-    const struct gm_trace *trace = analysis->trace;
-    if (trace->ending == GM_ENDING_CUT)
-        gm_page_paragraph(page, GM_BAD, 0,
-                          "CUT: the process did not end normally (killed or crashed). This is its "
-                          "memory up to that moment.");
-    if (trace->ending == GM_ENDING_RUNNING)
-        gm_page_paragraph(page, GM_WARNING, 0,
-                          "RUNNING: the process has not ended. This is its memory up to now.");
-    if (trace->truncated)
-        gm_page_paragraph(page, GM_BAD, 0,
-                          "TRUNCATED: the file is shorter than it was; what is left was read.");
-    if (trace->damaged)
-        gm_page_paragraph(page, GM_BAD, 0,
-                          "DAMAGED: %s part%s of the trace could not be read; the numbers are too "
-                          "low or too high by what was in there.",
-                          COUNT(trace->damaged), trace->damaged == 1 ? "" : "s");
-    if (analysis->lost) {
-        gm_page_paragraph(page, GM_BAD, 0,
-                          "INCOMPLETE: %s record%s missing; the numbers are too low or too high "
-                          "by what they told.",
-                          COUNT(analysis->lost), analysis->lost == 1 ? " is" : "s are");
-        gm_flight_loss_text(page, trace);
-    }
-    if (gm_newer_abi_is_vital(trace))
-        gm_newer_abi_text(page, GM_BAD, 0, trace);
+    living->bytes += tally->live;
+    living->count += tally->allocs - tally->frees - tally->implicit_frees;
 }
 
-static void print_leaks(struct gm_page *page, const struct gm_analysis *analysis)
+struct gm_verdict gm_verdict_of(const struct gm_analysis *analysis)
 {
-    const char *plural = analysis->leaked_count[GM_LEAK] == 1 ? "" : "s";
-    if (analysis->trace->ending != GM_ENDING_NORMAL)
-        gm_page_print(page, GM_WARNING, "%s live in %s allocation%s at that moment",
-                      SIZE(analysis->leaked[GM_LEAK]), COUNT(analysis->leaked_count[GM_LEAK]),
-                      plural);
-    else if (analysis->leaked_count[GM_LEAK])
-        gm_page_print(page, GM_BAD, "%s leaked in %s allocation%s", SIZE(analysis->leaked[GM_LEAK]),
-                      COUNT(analysis->leaked_count[GM_LEAK]), plural);
-    else if (gm_analysis_is_complete(analysis))
-        gm_page_print(page, GM_GOOD, "No leaks");
+    const struct gm_counters *counters = &analysis->replay.counters;
+    struct gm_verdict verdict = {
+        .leaked = {analysis->leaked[GM_LEAK], analysis->leaked_count[GM_LEAK]}};
+    for (int device = 0; device < GM_DEVICES; device++)
+        for (int kind = 0; kind < GM_KIND_EXTERNAL; kind++)
+            add_living(&verdict.on_devices, &counters->device[device].kind[kind]);
+    for (int kind = 0; kind < GM_KINDS; kind++)
+        add_living(&verdict.on_host, &counters->host[kind]);
+    if (!gm_verdict_has_events(analysis))
+        verdict.state = GM_VERDICT_NOTHING;
+    else if (analysis->trace->ending != GM_ENDING_NORMAL)
+        verdict.state = GM_VERDICT_LIVE;
+    else if (verdict.leaked.count)
+        verdict.state = GM_VERDICT_LEAKS;
     else
+        verdict.state =
+            gm_analysis_is_complete(analysis) ? GM_VERDICT_NO_LEAKS : GM_VERDICT_NO_LEAKS_SEEN;
+    return verdict;
+}
+
+void gm_verdict_json(struct gm_json *json, const struct gm_analysis *analysis)
+{
+    static const char *const states[] = {[GM_VERDICT_NOTHING] = "nothing",
+                                         [GM_VERDICT_LIVE] = "live",
+                                         [GM_VERDICT_LEAKS] = "leaks",
+                                         [GM_VERDICT_NO_LEAKS] = "no leaks",
+                                         [GM_VERDICT_NO_LEAKS_SEEN] = "no leaks seen"};
+    struct gm_verdict verdict = gm_verdict_of(analysis);
+    const struct {
+        const char *name;
+        const struct gm_living *living;
+    } members[] = {{"on_devices", &verdict.on_devices},
+                   {"on_host", &verdict.on_host},
+                   {"leaked", &verdict.leaked}};
+    gm_json_open_object(json, "verdict");
+    gm_json_string(json, "state", states[verdict.state]);
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        gm_json_open_object(json, members[i].name);
+        gm_json_number(json, "bytes", members[i].living->bytes);
+        gm_json_number(json, "count", members[i].living->count);
+        gm_json_close_object(json);
+    }
+    gm_json_close_object(json);
+}
+
+static void print_state(struct gm_page *page, const struct gm_verdict *verdict)
+{
+    switch (verdict->state) {
+    case GM_VERDICT_NOTHING:
+        gm_page_print(page, GM_WARNING, "Nothing was recorded: no CUDA memory call was seen.\n");
+        break;
+    case GM_VERDICT_LIVE:
+        gm_page_print(page, GM_WARNING, "%s live in %s allocation%s at that moment",
+                      SIZE(verdict->on_devices.bytes), COUNT(verdict->on_devices.count),
+                      gm_plural(verdict->on_devices.count));
+        break;
+    case GM_VERDICT_LEAKS:
+        gm_page_print(page, GM_BAD, "%s leaked in %s allocation%s", SIZE(verdict->leaked.bytes),
+                      COUNT(verdict->leaked.count), gm_plural(verdict->leaked.count));
+        break;
+    case GM_VERDICT_NO_LEAKS:
+        gm_page_print(page, GM_GOOD, "No leaks");
+        break;
+    case GM_VERDICT_NO_LEAKS_SEEN:
         gm_page_print(page, GM_WARNING, "Nothing live at the end, in what could be read");
+        break;
+    }
+}
+
+/* What was not on a device at that moment. */
+static void print_host(struct gm_page *page, const struct gm_verdict *verdict)
+{
+    if (verdict->state == GM_VERDICT_LIVE && verdict->on_host.count)
+        gm_page_print(page, GM_WARNING, "%s of host memory live in %s allocation%s.\n",
+                      SIZE(verdict->on_host.bytes), COUNT(verdict->on_host.count),
+                      gm_plural(verdict->on_host.count));
 }
 
 void gm_bypass_text(struct gm_page *page, unsigned indent, const struct gm_analysis *analysis)
@@ -104,10 +145,10 @@ static void print_refusals(struct gm_page *page, const struct gm_analysis *analy
     char by_pool[64] = "", by_driver[64] = "";
     if (pool)
         snprintf(by_pool, sizeof(by_pool), " PyTorch gave up %s time%s%s", COUNT(pool),
-                 pool == 1 ? "" : "s", failed ? ";" : "");
+                 gm_plural(pool), failed ? ";" : "");
     if (failed)
         snprintf(by_driver, sizeof(by_driver), " the driver refused %s request%s", COUNT(failed),
-                 failed == 1 ? "" : "s");
+                 gm_plural(failed));
     if (pool || failed)
         gm_page_paragraph(page, GM_BAD, 0, "Out of memory:%s%s%s.", by_pool, by_driver,
                           went_on(analysis) ? "; the program went on" : "");
@@ -115,14 +156,15 @@ static void print_refusals(struct gm_page *page, const struct gm_analysis *analy
 
 void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
 {
-    gm_incompleteness_text(page, analysis);
+    struct gm_verdict verdict = gm_verdict_of(analysis);
+    gm_losses_text(page, analysis);
     gm_flight_text(page, analysis->trace);
-    if (!gm_verdict_has_events(analysis)) {
-        gm_page_print(page, GM_WARNING, "Nothing was recorded: no CUDA memory call was seen.\n");
+    print_state(page, &verdict);
+    if (verdict.state == GM_VERDICT_NOTHING) {
         gm_bypass_text(page, 0, analysis);
         return;
     }
-    print_leaks(page, analysis);
     print_peaks(page, analysis);
+    print_host(page, &verdict);
     print_refusals(page, analysis);
 }

@@ -78,6 +78,9 @@ uint64_t gm_array_element(int format, unsigned channels);
     gm_effect_alloc(call, result, kind, GM_WORD(address), size, 0)
 #define gm_driver_external(call, result, address, size)                                            \
     gm_effect_alloc(call, result, GM_KIND_EXTERNAL, GM_WORD(address), size, 0)
+/* Of a pool: outlives its context. */
+#define gm_driver_pool_external(call, result, address, size)                                       \
+    gm_effect_alloc(call, result, GM_KIND_EXTERNAL, GM_WORD(address), size, GM_FLAG_POOL)
 #define gm_before_free(call, begun, kind, address)                                                 \
     gm_effect_free(call, begun, kind, GM_WORD(address))
 #define gm_before_end(call, begun, type, address, size)                                            \

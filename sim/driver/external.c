@@ -88,7 +88,7 @@ static CUresult map_buffer(CUdeviceptr *pointer, const struct external *external
     if (!address)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct gpusim_allocation *allocation = gpusim_allocation_add(
-        GPUSIM_FROM_EXTERNAL, address, description->size, context->device, NULL);
+        GPUSIM_FROM_EXTERNAL, address, description->size, context->device, context);
     if (!allocation) {
         gpusim_unmap_external(pages, pages_size);
         return CUDA_ERROR_OUT_OF_MEMORY;

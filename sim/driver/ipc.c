@@ -70,7 +70,7 @@ static CUresult map(const struct memory_handle *handle, struct gpusim_context *c
     close(fd);
     if (!address)
         return CUDA_ERROR_MAP_FAILED;
-    *made = gpusim_allocation_add(GPUSIM_FROM_IPC, address, handle->size, context->device, NULL);
+    *made = gpusim_allocation_add(GPUSIM_FROM_IPC, address, handle->size, context->device, context);
     if (!*made) {
         gpusim_unmap_external(pages, pages_size);
         return CUDA_ERROR_OUT_OF_MEMORY;

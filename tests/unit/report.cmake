@@ -20,6 +20,13 @@ gpumem_report_test(pools)
 add_test(NAME unit.report_commands
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_commands.py
                  $<TARGET_FILE:gpumem> ${PROJECT_SOURCE_DIR})
+add_executable(judge_traces ${CMAKE_CURRENT_LIST_DIR}/judge_traces.c)
+target_compile_definitions(judge_traces PRIVATE _GNU_SOURCE=)
+target_include_directories(judge_traces PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(judge_traces PRIVATE gpumem_report)
+add_test(NAME unit.report_judge
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_judge.py $<TARGET_FILE:gpumem>
+                 $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
 add_test(NAME unit.report_run
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_run.py $<TARGET_FILE:gpumem>
                  ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)

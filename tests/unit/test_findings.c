@@ -251,10 +251,11 @@ static void a_refusal_at_the_end_is_no_search(void **state)
     gm_findings_free(&findings);
 }
 
-/* Holes of 64 and 64 MiB. */
+/* Holes of 64 and 64 MiB, on a device of 1 GiB. */
 static void find_with_holes(struct scene *scene, uint64_t request, bool fragmentation)
 {
     uint32_t line = line_of(scene, 5);
+    EVENT(GM_EVENT_DEVICE, .size = 1024 * MIB);
     for (uint64_t i = 0; i < 3; i++)
         DEVICE_ALLOC(DEVICE + i * 65 * MIB, 1 * MIB, .stack = line);
     EVENT(GM_EVENT_ALLOC_FAILED, .size = request, .kind = GM_KIND_DEVICE, .extra = 2,
