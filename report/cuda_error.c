@@ -1,4 +1,4 @@
-/* See cuda_error.h. The numbers are those of CUDA 13.0, sorted; a test holds them against its
+/* See cuda_error.h. The numbers are those of CUDA 13.5, sorted; a test holds them against its
  * headers.
  */
 #include "cuda_error.h"
@@ -20,6 +20,7 @@ static const struct error errors[] = {
     {7, "CUDA_ERROR_PROFILER_ALREADY_STARTED", "cudaErrorProfilerAlreadyStarted"},
     {8, "CUDA_ERROR_PROFILER_ALREADY_STOPPED", "cudaErrorProfilerAlreadyStopped"},
     {9, NULL, "cudaErrorInvalidConfiguration"},
+    {10, NULL, "cudaErrorVersionTranslation"},
     {12, NULL, "cudaErrorInvalidPitchValue"},
     {13, NULL, "cudaErrorInvalidSymbol"},
     {16, NULL, "cudaErrorInvalidHostPointer"},
@@ -45,6 +46,7 @@ static const struct error errors[] = {
     {44, NULL, "cudaErrorDuplicateTextureName"},
     {45, NULL, "cudaErrorDuplicateSurfaceName"},
     {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "cudaErrorDevicesUnavailable"},
+    {47, "CUDA_ERROR_MULTICAST_RESOURCE_FULL", NULL},
     {49, NULL, "cudaErrorIncompatibleDriverContext"},
     {52, NULL, "cudaErrorMissingConfiguration"},
     {53, NULL, "cudaErrorPriorLaunchFailure"},
@@ -84,6 +86,7 @@ static const struct error errors[] = {
     {224, "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY", "cudaErrorUnsupportedExecAffinity"},
     {225, "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC", "cudaErrorUnsupportedDevSideSync"},
     {226, "CUDA_ERROR_CONTAINED", "cudaErrorContained"},
+    {227, "CUDA_ERROR_INSUFFICIENT_LOADER_VERSION", "cudaErrorInsufficientLoaderVersion"},
     {300, "CUDA_ERROR_INVALID_SOURCE", "cudaErrorInvalidSource"},
     {301, "CUDA_ERROR_FILE_NOT_FOUND", "cudaErrorFileNotFound"},
     {302, "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND", "cudaErrorSharedObjectSymbolNotFound"},
@@ -144,6 +147,9 @@ static const struct error errors[] = {
     {914, "CUDA_ERROR_INVALID_RESOURCE_TYPE", "cudaErrorInvalidResourceType"},
     {915, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION", "cudaErrorInvalidResourceConfiguration"},
     {916, "CUDA_ERROR_KEY_ROTATION", NULL},
+    {917, "CUDA_ERROR_STREAM_DETACHED", "cudaErrorStreamDetached"},
+    {918, "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE", "cudaErrorGraphRecaptureFailure"},
+    {919, "CUDA_ERROR_FABRIC_NOT_READY", "cudaErrorFabricNotReady"},
     {999, "CUDA_ERROR_UNKNOWN", "cudaErrorUnknown"},
     {10000, NULL, "cudaErrorApiFailureBase"},
 };

@@ -15,7 +15,9 @@
 GM_HANDLES(streams, 512);
 GM_HANDLES(events, 2048);
 
-#define TOKEN (1ull << 63) /* no graph handle has this bit: they are user-space addresses */
+/* No graph handle has these bits: they are user-space addresses. */
+#define TOKEN (1ull << 63)
+#define AGAIN (1ull << 62) /* the graph has the nodes already: the token leads to none */
 
 static _Atomic uint32_t captures; /* under way: without one, nothing here is looked at */
 static _Atomic uint64_t last_token;
@@ -50,16 +52,29 @@ uint8_t gm_async_flags(uint64_t stream)
     return (uint8_t)(GM_FLAG_ASYNC | (gm_capture_of(stream) ? GM_FLAG_CAPTURED : 0));
 }
 
+static uint64_t new_token(void)
+{
+    return (atomic_fetch_add_explicit(&last_token, 1, memory_order_relaxed) + 1) | TOKEN;
+}
+
+static void begin(uint64_t stream, uint64_t into)
+{
+    if (gm_handles_set(&streams, stream, into))
+        atomic_fetch_add_explicit(&captures, 1, memory_order_acq_rel);
+}
+
 void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, CUgraph graph)
 {
     (void)call;
-    if (result != 0)
-        return;
-    uint64_t into = GM_WORD(graph);
-    if (!into)
-        into = (atomic_fetch_add_explicit(&last_token, 1, memory_order_relaxed) + 1) | TOKEN;
-    if (gm_handles_set(&streams, stream, into))
-        atomic_fetch_add_explicit(&captures, 1, memory_order_acq_rel);
+    if (result == 0)
+        begin(stream, graph ? GM_WORD(graph) : new_token());
+}
+
+void gm_driver_capture_again(struct gm_call *call, int result, uint64_t stream)
+{
+    (void)call;
+    if (result == 0)
+        begin(stream, new_token() | AGAIN);
 }
 
 static void end(uint64_t graph)
@@ -78,7 +93,7 @@ void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, ui
     end(captured);
     if (!(captured & TOKEN))
         return;
-    if (graph)
+    if (graph && !(captured & AGAIN))
         gm_effect_life(call, result, GM_EVENT_GRAPH_CHILD, graph, 0, captured);
     gm_effect_life(call, 0, GM_EVENT_GRAPH_DESTROY, captured, 0, 0);
 }

@@ -51,6 +51,11 @@ enum {
     CUDA_ERROR_OUT_OF_MEMORY = 2,
     CUDA_ERROR_NOT_FOUND = 500,
     CU_MEM_LOCATION_TYPE_DEVICE = 1,
+    CU_MEM_LOCATION_TYPE_HOST = 2,
+    CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
+    CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
+    CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN = 6, /* since 13.4 */
+    CU_FABRIC_COPY_OPERAND_TYPE_POINTER = 1, /* since 13.5 */
     CU_GRAPH_NODE_TYPE_GRAPH = 4,
     CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
     CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
@@ -68,7 +73,7 @@ enum {
 
 typedef struct CUmemLocation_st {
     int type;
-    int id;
+    int id; /* of a locality domain, since 13.4: two bytes, the device and the domain */
 } CUmemLocation;
 
 typedef struct CUmemAllocationProp_st {
@@ -223,6 +228,42 @@ typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
     unsigned int flags;
 } CUDA_MEMCPY3D_BATCH_OP;
 
+/* Since 13.3. */
+typedef unsigned int CUlogicalEndpointId;
+typedef int CUlogicalEndpointIpcHandleType;
+typedef uint64_t cuuint64_t;
+
+typedef struct CUlogicalEndpointProp_struct {
+    int type;
+    unsigned int deviceOrCount;
+    unsigned long long size;
+    unsigned int ipcHandleTypes;
+    unsigned int flags;
+} CUlogicalEndpointProp;
+
+/* One side of a copy over a fabric, since 13.5: a pointer with a location, or a place in an
+ * endpoint. */
+typedef struct CUfabricCpyOperand_st {
+    int type;
+    union {
+        struct {
+            CUdeviceptr ptr;
+            CUmemLocation locHint;
+        } ptr;
+        struct {
+            CUlogicalEndpointId id;
+            cuuint64_t offset;
+        } le;
+    } op;
+} CUfabricCpyOperand;
+
+typedef struct CUDA_FABRIC_COPY_BATCH_OP_st {
+    CUfabricCpyOperand src;
+    CUfabricCpyOperand dst;
+    size_t size;
+    unsigned int flags;
+} CUDA_FABRIC_COPY_BATCH_OP;
+
 /* Passed by value and only handed on. */
 typedef struct CUipcMemHandle_st {
     char reserved[64];
@@ -234,6 +275,10 @@ typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
+typedef CUresult (*CUgraphRecaptureCallback)(void *data, CUgraphNode node,
+                                             const CUgraphNodeParams *originalParams,
+                                             const CUgraphNodeParams *recaptureParams, int status);
 
 /* ---- runtime --------------------------------------------------------------------------------- */
 
@@ -249,6 +294,8 @@ typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUexternalMemory_st *cudaExternalMemory_t;
 typedef struct cudaGraphicsResource *cudaGraphicsResource_t;
 typedef struct CUlib_st *cudaLibrary_t;
+typedef struct cudaExecutionContext_st *cudaExecutionContext_t;
+typedef struct cudaDevResourceDesc_st *cudaDevResourceDesc_t;
 typedef struct cudaGraphEdgeData_st cudaGraphEdgeData;
 typedef struct cudaGraphInstantiateParams_st cudaGraphInstantiateParams;
 
@@ -321,6 +368,9 @@ struct cudaMemLocation {
 };
 
 struct cudaExternalMemoryBufferDesc;
+struct cudaGraphRecaptureCallbackData;
+struct cudaMemcpy3DBatchOp;
+struct cudaMemcpyAttributes;
 struct cudaExternalMemoryHandleDesc;
 struct cudaExternalMemoryMipmappedArrayDesc;
 struct cudaMemAllocNodeParams;

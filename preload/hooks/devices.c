@@ -50,7 +50,21 @@ void gm_driver_device_name(struct gm_call *call, int result, int device, const c
 
 int gm_location_device(const CUmemLocation *location)
 {
-    return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? location->id : -1;
+    switch (location ? location->type : 0) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return location->id;
+    case CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN:
+        return *(const unsigned char *)&location->id;
+    default:
+        return -1;
+    }
+}
+
+bool gm_location_is_host(const CUmemLocation *location)
+{
+    return location->type == CU_MEM_LOCATION_TYPE_HOST ||
+           location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */

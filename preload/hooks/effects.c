@@ -165,6 +165,25 @@ void gm_driver_copy_3d_batch(struct gm_call *call, int result,
                    operations[0].src.pointer, size, flags);
 }
 
+/* One record for the batch, as above. An endpoint has no address of ours: it is another's memory. */
+void gm_driver_copy_fabric_batch(struct gm_call *call, int result,
+                                 const CUDA_FABRIC_COPY_BATCH_OP *operations, size_t count,
+                                 uint8_t flags)
+{
+    uint64_t size = 0;
+    if (result != 0 || !operations || !count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        size += operations[i].size;
+    const CUfabricCpyOperand *to = &operations[0].dst, *from = &operations[0].src;
+    bool of_ours = to->type == CU_FABRIC_COPY_OPERAND_TYPE_POINTER &&
+                   from->type == CU_FABRIC_COPY_OPERAND_TYPE_POINTER;
+    gm_effect_copy(call, result, of_ours ? GM_COPY_UNKNOWN : GM_COPY_PEER,
+                   to->type == CU_FABRIC_COPY_OPERAND_TYPE_POINTER ? to->op.ptr.ptr : 0,
+                   from->type == CU_FABRIC_COPY_OPERAND_TYPE_POINTER ? from->op.ptr.ptr : 0, size,
+                   flags);
+}
+
 /* ---- what moves nothing ---------------------------------------------------------------------- */
 
 void gm_driver_hint(struct gm_call *call, int result, CUdeviceptr address, uint64_t size,

@@ -154,6 +154,9 @@ void gm_driver_copy_batch(struct gm_call *call, int result, const CUdeviceptr *t
                           uint8_t flags);
 void gm_driver_copy_3d_batch(struct gm_call *call, int result,
                              const CUDA_MEMCPY3D_BATCH_OP *operations, size_t count, uint8_t flags);
+void gm_driver_copy_fabric_batch(struct gm_call *call, int result,
+                                 const CUDA_FABRIC_COPY_BATCH_OP *operations, size_t count,
+                                 uint8_t flags);
 void gm_driver_hint(struct gm_call *call, int result, CUdeviceptr address, uint64_t size,
                     uint32_t advice);
 void gm_driver_hint_batch(struct gm_call *call, int result, const CUdeviceptr *addresses,
@@ -171,8 +174,18 @@ void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uin
 void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle);
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle);
-void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, uint64_t offset,
-                              uint64_t size, uint64_t memory);
+/* device -1: the one of the memory, which older ABIs do not name. */
+void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, int device,
+                              uint64_t offset, uint64_t size, uint64_t memory);
+
+/*
+ * A logical endpoint is a multicast object to the trace: it has no memory and keeps what is bound
+ * to it. Its numbers begin at 0, so they are told apart from handles, which are addresses.
+ */
+static inline uint64_t gm_endpoint_handle(CUlogicalEndpointId id)
+{
+    return (uint64_t)id | 1ull << 62;
+}
 
 /* ---- effects_pool.c: stream-ordered memory and its pools ------------------------------------- */
 
@@ -217,6 +230,8 @@ uint64_t gm_stream_key(CUstream stream, bool per_thread);
 uint8_t gm_async_flags(uint64_t stream);
 
 void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, CUgraph graph);
+/* The same work again, into a graph that has its nodes already. */
+void gm_driver_capture_again(struct gm_call *call, int result, uint64_t stream);
 void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, uint64_t graph);
 void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uint64_t stream);
 void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, CUevent event);
@@ -248,6 +263,7 @@ void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context,
 
 /* Device of a location, -1 if it is none. */
 int gm_location_device(const CUmemLocation *location);
+bool gm_location_is_host(const CUmemLocation *location);
 /* Device of a pool or a stream as the hooks learnt it, -1 unknown. */
 int gm_pool_device(uint64_t pool);
 int gm_stream_device(uint64_t stream);

@@ -5,9 +5,10 @@ void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uin
                           const CUmemAllocationProp *properties)
 {
     int device = properties ? gm_location_device(&properties->location) : -1;
+    bool host = !properties || gm_location_is_host(&properties->location);
     struct gm_record record = {
         .type = result == 0 ? GM_EVENT_VMM_CREATE : GM_EVENT_ALLOC_FAILED,
-        .kind = device >= 0 ? GM_KIND_VMM : GM_KIND_HOST_VMM,
+        .kind = host ? GM_KIND_HOST_VMM : GM_KIND_VMM,
         .address = handle,
         .size = size,
         .extra = (uint32_t)result,
@@ -35,14 +36,14 @@ void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint6
 }
 
 /* The place is told too: it alone tells apart what is bound when one of several is unbound. */
-void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, uint64_t offset,
-                              uint64_t size, uint64_t memory)
+void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, int device,
+                              uint64_t offset, uint64_t size, uint64_t memory)
 {
     struct gm_record record = {.type = GM_EVENT_MULTICAST_BIND,
                                .address = handle,
                                .size = size,
                                .aux = memory,
-                               .device = -1};
+                               .device = (int8_t)device};
     struct gm_record detail = {.address = offset};
     if (result == 0)
         gm_call_record(call, &record, &detail);

@@ -119,5 +119,31 @@ int main(void)
     VALUE(CU_MEMORYTYPE_HOST);
     VALUE(CU_MEMORYTYPE_ARRAY);
     VALUE(CU_MEMORYTYPE_UNIFIED);
+    VALUE(CU_MEM_LOCATION_TYPE_HOST);
+    VALUE(CU_MEM_LOCATION_TYPE_HOST_NUMA);
+    VALUE(CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
+#if !defined(GM_CUDA_HEADERS) || CUDA_VERSION >= 13030
+    SIZE(CUlogicalEndpointId);
+    SIZE(CUlogicalEndpointIpcHandleType);
+    SIZE(CUlogicalEndpointProp);
+    FIELD(CUlogicalEndpointProp, size);
+#endif
+#if !defined(GM_CUDA_HEADERS) || CUDA_VERSION >= 13040
+    VALUE(CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN);
+#ifdef GM_CUDA_HEADERS
+    printf("device of a locality domain %zu %zu\n", offsetof(CUmemLocation, localized.deviceId),
+           sizeof(((CUmemLocation *)0)->localized.deviceId));
+#else
+    printf("device of a locality domain %zu %zu\n", offsetof(CUmemLocation, id),
+           sizeof(unsigned char));
+#endif
+#endif
+#if !defined(GM_CUDA_HEADERS) || CUDA_VERSION >= 13050
+    VALUE(CU_FABRIC_COPY_OPERAND_TYPE_POINTER);
+    SIZE(CUDA_FABRIC_COPY_BATCH_OP);
+    FIELD(CUDA_FABRIC_COPY_BATCH_OP, src.op.ptr.ptr);
+    FIELD(CUDA_FABRIC_COPY_BATCH_OP, dst.op.ptr.ptr);
+    FIELD(CUDA_FABRIC_COPY_BATCH_OP, size);
+#endif
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #define GM_CUDA_HEADERS
+#include "newer_types.h"
 #include "gm_api.h"
 
 int main(void)

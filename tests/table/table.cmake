@@ -16,8 +16,9 @@ target_include_directories(table_layout_headers SYSTEM PRIVATE ${GPUMEM_CUDA_INC
 target_compile_definitions(table_layout_headers PRIVATE GM_CUDA_HEADERS)
 
 add_test(NAME table.headers COMMAND ${_check} headers ${_table} ${GPUMEM_CUDA_INCLUDE})
-add_test(NAME table.older_headers COMMAND ${Python3_EXECUTABLE} ${_coverage}/older_headers.py
-         ${_coverage}/coverage.py ${_table} ${CMAKE_BINARY_DIR}/older-cuda-headers)
+add_test(NAME table.older_headers COMMAND ${Python3_EXECUTABLE} ${_coverage}/older_headers.py ${PROJECT_SOURCE_DIR}
+         ${CMAKE_BINARY_DIR}/older-cuda-headers $<TARGET_FILE:table_layout_own>)
+add_test(NAME table.judge COMMAND ${Python3_EXECUTABLE} ${_coverage}/judge.py ${_coverage}/coverage.py)
 set_tests_properties(table.older_headers PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(table.headers table.older_headers PROPERTIES ENVIRONMENT
   "CC=${CMAKE_C_COMPILER};GENERATED=${_made};CUDA_INCLUDE=${GPUMEM_CUDA_INCLUDE}")

@@ -252,6 +252,29 @@ REAL(CUresult, cuMemImportFromShareableHandle,
      { *handle = 0xc001; })
 REAL(CUresult, cuMulticastUnbind,
      (CUmemGenericAllocationHandle handle, CUdevice device, size_t offset, size_t size), {})
+REAL(CUresult, cuMulticastBindMem,
+     (CUmemGenericAllocationHandle multicast, size_t offset, CUmemGenericAllocationHandle memory,
+      size_t memory_offset, size_t size, unsigned long long flags),
+     {})
+REAL(CUresult, cuMulticastBindMem_v2,
+     (CUmemGenericAllocationHandle multicast, CUdevice device, size_t offset,
+      CUmemGenericAllocationHandle memory, size_t memory_offset, size_t size,
+      unsigned long long flags),
+     {})
+REAL(CUresult, cuMulticastBindAddr_v2,
+     (CUmemGenericAllocationHandle multicast, CUdevice device, size_t offset, CUdeviceptr memory,
+      size_t size, unsigned long long flags),
+     {})
+REAL(CUresult, cuLogicalEndpointCreate,
+     (CUlogicalEndpointId id, const CUlogicalEndpointProp *properties), {})
+REAL(CUresult, cuLogicalEndpointDestroy, (CUlogicalEndpointId id), {})
+REAL(CUresult, cuLogicalEndpointBindMem,
+     (CUlogicalEndpointId id, CUdevice device, cuuint64_t offset,
+      CUmemGenericAllocationHandle memory, cuuint64_t memory_offset, cuuint64_t size,
+      unsigned long long flags),
+     {})
+REAL(CUresult, cuLogicalEndpointUnbind,
+     (CUlogicalEndpointId id, CUdevice device, cuuint64_t offset, cuuint64_t size), {})
 
 static void physical_memory_is_on_the_device_of_its_location(void **unused)
 {
@@ -265,10 +288,18 @@ static void physical_memory_is_on_the_device_of_its_location(void **unused)
     properties.location.type = 3; /* a NUMA node of the host */
     cuMemCreate(&handle, 4096, &properties, 0);
     assert_int_equal(record_at(1)->kind, GM_KIND_HOST_VMM);
+    properties.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN, 0x0702};
+    cuMemCreate(&handle, 4096, &properties, 0); /* domain 7 of device 2 */
+    assert_int_equal(record_at(2)->kind, GM_KIND_VMM);
+    assert_int_equal(record_at(2)->device, 2);
+    properties.location = (CUmemLocation){5, -2}; /* invisible: a device, but which is not told */
+    cuMemCreate(&handle, 4096, &properties, 0);
+    assert_int_equal(record_at(3)->kind, GM_KIND_VMM);
+    assert_int_equal(record_at(3)->device, -1);
     real_result = OUT_OF_MEMORY;
     cuMemCreate(NOWHERE, 4096, &properties, 0);
-    assert_record(2, GM_EVENT_ALLOC_FAILED, 0, 4096);
-    assert_int_equal(record_at(2)->extra, OUT_OF_MEMORY);
+    assert_record(4, GM_EVENT_ALLOC_FAILED, 0, 4096);
+    assert_int_equal(record_at(4)->extra, OUT_OF_MEMORY);
 }
 
 static void a_mapping_tells_its_offset(void **unused)
@@ -313,8 +344,64 @@ static void unbinding_multicast_memory_names_device_and_place(void **unused)
     assert_int_equal(record_at(0)->aux, 64);
 }
 
+/* Both interfaces in one process: each forwards to its own function. */
+static void binding_multicast_memory_names_the_place_and_maybe_the_device(void **unused)
+{
+    USE(cuMulticastBindMem_v2);
+    USE(cuMulticastBindMem);
+    USE(cuMulticastBindAddr_v2);
+    cuMulticastBindMem_v2(0xd000, 3, 64, 0xc000, 32, 128, 0);
+    assert_record(0, GM_EVENT_MULTICAST_BIND, 0xd000, 128);
+    assert_int_equal(record_at(0)->aux, 0xc000);
+    assert_int_equal(record_at(0)->device, 3);
+    assert_record(1, GM_EVENT_DETAIL, 64, 0);
+    cuMulticastBindMem(0xd000, 64, 0xc000, 32, 128, 0);
+    assert_record(2, GM_EVENT_MULTICAST_BIND, 0xd000, 128);
+    assert_int_equal(record_at(2)->device, -1);
+    cuMulticastBindAddr_v2(0xd000, 1, 96, 0x7000, 256, 0);
+    assert_record(4, GM_EVENT_MULTICAST_BIND, 0xd000, 256);
+    assert_int_equal(record_at(4)->aux, 0x7000);
+    assert_int_equal(record_at(4)->device, 1);
+    assert_record(5, GM_EVENT_DETAIL, 96, 0);
+}
+
+static void a_logical_endpoint_keeps_what_is_bound_to_it(void **unused)
+{
+    const CUlogicalEndpointProp properties = {.size = 4096};
+    USE(cuLogicalEndpointCreate);
+    USE(cuLogicalEndpointDestroy);
+    USE(cuLogicalEndpointBindMem);
+    USE(cuLogicalEndpointUnbind);
+    cuLogicalEndpointCreate(0, &properties);
+    const uint64_t handle = record_at(0)->address;
+    assert_int_not_equal(handle, 0);
+    assert_record(0, GM_EVENT_MULTICAST_CREATE, handle, 4096);
+    cuLogicalEndpointBindMem(0, 2, 64, 0xc000, 32, 128, 0);
+    assert_record(1, GM_EVENT_MULTICAST_BIND, handle, 128);
+    assert_int_equal(record_at(1)->aux, 0xc000);
+    assert_int_equal(record_at(1)->device, 2);
+    assert_record(2, GM_EVENT_DETAIL, 64, 0);
+    cuLogicalEndpointUnbind(0, 2, 64, 128);
+    assert_record(3, GM_EVENT_MULTICAST_UNBIND, handle, 128);
+    assert_int_equal(records_at_call, 4);
+    real_result = 1;
+    cuLogicalEndpointDestroy(0);
+    assert_record(4, GM_EVENT_VMM_RELEASE, handle, 0);
+    assert_record(5, GM_EVENT_UNDO, handle, 0);
+}
+
 /* ---- copies and sets ---- */
 
+REAL(CUresult, cuMemcpyWithAttributesAsync,
+     (CUdeviceptr to, CUdeviceptr from, size_t size, CUmemcpyAttributes *attributes,
+      CUstream stream),
+     {})
+REAL(CUresult, cuMemcpy3DWithAttributesAsync,
+     (CUDA_MEMCPY3D_BATCH_OP * operation, unsigned long long flags, CUstream stream), {})
+REAL(CUresult, cuFabricCpyBatchAsync,
+     (size_t count, CUDA_FABRIC_COPY_BATCH_OP *operations, unsigned long long flags,
+      CUstream stream),
+     {})
 REAL(CUresult, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size), {})
 REAL(CUresult, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream), {})
 REAL(CUresult, cuMemcpy2D_v2, (const CUDA_MEMCPY2D *copy), {})
@@ -375,6 +462,45 @@ static void a_copy_by_description_names_the_side_that_its_type_says(void **unuse
     assert_int_equal(record_at(1)->aux, 0x8000);
     assert_int_equal(record_at(1)->kind, GM_COPY_UNKNOWN);
     cuMemcpy2D_v2(NULL);
+    assert_int_equal(record_count(), 2);
+}
+
+static void a_copy_with_attributes_is_a_copy(void **unused)
+{
+    CUDA_MEMCPY3D_BATCH_OP operation = {.width = 5, .height = 3, .depth = 2};
+    operation.dst.pointer = 0x7000;
+    operation.src.pointer = 0x8000;
+    USE(cuMemcpyWithAttributesAsync);
+    USE(cuMemcpy3DWithAttributesAsync);
+    cuMemcpyWithAttributesAsync(0x7000, 0x8000, 16, NULL, NULL);
+    assert_record(0, GM_EVENT_COPY, 0x7000, 16);
+    assert_int_equal(record_at(0)->aux, 0x8000);
+    assert_int_equal(record_at(0)->flags, GM_FLAG_ASYNC);
+    cuMemcpy3DWithAttributesAsync(&operation, 0, NULL);
+    assert_record(1, GM_EVENT_COPY, 0x7000, 30);
+    assert_int_equal(record_at(1)->aux, 0x8000);
+    real_result = 1;
+    cuMemcpy3DWithAttributesAsync(NULL, 0, NULL);
+    assert_int_equal(record_count(), 2);
+}
+
+static void a_copy_over_a_fabric_names_only_what_is_ours(void **unused)
+{
+    CUDA_FABRIC_COPY_BATCH_OP operations[2] = {{.size = 100}, {.size = 11}};
+    operations[0].src.type = CU_FABRIC_COPY_OPERAND_TYPE_POINTER;
+    operations[0].src.op.ptr.ptr = 0x8000;
+    operations[0].dst.type = 2; /* an endpoint */
+    operations[0].dst.op.le.id = 77;
+    USE(cuFabricCpyBatchAsync);
+    cuFabricCpyBatchAsync(2, operations, 0, NULL);
+    assert_record(0, GM_EVENT_COPY, 0, 111);
+    assert_int_equal(record_at(0)->aux, 0x8000);
+    assert_int_equal(record_at(0)->kind, GM_COPY_PEER);
+    operations[0].dst = operations[0].src;
+    cuFabricCpyBatchAsync(1, operations, 0, NULL);
+    assert_record(1, GM_EVENT_COPY, 0x8000, 100);
+    assert_int_equal(record_at(1)->kind, GM_COPY_UNKNOWN);
+    cuFabricCpyBatchAsync(0, NULL, 0, NULL);
     assert_int_equal(record_count(), 2);
 }
 
@@ -496,6 +622,10 @@ int main(void)
         TEST(a_mapping_tells_its_offset),
         TEST(an_import_is_recorded_and_so_is_its_failure),
         TEST(unbinding_multicast_memory_names_device_and_place),
+        TEST(binding_multicast_memory_names_the_place_and_maybe_the_device),
+        TEST(a_logical_endpoint_keeps_what_is_bound_to_it),
+        TEST(a_copy_with_attributes_is_a_copy),
+        TEST(a_copy_over_a_fabric_names_only_what_is_ours),
         TEST(a_copy_tells_direction_size_and_time),
         TEST(a_copy_by_description_names_the_side_that_its_type_says),
         TEST(a_batch_of_copies_is_one_record_with_the_sum),

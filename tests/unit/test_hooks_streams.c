@@ -41,6 +41,13 @@ REAL(CUresult, cuStreamBeginCaptureToGraph,
      (CUstream stream, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
       size_t count, CUstreamCaptureMode mode),
      {})
+REAL(CUresult, cuStreamBeginRecaptureToGraph,
+     (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback callback,
+      void *data),
+     {})
+REAL(CUresult, cuStreamBeginCaptureToCig, (CUstream stream, CUstreamCigCaptureParams *parameters),
+     {})
+REAL(CUresult, cuStreamEndCaptureToCig, (CUstream stream), {})
 REAL(CUresult, cuStreamEndCapture, (CUstream stream, CUgraph *graph), { *graph = GRAPH; })
 REAL(CUresult, cuStreamEndCapture_ptsz, (CUstream stream, CUgraph *graph), { *graph = GRAPH; })
 REAL(CUresult, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream), {})
@@ -68,6 +75,9 @@ static int start(void **unused)
     USE(cuStreamBeginCapture_v2);
     USE(cuStreamBeginCapture_v2_ptsz);
     USE(cuStreamBeginCaptureToGraph);
+    USE(cuStreamBeginRecaptureToGraph);
+    USE(cuStreamBeginCaptureToCig);
+    USE(cuStreamEndCaptureToCig);
     USE(cuStreamEndCapture);
     USE(cuStreamEndCapture_ptsz);
     USE(cuEventRecord);
@@ -253,6 +263,35 @@ static void a_capture_into_a_graph_names_it(void **unused)
     assert_int_equal(record_count(), 1);
 }
 
+/* The graph has its nodes from the first time; the second is no work of its own either. */
+static void what_is_captured_again_is_no_new_node(void **unused)
+{
+    CUgraph graph;
+    cuStreamBeginRecaptureToGraph(STREAM, 0, GRAPH, NULL, NULL);
+    const struct gm_record *node = allocate(STREAM);
+    const uint64_t token = node->aux;
+    assert_int_equal(node->type, GM_EVENT_GRAPH_ALLOC_NODE);
+    assert_int_not_equal(token, GM_WORD(GRAPH));
+    cuMemFreeAsync(0x7000, STREAM);
+    assert_record(1, GM_EVENT_GRAPH_FREE_NODE, 0x7000, 0);
+    cuStreamEndCapture(STREAM, &graph);
+    assert_int_equal(record_count(), 3);
+    assert_record(2, GM_EVENT_GRAPH_DESTROY, token, 0);
+    assert_int_equal(allocate(STREAM)->type, GM_EVENT_ALLOC);
+}
+
+static void what_is_captured_for_a_graphics_list_is_in_no_graph(void **unused)
+{
+    USE(cuMemcpyAsync);
+    cuStreamBeginCaptureToCig(STREAM, NULL);
+    cuMemcpyAsync(0x7000, 0x8000, 10, STREAM);
+    assert_int_equal(last_record()->flags, GM_FLAG_ASYNC | GM_FLAG_CAPTURED);
+    cuStreamEndCaptureToCig(STREAM);
+    assert_int_equal(last_record()->type, GM_EVENT_GRAPH_DESTROY);
+    cuMemcpyAsync(0x7000, 0x8000, 10, STREAM);
+    assert_int_equal(last_record()->flags, GM_FLAG_ASYNC);
+}
+
 static void a_capture_spreads_by_events(void **unused)
 {
     CUgraph graph;
@@ -403,6 +442,8 @@ int main(void)
         TEST(a_free_that_a_capture_refuses_is_no_node),
         TEST(a_capture_that_fails_ends_without_a_graph),
         TEST(a_capture_into_a_graph_names_it),
+        TEST(what_is_captured_again_is_no_new_node),
+        TEST(what_is_captured_for_a_graphics_list_is_in_no_graph),
         TEST(a_capture_spreads_by_events),
         TEST(a_stream_that_is_destroyed_captures_no_more),
         TEST(the_default_stream_of_a_thread_is_its_own),
