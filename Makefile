@@ -2,8 +2,9 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
+CTEST_FLAGS ?=
 
-.PHONY: all demo test test-pytorch test-tensorflow test-jax test-numba gpu-check sanitize loss-matrix bench lint install clean help
+.PHONY: all demo test test-distributions test-pytorch test-tensorflow test-jax test-numba gpu-check sanitize loss-matrix bench lint install clean help
 
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
 	cmake --build $(BUILD) -j $(JOBS)
@@ -15,7 +16,10 @@ demo: all ## record a training loop with a planted leak and report on it
 	./scripts/run-demo $(BUILD)
 
 test: all ## all tests, on the simulator
-	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
+
+test-distributions: ## demo and tests on Debian 12, 13 and unstable, with gcc and clang (root; downloads them)
+	./scripts/test-distributions
 
 test-pytorch: all ## the real PyTorch wheel on the simulator (downloads it)
 	./tests/torch/run_wheel $(BUILD)
