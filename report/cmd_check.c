@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "record.h"
 #include "report_text.h"
+#include "runs.h"
 #include "session.h"
 #include "size.h"
 #include "verdict.h"
@@ -20,16 +21,17 @@ static void print_help(void)
     puts("usage: gpumem check [OPTION...] [TRACE...]\n"
          "       gpumem check [OPTION...] -- COMMAND [ARGUMENT...]\n"
          "\n"
-         "Fails when memory leaked or a peak was too high. Without TRACE and COMMAND: the\n"
-         "newest *.trace file in this folder.\n"
+         "Fails when memory leaked or a peak was too high. Without TRACE and COMMAND: all\n"
+         "traces of the newest run in this folder.\n"
          "\n"
          "      --max-leak SIZE          bytes that may leak per trace (0)\n"
          "      --max-peak [DEVICE:]SIZE largest peak allowed on a device, or on each\n"
          "      --max-growth SIZE        bytes that places growing from mark to mark may\n"
          "                               have gained over the last marks (any)\n"
          "      --allow-empty            no CUDA call at all is fine\n"
-         "      --on-cut HOW             a trace that is cut, damaged or has lost records:\n"
-         "                               fail (exit code 3) or judge what is there\n"
+         "      --on-cut HOW             a trace that is cut, damaged or incomplete, or of\n"
+         "                               which the history was overwritten: fail (exit\n"
+         "                               code 3) or judge what is there\n"
          "  -n, --top N                  leaks listed per trace (10)\n"
          "  -o, --output PATTERN         keep the traces of COMMAND under this name; see\n"
          "                               gpumem run --help\n"
@@ -40,8 +42,9 @@ static void print_help(void)
          "context, held by the vendor's libraries or cached by a framework (PyTorch, JAX,\n"
          "TensorFlow, CuPy) is noted and never fails the check; neither do findings.\n"
          "\n"
-         "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut or\n"
-         "damaged, 4 nothing was recorded. When COMMAND fails, its own code is returned.");
+         "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut,\n"
+         "damaged or incomplete, 4 nothing was recorded. When COMMAND fails, its own code\n"
+         "is returned.");
 }
 
 struct limit {
@@ -137,6 +140,19 @@ static bool judge_growth(const struct gate *gate, struct gm_page *page,
     return good;
 }
 
+/* Peaks and growth are of all the history, of which a flight trace may have the end alone. */
+static bool has_history(const struct gate *gate, struct gm_page *page,
+                        const struct gm_session *session)
+{
+    bool matters = gate->limit_count != 0 || gate->max_growth != UINT64_MAX;
+    if (!session->trace->checkpoint || !matters || gate->judge_cut)
+        return true;
+    gm_page_paragraph(page, GM_BAD, 0,
+                      "Peaks and growth cannot be judged: the flight recorder has overwritten the "
+                      "history before. --on-cut judge takes what is there.");
+    return false;
+}
+
 static void judge(const struct gate *gate, const char *path, struct outcome *outcome)
 {
     struct gm_page page = {stdout, gate->colour, false};
@@ -156,7 +172,7 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
     bool complete = gm_analysis_is_complete(session.analysis);
     gm_notes_text(&page, session.analysis, "note: ");
     gm_losses_text(&page, session.analysis);
-    if (!complete && !gate->judge_cut)
+    if ((!complete && !gate->judge_cut) || !has_history(gate, &page, &session))
         outcome->unreadable = true;
     else if (!gm_verdict_has_events(session.analysis)) {
         gm_page_print(&page, GM_DIM, "  no CUDA memory call was seen\n");
@@ -250,17 +266,17 @@ static int check_command(const struct gate *gate, char **command)
 static int check_traces(const struct gate *gate, char **paths, size_t count)
 {
     struct outcome outcome = {0};
-    char *newest = NULL;
+    struct gm_run_traces newest = {0};
     if (count == 0) {
-        newest = gm_newest_trace();
-        if (!newest)
+        if (!gm_newest_run(&newest))
             return GM_EXIT_UNREADABLE;
-        paths = &newest;
-        count = 1;
+        gm_run_tell(&newest);
+        paths = newest.paths;
+        count = newest.count;
     }
     for (size_t i = 0; i < count; i++)
         judge(gate, paths[i], &outcome);
-    free(newest);
+    gm_run_free(&newest);
     return conclude(gate, &outcome);
 }
 

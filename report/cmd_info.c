@@ -6,6 +6,7 @@
 #include "command.h"
 #include "completeness.h"
 #include "newer_abi.h"
+#include "runs.h"
 #include "session.h"
 #include "settings.h"
 #include "size.h"
@@ -15,7 +16,7 @@ static void print_help(void)
     puts("usage: gpumem info [TRACE...]\n"
          "\n"
          "Says what a trace is: of which process, how it ended, what is in it. Without\n"
-         "TRACE: the newest *.trace file in this folder.\n"
+         "TRACE: all traces of the newest run in this folder.\n"
          "\n"
          "  -h, --help\n"
          "      --version");
@@ -155,15 +156,22 @@ int gm_cmd_info(int count, char **arguments)
         return option == '?' ? GM_EXIT_USAGE : GM_EXIT_FINE;
     }
     int code = GM_EXIT_FINE;
-    char *newest = optind == count ? gm_newest_trace() : NULL;
-    if (optind == count && (!newest || !print_info(newest)))
-        code = GM_EXIT_UNREADABLE;
-    for (int i = optind; i < count; i++) {
-        if (i > optind)
+    struct gm_run_traces newest = {0};
+    char **paths = arguments + optind;
+    size_t path_count = (size_t)(count - optind);
+    if (path_count == 0) {
+        if (!gm_newest_run(&newest))
+            return GM_EXIT_UNREADABLE;
+        gm_run_tell(&newest);
+        paths = newest.paths;
+        path_count = newest.count;
+    }
+    for (size_t i = 0; i < path_count; i++) {
+        if (i)
             putchar('\n');
-        if (!print_info(arguments[i]))
+        if (!print_info(paths[i]))
             code = GM_EXIT_UNREADABLE;
     }
-    free(newest);
+    gm_run_free(&newest);
     return code;
 }

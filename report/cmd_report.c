@@ -4,6 +4,7 @@
 #include "command.h"
 #include "report_json.h"
 #include "report_text.h"
+#include "runs.h"
 #include "session.h"
 #include "version.h"
 
@@ -12,7 +13,7 @@ static void print_help(void)
     puts("usage: gpumem report [OPTION...] [TRACE...]\n"
          "\n"
          "Says who held the memory at its peak, what was never freed, and why allocations\n"
-         "failed. Without TRACE: the newest *.trace file in this folder.\n"
+         "failed. Without TRACE: all traces of the newest run in this folder.\n"
          "\n"
          "  -n, --top N        stacks shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
@@ -119,17 +120,18 @@ int gm_cmd_report(int count, char **arguments)
             return GM_EXIT_USAGE;
         }
     }
-    char **paths = arguments + optind, *newest = NULL;
+    struct gm_run_traces newest = {0};
+    char **paths = arguments + optind;
     size_t path_count = (size_t)(count - optind);
     if (path_count == 0) {
-        newest = gm_newest_trace();
-        if (!newest)
+        if (!gm_newest_run(&newest))
             return GM_EXIT_UNREADABLE;
-        paths = &newest;
-        path_count = 1;
+        gm_run_tell(&newest);
+        paths = newest.paths;
+        path_count = newest.count;
     }
     int code = report.json ? write_json(&report, paths, path_count)
                            : write_text(&report, paths, path_count);
-    free(newest);
+    gm_run_free(&newest);
     return code;
 }

@@ -43,10 +43,6 @@ int gm_next_option(int count, char **arguments, const char *letters, const struc
 /* Parses a positive decimal number; complains and returns false if it is none. */
 bool gm_parse_count(const char *option, const char *text, uint64_t *value);
 
-/* The newest *.trace file in this folder, NULL with a complaint if there is none. Owned by the
- * caller. */
-char *gm_newest_trace(void);
-
 /* Whether text on stdout may be coloured. */
 bool gm_wants_colour(void);
 

@@ -17,6 +17,7 @@
 #include <gpumem/trace.h>
 #include "command.h"
 #include "memory.h"
+#include "runs.h"
 #include "settings.h"
 #include "version.h"
 
@@ -189,13 +190,7 @@ int gm_recording_run(char **command)
 static bool is_of_run(int folder, const char *name, const char *run_id)
 {
     struct gm_trace_header header;
-    int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (descriptor < 0)
-        return false;
-    ssize_t got = pread(descriptor, &header, sizeof(header), 0);
-    close(descriptor);
-    return got == sizeof(header) &&
-           memcmp(header.magic, GM_TRACE_MAGIC, sizeof(header.magic)) == 0 &&
+    return gm_run_read_header(folder, name, &header) &&
            strncmp(header.run_id, run_id, sizeof(header.run_id)) == 0;
 }
 

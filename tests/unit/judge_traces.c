@@ -1,6 +1,9 @@
 /* Writes the traces of report_judge.py: each is a small story whose end is known.
  *
- *     judge_traces NAME FILE */
+ *     judge_traces NAME FILE [MEMBER=VALUE...]
+ *
+ * Members of the header: pid, parent, began (the process's start, in ticks), generation, start (of
+ * the record clock, ns), run, boot. */
 #include <stdio.h>
 #include "trace_writer.h"
 
@@ -26,6 +29,17 @@ static void clean(void)
 {
     ALLOC(0, BASE, MIB, .stack = mine);
     FREE(0, BASE);
+}
+
+static void nothing(void)
+{
+}
+
+/* Until long after the rest. */
+static void running(void)
+{
+    clean();
+    writer.clock += 5000000000;
 }
 
 static void lost_free(void)
@@ -246,6 +260,8 @@ static const struct {
     const char *name;
     void (*write)(void);
 } stories[] = {
+    {"nothing", nothing},
+    {"running", running},
     {"clean", clean},
     {"lost-free", lost_free},
     {"unknown-free", unknown_free},
@@ -288,15 +304,48 @@ static void begin(void)
     of_cublas = writer_node(&writer, mine, cublas, 0x2200, GM_NODE_NATIVE);
 }
 
+static bool is_set(const char *argument, const char *member, const char **value)
+{
+    size_t length = strlen(member);
+    *value = argument + length + 1;
+    return strncmp(argument, member, length) == 0 && argument[length] == '=';
+}
+
+static bool set(const char *argument)
+{
+    struct gm_trace_header *header = &writer.header;
+    const char *value;
+    if (is_set(argument, "pid", &value))
+        header->pid = (uint32_t)atoi(value);
+    else if (is_set(argument, "parent", &value))
+        header->parent_pid = (uint32_t)atoi(value);
+    else if (is_set(argument, "began", &value))
+        header->process_start = strtoull(value, NULL, 10);
+    else if (is_set(argument, "generation", &value))
+        header->generation = (uint32_t)atoi(value);
+    else if (is_set(argument, "run", &value))
+        snprintf(header->run_id, sizeof(header->run_id), "%s", value);
+    else if (is_set(argument, "boot", &value))
+        snprintf(header->boot_id, sizeof(header->boot_id), "%s", value);
+    else if (is_set(argument, "start", &value))
+        writer.clock = 1000 + (header->clock_start.monotonic_ns = strtoull(value, NULL, 10));
+    else
+        return false;
+    return true;
+}
+
 int main(int count, char **arguments)
 {
     size_t at = 0, stories_count = sizeof(stories) / sizeof(stories[0]);
-    while (count == 3 && at < stories_count && strcmp(stories[at].name, arguments[1]) != 0)
+    while (count >= 3 && at < stories_count && strcmp(stories[at].name, arguments[1]) != 0)
         at++;
-    FILE *file = count == 3 && at < stories_count ? fopen(arguments[2], "wb") : NULL;
+    FILE *file = count >= 3 && at < stories_count ? fopen(arguments[2], "wb") : NULL;
     if (!file)
         return 2;
     begin();
+    for (int i = 3; i < count; i++)
+        if (!set(arguments[i]))
+            return 2;
     stories[at].write();
     writer_finish(&writer);
     bool good = fwrite(writer.bytes, 1, writer.size, file) == writer.size;

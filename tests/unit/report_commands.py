@@ -162,7 +162,8 @@ def check_usage(gpumem, source):
 
 
 def check_gate(gpumem, source):
-    leak, killed, phases = (os.path.join(source, f"tests/corpus/{name}.trace") for name in ("leak", "killed", "phases"))
+    leak, killed, phases, flight = (os.path.join(source, f"tests/corpus/{name}.trace")
+                                    for name in ("leak", "killed", "phases", "flight"))
     cases = [
         ([leak], 1), (["--max-leak", "1M", leak], 0), (["--max-leak", "1023K", leak], 1),
         (["--max-leak", "1.0MiB", "--max-peak", "5M", leak], 0), (["--max-leak", "1M", "--max-peak", "4M", leak], 1),
@@ -171,6 +172,9 @@ def check_gate(gpumem, source):
         (["--max-leak", "2M", "--max-growth", "255K", phases], 1), (["--max-leak", "2M", "--max-growth", "0", leak], 0),
         (["--max-leak", "2mb", leak], 0), ([killed], 3), (["--on-cut", "judge", killed], 1),
         (["--on-cut=judge", "--max-leak=1M", killed], 0),
+        (["--max-leak", "1G", flight], 0), (["--max-leak", "1G", "--max-peak", "1G", flight], 3),
+        (["--max-leak", "1G", "--max-growth", "0", flight], 3),
+        (["--max-leak", "1G", "--max-peak", "1G", "--on-cut", "judge", flight], 0),
         (["--allow-empty", os.path.join(source, "tests/corpus/nothing.trace")], 0), ([leak, killed], 3),
     ]
     for arguments, code in cases:

@@ -87,6 +87,52 @@ def check_spelling(gpumem, path):
     expect(len(spellings) == 1, f"one file is spelled as {spellings}")
 
 
+# ---- which traces are the newest run: written in this order, the last one the newest
+
+SECOND = 1000000000
+RUNS = {
+    "ranks of one run": ([("cut", "r3", "run=a pid=3"), ("clean", "r7", "run=a pid=7")], ["r3", "r7"], 3),
+    "an older run": ([("cut", "old", "run=a pid=3"), ("clean", "new", "run=b pid=3")], ["new"], 0),
+    "with and without an id": ([("cut", "old", "run=a pid=3"), ("clean", "new", "pid=4")], ["new"], 0),
+    "ranks without an id": ([("cut", "r3", "pid=3 parent=2"), ("clean", "r7", "pid=7 parent=2")], ["r3", "r7"], 3),
+    "ranks of a lost launcher": ([("cut", "r3", "pid=3"), ("clean", "r7", "pid=7")], ["r3", "r7"], 3),
+    "one after another": ([("lost-free", "old", "pid=3 parent=2"),
+                           ("clean", "new", f"pid=7 parent=2 start={SECOND}")], ["new"], 0),
+    "one right after another": ([("lost-free", "old", f"pid=3 parent=2 began=99 start={SECOND}"),
+                                 ("clean", "new", f"pid=7 parent=2 began=100 start={SECOND + 5000000}")], ["new"], 0),
+    "an exec": ([("lost-free", "first", "pid=3 began=1"),
+                 ("clean", "second", f"pid=3 began=1 generation=1 start={SECOND}")], ["first", "second"], 3),
+    "a copy": ([("lost-free", "old", "pid=3"), ("clean", "new", "pid=3")], ["new"], 0),
+    "another machine": ([("lost-free", "old", "pid=3 boot=x"), ("clean", "new", "pid=4 boot=y")], ["new"], 0),
+    "a helper": ([("lost-free", "rank", "pid=3"), ("nothing", "helper", "pid=4 parent=99")], ["helper", "rank"], 3),
+    "a helper alone": ([("clean", "old", "pid=3"), ("nothing", "new", f"pid=4 start={SECOND}")], ["new"], 4),
+    "a rank that died before a helper began": (
+        [("lost-free", "r3", "pid=3 parent=2"), ("running", "r7", "pid=7 parent=2"),
+         ("nothing", "helper", f"pid=9 parent=8 start={SECOND}")], ["r3", "r7", "helper"], 3),
+}
+
+
+def write_run(writer, folder, traces):
+    for number, (story, name, members) in enumerate(traces):
+        path = os.path.join(folder, name + ".trace")
+        subprocess.run([writer, story, path, *members.split()], check=True)
+        os.utime(path, (1000 + number, 1000 + number))
+
+
+def check_run(gpumem, writer, name):
+    traces, members, code = RUNS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        write_run(writer, folder, traces)
+        got, _, said = run(gpumem, "check", folder=folder)
+        expect(got == code, f"{name}: check ended with {got}, not {code}")
+        shown = json.loads(run(gpumem, "report", "--json", folder=folder)[1])
+        found = [report["trace"][:-6] for report in shown.get("traces", [shown])]
+        expect(found == members or sorted(found) == sorted(members) == found, f"{name}: {found}, not {members}")
+        left_out = len(traces) - len(members)
+        expect((f"{len(members)} trace{plural(len(members))}; left out: {left_out}" in said) == (len(traces) > 1),
+               f"{name}: said {said!r}")
+
+
 # ---- text, verdict and JSON of any trace
 
 
@@ -178,6 +224,8 @@ def main():
             check_story(gpumem, name, path)
             check_agreement(gpumem, name, path)
         check_spelling(gpumem, os.path.join(folder, "paths.trace"))
+    for name in RUNS:
+        check_run(gpumem, writer, name)
     corpus = os.path.join(source, "tests/corpus")
     for name in sorted(os.listdir(corpus)):
         if name.endswith(".trace"):
