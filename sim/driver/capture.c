@@ -6,6 +6,7 @@
  */
 #include "graph.h"
 #include "memory.h"
+#include "newer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,9 @@ struct gpusim_capture {
     uint64_t id;
     struct gpusim_graph *graph;
     bool owns_graph; /* made for the capture, not given */
+    bool again;      /* the graph has the nodes already */
+    size_t repeated; /* how many of them were captured again */
+    bool graphics;   /* into a command list of a graphics library */
     bool invalid;
     CUstreamCaptureMode mode;
     uint64_t thread;
@@ -98,12 +102,54 @@ static bool add_to_tail(struct gpusim_stream *stream, const CUgraphNode *nodes, 
 
 /* --- nodes --- */
 
+/* The node that is captured again next: it must be of the same kind and of the same memory. */
+static struct gpusim_node *repeat(struct gpusim_capture *capture,
+                                  const struct gpusim_operation *operation)
+{
+    struct gpusim_graph *graph = capture->graph;
+    struct gpusim_node *node =
+        capture->repeated < graph->node_count ? graph->nodes[capture->repeated++] : NULL;
+    bool same = node && node->operation.type == operation->type;
+
+    if (same && operation->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        same = node->operation.alloc.memory->size == operation->alloc.memory->size;
+    if (same && operation->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        same = node->operation.free == operation->free;
+    return same ? node : NULL;
+}
+
+static CUresult append_again(struct gpusim_stream *stream, struct gpusim_operation *operation)
+{
+    struct gpusim_node *node = repeat(stream->capture, operation);
+    CUgraphNode handle = node ? GPUSIM_HANDLE(CUgraphNode, node) : NULL;
+
+    if (!node) {
+        stream->capture->invalid = true;
+        return CUDA_ERROR_GRAPH_RECAPTURE_FAILURE;
+    }
+    if (!set_tail(&stream->capture_tail, &stream->capture_tail_count, &handle, 1))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (operation->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+        gpusim_graph_memory_release(operation->alloc.memory);
+        *operation = node->operation;
+    } else {
+        gpusim_operation_drop(&node->operation);
+        node->operation = *operation;
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult append(struct gpusim_stream *stream, struct gpusim_operation *operation)
 {
     CUgraphNode node;
 
     if (stream->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (stream->capture->graphics && (operation->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+                                      operation->type == CU_GRAPH_NODE_TYPE_MEM_FREE))
+        return CUDA_ERROR_NOT_PERMITTED;
+    if (stream->capture->again)
+        return append_again(stream, operation);
     GPUSIM_TRY(gpusim_graph_add(stream->capture->graph, stream->capture_tail,
                                 stream->capture_tail_count, operation, &node));
     return set_tail(&stream->capture_tail, &stream->capture_tail_count, &node, 1)
@@ -141,7 +187,7 @@ CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device
     };
     CUresult result = append(stream, &operation);
     if (result == CUDA_SUCCESS)
-        *pointer = memory->address;
+        *pointer = operation.alloc.memory->address;
     else
         gpusim_operation_drop(&operation);
     return result;
@@ -322,7 +368,72 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle,
     return begin(stream, mode, graph, dependencies, count);
 }
 
+/* Kept with the stream by begin: a capture of another kind than usual. */
+static struct gpusim_capture *begun(CUstream handle)
+{
+    struct gpusim_stream *stream;
+
+    return gpusim_stream_of(handle, &stream) == CUDA_SUCCESS ? stream->capture : NULL;
+}
+
+CUresult cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph handle,
+                                       CUgraphRecaptureCallback callback, void *data)
+{
+    GPUSIM_ENTER();
+    struct gpusim_graph *graph = GPUSIM_FIND(handle, GPUSIM_TYPE_GRAPH);
+
+    (void)data;
+    if (!graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (callback)
+        return CUDA_ERROR_NOT_SUPPORTED; /* what differs is taken without asking */
+    GPUSIM_TRY(begin(stream, mode, graph, NULL, 0));
+    begun(stream)->again = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginRecaptureToGraph_ptsz(CUstream stream, CUstreamCaptureMode mode,
+                                            CUgraph graph, CUgraphRecaptureCallback callback,
+                                            void *data)
+{
+    return cuStreamBeginRecaptureToGraph(stream ? stream : CU_STREAM_PER_THREAD, mode, graph,
+                                         callback, data);
+}
+
+CUresult cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParams *parameters)
+{
+    GPUSIM_ENTER();
+    if (!parameters || !parameters->streamCigParams)
+        return CUDA_ERROR_INVALID_VALUE;
+    GPUSIM_TRY(begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED, NULL, NULL, 0));
+    begun(stream)->graphics = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCaptureParams *parameters)
+{
+    return cuStreamBeginCaptureToCig(stream ? stream : CU_STREAM_PER_THREAD, parameters);
+}
+
 /* --- ending --- */
+
+/* The command list is the graphics library's to run: the work ends here. */
+CUresult cuStreamEndCaptureToCig(CUstream handle)
+{
+    GPUSIM_ENTER();
+    struct gpusim_stream *stream;
+
+    GPUSIM_TRY(gpusim_stream_of(handle, &stream));
+    if (!stream->capture || !stream->capture->graphics || stream->capture->origin != stream)
+        return CUDA_ERROR_INVALID_VALUE;
+    finish(stream->capture, false);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCaptureToCig_ptsz(CUstream stream)
+{
+    return cuStreamEndCaptureToCig(stream ? stream : CU_STREAM_PER_THREAD);
+}
 
 /* Marks a node and all it depends on. Walks with a list of its own: graphs can be deep. */
 static bool mark(struct gpusim_graph *graph, const CUgraphNode *tail, size_t count)
@@ -382,7 +493,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
 
     GPUSIM_TRY(gpusim_stream_of(handle, &stream));
     struct gpusim_capture *capture = stream->capture;
-    if (!capture)
+    if (!capture || capture->graphics)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (capture->origin != stream)
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
@@ -391,6 +502,8 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
 
     CUresult result = capture->invalid       ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                       : !all_joined(capture) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+                      : capture->again && capture->repeated != capture->graph->node_count
+                          ? CUDA_ERROR_GRAPH_RECAPTURE_FAILURE
                                              : CUDA_SUCCESS;
     CUgraph captured = GPUSIM_HANDLE(CUgraph, capture->graph);
     finish(capture, result == CUDA_SUCCESS && graph);

@@ -2,6 +2,7 @@
  * cuMemcpy and its many forms: each builds the box that copy_engine.c copies. Asynchronous forms go
  * through the stream, the others run at once.
  */
+#include "newer.h"
 #include "array.h"
 #include "memory.h"
 #include "stream.h"
@@ -368,4 +369,33 @@ CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *items,
                                  unsigned long long flags, CUstream stream)
 {
     return cuMemcpy3DBatchAsync(count, items, NULL, flags, stream);
+}
+
+/* --- copies with attributes, which say where memory may be: all of it is at hand here --- */
+
+CUresult cuMemcpyWithAttributesAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
+                                     CUmemcpyAttributes *attributes, CUstream stream)
+{
+    if (!attributes)
+        return CUDA_ERROR_INVALID_VALUE;
+    return copy_batch(&to, &from, &size, 1, NULL, stream);
+}
+
+CUresult cuMemcpyWithAttributesAsync_ptsz(CUdeviceptr to, CUdeviceptr from, size_t size,
+                                          CUmemcpyAttributes *attributes, CUstream stream)
+{
+    return cuMemcpyWithAttributesAsync(to, from, size, attributes,
+                                       stream ? stream : CU_STREAM_PER_THREAD);
+}
+
+CUresult cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP *operation, unsigned long long flags,
+                                       CUstream stream)
+{
+    return cuMemcpy3DBatchAsync(1, operation, NULL, flags, stream);
+}
+
+CUresult cuMemcpy3DWithAttributesAsync_ptsz(CUDA_MEMCPY3D_BATCH_OP *operation,
+                                            unsigned long long flags, CUstream stream)
+{
+    return cuMemcpy3DWithAttributesAsync(operation, flags, stream ? stream : CU_STREAM_PER_THREAD);
 }

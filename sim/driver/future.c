@@ -1,10 +1,12 @@
 /*
- * Functions of a CUDA that does not exist: ABIs that no header has, as each new driver brings some.
+ * What cuGetProcAddress answers beside the generated table: functions of CUDA 13.1 to 13.5 that the
+ * headers at hand may not have yet, and functions of a CUDA that does not exist: ABIs that no header has, as each new driver brings some.
  * cuGetProcAddress answers with them from version 14.0 on, which GPUMEM_SIM_DRIVER_VERSION must
  * allow. They take an argument more than the ABI before them, in front: called by any other ABI,
  * they fail or do the wrong thing. Some are exported, others not.
  */
 #include "driver.h"
+#include "newer.h"
 #include "proc_table.h"
 
 #include <string.h>
@@ -45,7 +47,32 @@ static CUresult set_of_the_future(unsigned int tag, CUdeviceptr pointer, unsigne
     return tag == TAG ? cuMemsetD8_v2(pointer, value, size) : CUDA_ERROR_INVALID_VALUE;
 }
 
+#define PLAIN(name, version, symbol)                                                               \
+    {                                                                                              \
+        name, version, (void *)symbol, NULL                                                        \
+    }
+#define BOTH(symbol, version)                                                                      \
+    {                                                                                              \
+        #symbol, version, (void *)symbol, (void *)symbol##_ptsz                                    \
+    }
+
 static const struct gpusim_proc future[] = {
+    PLAIN("cuMulticastBindMem", 13010, cuMulticastBindMem_v2),
+    PLAIN("cuMulticastBindAddr", 13010, cuMulticastBindAddr_v2),
+    BOTH(cuStreamBeginCaptureToCig, 13010),
+    BOTH(cuStreamEndCaptureToCig, 13010),
+    BOTH(cuMemcpyWithAttributesAsync, 13020),
+    BOTH(cuMemcpy3DWithAttributesAsync, 13020),
+    BOTH(cuStreamBeginRecaptureToGraph, 13030),
+    PLAIN("cuLogicalEndpointIdReserve", 13030, cuLogicalEndpointIdReserve),
+    PLAIN("cuLogicalEndpointIdRelease", 13030, cuLogicalEndpointIdRelease),
+    PLAIN("cuLogicalEndpointCreate", 13030, cuLogicalEndpointCreate),
+    PLAIN("cuLogicalEndpointAddDevice", 13030, cuLogicalEndpointAddDevice),
+    PLAIN("cuLogicalEndpointDestroy", 13030, cuLogicalEndpointDestroy),
+    PLAIN("cuLogicalEndpointBindMem", 13030, cuLogicalEndpointBindMem),
+    PLAIN("cuLogicalEndpointBindAddr", 13030, cuLogicalEndpointBindAddr),
+    PLAIN("cuLogicalEndpointUnbind", 13030, cuLogicalEndpointUnbind),
+    PLAIN("cuGraphAddNode", 13040, cuGraphAddNode_v3),
     {"cuMemAlloc", FUTURE, (void *)cuMemAlloc_v3, NULL},
     {"cuMemAllocAsync", FUTURE, (void *)cuMemAllocAsync_v2, (void *)cuMemAllocAsync_v2_ptsz},
     {"cuMemFree", FUTURE, (void *)free_of_the_future, NULL},

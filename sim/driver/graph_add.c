@@ -2,6 +2,7 @@
  * Adding nodes to graphs, each type through its own function and all through the generic one. Every
  * type ends as an operation (stream.h).
  */
+#include "newer.h"
 #include "graph.h"
 #include "memory.h"
 
@@ -332,4 +333,12 @@ CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dep
                         size_t count, CUgraphNodeParams *parameters)
 {
     return cuGraphAddNode_v2(node, graph, dependencies, NULL, count, parameters);
+}
+
+/* The prototype is that of the second; what it adds are types of nodes. */
+CUresult cuGraphAddNode_v3(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                           const CUgraphEdgeData *edges, size_t count,
+                           CUgraphNodeParams *parameters)
+{
+    return cuGraphAddNode_v2(node, graph, dependencies, edges, count, parameters);
 }

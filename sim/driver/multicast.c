@@ -3,6 +3,7 @@
  * cannot be copied to or from, as on a GPU, where only kernels use them.
  */
 #include "memory.h"
+#include "newer.h"
 #include "vmm.h"
 
 #include <stdlib.h>
@@ -52,13 +53,11 @@ static CUresult check_properties(const CUmulticastObjectProp *properties)
     return CUDA_SUCCESS;
 }
 
-CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
-                           const CUmulticastObjectProp *properties)
+CUresult gpusim_multicast_new(uint64_t size, unsigned int devices, struct gpusim_physical **object)
 {
-    GPUSIM_ENTER();
-    GPUSIM_TRY(check_properties(properties));
-    if (!handle || properties->size == 0 || properties->size % GPUSIM_GRANULARITY)
-        return CUDA_ERROR_INVALID_VALUE;
+    const CUmulticastObjectProp properties = {.numDevices = devices, .size = size};
+
+    GPUSIM_TRY(check_properties(&properties));
     struct gpusim_multicast *team = calloc(1, sizeof(*team));
     struct gpusim_physical *physical =
         team ? gpusim_object_new(sizeof(*physical), GPUSIM_TYPE_PHYSICAL, NULL) : NULL;
@@ -66,13 +65,27 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
         free(team);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    team->properties = *properties;
-    physical->size = properties->size;
+    team->properties = properties;
+    physical->size = size;
     physical->fd = -1;
     physical->multicast = true;
     physical->references = 1;
     physical->team = team;
-    *handle = physical->base.handle;
+    *object = physical;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
+                           const CUmulticastObjectProp *properties)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *object;
+
+    GPUSIM_TRY(check_properties(properties));
+    if (!handle || properties->size == 0 || properties->size % GPUSIM_GRANULARITY)
+        return CUDA_ERROR_INVALID_VALUE;
+    GPUSIM_TRY(gpusim_multicast_new(properties->size, properties->numDevices, &object));
+    *handle = object->base.handle;
     return CUDA_SUCCESS;
 }
 
@@ -87,22 +100,24 @@ CUresult cuMulticastGetGranularity(size_t *granularity, const CUmulticastObjectP
     return CUDA_SUCCESS;
 }
 
+CUresult gpusim_multicast_add(struct gpusim_physical *object, CUdevice ordinal)
+{
+    if (!gpusim_device_of(ordinal))
+        return CUDA_ERROR_INVALID_DEVICE;
+    uint32_t devices = object->team->devices | 1u << ordinal;
+    if (devices == object->team->devices ||
+        (unsigned int)__builtin_popcount(devices) > object->team->properties.numDevices)
+        return CUDA_ERROR_INVALID_VALUE;
+    object->team->devices = devices;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice ordinal)
 {
     GPUSIM_ENTER();
-    struct gpusim_physical *physical = team_of(handle);
-    struct gpusim_device *device = gpusim_device_of(ordinal);
+    struct gpusim_physical *object = team_of(handle);
 
-    if (!physical)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
-    uint32_t devices = physical->team->devices | 1u << ordinal;
-    if (devices == physical->team->devices ||
-        (unsigned int)__builtin_popcount(devices) > physical->team->properties.numDevices)
-        return CUDA_ERROR_INVALID_VALUE;
-    physical->team->devices = devices;
-    return CUDA_SUCCESS;
+    return object ? gpusim_multicast_add(object, ordinal) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult bind(struct gpusim_physical *object, uint64_t offset,
@@ -133,40 +148,76 @@ static CUresult bind(struct gpusim_physical *object, uint64_t offset,
     return CUDA_SUCCESS;
 }
 
-CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t offset,
-                            CUmemGenericAllocationHandle memory_handle, size_t memory_offset,
-                            size_t size, unsigned long long flags)
+/* The newer ABIs name the device, which must be that of the memory; the older ones do not: -1. */
+static bool is_device_of(CUdevice ordinal, const struct gpusim_physical *memory)
 {
-    GPUSIM_ENTER();
-    struct gpusim_physical *object = team_of(handle);
-    struct gpusim_physical *memory = gpusim_physical_of(memory_handle);
+    return ordinal == -1 || (memory->device && memory->device->ordinal == ordinal);
+}
 
-    if (!object || !memory || flags != 0)
+CUresult gpusim_multicast_bind_memory(struct gpusim_physical *object, CUdevice device,
+                                      uint64_t offset, CUmemGenericAllocationHandle handle,
+                                      uint64_t memory_offset, uint64_t size,
+                                      unsigned long long flags)
+{
+    struct gpusim_physical *memory = gpusim_physical_of(handle);
+
+    if (!object || !memory || flags != 0 || !is_device_of(device, memory))
         return CUDA_ERROR_INVALID_VALUE;
     return bind(object, offset, memory, memory_offset, size);
+}
+
+CUresult gpusim_multicast_bind_address(struct gpusim_physical *object, CUdevice device,
+                                       uint64_t offset, CUdeviceptr pointer, uint64_t size,
+                                       unsigned long long flags)
+{
+    struct gpusim_allocation *allocation = gpusim_allocation_at(pointer);
+
+    if (!object || flags != 0 || !allocation || allocation->origin != GPUSIM_FROM_MAPPING ||
+        !is_device_of(device, allocation->physical))
+        return CUDA_ERROR_INVALID_VALUE;
+    return bind(object, offset, allocation->physical,
+                allocation->physical_offset + (pointer - allocation->range.start), size);
+}
+
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t offset,
+                            CUmemGenericAllocationHandle memory, size_t memory_offset, size_t size,
+                            unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    return gpusim_multicast_bind_memory(team_of(handle), -1, offset, memory, memory_offset, size,
+                                        flags);
+}
+
+CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle handle, CUdevice device, size_t offset,
+                               CUmemGenericAllocationHandle memory, size_t memory_offset,
+                               size_t size, unsigned long long flags)
+{
+    GPUSIM_ENTER();
+    if (!gpusim_device_of(device))
+        return CUDA_ERROR_INVALID_DEVICE;
+    return gpusim_multicast_bind_memory(team_of(handle), device, offset, memory, memory_offset,
+                                        size, flags);
 }
 
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle handle, size_t offset,
                              CUdeviceptr pointer, size_t size, unsigned long long flags)
 {
     GPUSIM_ENTER();
-    struct gpusim_physical *object = team_of(handle);
-    struct gpusim_allocation *allocation = gpusim_allocation_at(pointer);
-
-    if (!object || flags != 0 || !allocation || allocation->origin != GPUSIM_FROM_MAPPING)
-        return CUDA_ERROR_INVALID_VALUE;
-    return bind(object, offset, allocation->physical,
-                allocation->physical_offset + (pointer - allocation->range.start), size);
+    return gpusim_multicast_bind_address(team_of(handle), -1, offset, pointer, size, flags);
 }
 
-CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice ordinal, size_t offset,
-                           size_t size)
+CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle handle, CUdevice device, size_t offset,
+                                CUdeviceptr pointer, size_t size, unsigned long long flags)
 {
     GPUSIM_ENTER();
-    struct gpusim_physical *object = team_of(handle);
+    if (!gpusim_device_of(device))
+        return CUDA_ERROR_INVALID_DEVICE;
+    return gpusim_multicast_bind_address(team_of(handle), device, offset, pointer, size, flags);
+}
 
-    if (!object)
-        return CUDA_ERROR_INVALID_VALUE;
+CUresult gpusim_multicast_unbind(struct gpusim_physical *object, CUdevice ordinal, uint64_t offset,
+                                 uint64_t size)
+{
     for (struct binding **link = &object->team->bindings; *link; link = &(*link)->next) {
         struct binding *binding = *link;
 
@@ -178,4 +229,14 @@ CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice ordinal
         }
     }
     return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice ordinal, size_t offset,
+                           size_t size)
+{
+    GPUSIM_ENTER();
+    struct gpusim_physical *object = team_of(handle);
+
+    return object ? gpusim_multicast_unbind(object, ordinal, offset, size)
+                  : CUDA_ERROR_INVALID_VALUE;
 }

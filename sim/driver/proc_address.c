@@ -5,6 +5,7 @@
 #include "driver.h"
 #include "proc_table.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* The first entry of a name, or NULL. */
@@ -27,20 +28,19 @@ static const struct gpusim_proc *first_entry(const char *name)
 static void *find(const char *name, int version, cuuint64_t flags,
                   CUdriverProcAddressQueryResult *status)
 {
-    const struct gpusim_proc *end = gpusim_procs + gpusim_proc_count, *best = NULL;
+    const struct gpusim_proc *end = gpusim_procs + gpusim_proc_count;
     const struct gpusim_proc *first = first_entry(name);
+    const struct gpusim_proc *best = gpusim_future_proc(name, version);
+    bool known = first || gpusim_future_proc(name, INT_MAX);
 
-    if (!first) {
-        *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-        return NULL;
-    }
-    for (const struct gpusim_proc *entry = first;
-         entry < end && strcmp(entry->name, name) == 0 && entry->version <= version; entry++)
-        best = entry;
-    if (gpusim_future_proc(name, version))
-        best = gpusim_future_proc(name, version);
+    for (const struct gpusim_proc *entry = first; entry && entry < end &&
+                                                  strcmp(entry->name, name) == 0 &&
+                                                  entry->version <= version;
+         entry++)
+        best = best && best->version > entry->version ? best : entry;
     if (!best) {
-        *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+        *status = known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                        : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
         return NULL;
     }
     *status = CU_GET_PROC_ADDRESS_SUCCESS;

@@ -14,7 +14,7 @@ struct gpusim_proc {
 extern const struct gpusim_proc gpusim_procs[];
 extern const unsigned int gpusim_proc_count;
 
-/* The same of a CUDA that does not exist (future.c), NULL if it has no new ABI of the name. */
+/* The same of what the headers may not know (future.c): the newest up to that version, or NULL. */
 const struct gpusim_proc *gpusim_future_proc(const char *name, int version);
 
 #endif

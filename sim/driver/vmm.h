@@ -26,4 +26,18 @@ void gpusim_physical_drop_if_unused(struct gpusim_physical *physical);
 /* A multicast object goes: its bindings do too (multicast.c). */
 void gpusim_multicast_delete(struct gpusim_multicast *team);
 
+/* What multicast objects and logical endpoints do alike (multicast.c). `object` NULL and `device`
+ * -1 (not told) are fine where memory is bound. */
+CUresult gpusim_multicast_new(uint64_t size, unsigned int devices, struct gpusim_physical **object);
+CUresult gpusim_multicast_add(struct gpusim_physical *object, CUdevice ordinal);
+CUresult gpusim_multicast_bind_memory(struct gpusim_physical *object, CUdevice device,
+                                      uint64_t offset, CUmemGenericAllocationHandle handle,
+                                      uint64_t memory_offset, uint64_t size,
+                                      unsigned long long flags);
+CUresult gpusim_multicast_bind_address(struct gpusim_physical *object, CUdevice device,
+                                       uint64_t offset, CUdeviceptr pointer, uint64_t size,
+                                       unsigned long long flags);
+CUresult gpusim_multicast_unbind(struct gpusim_physical *object, CUdevice ordinal, uint64_t offset,
+                                 uint64_t size);
+
 #endif

@@ -27,6 +27,12 @@ gpumem_cuda_program(life gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/li
 
 gpumem_cuda_program(driver_families gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/driver_families.c)
 add_test(NAME e2e.driver_families COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_SIM_DEVICES=2 -- $<TARGET_FILE:driver_families>)
+gpumem_cuda_program(cuda_13 gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/cuda_13.c)
+target_include_directories(cuda_13 PRIVATE ${PROJECT_SOURCE_DIR}/sim/driver)
+foreach(_version "" 13040 13050) # linked, and asked for at that version
+  add_test(NAME e2e.cuda_13.${_version} COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_SIM_DEVICES=2
+           --env GPUMEM_SIM_DRIVER_VERSION=13050 -- $<TARGET_FILE:cuda_13> ${_version})
+endforeach()
 gpumem_e2e(families $<TARGET_FILE:families>)
 gpumem_cuda_program(plugin_swap gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/plugin_swap.c)
 target_link_libraries(plugin_swap PRIVATE ${CMAKE_DL_LIBS})
