@@ -201,6 +201,7 @@ static bool append(enum gm_extent_type type, const struct gm_block *block, const
         return false;
     memcpy(to, block, sizeof(*block));
     memcpy(to + sizeof(*block), bytes, block->stored_size);
+    gm_log_complete(to);
     return true;
 }
 
@@ -257,8 +258,7 @@ static void write_checkpoint(void)
         gm_fold_emit(take, &checkpoint);
         flush(&checkpoint);
         if (!checkpoint.failed) {
-            checkpoint.at->checksum =
-                XXH3_64bits(&checkpoint.at->time, size - sizeof(checkpoint.at->checksum));
+            gm_log_complete(checkpoint.at);
             gm_log_publish();
             gm_log_add_start(start);
             latest_end = gm_log_end();

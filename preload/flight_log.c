@@ -1,6 +1,8 @@
 /* See flight_log.h. */
 #include "flight_log.h"
+#include <gpumem/checksum.h>
 #include <string.h>
+#include "seal.h"
 #include "trace_file.h"
 
 #define STARTS 16u
@@ -10,6 +12,7 @@ static struct {
     char *area;
     uint64_t capacity;
     uint64_t end;            /* reserved up to here */
+    bool is_sealed;          /* nothing was written since */
     uint64_t starts[STARTS]; /* complete checkpoints behind flight->start, in order */
     uint32_t start_count;
 } area_log;
@@ -23,7 +26,7 @@ bool gm_log_create(uint64_t capacity)
     area_log.flight = (struct gm_flight *)(extent + 1);
     area_log.area = (char *)extent + GM_TRACE_PAGE;
     area_log.capacity = area_log.flight->capacity = capacity;
-    gm_trace_publish_extent(extent);
+    gm_trace_publish_extent(extent, sizeof(area_log.flight->capacity));
     return true;
 }
 
@@ -45,6 +48,7 @@ static bool drop_oldest(void)
     __atomic_store_n(&area_log.flight->start, area_log.starts[0], __ATOMIC_RELEASE);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before what stood there is overwritten */
     area_log.start_count--;
+    area_log.is_sealed = false;
     memmove(area_log.starts, area_log.starts + 1,
             area_log.start_count * sizeof(area_log.starts[0]));
     return true;
@@ -54,9 +58,24 @@ static struct gm_extent *put_header(uint64_t position, enum gm_extent_type type,
                                     size_t used)
 {
     struct gm_extent *extent = (struct gm_extent *)(area_log.area + position % area_log.capacity);
-    *extent = (struct gm_extent){
-        .magic = GM_EXTENT_MAGIC, .type = (uint16_t)type, .used = (uint32_t)used, .length = length};
+    uint64_t behind = position % area_log.capacity + length;
+    memset(extent, 0, sizeof(*extent));
+    memset((char *)(extent + 1) + used, 0, length - sizeof(*extent) - used); /* was another's */
+    extent->magic = GM_EXTENT_MAGIC;
+    extent->type = (uint16_t)type;
+    extent->used = (uint32_t)used;
+    extent->length = length;
+    if (area_log.flight->touched < behind)
+        area_log.flight->touched = behind;
+    area_log.is_sealed = false;
+    gm_unseal();
     return extent;
+}
+
+void gm_log_complete(void *payload)
+{
+    struct gm_extent *extent = (struct gm_extent *)payload - 1;
+    extent->checksum = gm_extent_checksum(extent);
 }
 
 void *gm_log_reserve(enum gm_extent_type type, size_t size, uint64_t spare)
@@ -71,7 +90,7 @@ void *gm_log_reserve(enum gm_extent_type type, size_t size, uint64_t spare)
         if (!drop_oldest())
             return NULL;
     if (pad)
-        put_header(area_log.end, GM_EXTENT_PAD, pad, 0);
+        gm_log_complete(put_header(area_log.end, GM_EXTENT_PAD, pad, 0) + 1);
     struct gm_extent *extent = put_header(area_log.end + pad, type, length, size);
     area_log.end += pad + length;
     return extent + 1;
@@ -80,6 +99,17 @@ void *gm_log_reserve(enum gm_extent_type type, size_t size, uint64_t spare)
 void gm_log_publish(void)
 {
     __atomic_store_n(&area_log.flight->end, area_log.end, __ATOMIC_RELEASE);
+    area_log.is_sealed = false;
+    gm_unseal();
+}
+
+void gm_log_seal(void)
+{
+    struct gm_flight *flight = area_log.flight;
+    if (!flight || area_log.is_sealed)
+        return;
+    ((struct gm_extent *)flight - 1)->seal = gm_flight_seal(flight);
+    area_log.is_sealed = true;
 }
 
 void gm_log_rewind(uint64_t position)

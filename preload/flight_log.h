@@ -29,6 +29,12 @@ uint64_t gm_log_end(void);
 void *gm_log_reserve(enum gm_extent_type type, size_t size, uint64_t spare);
 void gm_log_publish(void);
 
+/* The extent that holds `payload` does not change any more: makes its checksum. */
+void gm_log_complete(void *payload);
+
+/* Seals what stands outside the extents of the area, if it has changed since the last time. */
+void gm_log_seal(void);
+
 /* Gives up what was reserved from `position` on and not published. */
 void gm_log_rewind(uint64_t position);
 

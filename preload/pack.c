@@ -9,14 +9,13 @@
  * One packer at a time of a lane (gm_pack_lock): the drainer, or the thread whose ring it is.
  */
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_initStaticCCtx: a context in our own memory */
-#define XXH_INLINE_ALL
 #include <string.h>
 #include <sys/mman.h>
-#include <xxhash.h>
 #include <zstd.h>
 #include "config.h"
 #include "flight.h"
 #include "pack.h"
+#include "seal.h"
 #include "thread.h"
 #include "trace_file.h"
 
@@ -103,7 +102,6 @@ const unsigned char *gm_pack_records(const struct gm_run *run, const uint16_t *l
     block->codec = ZSTD_isError(size) ? GM_CODEC_NONE : GM_CODEC_ZSTD;
     block->stored_size = block->codec == GM_CODEC_ZSTD ? (uint32_t)size : block->raw_size;
     const unsigned char *bytes = block->codec == GM_CODEC_ZSTD ? packer->packed : packer->columns;
-    block->checksum = XXH3_64bits(bytes, block->stored_size);
     return bytes;
 }
 
@@ -151,6 +149,7 @@ void gm_pack(struct gm_thread *thread)
     else if (gm_config.flight && !gm_flight_write(&block, bytes))
         gm_count(GM_COUNT_FLIGHT_FULL, run.count);
     __atomic_store_n(&lane->tail, end, __ATOMIC_RELEASE);
+    gm_unseal();
 }
 
 /* The parent may have been packing, or mapping the workspaces, when it forked: begin afresh. */

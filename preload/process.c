@@ -11,13 +11,14 @@
 #include "newer_abi.h"
 #include "real.h"
 #include "roads.h"
+#include "seal.h"
 #include "stack.h"
 #include "tables.h"
 #include "trace_file.h"
 
 static struct gm_process_page no_page;
 struct gm_process_page *gm_process_page = &no_page;
-bool gm_process_exiting;
+uint8_t gm_process_ending;
 
 /* Outlives forks, unlike the page: each process that records has its own number. */
 static uint64_t last_epoch;
@@ -53,6 +54,7 @@ static bool make_page(void)
 /* In a child: what belongs to the parent's trace is not mapped here any more. */
 static void forget_parent(void)
 {
+    gm_seal_forget();
     gm_trace_forget();
     gm_tables_forget();
     gm_modules_forget();
@@ -67,6 +69,7 @@ static bool start(bool bypassed)
 {
     if (bypassed) { /* until now: a call came after our destructor */
         __atomic_fetch_and(&gm_file.header->flags, ~(uint32_t)GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
+        gm_unseal();
     } else {
         forget_parent();
         if (!gm_trace_create())
@@ -85,8 +88,10 @@ static bool start(bool bypassed)
  * epoch: its parent's header is not mapped there. */
 void gm_process_tell_newer_abi(void)
 {
-    if (__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST))
-        gm_newer_abi_tell(gm_file.header);
+    if (!__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST))
+        return;
+    gm_newer_abi_tell(gm_file.header);
+    gm_unseal();
 }
 
 /*
@@ -183,7 +188,7 @@ static void tell_of_bypass(void)
 /* The last destructor of this library: see the one of nvml.c. */
 __attribute__((destructor(200))) static void library_unloaded(void)
 {
-    gm_process_exiting = true;
+    __atomic_fetch_or(&gm_process_ending, GM_ENDING_EXITING, __ATOMIC_RELAXED);
     if (!gm_process_mark_end(GM_END_EXIT))
         tell_of_bypass();
 }
@@ -195,6 +200,7 @@ void gm_process_note_driver(void)
         return;
     if (gm_real_dlsym(driver, "gpumem_simulated_driver"))
         __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
+    gm_unseal();
     gm_next_dlclose(driver);
 }
 

@@ -20,8 +20,12 @@ struct gm_process_page {
 
 extern struct gm_process_page *gm_process_page;
 
-/* True once our destructor ran: records from here on are LATE. */
-extern bool gm_process_exiting;
+/* How far the process is at its end; 0 until then. */
+enum {
+    GM_ENDING_EXITING = 1, /* our destructor ran: records from here on are LATE */
+    GM_ENDING_SEALED = 2,  /* the end is marked; see seal.h */
+};
+extern uint8_t gm_process_ending;
 
 /* Another thread may be making the trace. A thread that belongs to it has been through that itself.
  */

@@ -2,6 +2,7 @@
 #include "recorder.h"
 #include <string.h>
 #include "hooks/effects.h"
+#include "seal.h"
 #include "stack.h"
 #include "trace_file.h"
 
@@ -78,10 +79,15 @@ static void put_detail(struct gm_thread *thread, const struct gm_record *detail,
     struct gm_record *slot = reserve(thread);
     if (!slot)
         return;
+    bool is_late = gm_process_ending != 0;
+    if (is_late)
+        gm_seal_open(thread);
     *slot = *detail;
     slot->type = GM_EVENT_DETAIL;
     slot->time = time;
     commit(thread);
+    if (is_late)
+        gm_seal_close(thread);
 }
 
 /*
@@ -122,11 +128,9 @@ static inline void put_word(struct gm_record *slot, size_t offset, uint64_t word
     memcpy((char *)slot + offset, &word, sizeof(word));
 }
 
-/* Takes the event's place in the ring. `context` 0: the current one. False: it was dropped. */
-static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, enum gm_event type,
-                                                      void *frame, uint64_t time, uint64_t what,
-                                                      uint64_t address, uint64_t size, uint64_t aux,
-                                                      uint16_t context)
+static inline __attribute__((always_inline)) bool
+store(struct gm_thread *thread, enum gm_event type, void *frame, uint64_t time, uint64_t what,
+      uint64_t address, uint64_t size, uint64_t aux, uint16_t context, bool is_late)
 {
     const uint64_t bit = 1ull << type;
     uint32_t stack = bit & types_with_stack ? gm_stack_capture(thread->stack, frame) : 0;
@@ -137,12 +141,14 @@ static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, 
         uint8_t device = (uint8_t)gm_context_current_device(thread->api);
         lower = (lower & ~(0xffu << GM_WHAT_DEVICE)) | (uint32_t)device << GM_WHAT_DEVICE;
     }
-    if (gm_unlikely(gm_process_exiting))
+    if (is_late && gm_process_ending & GM_ENDING_EXITING)
         lower |= (uint32_t)GM_FLAG_LATE << GM_WHAT_FLAGS;
     thread->events += (bit & types_of_life) != 0;
     struct gm_record *slot = reserve(thread);
     if (gm_unlikely(!slot))
         return false;
+    if (is_late)
+        gm_seal_open(thread);
     slot->time = time;
     slot->address = address;
     slot->size = size;
@@ -151,7 +157,29 @@ static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, 
     put_word(slot, offsetof(struct gm_record, context),
              context | (uint32_t)thread->api << 16 | (uint64_t)lower << 32);
     commit(thread);
+    if (is_late)
+        gm_seal_close(thread);
     return true;
+}
+
+/* Behind the end of the process, which is marked in the trace already. */
+static __attribute__((noinline, cold)) bool put_late(struct gm_thread *thread, enum gm_event type,
+                                                     void *frame, uint64_t time, uint64_t what,
+                                                     uint64_t address, uint64_t size, uint64_t aux,
+                                                     uint16_t context)
+{
+    return store(thread, type, frame, time, what, address, size, aux, context, true);
+}
+
+/* Takes the event's place in the ring. `context` 0: the current one. False: it was dropped. */
+static inline __attribute__((always_inline)) bool put(struct gm_thread *thread, enum gm_event type,
+                                                      void *frame, uint64_t time, uint64_t what,
+                                                      uint64_t address, uint64_t size, uint64_t aux,
+                                                      uint16_t context)
+{
+    if (gm_unlikely(gm_process_ending))
+        return put_late(thread, type, frame, time, what, address, size, aux, context);
+    return store(thread, type, frame, time, what, address, size, aux, context, false);
 }
 
 static inline uint64_t time_of(enum gm_event type)

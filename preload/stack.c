@@ -13,6 +13,7 @@
 #include "config.h"
 #include "modules.h"
 #include "python.h"
+#include "seal.h"
 #include "real.h"
 #include "roads.h"
 #include "tables.h"
@@ -91,6 +92,7 @@ static void tell_python_state(int status)
     atomic_store_explicit(&told_status, status + 1, memory_order_relaxed);
     __atomic_store_n(&gm_file.header->python_state, gm_string_intern(text, strlen(text)),
                      __ATOMIC_RELEASE);
+    gm_unseal();
     errno = saved_errno;
 }
 

@@ -6,9 +6,11 @@
  * are as large as the newest).
  */
 #include "tables.h"
+#include <gpumem/checksum.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "platform.h"
+#include "seal.h"
 #include "trace_file.h"
 
 #define FIRST_SLOTS 4096u
@@ -24,6 +26,7 @@ struct table {
     uint32_t count;   /* entries, or bytes of strings; guarded by the lock */
     uint32_t indexed; /* entries in the index */
     uint32_t extent_count;
+    uint32_t sealed;                      /* entries or bytes when it was sealed the last time */
     _Atomic bool full;                    /* new entries are refused without taking the lock */
     _Atomic(struct gm_extent *) *extents; /* by number */
     uint32_t max;                         /* entries, 0 included */
@@ -66,7 +69,7 @@ static bool make_room(struct table *table, uint32_t id)
     gm_lock_take(&gm_file.lock);
     struct gm_extent *extent = gm_trace_map_extent(table->type, number, GM_TABLE_EXTENT);
     if (extent)
-        gm_trace_publish_extent(extent);
+        gm_trace_publish_extent(extent, 0);
     gm_lock_release(&gm_file.lock);
     if (!extent)
         return false;
@@ -145,6 +148,7 @@ static uint32_t add(struct table *table, const void *key, equal_function *equal,
             table->count = next + 1;
             table->indexed++;
             __atomic_store_n(published, table->count, __ATOMIC_RELEASE);
+            gm_unseal();
             place(atomic_load_explicit(&table->index, memory_order_relaxed), value, next);
             id = next;
         } else {
@@ -274,6 +278,7 @@ uint32_t gm_string_intern(const char *bytes, size_t size)
         strings.count = offset + text.size + (uint32_t)sizeof(text.size);
         strings.indexed++;
         __atomic_store_n(&gm_file.header->string_bytes, strings.count, __ATOMIC_RELEASE);
+        gm_unseal();
         place(atomic_load_explicit(&strings.index, memory_order_relaxed), hash, offset);
     }
     gm_lock_release(&strings.lock);
@@ -299,11 +304,33 @@ void gm_module_publish(void)
 {
     modules.count++;
     __atomic_store_n(&gm_file.header->module_count, modules.count, __ATOMIC_RELEASE);
+    gm_unseal();
 }
 
 struct gm_module *gm_module_entry(uint16_t number)
 {
     return entry(&modules, number);
+}
+
+/* Entries are only appended: none before the extent that was not full has changed. */
+static void seal(struct table *table)
+{
+    uint32_t count = table->count;
+    for (uint32_t number = table->sealed / table->per_extent; number < table->extent_count;
+         number++) {
+        struct gm_extent *extent =
+            atomic_load_explicit(&table->extents[number], memory_order_acquire);
+        extent->seal = gm_table_seal(extent);
+    }
+    table->sealed = count;
+}
+
+void gm_tables_seal(void)
+{
+    seal(&nodes);
+    seal(&frames);
+    seal(&modules);
+    seal(&strings);
 }
 
 static void forget(struct table *table)
@@ -313,7 +340,7 @@ static void forget(struct table *table)
     atomic_store_explicit(&table->index, NULL, memory_order_relaxed);
     table->lock = (struct gm_lock){0};
     table->full = false;
-    table->count = table->indexed = table->extent_count = 0;
+    table->count = table->indexed = table->extent_count = table->sealed = 0;
 }
 
 void gm_tables_forget(void)

@@ -28,6 +28,9 @@ struct gm_module *gm_module_append(uint16_t *number);
 void gm_module_publish(void);
 struct gm_module *gm_module_entry(uint16_t number);
 
+/* Seals the extents that have changed since the last time. */
+void gm_tables_seal(void);
+
 /* Forgets everything after a fork: the mappings are gone. */
 void gm_tables_forget(void);
 

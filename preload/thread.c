@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "config.h"
+#include "seal.h"
 #include "stack.h"
 #include "tables.h"
 #include "trace_file.h"
@@ -74,8 +75,10 @@ static struct gm_thread *create(uint32_t tid)
         thread->number = number;
         thread->stack = (struct gm_stack *)(thread + 1);
         atomic_store_explicit(&thread->owner, tid, memory_order_relaxed);
-        gm_trace_publish_extent(extent); /* with its capacity: a lane without one is damage */
+        gm_trace_publish_extent(
+            extent, GM_LANE_CONSTANT); /* with its capacity: a lane without one is damage */
         gm_file.header->lane_count = number + 1;
+        gm_unseal();
         atomic_store_explicit(&threads[number], thread, memory_order_relaxed);
         atomic_store_explicit(&thread_count, number + 1, memory_order_release);
     }

@@ -37,11 +37,14 @@ struct gm_thread {
     uint64_t head;  /* next sequence number; lane->head is what is committed */
     uint64_t limit; /* head may run up to here before gm_thread_look */
     uint32_t number;
-    uint32_t depth;             /* open calls; others look at it, so it is stored atomically */
-    uint32_t events;            /* records of lives, for gm_call_seen_below */
-    uint16_t api;               /* of the outermost open call */
-    uint64_t half_full;         /* time when it was last found half full; stored atomically */
-    bool committing;            /* may have taken the time of a record that is not committed yet */
+    uint32_t depth;     /* open calls; others look at it, so it is stored atomically */
+    uint32_t events;    /* records of lives, for gm_call_seen_below */
+    uint16_t api;       /* of the outermost open call */
+    uint64_t half_full; /* time when it was last found half full; stored atomically */
+    bool committing;    /* may have taken the time of a record that is not committed yet */
+    bool has_parts;     /* seal.c: `parts` is the sum over the slots of the lane */
+    uint64_t parts;
+    uint64_t late_from;         /* record being committed behind the end of the process */
     _Atomic uint64_t owner;     /* claims so far << 32 | tid: a claim is told from an older one */
     struct gm_stack *stack;     /* stack.c */
 } __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */

@@ -1,6 +1,7 @@
 /* See trace_file.h. */
 #include "trace_file.h"
 #include <fcntl.h>
+#include <gpumem/checksum.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
@@ -10,6 +11,7 @@
 #include "api.h"
 #include "config.h"
 #include "flight.h"
+#include "seal.h"
 #include "version.h"
 
 struct gm_trace_file gm_file = {.descriptor = -1};
@@ -373,6 +375,7 @@ static void publish_end(uint64_t end)
 {
     gm_file.end = end;
     __atomic_store_n(&gm_file.header->file_end, end, __ATOMIC_RELEASE);
+    gm_unseal();
 }
 
 /*
@@ -389,6 +392,7 @@ static int write_pad(uint64_t aligned)
 {
     struct gm_extent pad = {
         .magic = GM_EXTENT_MAGIC, .type = GM_EXTENT_PAD, .length = aligned - gm_file.end};
+    pad.checksum = gm_extent_checksum(&pad);
     return pad.length ? write_all(gm_file.end, &pad, sizeof(pad)) : 0;
 }
 
@@ -413,12 +417,27 @@ struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, 
     return extent;
 }
 
-void gm_trace_publish_extent(const struct gm_extent *extent)
+void gm_trace_publish_extent(struct gm_extent *extent, uint32_t used)
 {
+    extent->used = used;
+    extent->checksum = gm_extent_checksum(extent);
     publish_end(align_up(gm_file.end, GM_TRACE_PAGE) + extent->length);
 }
 
 static const char padding[GM_EXTENT_ALIGN];
+
+/* As gm_extent_checksum, where the payload lies in two places. */
+static uint64_t checksum_of_parts(const struct gm_extent *extent, const void *head, size_t size,
+                                  const void *tail, size_t tail_size)
+{
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset_withSeed(&state, gm_extent_seed(extent));
+    XXH3_64bits_update(&state, head, size);
+    if (tail_size)
+        XXH3_64bits_update(&state, tail, tail_size);
+    return XXH3_64bits_digest(&state);
+}
 
 int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *head, size_t size,
                           const void *tail, size_t tail_size)
@@ -433,6 +452,7 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
         .used = (uint32_t)(size + tail_size),
         .length = align_up(sizeof(extent) + size + tail_size, GM_EXTENT_ALIGN),
     };
+    extent.checksum = checksum_of_parts(&extent, head, size, tail, tail_size);
     struct held_signals held = hold_signals();
     int error = write_all(start, &extent, sizeof(extent));
     if (!error)
@@ -466,6 +486,7 @@ void gm_trace_update_clock(void)
     uint32_t next = 1 - (header->clock_latest_index & 1);
     header->clock_latest[next] = clock_pair();
     __atomic_store_n(&header->clock_latest_index, next, __ATOMIC_RELEASE);
+    gm_unseal();
     uint64_t ticks = header->clock_latest[next].ticks - header->clock_start.ticks;
     uint64_t ns = header->clock_latest[next].monotonic_ns - header->clock_start.monotonic_ns;
     if (ticks)
@@ -476,8 +497,21 @@ void gm_trace_mark_end(enum gm_end end)
 {
     if (!gm_file.header)
         return;
+    gm_unseal();
     gm_file.header->end_time = gm_ticks_before();
     __atomic_store_n(&gm_file.header->end, (uint32_t)end, __ATOMIC_RELEASE);
+    if (end == GM_END_NONE)
+        gm_seal_take_back();
+    else
+        gm_seal();
+}
+
+void gm_count(enum gm_counter counter, uint64_t amount)
+{
+    if (!gm_file.header)
+        return;
+    __atomic_fetch_add(&gm_file.header->counters[counter], amount, __ATOMIC_RELAXED);
+    gm_unseal();
 }
 
 /* Name table and environment: what a reader needs to know before the first record. */
@@ -514,6 +548,7 @@ static bool create_header(const struct gm_trace_header *header)
     if (!gm_file.header)
         return false;
     memcpy(gm_file.header, header, sizeof(*header));
+    gm_file.header->checksum = gm_header_checksum(header);
     publish_end(GM_TRACE_PAGE);
     return true;
 }

@@ -33,10 +33,11 @@ bool gm_trace_create(void);
  * Makes an extent of `length` bytes (a multiple of GM_EXTENT_ALIGN) behind the end, page-aligned in
  * file and memory, and returns its mapping, zeroed behind a filled-in extent header; NULL when
  * there is no space. It is not part of the trace before gm_trace_publish_extent: what a reader
- * could not do without is filled in between. Caller holds the lock from here to there.
+ * could not do without is filled in between. Caller holds the lock from here to there. `used`:
+ * payload bytes that do not change from then on.
  */
 struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length);
-void gm_trace_publish_extent(const struct gm_extent *extent);
+void gm_trace_publish_extent(struct gm_extent *extent, uint32_t used);
 
 /*
  * Appends an extent that is only written, never mapped: header, then `size` bytes at `head` and
@@ -54,11 +55,7 @@ uint64_t gm_trace_ticks_to_ns(uint64_t ticks);
 /* Marks how the process ended. Async-signal-safe, lock-free. */
 void gm_trace_mark_end(enum gm_end end);
 
-static inline void gm_count(enum gm_counter counter, uint64_t amount)
-{
-    if (gm_file.header)
-        __atomic_fetch_add(&gm_file.header->counters[counter], amount, __ATOMIC_RELAXED);
-}
+void gm_count(enum gm_counter counter, uint64_t amount);
 
 /* Forgets the file of the parent process after a fork: its mappings are already gone. */
 void gm_trace_forget(void);

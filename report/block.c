@@ -1,16 +1,12 @@
 /* See block.h. */
-#define XXH_INLINE_ALL /* the header alone: no library is linked for one function */
 #include "block.h"
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 #include "memory.h"
 
 static bool unpack(struct gm_block_reader *reader, const struct gm_block *block, ZSTD_DCtx *context)
 {
     const unsigned char *stored = (const unsigned char *)(block + 1);
-    if (XXH3_64bits(stored, block->stored_size) != block->checksum)
-        return false;
     GM_RESERVE(reader->columns, reader->capacity, block->raw_size);
     if (block->codec == GM_CODEC_ZSTD)
         return ZSTD_decompressDCtx(context, reader->columns, block->raw_size, stored,

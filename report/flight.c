@@ -1,9 +1,8 @@
 /* See flight.h. */
 #include "flight.h"
+#include <gpumem/checksum.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 #include "memory.h"
 #include "size.h"
 
@@ -52,7 +51,8 @@ static const struct gm_extent *extent_at(const struct walk *walk, uint64_t posit
     const struct gm_extent *extent = (const struct gm_extent *)(walk->area + offset);
     if (walk->present - offset < sizeof(*extent) || extent->magic != GM_EXTENT_MAGIC ||
         extent->length < sizeof(*extent) || extent->length % GM_EXTENT_ALIGN != 0 ||
-        extent->length > walk->present - offset || extent->length > walk->end - position)
+        extent->length > walk->present - offset || extent->length > walk->end - position ||
+        !gm_trace_extent_is_intact(extent))
         return NULL;
     return extent;
 }
@@ -61,7 +61,6 @@ static const struct gm_extent *extent_at(const struct walk *walk, uint64_t posit
 
 static void drop_checkpoint(struct walk *walk)
 {
-    walk->trace->damaged++;
     walk->trace->checkpoint = NULL;
     walk->trace->carried_count = 0;
     walk->wanted = 0;
@@ -72,9 +71,7 @@ static bool begin_checkpoint(struct walk *walk, const unsigned char *payload, si
     const struct gm_checkpoint *checkpoint = (const struct gm_checkpoint *)payload;
     if (size < sizeof(*checkpoint) || checkpoint->lanes > GM_LANES_MAX)
         return false;
-    size_t used = sizeof(*checkpoint) + checkpoint->lanes * sizeof(uint64_t);
-    if (size < used ||
-        XXH3_64bits(payload + sizeof(uint64_t), used - sizeof(uint64_t)) != checkpoint->checksum)
+    if (size < sizeof(*checkpoint) + checkpoint->lanes * sizeof(uint64_t))
         return false;
     walk->trace->checkpoint = checkpoint;
     walk->wanted = checkpoint->blocks;
@@ -84,8 +81,7 @@ static bool begin_checkpoint(struct walk *walk, const unsigned char *payload, si
 static bool add_carried(struct gm_trace *trace, const unsigned char *payload, size_t size)
 {
     const struct gm_block *block = (const struct gm_block *)payload;
-    if (!gm_trace_block_is_sound(block, size) ||
-        XXH3_64bits(block + 1, block->stored_size) != block->checksum)
+    if (!gm_trace_block_is_sound(block, size))
         return false;
     GM_RESERVE(trace->carried, trace->carried_capacity, trace->carried_count + 1);
     trace->carried[trace->carried_count++] = (struct gm_block_place){.block = block};
@@ -98,10 +94,12 @@ static void take(struct walk *walk, const struct gm_extent *extent, bool is_firs
 {
     struct gm_trace *trace = walk->trace;
     const unsigned char *payload = (const unsigned char *)(extent + 1);
-    size_t size = (size_t)extent->length - sizeof(*extent);
+    size_t size = extent->used;
+    trace->damaged += !gm_trace_rest_is_zero(extent);
     bool wants_carried = walk->wanted && extent->type != GM_EXTENT_PAD;
     if (wants_carried &&
         (extent->type != GM_EXTENT_CARRIED || !add_carried(trace, payload, size))) {
+        trace->damaged++;
         drop_checkpoint(walk);
     } else if (wants_carried) {
         walk->wanted--;
@@ -135,6 +133,8 @@ static void walk_all(struct walk *walk)
         if (!extent) {
             walk->trace->damaged += !lost && !walk->trace->truncated;
             lost = true;
+            if (walk->wanted)
+                drop_checkpoint(walk);
             position += GM_EXTENT_ALIGN;
             continue;
         }
@@ -142,10 +142,27 @@ static void walk_all(struct walk *walk)
         take(walk, extent, position == walk->start);
         position += extent->length;
     }
-    if (walk->wanted)
+    if (walk->wanted) {
+        walk->trace->damaged++;
         drop_checkpoint(walk);
+    }
     if (walk->start != 0 && !walk->trace->checkpoint && walk->trace->damaged == 0)
         walk->trace->damaged++; /* what came before is unknown */
+}
+
+bool gm_flight_is_sealed(const struct gm_extent *extent)
+{
+    const struct gm_flight *flight = (const struct gm_flight *)(extent + 1);
+    if (extent->length <= GM_TRACE_PAGE)
+        return false;
+    struct walk walk = {.present = (size_t)extent->length - GM_TRACE_PAGE,
+                        .capacity = flight->capacity,
+                        .start = flight->start,
+                        .end = flight->end};
+    const unsigned char *area = (const unsigned char *)extent + GM_TRACE_PAGE;
+    return is_sound(&walk) && walk.capacity <= walk.present && flight->touched <= walk.capacity &&
+           gm_flight_seal(flight) == extent->seal &&
+           gm_trace_is_zero(area + flight->touched, walk.present - (size_t)flight->touched);
 }
 
 void gm_flight_scan(struct gm_trace *trace, const unsigned char *payload, size_t size, bool alive)

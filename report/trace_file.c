@@ -2,6 +2,7 @@
 #include "trace_file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <gpumem/checksum.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,7 @@ bool gm_trace_block_is_sound(const struct gm_block *block, size_t size)
 {
     if (size < sizeof(*block) || block->lane >= GM_LANES_MAX || block->count == 0 ||
         block->count > GM_BLOCK_RECORDS_MAX || block->raw_size > GM_BLOCK_RAW_MAX ||
-        block->stored_size > size - sizeof(*block) || block->codec > GM_CODEC_ZSTD ||
+        block->stored_size != size - sizeof(*block) || block->codec > GM_CODEC_ZSTD ||
         block->first_sequence > UINT64_MAX - block->count || block->distance == 0 ||
         block->distance > GM_DISTANCE_MAX || block->near == 0 || block->near > block->distance)
         return false;
@@ -147,19 +148,44 @@ static uint32_t parts_of(uint32_t entries, uint32_t per_extent)
     return entries / per_extent + 1;
 }
 
+bool gm_trace_is_zero(const unsigned char *bytes, size_t size)
+{
+    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+static bool is_written_once(const struct gm_extent *extent)
+{
+    return extent->type < 32 && (GM_EXTENTS_WRITTEN_ONCE >> extent->type & 1);
+}
+
+bool gm_trace_extent_is_intact(const struct gm_extent *extent)
+{
+    return extent->used <= extent->length - sizeof(*extent) &&
+           gm_extent_checksum(extent) == extent->checksum;
+}
+
+bool gm_trace_rest_is_zero(const struct gm_extent *extent)
+{
+    size_t size = (size_t)extent->length - sizeof(*extent);
+    return !is_written_once(extent) ||
+           (extent->seal == 0 &&
+            gm_trace_is_zero((const unsigned char *)(extent + 1) + extent->used,
+                             size - extent->used));
+}
+
 static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, size_t present,
                        bool alive)
 {
     const unsigned char *payload = (const unsigned char *)(extent + 1);
-    size_t size = present - sizeof(*extent);
-    size_t used = extent->used < size ? extent->used : size;
+    size_t size = present - sizeof(*extent), used = extent->used;
     uint64_t *damaged = &trace->damaged;
+    *damaged += present == extent->length && !gm_trace_rest_is_zero(extent);
     switch (extent->type) {
     case GM_EXTENT_LANE:
         *damaged += !add_ring(trace, extent->index, payload, size);
         break;
     case GM_EXTENT_BLOCK:
-        *damaged += !gm_trace_add_block(trace, payload, size);
+        *damaged += !gm_trace_add_block(trace, payload, used);
         break;
     case GM_EXTENT_NODES:
         add_part(&trace->nodes, extent->index, parts_of(GM_NODES_MAX, GM_NODES_PER_EXTENT), payload,
@@ -197,9 +223,52 @@ static const struct gm_extent *extent_at(const struct gm_trace *trace, size_t of
     const struct gm_extent *extent = (const struct gm_extent *)(trace->bytes + offset);
     if (extent->magic != GM_EXTENT_MAGIC || extent->length < sizeof(*extent) ||
         extent->length % GM_EXTENT_ALIGN != 0 ||
-        (extent->length > limit - offset && !trace->truncated))
+        (extent->length > limit - offset && !trace->truncated) ||
+        extent->used > limit - offset - sizeof(*extent) || !gm_trace_extent_is_intact(extent))
         return NULL;
     return extent;
+}
+
+/* ---- the seal -------------------------------------------------------------------------------- */
+
+static bool lane_is_sealed(const struct gm_extent *extent)
+{
+    const struct gm_lane *lane = (const struct gm_lane *)(extent + 1);
+    const unsigned char *slots = (const unsigned char *)(lane + 1);
+    size_t size = (size_t)extent->length - sizeof(*extent);
+    if (size < sizeof(*lane) ||
+        lane->capacity > (size - sizeof(*lane)) / sizeof(struct gm_record) ||
+        gm_lane_seal(lane, gm_lane_parts(lane)) != extent->seal)
+        return false;
+    size_t used = (size_t)gm_lane_slots(lane) * sizeof(struct gm_record);
+    return gm_trace_is_zero(slots + used, size - sizeof(*lane) - used);
+}
+
+/* Whether the extent, which lies whole in the file, is as it was at the end of the process. */
+static bool is_as_sealed(const struct gm_extent *extent)
+{
+    switch (extent->type) {
+    case GM_EXTENT_LANE:
+        return lane_is_sealed(extent);
+    case GM_EXTENT_NODES:
+    case GM_EXTENT_STRINGS:
+    case GM_EXTENT_MODULES:
+    case GM_EXTENT_FRAMES:
+        return gm_table_seal(extent) == extent->seal;
+    case GM_EXTENT_FLIGHT:
+        return gm_flight_is_sealed(extent);
+    default:
+        return true;
+    }
+}
+
+/* Rules that the header of any writer keeps, also of one that was killed. */
+static bool header_is_sound(const struct gm_trace_header *header)
+{
+    return gm_header_checksum(header) == header->checksum && header->end <= GM_END_EXEC &&
+           header->clock_latest_index <= 1 && header->node_count <= GM_NODES_MAX &&
+           header->module_count <= GM_MODULES_MAX && header->frame_count <= GM_FRAMES_MAX &&
+           header->string_bytes <= GM_STRINGS_MAX && header->lane_count <= GM_LANES_MAX;
 }
 
 /* Finds all extents. Where one is damaged, the next is looked for at every place it could be.
@@ -209,7 +278,10 @@ static void scan(struct gm_trace *trace, bool alive)
     uint64_t end = trace->header.file_end;
     bool sound_end = end >= GM_TRACE_PAGE && end % GM_EXTENT_ALIGN == 0;
     trace->truncated = sound_end && end > trace->size;
-    trace->damaged += !sound_end;
+    trace->sealed = trace->header.seal == gm_header_seal(trace->bytes);
+    trace->damaged += !sound_end || !header_is_sound(&trace->header) ||
+                      (trace->header.seal != 0 && !trace->sealed);
+    uint64_t changed = 0; /* since the trace was sealed */
     size_t limit = sound_end && end < trace->size ? (size_t)end : trace->size;
     bool lost = false; /* inside something damaged, which is counted once */
     for (size_t offset = GM_TRACE_PAGE; offset + sizeof(struct gm_extent) <= limit;) {
@@ -223,9 +295,17 @@ static void scan(struct gm_trace *trace, bool alive)
         lost = false;
         size_t left = limit - offset;
         size_t present = extent->length < left ? (size_t)extent->length : left;
+        uint64_t damaged = trace->damaged;
         add_extent(trace, extent, present, alive);
+        changed += trace->sealed && present == extent->length && trace->damaged == damaged &&
+                   !is_as_sealed(extent);
         offset += present;
     }
+    /* A process that is ending may break its seal while we look. */
+    const struct gm_trace_header *now = (const struct gm_trace_header *)trace->bytes;
+    trace->sealed =
+        trace->sealed && __atomic_load_n(&now->seal, __ATOMIC_ACQUIRE) == trace->header.seal;
+    trace->damaged += trace->sealed ? changed : 0;
 }
 
 static int by_sequence(const void *left, const void *right)

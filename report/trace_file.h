@@ -70,6 +70,7 @@ struct gm_trace {
     struct gm_clock_scale clock;
     enum gm_ending ending;
     bool truncated;   /* the file is shorter than its header says */
+    bool sealed;      /* the checksums of its end are there, and cover what is not written once */
     uint64_t damaged; /* extents and blocks that could not be read */
     struct gm_table nodes, strings, modules, frames;
     struct gm_text names;
@@ -111,8 +112,12 @@ const char *gm_trace_api(const struct gm_trace *trace, uint16_t api);
 /* Whether that function takes memory from a pool of the driver's: cudaMallocAsync and its kind. */
 bool gm_trace_api_is_pooled(const struct gm_trace *trace, uint16_t api);
 
-/* For flight.c: notes a block, of which `size` bytes are there, false if it is damaged; whether its
- * head is sound; the lane of a number below GM_LANES_MAX. */
+/* For flight.c: whether an extent that lies whole in the file is as it was written; whether what it
+ * does not use is zero; notes a block of `size` bytes, false if it is damaged; whether its head is
+ * sound; the lane of a number below GM_LANES_MAX. */
+bool gm_trace_extent_is_intact(const struct gm_extent *extent);
+bool gm_trace_rest_is_zero(const struct gm_extent *extent);
+bool gm_trace_is_zero(const unsigned char *bytes, size_t size);
 bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size_t size);
 bool gm_trace_block_is_sound(const struct gm_block *block, size_t size);
 struct gm_lane_source *gm_trace_lane(struct gm_trace *trace, uint32_t number);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
-#define GM_TRACE_MAJOR 2              /* readers refuse another major */
+#define GM_TRACE_MAJOR 3              /* readers refuse another major */
 #define GM_TRACE_MINOR 0              /* readers accept older minors; a newer minor only adds */
 #define GM_TRACE_ENDIAN 0x01020304u
 #define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
@@ -104,7 +104,7 @@ struct gm_trace_header {
     uint16_t module_size; /* sizeof(struct gm_module) */
     uint16_t frame_size;  /* sizeof(struct gm_script_frame) */
     uint32_t clock;       /* enum gm_clock */
-    uint32_t flags;       /* enum gm_header_flag */
+    uint32_t reserved0;
     uint32_t pid;
     uint32_t parent_pid;
     uint64_t process_start; /* /proc/PID/stat field 22, clock ticks since boot: with pid and boot id
@@ -121,12 +121,13 @@ struct gm_trace_header {
     uint32_t reserved1;
 
     struct gm_clock_pair clock_start;
+    uint64_t checksum; /* XXH3 64 of all before it, which does not change */
+
+    /* Changing while the process runs; each is a single aligned store. */
     /* The latest pair: the writer fills the slot that `clock_latest_index` does not name, then
      * flips it. */
     struct gm_clock_pair clock_latest[2];
     uint32_t clock_latest_index;
-
-    /* Changing while the process runs; each is a single aligned store. */
     uint32_t end;          /* enum gm_end */
     uint64_t end_time;     /* record clock; valid when end is set */
     uint64_t file_end;     /* bytes: extents below are complete */
@@ -137,8 +138,12 @@ struct gm_trace_header {
     uint32_t lane_count;
     uint32_t
         python_state; /* string reference: why Python frames are off, or the version used; 0 none */
+    uint32_t flags;   /* enum gm_header_flag */
+    uint32_t reserved2;
     uint64_t counters[GM_COUNTERS];
     struct gm_newer_abi newer_abi[GM_NEWER_ABI_MAX]; /* the first ones, each a single store */
+
+    uint64_t seal; /* gm_header_seal of the page, set at the end of the process; 0: not sealed */
 };
 
 /* ---- extents -----------------------------------------------------------------------------------
@@ -164,10 +169,18 @@ struct gm_extent {
     uint16_t type;  /* enum gm_extent_type; readers skip types they do not know */
     uint16_t reserved;
     uint32_t index;  /* position among the extents of this type, where order matters */
-    uint32_t used;   /* payload bytes in use (NAMES, ENVIRONMENT) */
+    uint32_t used;   /* payload bytes, from its start, that do not change any more */
     uint64_t length; /* bytes with this header; a multiple of GM_EXTENT_ALIGN */
-    uint64_t reserved2[5];
+    uint64_t reserved2[3];
+    uint64_t checksum; /* gm_extent_checksum: of all before it, and of the `used` bytes */
+    uint64_t seal;     /* LANE, FLIGHT and tables: of the whole payload, set when the header is
+                          sealed and true while that is; else 0 */
 };
+
+/* Types whose extent is written once: behind the `used` bytes stand zeros. */
+#define GM_EXTENTS_WRITTEN_ONCE                                                                    \
+    (1u << GM_EXTENT_PAD | 1u << GM_EXTENT_BLOCK | 1u << GM_EXTENT_NAMES |                         \
+     1u << GM_EXTENT_ENVIRONMENT | 1u << GM_EXTENT_CHECKPOINT | 1u << GM_EXTENT_CARRIED)
 
 /* Tables grow by extents of 64 KiB: what fits behind the extent header. */
 #define GM_TABLE_EXTENT 65536u
@@ -398,13 +411,15 @@ struct gm_record {
  * n & (capacity - 1). A lane outlives its thread and can be taken over by another.
  */
 struct gm_lane {
-    uint64_t capacity; /* records, a power of two */
+    uint64_t capacity; /* records, a power of two; the only part that does not change */
     uint64_t reserved0[7];
     uint64_t head; /* records committed; written by the thread */
     uint64_t reserved1[7];
     uint64_t tail; /* records that also stand in blocks (or were given up) */
     uint64_t reserved2[7];
 };
+
+#define GM_LANE_CONSTANT 64u /* bytes at its start that do not change */
 
 enum gm_codec { GM_CODEC_NONE = 0, GM_CODEC_ZSTD = 1 };
 
@@ -447,7 +462,6 @@ struct gm_block {
     uint64_t first_sequence;
     uint64_t first_time; /* of the first and last record, header.clock */
     uint64_t last_time;
-    uint64_t checksum;    /* XXH3 64 of the stored bytes after this struct */
     uint32_t stored_size; /* bytes after this struct */
     uint32_t raw_size;    /* bytes before compression, at most GM_BLOCK_RAW_MAX */
     uint32_t codec;       /* enum gm_codec */
@@ -456,7 +470,7 @@ struct gm_block {
                                   behind the columns and counts in raw_size. Else 0 */
     uint32_t distance;         /* from a record to its model, 1..GM_DISTANCE_MAX */
     uint32_t near;             /* 1..distance */
-    uint32_t reserved[4];
+    uint32_t reserved[6];
 };
 
 /* Bytes of a block's sets of columns, which stand before the columns and count in raw_size. */
@@ -479,7 +493,8 @@ struct gm_flight {
     uint64_t capacity; /* bytes, a multiple of GM_EXTENT_ALIGN */
     uint64_t start;    /* moves before anything is overwritten */
     uint64_t end;
-    uint64_t reserved[5];
+    uint64_t touched; /* bytes of the area, from its start, that were ever written to */
+    uint64_t reserved[4];
 };
 
 /* Counts of the records of some stretch of a trace. */
@@ -507,13 +522,12 @@ struct gm_flight_totals {
  *     known; of a release also size and extra as CONTEXT, before it
  */
 struct gm_checkpoint {
-    uint64_t checksum; /* XXH3 64 of all that follows in this extent, first_sequence included */
-    uint64_t time;     /* record clock: of the latest record before it */
-    uint32_t blocks;   /* CARRIED extents */
+    uint64_t time;   /* record clock: of the latest record before it */
+    uint32_t blocks; /* CARRIED extents */
     uint32_t lanes;
     uint64_t carried;               /* records in them, details too */
     struct gm_flight_totals before; /* of all records before it */
-    uint64_t reserved[5];
+    uint64_t reserved[6];
 };
 
 _Static_assert(sizeof(struct gm_flight) == 64, "flight area");

@@ -16,9 +16,9 @@ BLOCK_ALLOC, BLOCK_FREE, BLOCK_OOM = 46, 47, 48
 
 KIND_DEVICE, KIND_PINNED = 1, 7
 
-HEADER = struct.Struct("@8sIHHI4H5IQ2I40s64s32s40s256s1024s2I9Q2I2Q6I32Q")
+HEADER = struct.Struct("@8sIHHI4H5IQ2I40s64s32s40s256s1024s2I10Q2I2Q8I32Q")
 EXTENT = struct.Struct("<IHHIIQ40x")
-BLOCK = struct.Struct("<II4Q3I12I3I16x")
+BLOCK = struct.Struct("<II3Q3I12I3I24x")
 TILE = 128  # records
 RECORD = struct.Struct("<4Q2I2H2BbB")
 NODE = struct.Struct("<QIHH")
@@ -83,11 +83,11 @@ class Trace:
         with open(path, "rb") as file:
             self.data = file.read()
         fields = HEADER.unpack_from(self.data)
-        assert fields[0] == b"GPUMEM\x1a\n" and fields[2] == 2, "not a trace"
+        assert fields[0] == b"GPUMEM\x1a\n" and fields[2] == 3, "not a trace"
         counters_at = len(fields) - 32
         self.counters = fields[counters_at:]
-        self.file_end = fields[counters_at - 7]
-        self.end = fields[counters_at - 9]
+        self.file_end = fields[counters_at - 9]
+        self.end = fields[counters_at - 11]
         self.header_size = fields[4]
         self.nodes, self.frames, strings, self.lanes, self.blocks = [], [], [], {}, {}
         at = self.header_size
@@ -125,12 +125,12 @@ class Trace:
 
     def packed(self, payload):
         header = BLOCK.unpack_from(payload)
-        count, first_time, stored, raw, codec, sizes = header[1], header[3], *header[6:9], header[9:21]
+        count, first_time, stored, raw, codec, sizes = header[1], header[3], *header[5:8], header[8:20]
         columns = payload[BLOCK.size : BLOCK.size + stored]
         if codec:
             columns = unpack_zstd(columns, raw)
         tiles = -(-count // TILE)
-        sets, (distance, near) = struct.unpack_from(f"<{tiles}H", columns), header[22:24]
+        sets, (distance, near) = struct.unpack_from(f"<{tiles}H", columns), header[21:23]
         at, column = 2 * tiles, []
         for size in sizes:
             column.append(columns[at : at + size])

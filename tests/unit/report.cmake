@@ -36,6 +36,7 @@ add_test(NAME unit.report_run
 option(GPUMEM_FUZZ "build the fuzz targets for libFuzzer" OFF)
 add_executable(fuzz_reader ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_reader.c)
 target_compile_definitions(fuzz_reader PRIVATE _GNU_SOURCE=)
+target_include_directories(fuzz_reader PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)
 target_link_libraries(fuzz_reader PRIVATE gpumem_report)
 if(GPUMEM_FUZZ)
   target_compile_definitions(fuzz_reader PRIVATE GM_FUZZ_LIBFUZZER)
