@@ -17,7 +17,7 @@ struct memory_handle {
     uint64_t offset, size, id;
 };
 
-static const char memory_magic[8] = "gpusimIM";
+static const char memory_magic[] = "gpusimIM";
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 {
@@ -34,7 +34,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
         .size = allocation->range.size,
         .id = allocation->id,
     };
-    memcpy(made.magic, memory_magic, sizeof(memory_magic));
+    memcpy(made.magic, memory_magic, sizeof(made.magic));
     memset(handle, 0, sizeof(*handle));
     memcpy(handle, &made, sizeof(made));
     return CUDA_SUCCESS;
@@ -90,7 +90,7 @@ static CUresult open_memory(CUdeviceptr *pointer, const CUipcMemHandle *opaque, 
     memcpy(&handle, opaque, sizeof(handle));
     if (!pointer || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
         return CUDA_ERROR_INVALID_VALUE;
-    if (memcmp(handle.magic, memory_magic, sizeof(memory_magic)) != 0 || handle.size == 0)
+    if (memcmp(handle.magic, memory_magic, sizeof(handle.magic)) != 0 || handle.size == 0)
         return CUDA_ERROR_INVALID_HANDLE;
     if (handle.process == (int32_t)getpid())
         return CUDA_ERROR_INVALID_CONTEXT; /* the exporter cannot open its own memory */

@@ -371,7 +371,7 @@ struct export_data {
     uint64_t offset, size;
 };
 
-static const char export_magic[8] = "gpusimPP";
+static const char export_magic[] = "gpusimPP";
 
 CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool handle,
                                           CUmemAllocationHandleType type, unsigned long long flags)
@@ -442,7 +442,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr pointe
         return CUDA_ERROR_INVALID_VALUE;
     struct export_data exported = {.offset = pointer - allocation->pool->arena.base,
                                    .size = allocation->range.size};
-    memcpy(exported.magic, export_magic, sizeof(export_magic));
+    memcpy(exported.magic, export_magic, sizeof(exported.magic));
     memset(data, 0, sizeof(*data));
     memcpy(data->reserved, &exported, sizeof(exported));
     return CUDA_SUCCESS;
@@ -457,7 +457,7 @@ static CUresult import_pointer(CUdeviceptr *pointer, struct gpusim_pool *pool,
     if (!pointer || !pool || !pool->imported || !data)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(&exported, data->reserved, sizeof(exported));
-    if (memcmp(exported.magic, export_magic, sizeof(export_magic)) != 0 ||
+    if (memcmp(exported.magic, export_magic, sizeof(exported.magic)) != 0 ||
         exported.offset >= pool->arena.size || exported.size > pool->arena.size - exported.offset)
         return CUDA_ERROR_INVALID_VALUE;
 

@@ -328,7 +328,7 @@ EXPORT double probe_bench(int forget)
             for (uint32_t at = forget < 0 ? last.count : last.kept; at < last.count; at++)
                 gm_python_intern(&thread_memory, &last.frames[at], &sink);
         }
-        double each = (now_ns() - start) / WALKS;
+        double each = (now_ns() - start) / (double)WALKS;
         best = each < best ? each : best;
     }
     return best;
