@@ -1,7 +1,8 @@
 # Finds the CUDA headers and sets GPUMEM_CUDA_INCLUDE: CUDA_HOME, nvcc on PATH, the usual prefixes,
 # and last the pip package nvidia-cuda-runtime, unpacked into the build folder. Only the simulator and
 # the tests need them; the preload and the report do not. The simulator implements CUDA 13.0 as its headers
-# declare it, so it is built with exactly these, whatever toolkit the machine has.
+# declare it, so it is built with exactly these, whatever toolkit the machine has. It builds with those of
+# 13.1 to 13.5 as well, where GPUMEM_CUDA_INCLUDE names them.
 if(NOT GPUMEM_CUDA_INCLUDE)
   find_program(GPUMEM_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
   set(_hints $ENV{CUDA_HOME} /usr/local/cuda /opt/cuda /usr)

@@ -181,7 +181,7 @@ CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device
         .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
         .alloc = {memory,
                   {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal}},
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->ordinal}},
                    .bytesize = size,
                    .dptr = memory->address}},
     };

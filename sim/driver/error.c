@@ -26,6 +26,7 @@ static const struct text texts[] = {
     {34, "CUDA driver is a stub library"},
     {36, "API call is not supported in the installed CUDA driver"},
     {46, "CUDA-capable device(s) is/are busy or unavailable"},
+    {47, "the resources for multicast objects are used up"},
     {100, "no CUDA-capable device is detected"},
     {101, "invalid device ordinal"},
     {102, "device doesn't have valid Grid license"},
@@ -54,6 +55,7 @@ static const struct text texts[] = {
     {224, "the provided execution affinity is not supported"},
     {225, "the operation cannot be performed in the present state: it synchronizes the device"},
     {226, "an exception occurred on the device that was contained by error containment"},
+    {227, "the loader is too old for what it loads"},
     {300, "device kernel image is invalid"},
     {301, "file not found"},
     {302, "shared object symbol not found"},
@@ -115,6 +117,9 @@ static const struct text texts[] = {
     {914, "one or more resources passed in are not valid resource types for the operation"},
     {915, "one or more resources are insufficient or non-applicable for the operation"},
     {916, "an error happened during the execution of a key rotation sequence"},
+    {917, "the stream is detached from its context"},
+    {918, "the graph could not be captured again"},
+    {919, "the fabric is not ready"},
     {999, "unknown error"},
 };
 
@@ -135,7 +140,11 @@ CUresult cuGetErrorName(CUresult error, const char **name)
     return look_up(names, sizeof(names) / sizeof(names[0]), error, name);
 }
 
+/* Of the codes that the headers have: those of newer ones have no name here. */
 CUresult cuGetErrorString(CUresult error, const char **text)
 {
-    return look_up(texts, sizeof(texts) / sizeof(texts[0]), error, text);
+    const char *name;
+    bool known = cuGetErrorName(error, &name) == CUDA_SUCCESS;
+
+    return look_up(texts, known ? sizeof(texts) / sizeof(texts[0]) : 0, error, text);
 }

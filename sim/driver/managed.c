@@ -36,8 +36,8 @@ static CUresult check_location(const CUmemLocation *location)
 
 static CUmemLocation location_of_device(CUdevice device)
 {
-    return device == CU_DEVICE_CPU ? (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST, 0}
-                                   : (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, device};
+    return device == CU_DEVICE_CPU ? (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0}
+                                   : (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
 }
 
 /* --- advice --- */

@@ -115,7 +115,7 @@ static void read_settings(void)
 
 static int driver_version(void)
 {
-    return (int)setting("GPUMEM_SIM_DRIVER_VERSION", 13000, 2000, 99990);
+    return (int)setting("GPUMEM_SIM_DRIVER_VERSION", CUDA_VERSION, 2000, 99990);
 }
 
 static void before_fork(void)

@@ -243,8 +243,8 @@ static CUresult import(CUmemGenericAllocationHandle *handle, void *shared,
     physical->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     physical->properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     physical->properties.location =
-        (CUmemLocation){ordinal < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
-                        ordinal < 0 ? 0 : ordinal};
+        (CUmemLocation){.type = ordinal < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                        .id = ordinal < 0 ? 0 : ordinal};
     physical->size = (uint64_t)status.st_size;
     physical->fd = own;
     physical->device = device;

@@ -161,6 +161,32 @@ static _Thread_local cudaError_t last_error;
     X(cudaErrorUnknown, "unknown error")                                                           \
     X(cudaErrorApiFailureBase, "api failure base")
 
+/* Those that came after the oldest headers we are built with. */
+#if CUDART_VERSION >= 13010
+#define SINCE_13010(X) X(cudaErrorStreamDetached, "stream is detached")
+#else
+#define SINCE_13010(X)
+#endif
+#if CUDART_VERSION >= 13020
+#define SINCE_13020(X) X(cudaErrorVersionTranslation, "version translation failed")
+#else
+#define SINCE_13020(X)
+#endif
+#if CUDART_VERSION >= 13030
+#define SINCE_13030(X) X(cudaErrorGraphRecaptureFailure, "the graph could not be captured again")
+#else
+#define SINCE_13030(X)
+#endif
+#if CUDART_VERSION >= 13040
+#define SINCE_13040(X)                                                                             \
+    X(cudaErrorInsufficientLoaderVersion, "the loader is too old")                                 \
+    X(cudaErrorFabricNotReady, "the fabric is not ready")
+#else
+#define SINCE_13040(X)
+#endif
+#define ALL_ERROR_CODES(X)                                                                         \
+    ERROR_CODES(X) SINCE_13010(X) SINCE_13020(X) SINCE_13030(X) SINCE_13040(X)
+
 static bool is_sticky(cudaError_t error)
 {
     return error == cudaErrorIllegalAddress || error == cudaErrorLaunchTimeout ||
@@ -205,7 +231,7 @@ const char *cudaGetErrorName(cudaError_t error)
     case code:                                                                                     \
         return #code;
     switch (error) {
-        ERROR_CODES(NAME)
+        ALL_ERROR_CODES(NAME)
     }
 #undef NAME
     return "unrecognized error code";
@@ -217,7 +243,7 @@ const char *cudaGetErrorString(cudaError_t error)
     case code:                                                                                     \
         return text;
     switch (error) {
-        ERROR_CODES(TEXT)
+        ALL_ERROR_CODES(TEXT)
     }
 #undef TEXT
     return "unrecognized error code";

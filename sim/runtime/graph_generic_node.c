@@ -4,13 +4,16 @@
  * Most members of the union have the same layout in both APIs; kernels, copies, memsets and
  * conditionals are translated, because the driver wants handles, byte units and contexts.
  */
+#include <stddef.h>
 #include <string.h>
 #include "graph.h"
 
 _Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams), "same size");
 _Static_assert(sizeof(struct cudaMemAllocNodeParamsV2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2),
                "same layout");
-_Static_assert(sizeof(struct cudaKernelNodeParams) == sizeof(struct cudaKernelNodeParamsV2),
+/* Since 13.1 it goes on with a context and with what kind of function it is: the current one, ours. */
+_Static_assert(offsetof(struct cudaKernelNodeParams, extra) ==
+                   offsetof(struct cudaKernelNodeParamsV2, extra),
                "same layout");
 _Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS) == sizeof(CUDA_KERNEL_NODE_PARAMS_v3),
                "same layout");

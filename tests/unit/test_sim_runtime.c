@@ -300,7 +300,7 @@ static void managed_memory_takes_hints(void **state)
 {
     (void)state;
     void *pointer = NULL;
-    struct cudaMemLocation device = {cudaMemLocationTypeDevice, 0};
+    struct cudaMemLocation device = {.type = cudaMemLocationTypeDevice, .id = 0};
     int preferred = -1;
     assert_ok(cudaMallocManaged(&pointer, MIB, cudaMemAttachGlobal));
     assert_ok(cudaMemAdvise(pointer, MIB, cudaMemAdviseSetPreferredLocation, device));
@@ -392,7 +392,7 @@ static void pools_serve_stream_ordered_memory(void **state)
     void *pointer = NULL;
     uint64_t used = 1;
     struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
-                                          .location = {cudaMemLocationTypeDevice, 0}};
+                                          .location = {.type = cudaMemLocationTypeDevice, .id = 0}};
     assert_ok(cudaStreamCreate(&stream));
     assert_ok(cudaMemPoolCreate(&pool, &properties));
     assert_ok(cudaMallocFromPoolAsync(&pointer, MIB, pool, stream));

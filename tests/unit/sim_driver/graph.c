@@ -9,7 +9,7 @@ static CUDA_MEM_ALLOC_NODE_PARAMS allocation_of(size_t size)
 {
     return (CUDA_MEM_ALLOC_NODE_PARAMS){
         .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}},
         .bytesize = size,
     };
 }
@@ -227,7 +227,7 @@ static void the_generic_form_adds_every_memory_node(void **state)
     (void)state;
     assert_ok(cuGraphCreate(&graph, 0));
     parameters.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    parameters.alloc.poolProps.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    parameters.alloc.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1};
     parameters.alloc.bytesize = 77;
     assert_ok(cuGraphAddNode(&alloc, graph, NULL, NULL, 0, &parameters));
     pointer = parameters.alloc.dptr;

@@ -372,7 +372,7 @@ static void managed_memory_is_shared_with_the_host(void **state)
     assert_int_equal(value, 42);
     assert_ok(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
     assert_int_equal(managed, 1);
-    CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    CUmemLocation device = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1};
     assert_ok(cuMemAdvise(pointer, 8192, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device));
     assert_ok(cuMemPrefetchAsync(pointer, 8192, device, 0, NULL));
     assert_ok(cuMemRangeGetAttribute(&location, sizeof(location),

@@ -85,7 +85,7 @@ static CUmemoryPool new_pool(int device, CUmemAllocationHandleType types)
 {
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                  .handleTypes = types,
-                                 .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
     CUmemoryPool pool;
 
     assert_ok(cuMemPoolCreate(&pool, &properties));
@@ -113,7 +113,7 @@ static void memory_of_a_destroyed_pool_lives_on(void **state)
 static void the_current_pool_can_be_set_and_the_default_not_destroyed(void **state)
 {
     CUmemoryPool pool = new_pool(0, CU_MEM_HANDLE_TYPE_NONE), found, first;
-    CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
     CUdeviceptr pointer;
 
     (void)state;
@@ -138,7 +138,7 @@ static void access_of_peers_is_remembered(void **state)
 {
     CUmemoryPool pool;
     CUmemAccess_flags flags;
-    CUmemAccessDesc peer = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccessDesc peer = {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
     (void)state;
     assert_ok(cuDeviceGetDefaultMemPool(&pool, 0));
@@ -186,12 +186,12 @@ static void a_pool_and_a_pointer_can_be_imported(void **state)
 static void pools_elsewhere_are_refused(void **state)
 {
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0}};
     CUmemoryPool pool;
 
     (void)state;
     assert_cuda(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolCreate(&pool, &properties));
-    properties.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 9};
+    properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 9};
     assert_cuda(CUDA_ERROR_INVALID_DEVICE, cuMemPoolCreate(&pool, &properties));
 }
 

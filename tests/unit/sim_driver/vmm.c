@@ -12,9 +12,9 @@
 static const CUmemAllocationProp on_device = {
     .type = CU_MEM_ALLOCATION_TYPE_PINNED,
     .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
 };
-static const CUmemAccessDesc access_of_device = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+static const CUmemAccessDesc access_of_device = {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
                                                  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
 static void physical_memory_lives_until_handle_and_mapping_are_gone(void **state)
@@ -114,7 +114,7 @@ static void neighbouring_mappings_are_one_range_to_copies(void **state)
 static void host_memory_counts_as_host_memory(void **state)
 {
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                      .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}};
+                                      .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = 0}};
     CUmemGenericAllocationHandle handle;
 
     (void)state;
