@@ -1,9 +1,11 @@
 /* See newer_abi.h. */
+#define _GNU_SOURCE
 #include "newer_abi.h"
 #include <stdatomic.h>
 #include <string.h>
 #include "api.h"
 #include "process.h"
+#include "roads.h"
 
 /* Optional, so that the roads can be tested alone: without a trace there is nobody to tell. */
 #pragma weak gm_process_tell_newer_abi
@@ -64,6 +66,30 @@ GM_BEFORE_SANITIZERS uint16_t gm_newer_abi_form(const char *symbol)
         return 0;
     const struct gm_api_rows rows = gm_api_rows(symbol, (size_t)(suffix - symbol));
     return rows.count > 0 ? rows.row[0] : 0;
+}
+
+/* A name that nobody defines is a reference that may stay open. */
+static void note_if_newer(const char *name, void *data)
+{
+    (void)data;
+    uint16_t api = gm_newer_abi_form(name);
+    if (api != 0 && gm_api_find(name) == 0 && gm_object_any_defines(name))
+        gm_newer_abi_note(api, 0, strchr(name, '_'));
+}
+
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    struct link_map map;
+    struct gm_object object;
+    if (gm_object_told(info, &map, &object))
+        gm_object_each_needed(&object, note_if_newer, data);
+    return 0;
+}
+
+void gm_newer_abi_note_linked(void)
+{
+    dl_iterate_phdr(look_at_object, NULL);
 }
 
 bool gm_newer_abi_is_vital(void)

@@ -22,6 +22,10 @@ void gm_newer_abi_note(uint16_t api, int version, const char *suffix);
 /* A name that dlsym is asked for: the row of the function that it is an unknown form of, or 0. */
 uint16_t gm_newer_abi_form(const char *symbol);
 
+/* Notes what the loaded objects are linked to: no lookup comes here for that. Takes the loader's
+ * lock for as long as it looks. */
+void gm_newer_abi_note_linked(void);
+
 /* Whether a function was noted that makes or ends memory. */
 bool gm_newer_abi_is_vital(void);
 

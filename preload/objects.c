@@ -251,6 +251,21 @@ void *gm_object_function(const struct gm_object *object, const char *symbol)
     return (void *)(object->map->l_addr + found->st_value);
 }
 
+void gm_object_each_needed(const struct gm_object *object,
+                           void (*visit)(const char *name, void *data), void *data)
+{
+    struct dynamic dynamic = read_dynamic(object->map);
+    if (dynamic.symbols == NULL || dynamic.strings == NULL)
+        return;
+    /* In a GNU hash table what is needed comes before all that can be found. */
+    uint32_t count = dynamic.gnu_hash != NULL ? dynamic.gnu_hash[1]
+                     : dynamic.hash != NULL   ? dynamic.hash[1]
+                                              : 0;
+    for (uint32_t index = 1; index < count; index++)
+        if (dynamic.symbols[index].st_shndx == SHN_UNDEF)
+            visit(dynamic.strings + dynamic.symbols[index].st_name, data);
+}
+
 bool gm_object_told(const struct dl_phdr_info *info, struct link_map *map, struct gm_object *object)
 {
     const uintptr_t here = (uintptr_t)gm_object_told;

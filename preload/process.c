@@ -189,6 +189,8 @@ static void tell_of_bypass(void)
 __attribute__((destructor(200))) static void library_unloaded(void)
 {
     __atomic_fetch_or(&gm_process_ending, GM_ENDING_EXITING, __ATOMIC_RELAXED);
+    if (loaded_in == syscall(SYS_getpid) && gm_module_is_mapped("libcuda.so"))
+        gm_newer_abi_note_linked();
     if (!gm_process_mark_end(GM_END_EXIT))
         tell_of_bypass();
 }

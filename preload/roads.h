@@ -72,6 +72,10 @@ static inline bool gm_object_any_defines(const char *symbol)
     return gm_object_definitions(symbol).count > 0;
 }
 
+/* Visits the names of functions that the object needs of others. */
+void gm_object_each_needed(const struct gm_object *object,
+                           void (*visit)(const char *name, void *data), void *data);
+
 /* Whether the object defines symbol versions. */
 bool gm_object_is_versioned(const struct gm_object *object);
 

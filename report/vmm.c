@@ -233,6 +233,9 @@ static void bind(struct gm_replay *replay, const struct gm_entry *entry)
     struct gm_vmm *vmm = &replay->vmm;
     uint32_t multicast = gm_map_get(&vmm->by_handle, record->address);
     uint32_t memory = meant(vmm, record->aux);
+    if (multicast != GM_NONE && memory == GM_NONE &&
+        gm_lives_find(&replay->lives, record->aux) != GM_NONE)
+        return; /* stream-ordered memory, which may be bound by its address: its pool keeps it */
     if (multicast == GM_NONE || memory == GM_NONE || multicast == memory ||
         vmm->objects[multicast].life != GM_NONE || vmm->objects[memory].life == GM_NONE) {
         replay->malformed++;

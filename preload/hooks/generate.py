@@ -198,7 +198,7 @@ def make_table(symbols):
     return 0;
 }
 
-static int order_of(const char *name, size_t length, uint16_t api)
+GM_BEFORE_SANITIZERS static int order_of(const char *name, size_t length, uint16_t api)
 {
     int order = strncmp(name, gm_api[api].name, length);
     return order != 0 ? order : gm_api[api].name[length] != '\\0' ? -1 : 0;

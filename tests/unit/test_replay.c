@@ -499,6 +499,19 @@ static void a_multicast_binding_keeps_the_memory(void **state)
     EXPECT(GM_KIND_VMM, 0, 11, 111, 3, 1, 0);
 }
 
+/* Stream-ordered memory may be bound by its address. */
+static void a_multicast_binding_of_pool_memory_is_no_mistake(void **state)
+{
+    struct scene *scene = *state;
+    EVENT(GM_EVENT_MULTICAST_CREATE, .address = 0x99, .size = 200);
+    EVENT(GM_EVENT_ALLOC, .address = 0x5000, .size = 100, .kind = GM_KIND_DEVICE,
+          .flags = GM_FLAG_POOL | GM_FLAG_ASYNC);
+    EVENT(GM_EVENT_MULTICAST_BIND, .address = 0x99, .aux = 0x5000, .size = 100);
+    EVENT(GM_EVENT_FREE, .address = 0x5000, .kind = GM_KIND_DEVICE);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_DEVICE, 0, 0, 100, 1, 1, 0);
+}
+
 static void the_end_of_a_multicast_object_unbinds(void **state)
 {
     struct scene *scene = *state;
@@ -923,6 +936,7 @@ int main(void)
         SCENE_TEST(imported_memory_is_external),
         SCENE_TEST(address_reservations_hold_no_bytes),
         SCENE_TEST(a_multicast_binding_keeps_the_memory),
+        SCENE_TEST(a_multicast_binding_of_pool_memory_is_no_mistake),
         SCENE_TEST(the_end_of_a_multicast_object_unbinds),
         SCENE_TEST(a_node_lives_from_its_launch),
         SCENE_TEST(a_node_that_is_not_launched_never_lives),

@@ -3,7 +3,10 @@
  * says, over the road that the second says, and calls both. Without an argument too many, the same
  * is printed whoever stands between.
  *
- *   newer_abi "TODAY FUTURE" proc|proc_old|entry_point|dlsym
+ *   newer_abi STEPS proc|proc_old|entry_point|dlsym|default|linked
+ *
+ * Steps: a, b find the ABIs of today and those of the future; A, B call them; c finds one that only
+ * sets memory; i initialises; f goes on in a child, too.
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -12,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define TAG 0x41420043u
 #define CHECK(call) printf("%s: %d\n", #call, (int)(call))
@@ -27,6 +32,12 @@ typedef CUresult set_future(unsigned, CUdeviceptr, unsigned char, size_t);
 
 static const char *road;
 static void *library;
+
+#ifdef LINKED
+CUresult cuMemAlloc_v3(unsigned, CUdeviceptr *, size_t);
+CUresult cuMemAllocAsync_v2(unsigned, CUdeviceptr *, size_t, CUstream);
+CUresult cuMemAllocAsync_v2_ptsz(unsigned, CUdeviceptr *, size_t, CUstream);
+#endif
 
 static void *find(const char *name, int version, int flags, const char *symbol)
 {
@@ -69,6 +80,12 @@ static void find_today(void)
 
 static void find_future(void)
 {
+#ifdef LINKED
+    alloc_b = cuMemAlloc_v3;
+    async_b = cuMemAllocAsync_v2;
+    thread_b = cuMemAllocAsync_v2_ptsz;
+    return;
+#endif
     alloc_b = (alloc_future *)find("cuMemAlloc", 14000, 0, "cuMemAlloc_v3");
     free_b = (free_future *)find("cuMemFree", 14010, 0, NULL);
     async_b = (alloc_async_future *)find("cuMemAllocAsync", 14000, 0, "cuMemAllocAsync_v2");
@@ -117,11 +134,16 @@ int main(int count, char **arguments)
         return 2;
     road = arguments[2];
     library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    setvbuf(stdout, NULL, _IONBF, 0);
     for (const char *step = arguments[1]; *step; step++) {
         if (*step == 'a')
             find_today();
         else if (*step == 'b')
             find_future();
+        else if (*step == 'c')
+            set_b = (set_future *)find("cuMemsetD8", 14000, 0, NULL);
+        else if (*step == 'f' && fork() != 0)
+            wait(NULL);
         else if (*step == 'A')
             call_today();
         else if (*step == 'B')

@@ -27,42 +27,40 @@ def gpumem(folder, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-def run(steps, road, **settings):
-    """What the program did without and with the preload; the folder's traces are handed to `examine`."""
-    environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", GPUMEM_SIM_DRIVER_VERSION="14020", **settings)
+def run(steps, road, program=PROGRAM, processes=1):
+    """What the traces say of a run whose doings are the same without and with the preload."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", GPUMEM_SIM_DRIVER_VERSION="14020")
     doings = []
     with tempfile.TemporaryDirectory() as folder:
         for preload in ({}, {"LD_PRELOAD": build + "/preload/libgpumem.so"}):
-            done = subprocess.run([PROGRAM, steps, road], cwd=folder, env=dict(environment, **preload), text=True,
+            done = subprocess.run([program, steps, road], cwd=folder, env=dict(environment, **preload), text=True,
                                   capture_output=True, timeout=120, check=False)
             doings.append((done.returncode, done.stdout, done.stderr))
         what = f"{road}, {steps}"
         expect(f"{what}: runs as without the preload", doings[0] == doings[1] and doings[0][0] == 0, doings)
         traces = [name for name in os.listdir(folder) if name.endswith(".trace")]
-        if not traces:
-            return what, None
-        results = {"info": gpumem(folder, "info", traces[0])[1],
-                   "report": re.sub(r"\s+", " ", gpumem(folder, "report", traces[0])[1]),
-                   "json": json.loads(gpumem(folder, "report", "--json", traces[0])[1]),
-                   "check": gpumem(folder, "check", traces[0])}
-        return what, results
+        expect(f"{what}: {processes} traces", len(traces) == processes, traces)
+        return what, [{"info": gpumem(folder, "info", trace)[1],
+                       "report": re.sub(r"\s+", " ", gpumem(folder, "report", trace)[1]),
+                       "json": json.loads(gpumem(folder, "report", "--json", trace)[1]),
+                       "check": gpumem(folder, "check", trace)} for trace in traces]
 
 
-def newer_abis_are_told(steps, road, names, lookups):
-    what, told = run(steps, road)
-    if told is None:
-        return expect(f"{what}: a trace", False)
-    recorder = told["json"]["recorder"]
-    expect(f"{what}: {lookups} lookups counted", recorder["newer_abi"] == lookups, recorder)
-    found = [(entry["name"], entry["form"], entry["cuda_version"]) for entry in told["json"]["newer_abi"]]
-    expect(f"{what}: named", sorted(found) == sorted(names), found)
-    expect(f"{what}: not complete", not told["json"]["complete"])
-    expect(f"{what}: no check passes", told["check"][0] == 3, told["check"])
-    for name, form, version in names:
-        shown = name + (f"_v{form}" if form else "") + (f" of CUDA {version // 1000}.{version % 1000 // 10}" if version else "")
-        for page in ("info", "report"):
-            expect(f"{what}: {page} names {shown}", shown in told[page] and "not seen" in told[page], told[page])
-    return told
+def newer_abis_are_told(steps, road, names, lookups, **settings):
+    what, traces = run(steps, road, **settings)
+    for told in traces:
+        recorder = told["json"]["recorder"]
+        expect(f"{what}: {lookups} lookups counted", recorder["newer_abi"] == lookups, recorder)
+        found = [(entry["name"], entry["form"], entry["cuda_version"]) for entry in told["json"]["newer_abi"]]
+        expect(f"{what}: named", sorted(found) == sorted(names), found)
+        expect(f"{what}: not complete", not told["json"]["complete"])
+        expect(f"{what}: no check passes", told["check"][0] == 3, told["check"])
+        for name, form, version in names:
+            shown = name + (f"_v{form}" if form else "") + \
+                (f" of CUDA {version // 1000}.{version % 1000 // 10}" if version else "")
+            for page in ("info", "report"):
+                expect(f"{what}: {page} names {shown}", shown in told[page] and "not seen" in told[page], told[page])
+    return traces
 
 
 def today_is_seen(told, what, seen):
@@ -76,15 +74,24 @@ FORMS = [("cuMemAlloc", 3, 0), ("cuMemAllocAsync", 2, 0)]
 for each in ("proc", "proc_old", "entry_point"):
     # Before there is a trace and after; future first, today first; both once more.
     for order in ("abiAB", "baiBA", "iabAB", "ibaBA", "iaAbBA", "iaAbBabAB"):
-        result = newer_abis_are_told(order, each, ALL, 5 * order.count("b"))
-        if result:
-            today_is_seen(result, f"{each}, {order}", 2 * order.count("A"))
+        for trace in newer_abis_are_told(order, each, ALL, 5 * order.count("b")):
+            today_is_seen(trace, f"{each}, {order}", 2 * order.count("A"))
 for each in ("dlsym", "default"):
     for order in ("abiAB", "iaAbBA"):
-        result = newer_abis_are_told(order, each, FORMS, 3)
+        newer_abis_are_told(order, each, FORMS, 3)
+newer_abis_are_told("iabAB", "linked", FORMS, 3, program=PROGRAM + "_linked")
+# A child has the pointers of its parent.
+for trace in newer_abis_are_told("abfiAB", "proc", ALL, 5, processes=2):
+    today_is_seen(trace, "a process and its child", 2)
+# No call of today's: the driver was used all the same.
+newer_abis_are_told("b", "proc", ALL, 5)
 
-told = run("iaA", "proc")[1]
+[told] = run("iaA", "proc")[1]
 expect("today alone: nothing to tell", told["json"]["complete"] and told["check"][0] == 0 and
        told["json"]["newer_abi"] == [] and "newer ABI" not in told["info"] + told["report"], told)
+[told] = run("iaAc", "proc")[1]
+expect("what only sets memory is told, and fails no check", told["json"]["complete"] and told["check"][0] == 0 and
+       told["json"]["recorder"]["newer_abi"] == 1 and told["json"]["recorder"]["newer_abi_vital"] == 0 and
+       "cuMemsetD8 of CUDA 14.0" in told["info"] and "cuMemsetD8 of CUDA 14.0" in told["report"], told)
 
 sys.exit(1 if failures else 0)

@@ -27,6 +27,9 @@ endforeach()
 # ABIs that the table does not know.
 gpumem_cuda_program(newer_abi gpumem_sim_runtime_13 ${_roads}/newer_abi.c)
 target_link_libraries(newer_abi PRIVATE ${CMAKE_DL_LIBS})
+gpumem_cuda_program(newer_abi_linked gpumem_sim_runtime_13 ${_roads}/newer_abi.c)
+target_link_libraries(newer_abi_linked PRIVATE ${CMAKE_DL_LIBS} gpumem_sim_driver)
+target_compile_definitions(newer_abi_linked PRIVATE LINKED)
 add_test(NAME e2e.road.newer_abi COMMAND ${Python3_EXECUTABLE} ${_roads}/newer_abi.py ${PROJECT_BINARY_DIR})
 
 add_executable(plugin_host ${_roads}/plugin_host.c)

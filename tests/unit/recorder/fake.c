@@ -10,10 +10,33 @@ _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("i
 const struct gm_api_entry gm_api[] = {{.symbol = ""}, {.symbol = "first"}, {.symbol = "second"}};
 const uint16_t gm_api_count = 3;
 
+uint16_t gm_api_find(const char *symbol)
+{
+    (void)symbol;
+    return 0;
+}
+
 struct gm_api_rows gm_api_rows(const char *name, size_t length)
 {
     (void)name, (void)length;
     return (struct gm_api_rows){NULL, 0};
+}
+
+bool gm_object_told(const struct dl_phdr_info *info, struct link_map *map, struct gm_object *object)
+{
+    (void)info, (void)map, (void)object;
+    return false;
+}
+
+void gm_object_each_needed(const struct gm_object *object,
+                           void (*visit)(const char *name, void *data), void *data)
+{
+    (void)object, (void)visit, (void)data;
+}
+
+struct gm_definitions gm_object_definitions(const char *symbol)
+{
+    return (struct gm_definitions){.symbol = symbol};
 }
 
 struct gm_context gm_contexts[GM_CONTEXTS_MAX];
