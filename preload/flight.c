@@ -40,6 +40,7 @@ static uint64_t latest_time;    /* of the records folded */
 static uint64_t latest_end;     /* position behind the latest checkpoint */
 static uint64_t latest_size;    /* bytes of it */
 static uint32_t too_many;       /* entries for which there was no room; 0: never */
+static uint64_t late_counted;   /* likewise */
 static uint64_t missed_counted; /* what of the fold's count is in the header */
 
 bool gm_flight_begin(void)
@@ -175,6 +176,8 @@ uint64_t gm_flight_fold(const struct gm_thread *thread)
         lose_patience(lane);
     gm_count(GM_COUNT_FLIGHT_MISSED, gm_fold_missed - missed_counted);
     missed_counted = gm_fold_missed;
+    gm_count(GM_COUNT_FLIGHT_LATE, gm_fold_late - late_counted);
+    late_counted = gm_fold_late;
     return lanes[lane].next;
 }
 
@@ -241,6 +244,8 @@ static void fill(struct gm_checkpoint *checkpoint)
         .time = latest_time,
         .lanes = lane_count,
         .before = gm_fold_totals,
+        .lost_frees = gm_fold_lost_frees,
+        .unknown_frees = gm_fold_unknown_frees,
     };
     for (uint32_t lane = 0; lane < lane_count; lane++)
         first_sequence[lane] = lanes[lane].next;
@@ -314,6 +319,6 @@ void gm_flight_forget(void)
     gm_log_forget();
     memset(lanes, 0, sizeof(lanes));
     memset(&chunk, 0, sizeof(chunk));
-    latest_time = latest_end = latest_size = missed_counted = 0;
+    latest_time = latest_end = latest_size = missed_counted = late_counted = 0;
     lane_count = too_many = 0;
 }

@@ -4,15 +4,33 @@
 #include <string.h>
 
 #define FAILURES 8u      /* refused allocations that are carried: the last ones */
+#define NOTES 64u        /* as many as the report keeps */
 #define SHUTTING_DOWN 4u /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
 
 struct gm_flight_totals gm_fold_totals;
+uint64_t gm_fold_lost_frees;
+uint64_t gm_fold_unknown_frees;
+uint64_t gm_fold_late;
 uint64_t gm_fold_missed;
 
 static struct {
     uint32_t ending; /* the latest free-like record, as long as something came of it */
     uint32_t range;  /* the innermost open range */
+    bool unknown;    /* the ending is a free of an address that was not known to live */
 } lanes[GM_LANES_MAX];
+
+/* Births at live addresses and frees of unknown ones, of which the other half may have been stamped
+ * late on another processor. The rule is that of report/unpaired.h. */
+static struct {
+    uint64_t address;
+    uint64_t time;
+    uint32_t lane;
+    uint8_t type;    /* ALLOC, FREE; NONE: not in use */
+    bool is_carried; /* what is carried over took it for what it seemed */
+} notes[NOTES];
+
+static uint32_t next_note;
+static uint32_t note_count;
 
 static uint32_t failures[FAILURES];
 static uint64_t failure_count;
@@ -23,6 +41,60 @@ uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_reco
     uint32_t number = gm_carry_add(role, key, record, detail, lane);
     gm_fold_missed += number == 0;
     return number;
+}
+
+/* ---- stamped in the wrong order --------------------------------------------------------------
+ */
+
+static void note(enum gm_event type, uint64_t address, uint64_t time, uint32_t lane)
+{
+    uint32_t at = next_note++ % NOTES;
+    note_count += notes[at].type == GM_EVENT_NONE;
+    notes[at].address = address;
+    notes[at].time = time;
+    notes[at].lane = lane;
+    notes[at].type = (uint8_t)type;
+    notes[at].is_carried = false;
+}
+
+/* Takes out a note that another lane made, and tells which. */
+static bool take_note(enum gm_event type, uint64_t address, uint64_t since, uint32_t *lane)
+{
+    for (uint32_t at = 0; note_count && at < NOTES; at++) {
+        if (notes[at].type != type || notes[at].address != address || notes[at].lane == *lane ||
+            notes[at].time < since)
+            continue;
+        gm_fold_late += notes[at].is_carried;
+        *lane = notes[at].lane;
+        notes[at].type = GM_EVENT_NONE;
+        note_count--;
+        return true;
+    }
+    return false;
+}
+
+static void drop_note(uint64_t address, uint32_t lane)
+{
+    for (uint32_t at = 0; note_count && at < NOTES; at++) {
+        if (notes[at].type != GM_EVENT_FREE || notes[at].address != address ||
+            notes[at].lane != lane)
+            continue;
+        notes[at].type = GM_EVENT_NONE;
+        note_count--;
+    }
+}
+
+static uint64_t before(uint64_t time, uint64_t early)
+{
+    uint64_t most = GM_CLOCK_SKEW + early;
+    return time > most ? time - most : 0;
+}
+
+bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane)
+{
+    bool pays = take_note(GM_EVENT_ALLOC, address, before(time, early), &lane);
+    gm_fold_lost_frees -= pays;
+    return pays;
 }
 
 /* ---- ends, and their undoing ------------------------------------------------------------------
@@ -153,6 +225,7 @@ static void settle(uint32_t lane, bool undone, uint32_t status)
 static uint32_t begin_ending(const struct gm_record *record, uint32_t lane)
 {
     settle(lane, false, 0);
+    lanes[lane].unknown = false;
     return lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, record, NULL, lane);
 }
 
@@ -163,7 +236,7 @@ static void finish_ending(uint32_t lane)
     if (!number)
         return;
     const struct gm_carried *ending = gm_carry_at(number);
-    if (ending->same || ending->other || ending->kept)
+    if (ending->same || ending->other || ending->kept || lanes[lane].unknown)
         return;
     gm_carry_remove(number);
     lanes[lane].ending = 0;
@@ -173,8 +246,14 @@ static void undo(const struct gm_record *record, uint32_t lane)
 {
     uint32_t number = lanes[lane].ending;
     if (number && gm_carry_at(number)->record.type == record->kind &&
-        gm_carry_at(number)->record.address == record->address)
+        gm_carry_at(number)->record.address == record->address) {
+        if (lanes[lane].unknown) {
+            gm_fold_unknown_frees--;
+            drop_note(record->address, lane);
+        }
+        lanes[lane].unknown = false;
         settle(lane, true, record->extra);
+    }
 }
 
 /* ---- lives of addresses ------------------------------------------------------------------------
@@ -186,11 +265,34 @@ void gm_fold_end_at(uint64_t address)
         gm_fold_end(number, 0, false);
 }
 
-void gm_fold_begin_life(const struct gm_record *record, uint32_t lane)
+/* A free of the address was stamped before its birth, on a lane which may still undo it: then it is
+ * carried behind the birth. */
+static void end_early(uint32_t number, uint32_t lane)
 {
+    uint32_t ending = lanes[lane].ending;
+    gm_fold_unknown_frees--;
+    if (!lanes[lane].unknown || gm_carry_at(ending)->record.address != gm_carry_at(number)->key) {
+        gm_fold_end(number, 0, false);
+        return;
+    }
+    struct gm_record record = gm_carry_at(ending)->record;
+    gm_carry_remove(ending);
+    lanes[lane].unknown = false;
+    lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, &record, NULL, lane);
+    gm_fold_end(number, lanes[lane].ending, false);
+}
+
+void gm_fold_begin_life(const struct gm_record *record, uint64_t early, uint32_t lane)
+{
+    if (gm_carry_find(GM_CARRY_LIFE, record->address)) {
+        gm_fold_lost_frees++;
+        note(GM_EVENT_ALLOC, record->address, record->time, lane);
+    }
     gm_fold_end_at(record->address);
-    gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
+    uint32_t number = gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
     gm_fold_totals.allocs++;
+    if (take_note(GM_EVENT_FREE, record->address, before(record->time, early), &lane) && number)
+        end_early(number, lane);
 }
 
 static void allocated(const struct gm_record *record, uint32_t lane)
@@ -206,14 +308,21 @@ static void allocated(const struct gm_record *record, uint32_t lane)
         return;
     }
     gm_fold_context_use(record->context);
-    gm_fold_begin_life(record, lane);
+    gm_fold_begin_life(record, 0, lane);
 }
 
-static void freed(const struct gm_record *record, uint32_t ending)
+static void freed(const struct gm_record *record, uint32_t lane, uint32_t ending)
 {
-    uint32_t number = record->address ? gm_carry_find(GM_CARRY_LIFE, record->address) : 0;
-    if (number)
+    if (!record->address || gm_fold_pays(record->address, record->time, 0, lane))
+        return;
+    uint32_t number = gm_carry_find(GM_CARRY_LIFE, record->address);
+    if (number) {
         gm_fold_end(number, ending, false);
+        return;
+    }
+    gm_fold_unknown_frees++;
+    lanes[lane].unknown = ending != 0;
+    note(GM_EVENT_FREE, record->address, record->time, lane);
 }
 
 static void refused(const struct gm_record *record, uint32_t lane)
@@ -299,7 +408,7 @@ static void apply(const struct gm_record *record, const struct gm_record *detail
         captured ? gm_fold_graph_apply(record, lane) : allocated(record, lane);
         break;
     case GM_EVENT_FREE:
-        captured ? gm_fold_graph_apply(record, lane) : freed(record, ending);
+        captured ? gm_fold_graph_apply(record, lane) : freed(record, lane, ending);
         break;
     case GM_EVENT_UNDO:
         undo(record, lane);
@@ -424,17 +533,31 @@ static void emit(uint32_t number, gm_fold_taker *take, void *argument)
              entry->lane);
 }
 
+/* Whether a free of an address that did not live then, and may since. Such come before all lives.
+ */
+static bool is_unknown_free(uint32_t number)
+{
+    const struct gm_carried *entry = gm_carry_at(number);
+    return entry->role == GM_CARRY_ENDING && lanes[entry->lane].ending == number &&
+           lanes[entry->lane].unknown;
+}
+
 void gm_fold_emit(gm_fold_taker *take, void *argument)
 {
     gm_fold_context_emit(false, take, argument);
+    for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next)
+        if (is_unknown_free(at))
+            emit(at, take, argument);
     for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next) {
         const struct gm_carried *entry = gm_carry_at(at);
         if (entry->role == GM_CARRY_GRAPH || entry->role == GM_CARRY_EXECUTABLE)
             gm_fold_graph_emit(entry, take, argument);
-        else
+        else if (!is_unknown_free(at))
             emit(at, take, argument);
     }
     gm_fold_context_emit(true, take, argument);
+    for (uint32_t at = 0; at < NOTES; at++)
+        notes[at].is_carried = true;
 }
 
 void gm_fold_forget(void)
@@ -442,7 +565,9 @@ void gm_fold_forget(void)
     gm_carry_forget();
     gm_fold_context_forget();
     memset(&gm_fold_totals, 0, sizeof(gm_fold_totals));
-    gm_fold_missed = 0;
+    gm_fold_missed = gm_fold_late = gm_fold_lost_frees = gm_fold_unknown_frees = 0;
+    memset(notes, 0, sizeof(notes));
+    next_note = note_count = 0;
     memset(lanes, 0, sizeof(lanes));
     memset(failures, 0, sizeof(failures));
     failure_count = 0;

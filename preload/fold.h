@@ -18,12 +18,16 @@
 
 /* Of all records folded so far. */
 extern struct gm_flight_totals gm_fold_totals;
+extern uint64_t gm_fold_lost_frees;    /* births at addresses that lived: a free was not seen */
+extern uint64_t gm_fold_unknown_frees; /* frees of addresses that did not */
+extern uint64_t gm_fold_late;          /* stamped in the wrong order, and carried over in between */
 extern uint64_t gm_fold_missed; /* for which there was no memory: what is carried is not all */
 
 /* Takes one record; `detail` is NULL if it has none. */
 void gm_fold(const struct gm_record *record, const struct gm_record *detail, uint32_t lane);
 
-/* Gives all that is carried over, in the order in which it is to be replayed. */
+/* Gives all that is carried over, in the order in which it is to be replayed. If what is folded
+ * later shows that the order of something here was another, gm_fold_late tells. */
 typedef void gm_fold_taker(void *argument, const struct gm_record *record, uint32_t lane);
 void gm_fold_emit(gm_fold_taker *take, void *argument);
 
@@ -37,11 +41,16 @@ void gm_fold_forget(void);
 uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
                      const struct gm_record *detail, uint32_t lane);
 
-/* A birth at an address: ends what lived there. */
-void gm_fold_begin_life(const struct gm_record *record, uint32_t lane);
+/* A birth at an address: ends what lived there. `early`: how long before its record it may have
+ * been. */
+void gm_fold_begin_life(const struct gm_record *record, uint64_t early, uint32_t lane);
 
 /* Ends what lives at an address, for good. */
 void gm_fold_end_at(uint64_t address);
+
+/* Whether a free, of which the call may have taken effect `early` before `time`, is of what lived
+ * at the address before a birth there. */
+bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane);
 
 /* `ending`, an ENDING, ended this entry; 0: it ended for good. */
 void gm_fold_end(uint32_t number, uint32_t ending, bool implicit);

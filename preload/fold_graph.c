@@ -66,6 +66,13 @@ static void instantiate(const struct gm_record *record, uint32_t lane)
         gm_carry_at(number)->record = *record;
 }
 
+/* The launch may have done so as long ago as its call took. */
+static void free_at(uint64_t address, const struct gm_record *launch, uint32_t lane)
+{
+    if (!gm_fold_pays(address, launch->time, launch->extra, lane))
+        gm_fold_end_at(address);
+}
+
 static void launch(const struct gm_record *record, uint32_t lane)
 {
     uint32_t number = gm_carry_find(GM_CARRY_EXECUTABLE, record->address);
@@ -75,18 +82,18 @@ static void launch(const struct gm_record *record, uint32_t lane)
     bool frees_first = gm_carry_at(number)->record.extra & AUTO_FREE_ON_LAUNCH;
     for (uint32_t at = first; frees_first && at; at = gm_carry_at(at)->same)
         if (gm_carry_at(at)->record.type == GM_EVENT_GRAPH_ALLOC_NODE)
-            gm_fold_end_at(gm_carry_at(at)->record.address);
+            free_at(gm_carry_at(at)->record.address, record, lane);
     for (uint32_t at = first; at; at = gm_carry_at(at)->same) {
         struct gm_record life = gm_carry_at(at)->record;
         if (life.type == GM_EVENT_GRAPH_FREE_NODE) {
-            gm_fold_end_at(life.address);
+            free_at(life.address, record, lane);
             continue;
         }
         life.type = GM_EVENT_ALLOC;
         life.kind = GM_KIND_GRAPH;
         life.time = record->time;
         life.context = record->context;
-        gm_fold_begin_life(&life, lane);
+        gm_fold_begin_life(&life, record->extra, lane);
     }
 }
 

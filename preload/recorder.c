@@ -46,6 +46,14 @@ void gm_call_clock(struct gm_call *call)
         call->start = gm_ticks_before();
 }
 
+uint32_t gm_call_elapsed(const struct gm_call *call)
+{
+    if (!call->thread || !call->start)
+        return 0;
+    uint64_t elapsed = gm_ticks_after() - call->start;
+    return elapsed > UINT32_MAX ? UINT32_MAX : (uint32_t)elapsed;
+}
+
 uint32_t gm_call_elapsed_ns(const struct gm_call *call)
 {
     if (!call->thread || !call->start)

@@ -116,4 +116,7 @@ static inline uint64_t gm_what(enum gm_event type, enum gm_kind kind, int8_t dev
 void gm_call_clock(struct gm_call *call);
 uint32_t gm_call_elapsed_ns(const struct gm_call *call);
 
+/* The same in units of the record clock, for the `extra` of launches. */
+uint32_t gm_call_elapsed(const struct gm_call *call);
+
 #endif

@@ -377,7 +377,7 @@ struct gm_analysis *gm_analyse(struct gm_trace *trace)
     analysis->trace = trace;
     analysis->callers = gm_callers_new(trace);
     gm_replay_begin(&analysis->replay);
-    analysis->replay.history_start = trace->checkpoint ? trace->checkpoint->time : 0;
+    analysis->replay.checkpoint = trace->checkpoint;
     gm_phases_begin(&analysis->phases, trace->clock.origin);
     gm_activity_begin(&analysis->activity, &trace->clock);
     first_pass(analysis);

@@ -142,12 +142,12 @@ static uint64_t other_newer_abi(const struct gm_analysis *analysis)
 
 static uint64_t lost_frees(const struct gm_analysis *analysis)
 {
-    return analysis->replay.lost_frees;
+    return gm_replay_lost_frees(&analysis->replay);
 }
 
 static uint64_t unknown_frees(const struct gm_analysis *analysis)
 {
-    return analysis->replay.unknown_frees;
+    return gm_replay_unknown_frees(&analysis->replay);
 }
 
 static uint64_t malformed(const struct gm_analysis *analysis)

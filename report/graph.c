@@ -101,6 +101,8 @@ static void instantiate(struct gm_graphs *graphs, const struct gm_record *record
 
 static void free_address(struct gm_replay *replay, uint64_t address)
 {
+    if (gm_replay_pays(replay, address))
+        return;
     uint32_t life = gm_lives_find(&replay->lives, address);
     if (life != GM_NONE)
         gm_replay_end_life(replay, life, false, NULL);

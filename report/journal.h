@@ -9,15 +9,16 @@
 #include "vmm.h"
 
 enum gm_undo_action {
-    GM_UNDO_LIFE,         /* `life` ended */
-    GM_UNDO_UNKNOWN_FREE, /* a free of an unknown address was counted */
-    GM_UNDO_REFERENCE,    /* external memory at range.start was closed once of several times */
-    GM_UNDO_HANDLE,       /* a handle reference of `object` was released */
-    GM_UNDO_UNMAP,        /* `range` of `object` was unmapped */
-    GM_UNDO_UNBIND,       /* `binding` of multicast `object` was unbound */
-    GM_UNDO_RESERVATION,  /* `range` of addresses was given back */
-    GM_UNDO_CONTEXT,      /* context number `object` lost a reference */
-    GM_UNDO_POOL,         /* the pool at range.start was destroyed; `object`: its index */
+    GM_UNDO_LIFE,            /* `life` ended */
+    GM_UNDO_UNKNOWN_FREE,    /* a free of the unknown address range.start was counted */
+    GM_UNDO_UNKNOWN_RELEASE, /* a release of an unknown handle was counted */
+    GM_UNDO_REFERENCE,       /* external memory at range.start was closed once of several times */
+    GM_UNDO_HANDLE,          /* a handle reference of `object` was released */
+    GM_UNDO_UNMAP,           /* `range` of `object` was unmapped */
+    GM_UNDO_UNBIND,          /* `binding` of multicast `object` was unbound */
+    GM_UNDO_RESERVATION,     /* `range` of addresses was given back */
+    GM_UNDO_CONTEXT,         /* context number `object` lost a reference */
+    GM_UNDO_POOL,            /* the pool at range.start was destroyed; `object`: its index */
 };
 
 struct gm_undo {

@@ -27,6 +27,8 @@ void gm_replay_end(struct gm_replay *replay)
     gm_lives_end(&replay->lives);
 }
 
+static struct gm_journal *journal_of(struct gm_replay *replay, uint32_t lane);
+
 /* ---- births and deaths ----------------------------------------------------------------------- */
 
 struct gm_life gm_replay_life(const struct gm_record *record, unsigned kind)
@@ -81,12 +83,52 @@ static uint32_t enter(struct gm_replay *replay, struct gm_life *life)
     return number;
 }
 
+/* What is carried over is in order. */
+static void note_unpaired(struct gm_replay *replay, enum gm_unpaired_kind kind, uint64_t address)
+{
+    if (!replay->now->carried)
+        gm_unpaired_note(&replay->unpaired, kind, replay->now->record, address, replay->now->lane);
+}
+
+/* Ends the life at an address if there is one, as a new birth there needs. */
+static void make_way(struct gm_replay *replay, uint64_t address)
+{
+    uint32_t number = gm_lives_find(&replay->lives, address);
+    if (number == GM_NONE)
+        return;
+    replay->lost_frees++;
+    note_unpaired(replay, GM_UNPAIRED_BIRTH, address);
+    gm_replay_end_life(replay, number, false, NULL);
+}
+
+bool gm_replay_pays(struct gm_replay *replay, uint64_t address)
+{
+    uint32_t lane = replay->now->lane;
+    if (!gm_unpaired_take(&replay->unpaired, GM_UNPAIRED_BIRTH, address,
+                          gm_unpaired_since(replay->now->record), &lane))
+        return false;
+    replay->lost_frees -= replay->lost_frees != 0; /* a checkpoint may be hostile */
+    return true;
+}
+
+/* A free of the address was stamped before its birth, on a lane which may still undo it. */
+static void end_early(struct gm_replay *replay, uint32_t number, uint32_t lane)
+{
+    struct gm_journal *journal = journal_of(replay, lane);
+    bool is_latest = journal->count == 1 && journal->entries[0].action == GM_UNDO_UNKNOWN_FREE &&
+                     journal->entries[0].range.start == replay->lives.slots[number].address;
+    if (is_latest)
+        journal->count = 0;
+    replay->unknown_frees -= replay->unknown_frees != 0;
+    gm_replay_end_life(replay, number, false, is_latest ? journal : NULL);
+}
+
 uint32_t gm_replay_begin_life(struct gm_replay *replay, const struct gm_life *life)
 {
     struct gm_life entered = *life;
     entered.birth = replay->events;
     if (entered.object == GM_NONE) {
-        gm_replay_make_way(replay, entered.address);
+        make_way(replay, entered.address);
         entered.flags |= GM_LIFE_ADDRESSED;
     }
     uint32_t number = enter(replay, &entered);
@@ -94,6 +136,11 @@ uint32_t gm_replay_begin_life(struct gm_replay *replay, const struct gm_life *li
     if (replay->observer.begins)
         replay->observer.begins(replay->observer.argument, &entered);
     next_step(replay);
+    uint32_t lane = replay->now->lane;
+    if (entered.object == GM_NONE &&
+        gm_unpaired_take(&replay->unpaired, GM_UNPAIRED_FREE, entered.address,
+                         gm_unpaired_since(replay->now->record), &lane))
+        end_early(replay, number, lane);
     return number;
 }
 
@@ -117,15 +164,6 @@ void gm_replay_end_life(struct gm_replay *replay, uint32_t number, bool implicit
     gm_lives_remove(&replay->lives, number);
 }
 
-void gm_replay_make_way(struct gm_replay *replay, uint64_t address)
-{
-    uint32_t number = gm_lives_find(&replay->lives, address);
-    if (number == GM_NONE)
-        return;
-    replay->lost_frees++;
-    gm_replay_end_life(replay, number, false, NULL);
-}
-
 /* Undoing a death before the history leaves one more of those that were alive when it began. */
 static void uncount(struct gm_tally *counter, const struct gm_undo *undo, bool is_past)
 {
@@ -135,6 +173,16 @@ static void uncount(struct gm_tally *counter, const struct gm_undo *undo, bool i
         counter->implicit_frees--;
     else
         counter->frees--;
+}
+
+uint64_t gm_replay_lost_frees(const struct gm_replay *replay)
+{
+    return replay->lost_frees + replay->vmm.lost_frees;
+}
+
+uint64_t gm_replay_unknown_frees(const struct gm_replay *replay)
+{
+    return replay->unknown_frees + replay->vmm.unknown_frees;
 }
 
 static void revive(struct gm_replay *replay, const struct gm_undo *undo, bool late, bool is_past)
@@ -207,7 +255,11 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
             revive(replay, undo, record->extra == SHUTTING_DOWN, journal->is_past);
             break;
         case GM_UNDO_UNKNOWN_FREE:
-            replay->unknown_frees -= !journal->is_past;
+            replay->unknown_frees -= replay->unknown_frees != 0;
+            gm_unpaired_drop(&replay->unpaired, undo->range.start, replay->now->lane);
+            break;
+        case GM_UNDO_UNKNOWN_RELEASE:
+            replay->vmm.unknown_frees -= !journal->is_past;
             break;
         case GM_UNDO_REFERENCE: {
             uint32_t life = gm_lives_find(&replay->lives, undo->range.start);
@@ -256,12 +308,15 @@ static void allocated(struct gm_replay *replay, const struct gm_entry *entry)
 static void freed(struct gm_replay *replay, const struct gm_record *record,
                   struct gm_journal *journal)
 {
-    if (record->address == 0)
+    if (record->address == 0 || gm_replay_pays(replay, record->address))
         return;
     uint32_t number = gm_lives_find(&replay->lives, record->address);
     if (number == GM_NONE) {
         replay->unknown_frees++;
-        gm_replay_note(replay, journal, &(struct gm_undo){.action = GM_UNDO_UNKNOWN_FREE});
+        note_unpaired(replay, GM_UNPAIRED_FREE, record->address);
+        gm_replay_note(
+            replay, journal,
+            &(struct gm_undo){.action = GM_UNDO_UNKNOWN_FREE, .range = {.start = record->address}});
         return;
     }
     struct gm_life *life = &replay->lives.slots[number];
@@ -324,7 +379,8 @@ static void restart(struct gm_tally *tally, uint64_t time, uint64_t step)
 static void begin_history(struct gm_replay *replay)
 {
     struct gm_counters *counters = &replay->counters;
-    uint64_t time = replay->history_start;
+    const struct gm_checkpoint *checkpoint = replay->checkpoint;
+    uint64_t time = checkpoint ? checkpoint->time : 0;
     replay->carrying = false;
     if (time > replay->time)
         replay->time = time;
@@ -339,7 +395,9 @@ static void begin_history(struct gm_replay *replay)
         restart(&counters->host[kind], time, replay->step + 1);
     for (size_t lane = 0; lane < replay->journal_count; lane++)
         replay->journals[lane].is_past = true;
-    replay->events = replay->unknown_frees = replay->lost_frees = 0;
+    replay->events = replay->vmm.unknown_frees = replay->vmm.lost_frees = 0;
+    replay->unknown_frees = checkpoint ? checkpoint->unknown_frees : 0;
+    replay->lost_frees = checkpoint ? checkpoint->lost_frees : 0;
     next_step(replay);
 }
 
@@ -353,6 +411,7 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     struct gm_journal *journal = journal_of(replay, entry->lane);
+    replay->now = entry;
     if (replay->carrying && !entry->carried)
         begin_history(replay);
     replay->carrying = entry->carried;

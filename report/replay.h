@@ -17,6 +17,7 @@
 #include "lives.h"
 #include "sites.h"
 #include "stream.h"
+#include "unpaired.h"
 #include "vmm.h"
 
 /* A memory pool that was created (not a device's default pool). */
@@ -55,8 +56,11 @@ struct gm_replay {
     void (*stopped)(struct gm_replay *replay, void *argument);
     void *stop_argument;
 
-    bool carrying;          /* carried records come first; the history begins behind them */
-    uint64_t history_start; /* record clock; to be set by the caller */
+    bool carrying; /* carried records come first; the history begins behind them */
+    const struct gm_checkpoint
+        *checkpoint;            /* it begins with; to be set by the caller, may be NULL */
+    const struct gm_entry *now; /* being applied */
+    struct gm_unpaired unpaired;
 
     uint64_t step;
     uint64_t events;
@@ -75,6 +79,11 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry);
 
 /* All records are applied. */
 void gm_replay_finish(struct gm_replay *replay);
+
+/* Frees that were not seen, and frees of what was not seen to be allocated: addresses, handles and
+ * mappings. */
+uint64_t gm_replay_lost_frees(const struct gm_replay *replay);
+uint64_t gm_replay_unknown_frees(const struct gm_replay *replay);
 
 /* ---- for the families (vmm.c, graph.c, context.c) ------------------------------------------- */
 
@@ -95,7 +104,8 @@ void gm_replay_end_life(struct gm_replay *replay, uint32_t number, bool implicit
 void gm_replay_note(struct gm_replay *replay, struct gm_journal *journal,
                     const struct gm_undo *undo);
 
-/* Ends the life at an address if there is one, as a new birth there needs. */
-void gm_replay_make_way(struct gm_replay *replay, uint64_t address);
+/* Whether a free of this address by the record being applied came before a birth there that was
+ * stamped earlier: then it is of what lived there until then. See unpaired.h. */
+bool gm_replay_pays(struct gm_replay *replay, uint64_t address);
 
 #endif

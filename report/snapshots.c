@@ -121,7 +121,7 @@ static void run(struct gm_trace *trace, struct stops *stops)
     struct gm_libraries *libraries = gm_libraries_new(trace);
     struct gm_entry entry;
     gm_replay_begin(replay);
-    replay->history_start = trace->checkpoint ? trace->checkpoint->time : 0;
+    replay->checkpoint = trace->checkpoint;
     replay->stopped = stopped;
     replay->stop_argument = stops;
     set_stop(replay, stops);

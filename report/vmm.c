@@ -87,7 +87,7 @@ static void make_handle_free(struct gm_replay *replay, uint64_t handle)
     uint32_t number = gm_map_get(&replay->vmm.by_handle, handle);
     if (number == GM_NONE)
         return;
-    replay->lost_frees += replay->vmm.objects[number].handles > 0;
+    replay->vmm.lost_frees += replay->vmm.objects[number].handles > 0;
     replay->vmm.objects[number].handles = 0;
     replay->vmm.objects[number].nameless = true;
     gm_map_remove(&replay->vmm.by_handle, handle);
@@ -138,8 +138,8 @@ static void release(struct gm_replay *replay, const struct gm_record *record,
 {
     uint32_t number = gm_map_get(&replay->vmm.by_handle, record->address);
     if (number == GM_NONE || !replay->vmm.objects[number].handles) {
-        replay->unknown_frees++;
-        gm_replay_note(replay, journal, &(struct gm_undo){.action = GM_UNDO_UNKNOWN_FREE});
+        replay->vmm.unknown_frees++;
+        gm_replay_note(replay, journal, &(struct gm_undo){.action = GM_UNDO_UNKNOWN_RELEASE});
         return;
     }
     replay->vmm.objects[number].handles--;
@@ -185,7 +185,7 @@ static void map(struct gm_replay *replay, const struct gm_record *record)
     }
     replay->vmm.objects[number].mappings++; /* first: what is in the way may be its own */
     if (gm_ranges_find(&replay->vmm.mappings, record->address, end, &range)) {
-        replay->lost_frees++;
+        replay->vmm.lost_frees++;
         unmap(replay, record->address, end, NULL);
     }
     gm_ranges_add(&replay->vmm.mappings, (struct gm_range){record->address, end, number});

@@ -39,6 +39,8 @@ struct gm_vmm_object {
 };
 
 struct gm_vmm {
+    uint64_t unknown_frees; /* releases of handles that are not known to live */
+    uint64_t lost_frees; /* handles and places given out again without a release or an unmapping */
     struct gm_vmm_object *objects;
     size_t count;
     size_t capacity;

@@ -34,6 +34,10 @@ enum gm_clock {
     GM_CLOCK_TICKS = 2,     /* times are CPU ticks; convert with the clock pairs */
 };
 
+/* Units of the record clock by which the stamps of two processors may disagree: more than a kernel
+ * lets them before it distrusts the counter. */
+#define GM_CLOCK_SKEW 2048u
+
 /* One moment on both clocks, and on the wall clock. */
 struct gm_clock_pair {
     uint64_t ticks;
@@ -78,8 +82,8 @@ enum gm_counter {
                                its checkpoints are not exact */
     GM_COUNT_FLIGHT_LATE,   /* records that a flight trace did not wait for any longer: its
                                checkpoints may not be exact */
-    GM_COUNT_NEWER_ABI, /* lookups answered with an ABI of a function that the recorder does not
-                           know: its calls are not seen (header.newer_abi) */
+    GM_COUNT_NEWER_ABI,     /* lookups answered with an ABI of a function that the recorder does not
+                               know: its calls are not seen (header.newer_abi) */
     GM_COUNT_NEWER_ABI_VITAL, /* those of them whose function makes or ends memory: what it did is
                                  missing. The others copy, set or ask */
     GM_COUNTERS = 32
@@ -296,7 +300,8 @@ enum gm_event {
     GM_EVENT_GRAPH_CHILD = 28,     /* address: graph, aux: child graph, copied in */
     GM_EVENT_GRAPH_INSTANTIATE =
         29,                     /* address: exec, aux: graph; extra: CUgraphInstantiate_flags */
-    GM_EVENT_GRAPH_LAUNCH = 30, /* address: exec */
+    GM_EVENT_GRAPH_LAUNCH = 30, /* address: exec; extra: units of the record clock in the call,
+                                   which may have freed what it frees as early as that */
     GM_EVENT_GRAPH_EXEC_DESTROY = 31, /* address: exec */
     GM_EVENT_GRAPH_DESTROY = 32,      /* address: graph */
     GM_EVENT_GRAPH_CLONE = 33,        /* address: new graph, aux: original */
@@ -527,7 +532,9 @@ struct gm_checkpoint {
     uint32_t lanes;
     uint64_t carried;               /* records in them, details too */
     struct gm_flight_totals before; /* of all records before it */
-    uint64_t reserved[6];
+    uint64_t lost_frees;            /* among them: addresses allocated again without a free */
+    uint64_t unknown_frees;         /* and frees of addresses that were not known to live */
+    uint64_t reserved[4];
 };
 
 _Static_assert(sizeof(struct gm_flight) == 64, "flight area");

@@ -1,9 +1,10 @@
 /*
  * See effects.h: graphs.
  *
- * A launch is recorded after its call, frees and allocations alike. That is safe: the addresses of
- * a graph's nodes belong to the graph, so only another launch can bring a freed one back to life,
- * and a program that launches on two threads has to order the launches itself.
+ * A launch is recorded after its call, frees and allocations alike. The addresses of a graph's
+ * nodes belong to the graph, so only another launch can bring a freed one back to life. One that
+ * does so on another thread may be recorded first; the record of this one says how long its call
+ * took, by which a reader knows what it may have freed before that.
  */
 #include "effects.h"
 
@@ -59,7 +60,14 @@ void gm_driver_graph_instantiate(struct gm_call *call, int result, uint64_t exec
 /* Allocation nodes can run out of memory; every other failure of a launch is none of ours. */
 void gm_driver_graph_launch(struct gm_call *call, int result, CUgraphExec executable)
 {
-    gm_effect_life(call, result, GM_EVENT_GRAPH_LAUNCH, GM_WORD(executable), 0, 0);
+    struct gm_record record = {
+        .type = GM_EVENT_GRAPH_LAUNCH,
+        .address = GM_WORD(executable),
+        .extra = gm_call_elapsed(call),
+        .device = -1,
+    };
+    if (result == 0)
+        gm_call_record(call, &record, NULL);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         gm_effect_alloc(call, result, GM_KIND_GRAPH, 0, 0, 0);
 }

@@ -113,7 +113,7 @@ def hook(symbol):
     if entry.before:
         lines.append("    struct gm_record begun = {0};")
         lines.append("    " + effect("before", symbol, entry.before))
-    if entry.after and re.match(r"(copy|set)", entry.after[0]) and entry.after[0] != "set_device":
+    if entry.after and re.match(r"(copy|set|graph_launch)", entry.after[0]) and entry.after[0] != "set_device":
         lines.append("    gm_call_clock(&call);")
     lines.append(f"    {entry.result} result = real({', '.join(entry.arguments())});")
     if entry.unless:

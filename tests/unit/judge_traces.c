@@ -129,6 +129,38 @@ static void skew_of_a_birth(void)
     FREE(1, BASE, .time = 2120);
 }
 
+/* The same, but the driver refused the free: the memory lives on. */
+static void skew_of_a_failed_free(void)
+{
+    skew_of_a_birth();
+    EVENT(1, GM_EVENT_UNDO, .kind = GM_EVENT_FREE, .address = BASE, .extra = 1, .time = 2200);
+}
+
+/* One graph frees what another one brings back to life on another thread; the launch that frees
+ * returned last, after `call` units of the clock. */
+static void launch_on_two_threads(uint32_t call)
+{
+    EVENT(0, GM_EVENT_GRAPH_ALLOC_NODE, .kind = GM_KIND_GRAPH, .address = BASE, .size = 4 * MIB,
+          .aux = 1, .stack = mine);
+    EVENT(0, GM_EVENT_GRAPH_INSTANTIATE, .address = 11, .aux = 1);
+    EVENT(0, GM_EVENT_GRAPH_FREE_NODE, .address = BASE, .aux = 2);
+    EVENT(0, GM_EVENT_GRAPH_INSTANTIATE, .address = 12, .aux = 2);
+    EVENT(0, GM_EVENT_GRAPH_LAUNCH, .address = 11, .time = 3000);
+    EVENT(0, GM_EVENT_GRAPH_LAUNCH, .address = 11, .time = 50000);
+    EVENT(1, GM_EVENT_GRAPH_LAUNCH, .address = 12, .time = 90000, .extra = call);
+}
+
+static void launches(void)
+{
+    launch_on_two_threads(41000);
+}
+
+/* Its call began after the other had returned: it frees what that one brought to life. */
+static void launches_apart(void)
+{
+    launch_on_two_threads(1000);
+}
+
 /* Too far apart for any clock: a free is missing, whoever frees the address later. */
 static void late_free(void)
 {
@@ -275,6 +307,9 @@ static const struct {
     {"cut", cut},
     {"skew", skew},
     {"skew-of-a-birth", skew_of_a_birth},
+    {"skew-of-a-failed-free", skew_of_a_failed_free},
+    {"launches", launches},
+    {"launches-apart", launches_apart},
     {"late-free", late_free},
     {"one-thread", one_thread},
     {"full", full},

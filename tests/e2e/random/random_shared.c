@@ -111,7 +111,7 @@ static void note_opened(void *address)
             objects[i].references++;
             return;
         }
-    keep((struct object){.family = OPENED, .pointer = address, .references = 1});
+    keep((struct object){.family = OPENED, .pointer = address, .references = 1, .in_context = 1});
 }
 
 /* Of the exported handles each thread of the racing program has its own: whether two openings meet
@@ -193,10 +193,12 @@ static void map_buffer(void *memory)
                                                                      .size = size};
     if (pick(2)) {
         if (LOG(cuExternalMemoryGetMappedBuffer(&address, memory, &description)) == 0)
-            keep((struct object){.family = LINEAR, .pointer = (void *)address, .size = size});
+            keep((struct object){
+                .family = LINEAR, .pointer = (void *)address, .size = size, .in_context = 1});
     } else if (LOG(cudaExternalMemoryGetMappedBuffer(&runtime_address, memory,
                                                      &runtime_description)) == 0) {
-        keep((struct object){.family = LINEAR, .pointer = runtime_address, .size = size});
+        keep((struct object){
+            .family = LINEAR, .pointer = runtime_address, .size = size, .in_context = 1});
     }
 }
 
