@@ -5,7 +5,8 @@
  * replaced, by our function of the very ABI that was returned. One row of the table is exactly one
  * ABI, and which row an address belongs to the driver itself must say:
  *   - it exports that address under the symbol of the row, or
- *   - asked at the version that brought the row's ABI it gives that address, and not before.
+ *   - asked at the version that brought the row's ABI it gives that address, and not before (of a
+ *     first ABI: or another at the next).
  * All else goes back as it came, and is noted (newer_abi.c): nobody but the driver knows what a
  * function is called with whose ABI is younger than the table. The version asked for alone tells
  * nothing: drivers come out that have ABIs which the table has not, and others that lack some which
@@ -121,18 +122,35 @@ static uint16_t find_by_export(const struct question *question, struct gm_api_ro
     return 0;
 }
 
-/* The row whose ABI the driver began to answer with `function`. */
+/*
+ * Whether the driver began to answer with `function` at the version of row `i`. Some answer versions
+ * from before there was the function, too: of its first ABI it is enough that the next has another
+ * address, if there is a next.
+ */
+static bool came_with(const struct question *question, struct gm_api_rows rows, size_t i,
+                      const void *function)
+{
+    const struct gm_api_entry *entry = &gm_api[rows.row[i]];
+    const struct gm_api_entry *before = i > 0 ? &gm_api[rows.row[i - 1]] : NULL;
+    const struct gm_api_entry *next = i + 1 < rows.count ? &gm_api[rows.row[i + 1]] : NULL;
+    bool per_thread = entry->per_thread != 0;
+    if (answer_at(question, entry->since, per_thread) != function)
+        return false;
+    if (answer_at(question, entry->since - 1, per_thread) != function)
+        return true;
+    bool first = before == NULL || before->per_thread != entry->per_thread;
+    bool last = next == NULL || next->per_thread != entry->per_thread;
+    return first && (last || answer_at(question, next->since, per_thread) != function);
+}
+
+/* The row whose ABI the driver's answers say that `function` has. */
 static uint16_t find_by_answers(const struct question *question, struct gm_api_rows rows,
                                 const void *function)
 {
-    for (size_t i = 0; i < rows.count; i++) {
-        const struct gm_api_entry *entry = &gm_api[rows.row[i]];
-        bool per_thread = entry->per_thread != 0;
-        if ((!per_thread || question->flags == FLAG_PER_THREAD_STREAM) &&
-            answer_at(question, entry->since, per_thread) == function &&
-            answer_at(question, entry->since - 1, per_thread) != function)
+    for (size_t i = 0; i < rows.count; i++)
+        if ((!gm_api[rows.row[i]].per_thread || question->flags == FLAG_PER_THREAD_STREAM) &&
+            came_with(question, rows, i, function))
             return rows.row[i];
-    }
     return 0;
 }
 

@@ -75,6 +75,7 @@ static const struct scene scenes[] = {
     {"proc_address_by_version", "probe", "us"},
     {"proc_address_not_exported", "probe", "us"},
     {"proc_address_of_the_future", "probe", "us"},
+    {"proc_address_of_a_lax_driver", "probe", "us"},
     {"symbol_of_the_future", "probe", "us"},
     {"proc_address_untouched", "probe", "us"},
     {"proc_address_of_itself", "probe", "us"},

@@ -48,6 +48,27 @@ static int hidden_alloc(void)
     return BASE + 397;
 }
 
+/* Answered from the first version on, though the table says when each came. */
+static int lax(void)
+{
+    return BASE + 601;
+}
+
+static int lax_2(void)
+{
+    return BASE + 602;
+}
+
+static int lax_of_the_future(void)
+{
+    return BASE + 603;
+}
+
+static int lax_alone(void)
+{
+    return BASE + 611;
+}
+
 EXPORT int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
 EXPORT int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
                                int *symbol_status);
@@ -80,6 +101,11 @@ static void *find(const char *symbol, int version, uint64_t flags)
         {"cuGetProcAddress", 11030, 0, (void *)cuGetProcAddress},
         {"cuGetProcAddress", 12000, 0, (void *)cuGetProcAddress_v2},
         {"cudnnCreate", 1, 0, (void *)cudnnCreate},
+        {"cuLax", 1, 0, (void *)lax},
+        {"cuLax", 12000, 0, (void *)lax_2},
+        {"cuLax", 14000, 0, (void *)lax_of_the_future},
+        {"cuLaxAlone", 1, 0, (void *)lax_alone},
+        {"cuLaxAlone", 14000, 0, (void *)lax_of_the_future},
     };
     void *best = NULL;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)

@@ -37,6 +37,10 @@ GM_EXPORT int cuGetProcAddress_v2(const char *symbol, void **function, int versi
                                                 row(12, cudaMalloc, NULL, 0, RUNTIME, 0)           \
                                                     row(13, cudaFree, NULL, 0, RUNTIME, 0)
 
+#define MORE_WRAPPERS(row)                                                                         \
+    row(16, cuLax, "cuLax", 11000, DRIVER, 0) row(17, cuLax_v2, "cuLax", 12000, DRIVER, 0)         \
+        row(18, cuLaxAlone, "cuLaxAlone", 11000, DRIVER, 0)
+
 #define DEFINE(id, symbol_, name_, since_, layer_, thread_)                                        \
     GM_EXPORT int symbol_(void);                                                                   \
     int symbol_(void)                                                                              \
@@ -44,6 +48,7 @@ GM_EXPORT int cuGetProcAddress_v2(const char *symbol, void **function, int versi
         return forward(id, __builtin_return_address(0));                                           \
     }
 WRAPPERS(DEFINE)
+MORE_WRAPPERS(DEFINE)
 
 #define ROW(id, symbol_, name_, since_, layer_, thread_)                                           \
     [id] = {.symbol = #symbol_,                                                                    \
@@ -55,7 +60,7 @@ WRAPPERS(DEFINE)
 
 const struct gm_api_entry gm_api[] = {
     WRAPPERS(ROW) ROW(14, cuGetProcAddress, "cuGetProcAddress", 11030, DRIVER, 0)
-        ROW(15, cuGetProcAddress_v2, "cuGetProcAddress", 12000, DRIVER, 0)};
+        ROW(15, cuGetProcAddress_v2, "cuGetProcAddress", 12000, DRIVER, 0) MORE_WRAPPERS(ROW)};
 const uint16_t gm_api_count = sizeof gm_api / sizeof gm_api[0];
 
 uint16_t gm_api_find(const char *symbol)
@@ -69,7 +74,8 @@ uint16_t gm_api_find(const char *symbol)
 /* The table is sorted by name, then by version; the per-thread form has the last number. */
 struct gm_api_rows gm_api_rows(const char *name, size_t length)
 {
-    static const uint16_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const uint16_t ids[] = {0,  1,  2,  3,  4,  5,  6,  7,  8, 9,
+                                   10, 11, 12, 13, 14, 15, 16, 17, 18};
     struct gm_api_rows rows = {ids, 0};
     for (uint16_t api = 1; api < gm_api_count; api++)
         if (gm_api[api].name != NULL && strlen(gm_api[api].name) == length &&

@@ -219,6 +219,20 @@ static bool proc_address_of_the_future(void)
     return true;
 }
 
+/* Nothing of it is exported, and versions are answered from before there was the function. */
+static bool proc_address_of_a_lax_driver(void)
+{
+    get_v2 *get = (get_v2 *)dlsym(driver(), "cuGetProcAddress_v2");
+    CHECK_EQUAL(got(get, "cuLax", 14000, 0), 603);
+    CHECK_EQUAL(got(get, "cuLax", 13000, 0), 1602);
+    CHECK_EQUAL(got(get, "cuLax", 11500, 0), 1601);
+    CHECK_EQUAL(got(get, "cuLax", 2000, 0), 1601);
+    CHECK_EQUAL(got(get, "cuLaxAlone", 13000, 0), 1611);
+    CHECK_EQUAL(got(get, "cuLaxAlone", 14000, 0), 603);
+    CHECK_EQUAL(noted(), 2);
+    return true;
+}
+
 static bool symbol_of_the_future(void)
 {
     void *handle = driver();
@@ -596,6 +610,7 @@ static const struct scene {
     SCENE(proc_address_by_version),
     SCENE(proc_address_not_exported),
     SCENE(proc_address_of_the_future),
+    SCENE(proc_address_of_a_lax_driver),
     SCENE(symbol_of_the_future),
     SCENE(proc_address_untouched),
     SCENE(proc_address_of_itself),
