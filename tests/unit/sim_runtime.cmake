@@ -37,9 +37,25 @@ add_test(NAME test_sim_runtime_exports
 # machine.
 find_program(GPUMEM_NVCC nvcc HINTS ${GPUMEM_CUDA_INCLUDE}/../bin)
 if(GPUMEM_NVCC AND NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  # A toolkit refuses compilers, and fails on headers of a libc, that are newer than itself.
+  if(NOT DEFINED GPUMEM_NVCC_WORKS)
+    execute_process(COMMAND ${GPUMEM_NVCC} -c ${CMAKE_CURRENT_LIST_DIR}/sim_runtime_kernels.cu
+                            -o ${CMAKE_CURRENT_BINARY_DIR}/nvcc_works.o
+                    RESULT_VARIABLE _result OUTPUT_QUIET ERROR_VARIABLE _said)
+    string(COMPARE EQUAL "${_result}" 0 _works)
+    set(GPUMEM_NVCC_WORKS ${_works} CACHE BOOL "nvcc gets on with this machine's compiler and libc")
+    if(NOT GPUMEM_NVCC_WORKS)
+      message(STATUS "nvcc does not work here, its tests are skipped: ${_said}")
+    endif()
+  endif()
   function(_gpumem_nvcc_test name)
     set(_program ${CMAKE_CURRENT_BINARY_DIR}/${name})
     set(_source ${CMAKE_CURRENT_LIST_DIR}/sim_runtime_kernels.cu)
+    if(NOT GPUMEM_NVCC_WORKS)
+      add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIP: nvcc does not work with this compiler and libc")
+      set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIP")
+      return()
+    endif()
     add_custom_command(OUTPUT ${_program}
       COMMAND ${GPUMEM_NVCC} ${_source} -o ${_program} ${ARGN}
       DEPENDS ${_source} gpumem_sim_runtime_13 gpumem_sim_runtime_static VERBATIM)
