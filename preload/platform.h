@@ -63,6 +63,17 @@ static inline void gm_pause(void)
 #endif
 }
 
+/* The line at `address` is about to be written. Never faults. */
+static inline void gm_prefetch_for_writing(const void *address)
+{
+#if defined(__x86_64__)
+    /* The builtin asks for a line to be read, unless told of a newer processor. */
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
+
 /*
  * Makes the signals wait that may: not those that a fault of the code itself raises. Returns which
  * waited before. The kernel's own 64-bit set: libc's leaves some signals out.

@@ -133,19 +133,20 @@ static inline bool same_frame(const struct gm_python_frame *a, const struct gm_p
             (a->lasti ^ b->lasti)) == 0;
 }
 
-/* Moves new frames to where the next walk compares with them; returns how many were there. */
-static uint32_t keep(struct gm_python_thread *thread, const struct cursor *cursor, bool truncated)
+/* Moves new frames to where the next walk compares with them. */
+void gm_python_keep(struct gm_python_thread *thread, struct gm_python_walk *walk)
 {
     uint32_t kept = 0;
-    uint32_t common = cursor->count < thread->count ? cursor->count : thread->count;
-    if (truncated == thread->truncated)
-        while (kept < common && same_frame(&thread->frames[kept], &cursor->first[kept]))
+    uint32_t common = walk->count < thread->count ? walk->count : thread->count;
+    if (walk->truncated == thread->truncated)
+        while (kept < common && same_frame(&thread->frames[kept], &walk->frames[kept]))
             kept++;
-    memcpy(&thread->frames[kept], &cursor->first[kept],
-           (cursor->count - kept) * sizeof(thread->frames[0]));
-    thread->count = cursor->count;
-    thread->truncated = truncated;
-    return kept;
+    memcpy(&thread->frames[kept], &walk->frames[kept],
+           (walk->count - kept) * sizeof(thread->frames[0]));
+    thread->count = walk->count;
+    thread->truncated = walk->truncated;
+    walk->frames = thread->frames;
+    walk->kept = kept;
 }
 
 /* The calling thread's PyThreadState, 0 if there are no frames to be read. */
@@ -160,14 +161,12 @@ static inline uint64_t readable_state(void)
     return state;
 }
 
-void gm_python_walk(struct gm_python_thread *thread, uint32_t depth, struct gm_python_walk *walk)
+void gm_python_look(struct gm_python_thread *thread, uint32_t depth, struct gm_python_walk *walk)
 {
     *walk = (struct gm_python_walk){.frames = thread->frames};
     uint64_t state = readable_state();
-    if (!state) {
-        thread->count = 0;
+    if (!state)
         return;
-    }
     const struct gm_python_layout *layout = gm_python_interpreter.layout;
     struct cursor cursor = {
         .first = thread->frames + 2 * GM_PYTHON_DEPTH_MAX,
@@ -184,7 +183,7 @@ void gm_python_walk(struct gm_python_thread *thread, uint32_t depth, struct gm_p
         walk->truncated = walk_shims(&cursor, layout, state);
         break;
     }
-    walk->kept = keep(thread, &cursor, walk->truncated);
+    walk->frames = cursor.first;
     walk->count = cursor.count;
 }
 

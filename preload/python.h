@@ -93,9 +93,19 @@ enum gm_python_status gm_python_status(void);
 /* For the trace: "CPython 3.11.7", or why there are no Python frames. */
 const char *gm_python_state(void);
 
-/* Walks the calling thread's Python stack: the innermost `depth` frames (1..GM_PYTHON_DEPTH_MAX).
+/*
+ * Walks the calling thread's Python stack: the innermost `depth` frames (1..GM_PYTHON_DEPTH_MAX).
+ * A look leaves the last walk as it was and has no frames of it; gm_python_keep makes a walk of it.
  */
-void gm_python_walk(struct gm_python_thread *thread, uint32_t depth, struct gm_python_walk *walk);
+void gm_python_look(struct gm_python_thread *thread, uint32_t depth, struct gm_python_walk *walk);
+void gm_python_keep(struct gm_python_thread *thread, struct gm_python_walk *walk);
+
+static inline void gm_python_walk(struct gm_python_thread *thread, uint32_t depth,
+                                  struct gm_python_walk *walk)
+{
+    gm_python_look(thread, depth, walk);
+    gm_python_keep(thread, walk);
+}
 
 /*
  * Index of the script frame for a frame of the thread's last walk, also stored in frame->script.

@@ -62,6 +62,14 @@ uint32_t gm_call_elapsed_ns(const struct gm_call *call)
     return elapsed > UINT32_MAX ? UINT32_MAX : (uint32_t)elapsed;
 }
 
+/*
+ * The ring is larger than the caches near the core, and the drainer reads what stands there, so a
+ * line has to be fetched before it is written. A program that takes a lock after our hook, as
+ * PyTorch's allocator does, waits there for all that was written: so the line is asked for some
+ * records before its turn.
+ */
+#define RECORDS_AHEAD 16u
+
 /* The slot of the next record, NULL when the record must be dropped. */
 static inline struct gm_record *reserve(struct gm_thread *thread)
 {
@@ -79,6 +87,7 @@ static inline void commit(struct gm_thread *thread)
 {
     thread->head++;
     __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
+    gm_prefetch_for_writing(&thread->records[(thread->head + RECORDS_AHEAD) & thread->mask]);
 }
 
 /* A detail is committed by itself: a reader that finds none was cut off. */

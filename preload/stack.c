@@ -4,13 +4,18 @@
  * Native frames come root first, and so do Python frames; both walks tell how many at the root are
  * as they were at the thread's last capture. A Python frame belongs inside the native frame whose
  * evaluation loop runs it. The merged stack is a chain of nodes, each made from its parent and its
- * frame; a node found for the same chain last time is used again. For a native frame that was there
- * under the same parent some time before, the thread remembers the node: that saves the look for
- * its module and the one into the table that all threads share.
+ * frame; a node found for the same chain last time is used again. For a frame that was there under
+ * the same parent some time before, the thread remembers the node: that saves the look for its
+ * module and the one into the table that all threads share.
+ *
+ * Where paths take turns, as those of PyTorch's operators do, little of the last chain holds for
+ * the next, and a walk with a look for each frame's node costs a cache miss or two per frame. There
+ * whole stacks are remembered (known_stacks.c).
  */
 #include "stack.h"
 #include <string.h>
 #include "config.h"
+#include "known_stacks.h"
 #include "modules.h"
 #include "python.h"
 #include "seal.h"
@@ -24,26 +29,32 @@
  * place taken by another; with 10 bits every second did, and its stacks took 7 ns more. */
 #define NODES_KEPT_BITS 13
 
+#define NODES_KEPT_WAYS 2u
+
 struct kept_node {
-    uint64_t pc;
+    uint64_t frame;  /* pc, or script with FRAME_SCRIPT */
     uint32_t parent; /* with NODE_EXACT, if the frame is GM_FRAME_EXACT */
     uint32_t node;   /* 0: free */
 };
 
 #define NODE_EXACT (UINT32_C(1) << 31)
+#define FRAME_SCRIPT (UINT64_C(1) << 63) /* no user code lies there */
 
 _Static_assert(GM_NODES_MAX <= NODE_EXACT, "a parent leaves the upper bit free");
 
 struct gm_stack {
     struct gm_unwind_thread unwind;
-    struct kept_node nodes[1u << NODES_KEPT_BITS]; /* by hash of pc and parent */
+    struct kept_node nodes[1u << NODES_KEPT_BITS]; /* by hash of frame and parent */
     uint32_t nodes_generation;                     /* unwind.generation that they are of */
+    uint32_t missed;                               /* nodes that were not among them, ever */
+    uint32_t costly; /* captures during which known stacks are looked for */
     uint16_t
         scripts_up_to[GM_UNWIND_DEPTH_MAX]; /* Python frames in native frames [0, i], last time */
     uint32_t native_count;                  /* of the last capture */
     uint32_t script_count;
     uint32_t node;
-    struct gm_python_thread python; /* last: its pages are touched only where there is Python */
+    struct gm_python_thread python; /* these pages are touched only where there is Python, */
+    struct gm_known_stacks known;   /* and these where paths take turns */
 };
 
 /* Both walks of one capture. */
@@ -51,6 +62,7 @@ struct capture {
     struct gm_stack *stack;
     struct gm_walk native;
     struct gm_python_walk python;
+    uint32_t looked_up; /* nodes that are not those of the last capture */
 };
 
 static const struct gm_python_sink sink = {gm_string_intern, gm_frame_intern};
@@ -63,7 +75,7 @@ size_t gm_stack_size(void)
 
 void gm_stack_reset(struct gm_stack *stack)
 {
-    memset(stack, 0, sizeof(*stack));
+    memset(stack, 0, offsetof(struct gm_stack, known) + GM_KNOWN_TO_CLEAR);
 }
 
 /*
@@ -104,15 +116,36 @@ static void count_troubles(uint32_t flags)
         gm_count(GM_COUNT_FALLBACK, 1);
 }
 
-static __attribute__((noinline)) uint32_t find_node(struct kept_node *kept, uint32_t parent,
-                                                    const struct gm_frame *frame)
+static inline struct kept_node *kept_set(struct gm_stack *stack, uint64_t frame, uint32_t parent)
+{
+    uint64_t hash = (frame ^ (uint64_t)parent << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    return &stack->nodes[(hash >> (64 - NODES_KEPT_BITS)) & ~(NODES_KEPT_WAYS - 1)];
+}
+
+/* 0: not remembered. */
+static inline uint32_t kept_in(const struct kept_node *set, uint64_t frame, uint32_t parent)
+{
+    if (gm_likely(set[0].frame == frame && set[0].parent == parent))
+        return set[0].node;
+    return set[1].frame == frame && set[1].parent == parent ? set[1].node : 0;
+}
+
+static void keep_node(struct gm_stack *stack, struct kept_node *set, struct kept_node node)
+{
+    set[1] = set[0];
+    set[0] = node;
+    stack->missed++;
+}
+
+static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, struct kept_node *set,
+                                                    uint32_t parent, const struct gm_frame *frame)
 {
     int saved_errno = errno; /* new frames can cost system calls */
     uint64_t offset;
     bool exact = frame->flags & GM_FRAME_EXACT;
     uint16_t module = gm_module_of(frame->pc, &offset);
     uint32_t node = gm_node_intern(parent, module, offset, exact ? GM_NODE_LEAF : GM_NODE_NATIVE);
-    *kept = (struct kept_node){frame->pc, parent | (exact ? NODE_EXACT : 0), node};
+    keep_node(stack, set, (struct kept_node){frame->pc, parent | (exact ? NODE_EXACT : 0), node});
     errno = saved_errno;
     return node;
 }
@@ -120,19 +153,24 @@ static __attribute__((noinline)) uint32_t find_node(struct kept_node *kept, uint
 static inline uint32_t native_node(struct gm_stack *stack, uint32_t parent,
                                    const struct gm_frame *frame)
 {
-    uint64_t hash = (frame->pc ^ (uint64_t)parent << 40) * UINT64_C(0x9e3779b97f4a7c15);
-    struct kept_node *kept = &stack->nodes[hash >> (64 - NODES_KEPT_BITS)];
+    struct kept_node *set = kept_set(stack, frame->pc, parent);
     uint32_t exact = frame->flags & GM_FRAME_EXACT ? NODE_EXACT : 0;
-    if (gm_likely(kept->pc == frame->pc && kept->parent == (parent | exact) && kept->node))
-        return kept->node;
-    return find_node(kept, parent, frame);
+    uint32_t node = kept_in(set, frame->pc, parent | exact);
+    return gm_likely(node) ? node : find_node(stack, set, parent, frame);
 }
 
 static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_python_frame *frame)
 {
     int saved_errno = errno;
     uint32_t script = gm_python_intern(&stack->python, frame, &sink);
-    uint32_t node = script ? gm_node_intern(parent, 0, script, GM_NODE_SCRIPT) : parent;
+    struct kept_node *set = kept_set(stack, script | FRAME_SCRIPT, parent);
+    uint32_t node = script ? kept_in(set, script | FRAME_SCRIPT, parent) : parent;
+    if (gm_unlikely(!script))
+        stack->missed++; /* it may be told the next time */
+    if (gm_unlikely(!node)) {
+        node = gm_node_intern(parent, 0, script, GM_NODE_SCRIPT);
+        keep_node(stack, set, (struct kept_node){script | FRAME_SCRIPT, parent, node});
+    }
     errno = saved_errno;
     return node;
 }
@@ -165,8 +203,10 @@ static uint32_t add_scripts(struct capture *capture, uint32_t node, uint32_t *sc
     for (; *script < end; (*script)++) {
         struct gm_python_frame *frame = &capture->python.frames[*script];
         *same = *same && *script < capture->python.kept;
-        if (!*same)
+        if (!*same) {
             frame->node = script_node(capture->stack, node, frame);
+            capture->looked_up++;
+        }
         node = frame->node;
     }
     return node;
@@ -188,6 +228,7 @@ static uint32_t add_native(struct gm_stack *stack, const struct gm_walk *native)
     uint32_t node = i ? frames[i - 1].node : 0;
     if (gm_unlikely(!i && native->flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)))
         node = cut_node();
+
     for (; i < native->count; i++) {
         node = frames[i].node = native_node(stack, node, &frames[i]);
         stack->scripts_up_to[i] = 0;
@@ -214,8 +255,10 @@ static uint32_t merge(struct capture *capture)
     }
     for (uint32_t i = first; i < capture->native.count; i++) {
         same = same && i < capture->native.kept;
-        if (!same)
+        if (!same) {
             frames[i].node = native_node(stack, node, &frames[i]);
+            capture->looked_up++;
+        }
         node = frames[i].node;
         node = add_scripts(capture, node, &script, up_to[i], &same);
         same = same && up_to[i] == stack->scripts_up_to[i];
@@ -236,31 +279,108 @@ static inline void prepare_nodes(struct gm_stack *stack, int status)
     }
 }
 
-static inline void walk_native(struct gm_stack *stack, void *frame, struct gm_walk *walk)
+/*
+ * Whole stacks are remembered where it takes long to find them out again, and looked for only while
+ * there are such: a loop that goes round in one function is better off without. Nor is one worth
+ * its place that was not met before.
+ */
+#define COSTLY_NODES 8u     /* looked up, and */
+#define COSTLY_FRACTION 4u  /* such a part of all */
+#define COSTLY_CAPTURES 64u /* after the last costly or known one */
+
+static inline bool is_costly(uint32_t looked_up, uint32_t frames)
 {
-    gm_unwind_walk(&stack->unwind, gm_registers_of_caller(frame), gm_config.depth, walk);
+    return gm_unlikely(looked_up >= COSTLY_NODES && looked_up * COSTLY_FRACTION >= frames);
+}
+
+static __attribute__((noinline)) void add_known(struct gm_stack *stack,
+                                                const struct gm_known_key *key,
+                                                const struct gm_walk *native,
+                                                uint32_t missed_before)
+{
+    if (stack->missed != missed_before)
+        return;
+    stack->costly = COSTLY_CAPTURES;
+    if (stack->node && native->count)
+        gm_known_add(&stack->known, key, &stack->unwind, native, stack->node);
+}
+
+static uint32_t find_known(struct gm_stack *stack, const struct gm_known_key *key)
+{
+    uint32_t flags = 0;
+    uint32_t node = gm_known_find(&stack->known, key, &flags);
+    stack->costly = node ? COSTLY_CAPTURES : stack->costly - 1;
+    if (gm_unlikely(flags))
+        count_troubles(flags);
+    return node;
+}
+
+static inline void walk_native(struct gm_stack *stack, struct gm_registers registers,
+                               struct gm_walk *walk)
+{
+    gm_unwind_walk(&stack->unwind, registers, gm_config.depth, walk);
     if (gm_unlikely(walk->flags))
         count_troubles(walk->flags);
 }
 
+/* Of a capture without Python frames, nor were there any at the last one. */
+static inline __attribute__((always_inline)) uint32_t
+capture_native(struct gm_stack *stack, struct gm_registers registers, int status)
+{
+    struct gm_walk native;
+    walk_native(stack, registers, &native);
+    if (native.kept != native.count || native.count != stack->native_count) {
+        uint32_t missed = stack->missed;
+        prepare_nodes(stack, status);
+        stack->node = add_native(stack, &native);
+        stack->native_count = native.count;
+        if (is_costly(native.count - native.kept, native.count))
+            add_known(stack, &(struct gm_known_key){.registers = registers}, &native, missed);
+    }
+    gm_unwind_interned(&stack->unwind, native.count);
+    return stack->node;
+}
+
+static __attribute__((noinline)) uint32_t
+capture_among_known(struct gm_stack *stack, struct gm_registers registers, int status)
+{
+    uint32_t node = find_known(stack, &(struct gm_known_key){.registers = registers});
+    return node ? node : capture_native(stack, registers, status);
+}
+
 /* With Python frames, now or at the last capture, or without native ones. */
-static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack, void *frame,
-                                                          int status, bool walks_scripts)
+static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack,
+                                                          struct gm_registers registers, int status,
+                                                          bool walks_scripts)
 {
     struct capture capture = {.stack = stack};
-    if (gm_config.native_stacks)
-        walk_native(stack, frame, &capture.native);
     if (walks_scripts)
-        gm_python_walk(&stack->python, gm_config.depth, &capture.python);
+        gm_python_look(&stack->python, gm_config.depth, &capture.python);
+    const struct gm_known_key key = {
+        .registers = registers,
+        .scripts = capture.python.frames,
+        .script_count = capture.python.count,
+        .scripts_truncated = capture.python.truncated,
+    };
+    uint32_t known = stack->costly ? find_known(stack, &key) : 0;
+    if (known)
+        return known;
+    if (gm_config.native_stacks)
+        walk_native(stack, registers, &capture.native);
+    if (walks_scripts)
+        gm_python_keep(&stack->python, &capture.python);
     bool same_scripts =
         capture.python.kept == capture.python.count && capture.python.count == stack->script_count;
     if (!same_scripts || capture.native.kept != capture.native.count ||
         capture.native.count != stack->native_count) {
+        uint32_t missed = stack->missed;
         prepare_nodes(stack, status);
         stack->node = same_scripts && capture.python.count == 0 ? add_native(stack, &capture.native)
                                                                 : merge(&capture);
         stack->native_count = capture.native.count;
         stack->script_count = capture.python.count;
+        if (is_costly(capture.looked_up, capture.native.count + capture.python.count))
+            add_known(stack, &key, &capture.native, missed);
     }
     gm_unwind_interned(&stack->unwind, capture.native.count);
     return stack->node;
@@ -269,17 +389,12 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
 uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
 {
     int status = (int)gm_python_status();
+    struct gm_registers registers = gm_registers_of_caller(frame);
     bool walks_scripts =
         gm_config.python_stacks && (status == GM_PYTHON_ON || status == GM_PYTHON_UNPROVEN);
     if (gm_unlikely(walks_scripts || stack->script_count || !gm_config.native_stacks))
-        return capture_scripts(stack, frame, status, walks_scripts);
-    struct gm_walk native;
-    walk_native(stack, frame, &native);
-    if (native.kept != native.count || native.count != stack->native_count) {
-        prepare_nodes(stack, status);
-        stack->node = add_native(stack, &native);
-        stack->native_count = native.count;
-    }
-    gm_unwind_interned(&stack->unwind, native.count);
-    return stack->node;
+        return capture_scripts(stack, registers, status, walks_scripts);
+    if (gm_unlikely(stack->costly))
+        return capture_among_known(stack, registers, status);
+    return capture_native(stack, registers, status);
 }

@@ -33,6 +33,11 @@ void gm_unwind_new_generation(void)
     atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
 }
 
+uint32_t gm_unwind_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_acquire);
+}
+
 /* Forgets the last walk, not the rules. */
 static void drop_frames(struct gm_unwind_thread *thread)
 {
@@ -263,6 +268,61 @@ RAW_STACK static inline bool are_unchanged(struct gm_unwind_thread *thread, uint
     return frame == frames;
 }
 
+/*
+ * Whether the frames outside of `frame` depend on its rbp, where those outside of the next outer
+ * one depend on that one's if `outer_does`. Many functions keep any value in rbp, which changes
+ * from call to call, and no frame is found from it.
+ */
+static bool depends_on_rbp(struct gm_unwind_thread *thread, const struct gm_frame *frame,
+                           bool outer_does)
+{
+    const struct gm_rule *rule = find_rule(thread, frame->pc);
+    if (rule->kind == GM_RULE_RSP)
+        return outer_does && rule->rbp_word == 0;
+    return rule->kind != GM_RULE_END;
+}
+
+bool gm_unwind_words(struct gm_unwind_thread *thread, const struct gm_walk *walk,
+                     struct gm_stack_words *words)
+{
+    const struct gm_frame *frames = walk->frames;
+    bool matters[GM_UNWIND_DEPTH_MAX]; /* the frame's rbp */
+    if (walk->count == 0 || walk->flags & ~(uint32_t)GM_WALK_TRUNCATED ||
+        frames[walk->count - 1].sp - thread->stack_low >= thread->stack_high - thread->stack_low)
+        return false;
+    for (uint32_t i = 0; i < walk->count; i++)
+        matters[i] = depends_on_rbp(thread, &frames[i], i > 0 && matters[i - 1]);
+    struct gm_stack_word *word = words->word;
+    for (uint32_t i = walk->count - 1; i-- > 0;) {
+        const struct gm_frame *frame = &frames[i];
+        uint64_t saved_rbp = frame->sp + 8 * (uint64_t)(int64_t)frame->rbp_word;
+        *word++ = (struct gm_stack_word){frame->sp - 8, frame->pc};
+        if (frame->rbp_word && matters[i])
+            *word++ = (struct gm_stack_word){saved_rbp, frame->rbp};
+        if (frame->cfa_word)
+            *word++ = (struct gm_stack_word){saved_rbp + 8 * (uint64_t)(int64_t)frame->cfa_word,
+                                             frame->sp};
+    }
+    words->state = (struct gm_registers){frames[walk->count - 1].pc, frames[walk->count - 1].sp,
+                                         frames[walk->count - 1].rbp};
+    words->rbp_mask = matters[walk->count - 1] ? UINT64_MAX : 0;
+    words->count = (uint32_t)(word - words->word);
+    return true;
+}
+
+RAW_STACK bool gm_unwind_words_hold(const struct gm_stack_words *words,
+                                    struct gm_registers registers)
+{
+    if (words->state.sp != registers.sp || words->state.pc != registers.pc ||
+        ((words->state.rbp ^ registers.rbp) & words->rbp_mask) != 0)
+        return false;
+    const struct gm_stack_word *end = words->word + words->count;
+    for (const struct gm_stack_word *word = words->word; word < end; word++)
+        if (gm_unlikely(load(word->place) != word->value))
+            return false;
+    return true;
+}
+
 /* `fresh` new frames, the last at the end of the array, take their place above `kept` ones. */
 static inline void join(struct gm_unwind_thread *thread, uint32_t kept, uint32_t fresh,
                         bool base_truncated, struct gm_walk *walk)
@@ -380,6 +440,22 @@ static bool is_abandoned(const struct gm_unwind_thread *thread, uintptr_t here)
     return false;
 }
 
+bool gm_unwind_words(struct gm_unwind_thread *thread, const struct gm_walk *walk,
+                     struct gm_stack_words *words)
+{
+    (void)thread;
+    (void)walk;
+    (void)words;
+    return false;
+}
+
+bool gm_unwind_words_hold(const struct gm_stack_words *words, struct gm_registers registers)
+{
+    (void)words;
+    (void)registers;
+    return false;
+}
+
 #endif
 
 void gm_unwind_walk(struct gm_unwind_thread *thread, struct gm_registers registers, uint32_t depth,
@@ -396,7 +472,7 @@ void gm_unwind_walk(struct gm_unwind_thread *thread, struct gm_registers registe
     }
     thread->busy = here;
     atomic_signal_fence(memory_order_seq_cst);
-    uint32_t now = atomic_load_explicit(&generation, memory_order_acquire);
+    uint32_t now = gm_unwind_generation();
     if (gm_unlikely(thread->generation != now)) {
         drop_all(thread);
         thread->generation = now;

@@ -127,6 +127,39 @@ static inline struct gm_registers gm_registers_of_caller(const void *frame)
 void gm_unwind_walk(struct gm_unwind_thread *thread, struct gm_registers registers, uint32_t depth,
                     struct gm_walk *walk);
 
+/* A word of the stack that a walk has read, and what it held. */
+struct gm_stack_word {
+    uint64_t place;
+    uint64_t value;
+};
+
+/*
+ * All that the pcs and sps of a walk follow from, in the order of the walk: where it started, and
+ * the words from which it found one frame after the other. While they hold, a walk finds the same.
+ */
+struct gm_stack_words {
+    struct gm_registers state;
+    uint64_t rbp_mask; /* 0: no frame was found from the rbp it started with */
+    uint32_t count;
+    uint32_t reserved;
+    struct gm_stack_word word[]; /* room for GM_UNWIND_WORDS_MAX */
+};
+
+#define GM_UNWIND_WORDS_MAX (3 * GM_UNWIND_DEPTH_MAX)
+
+/*
+ * The words of the thread's last walk. False where that cannot be told: frames that libunwind
+ * found, a stack that is not the thread's own.
+ */
+bool gm_unwind_words(struct gm_unwind_thread *thread, const struct gm_walk *walk,
+                     struct gm_stack_words *words);
+
+/* Whether they hold for a walk of the same thread that starts at `registers`. */
+bool gm_unwind_words_hold(const struct gm_stack_words *words, struct gm_registers registers);
+
+/* Counts up around each dlclose: what was learnt of code before is out of date. */
+uint32_t gm_unwind_generation(void);
+
 /* The caller has set the nodes of frames [0, count) of the last walk. Without it `kept` stays 0. */
 static inline void gm_unwind_interned(struct gm_unwind_thread *thread, uint32_t count)
 {

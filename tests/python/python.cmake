@@ -17,6 +17,7 @@ target_link_libraries(python_probe PRIVATE gpumem_options Threads::Threads ${CMA
 
 # An instrumented library cannot be loaded into an interpreter that is not.
 if(NOT GPUMEM_SANITIZE)
+  add_test(NAME python_turns COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/turns.py ${PROJECT_BINARY_DIR})
   add_test(NAME python_stacks COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/run.py
                                       $<TARGET_FILE:python_probe>)
   set_tests_properties(python_stacks PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)

@@ -4,6 +4,7 @@
  *
  *  - always: with a walk by the same rules that reuses nothing of earlier walks;
  *  - always: the nodes of the kept frames with what each frame's node must be;
+ *  - always: what is known of the whole stack (known_stacks.c) with that same walk;
  *  - with libunwind's unw_step (pc and sp of every frame): each stack in which a return address is
  *    seen for the first time since its code was loaded, each one that was walked by libunwind
  *    itself, and one of 64 of the others.
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "known_stacks.h"
 #include "tree.h"
 #include "unwind.h"
 
@@ -37,10 +39,11 @@ struct oracle {
     struct tree tree; /* first: a tree's `see` knows only it */
     struct gm_unwind_thread *kept;
     struct gm_unwind_thread *plain;
+    struct gm_known_stacks *known;
     uint64_t seen[SEEN_PLACES]; /* return addresses whose rule was compared */
     uint64_t seen_swaps;
     uint64_t wanted;
-    uint64_t stacks, frames, kept_frames, stepped, general, truncated, wrong;
+    uint64_t stacks, frames, kept_frames, known_stacks, stepped, general, truncated, wrong;
     uint32_t deepest;
 };
 
@@ -140,6 +143,29 @@ static bool intern(struct gm_walk *walk)
     return true;
 }
 
+/* Tells a walk from all others, pcs and sps; as what is known of a stack it takes a node's place.
+ */
+static uint32_t mark_of(const struct gm_walk *walk)
+{
+    uint64_t mark = walk->flags;
+    for (uint32_t i = 0; i < walk->count; i++)
+        mark =
+            (mark ^ walk->frames[i].pc ^ walk->frames[i].sp << 20) * UINT64_C(0x9e3779b97f4a7c15) +
+            (mark >> 29);
+    return (uint32_t)(mark >> 32) | 1;
+}
+
+static bool equals_known(struct gm_registers registers, const struct gm_walk *walk)
+{
+    const struct gm_known_key key = {.registers = registers};
+    uint32_t flags = 0, mark = mark_of(walk);
+    uint32_t found = gm_known_find(oracle->known, &key, &flags);
+    oracle->known_stacks += found != 0;
+    if (!found)
+        gm_known_add(oracle->known, &key, oracle->kept, walk, mark);
+    return !found || (found == mark && flags == walk->flags);
+}
+
 /* Notes a return address; true if it is new. The plugin's are other code after each swap. */
 static bool note(uint64_t pc)
 {
@@ -187,6 +213,10 @@ static void see(const void *frame)
         right = false;
         report("node", &walk, &plain, NULL);
     }
+    if (!equals_known(registers, &walk) && right) {
+        right = false;
+        report("what is known of the stack", &walk, &plain, NULL);
+    }
     gm_unwind_interned(oracle->kept, walk.count);
     if (oracle->seen_swaps != oracle->tree.swaps) { /* libunwind forgets when it is told to */
         oracle->seen_swaps = oracle->tree.swaps;
@@ -229,6 +259,9 @@ static struct oracle *new_oracle(uint64_t seed, uint64_t wanted)
         abort();
     made->kept = new_unwinder();
     made->plain = new_unwinder();
+    made->known = calloc(1, sizeof *made->known);
+    if (!made->known)
+        abort();
     made->tree.random = seed * 2 + 1;
     made->wanted = wanted;
     return made;
@@ -241,6 +274,7 @@ static uint64_t print(struct oracle *const *oracles, unsigned count)
         sum.stacks += oracles[i]->stacks;
         sum.frames += oracles[i]->frames;
         sum.kept_frames += oracles[i]->kept_frames;
+        sum.known_stacks += oracles[i]->known_stacks;
         sum.stepped += oracles[i]->stepped;
         sum.general += oracles[i]->general;
         sum.truncated += oracles[i]->truncated;
@@ -252,14 +286,15 @@ static uint64_t print(struct oracle *const *oracles, unsigned count)
         sum.tree.swaps += oracles[i]->tree.swaps;
         sum.tree.swaps_in_place += oracles[i]->tree.swaps_in_place;
     }
-    printf("%" PRIu64 " stacks, %" PRIu64 " wrong (depth %.1f, at most %u; %.0f %% of frames kept; "
+    printf("%" PRIu64 " stacks, %" PRIu64
+           " wrong (depth %.1f, at most %u; %.0f %% of frames kept, %" PRIu64 " stacks known; "
            "%" PRIu64 " also by unw_step, %" PRIu64 " walked by libunwind, %" PRIu64 " incomplete; "
            "%" PRIu64 " signals, %" PRIu64 " coroutines, %" PRIu64 " exceptions, %" PRIu64
            " library swaps, %" PRIu64 " of them in place)\n",
            sum.stacks, sum.wrong, (double)sum.frames / (double)sum.stacks, sum.deepest,
-           100.0 * (double)sum.kept_frames / (double)sum.frames, sum.stepped, sum.general,
-           sum.truncated, sum.tree.signals, sum.tree.coroutines, sum.tree.throws, sum.tree.swaps,
-           sum.tree.swaps_in_place);
+           100.0 * (double)sum.kept_frames / (double)sum.frames, sum.known_stacks, sum.stepped,
+           sum.general, sum.truncated, sum.tree.signals, sum.tree.coroutines, sum.tree.throws,
+           sum.tree.swaps, sum.tree.swaps_in_place);
     return sum.wrong;
 }
 

@@ -1,7 +1,7 @@
 # The unwinder: its unit test, the random oracle that compares it with libunwind, its benchmark.
 set(oracle_dir ${CMAKE_CURRENT_LIST_DIR})
 set(unwind_sources
-  ${GPUMEM_PRELOAD_DIR}/unwind.c ${GPUMEM_PRELOAD_DIR}/unwind_cfi.c ${GPUMEM_PRELOAD_DIR}/unwind_fallback.c
+  ${GPUMEM_PRELOAD_DIR}/known_stacks.c ${GPUMEM_PRELOAD_DIR}/unwind.c ${GPUMEM_PRELOAD_DIR}/unwind_cfi.c ${GPUMEM_PRELOAD_DIR}/unwind_fallback.c
   ${GPUMEM_PRELOAD_DIR}/unwind_image.c ${GPUMEM_PRELOAD_DIR}/unwind_maps.c ${GPUMEM_PRELOAD_DIR}/unwind_stack.c
   ${GPUMEM_PRELOAD_DIR}/objects.c ${GPUMEM_PRELOAD_DIR}/redirect.c ${oracle_dir}/loader.c)
 
