@@ -113,7 +113,9 @@ void gm_known_add(struct gm_known_stacks *known, const struct gm_known_key *key,
 {
     const uint64_t end = known->end, place = make_room(known);
     struct gm_known_stack *stack = (void *)(known->ring + place % GM_KNOWN_BYTES);
-    if (!gm_unwind_words(thread, walk, &stack->native)) {
+    if (key->registers.pc == 0) {
+        stack->native = (struct gm_stack_words){.count = 0};
+    } else if (!gm_unwind_words(thread, walk, &stack->native)) {
         known->end = end; /* nothing was written */
         return;
     }

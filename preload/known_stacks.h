@@ -39,7 +39,7 @@ struct gm_known_stacks {
 
 #define GM_KNOWN_TO_CLEAR offsetof(struct gm_known_stacks, ring)
 
-/* By what a stack is looked for. */
+/* By what a stack is looked for. Where no native frames are recorded, registers are all 0. */
 struct gm_known_key {
     struct gm_registers registers;
     const struct gm_python_frame *scripts; /* root first */

@@ -301,7 +301,7 @@ static __attribute__((noinline)) void add_known(struct gm_stack *stack,
     if (stack->missed != missed_before)
         return;
     stack->costly = COSTLY_CAPTURES;
-    if (stack->node && native->count)
+    if (stack->node)
         gm_known_add(&stack->known, key, &stack->unwind, native, stack->node);
 }
 
@@ -357,7 +357,7 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
     if (walks_scripts)
         gm_python_look(&stack->python, gm_config.depth, &capture.python);
     const struct gm_known_key key = {
-        .registers = registers,
+        .registers = gm_config.native_stacks ? registers : (struct gm_registers){0},
         .scripts = capture.python.frames,
         .script_count = capture.python.count,
         .scripts_truncated = capture.python.truncated,
@@ -379,7 +379,8 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
                                                                 : merge(&capture);
         stack->native_count = capture.native.count;
         stack->script_count = capture.python.count;
-        if (is_costly(capture.looked_up, capture.native.count + capture.python.count))
+        if (!gm_config.native_stacks ||
+            is_costly(capture.looked_up, capture.native.count + capture.python.count))
             add_known(stack, &key, &capture.native, missed);
     }
     gm_unwind_interned(&stack->unwind, capture.native.count);
