@@ -3,12 +3,14 @@
  * array down, then compared from the root with what the last walk left.
  */
 #include "python.h"
+#include <pthread.h>
 #include <string.h>
 #include "platform.h"
 #include "python_attach.h"
 #include "python_lines.h"
 #include "python_memory.h"
 #include "python_text.h"
+#include "unwind_stack.h"
 
 /* ---- walking -------------------------------------------------------------------------------- */
 
@@ -72,16 +74,37 @@ static bool walk_objects(struct cursor *cursor, const struct gm_python_layout *l
 }
 
 /*
+ * Where the bytecode begins that an interpreter frame runs. A thread's copy is where the table of
+ * copies says; threads that start make the table anew, and the old one is freed when all the others
+ * came by, which ours, if it is detached, does not hold up: so what comes of it is judged by the
+ * caller.
+ */
+static inline __attribute__((always_inline)) uint64_t
+bytecode_of(const struct gm_python_layout *layout, uint64_t frame, uint64_t code, bool copied)
+{
+    uint32_t copy = copied ? (uint32_t)gm_int(frame, layout->frame_copy) : 0;
+    if (!copy)
+        return code + layout->code_bytecode;
+    uint64_t copies = gm_word(code, layout->code_copies);
+    return copy < gm_word(copies, GM_COPIES_COUNT) ? gm_word(copies + 8 * copy, GM_COPIES_FIRST)
+                                                   : 0;
+}
+
+/*
  * Puts a frame of 3.11 and later, unless it has not begun or is one of the interpreter's own (what
  * sys._getframe does not show either).
  */
 static inline __attribute__((always_inline)) void
 put_interpreter_frame(struct cursor *cursor, const struct gm_python_layout *layout, uint64_t frame,
-                      uint8_t owner, uint64_t anchor, bool numbered)
+                      uint8_t owner, uint64_t anchor, bool numbered, bool copied)
 {
-    uint64_t code = gm_word(frame, layout->frame_code);
-    int64_t lasti =
-        (int64_t)(gm_word(frame, layout->frame_position) - code - layout->code_bytecode);
+    const int64_t lineless = INT32_MAX;
+    uint64_t code = gm_word(frame, layout->frame_code) & ~GM_REFERENCE_TAGS;
+    int64_t lasti = (int64_t)(gm_word(frame, layout->frame_position) -
+                              bytecode_of(layout, frame, code, copied));
+    if (copied && (uint64_t)lasti >= 2 * gm_word(code + layout->header, GM_PYTHON_SIZE) &&
+        lasti != -2)
+        lasti = lineless;
     if (owner == GM_OWNER_GENERATOR || lasti >= gm_int(code, layout->code_first_trace) * 2)
         put(cursor, layout, code, (uint32_t)lasti, anchor, numbered);
 }
@@ -94,7 +117,7 @@ static bool walk_entries(struct cursor *cursor, const struct gm_python_layout *l
     uint64_t frame = gm_word(cframe, layout->cframe_frame);
     while (frame && cursor->count < cursor->depth) {
         put_interpreter_frame(cursor, layout, frame, gm_byte(frame, layout->frame_owner), cframe,
-                              false);
+                              false, false);
         if (gm_byte(frame, layout->frame_entry) && cframe)
             cframe = gm_word(cframe, layout->cframe_previous);
         frame = gm_word(frame, layout->frame_previous);
@@ -102,24 +125,32 @@ static bool walk_entries(struct cursor *cursor, const struct gm_python_layout *l
     return frame != 0;
 }
 
-/* From 3.12. The loop's own frame comes after those it runs, so it is filled in behind them. */
-static bool walk_shims(struct cursor *cursor, const struct gm_python_layout *layout,
-                       uint64_t thread_state)
+/*
+ * From 3.12. The loop's own frame comes after those it runs, so it is filled in behind them. The
+ * frame that 3.15 keeps below all others lies in the thread state and is no loop's.
+ */
+static inline __attribute__((always_inline)) bool walk_shims(struct cursor *cursor,
+                                                             const struct gm_python_layout *layout,
+                                                             uint64_t thread_state, bool copied)
 {
     uint64_t frame = layout->thread_cframe ? gm_word(gm_word(thread_state, layout->thread_cframe),
                                                      layout->cframe_frame)
                                            : gm_word(thread_state, layout->thread_frame);
+    const uint64_t base = layout->thread_base ? gm_word(thread_state, layout->thread_base) : 0;
     struct gm_python_frame *anchored = cursor->first;
-    bool more = false;
-    for (; frame; frame = gm_word(frame, layout->frame_previous)) {
+    bool full = false, more = false;
+    for (; frame && frame != base; frame = gm_word(frame, layout->frame_previous)) {
         uint8_t owner = gm_byte(frame, layout->frame_owner);
         if (owner >= GM_OWNER_C_STACK) {
             while (anchored > cursor->first)
                 (--anchored)->anchor = frame;
-            if (cursor->count == cursor->depth)
-                return more || gm_word(frame, layout->frame_previous);
+            if (more)
+                return true;
+            full = cursor->count == cursor->depth;
+        } else if (full) {
+            return true;
         } else if (cursor->count < cursor->depth) {
-            put_interpreter_frame(cursor, layout, frame, owner, 0, true);
+            put_interpreter_frame(cursor, layout, frame, owner, 0, true, copied);
         } else {
             more = true; /* goes on to the loop's own frame, for the anchor */
         }
@@ -149,13 +180,35 @@ void gm_python_keep(struct gm_python_thread *thread, struct gm_python_walk *walk
     walk->kept = kept;
 }
 
+/*
+ * To 3.11, with subinterpreters: `state` is the main interpreter's thread state of this thread, and
+ * another one may run. Known is only which one runs that holds the GIL, and it is ours if it is of
+ * this thread. It may be freed meanwhile if it is not.
+ */
+static __attribute__((noinline)) uint64_t state_among_several(uint64_t state)
+{
+    const unsigned thread_id = gm_python_interpreter.layout.thread_id;
+    uint64_t running = (uint64_t)(uintptr_t)gm_python_interpreter.running();
+    if (running == state)
+        return state;
+    if (!running || !gm_page_is_readable(running + thread_id) ||
+        gm_word(running, thread_id) != (uint64_t)pthread_self())
+        return 0;
+    return running;
+}
+
 /* The calling thread's PyThreadState, 0 if there are no frames to be read. */
-static inline uint64_t readable_state(void)
+static inline uint64_t readable_state(struct gm_python_walk *walk)
 {
     enum gm_python_status status = gm_python_status();
     if (status == GM_PYTHON_ABSENT || status == GM_PYTHON_OFF || gm_python_interpreter.finalizing())
         return 0;
     uint64_t state = (uint64_t)(uintptr_t)gm_python_interpreter.thread_state();
+    if (state && gm_python_interpreter.newest &&
+        gm_unlikely(gm_python_interpreter.newest() != gm_python_interpreter.main)) {
+        state = state_among_several(state);
+        walk->unknown = !state;
+    }
     if (state && status == GM_PYTHON_UNPROVEN && !gm_python_prove(state))
         return 0;
     return state;
@@ -164,10 +217,10 @@ static inline uint64_t readable_state(void)
 void gm_python_look(struct gm_python_thread *thread, uint32_t depth, struct gm_python_walk *walk)
 {
     *walk = (struct gm_python_walk){.frames = thread->frames};
-    uint64_t state = readable_state();
+    uint64_t state = readable_state(walk);
     if (!state)
         return;
-    const struct gm_python_layout *layout = gm_python_interpreter.layout;
+    const struct gm_python_layout *layout = &gm_python_interpreter.layout;
     struct cursor cursor = {
         .first = thread->frames + 2 * GM_PYTHON_DEPTH_MAX,
         .depth = depth < GM_PYTHON_DEPTH_MAX ? depth : GM_PYTHON_DEPTH_MAX,
@@ -180,7 +233,10 @@ void gm_python_look(struct gm_python_thread *thread, uint32_t depth, struct gm_p
         walk->truncated = walk_entries(&cursor, layout, state);
         break;
     case GM_CHAIN_SHIM:
-        walk->truncated = walk_shims(&cursor, layout, state);
+        walk->truncated = walk_shims(&cursor, layout, state, false);
+        break;
+    case GM_CHAIN_COPIES:
+        walk->truncated = walk_shims(&cursor, layout, state, true);
         break;
     }
     walk->frames = cursor.first;
@@ -192,20 +248,20 @@ void gm_python_look(struct gm_python_thread *thread, uint32_t depth, struct gm_p
 static uint32_t add_text(uint64_t object, const struct gm_python_sink *sink)
 {
     struct gm_python_text text;
-    gm_python_text(gm_python_interpreter.layout, object, &text);
+    gm_python_text(&gm_python_interpreter.layout, object, &text);
     return sink->add_string(text.bytes, text.size);
 }
 
 static uint32_t resolve(const struct gm_python_frame *frame, const struct gm_python_sink *sink)
 {
-    const struct gm_python_layout *layout = gm_python_interpreter.layout;
+    const struct gm_python_layout *layout = &gm_python_interpreter.layout;
     uint64_t code = frame->code;
-    uint64_t references = gm_word(code, 0);
     /* 3.11 lets go of a returning function's code while its frame is still linked: if that was the
      * last reference, its names may be gone. */
-    if (!references || gm_word(code, GM_PYTHON_TYPE) != gm_python_interpreter.code_type)
+    if ((layout->chain == GM_CHAIN_ENTRY && !gm_word(code, GM_PYTHON_REFERENCES)) ||
+        gm_word(code + layout->header, GM_PYTHON_TYPE) != gm_python_interpreter.code_type)
         return 0;
-    uint64_t lines = gm_word(code, layout->code_lines);
+    uint64_t lines = gm_word(code, layout->code_lines) + layout->header;
     uint32_t line =
         gm_python_line(layout->lines, (const uint8_t *)(uintptr_t)lines + GM_PYTHON_BYTES_DATA,
                        gm_word(lines, GM_PYTHON_SIZE), gm_int(code, layout->code_first_line),
@@ -248,17 +304,11 @@ uint32_t gm_python_frames_in(const struct gm_python_frame *frames, uint32_t coun
 {
     if (!count)
         return 0;
-    uint64_t anchor = frames[count - 1].anchor;
+    if (!frames[count - 1].anchor)
+        return gm_python_is_eval(pc);
     uint32_t taken = 0;
-    if (anchor && caller_sp) {
-        while (taken < count && frames[count - 1 - taken].anchor < caller_sp)
-            taken++;
-        return taken;
-    }
-    if (!gm_python_is_eval(pc))
-        return 0;
-    do
+    while (taken < count && frames[count - 1 - taken].anchor &&
+           frames[count - 1 - taken].anchor < caller_sp)
         taken++;
-    while (anchor && taken < count && frames[count - 1 - taken].anchor == anchor);
     return taken;
 }

@@ -7,8 +7,9 @@
  *
  * Guarantees: read-only; no GIL, no reference counts, no allocation, no lock; errno preserved; no
  * frames (rather than wrong ones) for threads unknown to Python, while and after the interpreter
- * finalises, and for interpreters whose structures are not known or do not look as expected. The
- * first stack is read through the kernel, so that a wrong guess is an error code, not a crash.
+ * finalises, for interpreters whose structures are not known or do not look as expected, and where
+ * it is not known which subinterpreter the thread runs. Of the first stack each page is tried
+ * through the kernel, so that a wrong guess is an error code, not a crash.
  *
  * Relies on: gm_python_walk and gm_python_intern are not re-entered by a signal handler on the same
  * thread. A daemon thread that is in a hook at the very moment in which another thread finalises
@@ -73,6 +74,7 @@ struct gm_python_walk {
     uint32_t count;
     uint32_t kept; /* frames [0, kept) are as the last walk left them, scripts and nodes included */
     bool truncated; /* deeper than asked for: the innermost frames are given */
+    bool unknown;   /* no frames because it is not known which subinterpreter runs */
 };
 
 /* Where the texts and frames go: gm_string_intern and gm_frame_intern of the recorder. */
@@ -120,16 +122,19 @@ uint32_t gm_python_intern(struct gm_python_thread *thread, struct gm_python_fram
  * through the native frames from the innermost outwards and take that many Python frames off the
  * end each time; they belong inside of that native frame. What is left at last is outermost.
  *
- * `pc` is the native frame's return address, `caller_sp` the stack pointer of its caller
- * (gm_frame.sp of the next frame outwards), the upper end of its stack. Where that is not known
- * (0), and before CPython 3.10, it is gm_python_is_eval(pc) that tells.
+ * `caller_sp` is the stack pointer of the native frame's caller (gm_frame.sp of the next frame
+ * outwards), the upper end of its stack; 0 where that is not known. A Python frame belongs to the
+ * native frame whose stack its anchor lies on: that needs no name, so that it holds wherever the
+ * compiler put the parts of the loop. Before CPython 3.10 there is no anchor, and it is
+ * gm_python_is_eval(pc) that tells, with `pc` the native frame's return address.
  */
 uint32_t gm_python_frames_in(const struct gm_python_frame *frames, uint32_t count, uint64_t pc,
                              uint64_t caller_sp);
 
 /*
- * Whether a return address lies in the evaluation loop. Not seen: parts of it that the compiler
- * moved away as cold. The frames they run go to the next loop outwards.
+ * Whether a return address lies in the evaluation loop, by the bounds of its symbol. Not seen:
+ * parts of it that the compiler moved away as cold. Before CPython 3.10, the frames they run go to
+ * the next loop outwards.
  */
 bool gm_python_is_eval(uint64_t pc);
 

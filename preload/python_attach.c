@@ -6,9 +6,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include "python.h"
+#include "python_memory.h"
+#include "python_told.h"
+#include "unwind_stack.h"
 
 /* Enough to judge by, and a bound for chains that run in circles. */
 #define PROOF_FRAMES 64
@@ -88,8 +89,10 @@ static void append(char *to, size_t room, const char *text, size_t size)
     to[used + size] = '\0';
 }
 
-/* `version` is what Py_GetVersion says: "3.11.7 (main, ...) [GCC 12.2.0]". */
-static const struct gm_python_layout *layout_of(const char *version)
+/* `version` is what Py_GetVersion says: "3.11.7 (main, ...) [GCC 12.2.0]". Returns the minor, or
+ * -1.
+ */
+static int read_version(const char *version)
 {
     append(version_text, sizeof(version_text), "CPython ", 8);
     append(version_text, sizeof(version_text), version, strcspn(version, " "));
@@ -97,59 +100,43 @@ static const struct gm_python_layout *layout_of(const char *version)
     append(unknown_text, sizeof(unknown_text), " is not known", 13);
     int major = read_number(&version);
     int minor = read_number(&version);
-    const size_t known = sizeof(gm_python_layouts) / sizeof(gm_python_layouts[0]);
-    for (size_t i = 0; major == 3 && i < known; i++)
-        if (gm_python_layouts[i].minor == minor)
+    return major == 3 ? minor : -1;
+}
+
+static const struct gm_python_layout *row_of(int minor, bool free_threaded)
+{
+    const size_t rows = sizeof(gm_python_layouts) / sizeof(gm_python_layouts[0]);
+    for (size_t i = 0; i < rows; i++)
+        if (gm_python_layouts[i].minor == minor &&
+            gm_python_layouts[i].free_threaded == free_threaded)
             return &gm_python_layouts[i];
     return NULL;
 }
 
-/*
- * From 3.13 the interpreter tells its offsets to debuggers at the start of _PyRuntime. The places
- * of the numbers are those of 3.13; later versions moved them.
- */
-static const char *contradiction(dlsym_function *look_up, const struct gm_python_layout *layout)
+/* NULL when `layout` tells how the interpreter is to be read, else why not. */
+static const char *find_layout(dlsym_function *look_up, int minor, struct gm_python_layout *layout)
 {
-    enum {
-        COOKIE = 0,
-        FREE_THREADED = 2,
-        THREAD_FRAME = 23,
-        FRAME_PREVIOUS = 29,
-        FRAME_CODE = 30,
-        FRAME_POSITION = 31,
-        FRAME_OWNER = 33,
-        CODE_FILENAME = 35,
-        CODE_NAME = 37,
-        CODE_LINES = 38,
-        CODE_FIRST_LINE = 39,
-        CODE_BYTECODE = 43,
-    };
-    if (layout->minor != 13)
-        return NULL;
     const uint64_t *told = (const uint64_t *)look_up(RTLD_DEFAULT, "_PyRuntime");
-    if (!told || memcmp(&told[COOKIE], "xdebugpy", 8) != 0)
-        return "validation failed: the interpreter does not tell its offsets";
-    if (told[FREE_THREADED])
-        return "free-threaded build";
-    const struct {
-        int place;
-        unsigned expected;
-    } offsets[] = {
-        {THREAD_FRAME, layout->thread_frame},
-        {FRAME_PREVIOUS, layout->frame_previous},
-        {FRAME_CODE, layout->frame_code},
-        {FRAME_POSITION, layout->frame_position},
-        {FRAME_OWNER, layout->frame_owner},
-        {CODE_FILENAME, layout->code_filename},
-        {CODE_NAME, layout->code_name},
-        {CODE_LINES, layout->code_lines},
-        {CODE_FIRST_LINE, layout->code_first_line},
-        {CODE_BYTECODE, layout->code_bytecode},
-    };
-    for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
-        if (told[offsets[i].place] != offsets[i].expected)
-            return "validation failed: the interpreter tells other offsets";
-    return NULL;
+    bool tells = minor >= GM_PYTHON_TELLS_FROM;
+    const struct gm_python_layout *row =
+        row_of(minor, tells && gm_python_tells_free_threaded(told));
+    if (!row)
+        return unknown_text;
+    *layout = *row;
+    return tells ? gm_python_take_told(told, layout) : NULL;
+}
+
+/*
+ * To 3.11 PyGILState_GetThisThreadState() gives the main interpreter's thread state, also where a
+ * subinterpreter runs. The list of interpreters has the newest first.
+ */
+static bool find_subinterpreters(dlsym_function *look_up, struct gm_python_interpreter *found)
+{
+    void *(*get_main)(void) = (void *(*)(void))look_up(RTLD_DEFAULT, "PyInterpreterState_Main");
+    found->newest = (void *(*)(void))look_up(RTLD_DEFAULT, "PyInterpreterState_Head");
+    found->running = (void *(*)(void))look_up(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+    found->main = get_main ? get_main() : NULL;
+    return found->main && found->newest && found->running;
 }
 
 /* NULL when the interpreter can be read, else why not. */
@@ -160,21 +147,21 @@ static const char *examine(dlsym_function *look_up, struct gm_python_interpreter
     const char *version = get_version ? get_version() : NULL;
     if (!version)
         return "validation failed: the interpreter does not tell its version";
-    found->layout = layout_of(version);
-    if (strstr(version, "free-threading"))
-        return "free-threaded build";
-    if (!found->layout)
-        return unknown_text;
+    int minor = read_version(version);
+    const char *why = find_layout(look_up, minor, &found->layout);
+    if (why)
+        return why;
     if (look_up(RTLD_DEFAULT, "_Py_NegativeRefcount")) /* exists with Py_REF_DEBUG only */
         return "debug build";
-    found->finalizing = (int (*)(void))look_up(
-        RTLD_DEFAULT, found->layout->minor >= 13 ? "Py_IsFinalizing" : "_Py_IsFinalizing");
+    found->finalizing =
+        (int (*)(void))look_up(RTLD_DEFAULT, minor >= 13 ? "Py_IsFinalizing" : "_Py_IsFinalizing");
     found->code_type = address_of(look_up, "PyCode_Type");
     found->str_type = address_of(look_up, "PyUnicode_Type");
     found->bytes_type = address_of(look_up, "PyBytes_Type");
-    if (!found->finalizing || !found->code_type || !found->str_type || !found->bytes_type)
+    if (!found->finalizing || !found->code_type || !found->str_type || !found->bytes_type ||
+        (minor <= 11 && !find_subinterpreters(look_up, found)))
         return "validation failed: the interpreter lacks a symbol";
-    return contradiction(look_up, found->layout);
+    return NULL;
 }
 
 /* Returns whether there is an interpreter; *why is NULL when it can be read. */
@@ -218,22 +205,26 @@ struct proof {
 
 static uint64_t peek(struct proof *proof, uint64_t object, unsigned offset, size_t size)
 {
+    const uint64_t first = object + offset;
     uint64_t value = 0;
     if (proof->wrong)
         return 0;
-    struct iovec to = {&value, size};
-    struct iovec from = {(void *)(uintptr_t)(object + offset), size};
-    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)size) {
-        proof->wrong = errno == EFAULT ? "validation failed: a pointer leads nowhere"
-                                       : "validation failed: process_vm_readv is not allowed";
-        return 0;
-    }
+    if (gm_page_is_readable(first) && gm_page_is_readable(first + size - 1))
+        memcpy(&value, (const void *)(uintptr_t)first, size);
+    else
+        proof->wrong = "validation failed: a pointer leads nowhere";
     return value;
 }
 
 static uint64_t peek_pointer(struct proof *proof, uint64_t object, unsigned offset)
 {
     return peek(proof, object, offset, sizeof(uint64_t));
+}
+
+/* `offset` is that with the ordinary object header. */
+static uint64_t peek_object(struct proof *proof, uint64_t object, unsigned offset)
+{
+    return peek_pointer(proof, object + proof->layout->header, offset);
 }
 
 static void expect(struct proof *proof, bool holds, const char *wrong)
@@ -245,14 +236,13 @@ static void expect(struct proof *proof, bool holds, const char *wrong)
 static void expect_str(struct proof *proof, uint64_t str)
 {
     const uint64_t longest = 1u << 20;
-    expect(proof, peek_pointer(proof, str, GM_PYTHON_TYPE) == gm_python_interpreter.str_type,
+    expect(proof, peek_object(proof, str, GM_PYTHON_TYPE) == gm_python_interpreter.str_type,
            "validation failed: a name is not a str");
-    expect(proof, peek_pointer(proof, str, GM_PYTHON_SIZE) < longest,
-           "validation failed: a name is too long");
+    uint64_t length = peek_object(proof, str, GM_PYTHON_SIZE);
+    expect(proof, length < longest, "validation failed: a name is too long");
     /* Kind 1, compact, ASCII: then the characters end with a zero, where we look for them. */
-    uint64_t state = peek(proof, str, GM_PYTHON_STR_STATE, sizeof(uint32_t));
-    uint64_t length = peek_pointer(proof, str, GM_PYTHON_SIZE);
-    if (!proof->wrong && (state & 0x7c) == 0x64)
+    uint64_t state = peek_object(proof, str, GM_PYTHON_STR_STATE) >> proof->layout->str_kind;
+    if (!proof->wrong && (state & 0x1f) == 0x19)
         expect(proof, peek(proof, str + length, proof->layout->str_ascii, 1) == 0,
                "validation failed: a name does not end");
 }
@@ -260,15 +250,29 @@ static void expect_str(struct proof *proof, uint64_t str)
 static void expect_code(struct proof *proof, uint64_t code)
 {
     const struct gm_python_layout *layout = proof->layout;
-    expect(proof, peek_pointer(proof, code, GM_PYTHON_TYPE) == gm_python_interpreter.code_type,
+    expect(proof, peek_object(proof, code, GM_PYTHON_TYPE) == gm_python_interpreter.code_type,
            "validation failed: a frame has no code object");
     expect_str(proof, peek_pointer(proof, code, layout->code_filename));
     expect_str(proof, peek_pointer(proof, code, layout->code_name));
     uint64_t lines = peek_pointer(proof, code, layout->code_lines);
-    expect(proof, peek_pointer(proof, lines, GM_PYTHON_TYPE) == gm_python_interpreter.bytes_type,
+    expect(proof, peek_object(proof, lines, GM_PYTHON_TYPE) == gm_python_interpreter.bytes_type,
            "validation failed: a line table is not bytes");
     expect(proof, (int32_t)peek(proof, code, layout->code_first_line, 4) >= 0,
            "validation failed: a first line is negative");
+}
+
+/* Where the bytecode that the frame runs begins; see bytecode_of in python.c. */
+static uint64_t peek_bytecode(struct proof *proof, uint64_t frame, uint64_t code)
+{
+    const struct gm_python_layout *layout = proof->layout;
+    bool copied = layout->chain == GM_CHAIN_COPIES;
+    uint64_t copy = copied ? peek(proof, frame, layout->frame_copy, 4) : 0;
+    if (!copy)
+        return code + layout->code_bytecode;
+    uint64_t copies = peek_pointer(proof, code, layout->code_copies);
+    expect(proof, copy < peek_pointer(proof, copies, GM_COPIES_COUNT),
+           "validation failed: a frame runs a copy that is not there");
+    return peek_pointer(proof, copies + 8 * copy, GM_COPIES_FIRST);
 }
 
 static void expect_position(struct proof *proof, uint64_t frame, uint64_t code)
@@ -279,11 +283,11 @@ static void expect_position(struct proof *proof, uint64_t frame, uint64_t code)
         uint64_t bytecode = peek_pointer(proof, code, layout->code_more);
         lasti =
             (int32_t)peek(proof, frame, layout->frame_position, 4) * (int64_t)layout->lasti_unit;
-        size = (int64_t)peek_pointer(proof, bytecode, GM_PYTHON_SIZE);
+        size = (int64_t)peek_object(proof, bytecode, GM_PYTHON_SIZE);
     } else {
-        lasti = (int64_t)(peek_pointer(proof, frame, layout->frame_position) - code -
-                          layout->code_bytecode);
-        size = (int64_t)peek_pointer(proof, code, GM_PYTHON_SIZE) * 2;
+        lasti = (int64_t)(peek_pointer(proof, frame, layout->frame_position) -
+                          peek_bytecode(proof, frame, code));
+        size = (int64_t)peek_object(proof, code, GM_PYTHON_SIZE) * 2;
     }
     expect(proof, lasti >= -2 && lasti < size, "validation failed: a position is outside its code");
 }
@@ -303,7 +307,7 @@ static uint64_t first_frame(struct proof *proof, uint64_t thread_state)
 
 bool gm_python_prove(uint64_t thread_state)
 {
-    struct proof proof = {.layout = gm_python_interpreter.layout};
+    struct proof proof = {.layout = &gm_python_interpreter.layout};
     const struct gm_python_layout *layout = proof.layout;
     int saved_errno = errno;
     unsigned seen = 0, loops = 0, depth = 0;
@@ -313,7 +317,7 @@ bool gm_python_prove(uint64_t thread_state)
         if (layout->chain == GM_CHAIN_ENTRY)
             loops += peek(&proof, frame, layout->frame_entry, 1) == 1;
         if (owner < GM_OWNER_C_STACK) {
-            uint64_t code = peek_pointer(&proof, frame, layout->frame_code);
+            uint64_t code = peek_pointer(&proof, frame, layout->frame_code) & ~GM_REFERENCE_TAGS;
             expect_code(&proof, code);
             expect_position(&proof, frame, code);
             seen++;

@@ -10,8 +10,12 @@
 #include "python_offsets.h"
 
 struct gm_python_interpreter {
-    const struct gm_python_layout *layout;
+    struct gm_python_layout layout;
     void *(*thread_state)(void); /* PyGILState_GetThisThreadState: of this OS thread, NULL none */
+    void *(*newest)(void);       /* PyInterpreterState_Head; NULL where thread_state knows of
+                                    subinterpreters, which is from 3.12 */
+    void *main;                  /* what newest() says while there is but one */
+    void *(*running)(void);      /* _PyThreadState_UncheckedGet: of who holds the GIL */
     int (*finalizing)(void);
     uint64_t code_type;
     uint64_t str_type;
@@ -24,7 +28,7 @@ struct gm_python_interpreter {
 extern struct gm_python_interpreter gm_python_interpreter;
 
 /*
- * Follows the stack of the calling thread by system calls that fail where a read would crash.
+ * Follows the stack of the calling thread; asks the kernel before each read whether it would crash.
  * Returns whether frames may be read from now on; false also while the thread has no frame to judge
  * by.
  */

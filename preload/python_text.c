@@ -35,9 +35,9 @@ void gm_python_text(const struct gm_python_layout *layout, uint64_t object,
 {
     text->bytes = text->buffer;
     text->size = 0;
-    uint32_t state = (uint32_t)gm_word(object, GM_PYTHON_STR_STATE);
-    uint64_t length = gm_word(object, GM_PYTHON_SIZE);
-    unsigned kind = (state >> GM_PYTHON_KIND_SHIFT) & GM_PYTHON_KIND_MASK;
+    uint32_t state = gm_python_str_state(layout, object);
+    uint64_t length = gm_word(object + layout->header, GM_PYTHON_SIZE);
+    unsigned kind = state & GM_PYTHON_KIND_MASK;
     bool in_place = state & GM_PYTHON_COMPACT;
     const char *data;
     if (in_place)

@@ -25,13 +25,17 @@ struct gm_python_text {
 void gm_python_text(const struct gm_python_layout *layout, uint64_t object,
                     struct gm_python_text *text);
 
-/* The state word of a str, from its lowest bit: interned 2, kind 3, compact 1, ascii 1. */
+/* The state of a str, from the lowest bit of its kind. */
 enum {
-    GM_PYTHON_KIND_SHIFT = 2,
     GM_PYTHON_KIND_MASK = 7,
-    GM_PYTHON_COMPACT = 1 << 5,
-    GM_PYTHON_ASCII = 1 << 6,
+    GM_PYTHON_COMPACT = 1 << 3,
+    GM_PYTHON_ASCII = 1 << 4,
 };
+
+static inline uint32_t gm_python_str_state(const struct gm_python_layout *layout, uint64_t object)
+{
+    return (uint32_t)gm_int(object + layout->header, GM_PYTHON_STR_STATE) >> layout->str_kind;
+}
 
 /* `data` comes behind a header of more than 8 bytes. */
 static inline uint64_t gm_python_ends_mark(uint64_t object, unsigned data, uint64_t size)
@@ -43,7 +47,8 @@ static inline uint64_t gm_python_ends_mark(uint64_t object, unsigned data, uint6
 /*
  * Marks: what tells a str or bytes object from another one at its address, in a few loads. That is
  * its hash where Python has asked for it, which it has of names and most line tables; else its size
- * and both ends, so that two which differ only in between are taken for one.
+ * and both ends, so that two which differ only in between are taken for one. For versions whose
+ * code objects have no number, all with the ordinary header.
  */
 static inline uint64_t gm_python_bytes_mark(uint64_t object)
 {
@@ -58,7 +63,7 @@ static inline uint64_t gm_python_str_mark(const struct gm_python_layout *layout,
     uint64_t hash = gm_word(object, GM_PYTHON_HASH), size = gm_word(object, GM_PYTHON_SIZE);
     if (hash != UINT64_MAX)
         return hash;
-    uint64_t state = gm_word(object, GM_PYTHON_STR_STATE);
+    uint32_t state = gm_python_str_state(layout, object);
     if (!(state & GM_PYTHON_COMPACT)) /* the text is elsewhere */
         return size;
     unsigned data = state & GM_PYTHON_ASCII ? layout->str_ascii : layout->str_compact;

@@ -356,6 +356,8 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
     struct capture capture = {.stack = stack};
     if (walks_scripts)
         gm_python_look(&stack->python, gm_config.depth, &capture.python);
+    if (gm_unlikely(capture.python.unknown))
+        gm_count(GM_COUNT_PYTHON_UNKNOWN, 1);
     const struct gm_known_key key = {
         .registers = gm_config.native_stacks ? registers : (struct gm_registers){0},
         .scripts = capture.python.frames,

@@ -69,6 +69,11 @@ static const struct counter_rule {
     /* Told with their names. */
     [GM_COUNT_NEWER_ABI] = {"newer_abi", STATISTICS, NULL, NULL},
     [GM_COUNT_NEWER_ABI_VITAL] = {"newer_abi_vital", STATISTICS, NULL, NULL},
+    [GM_COUNT_PYTHON_UNKNOWN] = {"python_unknown", WORSE_STACKS,
+                                 "%s stack is without Python frames: CPython did not tell which "
+                                 "subinterpreter ran",
+                                 "%s stacks are without Python frames: CPython did not tell which "
+                                 "subinterpreter ran"},
 };
 
 /* Late turns matter for what was folded only: without a checkpoint the history is whole. */

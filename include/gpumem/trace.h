@@ -86,6 +86,8 @@ enum gm_counter {
                                know: its calls are not seen (header.newer_abi) */
     GM_COUNT_NEWER_ABI_VITAL, /* those of them whose function makes or ends memory: what it did is
                                  missing. The others copy, set or ask */
+    GM_COUNT_PYTHON_UNKNOWN, /* stacks without Python frames because CPython (to 3.11) does not tell
+                                which of its subinterpreters runs (no loss of events) */
     GM_COUNTERS = 32
 };
 

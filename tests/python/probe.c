@@ -88,17 +88,41 @@ static _Unwind_Reason_Code add_native(struct _Unwind_Context *context, void *arg
     return _URC_NO_REASON;
 }
 
-static bool named_eval(uint64_t pc)
+/*
+ * Where the evaluation loop's code is, its parts that the compiler moved elsewhere included: run.py
+ * reads it from the machine code and tells it in PROBE_LOOP, as "start-end" from the symbol on.
+ */
+static struct {
+    uint64_t start, end;
+} loop_parts[16];
+static unsigned loop_part_count;
+
+__attribute__((constructor)) static void read_loop_parts(void)
 {
-    Dl_info info;
-    return dladdr((void *)(uintptr_t)(pc - 1), &info) && info.dli_sname &&
-           strcmp(info.dli_sname, "_PyEval_EvalFrameDefault") == 0;
+    const char *text = getenv("PROBE_LOOP");
+    uint64_t symbol = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+    long long start, end;
+    int used;
+    for (; text && loop_part_count < 16 && sscanf(text, "%lld-%lld%n", &start, &end, &used) == 2;
+         text += used) {
+        loop_parts[loop_part_count].start = symbol + (uint64_t)start;
+        loop_parts[loop_part_count++].end = symbol + (uint64_t)end;
+    }
+}
+
+/* A return address: of a call that ends a part it lies one past the end. */
+static bool runs_a_loop(uint64_t pc)
+{
+    for (unsigned i = 0; i < loop_part_count; i++)
+        if (pc > loop_parts[i].start && pc <= loop_parts[i].end)
+            return true;
+    return false;
 }
 
 /* ---- one stack ------------------------------------------------------------------------------- */
 
 /* As stacks.py knows it. `loop` counts the evaluation loops of the native stack from the innermost;
- * -1: the frame was not placed in one. `loop_by_pc`: the same without stack pointers. */
+ * -1: the frame was not placed in one. */
 struct probe_frame {
     const char *file;
     const char *function;
@@ -106,13 +130,13 @@ struct probe_frame {
     uint32_t function_size;
     uint32_t line;
     int32_t loop;
-    int32_t loop_by_pc;
 };
 
 static _Thread_local struct gm_python_thread thread_memory;
 static _Thread_local struct gm_python_walk last;
+static _Thread_local int last_loops; /* in the native stack */
 static _Atomic uint64_t kept_frames, walked_frames;
-static _Atomic uint32_t eval_mistakes, node_mistakes;
+static _Atomic uint32_t node_mistakes;
 
 /* Stands for the recorder's id of the stack from the root down to a frame. */
 static uint32_t node_of(const struct gm_python_walk *walked, uint32_t i)
@@ -141,34 +165,32 @@ static uint32_t walk(uint32_t depth)
 }
 
 /* Places the Python frames in the native ones: loops[i] for the i-th frame from the inner end. */
-static void place(const struct native *native, bool by_pc, int32_t *loops)
+static void place(const struct native *native, int32_t *loops)
 {
     uint32_t left = last.count;
     int32_t loop = -1;
     for (uint32_t i = 0; i < native->count; i++) {
-        bool eval = named_eval(native->pc[i]);
-        loop += eval;
-        if (eval != gm_python_is_eval(native->pc[i]))
-            eval_mistakes++;
-        uint64_t caller_sp = by_pc || i + 1 == native->count ? 0 : native->sp[i + 1];
+        bool runs = runs_a_loop(native->pc[i]);
+        loop += runs;
+        uint64_t caller_sp = i + 1 == native->count ? 0 : native->sp[i + 1];
         uint32_t taken = gm_python_frames_in(last.frames, left, native->pc[i], caller_sp);
         for (; taken; taken--, left--)
-            loops[last.count - left] = eval ? loop : -1;
+            loops[last.count - left] = runs ? loop : -1;
     }
     for (; left; left--)
         loops[last.count - left] = -1;
+    last_loops = loop + 1;
 }
 
 /* Innermost first. Returns how many, or -1 - count when the stack was deeper. */
 static int describe(struct probe_frame *out, bool native_too)
 {
     static _Thread_local struct native native;
-    int32_t loops[GM_PYTHON_DEPTH_MAX] = {0}, loops_by_pc[GM_PYTHON_DEPTH_MAX] = {0};
+    int32_t loops[GM_PYTHON_DEPTH_MAX] = {0};
     if (native_too) {
         native.count = 0;
         _Unwind_Backtrace(add_native, &native);
-        place(&native, false, loops);
-        place(&native, true, loops_by_pc);
+        place(&native, loops);
     }
     pthread_mutex_lock(&sink_lock);
     for (uint32_t i = 0; i < last.count; i++) {
@@ -182,7 +204,6 @@ static int describe(struct probe_frame *out, bool native_too)
             .function_size = function ? (uint32_t)texts[function].size : 1,
             .line = script ? frames[script].line : 0,
             .loop = loops[i],
-            .loop_by_pc = loops_by_pc[i],
         };
     }
     pthread_mutex_unlock(&sink_lock);
@@ -208,10 +229,16 @@ EXPORT uint32_t probe_kept_permille(void)
     return walked_frames ? (uint32_t)(kept_frames * 1000 / walked_frames) : 0;
 }
 
-/* Native frames for which gm_python_is_eval differed from the symbol's name. */
-EXPORT uint32_t probe_eval_mistakes(void)
+/* Evaluation loops in the native stack of this thread's last walk. */
+EXPORT int probe_loops(void)
 {
-    return eval_mistakes;
+    return last_loops;
+}
+
+/* Whether this thread's last walk left frames away, not knowing which subinterpreter runs. */
+EXPORT int probe_unknown(void)
+{
+    return last.unknown;
 }
 
 /* Frames that were said to be kept, but whose node is not that of the stack now. */

@@ -1,6 +1,6 @@
 # Python stacks: the refusals (made-up interpreters), and every real interpreter that is found.
 set(GPUMEM_PYTHON_SOURCES)
-foreach(source python python_attach python_lines python_text)
+foreach(source python python_attach python_lines python_text python_told unwind_maps unwind_stack)
   list(APPEND GPUMEM_PYTHON_SOURCES ${GPUMEM_PRELOAD_DIR}/${source}.c)
 endforeach()
 
@@ -22,3 +22,8 @@ if(NOT GPUMEM_SANITIZE)
                                       $<TARGET_FILE:python_probe>)
   set_tests_properties(python_stacks PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 endif()
+
+# Builds that cannot be had, made of their own headers.
+add_test(NAME python_image COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/image.py ${CMAKE_C_COMPILER}
+                                   ${GPUMEM_PRELOAD_DIR})
+set_tests_properties(python_image PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)

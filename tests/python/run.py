@@ -2,10 +2,12 @@
 
     python run.py PROBE
 
-Looks for interpreters in GPUMEM_PYTHONS (paths, separated by colons), among pyenv's versions and in
-/usr/bin and /usr/local/bin. Prints one line for each; exits with 77 (skipped) when there is none.
+Looks for interpreters in GPUMEM_PYTHONS (paths, separated by colons), among pyenv's versions, in
+/usr/bin and /usr/local/bin, and where scripts/get-pythons has put the newest, which it is asked for
+first. Prints one line for each; exits with 77 (skipped) when there is none.
 """
 
+import concurrent.futures
 import glob
 import os
 import re
@@ -14,14 +16,17 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WAYS = ("cdll", "pydll", "preload")
-KNOWN = range(8, 14)  # minor versions that must be read; others must be refused
+KNOWN = range(8, 16)  # minor versions that must be read; others must be refused
+CACHE = os.path.expanduser("~/.cache/gpumem")
+PYTHONS = os.environ.get("GPUMEM_PYTHON_FOLDER", os.path.join(CACHE, "pythons"))
+PACKAGES = os.path.join(CACHE, "python-packages")
 
 
 def interpreters():
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     found = [path for path in os.environ.get("GPUMEM_PYTHONS", "").split(":") if path]
     found += sorted(glob.glob(os.path.join(pyenv, "versions/3.*/bin/python")))
-    for folder in ("/usr/bin", "/usr/local/bin"):
+    for folder in ("/usr/bin", "/usr/local/bin", os.path.join(PYTHONS, "*/bin")):
         found += sorted(glob.glob(folder + "/python3.[0-9]*"))
     real = {}
     for path in found:
@@ -37,9 +42,11 @@ def run(python, arguments, environment, limit=600):
 
 
 def describe(python):
-    """Minor version and whether its structures are those of a release build; None if not usable."""
+    """Minor version, whether its structures are those of a release build, and its name; None if it
+    is not usable."""
     code = ("import ctypes, sys; from sysconfig import get_config_var as var; print(sys.version_info[1],"
-            " int(bool(var('Py_DEBUG') or var('Py_GIL_DISABLED'))), sys.version.split()[0])")
+            " int(bool(var('Py_DEBUG') or sys.version_info[3] in ('alpha', 'beta'))),"
+            " sys.version.split()[0] + 't' * bool(var('Py_GIL_DISABLED')))")
     status, output = run(python, ["-c", code], {}, 60)
     if status != 0:
         return None
@@ -47,21 +54,73 @@ def describe(python):
     return int(minor), unusual == "1", version
 
 
-def compare(python, probe):
-    """Stacks compared, how many were wrong, and the texts about it."""
-    total, mistakes, wrong = 0, 0, []
-    for way in WAYS:
-        environment = {"PROBE_TELL_THE_END": "1"}
-        if way == "preload":
-            environment["LD_PRELOAD"] = probe
+def packages(version):
+    """Folder with greenlet for that version, fetched when it is not there; None if it is not to be
+    had."""
+    name = "3.%s%s" % (version.split(".")[1], "t" * version.endswith("t"))
+    folder = os.path.join(PACKAGES, name)
+    if not os.path.exists(os.path.join(folder, "tried")):
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", folder, "--no-deps",
+                        "--only-binary", ":all:", "--implementation", "cp", "--python-version",
+                        name.rstrip("t"), "--abi", "cp" + name.replace(".", ""), "greenlet"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.makedirs(folder, exist_ok=True)
+        open(os.path.join(folder, "tried"), "w").close()
+    return folder
+
+
+PLACE_OF_LOOP = """
+import ctypes
+address = ctypes.cast(ctypes.pythonapi._PyEval_EvalFrameDefault, ctypes.c_void_p).value
+for line in open("/proc/self/maps"):
+    start, end = (int(number, 16) for number in line.split()[0].split("-"))
+    if start <= address < end:
+        print(line.split(None, 5)[5].strip())
+"""
+
+
+def output_of(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode("ascii", "replace")
+
+
+def parts_of_loop(python):
+    """The evaluation loop's code as the probe wants it, from the machine code itself: the function
+    by its symbol, and what it jumps to that is another entry of the unwind table, though not at its
+    start (that would be a call in the tail): a part that the compiler moved away."""
+    file = run(python, ["-c", PLACE_OF_LOOP], {}, 60)[1].strip()
+    symbol = re.search(r"^.*?: ([0-9a-f]+) +(\d+) .* _PyEval_EvalFrameDefault$",
+                       output_of("readelf", "-W", "--dyn-syms", file), re.M)
+    start = int(symbol[1], 16)
+    end = start + int(symbol[2])
+    code = output_of("objdump", "-d", "--no-show-raw-insn", "--start-address=%d" % start,
+                     "--stop-address=%d" % end, file)
+    jumps = {int(target, 16) for target in
+             re.findall(r"\t(?:j\w+|b|b\.\w+|[ct]bn?z) +(?:\S+, *)*([0-9a-f]+) <", code)}
+    table = output_of("readelf", "-W", "--debug-dump=frames", file)
+    parts = {(start, end)}
+    for first, last in re.findall(r"pc=([0-9a-f]+)\.\.([0-9a-f]+)", table):
+        first, last = int(first, 16), int(last, 16)
+        if any(first < target < last and not start <= target < end for target in jumps):
+            parts.add((first, last))
+    return " ".join("%d-%d" % (first - start, last - start) for first, last in sorted(parts))
+
+
+def compare(python, probe, version, ways):
+    """Stacks compared, how many were wrong, what was left out, and the texts about it."""
+    total, mistakes, skipped, wrong = 0, 0, set(), []
+    environment = {"PROBE_TELL_THE_END": "1", "PROBE_LOOP": parts_of_loop(python),
+                   "PROBE_PACKAGES": packages(version), "PYTHON_GIL": "0" if version[-1] == "t" else ""}
+    for way in ways:
+        environment["LD_PRELOAD"] = probe if way == "preload" else ""
         status, output = run(python, [os.path.join(HERE, "stacks.py"), probe, way], environment)
         counts = re.search(r"^(\d+) stacks, (\d+) wrong$", output, re.M)
+        skipped.update(re.findall("^SKIP (.*)$", output, re.M))
         if status != 0 or not counts or "after finalisation: 0\n" not in output:
             wrong.append("%s, exit %d:\n%s" % (way, status, output[-4000:]))
         if counts:
             total += int(counts[1])
             mistakes += int(counts[2])
-    return total, mistakes, wrong
+    return total, mistakes, skipped, wrong
 
 
 def end_with_daemons(python, probe):
@@ -97,28 +156,40 @@ def refused(python, probe):
     return state, ["exit %d: %s" % (status, output)]
 
 
+def examine(python, about, probe, ways):
+    """A line about that interpreter, and what is wrong."""
+    minor, unusual, version = about
+    if unusual or minor not in KNOWN:
+        state, wrong = refused(python, probe)
+        return "CPython %s: refused (%s)" % (version, state), wrong
+    total, mistakes, skipped, wrong = compare(python, probe, version, ways)
+    wrong += end_with_daemons(python, probe)
+    left_out = "".join("; SKIP " + text for text in sorted(skipped))
+    return "CPython %s: %d stacks, %d wrong (%s%s)" % (version, total, mistakes, python, left_out), wrong
+
+
 def main():
     probe = os.path.abspath(sys.argv[1])
-    failed = ran = 0
-    for python in interpreters():
-        about = describe(python)
+    subprocess.run([os.path.join(HERE, "../../scripts/get-pythons")])
+    abouts = [(python, describe(python)) for python in interpreters()]
+    for python, about in abouts:
         if about is None:
             print("SKIP %s: does not run, or has no ctypes" % python)
-            continue
-        minor, unusual, version = about
-        ran += 1
-        if unusual or minor not in KNOWN:
-            state, wrong = refused(python, probe)
-            print("CPython %s: refused (%s)" % (version, state), flush=True)
-        else:
-            total, mistakes, wrong = compare(python, probe)
-            wrong += end_with_daemons(python, probe)
-            print("CPython %s: %d stacks, %d wrong (%s)" % (version, total, mistakes, python),
-                  flush=True)
-        for text in wrong:
-            print(text)
-        failed += bool(wrong)
-    if not ran:
+    found = {(about[2], os.path.dirname(os.path.realpath(python))): (python, about)
+             for python, about in abouts if about}.values()
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = []
+        for python, about in found:
+            # Once in every way for each minor version and build; other releases of it are laid out alike.
+            first = about[0], about[2][-1] == "t"
+            ways = WAYS if first not in [done for done, _ in runs] else WAYS[:1]
+            runs.append((first, pool.submit(examine, python, about, probe, ways)))
+        for _, one in runs:
+            line, wrong = one.result()
+            print("\n".join([line] + wrong), flush=True)
+            failed += bool(wrong)
+    if not found:
         print("SKIP: no interpreter")
         return 77
     return 1 if failed else 0

@@ -10,9 +10,14 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "python.h"
@@ -24,7 +29,7 @@
  * Objects are arrays of words, addressed by byte offsets as the layouts tell them.
  */
 
-enum { WORDS = 64 };
+enum { WORDS = 128 };
 typedef uint64_t object[WORDS];
 
 static struct interpreter {
@@ -33,6 +38,9 @@ static struct interpreter {
     bool without_types;
     bool finalizing;
     bool threadless;
+    bool has_subinterpreter;
+    void *running; /* thread state of who holds the GIL */
+    object other_thread, other_frame;
     object runtime, thread, cframe, frame, code, filename, name, lines;
 } fake;
 
@@ -63,6 +71,21 @@ static void *thread_state(void)
     return fake.threadless ? NULL : fake.thread;
 }
 
+static void *main_interpreter(void)
+{
+    return &fake;
+}
+
+static void *newest(void)
+{
+    return fake.has_subinterpreter ? (void *)&fake.has_subinterpreter : &fake;
+}
+
+static void *running(void)
+{
+    return fake.running;
+}
+
 #define FUNCTION(name) ((void *)(uintptr_t)(name))
 
 static void *look_up(void *handle, const char *symbol)
@@ -74,6 +97,9 @@ static void *look_up(void *handle, const char *symbol)
     } symbols[] = {
         {"PyGILState_GetThisThreadState", FUNCTION(thread_state)},
         {"Py_GetVersion", FUNCTION(version)},
+        {"PyInterpreterState_Head", FUNCTION(newest)},
+        {"PyInterpreterState_Main", FUNCTION(main_interpreter)},
+        {"_PyThreadState_UncheckedGet", FUNCTION(running)},
         {"_Py_NegativeRefcount", fake.debug ? FUNCTION(version) : NULL},
         {"_Py_IsFinalizing", FUNCTION(finalizing)},
         {"Py_IsFinalizing", FUNCTION(finalizing)},
@@ -136,6 +162,8 @@ static struct result {
     enum gm_python_status status;
     uint32_t frames;
     uint32_t line;
+    bool unknown;
+    bool unfiltered;
     char file[64], function[64];
     int error;
 } * result;
@@ -165,6 +193,7 @@ static void read_stack(void)
     gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
     result->error = errno;
     result->frames = walk.count;
+    result->unknown = walk.unknown;
     for (uint32_t i = 0; i < walk.count; i++)
         gm_python_intern(&thread, &walk.frames[i], &sink);
     result->status = gm_python_status();
@@ -284,13 +313,40 @@ static void no_interpreter_leaves_no_error(void **state)
     assert_int_equal(result->error, 0);
 }
 
+/* To 3.11 the thread's state is known to be the one that runs only if it holds the GIL. */
+static void of_subinterpreters_only_what_is_known_is_read(void **state)
+{
+    (void)state;
+    fake.has_subinterpreter = true;
+    apart(read_stack);
+    assert_int_equal(result->frames, 0);
+    assert_true(result->unknown);
+    fake.running = fake.thread;
+    apart(read_stack);
+    assert_int_equal(result->frames, 1);
+    fake.running = fake.other_thread; /* of another thread */
+    apart(read_stack);
+    assert_int_equal(result->frames, 0);
+    assert_true(result->unknown);
+    fake.running = (void *)(uintptr_t)0x10; /* freed meanwhile, and unmapped */
+    apart(read_stack);
+    assert_int_equal(result->frames, 0);
+    fake.running = fake.other_thread; /* of a subinterpreter, on this thread */
+    set(fake.other_thread, 152, (uint64_t)pthread_self());
+    set(fake.other_thread, 56, at(fake.cframe));
+    set(fake.thread, 56, 0x10);
+    apart(read_stack);
+    assert_int_equal(result->frames, 1);
+    assert_false(result->unknown);
+}
+
 static void unknown_versions_are_refused(void **state)
 {
     (void)state;
     fake.version = "3.7.16 (default)";
     assert_refused("CPython 3.7.16 is not known");
-    fake.version = "3.14.0rc1 (main)";
-    assert_refused("CPython 3.14.0rc1 is not known");
+    fake.version = "3.16.0 (main)";
+    assert_refused("CPython 3.16.0 is not known");
     fake.version = "4.11.0";
     assert_refused("CPython 4.11.0 is not known");
     fake.version = "";
@@ -305,15 +361,112 @@ static void unusual_builds_are_refused(void **state)
     make_interpreter();
     fake.without_types = true;
     assert_refused("validation failed: the interpreter lacks a symbol");
-    make_interpreter();
-    fake.version = "3.13.0 experimental free-threading build (main)";
-    assert_refused("free-threaded build");
-    fake.version = "3.13.0 (main)";
-    assert_refused("validation failed: the interpreter does not tell its offsets");
+}
+
+/* A row of words as 3.14 tells it, of a free-threaded build or not. */
+static void tell(bool free_threaded)
+{
+    enum { VERSION = 0x030e0af0, LARGE = 400 };
+    const uint64_t header = free_threaded ? 16 : 0;
+    const struct {
+        unsigned word;
+        uint64_t value;
+    } words[] = {
+        {1, VERSION},
+        {2, free_threaded},
+        {22, LARGE},
+        {26, 72},
+        {31, 88},
+        {32, 8},
+        {33, 0},
+        {34, 56},
+        {36, 74 + header / 4},
+        {38, free_threaded ? 72 : 0},
+        {39, LARGE},
+        {40, 112 + header},
+        {42, 128 + header},
+        {43, 136 + header},
+        {44, 68 + header},
+        {48, 208 + header * 3 / 2},
+        {49, free_threaded ? 224 : 0},
+        {51, 8 + header},
+        {76, 32 + header},
+        {78, 32 + header},
+        {79, 16 + header},
+        {80, 40 + header},
+    };
+    fake.version = "3.14.10 (main)";
+    memset(fake.runtime, 0, sizeof(fake.runtime));
     memcpy(fake.runtime, "xdebugpy", 8);
-    assert_refused("validation failed: the interpreter tells other offsets");
-    fake.runtime[2] = 1;
-    assert_refused("free-threaded build");
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        fake.runtime[words[i].word] = words[i].value;
+}
+
+static void assert_told(unsigned word, uint64_t value, const char *why)
+{
+    uint64_t was = fake.runtime[word];
+    fake.runtime[word] = value;
+    assert_refused(why);
+    fake.runtime[word] = was;
+}
+
+static void what_is_told_must_be_possible(void **state)
+{
+    (void)state;
+    const char silent[] = "validation failed: the interpreter does not tell its offsets";
+    const char other[] = "validation failed: the interpreter tells another version";
+    const char early[] = "not released yet: an alpha or beta version";
+    const char wrong[] = "validation failed: the interpreter tells offsets that cannot be";
+    for (int free_threaded = 0; free_threaded < 2; free_threaded++) {
+        tell(free_threaded);
+        fake.threadless = true;
+        apart(read_stack);
+        assert_string_equal(result->state, "CPython 3.14.10");
+        assert_int_equal(result->status, GM_PYTHON_UNPROVEN);
+        assert_told(0, 0, silent);
+        assert_told(2, 2, silent);
+        assert_told(1, 0x030d0af0, other);
+        assert_told(1, 0x030e00b4, early);
+        assert_told(26, 396, wrong);        /* reaches beyond the thread state */
+        assert_told(26, 76, wrong);         /* not aligned */
+        assert_told(26, 0, wrong);          /* would stand for none */
+        assert_told(32, 56, wrong);         /* where another one is */
+        assert_told(40, UINT64_MAX, wrong); /* wraps around */
+        assert_told(40, 16, wrong);         /* in the object's header */
+        assert_told(22, 16, wrong);         /* a thread state of 16 bytes */
+        assert_told(51, 16, wrong);
+        assert_told(80, 64, wrong);
+        assert_told(2, !free_threaded, wrong);
+    }
+    assert_told(38, 8, wrong); /* copies of the bytecode: free-threaded builds only */
+    assert_told(49, 0, wrong);
+}
+
+/* A filter that forbids process_vm_readv, as containers have it, keeps nothing from being read. */
+static void read_stack_filtered(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        result->unfiltered = true; /* an emulator */
+    else
+        read_stack();
+}
+
+static void what_cannot_be_asked_from_the_kernel_is_not_needed(void **state)
+{
+    (void)state;
+    apart(read_stack_filtered);
+    if (result->unfiltered)
+        skip();
+    assert_string_equal(result->state, "CPython 3.11.7");
+    assert_int_equal(result->frames, 1);
 }
 
 static void what_does_not_hold_is_refused(void **state)
@@ -438,7 +591,10 @@ int main(void)
         cmocka_unit_test_setup(code_is_known_by_what_it_holds, make),
         cmocka_unit_test_setup(an_interpreter_may_come_later, make),
         cmocka_unit_test_setup(no_interpreter_leaves_no_error, make),
+        cmocka_unit_test_setup(of_subinterpreters_only_what_is_known_is_read, make),
         cmocka_unit_test_setup(unknown_versions_are_refused, make),
+        cmocka_unit_test_setup(what_is_told_must_be_possible, make),
+        cmocka_unit_test_setup(what_cannot_be_asked_from_the_kernel_is_not_needed, make),
         cmocka_unit_test_setup(unusual_builds_are_refused, make),
         cmocka_unit_test_setup(what_does_not_hold_is_refused, make),
         cmocka_unit_test_setup(nothing_is_judged_without_frames, make),

@@ -36,7 +36,7 @@ def problems(gpumem, trace, path, scenario, marked=False):
         return [f"report: exit code {done.returncode}: {done.stderr[-500:]}"], ""
     report = json.loads(done.stdout)
     findings, wanted, found = report["findings"], expected(path, scenario, marked), set()
-    if not (3, 8) <= sys.version_info[:2] <= (3, 13):
+    if not (3, 8) <= sys.version_info[:2] <= (3, 15):
         return [], "not judged: gpumem knows no Python frames of this interpreter"
     for finding in findings:
         here = finding["file"] is not None and os.path.basename(finding["file"]) == os.path.basename(path)
