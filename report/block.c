@@ -2,12 +2,26 @@
 #include "block.h"
 #include <stdlib.h>
 #include <string.h>
+#include "limit.h"
 #include "memory.h"
+
+/* The buffer of columns is as large as the block needs: of many lanes each has one. */
+static bool have_room(struct gm_block_reader *reader, size_t size)
+{
+    if (size <= reader->capacity)
+        return true;
+    if (!gm_limits_take_columns(size - reader->capacity))
+        return false;
+    reader->columns = gm_resize(reader->columns, size, 1);
+    reader->capacity = size;
+    return true;
+}
 
 static bool unpack(struct gm_block_reader *reader, const struct gm_block *block, ZSTD_DCtx *context)
 {
     const unsigned char *stored = (const unsigned char *)(block + 1);
-    GM_RESERVE(reader->columns, reader->capacity, block->raw_size);
+    if (!have_room(reader, block->raw_size))
+        return false;
     if (block->codec == GM_CODEC_ZSTD)
         return ZSTD_decompressDCtx(context, reader->columns, block->raw_size, stored,
                                    block->stored_size) == block->raw_size;
@@ -43,6 +57,7 @@ bool gm_block_begin(struct gm_block_reader *reader, const struct gm_block *block
 
 void gm_block_end(struct gm_block_reader *reader)
 {
+    gm_limits_return_columns(reader->capacity);
     free(reader->columns);
     free(reader->models);
     *reader = (struct gm_block_reader){0};

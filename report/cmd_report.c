@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "command.h"
+#include "limit.h"
 #include "report_json.h"
 #include "report_text.h"
 #include "runs.h"
@@ -21,6 +22,11 @@ static void print_help(void)
          "                     text also each frame of a framework, folded otherwise\n"
          "      --no-symbols   modules and offsets instead of functions and lines\n"
          "      --debuginfod   debug info may be downloaded, from DEBUGINFOD_URLS\n"
+         "      --sysroot DIR  modules are looked for below DIR first\n"
+         "      --no-local-files  no file is opened because a trace names its path: names\n"
+         "                     come from below the sysroot and from debug info by build-id\n"
+         "      --no-limits    read on where a trace asks for more memory or work than\n"
+         "                     one of its size should\n"
          "  -h, --help\n"
          "      --version");
 }
@@ -34,6 +40,7 @@ struct report {
 static int write_json(const struct report *report, char **paths, size_t count)
 {
     struct gm_json json = {.out = stdout};
+    bool is_written = false;
     int code = GM_EXIT_FINE;
     size_t top = report->top ? report->top : SIZE_MAX;
     if (count > 1) {
@@ -47,13 +54,15 @@ static int write_json(const struct report *report, char **paths, size_t count)
             continue;
         }
         gm_report_json(&json, NULL, session.analysis, session.stacks, top);
-        gm_session_close(&session);
+        is_written = true;
+        if (!gm_session_close(&session))
+            code = GM_EXIT_UNREADABLE;
     }
     if (count > 1) {
         gm_json_close_array(&json);
         gm_json_close_object(&json);
     }
-    if (count > 1 || code == GM_EXIT_FINE)
+    if (count > 1 || is_written)
         gm_json_end(&json);
     return code;
 }
@@ -74,7 +83,8 @@ static int write_text(const struct report *report, char **paths, size_t count)
         }
         gm_report_text(stdout, session.analysis, session.stacks, &options);
         gm_balance_add(&balance, session.analysis);
-        gm_session_close(&session);
+        if (!gm_session_close(&session))
+            code = GM_EXIT_UNREADABLE;
     }
     if (count > 1)
         gm_balance_text(stdout, &balance, &options);
@@ -84,12 +94,23 @@ static int write_text(const struct report *report, char **paths, size_t count)
 
 int gm_cmd_report(int count, char **arguments)
 {
-    enum { JSON = GM_OPTION_FIRST, ALL_FRAMES, NO_SYMBOLS, DEBUGINFOD };
+    enum {
+        JSON = GM_OPTION_FIRST,
+        ALL_FRAMES,
+        NO_SYMBOLS,
+        DEBUGINFOD,
+        SYSROOT,
+        NO_LOCAL_FILES,
+        NO_LIMITS
+    };
     static const struct option options[] = {{"top", required_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, JSON},
                                             {"all-frames", no_argument, NULL, ALL_FRAMES},
                                             {"no-symbols", no_argument, NULL, NO_SYMBOLS},
                                             {"debuginfod", no_argument, NULL, DEBUGINFOD},
+                                            {"sysroot", required_argument, NULL, SYSROOT},
+                                            {"no-local-files", no_argument, NULL, NO_LOCAL_FILES},
+                                            {"no-limits", no_argument, NULL, NO_LIMITS},
                                             GM_COMMON_OPTIONS};
     struct report report = {.stacks = {.names = true}};
     for (int option; (option = gm_next_option(count, arguments, ":n:h", options)) != -1;) {
@@ -109,6 +130,15 @@ int gm_cmd_report(int count, char **arguments)
             break;
         case DEBUGINFOD:
             report.stacks.debuginfod = true;
+            break;
+        case SYSROOT:
+            report.stacks.sysroot = optarg;
+            break;
+        case NO_LOCAL_FILES:
+            report.stacks.no_local_files = true;
+            break;
+        case NO_LIMITS:
+            gm_limits_lift();
             break;
         case GM_OPTION_HELP:
             print_help();

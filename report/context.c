@@ -1,6 +1,7 @@
 /* See context.h. */
 #include "context.h"
 #include <stdlib.h>
+#include "limit.h"
 #include "memory.h"
 #include "replay.h"
 
@@ -130,10 +131,11 @@ static struct ending ending_of(const struct gm_contexts *contexts, const struct 
 static void end_lives(struct gm_replay *replay, struct ending ending, struct gm_journal *journal)
 {
     struct gm_contexts *contexts = &replay->contexts;
-    while (ending.number && at(contexts, ending.number)->first_life != GM_NONE)
+    while (ending.number && at(contexts, ending.number)->first_life != GM_NONE &&
+           !gm_limits_reached())
         gm_replay_end_life(replay, at(contexts, ending.number)->first_life, true, journal);
     uint32_t *unknown = &contexts->unknown_lives[slot(ending.device)];
-    while (ending.primary && *unknown != GM_NONE)
+    while (ending.primary && *unknown != GM_NONE && !gm_limits_reached())
         gm_replay_end_life(replay, *unknown, true, journal);
 }
 

@@ -2,6 +2,7 @@
 #include "graph.h"
 #include <stdlib.h>
 #include <string.h>
+#include "limit.h"
 #include "memory.h"
 #include "replay.h"
 
@@ -82,6 +83,10 @@ static void append_graph(struct gm_graphs *graphs, struct gm_map *map, uint64_t 
     uint32_t source = gm_map_get(&graphs->graphs, from);
     if (source == GM_NONE || !graphs->entries[source].count)
         return; /* without memory nodes */
+    if (!gm_limits_spend(graphs->entries[source].count)) {
+        graphs->nodes_refused += graphs->entries[source].count;
+        return;
+    }
     uint32_t to = entry(graphs, map, handle);
     size_t count = graphs->entries[source].count;
     struct gm_graph_node *copy = gm_allocate(count, sizeof(*copy)); /* the two may be the same */
@@ -116,6 +121,8 @@ static void launch(struct gm_replay *replay, const struct gm_record *record)
     if (number == GM_NONE)
         return;
     const struct gm_graph *graph = &graphs->entries[number];
+    if (!gm_limits_spend(GM_STEPS_NODE * graph->count))
+        return;
     for (size_t i = 0; graph->frees_on_launch && i < graph->count; i++)
         if (!graph->nodes[i].is_free)
             free_address(replay, graph->nodes[i].address);

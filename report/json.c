@@ -6,9 +6,9 @@
 
 static void indent(struct gm_json *json)
 {
-    fputc('\n', json->out);
-    for (unsigned i = 0; i < json->depth; i++)
-        fputs("  ", json->out);
+    static const char spaces[] = "\n                                "; /* for GM_JSON_DEPTH */
+    _Static_assert(sizeof(spaces) == 2 + 2 * GM_JSON_DEPTH, "a line feed, two blanks a level");
+    fwrite_unlocked(spaces, 1, 1 + 2 * json->depth, json->out);
 }
 
 /* Such that steer a terminal are of two or three bytes. */
@@ -23,11 +23,26 @@ static void write_character(struct gm_json *json, const unsigned char *at, size_
                         : (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
 }
 
+/* Bytes that stand for themselves: nearly all. */
+static size_t plain_length(const unsigned char *at, const unsigned char *end)
+{
+    const unsigned char *start = at;
+    while (at < end && *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\')
+        at++;
+    return (size_t)(at - start);
+}
+
 static void write_text(struct gm_json *json, struct gm_text text)
 {
     const unsigned char *at = (const unsigned char *)text.bytes, *end = at + text.size;
-    fputc('"', json->out);
+    putc_unlocked('"', json->out);
     while (at < end) {
+        size_t plain = plain_length(at, end);
+        if (plain) {
+            fwrite_unlocked(at, 1, plain, json->out);
+            at += plain;
+            continue;
+        }
         size_t length = gm_utf8_length(at, (size_t)(end - at));
         if (length == 0)
             fprintf(json->out, "\\\\x%02x", *at++);
@@ -40,7 +55,7 @@ static void write_text(struct gm_json *json, struct gm_text text)
             at += length;
         }
     }
-    fputc('"', json->out);
+    putc_unlocked('"', json->out);
 }
 
 /* What stands before a value: a comma, a new line, the key. */

@@ -43,6 +43,7 @@ static bool next_block(struct gm_lane_reader *reader, ZSTD_DCtx *context)
             return true;
         call_damaged(reader, place);
     }
+    gm_block_end(&reader->columns); /* none is behind: its memory is for other lanes */
     return false;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exit_code.h"
+#include "limit.h"
 
 static _Noreturn void out_of_memory(void)
 {
@@ -11,8 +12,16 @@ static _Noreturn void out_of_memory(void)
     exit(GM_EXIT_UNREADABLE);
 }
 
+/* Saturated: what is too much is too much. */
+static void note(size_t count, size_t size)
+{
+    size_t bytes;
+    gm_limits_note_memory(__builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+}
+
 void *gm_allocate(size_t count, size_t size)
 {
+    note(count, size);
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
         out_of_memory();
@@ -21,6 +30,7 @@ void *gm_allocate(size_t count, size_t size)
 
 void *gm_resize(void *memory, size_t count, size_t size)
 {
+    note(count, size);
     void *moved = reallocarray(memory, count ? count : 1, size);
     if (!moved)
         out_of_memory();

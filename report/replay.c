@@ -2,6 +2,7 @@
 #include "replay.h"
 #include <stdlib.h>
 #include <string.h>
+#include "limit.h"
 #include "memory.h"
 
 #define OUT_OF_MEMORY 2u /* CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation */
@@ -148,6 +149,8 @@ void gm_replay_end_life(struct gm_replay *replay, uint32_t number, bool implicit
                         struct gm_journal *journal)
 {
     const struct gm_life life = replay->lives.slots[number];
+    if (implicit)
+        gm_limits_spend(GM_STEPS_IMPLICIT);
     struct gm_tally *counter = gm_counters_kind(&replay->counters, life.kind, life.device);
     if (implicit)
         counter->implicit_frees++;
@@ -248,7 +251,8 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
 {
     if (record->kind != journal->type || record->address != journal->address)
         return;
-    for (size_t i = journal->count; i-- > 0;) {
+    gm_limits_spend(GM_STEPS_UNDO * journal->count);
+    for (size_t i = journal->count; i-- > 0 && !gm_limits_reached();) {
         const struct gm_undo *undo = &journal->entries[i];
         switch (undo->action) {
         case GM_UNDO_LIFE:

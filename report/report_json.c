@@ -8,6 +8,7 @@
 #include "flight.h"
 #include "libraries.h"
 #include "lifetimes.h"
+#include "limit.h"
 #include "newer_abi.h"
 #include "owners_show.h"
 #include "pool_show.h"
@@ -37,8 +38,9 @@ static void write_counter(struct gm_json *json, const struct gm_analysis *analys
 
 static void write_stack(struct gm_json *json, const struct gm_stack *stack)
 {
+    size_t i = 0;
     gm_json_open_array(json, "stack");
-    for (size_t i = 0; i < stack->count; i++) {
+    for (; i < stack->count && gm_limits_take_frame(); i++) {
         const struct gm_frame *frame = &stack->frames[i];
         gm_json_open_object(json, NULL);
         gm_json_string(json, "function", frame->function);
@@ -54,7 +56,7 @@ static void write_stack(struct gm_json *json, const struct gm_stack *stack)
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
-    if (stack->cut)
+    if (stack->cut || i < stack->count)
         gm_json_bool(json, "stack_cut", true);
 }
 

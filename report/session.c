@@ -1,6 +1,7 @@
 /* See session.h. */
 #include "session.h"
 #include "command.h"
+#include "limit.h"
 
 bool gm_session_open(struct gm_session *session, const char *path,
                      const struct gm_stacks_options *options)
@@ -16,11 +17,17 @@ bool gm_session_open(struct gm_session *session, const char *path,
     return true;
 }
 
-void gm_session_close(struct gm_session *session)
+bool gm_session_close(struct gm_session *session)
 {
     if (!session->trace)
-        return;
+        return true;
+    bool whole = !gm_limits_reached();
+    if (!whole)
+        gm_complain("%s: asks for more memory or work than a trace of its size should, and was "
+                    "read in part (report --no-limits reads on)",
+                    session->trace->path);
     gm_stacks_free(session->stacks);
     gm_analysis_free(session->analysis);
     gm_trace_close(session->trace);
+    return whole;
 }

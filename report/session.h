@@ -14,6 +14,8 @@ struct gm_session {
 /* Opens and replays a trace. False after one line about what is wrong. */
 bool gm_session_open(struct gm_session *session, const char *path,
                      const struct gm_stacks_options *options);
-void gm_session_close(struct gm_session *session);
+
+/* False after one line about it if the trace could not be read to its end: see limit.h. */
+bool gm_session_close(struct gm_session *session);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "demangle.h"
 #include "map.h"
+#include "limit.h"
 #include "memory.h"
 #include "owner.h"
 #include "symbolize.h"
@@ -72,7 +73,9 @@ struct gm_stacks *gm_stacks_new(const struct gm_trace *trace,
                                 const struct gm_stacks_options *options)
 {
     struct gm_stacks *stacks = gm_allocate(1, sizeof(*stacks));
-    struct gm_symbolizer_options symbols = {.debuginfod = options->debuginfod};
+    struct gm_symbolizer_options symbols = {.debuginfod = options->debuginfod,
+                                            .sysroot = options->sysroot,
+                                            .no_local_files = options->no_local_files};
     stacks->trace = trace;
     stacks->options = *options;
     stacks->symbolizer = options->names ? gm_symbolizer_new(&symbols) : NULL;
@@ -262,10 +265,17 @@ struct walk {
     bool has_script;
 };
 
+/* The recorder keeps at most 512 nodes of a stack; each may be some inlined functions. */
+#define FRAMES_MAX 4096u
+
 static void walk(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
 {
     while (id) {
         const struct gm_node *node = gm_trace_node(stacks->trace, id);
+        if (walk->count >= FRAMES_MAX || !gm_limits_take_frame()) {
+            walk->cut = true;
+            break;
+        }
         if (!node || node->kind >= GM_NODE_CUT) {
             walk->cut = true;
             break;

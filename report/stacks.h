@@ -31,9 +31,11 @@ struct gm_stack {
 };
 
 struct gm_stacks_options {
-    bool names;      /* symbolize; otherwise module+offset only */
-    bool all_frames; /* also the recorder's, CUDA's, the interpreter's and those before main */
-    bool debuginfod; /* may debug info be downloaded? */
+    bool names;          /* symbolize; otherwise module+offset only */
+    bool all_frames;     /* also the recorder's, CUDA's, the interpreter's and those before main */
+    bool debuginfod;     /* may debug info be downloaded? */
+    const char *sysroot; /* where modules are looked for first; NULL */
+    bool no_local_files; /* no file is opened because the trace names its path */
 };
 
 struct gm_stacks;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "carried.h"
 #include "lane.h"
+#include "limit.h"
 #include "memory.h"
 #include "same_stacks.h"
 
@@ -18,6 +19,7 @@ struct lane {
 };
 
 struct gm_stream {
+    struct gm_trace *trace;
     ZSTD_DCtx *context;
     struct lane **heap; /* of lanes that still have records */
     size_t heap_size;
@@ -142,6 +144,7 @@ static bool next_carried(struct gm_stream *stream, struct gm_entry *entry)
 struct gm_stream *gm_stream_open(struct gm_trace *trace)
 {
     struct gm_stream *stream = gm_allocate(1, sizeof(*stream));
+    stream->trace = trace;
     stream->context = ZSTD_createDCtx();
     gm_carried_begin(&stream->carried, trace);
     look_ahead(stream);
@@ -177,8 +180,21 @@ void gm_stream_close(struct gm_stream *stream)
     free(stream);
 }
 
+/* What asks for more than a trace of its size may is not read to its end. */
+static bool is_over_limit(struct gm_stream *stream)
+{
+    if (gm_limits_spend(GM_STEPS_RECORD))
+        return false;
+    if (!stream->trace->over_limit)
+        stream->trace->damaged++;
+    stream->trace->over_limit = true;
+    return true;
+}
+
 bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
 {
+    if (is_over_limit(stream))
+        return false;
     if (stream->carried_ahead && next_carried(stream, entry))
         return true;
     if (stream->current) {

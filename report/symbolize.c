@@ -43,6 +43,7 @@ struct known_module {
 /* Both hash tables are open addressing with a power of two of slots, at most half of them used. */
 struct gm_symbolizer {
     char *sysroot;
+    bool no_local_files;
     struct known_module *modules;
     size_t module_count, module_capacity;
     struct text *texts;
@@ -225,7 +226,8 @@ static struct gm_symbol_module *learn_module(struct gm_symbolizer *symbolizer, u
                                  .build_id = malloc(reference->build_id_size + 1),
                                  .build_id_size = reference->build_id_size};
     if (fresh.path != NULL && fresh.build_id != NULL)
-        fresh.module = gm_symbol_module_open(reference, symbolizer->sysroot);
+        fresh.module =
+            gm_symbol_module_open(reference, symbolizer->sysroot, symbolizer->no_local_files);
     if (fresh.module == NULL) {
         free(fresh.path);
         free(fresh.build_id);
@@ -351,6 +353,7 @@ struct gm_symbolizer *gm_symbolizer_new(const struct gm_symbolizer_options *opti
         options = &defaults;
     if (symbolizer == NULL)
         return NULL;
+    symbolizer->no_local_files = options->no_local_files;
     if (options->sysroot != NULL) {
         symbolizer->sysroot = strdup(options->sysroot);
         if (symbolizer->sysroot == NULL) {

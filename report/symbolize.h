@@ -50,6 +50,7 @@ struct gm_symbol_outcome {
 
 struct gm_symbolizer_options {
     const char *sysroot; /* directory in which module paths are looked up first; NULL if none */
+    bool no_local_files; /* none is opened by its path alone: in the sysroot or by build-id */
     bool debuginfod;     /* may missing debug info be downloaded, from DEBUGINFOD_URLS? */
 };
 

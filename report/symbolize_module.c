@@ -1,14 +1,19 @@
 /* Finding, checking and opening a module's file; the contract is in symbolize_module.h.
  *
  * Every module has a libdwfl session of its own, so modules cannot disturb each other's layout. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_PATH */
+#endif
 #include "symbolize_module.h"
 
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
@@ -33,16 +38,37 @@ struct gm_symbol_module {
 
 /* --- finding the file ----------------------------------------------------------------------- */
 
-/* The path comes from a trace: it may name a pipe or a device, which must not be waited for. */
+/* Files of /proc, /sys and their kind are made when they are read, and reading can do things. */
+static bool is_on_disk(int fd)
+{
+    static const long made_up[] = {PROC_SUPER_MAGIC,  SYSFS_MAGIC,      DEBUGFS_MAGIC,
+                                   TRACEFS_MAGIC,     SECURITYFS_MAGIC, CGROUP2_SUPER_MAGIC,
+                                   DEVPTS_SUPER_MAGIC};
+    struct statfs system;
+
+    if (fstatfs(fd, &system) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(made_up) / sizeof(made_up[0]); i++)
+        if ((long)system.f_type == made_up[i])
+            return false;
+    return true;
+}
+
+/* The path comes from a trace: it may name a pipe, whose writer an open would wake and its end
+ * kill, or a device, which an open may set to work. So it is looked at before it is opened, and
+ * what is opened is what was looked at. */
 static int open_regular_file(const char *path)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    char again[32];
+    int fd = -1, place = open(path, O_PATH | O_CLOEXEC);
 
-    if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-        close(fd);
-        fd = -1;
-    }
+    if (place < 0)
+        return -1;
+    snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+    if (fstat(place, &status) == 0 && S_ISREG(status.st_mode) && is_on_disk(place))
+        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    close(place);
     return fd;
 }
 
@@ -148,16 +174,28 @@ static bool try_build_id_path(struct gm_symbol_module *module,
     return try_file(module, reference, path);
 }
 
-/* With a sysroot, a file outside of it is only believed if its build-id proves it. */
+/* Whether the path leads upwards, and so out of a sysroot. */
+static bool leads_out(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "/..")) != NULL; at += 3)
+        if (at[3] == '/' || at[3] == '\0')
+            return true;
+    return false;
+}
+
+/* With a sysroot, a file outside of it is only believed if its build-id proves it; without local
+ * files, none is opened by its path. */
 static bool find_file(struct gm_symbol_module *module, const struct gm_module_reference *reference,
-                      const char *sysroot)
+                      const char *sysroot, bool no_local_files)
 {
     bool provable = reference->build_id_size > 0;
-    bool has_path = reference->path != NULL && reference->path[0] == '/';
+    bool has_path = reference->path != NULL && reference->path[0] == '/' &&
+                    !(sysroot != NULL && leads_out(reference->path));
 
     if (sysroot != NULL && has_path && try_module_path(module, reference, sysroot))
         return true;
-    if ((sysroot == NULL || provable) && has_path && try_module_path(module, reference, ""))
+    if (!no_local_files && (sysroot == NULL || provable) && has_path &&
+        try_module_path(module, reference, ""))
         return true;
     if (sysroot != NULL && provable && try_build_id_path(module, reference, sysroot))
         return true;
@@ -260,7 +298,7 @@ static char *make_debug_path(const char *sysroot)
 }
 
 struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference *reference,
-                                               const char *sysroot)
+                                               const char *sysroot, bool no_local_files)
 {
     struct gm_symbol_module *module = calloc(1, sizeof(*module));
 
@@ -277,7 +315,7 @@ struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference 
                                          .section_address = dwfl_offline_section_address,
                                          .debuginfo_path = &module->debug_path};
     elf_version(EV_CURRENT);
-    if (find_file(module, reference, sysroot))
+    if (find_file(module, reference, sysroot, no_local_files))
         open_contents(module);
     return module;
 }

@@ -10,7 +10,7 @@ struct gm_symbol_module;
 /* Looks for the file of `reference` and opens it. `sysroot` may be NULL. Returns NULL only if out
  * of memory; a module without a usable file is one that finds nothing, its outcome says why. */
 struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference *reference,
-                                               const char *sysroot);
+                                               const char *sysroot, bool no_local_files);
 void gm_symbol_module_free(struct gm_symbol_module *module);
 
 /* Fills `frames` (room for GM_FRAMES_AT_ONE_ADDRESS), innermost first, for an ELF virtual address.

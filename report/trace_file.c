@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "demangle.h"
 #include "flight.h"
+#include "limit.h"
 #include "memory.h"
 #include "process_alive.h"
 #include "same_stacks.h"
@@ -335,6 +336,7 @@ static void index_names(struct gm_trace *trace)
 
 static void finish(struct gm_trace *trace)
 {
+    gm_limits_begin(trace->size);
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         struct gm_lane_source *source = &trace->lanes[lane];
         if (source->block_count)

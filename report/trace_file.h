@@ -71,6 +71,7 @@ struct gm_trace {
     enum gm_ending ending;
     bool truncated;   /* the file is shorter than its header says */
     bool sealed;      /* the checksums of its end are there, and cover what is not written once */
+    bool over_limit;  /* it asks for more than a trace of its size may: see limit.h */
     uint64_t damaged; /* extents and blocks that could not be read */
     struct gm_table nodes, strings, modules, frames;
     struct gm_text names;

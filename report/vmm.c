@@ -1,6 +1,7 @@
 /* See vmm.h. */
 #include "vmm.h"
 #include <stdlib.h>
+#include "limit.h"
 #include "memory.h"
 #include "replay.h"
 
@@ -261,6 +262,8 @@ static void unbind_one(struct gm_replay *replay, const struct gm_record *record,
     const struct gm_vmm_object *object = &replay->vmm.objects[multicast];
     size_t best = object->bound_count;
     int likeness = 0; /* how much of what the record tells agrees */
+    if (object->bound_count > 16 && !gm_limits_spend(object->bound_count / 16))
+        return;
     for (size_t i = 0; i < object->bound_count; i++) {
         const struct gm_vmm_binding *binding = &object->bound[i];
         int now = 4 * (binding->device == record->device) + 2 * (binding->size == record->size) +
@@ -269,6 +272,8 @@ static void unbind_one(struct gm_replay *replay, const struct gm_record *record,
             likeness = now;
             best = i;
         }
+        if (likeness == 4 + 2 + 1)
+            break;
     }
     if (best < object->bound_count)
         unbind(replay, multicast, best, journal);

@@ -317,6 +317,86 @@ static void save_pool(void)
     save("pool");
 }
 
+#define EVENT(name, ...)                                                                           \
+    writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_##name, __VA_ARGS__})
+
+/* A graph of memory nodes, a child in it, a clone of it; launches of an executable that frees what
+ * the launch before it left. */
+static void save_graphs(void)
+{
+    begin();
+    for (uint64_t i = 0; i < 4; i++)
+        EVENT(GRAPH_ALLOC_NODE, .address = 0x7f2000000000 + (i << 20), .size = 1 << 20, .aux = 7,
+              .stack = 2);
+    EVENT(GRAPH_FREE_NODE, .address = 0x7f2000000000, .aux = 7);
+    EVENT(GRAPH_ALLOC_NODE, .address = 0x7f3000000000, .size = 4096, .aux = 8);
+    EVENT(GRAPH_CHILD, .address = 7, .aux = 8);
+    EVENT(GRAPH_CLONE, .address = 9, .aux = 7);
+    EVENT(GRAPH_INSTANTIATE, .address = 17, .aux = 7, .extra = 1);
+    EVENT(GRAPH_INSTANTIATE, .address = 19, .aux = 9);
+    for (int i = 0; i < 3; i++)
+        EVENT(GRAPH_LAUNCH, .address = 17, .stack = 1);
+    EVENT(GRAPH_EXEC_DESTROY, .address = 17);
+    EVENT(GRAPH_LAUNCH, .address = 19);
+    EVENT(GRAPH_TRIM, .device = 0);
+    EVENT(GRAPH_DESTROY, .address = 9);
+    DEVICE_ALLOC(0x7f4000000000, 1 << 20, .flags = GM_FLAG_CAPTURED, .aux = 30);
+    EVENT(GRAPH_INSTANTIATE, .address = 31, .aux = 30);
+    EVENT(GRAPH_LAUNCH, .address = 31);
+    save("graphs");
+}
+
+/* Two pieces of memory bound to a multicast object, one of them twice; an unbind that fails. */
+static void save_multicast(void)
+{
+    begin();
+    EVENT(MULTICAST_CREATE, .address = 1, .size = 8 << 20);
+    for (uint64_t i = 0; i < 3; i++) {
+        EVENT(VMM_CREATE, .kind = GM_KIND_VMM, .address = 2 + i, .size = 2 << 20, .stack = 2,
+              .device = (int8_t)i);
+        EVENT(MULTICAST_BIND, .address = 1, .aux = 2 + i, .size = 2 << 20);
+        EVENT(DETAIL, .address = i << 21);
+    }
+    EVENT(VMM_MAP, .address = 0x7d0000000000, .size = 2 << 20, .aux = 2);
+    EVENT(DETAIL);
+    EVENT(MULTICAST_BIND, .address = 1, .aux = 0x7d0000000000, .size = 1 << 20);
+    EVENT(DETAIL, .address = 6 << 20);
+    EVENT(MULTICAST_UNBIND, .address = 1, .aux = 1 << 21, .size = 2 << 20, .device = 1);
+    EVENT(MULTICAST_UNBIND, .address = 1, .size = 2 << 20);
+    EVENT(UNDO, .address = 1, .kind = GM_EVENT_MULTICAST_UNBIND);
+    EVENT(VMM_RELEASE, .address = 3);
+    EVENT(VMM_UNMAP, .address = 0x7d0000000000, .size = 1 << 20);
+    EVENT(VMM_RELEASE, .address = 1);
+    save("multicast");
+}
+
+/* Stacks of 200 frames, native ones and Python's, cut at both ends. */
+static void save_deep(void)
+{
+    begin();
+    writer_script_frame(&writer, "/home/me/deep.py", "recurse", 12);
+    uint32_t inner = writer_node(&writer, 0, 0, 0, GM_NODE_CUT);
+    for (uint64_t i = 0; i < 200; i++)
+        inner = i % 3 ? writer_node(&writer, inner, 1, 0x2000 + i % 7, GM_NODE_NATIVE)
+                      : writer_node(&writer, inner, 0, 1, GM_NODE_SCRIPT);
+    for (uint64_t i = 0; i < 50; i++)
+        DEVICE_ALLOC(0x7f5000000000 + (i << 20), 4096, .stack = inner - (uint32_t)i * 4, .api = 1);
+    save("deep");
+}
+
+/* Many places in one module. The fuzz target puts what stands behind the trace there as a file. */
+static void save_symbols(void)
+{
+    writer_begin(&writer);
+    uint16_t module = writer_module(&writer, "/fuzz.elf");
+    for (uint64_t i = 0; i < 100; i++) {
+        uint32_t outer = writer_node(&writer, 0, module, 0x1000 + i * 40, GM_NODE_NATIVE);
+        DEVICE_ALLOC(0x7f6000000000 + (i << 20), 4096,
+                     .stack = writer_node(&writer, outer, module, 0x1010 + i * 4, GM_NODE_LEAF));
+    }
+    save("symbols");
+}
+
 int main(int count, char **arguments)
 {
     if (count != 2) {
@@ -330,5 +410,9 @@ int main(int count, char **arguments)
     save_flight_files();
     save_phases();
     save_pool();
+    save_graphs();
+    save_multicast();
+    save_deep();
+    save_symbols();
     return 0;
 }

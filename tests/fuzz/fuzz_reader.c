@@ -9,11 +9,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "analysis.h"
 #include "report_json.h"
 #include "report_text.h"
 #include "stacks.h"
 #include "trace_mend.h"
+
+/* What stands behind the trace is a file that the trace may name, /fuzz.elf. */
+static char folder[] = "/tmp/gpumem-fuzz-XXXXXX";
+
+static void remove_folder(void)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s/fuzz.elf", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void put_module(const unsigned char *bytes, size_t size)
+{
+    static bool is_made;
+    char path[64];
+    if (!is_made && !mkdtemp(folder))
+        abort();
+    if (!is_made)
+        atexit(remove_folder);
+    is_made = true;
+    snprintf(path, sizeof(path), "%s/fuzz.elf", folder);
+    FILE *file = fopen(path, "w");
+    if (!file || fwrite(bytes, 1, size, file) != size)
+        abort();
+    fclose(file);
+}
+
+static size_t trace_end(const unsigned char *bytes, size_t size)
+{
+    struct gm_trace_header header;
+    if (size < sizeof(header))
+        return size;
+    memcpy(&header, bytes, sizeof(header));
+    return header.file_end < size ? (size_t)header.file_end : size;
+}
 
 static void read_all(const unsigned char *bytes, size_t size)
 {
@@ -21,7 +58,7 @@ static void read_all(const unsigned char *bytes, size_t size)
     struct gm_trace *trace = gm_trace_open_memory(bytes, size, error, sizeof(error));
     if (!trace)
         return;
-    struct gm_stacks_options stack_options = {0};
+    struct gm_stacks_options stack_options = {.names = true, .sysroot = folder};
     struct gm_text_options text_options = {.top = 3};
     struct gm_analysis *analysis = gm_analyse(trace);
     struct gm_stacks *stacks = gm_stacks_new(trace, &stack_options);
@@ -45,6 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!copy)
         return 0;
     memcpy(copy, data, size);
+    size_t end = trace_end(data, size);
+    put_module(data + end, size - end);
     read_all(copy, size);
     mend_trace(copy, size);
     read_all(copy, size);

@@ -31,6 +31,12 @@ add_test(NAME unit.report_run
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/report_run.py $<TARGET_FILE:gpumem>
                  ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)
 
+add_executable(bombs ${PROJECT_SOURCE_DIR}/tests/fuzz/bombs.c)
+target_compile_definitions(bombs PRIVATE _GNU_SOURCE=)
+target_link_libraries(bombs PRIVATE gpumem_report)
+add_test(NAME unit.bombs COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/fuzz/bombs.py
+         $<TARGET_FILE:gpumem> $<TARGET_FILE:bombs>)
+
 # The fuzz target without a fuzzer: a few hundred changes of each trace of the corpus in every run of
 # the tests. GPUMEM_FUZZ builds it for libFuzzer (clang) instead.
 option(GPUMEM_FUZZ "build the fuzz targets for libFuzzer" OFF)
