@@ -1,13 +1,11 @@
 /*
  * The drainer: one thread that packs rings when they are half full. It is started when the first
  * ring gets there, so that small programs never see a thread they did not make. It holds no lock of
- * the host, has all signals blocked and is not needed for correctness: a thread whose ring is full
- * packs it itself, and one that has no CPU to spare for the drainer does not wait until then.
+ * the host and is not needed for correctness: a thread whose ring is full packs it itself, and one
+ * that has no CPU to spare for the drainer does not wait until then.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include "config.h"
+#include "own_thread.h"
 #include "thread.h"
 #include "trace_file.h"
 
@@ -39,46 +37,44 @@ static void drain_all(void)
  * Who wakes a sleeping thread pays for it, in a virtual machine 20 us: 2.4 ns for each event of
  * half a ring. So after work the drainer only naps for a while, 0.1 ms to 6.4 ms, and is woken from
  * that only if work is found undone a second time. (Not where a ring that fills meanwhile drops.)
+ * False when it is to leave.
  */
-static void wait_for_work(unsigned looks)
+static bool wait_for_work(unsigned looks)
 {
     bool is_nap = looks < 7 && !gm_config.drop_on_full;
-    const struct timespec time = {.tv_nsec = is_nap ? 100000L << looks : 0};
+    const struct timespec nap = {.tv_nsec = is_nap ? 100000L << looks : 0},
+                          sleep = {.tv_sec = GM_OWN_WAIT_MAX / 1000000000};
     atomic_store(&rest, is_nap ? NAP : ASLEEP);
-    syscall(SYS_futex, &work, FUTEX_WAIT_PRIVATE, NO_WORK, is_nap ? &time : NULL, NULL, 0);
+    if (gm_own_is_told_to_leave())
+        return false;
+    long woken =
+        syscall(SYS_futex, &work, FUTEX_WAIT_PRIVATE, NO_WORK, is_nap ? &nap : &sleep, NULL, 0);
     atomic_store(&rest, AWAKE);
+    return is_nap || woken == 0 || errno != ETIMEDOUT || !gm_own_must_leave();
 }
 
-static void *drain(void *unused)
+static void drain(void)
 {
+    unsigned looks = 0;
     gm_gate_close(&gm_tls); /* nothing this thread does is the host's */
-    prctl(PR_SET_NAME, "gpumem");
-    for (unsigned looks = 0;; looks++) {
+    do {
         if (atomic_exchange(&work, NO_WORK) != NO_WORK) {
             drain_all();
             looks = 0;
         }
-        wait_for_work(looks);
-    }
-    return unused;
+    } while (wait_for_work(looks++));
+    /* From here on each thread packs its own; one that drops when its ring is full must know. */
+    atomic_store_explicit(&state, TRIED, memory_order_relaxed);
 }
 
-static void start(void)
+static void wake(void)
 {
-    sigset_t all, before;
-    pthread_t thread;
-    pthread_attr_t attributes;
-    sigfillset(&all);
-    if (pthread_attr_init(&attributes) != 0)
-        return;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, &attributes, drain, NULL) == 0)
-        atomic_store_explicit(&state, RUNNING, memory_order_relaxed);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    atomic_store(&work, URGENT_WORK);
+    syscall(SYS_futex, &work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
+
+static struct gm_own_thread drainer = {
+    .name = "gpumem", .stack_size = 1024 * 1024, .run = drain, .wake = wake};
 
 /* Tells of work. Nothing is missed: here work is told before rest is looked at, there the other
  * way round. */
@@ -94,8 +90,8 @@ static bool must_wake(void)
 bool gm_drain_wake(void)
 {
     uint32_t none = NONE;
-    if (atomic_compare_exchange_strong(&state, &none, TRIED))
-        start();
+    if (atomic_compare_exchange_strong(&state, &none, RUNNING) && !gm_own_start(&drainer))
+        atomic_store_explicit(&state, TRIED, memory_order_relaxed);
     if (must_wake())
         syscall(SYS_futex, &work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     return atomic_load_explicit(&state, memory_order_relaxed) == RUNNING;

@@ -42,17 +42,25 @@ typedef int get_proc_address_v2(const char *symbol, void **function, int version
 static _Atomic(void *) exported[GM_API_MAX];
 static _Atomic bool exports_known;
 
-/* The driver: the library of that name, or else the object that the address is of. */
+static bool is_driver(const struct gm_object *object)
+{
+    const char *name = strrchr(object->map->l_name, '/');
+    return strcmp(name != NULL ? name + 1 : object->map->l_name, "libcuda.so.1") == 0;
+}
+
+/*
+ * The driver: the library of that name, or else the object that the address is of. Not asked of the
+ * loader, which may be busy with a constructor that waits for this thread.
+ */
 static bool find_driver(const void *address, struct gm_object *driver)
 {
-    void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == NULL)
-        return gm_object_of(address, driver);
-    struct link_map *map = NULL;
-    bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
-    driver->map = map;
-    gm_next_dlclose(handle); /* it stays loaded: this is a call into it */
-    return found;
+    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++) {
+        const void *function = atomic_load_explicit(&gm_real_first[api], memory_order_acquire);
+        if (function != NULL && gm_api[api].layer == GM_LAYER_DRIVER &&
+            gm_object_of(function, driver) && is_driver(driver))
+            return true;
+    }
+    return gm_object_of(address, driver);
 }
 
 static void learn_exports(const void *address)

@@ -231,7 +231,9 @@ static const struct known *record(const struct mapping *found, uint64_t image, u
 
 static bool open_maps(void)
 {
-    maps.descriptor = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    char path[GM_OWN_PROC_MAX];
+    maps.descriptor =
+        (int)syscall(SYS_openat, AT_FDCWD, gm_own_proc(path, "maps"), O_RDONLY | O_CLOEXEC);
     maps.at = maps.filled = 0;
     return maps.descriptor >= 0;
 }

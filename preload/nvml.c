@@ -12,12 +12,11 @@
  */
 #include "nvml.h"
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include "config.h"
+#include "loader.h"
+#include "own_thread.h"
 #include "process.h"
 #include "real.h"
 #include "recorder.h"
@@ -188,45 +187,9 @@ static void sample_all(void)
             sample(device);
 }
 
-static void *sample_until_last(void *unused)
-{
-    prctl(PR_SET_NAME, "gpumem-nvml");
-    bool working = nvml.init() == NVML_SUCCESS;
-    while (working) {
-        wait_while(IDLE, 1000 * MILLISECOND);
-        uint32_t asked = WANTED;
-        atomic_compare_exchange_strong(&state, &asked, IDLE);
-        sample_all();
-        working = asked != LAST;
-        if (working) { /* modules are loaded in crowds: one sample for all */
-            wait_while(IDLE, 100 * MILLISECOND);
-            wait_while(WANTED, 100 * MILLISECOND);
-        }
-    }
-    atomic_store_explicit(&state, DONE, memory_order_release);
-    syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-    return unused;
-}
-
-static bool start_thread(void)
-{
-    sigset_t all, before;
-    pthread_t thread;
-    pthread_attr_t attributes;
-    sigfillset(&all);
-    if (pthread_attr_init(&attributes) != 0)
-        return false;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 1024 * 1024); /* NVML is a guest too */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&thread, &attributes, sample_until_last, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return started;
-}
-
 static bool open_nvml(void)
 {
+    gm_loader_wait_for_list();
     void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (!library) {
         dlerror(); /* not the program's error */
@@ -246,21 +209,23 @@ static bool open_nvml(void)
     return nvml.init && nvml.count && nvml.by_index && nvml.memory;
 }
 
-static void start(void)
+static void sample_until_last(void)
 {
-    const char *value = getenv("CUDA_VISIBLE_DEVICES");
-    visible[0] = 0;
-    if (value && strlen(value) < sizeof(visible))
-        strcpy(visible, value);
-    value = getenv("CUDA_DEVICE_ORDER");
-    ordered_by_bus = value && strcmp(value, "PCI_BUS_ID") == 0;
-    atomic_store(&state, IDLE);
-    if (!open_nvml() || !start_thread())
-        atomic_store(&state, DONE);
+    bool working = open_nvml() && nvml.init() == NVML_SUCCESS;
+    while (working) {
+        wait_while(IDLE, GM_OWN_WAIT_MAX);
+        uint32_t asked = WANTED;
+        atomic_compare_exchange_strong(&state, &asked, IDLE);
+        sample_all();
+        working = asked != LAST && !gm_own_must_leave();
+        if (working) { /* modules are loaded in crowds: one sample for all */
+            wait_while(IDLE, 100 * MILLISECOND);
+            wait_while(WANTED, 100 * MILLISECOND);
+        }
+    }
+    atomic_store_explicit(&state, DONE, memory_order_release);
+    syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
-
-/* ---- asking ------------------------------------------------------------------------------------
- */
 
 static void ask(uint32_t wanted)
 {
@@ -270,6 +235,33 @@ static void ask(uint32_t wanted)
     if (now < wanted)
         syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
+
+static void ask_for_last(void)
+{
+    ask(LAST);
+}
+
+/* NVML is a guest too: it gets room. */
+static struct gm_own_thread sampler = {.name = "gpumem-nvml",
+                                       .stack_size = 1024 * 1024,
+                                       .run = sample_until_last,
+                                       .wake = ask_for_last};
+
+static void start(void)
+{
+    const char *value = getenv("CUDA_VISIBLE_DEVICES");
+    visible[0] = 0;
+    if (value && strlen(value) < sizeof(visible))
+        strcpy(visible, value);
+    value = getenv("CUDA_DEVICE_ORDER");
+    ordered_by_bus = value && strcmp(value, "PCI_BUS_ID") == 0;
+    atomic_store(&state, IDLE);
+    if (!gm_own_start(&sampler))
+        atomic_store(&state, DONE);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------
+ */
 
 static bool is_started(void)
 {

@@ -6,14 +6,14 @@
  * Guarantees: no NVML function is ever called on a thread of the host's, and no hook waits for one.
  * A thread of our own asks: when a context is new, when a module was loaded, once a second, and a
  * last time at a normal end (which waits for it, half a second at most). There is no such thread
- * where NVML is absent or GPUMEM_NVML=0, and none before the first context.
+ * with GPUMEM_NVML=0, and none before the first context; where NVML is absent it ends at once.
  */
 #ifndef GPUMEM_PRELOAD_NVML_H
 #define GPUMEM_PRELOAD_NVML_H
 
 /*
- * A context is new on `device` (-1 unknown: does nothing). The first time in a process this opens
- * NVML, which takes the loader's lock. Preserves errno.
+ * A context is new on `device` (-1 unknown: does nothing). The first time in a process this starts
+ * the thread, which opens NVML. Preserves errno.
  */
 void gm_nvml_context(int device);
 

@@ -96,10 +96,11 @@ static struct dynamic read_dynamic(const struct link_map *map)
 typedef int find_object_function(void *address, struct dl_find_object *result);
 
 /* Looked up, not linked: a library built here must still load where only the older way exists. Set
- * by the constructor; a lookup before that takes the older way, which is right at any time. */
+ * by the constructor, before the one of process.c; a lookup before that takes the older way, which
+ * is right at any time. */
 static _Atomic(find_object_function *) find_object;
 
-__attribute__((constructor)) static void look_find_object_up(void)
+__attribute__((constructor(150))) static void look_find_object_up(void)
 {
     void *function = gm_real_dlsym(RTLD_DEFAULT, "_dl_find_object");
     if (function == NULL)
@@ -154,6 +155,44 @@ bool gm_object_of(const void *address, struct gm_object *object)
     bool tried;
     return find_without_lock(address, object, &tried) ||
            (!tried && find_with_lock(address, object));
+}
+
+/* ---- what the process was started with ---------------------------------------------------------
+ *
+ * The loader appends what it loads to one list and takes out only what was opened later. So the
+ * list from its first map to the one that was last at the start may be walked at any time, and one
+ * load tells whether anything was opened since.
+ */
+
+static struct link_map *first_of_start;
+static struct link_map *last_of_start;
+
+void gm_objects_note_start(void)
+{
+    struct gm_object us;
+    if (!gm_is_preloaded() || !gm_object_of((const void *)gm_objects_note_start, &us))
+        return;
+    for (first_of_start = us.map; first_of_start->l_prev != NULL;)
+        first_of_start = first_of_start->l_prev;
+    for (last_of_start = us.map; last_of_start->l_next != NULL;)
+        last_of_start = last_of_start->l_next;
+}
+
+bool gm_objects_came_since_start(void)
+{
+    return last_of_start == NULL ||
+           __atomic_load_n(&last_of_start->l_next, __ATOMIC_ACQUIRE) != NULL;
+}
+
+bool gm_object_is_of_start(const struct gm_object *object)
+{
+    for (const struct link_map *map = first_of_start; map != NULL; map = map->l_next) {
+        if (map == object->map)
+            return true;
+        if (map == last_of_start)
+            return false;
+    }
+    return false;
 }
 
 bool gm_object_same(const void *one, const void *other)
@@ -233,7 +272,8 @@ static uint32_t find_by_hash(const struct dynamic *dynamic, const char *symbol)
     return 0;
 }
 
-void *gm_object_function(const struct gm_object *object, const char *symbol)
+/* NULL if the object does not define it. */
+static const ElfW(Sym) * find_symbol(const struct gm_object *object, const char *symbol)
 {
     struct dynamic dynamic = read_dynamic(object->map);
     uint32_t index = 0;
@@ -243,12 +283,22 @@ void *gm_object_function(const struct gm_object *object, const char *symbol)
         index = find_by_gnu_hash(&dynamic, symbol);
     else if (dynamic.hash != NULL)
         index = find_by_hash(&dynamic, symbol);
-    if (index == 0)
+    if (index == 0 || dynamic.symbols[index].st_shndx == SHN_UNDEF)
         return NULL;
-    const ElfW(Sym) *found = &dynamic.symbols[index];
-    if (found->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(found->st_info) != STT_FUNC)
+    return &dynamic.symbols[index];
+}
+
+void *gm_object_function(const struct gm_object *object, const char *symbol)
+{
+    const ElfW(Sym) *found = find_symbol(object, symbol);
+    if (found == NULL || ELF64_ST_TYPE(found->st_info) != STT_FUNC)
         return NULL;
     return (void *)(object->map->l_addr + found->st_value);
+}
+
+bool gm_object_defines(const struct gm_object *object, const char *symbol)
+{
+    return find_symbol(object, symbol) != NULL;
 }
 
 void gm_object_each_needed(const struct gm_object *object,

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -54,6 +55,33 @@ static inline uint64_t gm_ticks_after(void)
     __builtin_ia32_lfence();
 #endif
     return gm_ticks_before();
+}
+
+/*
+ * Path of what the kernel says of this process: "maps", "exe", "fd/5". By the calling thread,
+ * because /proc/self is the first one, and has neither memory nor files once that has ended before
+ * the others.
+ */
+#define GM_OWN_PROC_MAX 64 /* bytes; `name` has at most 20 */
+
+static inline const char *gm_own_proc(char path[GM_OWN_PROC_MAX], const char *name)
+{
+    static const char folder[] = "/proc/self/task/";
+    char digits[10], *to = path;
+    size_t at = sizeof(digits);
+    uint32_t number = (uint32_t)syscall(SYS_gettid);
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    for (const char *from = folder; *from;)
+        *to++ = *from++;
+    while (at < sizeof(digits))
+        *to++ = digits[at++];
+    *to++ = '/';
+    for (; *name; name++)
+        *to++ = *name;
+    *to = 0;
+    return path;
 }
 
 static inline void gm_pause(void)

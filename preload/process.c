@@ -1,16 +1,16 @@
 /* See process.h. */
 #include "process.h"
-#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "config.h"
 #include "flight.h"
 #include "hooks/effects.h"
+#include "loader.h"
 #include "modules.h"
 #include "newer_abi.h"
+#include "own_thread.h"
 #include "real.h"
-#include "roads.h"
 #include "seal.h"
 #include "stack.h"
 #include "tables.h"
@@ -62,6 +62,8 @@ static void forget_parent(void)
     gm_pack_forget();
     gm_flight_forget();
     gm_drain_forget();
+    gm_loader_forget();
+    gm_own_forget();
     gm_effects_forget();
 }
 
@@ -94,10 +96,7 @@ void gm_process_tell_newer_abi(void)
     gm_unseal();
 }
 
-/*
- * One thread starts, others wait for it, but not for what it then asks of the loader: one of them
- * may have the loader's lock, when it calls CUDA from the constructor of a library.
- */
+/* One thread starts, others wait for it. */
 static bool process_start(void)
 {
     _Atomic uint32_t *state = &gm_process_page->state;
@@ -150,6 +149,9 @@ __attribute__((constructor(200))) static void library_loaded(int count, char **a
     gm_config_read(environment);
     make_page();
     loaded_in = syscall(SYS_getpid);
+    gm_own_prepare();
+    gm_loader_ask_early();
+    gm_real_find_early();
 }
 
 void gm_process_refuse(void)
@@ -197,13 +199,9 @@ __attribute__((destructor(200))) static void library_unloaded(void)
 
 void gm_process_note_driver(void)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (!driver)
-        return;
-    if (gm_real_dlsym(driver, "gpumem_simulated_driver"))
+    if (gm_real_driver_defines("gpumem_simulated_driver"))
         __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
     gm_unseal();
-    gm_next_dlclose(driver);
 }
 
 bool gm_process_mark_end(enum gm_end end)

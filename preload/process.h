@@ -59,10 +59,8 @@ bool gm_process_join(struct gm_tls *tls);
 /* Another copy of this library records this process: this one leaves no trace of it. */
 void gm_process_refuse(void);
 
-/*
- * Looks at the driver in this process and notes in the trace if it is the simulator. Takes the
- * loader's lock: called when a context is new, by when the driver is certainly loaded.
- */
+/* Looks at the driver in this process and notes in the trace if it is the simulator. Called when a
+ * context is new, by when the driver is certainly loaded. */
 void gm_process_note_driver(void);
 
 /* Tells the trace of functions that go unseen (newer_abi.h), if this process has one. */

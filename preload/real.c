@@ -9,9 +9,14 @@
  * as its last act is taken for the object that called it.)
  *
  * Steady state: one load for the driver; for the runtime a compare with the range of each calling
- * object, most often the first, and a load. The loader is asked at the first call of a function in
- * an object only. Lock-free: every word is published once and only gm_real_forget, with the owner
- * of the word unloaded, empties it.
+ * object, most often the first, and a load. Lock-free: every word is published once and only
+ * gm_real_forget, with the owner of the word unloaded, empties it.
+ *
+ * The first call of a function in an object must not wait for the loader's lock, which is held
+ * while constructors run, and these may wait for that very call. What the process was started with
+ * is therefore looked up by our constructor. For an object that was opened later, the loader's list
+ * is read at its first call (dl_iterate_phdr, whose lock constructors do not hold); the loader's
+ * big lock is taken only where several objects define the function, to choose as the loader does.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -131,6 +136,20 @@ static void *find_only(uint16_t api)
     return behind_us ? found.first : NULL;
 }
 
+/* By api: what the objects that the process was started with give. Written by the constructor. */
+static void *early[GM_API_MAX];
+
+/*
+ * What was found at the start still is what the loader would find, for the driver always: what came
+ * later stands behind it in the search order. A runtime may have come with its caller.
+ */
+static void *find_early(uint16_t api, const struct caller *caller)
+{
+    bool holds = gm_api[api].layer == GM_LAYER_DRIVER || !gm_objects_came_since_start() ||
+                 (caller != NULL && gm_object_is_of_start(&caller->object));
+    return holds ? early[api] : NULL;
+}
+
 static void *find_in_library(uint16_t api, const char *library)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -209,7 +228,9 @@ static void *find(uint16_t api, const void *address)
     const uint32_t before = atomic_load_explicit(&generation, memory_order_acquire);
     const bool is_driver = gm_api[api].layer == GM_LAYER_DRIVER;
     struct caller *caller = is_driver ? NULL : caller_of(address);
-    void *function = find_only(api);
+    void *function = find_early(api, caller);
+    if (function == NULL)
+        function = find_only(api);
     if (function == NULL)
         function = is_driver ? find_driver(api) : find_runtime(api, caller);
     /* Found before something was unloaded: good for this call, which is under way, but not kept. */
@@ -239,6 +260,22 @@ void *gm_real(uint16_t api, const void *caller)
     return gm_likely(function != NULL) ? function : find(api, caller);
 }
 
+void gm_real_find_early(void)
+{
+    const bool has_driver = gm_object_any_defines("cuInit");
+    const bool has_runtime = gm_object_any_defines("cudaMalloc");
+    if (!gm_is_preloaded())
+        return;
+    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++) {
+        const bool is_driver = gm_api[api].layer == GM_LAYER_DRIVER;
+        if (is_driver ? !has_driver : !has_runtime)
+            continue;
+        early[api] = find_only(api);
+        if (is_driver && early[api] == NULL)
+            early[api] = not_ours(api, gm_next_symbol(gm_api[api].symbol, NULL));
+    }
+}
+
 /* ---- lookups --------------------------------------------------------------------------------- */
 
 void gm_real_set(uint16_t api, void *function)
@@ -252,6 +289,21 @@ bool gm_real_driver_reached(void)
     for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++)
         if (gm_api[api].layer == GM_LAYER_DRIVER && load(&gm_real_first[api]) != NULL)
             return true;
+    return false;
+}
+
+bool gm_real_driver_defines(const char *symbol)
+{
+    struct gm_object object = {0};
+    for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++) {
+        const void *function = load(&gm_real_first[api]);
+        if (gm_api[api].layer != GM_LAYER_DRIVER || function == NULL ||
+            (uintptr_t)function - object.start < object.end - object.start ||
+            !gm_object_of(function, &object))
+            continue;
+        if (gm_object_defines(&object, symbol))
+            return true;
+    }
     return false;
 }
 

@@ -35,6 +35,15 @@ static inline void *gm_real_driver(uint16_t api)
 /* Keeps `function` as the real one of `api` if none is known yet. */
 void gm_real_set(uint16_t api, void *function);
 
+/*
+ * Finds what there is to be found at the start of the process, from our constructor, where the
+ * loader's lock is ours: the first call of a function must not wait for it.
+ */
+void gm_real_find_early(void);
+
+/* Whether an object that a driver function was found in defines and exports `symbol`. No lock. */
+bool gm_real_driver_defines(const char *symbol);
+
 /* Whether a lookup of a driver function, or a call of one, ever came here. */
 bool gm_real_driver_reached(void);
 

@@ -38,6 +38,18 @@ bool gm_object_of(const void *address, struct gm_object *object);
 bool gm_object_told(const struct dl_phdr_info *info, struct link_map *map,
                     struct gm_object *object);
 
+/*
+ * Remembers which objects the process was started with; called once, from our constructor. They
+ * stay, so what was found in them then holds, and needs no loader any more.
+ */
+void gm_objects_note_start(void);
+
+/* Whether the object is one of them; false for all where we were not preloaded. No lock. */
+bool gm_object_is_of_start(const struct gm_object *object);
+
+/* Whether any object was opened since (or may have been, where we were not preloaded). No lock. */
+bool gm_objects_came_since_start(void);
+
 /* Whether both addresses stand in one object. */
 bool gm_object_same(const void *one, const void *other);
 
@@ -53,6 +65,9 @@ bool gm_is_preloaded(void);
 
 /* Address of a function that the object itself defines and exports; NULL if it does not. */
 void *gm_object_function(const struct gm_object *object, const char *symbol);
+
+/* Whether it defines and exports the symbol, be that a function or a variable. */
+bool gm_object_defines(const struct gm_object *object, const char *symbol);
 
 /*
  * The definitions of a function among the objects of our namespace, this library left out. The

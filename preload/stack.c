@@ -16,11 +16,10 @@
 #include <string.h>
 #include "config.h"
 #include "known_stacks.h"
+#include "loader.h"
 #include "modules.h"
 #include "python.h"
 #include "seal.h"
-#include "real.h"
-#include "roads.h"
 #include "tables.h"
 #include "trace_file.h"
 #include "unwind.h"
@@ -78,23 +77,10 @@ void gm_stack_reset(struct gm_stack *stack)
     memset(stack, 0, offsetof(struct gm_stack, known) + GM_KNOWN_TO_CLEAR);
 }
 
-/*
- * dlsym takes the loader's lock: only when there is an interpreter to be found, when the trace is
- * made or a thread is new, and never on the way of an event.
- */
-void gm_stack_look_for_python(void)
-{
-    if (gm_config.python_stacks && gm_python_status() == GM_PYTHON_ABSENT &&
-        gm_object_any_defines("PyGILState_GetThisThreadState"))
-        gm_python_attach(gm_real_dlsym);
-}
-
 void gm_stack_prepare(void)
 {
     atomic_store(&told_status, 0);
-    if (gm_config.native_stacks)
-        gm_unwind_open_fallback();
-    gm_stack_look_for_python();
+    gm_loader_ask();
 }
 
 static void tell_python_state(int status)
@@ -143,7 +129,10 @@ static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, stru
     int saved_errno = errno; /* new frames can cost system calls */
     uint64_t offset;
     bool exact = frame->flags & GM_FRAME_EXACT;
+    uint32_t modules_before = gm_file.header->module_count;
     uint16_t module = gm_module_of(frame->pc, &offset);
+    if (modules_before != gm_file.header->module_count)
+        gm_loader_ask(); /* it may be that of an interpreter */
     uint32_t node = gm_node_intern(parent, module, offset, exact ? GM_NODE_LEAF : GM_NODE_NATIVE);
     keep_node(stack, set, (struct kept_node){frame->pc, parent | (exact ? NODE_EXACT : 0), node});
     errno = saved_errno;

@@ -21,11 +21,7 @@ void gm_stack_reset(struct gm_stack *stack);
  */
 uint32_t gm_stack_capture(struct gm_stack *stack, void *frame);
 
-/* Looks for a Python interpreter while none was found. Takes the loader's lock: not on the way of
- * an event. */
-void gm_stack_look_for_python(void);
-
-/* Opens what captures may need and what must not be opened on a hot path. Once per process. */
+/* Has what captures may need looked for. Once per process. */
 void gm_stack_prepare(void);
 
 #endif

@@ -1,9 +1,10 @@
 /* See thread.h. */
 #include "thread.h"
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "config.h"
+#include "loader.h"
+#include "own_thread.h"
 #include "seal.h"
 #include "stack.h"
 #include "tables.h"
@@ -107,8 +108,10 @@ struct gm_thread *gm_thread_claim(void)
     thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
     thread->limit = thread->head;
     __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
+    thread->around.outermost = 0;
+    thread->stack_low = thread->stack_high = 0;
     __atomic_store_n(&thread->committing, false, __ATOMIC_RELAXED);
-    gm_stack_look_for_python();
+    gm_loader_thread_came();
     return thread;
 }
 
@@ -136,21 +139,6 @@ static void stand_aside(unsigned times_before)
         syscall(SYS_nanosleep, &shortly, NULL);
 }
 
-/* CPUs this process may run on; 0: not asked yet. */
-static _Atomic uint32_t cpu_count;
-
-static uint32_t count_cpus(void)
-{
-    cpu_set_t set = {0};
-    uint32_t count = atomic_load_explicit(&cpu_count, memory_order_relaxed);
-    if (count == 0) {
-        long size = syscall(SYS_sched_getaffinity, 0, sizeof(set), &set);
-        count = size > 0 ? (uint32_t)CPU_COUNT(&set) : CPU_SETSIZE;
-        atomic_store_explicit(&cpu_count, count, memory_order_relaxed);
-    }
-    return count;
-}
-
 /*
  * Whether as many threads record without rest as there are CPUs, this one among them. The drainer
  * would only take one's place, and have the records come there from another's cache; who packs its
@@ -164,7 +152,7 @@ static bool all_cpus_record(struct gm_thread *thread)
     __atomic_store_n(&thread->half_full, now, __ATOMIC_RELAXED);
     if (gm_trace_ticks_to_ns(now - before) > short_ns)
         return false;
-    uint32_t cpus = count_cpus(), busy = 0, count = gm_thread_count();
+    uint32_t cpus = gm_own_cpu_count(), busy = 0, count = gm_thread_count();
     for (uint32_t number = 0; number < count && busy < cpus; number++) {
         uint64_t then = __atomic_load_n(&gm_thread_at(number)->half_full, __ATOMIC_RELAXED);
         busy += then > now || gm_trace_ticks_to_ns(now - then) <= short_ns;
@@ -212,5 +200,4 @@ bool gm_thread_look(struct gm_thread *thread)
 void gm_threads_forget(void)
 {
     atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
-    atomic_store_explicit(&cpu_count, 0, memory_order_relaxed);
 }

@@ -20,8 +20,8 @@
  *
  * A gm_thread belongs to a lane for the life of the process and passes from a thread that has ended
  * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), the successor notices.
- * Relies on signal handlers that return: one that jumps out of a recording call leaves its thread
- * unrecorded from there on, which is counted.
+ * A call that is never returned from (longjmp, an exception out of a callback, a coroutine that is
+ * given up) is found over when its thread makes the next one from above it: see gm_call_nested.
  */
 #ifndef GPUMEM_PRELOAD_THREAD_H
 #define GPUMEM_PRELOAD_THREAD_H
@@ -29,6 +29,13 @@
 #include "platform.h"
 
 struct gm_stack;
+
+/* The outermost call of a stack that the thread has left for another, to come back to. */
+struct gm_call_around {
+    uintptr_t outermost; /* 0: there is none */
+    uint32_t depth;
+    uint16_t api;
+};
 
 struct gm_thread {
     struct gm_lane *lane; /* mapped from the trace */
@@ -40,6 +47,10 @@ struct gm_thread {
     uint32_t depth;     /* open calls; others look at it, so it is stored atomically */
     uint32_t events;    /* records of lives, for gm_call_seen_below */
     uint16_t api;       /* of the outermost open call */
+    uintptr_t outermost;          /* frame of the hook that it is in */
+    struct gm_call_around around; /* a call on another stack, which that one interrupted */
+    uint64_t stack_low;           /* the thread's own stack; both 0: not asked yet */
+    uint64_t stack_high;
     uint64_t half_full; /* time when it was last found half full; stored atomically */
     bool committing;    /* may have taken the time of a record that is not committed yet */
     bool has_parts;     /* seal.c: `parts` is the sum over the slots of the lane */

@@ -17,11 +17,10 @@
  * A block is given back when PyTorch says so. Memory that another stream may still use stays
  * unusable for a while longer; that the call does not tell.
  */
-#include <dlfcn.h>
 #include <stddef.h>
 #include "config.h"
 #include "platform.h"
-#include "real.h"
+#include "roads.h"
 #include "recorder.h"
 
 /*
@@ -86,9 +85,9 @@ static inline void record(enum gm_event type, const struct block *block, void *f
 }
 
 /*
- * An original, looked for once, at the first call. libc10 is loaded without its names being global,
- * so it is opened by its name; the handle is kept, and with it what the address points to. `none`
- * stands for one that does not exist; it may be called like any other.
+ * An original, looked for once, at the first call, in the loader's list: libc10 is loaded without its
+ * names being global, and it stays loaded as long as who calls us. `none` stands for one that does
+ * not exist; it may be called like any other.
  */
 static void none(void)
 {
@@ -98,10 +97,7 @@ static __attribute__((noinline)) void *find_original(_Atomic(void *) *word, cons
                                                      const void *self)
 {
     int saved_errno = errno;
-    void *found = NULL;
-    void *library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
-    if (library != NULL)
-        found = gm_real_dlsym(library, name);
+    void *found = gm_object_definitions(name).first;
     if (found == NULL || found == self)
         found = (void *)none;
     atomic_store_explicit(word, found, memory_order_release);

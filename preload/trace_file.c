@@ -80,8 +80,9 @@ static uint64_t process_start(uint32_t pid)
 /* Containers can share the host's name; a process id means something only within one of these. */
 static uint32_t pid_namespace(void)
 {
+    char path[GM_OWN_PROC_MAX];
     struct stat status;
-    return stat("/proc/self/ns/pid", &status) == 0 ? (uint32_t)status.st_ino : 0;
+    return stat(gm_own_proc(path, "ns/pid"), &status) == 0 ? (uint32_t)status.st_ino : 0;
 }
 
 static struct gm_clock_pair clock_pair(void)
@@ -105,6 +106,7 @@ static void choose_clock(void)
 static void fill_header(struct gm_trace_header *header)
 {
     struct utsname names;
+    char path[GM_OWN_PROC_MAX];
     memcpy(header->magic, GM_TRACE_MAGIC, sizeof(header->magic));
     header->endian = GM_TRACE_ENDIAN;
     header->major = GM_TRACE_MAJOR;
@@ -129,10 +131,11 @@ static void fill_header(struct gm_trace_header *header)
         copy_text(header->host, sizeof(header->host), names.nodename);
     copy_text(header->tool_version, sizeof(header->tool_version), GPUMEM_VERSION);
     copy_text(header->run_id, sizeof(header->run_id), gm_config.run_id);
-    ssize_t length = readlink("/proc/self/exe", header->executable, sizeof(header->executable) - 1);
+    ssize_t length =
+        readlink(gm_own_proc(path, "exe"), header->executable, sizeof(header->executable) - 1);
     header->executable[length > 0 ? length : 0] = 0;
-    header->command_line_size = (uint32_t)read_small("/proc/self/cmdline", header->command_line,
-                                                     sizeof(header->command_line));
+    header->command_line_size = (uint32_t)read_small(
+        gm_own_proc(path, "cmdline"), header->command_line, sizeof(header->command_line));
     header->flags = (gm_config.native_stacks ? GM_HEADER_NATIVE_STACKS : 0u) |
                     (gm_config.python_stacks ? GM_HEADER_PYTHON_STACKS : 0u) |
                     (gm_config.drop_on_full ? GM_HEADER_DROP_ON_FULL : 0u) |
@@ -276,14 +279,14 @@ static int create_file(struct gm_trace_header *header)
 static bool remember_identity(void)
 {
     struct stat status;
-    char link[32] = "/proc/self/fd/", digits[11];
+    char link[GM_OWN_PROC_MAX], name[16] = "fd/", digits[11];
     if (fstat(gm_file.descriptor, &status) != 0)
         return false;
     gm_file.device = status.st_dev;
     gm_file.inode = status.st_ino;
-    strcat(link, decimal((uint32_t)gm_file.descriptor, digits));
+    strcat(name, decimal((uint32_t)gm_file.descriptor, digits));
     /* A path that is cut off is another's. */
-    ssize_t length = readlink(link, gm_file.path, sizeof(gm_file.path));
+    ssize_t length = readlink(gm_own_proc(link, name), gm_file.path, sizeof(gm_file.path));
     gm_file.path[length > 0 && length < (ssize_t)sizeof(gm_file.path) ? length : 0] = 0;
     return true;
 }

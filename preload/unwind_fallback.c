@@ -41,6 +41,7 @@ static struct {
     is_signal_frame_function *is_signal_frame;
     flush_function *flush;
     void **local_address_space;
+    _Atomic uint32_t inside;     /* walks under way */
     _Atomic uint32_t generation; /* of dlclose, that its caches are known to be good for */
     _Atomic bool ready;
 } libunwind;
@@ -94,14 +95,42 @@ static long try_or_call(long number, long a, long b, long c, long d, long e, lon
     return syscall(number, a, b, c, d, e, f);
 }
 
+/* ---- no lock of the loader's --------------------------------------------------------------------
+ *
+ * libunwind looks for the object that holds an address by having the loader tell it all of them,
+ * under a lock of the loader's. Another thread can hold that while it waits for this one. So
+ * libunwind is told of one object only, the one that holds the address it is about to step from.
+ * When it is the program that uses libunwind, the loader is asked as ever.
+ */
+
+static _Thread_local uint64_t step_from /* 0: no step of ours is under way */
+    __attribute__((tls_model("initial-exec")));
+
+typedef int object_taker(struct dl_phdr_info *info, size_t size, void *data);
+
+static int tell_one_object(object_taker *take, void *data)
+{
+    if (!step_from)
+        return dl_iterate_phdr(take, data);
+    struct gm_image image;
+    struct dl_phdr_info info = {.dlpi_name = "[not to be opened]", .dlpi_adds = 1};
+    if (!gm_image_find(step_from, &image) ||
+        !gm_image_segments(image.start, &info.dlpi_phdr, &info.dlpi_phnum, &info.dlpi_addr))
+        return 0;
+    return take(&info, sizeof(info), data);
+}
+
 static uintptr_t replacement(const char *name)
 {
     const struct {
         const char *name;
         uintptr_t function;
     } replaced[] = {
-        {"pipe", (uintptr_t)give_no_pipe},   {"pipe2", (uintptr_t)give_no_pipe2},
-        {"read", (uintptr_t)drain_or_read},  {"write", (uintptr_t)try_or_write},
+        {"dl_iterate_phdr", (uintptr_t)tell_one_object},
+        {"pipe", (uintptr_t)give_no_pipe},
+        {"pipe2", (uintptr_t)give_no_pipe2},
+        {"read", (uintptr_t)drain_or_read},
+        {"write", (uintptr_t)try_or_write},
         {"syscall", (uintptr_t)try_or_call},
     };
     for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
@@ -186,8 +215,12 @@ static uint32_t collect(struct cursor *cursor, uint64_t sp, struct gm_frame *fra
             frames[-(ptrdiff_t)count] =
                 (struct gm_frame){.pc = pc, .flags = exact ? GM_FRAME_EXACT : 0};
         }
+        uint64_t inside = exact ? pc : pc - 1;
         exact = libunwind.is_signal_frame(cursor) > 0;
+        step_from =
+            inside; /* nothing but the step runs until it is 0 again, unless a handler jumps */
         int status = libunwind.step(cursor);
+        step_from = 0;
         if (status == 0)
             return count;
         if (status < 0) {
@@ -216,8 +249,18 @@ __attribute__((noinline)) uint32_t gm_fallback_walk(uint64_t sp, uint32_t genera
      */
     ucontext_t context;
     struct cursor cursor;
+    atomic_fetch_add(&libunwind.inside, 1);
     if (getcontext(&context) == 0 && libunwind.init(&cursor, &context) >= 0)
         count = collect(&cursor, sp, frames, depth, flags);
+    atomic_fetch_sub(&libunwind.inside, 1);
     errno = saved_errno;
     return count;
+}
+
+/* libunwind has locks and memory of its own; what another thread was doing with them, nobody ends.
+ */
+void gm_fallback_forget(void)
+{
+    if (atomic_exchange(&libunwind.inside, 0) != 0)
+        atomic_store(&libunwind.ready, false);
 }

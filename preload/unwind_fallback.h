@@ -22,4 +22,7 @@ bool gm_fallback_open(void);
 uint32_t gm_fallback_walk(uint64_t sp, uint32_t generation, struct gm_frame *frames, uint32_t depth,
                           uint32_t *flags);
 
+/* In a child: libunwind is used no more if a thread of the parent was inside of it at the fork. */
+void gm_fallback_forget(void);
+
 #endif

@@ -27,34 +27,39 @@ void gm_image_open(void)
 #endif
 }
 
-/* The image whose file starts at `base` in memory, from its own program headers. */
-static bool read_headers(uint64_t base, struct gm_image *image)
+bool gm_image_segments(uint64_t base, const ElfW(Phdr) * *segments, uint16_t *count, uint64_t *bias)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)(uintptr_t)base;
+    uint64_t lowest = UINT64_MAX;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
         header->e_phentsize != sizeof(ElfW(Phdr)))
         return false;
-    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(uintptr_t)(base + header->e_phoff);
-    const ElfW(Phdr) *unwind = NULL;
-    uint64_t lowest = UINT64_MAX, highest = 0;
-    for (unsigned i = 0; i < header->e_phnum; i++) {
-        const ElfW(Phdr) *segment = &segments[i];
-        if (segment->p_type == PT_GNU_EH_FRAME)
-            unwind = segment;
-        if (segment->p_type != PT_LOAD)
-            continue;
-        if (segment->p_vaddr < lowest)
-            lowest = segment->p_vaddr;
-        if (segment->p_vaddr + segment->p_memsz > highest)
-            highest = segment->p_vaddr + segment->p_memsz;
-    }
-    if (lowest >= highest)
+    *segments = (const ElfW(Phdr) *)(uintptr_t)(base + header->e_phoff);
+    *count = header->e_phnum;
+    for (unsigned i = 0; i < *count; i++)
+        if ((*segments)[i].p_type == PT_LOAD && (*segments)[i].p_vaddr < lowest)
+            lowest = (*segments)[i].p_vaddr;
+    *bias = base - (lowest & ~(uint64_t)4095);
+    return lowest != UINT64_MAX;
+}
+
+/* The image whose file starts at `base` in memory, from its own program headers. */
+static bool read_headers(uint64_t base, struct gm_image *image)
+{
+    const ElfW(Phdr) * segment;
+    uint16_t count;
+    uint64_t bias;
+    if (!gm_image_segments(base, &segment, &count, &bias))
         return false;
-    uint64_t bias = base - (lowest & ~(uint64_t)4095);
-    *image = (struct gm_image){.start = base, .end = bias + highest};
-    if (unwind)
-        image->eh_frame_header = (const uint8_t *)(uintptr_t)(bias + unwind->p_vaddr);
+    *image = (struct gm_image){.start = base};
+    for (; count-- > 0; segment++) {
+        uint64_t start = bias + segment->p_vaddr, end = start + segment->p_memsz;
+        if (segment->p_type == PT_GNU_EH_FRAME)
+            image->eh_frame_header = (const uint8_t *)(uintptr_t)start;
+        if (segment->p_type == PT_LOAD && end > image->end)
+            image->end = end;
+    }
     return true;
 }
 

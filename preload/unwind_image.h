@@ -4,6 +4,7 @@
 #ifndef GPUMEM_PRELOAD_UNWIND_IMAGE_H
 #define GPUMEM_PRELOAD_UNWIND_IMAGE_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +22,13 @@ void gm_image_open(void);
  * takes no lock; with an older C library it reads /proc/self/maps.
  */
 bool gm_image_find(uint64_t address, struct gm_image *image);
+
+/*
+ * The program headers of the image whose ELF header stands at `base`, and what is to be added to
+ * their addresses. False if none stands there; `base` must be readable.
+ */
+bool gm_image_segments(uint64_t base, const ElfW(Phdr) * *segments, uint16_t *count,
+                       uint64_t *bias);
 
 /* Whether that read makes it worth keeping answers, which may be out of date some day. */
 bool gm_image_find_is_slow(void);

@@ -96,7 +96,8 @@ bool gm_mapping_find(uint64_t address, struct gm_mapping *mapping)
 {
     int saved_errno = errno;
     bool found = false;
-    int file = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    char path[GM_OWN_PROC_MAX];
+    int file = (int)syscall(SYS_openat, AT_FDCWD, gm_own_proc(path, "maps"), O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         errno = saved_errno;
         return false;

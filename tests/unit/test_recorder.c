@@ -24,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "preload/own_thread.h"
 #include "preload/tables.h"
 #include "scene.h"
 
@@ -235,7 +236,10 @@ static void record_on_the_only_cpu(void *unused)
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET((size_t)sched_getcpu(), &one);
-    if (sched_setaffinity(0, sizeof(one), &one) != 0 || packed_at_half(1000) == 0)
+    if (sched_setaffinity(0, sizeof(one), &one) != 0)
+        _exit(1);
+    gm_own_prepare(); /* as if it had been started on it */
+    if (packed_at_half(1000) == 0)
         _exit(1);
 }
 
@@ -783,7 +787,8 @@ static void fork_inside_a_call(void *unused)
     (void)unused;
     struct gm_call call;
     struct gm_record record = scene_record(0, 0);
-    gm_call_begin(&call, record.api, (void *)(uintptr_t)record.stack);
+    fake_stack = record.stack;
+    gm_call_begin(&call, record.api, __builtin_frame_address(0));
     pid_t child = fork();
     if (child == 0)
         snprintf(gm_config.output, sizeof(gm_config.output), "%s", scene_path("child.trace"));

@@ -14,6 +14,31 @@ endforeach()
 gpumem_e2e(guest.constructor_that_waits $<TARGET_FILE:guest> constructor_that_waits $<TARGET_FILE:waiting_plugin>)
 set_tests_properties(e2e.guest.constructor_that_waits PROPERTIES TIMEOUT 60) # what is wrong here is a deadlock
 
+# Threads that call CUDA, the first calls of the process among them, while a constructor or a look at the loader's list
+# waits for them. Without a guest none of it asks the loader. What is wrong here is a deadlock.
+add_library(calling_plugin MODULE ${_guest}/calling_plugin.c)
+set_target_properties(calling_plugin PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+gpumem_cuda_program(loader_linked gpumem_sim_driver ${_guest}/loader.c)
+target_compile_definitions(loader_linked PRIVATE LINKED)
+add_executable(loader_opened ${_guest}/loader.c)
+target_include_directories(loader_opened SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+target_compile_definitions(loader_opened PRIVATE _GNU_SOURCE=)
+target_link_libraries(loader_opened PRIVATE Threads::Threads)
+set_target_properties(loader_opened PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+foreach(_program loader_linked loader_opened)
+  set_target_properties(${_program} PROPERTIES ENABLE_EXPORTS ON) # the plugin calls back
+  target_link_libraries(${_program} PRIVATE ${CMAKE_DL_LIBS})
+  gpumem_e2e(guest.${_program}.constructor $<TARGET_FILE:${_program}> constructor $<TARGET_FILE:calling_plugin>)
+  gpumem_e2e(guest.${_program}.listing $<TARGET_FILE:${_program}> listing)
+  set_tests_properties(e2e.guest.${_program}.constructor e2e.guest.${_program}.listing PROPERTIES TIMEOUT 120)
+endforeach()
+
+gpumem_cuda_program(guest_threads gpumem_sim_runtime_13 ${_guest}/threads.c)
+foreach(mode main_leaves main_leaves_early main_leaves_by_system_call bound_thread worker_ends_first)
+  gpumem_e2e(guest.threads.${mode} $<TARGET_FILE:guest_threads> ${mode})
+  set_tests_properties(e2e.guest.threads.${mode} PROPERTIES TIMEOUT 120) # a process that never ends
+endforeach()
+
 # Allocators that training is often run with, preloaded before gpumem and behind it. scripts/bootstrap has the first
 # installed; the others are tried where they are. Sanitizers bring an allocator of their own.
 foreach(_allocator jemalloc.so.2 tcmalloc_minimal.so.4 mimalloc.so.2)

@@ -1,8 +1,8 @@
 /* What the recorder's core calls and its tests do not want: stacks, contexts, the hooks' memory. */
 #include "api.h"
 #include "hooks/effects.h"
+#include "loader.h"
 #include "real.h"
-#include "roads.h"
 #include "stack.h"
 
 _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
@@ -63,38 +63,50 @@ void gm_stack_reset(struct gm_stack *stack)
 
 void (*fake_capture)(void);
 
-/* The tests give the stack they want to read back, and may stop here: the record has its time. */
+_Thread_local uint32_t fake_stack;
+
+/* The tests say which stack they want to read back, and may stop here: the record has its time. */
 uint32_t gm_stack_capture(struct gm_stack *stack, void *frame)
 {
     (void)stack;
+    (void)frame;
     if (fake_capture)
         fake_capture();
-    return (uint32_t)(uintptr_t)frame;
+    return fake_stack;
 }
 
-void gm_stack_look_for_python(void)
+void gm_loader_ask_early(void)
 {
+}
+
+void gm_loader_ask(void)
+{
+}
+
+void gm_loader_thread_came(void)
+{
+}
+
+void gm_loader_forget(void)
+{
+}
+
+void gm_real_find_early(void)
+{
+}
+
+bool gm_real_driver_defines(const char *symbol)
+{
+    (void)symbol;
+    return false;
 }
 
 void gm_stack_prepare(void)
 {
 }
 
-void *gm_real_dlsym(void *handle, const char *symbol)
-{
-    (void)handle;
-    (void)symbol;
-    return NULL;
-}
-
 /* As if a call had been looked up: the tests' own process leaves no trace. */
 bool gm_real_driver_reached(void)
 {
     return true;
-}
-
-int gm_next_dlclose(void *handle)
-{
-    (void)handle;
-    return 0;
 }
