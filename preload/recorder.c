@@ -5,6 +5,7 @@
 #include "seal.h"
 #include "stack.h"
 #include "trace_file.h"
+#include "unwind_stack.h"
 
 /* Event types that carry a stack. Frees do not: who held the memory is what a report answers. */
 static const uint64_t types_with_stack =
@@ -23,11 +24,81 @@ static const uint64_t types_of_life =
     1ull << GM_EVENT_GRAPH_FREE_NODE | 1ull << GM_EVENT_GRAPH_LAUNCH | 1ull << GM_EVENT_HINT |
     1ull << GM_EVENT_CONTEXT_END;
 
-struct gm_thread *gm_call_admit(void)
+/* ---- calls that are not returned from -----------------------------------------------------------
+ *
+ * A handler or a callback may jump out of a call (longjmp, an exception), a coroutine may be given
+ * up inside one. Its hook's end never runs. What tells is the next call: a hook that is open has
+ * its frame above all that run inside of it.
+ */
+
+#define NEAR_ON_UNKNOWN_STACK (UINT64_C(1) << 20)
+
+static bool is_on_own_stack(struct gm_thread *thread, uintptr_t frame)
+{
+    if (thread->stack_high == 0 && !gm_stack_of_thread(&thread->stack_low, &thread->stack_high))
+        thread->stack_high = 1; /* cannot be told: no frame is on it */
+    return frame - thread->stack_low < thread->stack_high - thread->stack_low;
+}
+
+static bool share_stack(struct gm_thread *thread, uintptr_t one, uintptr_t other)
+{
+    bool one_is_own = is_on_own_stack(thread, one), other_is_own = is_on_own_stack(thread, other);
+    uintptr_t apart = one > other ? one - other : other - one;
+    return one_is_own == other_is_own && (one_is_own || apart < NEAR_ON_UNKNOWN_STACK);
+}
+
+void gm_call_return(struct gm_thread *thread)
+{
+    struct gm_call_around around = thread->around;
+    thread->around = (struct gm_call_around){0};
+    thread->api = around.api;
+    thread->outermost = around.outermost;
+    __atomic_store_n(&thread->depth, around.depth, __ATOMIC_RELEASE);
+}
+
+uint32_t gm_call_nested(struct gm_thread *thread, uintptr_t frame, uint16_t api)
+{
+    int saved_errno = errno;
+    if (thread->around.outermost) { /* is it over, with the thread back where it came from? */
+        bool same = share_stack(thread, thread->outermost, frame);
+        if (same ? frame >= thread->outermost
+                 : share_stack(thread, thread->around.outermost, frame))
+            gm_call_return(thread);
+    }
+    uint32_t depth = thread->depth;
+    if (share_stack(thread, thread->outermost, frame)) {
+        depth = frame < thread->outermost ? depth : 0;
+    } else { /* of several stacks that were left, the one before is remembered */
+        thread->around = (struct gm_call_around){thread->outermost, depth, thread->api};
+        thread->outermost = frame;
+        thread->api = api;
+        depth |= GM_CALL_APART;
+    }
+    errno = saved_errno;
+    return depth;
+}
+
+/* The recorder itself was left, by a handler that interrupted it: it may be entered again. */
+static bool is_recorder_left(struct gm_thread *thread, uintptr_t frame)
+{
+    int saved_errno = errno;
+    bool left = thread && thread->depth && !thread->around.outermost &&
+                frame >= thread->outermost && share_stack(thread, thread->outermost, frame);
+    errno = saved_errno;
+    return left;
+}
+
+struct gm_thread *gm_call_admit(void *frame)
 {
     struct gm_tls *tls = &gm_tls;
     bool ready = gm_process_ready(tls);
     if (tls->gate == GM_GATE_BUSY) {
+        if (ready && is_recorder_left(tls->thread, (uintptr_t)frame)) {
+            __atomic_store_n(&tls->thread->committing, false, __ATOMIC_RELEASE);
+            gm_stack_reset(tls->thread->stack);
+            gm_gate_open(tls);
+            return tls->thread;
+        }
         if (ready)
             gm_count(GM_COUNT_REENTRANT, 1);
         else

@@ -31,11 +31,27 @@ struct gm_call {
     uint64_t start;           /* record clock at begin; 0 until asked for */
     uint32_t
         events_before; /* of the thread: lets a runtime hook see whether a driver hook recorded */
+    uint32_t depth;    /* open calls around this one; may hold GM_CALL_APART */
     uint16_t api;
 };
 
-/* Whom gm_process_admits does not: joins, or says why not in a counter. NULL: not recorded. */
-struct gm_thread *gm_call_admit(void);
+/* Whom gm_process_admits does not: joins, or says why not in a counter. NULL: not recorded. `frame`
+ * is that of the hook. */
+struct gm_thread *gm_call_admit(void *frame);
+
+/*
+ * How many open calls are around one that begins at `frame` while calls are open: none if they were
+ * left without a return, for their hooks' frames lay below it on the same stack. On another stack
+ * than theirs (a signal's, a coroutine's) this call is named by itself, with GM_CALL_APART in the
+ * answer, until gm_call_return.
+ */
+uint32_t gm_call_nested(struct gm_thread *thread, uintptr_t frame, uint16_t api);
+void gm_call_return(struct gm_thread *thread);
+
+#define GM_CALL_APART (UINT32_C(1) << 31)
+
+/* A hook that calls another's hook does so from a frame not far above. */
+#define GM_CALL_NEAR UINT64_C(65536)
 
 /*
  * Opens a call. The outermost open call of a thread names the API of all records made inside it.
@@ -43,21 +59,30 @@ struct gm_thread *gm_call_admit(void);
  */
 GM_IN_HOOK void gm_call_begin(struct gm_call *call, uint16_t api, void *frame)
 {
-    struct gm_thread *thread = gm_process_admits(&gm_tls) ? gm_tls.thread : gm_call_admit();
+    struct gm_thread *thread = gm_process_admits(&gm_tls) ? gm_tls.thread : gm_call_admit(frame);
     *call = (struct gm_call){.thread = thread, .frame = frame, .api = api};
     if (gm_unlikely(!thread))
         return;
-    if (thread->depth == 0)
+    call->depth = thread->depth;
+    if (call->depth != 0 && gm_unlikely(thread->outermost - (uintptr_t)frame - 1 >= GM_CALL_NEAR))
+        call->depth = gm_call_nested(thread, (uintptr_t)frame, api);
+    if (call->depth == 0) {
         thread->api = api;
-    __atomic_store_n(&thread->depth, thread->depth + 1, __ATOMIC_RELAXED);
+        thread->outermost = (uintptr_t)frame;
+    }
+    __atomic_store_n(&thread->depth, (call->depth & ~GM_CALL_APART) + 1, __ATOMIC_RELAXED);
     call->events_before = thread->events;
 }
 
 /* Closes it. Released for the lane's next owner, should this thread end without another call. */
 GM_IN_HOOK void gm_call_end(struct gm_call *call)
 {
-    if (gm_likely(call->thread != NULL))
-        __atomic_store_n(&call->thread->depth, call->thread->depth - 1, __ATOMIC_RELEASE);
+    if (gm_unlikely(call->thread == NULL))
+        return;
+    if (gm_unlikely(call->depth & GM_CALL_APART))
+        gm_call_return(call->thread);
+    else
+        __atomic_store_n(&call->thread->depth, call->depth, __ATOMIC_RELEASE);
 }
 
 static inline bool gm_call_active(const struct gm_call *call)

@@ -72,12 +72,25 @@ void *gm_real(uint16_t api, const void *caller)
 
 /* ---- recorder.h, without a trace ---- */
 
-struct gm_thread *gm_call_admit(void)
+struct gm_thread *gm_call_admit(void *frame)
 {
+    (void)frame;
     if (!page.epoch)
         return NULL;
     gm_tls = (struct gm_tls){.thread = &thread, .epoch = page.epoch, .gate = ~page.epoch};
     return &thread;
+}
+
+uint32_t gm_call_nested(struct gm_thread *of, uintptr_t frame, uint16_t api)
+{
+    (void)frame;
+    (void)api;
+    return of->depth;
+}
+
+void gm_call_return(struct gm_thread *of)
+{
+    (void)of;
 }
 
 void gm_call_clock(struct gm_call *call)

@@ -157,9 +157,12 @@ void scene_put(unsigned thread, uint64_t n)
     struct gm_record record = scene_record(thread, n);
     struct gm_record detail = {.address = ~record.address, .size = n};
     struct gm_call call;
-    gm_call_begin(&call, record.api, (void *)(uintptr_t)record.stack);
+    uint32_t stack_before = fake_stack; /* this may be a signal handler */
+    fake_stack = record.stack;
+    gm_call_begin(&call, record.api, __builtin_frame_address(0));
     gm_call_record(&call, &record, record.type == GM_EVENT_VMM_MAP ? &detail : NULL);
     gm_call_end(&call);
+    fake_stack = stack_before;
 }
 
 void scene_put_many(unsigned thread, uint64_t count)

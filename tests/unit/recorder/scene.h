@@ -36,6 +36,9 @@ extern bool scene_without_drainer;
 /* Called when a record has its time and is not committed yet, of those that carry a stack. */
 extern void (*fake_capture)(void);
 
+/* The stack of what this thread records next. */
+extern _Thread_local uint32_t fake_stack;
+
 /* Starts `count` threads on `body` (argument: their number) and joins them. */
 void scene_threads(unsigned count, void *(*body)(void *));
 
