@@ -92,10 +92,10 @@ struct question {
 
 static int ask(const struct question *question, void **function, int *symbol_status)
 {
-    return question->v2 != NULL ? question->v2(question->name, function, question->version,
-                                               question->flags, symbol_status)
-                                : question->v1(question->name, function, question->version,
-                                               question->flags);
+    return question->v2 != NULL
+               ? question->v2(question->name, function, question->version, question->flags,
+                              symbol_status)
+               : question->v1(question->name, function, question->version, question->flags);
 }
 
 /* The driver's answer to the same at another version and in another form; NULL if it has none. */
@@ -204,8 +204,7 @@ int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t 
 {
     const void *asker = __builtin_return_address(0);
     get_proc_address_v1 *real = (get_proc_address_v1 *)gm_real(gm_api_find(__func__), asker);
-    struct question question = {
-        .v1 = real, .name = symbol, .version = version, .flags = flags};
+    struct question question = {.v1 = real, .name = symbol, .version = version, .flags = flags};
     return real != NULL ? answer(&question, function, NULL, asker) : CUDA_ERROR_NOT_FOUND;
 }
 
@@ -214,8 +213,7 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
 {
     const void *asker = __builtin_return_address(0);
     get_proc_address_v2 *real = (get_proc_address_v2 *)gm_real(gm_api_find(__func__), asker);
-    struct question question = {
-        .v2 = real, .name = symbol, .version = version, .flags = flags};
+    struct question question = {.v2 = real, .name = symbol, .version = version, .flags = flags};
     return real != NULL ? answer(&question, function, symbol_status, asker) : CUDA_ERROR_NOT_FOUND;
 }
 

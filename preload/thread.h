@@ -44,9 +44,9 @@ struct gm_thread {
     uint64_t head;  /* next sequence number; lane->head is what is committed */
     uint64_t limit; /* head may run up to here before gm_thread_look */
     uint32_t number;
-    uint32_t depth;     /* open calls; others look at it, so it is stored atomically */
-    uint32_t events;    /* records of lives, for gm_call_seen_below */
-    uint16_t api;       /* of the outermost open call */
+    uint32_t depth;               /* open calls; others look at it, so it is stored atomically */
+    uint32_t events;              /* records of lives, for gm_call_seen_below */
+    uint16_t api;                 /* of the outermost open call */
     uintptr_t outermost;          /* frame of the hook that it is in */
     struct gm_call_around around; /* a call on another stack, which that one interrupted */
     uint64_t stack_low;           /* the thread's own stack; both 0: not asked yet */

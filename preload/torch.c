@@ -85,9 +85,9 @@ static inline void record(enum gm_event type, const struct block *block, void *f
 }
 
 /*
- * An original, looked for once, at the first call, in the loader's list: libc10 is loaded without its
- * names being global, and it stays loaded as long as who calls us. `none` stands for one that does
- * not exist; it may be called like any other.
+ * An original, looked for once, at the first call, in the loader's list: libc10 is loaded without
+ * its names being global, and it stays loaded as long as who calls us. `none` stands for one that
+ * does not exist; it may be called like any other.
  */
 static void none(void)
 {
