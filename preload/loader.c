@@ -67,7 +67,7 @@ static void ask(void)
 }
 
 static struct gm_own_thread asker = {
-    .name = "gpumem-loader", .stack_size = 1024 * 1024, .run = ask};
+    .name = "gpumem-loader", .stack_size = 1024 * 1024, .opens_files = true, .run = ask};
 
 void gm_loader_ask(void)
 {

@@ -209,9 +209,15 @@ static bool open_nvml(void)
     return nvml.init && nvml.count && nvml.by_index && nvml.memory;
 }
 
+static void give_up(void)
+{
+    atomic_store_explicit(&state, DONE, memory_order_release);
+    syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
 static void sample_until_last(void)
 {
-    bool working = open_nvml() && nvml.init() == NVML_SUCCESS;
+    bool working = nvml.init() == NVML_SUCCESS;
     while (working) {
         wait_while(IDLE, GM_OWN_WAIT_MAX);
         uint32_t asked = WANTED;
@@ -223,8 +229,7 @@ static void sample_until_last(void)
             wait_while(WANTED, 100 * MILLISECOND);
         }
     }
-    atomic_store_explicit(&state, DONE, memory_order_release);
-    syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    give_up();
 }
 
 static void ask(uint32_t wanted)
@@ -247,6 +252,16 @@ static struct gm_own_thread sampler = {.name = "gpumem-nvml",
                                        .run = sample_until_last,
                                        .wake = ask_for_last};
 
+static void open_and_start(void)
+{
+    if (!open_nvml() || !gm_own_start(&sampler))
+        give_up();
+}
+
+/* The library is opened by a thread that records nothing: it has no descriptor of the trace. */
+static struct gm_own_thread opener = {
+    .name = "gpumem-nvml", .stack_size = 1024 * 1024, .opens_files = true, .run = open_and_start};
+
 static void start(void)
 {
     const char *value = getenv("CUDA_VISIBLE_DEVICES");
@@ -256,8 +271,8 @@ static void start(void)
     value = getenv("CUDA_DEVICE_ORDER");
     ordered_by_bus = value && strcmp(value, "PCI_BUS_ID") == 0;
     atomic_store(&state, IDLE);
-    if (!gm_own_start(&sampler))
-        atomic_store(&state, DONE);
+    if (!gm_own_start(&opener))
+        give_up();
 }
 
 /* ---- asking ------------------------------------------------------------------------------------

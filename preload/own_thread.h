@@ -25,6 +25,7 @@ struct gm_own_thread {
     const char *name;
     size_t stack_size;
     void (*run)(void);
+    bool opens_files; /* for itself: then none takes a number that the host's next one would get */
     void (*wake)(void); /* ends its waiting, after which it asks gm_own_must_leave; or NULL */
     uint64_t signals;   /* of the thread that asked for it */
 };
