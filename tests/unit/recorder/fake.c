@@ -3,6 +3,7 @@
 #include "hooks/effects.h"
 #include "loader.h"
 #include "real.h"
+#include "roads.h"
 #include "stack.h"
 
 _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
