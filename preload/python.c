@@ -204,8 +204,11 @@ static inline uint64_t readable_state(struct gm_python_walk *walk)
     if (status == GM_PYTHON_ABSENT || status == GM_PYTHON_OFF || gm_python_interpreter.finalizing())
         return 0;
     uint64_t state = (uint64_t)(uintptr_t)gm_python_interpreter.thread_state();
+    if (state && gm_unlikely(status == GM_PYTHON_UNPROVEN))
+        gm_python_find_main();
     if (state && gm_python_interpreter.newest &&
-        gm_unlikely(gm_python_interpreter.newest() != gm_python_interpreter.main)) {
+        gm_unlikely(gm_python_interpreter.newest() !=
+                    __atomic_load_n(&gm_python_interpreter.main, __ATOMIC_RELAXED))) {
         state = state_among_several(state);
         walk->unknown = !state;
     }

@@ -132,11 +132,16 @@ static const char *find_layout(dlsym_function *look_up, int minor, struct gm_pyt
  */
 static bool find_subinterpreters(dlsym_function *look_up, struct gm_python_interpreter *found)
 {
-    void *(*get_main)(void) = (void *(*)(void))look_up(RTLD_DEFAULT, "PyInterpreterState_Main");
+    found->find_main = (void *(*)(void))look_up(RTLD_DEFAULT, "PyInterpreterState_Main");
     found->newest = (void *(*)(void))look_up(RTLD_DEFAULT, "PyInterpreterState_Head");
     found->running = (void *(*)(void))look_up(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
-    found->main = get_main ? get_main() : NULL;
-    return found->main && found->newest && found->running;
+    return found->find_main && found->newest && found->running;
+}
+
+void gm_python_find_main(void)
+{
+    void *main = gm_python_interpreter.find_main ? gm_python_interpreter.find_main() : NULL;
+    __atomic_store_n(&gm_python_interpreter.main, main, __ATOMIC_RELAXED);
 }
 
 /* NULL when the interpreter can be read, else why not. */

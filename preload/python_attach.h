@@ -14,6 +14,7 @@ struct gm_python_interpreter {
     void *(*thread_state)(void); /* PyGILState_GetThisThreadState: of this OS thread, NULL none */
     void *(*newest)(void);       /* PyInterpreterState_Head; NULL where thread_state knows of
                                     subinterpreters, which is from 3.12 */
+    void *(*find_main)(void);    /* PyInterpreterState_Main: NULL before there is one */
     void *main;                  /* what newest() says while there is but one */
     void *(*running)(void);      /* _PyThreadState_UncheckedGet: of who holds the GIL */
     int (*finalizing)(void);
@@ -24,8 +25,12 @@ struct gm_python_interpreter {
     uint64_t eval_end;
 };
 
-/* Valid once gm_python_status() is past GM_PYTHON_ABSENT, and constant from then on. */
+/* Valid once gm_python_status() is past GM_PYTHON_ABSENT, and constant from then on; `main` after
+ * gm_python_find_main. */
 extern struct gm_python_interpreter gm_python_interpreter;
+
+/* Called on a thread that has a thread state: who attached came perhaps before the interpreter. */
+void gm_python_find_main(void);
 
 /*
  * Follows the stack of the calling thread; asks the kernel before each read whether it would crash.
