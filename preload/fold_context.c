@@ -3,14 +3,16 @@
 #include <string.h>
 #include "fold.h"
 
-#define CONTEXTS 4096u /* more than the recorder gives numbers to */
-#define DEVICES 129u   /* [ordinal + 1] */
+#define CONTEXTS 65536u /* all numbers a record can name; pages no number reached are untouched */
+#define DEVICES 129u    /* [ordinal + 1] */
+#define CHAINS 4096u    /* of the index by address */
 
 struct context {
     struct gm_record record; /* time, stack and api of the first; address, device, flags: latest */
     bool known;              /* a CONTEXT record told of it */
     bool unseen;             /* in use without a RETAIN on record */
-    bool hidden;             /* a later context has its address */
+    bool indexed;            /* it is found by its address */
+    uint16_t chain;          /* the next in the index */
     uint32_t references;     /* RETAINs less RELEASEs */
     uint32_t releases;       /* RELEASEs that may yet be undone */
 };
@@ -18,45 +20,75 @@ struct context {
 static struct context contexts[CONTEXTS];
 static uint32_t context_end;      /* one past the largest number */
 static uint16_t primary[DEVICES]; /* 0: unknown */
+static uint16_t index_of[CHAINS]; /* the first of each chain; 0: none */
 
 static uint32_t slot(int device)
 {
     return device < 0 ? 0 : (uint32_t)device + 1;
 }
 
-static struct context *at(uint32_t number)
+static uint16_t *chain_of(uint64_t address)
 {
-    if (number >= CONTEXTS)
-        return NULL;
+    return &index_of[address * 0x9e3779b97f4a7c15u >> 52];
+}
+
+/* The latest context with this address; 0 if there is none. */
+static uint16_t find(uint64_t address)
+{
+    uint16_t number = *chain_of(address);
+    while (number && contexts[number].record.address != address)
+        number = contexts[number].chain;
+    return number;
+}
+
+static void take_out(uint16_t number)
+{
+    uint16_t *link = chain_of(contexts[number].record.address);
+    while (*link != number)
+        link = &contexts[*link].chain;
+    *link = contexts[number].chain;
+    contexts[number].indexed = false;
+}
+
+static void put_in(uint16_t number)
+{
+    uint16_t *first = chain_of(contexts[number].record.address);
+    contexts[number].chain = *first;
+    contexts[number].indexed = true;
+    *first = number;
+}
+
+static struct context *at(uint16_t number)
+{
     if (number >= context_end)
-        context_end = number + 1;
+        context_end = number + 1u;
     return &contexts[number];
 }
 
 /* The context a record is about; 0 if it is not known. */
 static uint32_t meant(const struct gm_record *record, bool is_primary)
 {
-    for (uint32_t number = 1; number < context_end; number++) {
-        const struct context *context = &contexts[number];
-        if (context->known && !context->hidden && context->record.address == record->address)
-            return number;
-    }
+    uint16_t number = find(record->address);
+    if (number)
+        return number;
     return is_primary || record->address == 0 ? primary[slot(record->device)] : 0;
 }
 
 static void seen(const struct gm_record *record)
 {
-    struct context *context = record->context ? at(record->context) : NULL;
-    if (!context)
+    if (!record->context || record->context == GM_CONTEXT_UNTOLD)
         return;
+    struct context *context = at(record->context);
+    uint16_t before = find(record->address);
+    if (before)
+        take_out(before);
+    if (context->indexed)
+        take_out(record->context);
     if (!context->known)
         context->record = *record;
-    for (uint32_t number = 1; number < context_end; number++)
-        if (contexts[number].record.address == record->address)
-            contexts[number].hidden = true;
     context->known = true;
-    context->hidden = false;
     context->record.address = record->address;
+    put_in(record->context);
     context->record.device = record->device;
     context->record.flags = record->flags;
     if (record->flags & GM_FLAG_PRIMARY)
@@ -155,7 +187,7 @@ void gm_fold_context_released(const struct gm_carried *ending, bool undone)
 
 void gm_fold_context_use(uint16_t number)
 {
-    struct context *context = number ? at(number) : NULL;
+    struct context *context = number && number != GM_CONTEXT_UNTOLD ? at(number) : NULL;
     if (context && !context->references)
         context->unseen = true;
 }
@@ -197,7 +229,8 @@ void gm_fold_context_emit(bool again, gm_fold_taker *take, void *argument)
 
 void gm_fold_context_forget(void)
 {
-    memset(contexts, 0, sizeof(contexts));
+    memset(contexts, 0, context_end * sizeof(contexts[0]));
+    memset(index_of, 0, sizeof(index_of));
     memset(primary, 0, sizeof(primary));
     context_end = 0;
 }

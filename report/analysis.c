@@ -15,6 +15,7 @@ const char *gm_leak_class_name(unsigned class)
         [GM_LEAK_IMPLICIT] = "implicit",
         [GM_LEAK_EXTERNAL] = "external",
         [GM_LEAK_CACHED] = "cached",
+        [GM_LEAK_UNTOLD] = "untold",
     };
     return class > 0 && class < GM_LEAK_CLASSES ? names[class] : "unknown";
 }
@@ -264,6 +265,8 @@ static unsigned leak_class(const struct gm_analysis *analysis, struct gm_owners 
     if (analysis->trace->ending == GM_ENDING_NORMAL &&
         (is_segment || gm_owners_cache(owners, life->kind, life->stack)))
         return GM_LEAK_CACHED;
+    if (life->context == GM_CONTEXT_UNTOLD && life->flags & GM_LIFE_MORTAL)
+        return GM_LEAK_UNTOLD;
     return GM_LEAK;
 }
 

@@ -47,8 +47,8 @@ static const struct counter_rule {
                               "%s stack is missing: the table of stacks was full",
                               "%s stacks are missing: the table of stacks was full"},
     [GM_COUNT_STRING_LIMIT] = {"string_limit", WORSE_STACKS,
-                               "%s name is cut or missing: the table of names was full",
-                               "%s names are cut or missing: the table of names was full"},
+                               "%s name is missing: the table of names was full",
+                               "%s names are missing: the table of names was full"},
     [GM_COUNT_FALLBACK] = {"stack_fallback", STATISTICS, NULL, NULL},
     [GM_COUNT_MODULE_LIMIT] = {"module_limit", WORSE_STACKS,
                                "%s frame is without a module: the table of modules was full",
@@ -74,6 +74,46 @@ static const struct counter_rule {
                                  "subinterpreter ran",
                                  "%s stacks are without Python frames: CPython did not tell which "
                                  "subinterpreter ran"},
+    [GM_COUNT_GROW_FAILED] =
+        {"grow_failed", WORSE_STACKS,
+         "%s stack, name or module is missing: when it came there was no room "
+         "on the disk, or no memory",
+         "%s stacks, names or modules are missing: when they came there was no "
+         "room on the disk, or no memory"},
+    [GM_COUNT_LANE_LIMIT] = {"lane_limit", MISSING_RECORD,
+                             "%s call of a thread beyond 65,536 at one time was not recorded.",
+                             "%s calls of threads beyond 65,536 at one time were not recorded."},
+    [GM_COUNT_FRAME_LIMIT] = {"frame_limit", WORSE_STACKS,
+                              "%s frame of an interpreter is missing: their table was full",
+                              "%s frames of an interpreter are missing: their table was full"},
+    [GM_COUNT_STRING_CUT] = {"string_cut", WORSE_STACKS,
+                             "%s name is cut: it is longer than 4,096 bytes",
+                             "%s names are cut: they are longer than 4,096 bytes"},
+    [GM_COUNT_MARK_LIMIT] = {"mark_limit", WORSE_STACKS,
+                             "%s mark or range has no name: their share of the table of names was "
+                             "full",
+                             "%s marks and ranges have no name: their share of the table of names "
+                             "was full"},
+    [GM_COUNT_MODULE_UNREAD] = {"module_unread", WORSE_STACKS,
+                                "%s frame is without a module: /proc/self/maps could not be read",
+                                "%s frames are without a module: /proc/self/maps could not be "
+                                "read"},
+    [GM_COUNT_CONTEXT_LIMIT] = {"context_limit", WRONG_NUMBERS,
+                                "%s context beyond 65,534 was not followed: what was allocated in "
+                                "it may have ended unseen.",
+                                "%s contexts beyond 65,534 were not followed: what was allocated "
+                                "in them may have ended unseen."},
+    [GM_COUNT_CONTEXT_DEPTH] = {"context_depth", WRONG_NUMBERS,
+                                "%s context was pushed on 32 others or more, where they are not "
+                                "followed: what was allocated there may have ended unseen.",
+                                "%s contexts were pushed on 32 others or more, where they are not "
+                                "followed: what was allocated there may have ended unseen."},
+    [GM_COUNT_HANDLE_LIMIT] = {"handle_limit", WRONG_NUMBERS,
+                               "%s pool, stream or capture could not be noted for lack of memory: "
+                               "what was allocated by it may be on another device, or a graph's.",
+                               "%s pools, streams or captures could not be noted for lack of "
+                               "memory: what was allocated by them may be on another device, or a "
+                               "graph's."},
 };
 
 /* Late turns matter for what was folded only: without a checkpoint the history is whole. */

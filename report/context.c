@@ -10,6 +10,7 @@ void gm_contexts_begin(struct gm_contexts *contexts)
     *contexts = (struct gm_contexts){0};
     for (int i = 0; i < GM_DEVICES; i++)
         contexts->primary[i] = contexts->unknown_lives[i] = GM_NONE;
+    contexts->untold_lives = GM_NONE;
 }
 
 void gm_contexts_end(struct gm_contexts *contexts)
@@ -36,12 +37,14 @@ uint32_t *gm_context_lives(struct gm_contexts *contexts, uint16_t context, int d
 {
     if (context == 0)
         return &contexts->unknown_lives[slot(device)];
+    if (context == GM_CONTEXT_UNTOLD)
+        return &contexts->untold_lives;
     return &at(contexts, context)->first_life;
 }
 
 void gm_context_used(struct gm_contexts *contexts, uint16_t context)
 {
-    if (context == 0)
+    if (context == 0 || context == GM_CONTEXT_UNTOLD)
         return;
     struct gm_context *state = at(contexts, context);
     if (state->references == 0)
@@ -50,7 +53,7 @@ void gm_context_used(struct gm_contexts *contexts, uint16_t context)
 
 void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *record)
 {
-    if (record->context == 0)
+    if (record->context == 0 || record->context == GM_CONTEXT_UNTOLD)
         return;
     struct gm_context *context = at(contexts, record->context);
     if (!context->known) {

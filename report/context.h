@@ -33,6 +33,7 @@ struct gm_contexts {
     struct gm_map by_address;
     uint32_t primary[GM_DEVICES];       /* number of the device's primary context; GM_NONE */
     uint32_t unknown_lives[GM_DEVICES]; /* lists: allocated in a context that is not known */
+    uint32_t untold_lives;              /* in one whose end is not on record */
 };
 
 void gm_contexts_begin(struct gm_contexts *contexts);

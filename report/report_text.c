@@ -263,6 +263,8 @@ static void print_leaks(struct writer *writer)
                    "imported or opened here, and not closed");
     print_leaks_of(writer, GM_LEAK_CACHED, GM_LEAKS_ALL, "Cached by frameworks",
                    "kept by a framework to the end, in use or for its next use");
+    print_leaks_of(writer, GM_LEAK_UNTOLD, GM_LEAKS_ALL, "Freed or not",
+                   "whether their context ended is not on record: there were too many");
 }
 
 /* ---- refused allocations --------------------------------------------------------------------- */

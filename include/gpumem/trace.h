@@ -72,10 +72,11 @@ enum gm_counter {
                                  data (no loss) */
     GM_COUNT_STACK_LIMIT,  /* stacks not recorded because the table of stacks was full (no loss of
                               events) */
-    GM_COUNT_STRING_LIMIT, /* strings cut or not recorded because the table was full (no loss of
-                              events) */
+    GM_COUNT_STRING_LIMIT, /* names of code not recorded because the table of strings was full (no
+                              loss of events) */
     GM_COUNT_FALLBACK,     /* stacks for which libunwind was asked (no loss) */
-    GM_COUNT_MODULE_LIMIT, /* frames whose module could not be recorded (no loss of events) */
+    GM_COUNT_MODULE_LIMIT, /* frames without a module because the table of modules was full (no loss
+                              of events) */
     GM_COUNT_FLIGHT_FULL, /* records that the area of a flight trace had no room for: they are lost,
                              unless a later checkpoint covers them */
     GM_COUNT_FLIGHT_MISSED, /* records that a flight trace could not carry over, for lack of memory:
@@ -88,6 +89,24 @@ enum gm_counter {
                                  missing. The others copy, set or ask */
     GM_COUNT_PYTHON_UNKNOWN, /* stacks without Python frames because CPython (to 3.11) does not tell
                                 which of its subinterpreters runs (no loss of events) */
+    GM_COUNT_GROW_FAILED, /* stacks, names and modules not recorded because the file could not grow
+                             just then: a full disk, a limit on files (no loss of events) */
+    GM_COUNT_LANE_LIMIT,  /* calls not recorded because as many threads as there can be lanes lived
+                           */
+    GM_COUNT_FRAME_LIMIT, /* frames of an interpreter not recorded because their table was full (no
+                             loss of events) */
+    GM_COUNT_STRING_CUT,  /* strings cut at GM_STRING_LENGTH_MAX (no loss of events) */
+    GM_COUNT_MARK_LIMIT,  /* marks and ranges without their name because the share of the table of
+                             strings that they may fill was full (no loss of events) */
+    GM_COUNT_MODULE_UNREAD, /* frames without a module because /proc/self/maps could not be read (no
+                               loss of events) */
+    GM_COUNT_CONTEXT_LIMIT, /* contexts made when all numbers were given: what is in them may have
+                               ended unseen */
+    GM_COUNT_CONTEXT_DEPTH, /* contexts pushed deeper than a thread's stack of them is followed:
+                               what is allocated there may have ended unseen */
+    GM_COUNT_HANDLE_LIMIT,  /* pools, streams and the like of which nothing could be noted for lack
+                               of  memory: of what is allocated by them, device or capture is not
+                               known */
     GM_COUNTERS = 32
 };
 
@@ -395,6 +414,10 @@ enum gm_record_flag {
     GM_FLAG_MIPMAPPED = 1u << 7, /* mipmapped array */
 };
 
+/* Number of all contexts for which there was none left, or that lay too deep: no record tells of
+ * them, or of their end. */
+#define GM_CONTEXT_UNTOLD 0xffffu
+
 struct gm_record {
     uint64_t time; /* header.clock */
     uint64_t address;
@@ -402,7 +425,7 @@ struct gm_record {
     uint64_t aux;
     uint32_t stack; /* node id, 0 none */
     uint32_t extra;
-    uint16_t context; /* 0 unknown */
+    uint16_t context; /* 0 unknown, or GM_CONTEXT_UNTOLD */
     uint16_t api;  /* index into the NAMES extent: the outermost API function the program called */
     uint8_t type;  /* enum gm_event */
     uint8_t kind;  /* enum gm_kind, enum gm_copy or enum gm_event, as the type says */

@@ -10,8 +10,9 @@
 #include "nvml.h"
 #include "platform.h"
 #include "process.h"
+#include "trace_file.h"
 
-struct gm_context gm_contexts[GM_CONTEXTS_MAX];
+struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];
 _Atomic uint32_t gm_context_ends;
 static _Atomic uint32_t next_number = 1;
 GM_HANDLES(numbers, 4096);                       /* CUcontext -> number */
@@ -47,8 +48,17 @@ static uint16_t new_number(uint64_t context, int device)
             return 0;
     } while (!atomic_compare_exchange_weak_explicit(&next_number, &number, number + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
-    atomic_store_explicit(&gm_contexts[number].device, device, memory_order_relaxed);
+    gm_context_set_device((uint16_t)number, device);
     return gm_handles_add(&numbers, context, number) == number ? (uint16_t)number : 0;
+}
+
+/* All numbers are given, or the handle could not be noted. The handle keeps this one while it can
+ * be noted, so that the context is counted once. */
+static uint16_t untold(uint64_t context)
+{
+    gm_handles_add(&numbers, context, GM_CONTEXT_UNTOLD);
+    gm_count(GM_COUNT_CONTEXT_LIMIT, 1);
+    return GM_CONTEXT_UNTOLD;
 }
 
 uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, uint8_t flags)
@@ -58,12 +68,14 @@ uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, u
         return 0;
     if (!number) {
         number = new_number(context, device);
-        if (!number) /* another thread was first, or there are too many */
-            return number_of(context);
-    } else if (device < 0 || gm_context_device(number) == device) {
+        if (!number) {
+            number = number_of(context); /* another thread was first */
+            return number ? number : untold(context);
+        }
+    } else if (device < 0 || number == GM_CONTEXT_UNTOLD || gm_context_device(number) == device) {
         return number;
     }
-    atomic_store_explicit(&gm_contexts[number].device, device, memory_order_relaxed);
+    gm_context_set_device(number, device);
     tell(call, context, number, device, flags);
     return number;
 }
@@ -76,7 +88,7 @@ int gm_context_device_without(uint16_t api)
     return gm_api[api].layer == GM_LAYER_RUNTIME ? 0 : -1;
 }
 
-/* ---- the stack of current contexts; what does not fit is unknown --------------------------------
+/* ---- the stack of current contexts; what does not fit is untold ---------------------------------
  */
 
 static void set_top(uint16_t number)
@@ -88,6 +100,8 @@ static void set_top(uint16_t number)
 static void push(uint16_t number)
 {
     self.depth++;
+    if (self.depth > GM_CONTEXT_STACK)
+        gm_count(GM_COUNT_CONTEXT_DEPTH, 1);
     set_top(number);
 }
 
@@ -138,7 +152,7 @@ void gm_driver_context_device(struct gm_call *call, int result, uint64_t device,
     uint16_t number = context ? number_of(GM_WORD(context)) : gm_context_current();
     (void)call;
     if (result == 0 && number && gm_context_device(number) < 0)
-        atomic_store_explicit(&gm_contexts[number].device, (int)device, memory_order_relaxed);
+        gm_context_set_device(number, (int)device);
 }
 
 /* ---- contexts of the program's own -------------------------------------------------------------
@@ -176,14 +190,15 @@ void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context)
         return;
     uint16_t number = (uint16_t)gm_handles_take(&numbers, GM_WORD(context));
     atomic_fetch_add_explicit(&gm_context_ends, 1, memory_order_relaxed);
-    if (number && gm_context_current() == number)
+    /* Of the untold it is not known whether the current one is this. */
+    if (number && number != GM_CONTEXT_UNTOLD && gm_context_current() == number)
         pop();
 }
 
 void gm_driver_context_attach(struct gm_call *call, int result, uint64_t context)
 {
     uint16_t number = result == 0 ? gm_context_number(call, context, -1, 0) : 0;
-    if (number)
+    if (number && number != GM_CONTEXT_UNTOLD)
         atomic_fetch_add_explicit(&gm_contexts[number].uses, 1, memory_order_relaxed);
 }
 

@@ -290,8 +290,8 @@ void gm_driver_context_pop(struct gm_call *call, int result);
 void gm_driver_context_seen(struct gm_call *call, int result, uint64_t context);
 void gm_driver_context_device(struct gm_call *call, int result, uint64_t device, CUcontext context);
 
-/* Number of a context, given at first sight, when a CONTEXT record tells the reader of it; 0 when
- * there are too many. device -1: unknown. */
+/* Number of a context, given at first sight, when a CONTEXT record tells the reader of it;
+ * GM_CONTEXT_UNTOLD when all are given. device -1: unknown. */
 uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, uint8_t flags);
 
 /* The calling thread's stack of current contexts, as cuCtxPush/Pop/SetCurrent have it. */
@@ -311,7 +311,9 @@ extern _Thread_local struct gm_context_self gm_context_self
 static inline uint16_t gm_context_current(void)
 {
     uint32_t depth = gm_context_self.depth;
-    return depth - 1 < GM_CONTEXT_STACK ? gm_context_self.number[depth - 1] : 0;
+    if (gm_likely(depth - 1 < GM_CONTEXT_STACK))
+        return gm_context_self.number[depth - 1];
+    return depth ? GM_CONTEXT_UNTOLD : 0;
 }
 
 /* Contexts that came to their end: from then on a handle may mean another one. */
@@ -326,19 +328,28 @@ static inline bool gm_context_is_known(uint64_t context)
 }
 
 struct gm_context {
-    _Atomic int device; /* -1 unknown */
+    _Atomic int device; /* device + 1; 0: unknown */
     _Atomic int uses;   /* cuCtxAttach beyond the first */
 };
 
-/* Number n stands at [n]; 0 is "unknown". Numbers are not used again: a handle can be, by a new
- * context. */
-#define GM_CONTEXTS_MAX 4096u
-extern struct gm_context gm_contexts[GM_CONTEXTS_MAX];
+/*
+ * Number n stands at [n]; 0 is "unknown", the last one GM_CONTEXT_UNTOLD. Numbers are not used
+ * again: a record that comes late, of another thread, would be taken for one of the new context.
+ * Pages of it that no number has reached were never touched.
+ */
+#define GM_CONTEXTS_MAX GM_CONTEXT_UNTOLD
+extern struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];
 
 /* -1 unknown. */
 static inline int gm_context_device(uint16_t number)
 {
-    return number ? atomic_load_explicit(&gm_contexts[number].device, memory_order_relaxed) : -1;
+    return atomic_load_explicit(&gm_contexts[number].device, memory_order_relaxed) - 1;
+}
+
+static inline void gm_context_set_device(uint16_t number, int device)
+{
+    if (number && number < GM_CONTEXTS_MAX)
+        atomic_store_explicit(&gm_contexts[number].device, device + 1, memory_order_relaxed);
 }
 
 /* Whether gm_driver_context_device would change nothing for the current context. */

@@ -1,7 +1,10 @@
-/* See handles.h. Open addressing: a handle stands at most PROBES slots behind its place. */
+/* See handles.h. Open addressing: a handle stands at most PROBES slots behind its place, in one of
+ * the parts. */
 #include "handles.h"
 #include <stddef.h>
+#include <sys/mman.h>
 #include "platform.h"
+#include "trace_file.h"
 
 enum { PROBES = 64 };
 
@@ -34,10 +37,15 @@ static struct gm_handle *slot_at(const struct gm_handles *handles, uint64_t key,
     return &handles->slots[((uint32_t)(hash >> 32) + probe) & (handles->size - 1)];
 }
 
-static struct gm_handle *find(const struct gm_handles *handles, uint64_t key)
+static const struct gm_handles *next_part(const struct gm_handles *part)
 {
-    for (uint32_t probe = 0; probe < PROBES && probe < handles->size; probe++) {
-        struct gm_handle *slot = slot_at(handles, key, probe);
+    return atomic_load_explicit(part->more, memory_order_acquire);
+}
+
+static struct gm_handle *find_in(const struct gm_handles *part, uint64_t key)
+{
+    for (uint32_t probe = 0; probe < PROBES && probe < part->size; probe++) {
+        struct gm_handle *slot = slot_at(part, key, probe);
         const uint64_t found = atomic_load_explicit(&slot->key, memory_order_acquire);
         if (found == key)
             return slot;
@@ -45,6 +53,14 @@ static struct gm_handle *find(const struct gm_handles *handles, uint64_t key)
             break;
     }
     return NULL;
+}
+
+static struct gm_handle *find(const struct gm_handles *handles, uint64_t key)
+{
+    struct gm_handle *slot = NULL;
+    for (; handles && !slot; handles = next_part(handles))
+        slot = find_in(handles, key);
+    return slot;
 }
 
 uint64_t gm_handles_get(const struct gm_handles *handles, uint64_t key)
@@ -57,15 +73,50 @@ uint64_t gm_handles_get(const struct gm_handles *handles, uint64_t key)
     return atomic_load_explicit(&slot->key, memory_order_relaxed) == key ? value : 0;
 }
 
+/* What is mapped for one more part. */
+struct part {
+    struct gm_handles handles;
+    _Atomic(const struct gm_handles *) more;
+    struct gm_handle slots[];
+};
+
+/* Maps a part behind the last one. Under the lock. */
+static const struct gm_handles *grow(const struct gm_handles *last)
+{
+    const uint32_t size = last->size * 16;
+    if (size > GM_HANDLES_MAX)
+        return NULL;
+    struct part *part =
+        mmap(NULL, sizeof(*part) + size * sizeof(part->slots[0]), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (part == MAP_FAILED)
+        return NULL;
+    part->handles = (struct gm_handles){part->slots, size, &part->more};
+    atomic_store_explicit(last->more, &part->handles, memory_order_release);
+    return &part->handles;
+}
+
+static struct gm_handle *room_in(const struct gm_handles *part, uint64_t key)
+{
+    for (uint32_t probe = 0; probe < PROBES && probe < part->size; probe++) {
+        struct gm_handle *slot = slot_at(part, key, probe);
+        if (atomic_load_explicit(&slot->key, memory_order_relaxed) <= REMOVED)
+            return slot;
+    }
+    return NULL;
+}
+
 /* The slot of `key`, or one to put it in. */
 static struct gm_handle *room_for(const struct gm_handles *handles, uint64_t key)
 {
     struct gm_handle *room = find(handles, key);
-    for (uint32_t probe = 0; !room && probe < PROBES && probe < handles->size; probe++) {
-        struct gm_handle *slot = slot_at(handles, key, probe);
-        if (atomic_load_explicit(&slot->key, memory_order_relaxed) <= REMOVED)
-            room = slot;
+    while (!room && handles) {
+        const struct gm_handles *next = next_part(handles);
+        room = room_in(handles, key);
+        handles = next || room ? next : grow(handles);
     }
+    if (!room)
+        gm_count(GM_COUNT_HANDLE_LIMIT, 1);
     return room;
 }
 
@@ -112,22 +163,29 @@ uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
     return value;
 }
 
-void gm_handles_drop(const struct gm_handles *handles, uint64_t value)
+static void drop_in(const struct gm_handles *part, uint64_t value)
 {
-    take_lock();
-    for (uint32_t i = 0; i < handles->size; i++) {
-        struct gm_handle *slot = &handles->slots[i];
+    for (uint32_t i = 0; i < part->size; i++) {
+        struct gm_handle *slot = &part->slots[i];
         if (atomic_load_explicit(&slot->key, memory_order_relaxed) > REMOVED &&
             atomic_load_explicit(&slot->value, memory_order_relaxed) == value)
             atomic_store_explicit(&slot->key, REMOVED, memory_order_release);
     }
+}
+
+void gm_handles_drop(const struct gm_handles *handles, uint64_t value)
+{
+    take_lock();
+    for (; handles; handles = next_part(handles))
+        drop_in(handles, value);
     release_lock();
 }
 
 /* Writes only where something is: the tables are mostly pages that were never touched. */
 void gm_handles_clear(const struct gm_handles *handles)
 {
-    for (uint32_t i = 0; i < handles->size; i++)
-        if (atomic_load_explicit(&handles->slots[i].key, memory_order_relaxed) != 0)
-            atomic_store_explicit(&handles->slots[i].key, 0, memory_order_relaxed);
+    for (; handles; handles = next_part(handles))
+        for (uint32_t i = 0; i < handles->size; i++)
+            if (atomic_load_explicit(&handles->slots[i].key, memory_order_relaxed) != 0)
+                atomic_store_explicit(&handles->slots[i].key, 0, memory_order_relaxed);
 }

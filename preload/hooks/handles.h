@@ -1,9 +1,10 @@
 /*
- * Small tables of handles: what the hooks learn of pools, streams, captures and contexts.
+ * Tables of handles: what the hooks learn of pools, streams, captures and contexts.
  *
  * Guarantees: a lookup takes no lock; a change takes one that is never held while anything of the
- * host runs; errno is kept; nothing allocates. A table that is full forgets the change: the handle
- * is "unknown", which is a legal answer everywhere.
+ * host runs; errno is kept; no malloc. A table begins small. When a handle finds no room in it, a
+ * larger part is mapped behind it. Only where that cannot be had is the change forgotten: it is
+ * counted, and the handle is "unknown", which is a legal answer everywhere.
  */
 #ifndef GPUMEM_PRELOAD_HANDLES_H
 #define GPUMEM_PRELOAD_HANDLES_H
@@ -18,12 +19,16 @@ struct gm_handle {
 
 struct gm_handles {
     struct gm_handle *slots;
-    uint32_t size; /* a power of two */
+    uint32_t size;                            /* a power of two */
+    _Atomic(const struct gm_handles *) *more; /* the next part */
 };
 
 #define GM_HANDLES(name, size_)                                                                    \
     static struct gm_handle name##_slots[size_];                                                   \
-    static const struct gm_handles name = {name##_slots, size_}
+    static _Atomic(const struct gm_handles *) name##_more;                                         \
+    static const struct gm_handles name = {name##_slots, size_, &name##_more}
+
+#define GM_HANDLES_MAX (1u << 20) /* slots of a part */
 
 /* What is noted for `key`, 0 if nothing is. */
 uint64_t gm_handles_get(const struct gm_handles *handles, uint64_t key);

@@ -82,4 +82,5 @@ add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/n
 include(${CMAKE_CURRENT_LIST_DIR}/findings/findings.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/guest/guest.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/libraries/libraries.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/limits/limits.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/roads/roads.cmake OPTIONAL)

@@ -1,4 +1,4 @@
-/* The tables of handles: bounded, and right while other threads change them. */
+/* The tables of handles: they grow with need, and are right while other threads change them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,15 +40,31 @@ static void null_is_no_handle(void **unused)
     assert_int_equal(gm_handles_take(&table, 0), 0);
 }
 
+static void a_table_grows_with_what_is_in_it(void **unused)
+{
+    (void)unused;
+    for (uint64_t key = 2; key < 200000; key++)
+        assert_true(gm_handles_set(&table, key * 4096, key));
+    for (uint64_t key = 2; key < 200000; key++)
+        assert_int_equal(gm_handles_get(&table, key * 4096), key);
+    for (uint64_t key = 2; key < 200000; key++)
+        assert_int_equal(gm_handles_take(&table, key * 4096), key);
+    assert_int_equal(gm_handles_get(&table, 2 * 4096), 0);
+}
+
 static void a_full_table_refuses_and_keeps_what_it_has(void **unused)
 {
-    uint32_t kept = 0;
+    enum { SIZE = GM_HANDLES_MAX / 8 }; /* a part behind it would be too large */
+    static struct gm_handle slots[SIZE];
+    static _Atomic(const struct gm_handles *) more;
+    const struct gm_handles full = {slots, SIZE, &more};
+    uint64_t kept = 0, last = 4 * SIZE;
     (void)unused;
-    for (uint64_t key = 2; key < 2000; key++)
-        kept += gm_handles_set(&table, key * 4096, key);
-    assert_in_range(kept, 128, 256);
-    for (uint64_t key = 2; key < 2000; key++) {
-        const uint64_t value = gm_handles_get(&table, key * 4096);
+    for (uint64_t key = 2; key < last; key++)
+        kept += gm_handles_set(&full, key * 4096, key);
+    assert_in_range(kept, SIZE / 2, SIZE);
+    for (uint64_t key = 2; key < last; key++) {
+        const uint64_t value = gm_handles_get(&full, key * 4096);
         assert_true(value == 0 || value == key);
         kept -= value != 0;
     }
@@ -115,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_handle_has_the_value_it_was_given_last, empty),
         cmocka_unit_test_setup(null_is_no_handle, empty),
+        cmocka_unit_test_setup(a_table_grows_with_what_is_in_it, empty),
         cmocka_unit_test_setup(a_full_table_refuses_and_keeps_what_it_has, empty),
         cmocka_unit_test_setup(room_is_used_again_for_ever, empty),
         cmocka_unit_test_setup(all_handles_of_a_value_are_dropped, empty),

@@ -107,6 +107,58 @@ static void a_context_is_told_when_it_is_new_and_is_current(void **unused)
     assert_current(number, 3);
 }
 
+/* ---- many of them ---- */
+
+#define NUMBERS 65534u /* 1 to 65,534 */
+
+static CUcontext nth(uint32_t n)
+{
+    return (CUcontext)(uintptr_t)(0x10000 + n * 0x40ull);
+}
+
+/* All contexts live at one time, and the thread's stack of them stays small. */
+static void create_and_pop(uint32_t n)
+{
+    CUcontext created;
+    next_context = nth(n);
+    cuCtxCreate_v4(&created, NULL, 0, 0);
+    cuCtxPopCurrent_v2(NULL);
+}
+
+static void each_of_many_contexts_has_a_number_of_its_own(void **unused)
+{
+    for (uint32_t n = 0; n < NUMBERS; n++) {
+        create_and_pop(n);
+        assert_int_equal(last_record()->type, GM_EVENT_CONTEXT);
+        assert_int_equal(last_record()->context, n + 1);
+    }
+    assert_int_equal(counted(GM_COUNT_CONTEXT_LIMIT), 0);
+    assert_int_equal(counted(GM_COUNT_HANDLE_LIMIT), 0);
+    for (uint32_t n = 0; n < NUMBERS; n += 1000) {
+        cuCtxPushCurrent_v2(nth(n));
+        assert_current((uint16_t)(n + 1), 0);
+        cuCtxPopCurrent_v2(NULL);
+    }
+}
+
+static void contexts_beyond_the_last_number_are_untold_and_counted(void **unused)
+{
+    for (uint32_t n = 0; n < NUMBERS; n++)
+        create_and_pop(n);
+    uint32_t before = record_count();
+    create_and_pop(NUMBERS);
+    assert_int_equal(record_count(), before); /* nothing tells of it */
+    cuCtxPushCurrent_v2(nth(NUMBERS));
+    assert_current(GM_CONTEXT_UNTOLD, -1);
+    assert_int_equal(counted(GM_COUNT_CONTEXT_LIMIT), 1);
+    cuCtxDestroy_v2(nth(NUMBERS));
+    assert_current(GM_CONTEXT_UNTOLD, -1); /* of which it is not known that it is gone */
+    create_and_pop(NUMBERS);
+    assert_int_equal(counted(GM_COUNT_CONTEXT_LIMIT), 2);
+    cuCtxSetCurrent(nth(0));
+    assert_current(1, 0);
+}
+
 static void contexts_are_stacked(void **unused)
 {
     uint16_t first = create(FIRST, 0), second = create(SECOND, 1);
@@ -144,12 +196,13 @@ static void a_call_that_fails_changes_nothing(void **unused)
     assert_current(first, 0);
 }
 
-static void a_stack_too_deep_is_unknown_and_comes_back(void **unused)
+static void a_stack_too_deep_is_untold_counted_and_comes_back(void **unused)
 {
     uint16_t first = create(FIRST, 0);
     for (unsigned i = 1; i < GM_CONTEXT_STACK + 10; i++)
         cuCtxPushCurrent_v2(FIRST);
-    assert_current(0, -1);
+    assert_current(GM_CONTEXT_UNTOLD, -1);
+    assert_int_equal(counted(GM_COUNT_CONTEXT_DEPTH), 10);
     for (unsigned i = 0; i < 10; i++)
         cuCtxPopCurrent_v2(NULL);
     assert_current(first, 0);
@@ -346,18 +399,6 @@ static void each_thread_has_its_own_context(void **unused)
     assert_int_equal(number, 0);
 }
 
-static void too_many_contexts_are_unknown(void **unused)
-{
-    for (uintptr_t i = 1; i < 4096; i++)
-        create((CUcontext)(0x10000 + i * 64), 0);
-    uint32_t before = record_count();
-    CUcontext created;
-    next_context = (CUcontext)0x10;
-    assert_int_equal(cuCtxCreate_v4(&created, NULL, 0, 5), 0);
-    assert_int_equal(record_count(), before);
-    assert_current(0, -1);
-}
-
 static void a_device_is_described_once(void **unused)
 {
     size_t bytes;
@@ -430,8 +471,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_context_is_told_when_it_is_new_and_is_current),
         TEST(contexts_are_stacked),
+        TEST(each_of_many_contexts_has_a_number_of_its_own),
+        TEST(contexts_beyond_the_last_number_are_untold_and_counted),
         TEST(a_call_that_fails_changes_nothing),
-        TEST(a_stack_too_deep_is_unknown_and_comes_back),
+        TEST(a_stack_too_deep_is_untold_counted_and_comes_back),
         TEST(the_end_of_a_context_is_told_before_the_call),
         TEST(an_attached_context_ends_with_its_last_use),
         TEST(a_primary_context_is_retained_released_and_reset),
@@ -443,7 +486,6 @@ int main(void)
         TEST(without_a_context_the_device_of_the_runtime_counts),
         TEST(another_device_of_the_runtime_is_another_context),
         TEST(each_thread_has_its_own_context),
-        TEST(too_many_contexts_are_unknown),
         TEST(a_device_is_described_once),
         TEST(a_new_context_leaves_errno_alone),
         TEST(every_function_is_found_by_its_exact_name),

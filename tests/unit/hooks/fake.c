@@ -8,8 +8,9 @@
 #include "real.h"
 #include "recorder.h"
 #include "tables.h"
+#include "trace_file.h"
 
-enum { RECORDS_MAX = 16384 };
+enum { RECORDS_MAX = 1 << 18 };
 
 static struct gm_record records[RECORDS_MAX];
 static uint32_t count;
@@ -22,11 +23,18 @@ uint32_t records_at_call;
 _Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
 static _Thread_local struct gm_thread thread;
 static struct gm_process_page page;
+static struct gm_trace_header header;
+struct gm_trace_file gm_file = {.header = &header};
 struct gm_process_page *gm_process_page = &page;
 
 const struct gm_record *record_at(uint32_t index)
 {
     return &records[index];
+}
+
+uint64_t counted(enum gm_counter counter)
+{
+    return header.counters[counter];
 }
 
 uint32_t record_count(void)
@@ -38,6 +46,7 @@ int start_over(void **unused)
 {
     (void)unused;
     count = calls = records_at_call = 0;
+    memset(header.counters, 0, sizeof(header.counters));
     real_result = 0;
     set_recorded(true);
     for (uint16_t api = 0; api < GM_API_COUNT; api++)

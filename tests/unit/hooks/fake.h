@@ -23,6 +23,7 @@
 /* Record number `index`, in the order of their commits. A DETAIL is a record too. */
 const struct gm_record *record_at(uint32_t index);
 uint32_t record_count(void);
+uint64_t counted(enum gm_counter counter); /* of the trace's header */
 
 /* Forgets records, contexts, pools and so on; every call succeeds again. */
 int start_over(void **unused);

@@ -40,7 +40,7 @@ struct gm_definitions gm_object_definitions(const char *symbol)
     return (struct gm_definitions){.symbol = symbol};
 }
 
-struct gm_context gm_contexts[GM_CONTEXTS_MAX];
+struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];
 
 int gm_context_device_without(uint16_t api)
 {

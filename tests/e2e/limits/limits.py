@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Programs that come upon the limits of the recorder: limits.py BUILD [CASE]...
+
+Each limit has a counter of its own; what it costs is said by report, info and check, and nothing false is said.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+PROGRAM = BUILD + "/tests/limits"
+problems = []
+
+
+def expect(good, text):
+    if not good:
+        problems.append(text)
+        print("FAIL: " + text, file=sys.stderr)
+
+
+def gpumem(*arguments):
+    return subprocess.run([BUILD + "/report/gpumem", *arguments], capture_output=True, text=True, check=False)
+
+
+class Run:
+    """One recorded program; what it left is looked at while the folder is there."""
+
+    def __init__(self, *arguments, **environment):
+        self.folder = tempfile.TemporaryDirectory()
+        self.trace = self.folder.name + "/trace"
+        environment = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", LD_PRELOAD=BUILD + "/preload/libgpumem.so",
+                           GPUMEM_OUTPUT=self.trace, **environment)
+        done = subprocess.run([PROGRAM, *map(str, arguments)], env=environment, cwd=self.folder.name,
+                              capture_output=True, text=True, check=False, timeout=300)
+        expect(done.returncode == 0 and done.stdout == "done\n" and not done.stderr,
+               f"{arguments}: exit code {done.returncode}, {done.stdout!r}, {done.stderr!r}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.folder.cleanup()
+
+    def report(self):
+        shown = gpumem("report", "--json", self.trace)
+        expect(shown.returncode == 0, f"report: exit code {shown.returncode}: {shown.stderr}")
+        return json.loads(shown.stdout)
+
+    def text(self):
+        return " ".join(gpumem("report", self.trace).stdout.split())
+
+    def gaps(self):
+        return [gap["code"] for gap in self.report()["gaps"]]
+
+    def info(self):
+        return gpumem("info", self.trace).stdout
+
+    def check(self, *options):
+        return gpumem("check", *options, self.trace).returncode
+
+
+def contexts():
+    with Run("contexts", 5000) as run:
+        report = run.report()
+        expect(report["complete"] and report["leaked"]["leak"]["count"] == 0 and report["recorder"]["context_limit"] == 0,
+               f"5,000 contexts: {report['leaked']}, {report['recorder']}")
+        expect(run.check() == 0, "5,000 contexts: check does not pass")
+
+
+def contexts_beyond_the_numbers():
+    with Run("contexts", 65600) as run:
+        report = run.report()
+        expect(report["recorder"]["context_limit"] == 66, f"context_limit: {report['recorder']}")
+        expect(not report["complete"] and report["leaked"]["leak"]["count"] == 0 and report["leaked"]["untold"]["count"],
+               f"65,600 contexts: {report['leaked']}")
+        expect("contexts beyond 65,534 were not followed" in run.text() and "context_limit" in run.gaps(),
+               "the report does not say that there were too many contexts")
+        expect(run.check() == 3 and run.check("--on-cut=judge") == 0, "65,600 contexts: check judges what is not known")
+
+
+def contexts_in_flight():
+    with Run("contexts", 20000, GPUMEM_MODE="flight", GPUMEM_FLIGHT_SIZE="512K", GPUMEM_RING="4K") as run:
+        report = run.report()
+        expect(report["overwritten"] and report["complete"] and report["leaked"]["leak"]["count"] == 0,
+               f"flight, 20,000 contexts: {report['leaked']}, {report['recorder']}")
+
+
+CASES = [contexts, contexts_beyond_the_numbers, contexts_in_flight]
+
+for case in CASES:
+    if len(sys.argv) == 2 or case.__name__ in sys.argv[2:]:
+        case()
+sys.exit(1 if problems else 0)
