@@ -26,7 +26,7 @@ static uint32_t intern(struct gm_name name)
         return 0;
     int saved_errno = errno;
     gm_gate_close(&gm_tls);
-    uint32_t string = gm_string_intern(name.bytes, name.size);
+    uint32_t string = gm_string_intern_mark(name.bytes, name.size);
     gm_gate_open(&gm_tls);
     errno = saved_errno;
     return string;

@@ -10,18 +10,24 @@
 
 #define KNOWN_MAX 4096u
 
-/* One mapped range as found in /proc/self/maps: a module's span, or a stretch of memory without a
- * file. */
+/*
+ * One mapped range as found in /proc/self/maps: a module's span, or a stretch of memory without a
+ * file. No two have an address in common. Who has the lock changes them in place; who has not
+ * believes what it read only if `sequence` was even before and is the same behind.
+ */
 struct known {
-    uint64_t start;
-    uint64_t end;
-    uint64_t load_bias;
+    _Atomic uint32_t sequence;
     uint32_t generation; /* when it was last checked */
-    uint16_t number;     /* 0: no module */
+    uint64_t start;
+    uint64_t end; /* start: nothing */
+    uint64_t load_bias;
+    uint16_t number; /* 0: no module */
+    bool lost;       /* there is one, but the table of modules was full */
 };
 
 static struct known known[KNOWN_MAX];
 static _Atomic uint32_t known_count;
+static uint32_t victim; /* guarded by the lock, as all writing */
 static _Atomic uint32_t generation;
 static struct gm_lock lock;
 
@@ -163,70 +169,129 @@ static bool read_image(struct gm_module *module, uint64_t image, uint64_t size)
 /* ---- lookup
  * --------------------------------------------------------------------------------------- */
 
-/* Newest first: an address range can have had another owner before. */
-static const struct known *find_known(uint64_t address)
+static struct known read_known(const struct known *entry, bool *whole)
 {
+    struct known read = {0};
+    uint32_t before = atomic_load_explicit(&entry->sequence, memory_order_acquire);
+    read.start = __atomic_load_n(&entry->start, __ATOMIC_RELAXED);
+    read.end = __atomic_load_n(&entry->end, __ATOMIC_RELAXED);
+    read.load_bias = __atomic_load_n(&entry->load_bias, __ATOMIC_RELAXED);
+    read.generation = __atomic_load_n(&entry->generation, __ATOMIC_RELAXED);
+    read.number = __atomic_load_n(&entry->number, __ATOMIC_RELAXED);
+    read.lost = __atomic_load_n(&entry->lost, __ATOMIC_RELAXED);
+    atomic_thread_fence(memory_order_acquire);
+    *whole =
+        !(before & 1) && atomic_load_explicit(&entry->sequence, memory_order_relaxed) == before;
+    return read;
+}
+
+static void write_known(struct known *entry, const struct known *to)
+{
+    uint32_t sequence = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
+    atomic_store_explicit(&entry->sequence, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    __atomic_store_n(&entry->start, to->start, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->end, to->end, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->load_bias, to->load_bias, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->generation, to->generation, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->number, to->number, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->lost, to->lost, __ATOMIC_RELAXED);
+    atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
+}
+
+/* What is known of an address, as long as no dlclose came since. */
+static bool find_known(uint64_t address, struct known *found)
+{
+    bool whole;
     uint32_t now = atomic_load_explicit(&generation, memory_order_acquire);
-    for (uint32_t i = atomic_load_explicit(&known_count, memory_order_acquire); i-- > 0;)
-        if (address - known[i].start < known[i].end - known[i].start)
-            return __atomic_load_n(&known[i].generation, __ATOMIC_ACQUIRE) == now ? &known[i]
-                                                                                  : NULL;
-    return NULL;
-}
-
-/* The same image that is already recorded, after a dlclose of something else. */
-static struct known *find_same(const struct gm_module *module, uint32_t path)
-{
-    for (uint32_t i = atomic_load_explicit(&known_count, memory_order_relaxed); i-- > 0;) {
-        if (known[i].start != module->start)
-            continue;
-        struct gm_module *before = known[i].number ? gm_module_entry(known[i].number) : NULL;
-        bool same = before && before->path == path && before->end == module->end &&
-                    before->build_id_size == module->build_id_size &&
-                    memcmp(before->build_id, module->build_id, sizeof(module->build_id)) == 0;
-        return same ? &known[i] : NULL;
+    for (uint32_t i = atomic_load_explicit(&known_count, memory_order_acquire); i-- > 0;) {
+        *found = read_known(&known[i], &whole);
+        if (whole && address - found->start < found->end - found->start)
+            return found->generation == now;
     }
-    return NULL;
+    return false;
 }
 
-static const struct known *remember(const struct gm_module *module, uint16_t module_number)
+/* Where a range is to be remembered: in the place of what it has an address in common with (there
+ * it is as it was, or something else is there now), or of nothing, or of what is to be checked
+ * anyway, or of whichever is next. */
+static struct known *place_for(const struct known *range)
 {
+    struct known *free = NULL, *old = NULL, *same = NULL;
     uint32_t count = atomic_load_explicit(&known_count, memory_order_relaxed);
-    if (count == KNOWN_MAX)
-        return NULL;
-    known[count] = (struct known){
-        .start = module->start,
-        .end = module->end,
-        .load_bias = module->load_bias,
-        .generation = atomic_load_explicit(&generation, memory_order_relaxed),
-        .number = module_number,
-    };
-    atomic_store_explicit(&known_count, count + 1, memory_order_release);
-    return &known[count];
-}
-
-/* Records the module around `found`, whose header is mapped at `image`. Caller holds the lock. */
-static const struct known *record(const struct mapping *found, uint64_t image, uint64_t image_size)
-{
-    struct gm_module module = {.start = found->start, .end = found->end, .load_bias = 0};
-    uint16_t module_number = 0;
-    if (image && read_image(&module, image, image_size)) {
-        module.generation = atomic_load_explicit(&generation, memory_order_relaxed);
-        module.path = gm_string_intern(found->path, strlen(found->path));
-        struct known *same = find_same(&module, module.path);
-        if (same) {
-            __atomic_store_n(&same->generation, module.generation, __ATOMIC_RELEASE);
-            return same;
-        }
-        struct gm_module *entry = gm_module_append(&module_number);
-        if (entry) {
-            *entry = module;
-            gm_module_publish();
-        } else {
-            gm_count(GM_COUNT_MODULE_LIMIT, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        struct known *entry = &known[i];
+        if (entry->start < range->end && range->start < entry->end) {
+            if (same)
+                write_known(entry, &(struct known){0});
+            else
+                same = entry;
+        } else if (entry->start == entry->end) {
+            free = entry;
+        } else if (entry->generation != range->generation) {
+            old = entry;
         }
     }
-    return remember(&module, module_number);
+    if (same || free)
+        return same ? same : free;
+    if (count < KNOWN_MAX) {
+        atomic_store_explicit(&known_count, count + 1, memory_order_release);
+        return &known[count];
+    }
+    return old ? old : &known[victim++ % KNOWN_MAX];
+}
+
+/* The same file, wherever it is mapped: what is told of it is told in its own terms. Without a
+ * build id only its place tells it from another one that has taken its name. */
+static bool is_same(const struct gm_module *one, const struct gm_module *other)
+{
+    return one->path == other->path && one->end - one->start == other->end - other->start &&
+           one->start - one->load_bias == other->start - other->load_bias &&
+           one->build_id_size == other->build_id_size &&
+           memcmp(one->build_id, other->build_id, sizeof(one->build_id)) == 0 &&
+           (one->build_id_size || one->start == other->start);
+}
+
+/* Its number in the trace, given now if it has none; 0: it could not be recorded. */
+static uint16_t number_of(const struct gm_module *module)
+{
+    uint16_t number;
+    for (uint32_t at = gm_module_count(); at-- > 1;)
+        if (is_same(gm_module_entry((uint16_t)at), module))
+            return (uint16_t)at;
+    struct gm_module *entry = gm_module_append(&number);
+    if (!entry)
+        return 0;
+    *entry = *module;
+    gm_module_publish();
+    return number;
+}
+
+/* Records the module around `found`, whose header is mapped at `image`. Caller holds the lock.
+ * What the file had no room for just now is not remembered, so that it is tried again. */
+static struct known record(const struct mapping *found, uint64_t image, uint64_t image_size)
+{
+    struct gm_module module = {.start = found->start, .end = found->end};
+    struct known range = {.generation = atomic_load_explicit(&generation, memory_order_relaxed)};
+    bool is_module = image && read_image(&module, image, image_size);
+    bool refused = false;
+    if (is_module) {
+        module.generation = range.generation;
+        module.path = gm_string_intern(found->path, strlen(found->path));
+        refused = !module.path && !gm_strings_full();
+        range.number = refused ? 0 : number_of(&module);
+        range.lost = !refused && !range.number && gm_modules_full();
+        if (!refused && !range.number && !range.lost) {
+            gm_count(GM_COUNT_GROW_FAILED, 1);
+            refused = true;
+        }
+    }
+    range.start = module.start;
+    range.end = module.end;
+    range.load_bias = module.load_bias;
+    if (!refused)
+        write_known(place_for(&range), &range);
+    return range;
 }
 
 static bool open_maps(void)
@@ -242,12 +307,14 @@ static bool open_maps(void)
  * Walks the maps to the line that holds `address`; the module's header is the mapping of the same
  * file at offset 0 that comes last before it (a file can be mapped more than once).
  */
-static const struct known *look_up(uint64_t address)
+static struct known look_up(uint64_t address)
 {
     uint64_t image = 0, image_size = 0, image_inode = 0;
-    if (!open_maps())
-        return NULL;
-    const struct known *result = NULL;
+    struct known result = {0};
+    if (!open_maps()) {
+        gm_count(GM_COUNT_MODULE_UNREAD, 1);
+        return result;
+    }
     while (next_mapping() && mapping.start <= address) {
         if (mapping.offset == 0 && mapping.inode) {
             image = mapping.readable ? mapping.start : 0;
@@ -269,16 +336,17 @@ static const struct known *look_up(uint64_t address)
 
 uint16_t gm_module_of(uint64_t address, uint64_t *offset)
 {
-    const struct known *found = find_known(address);
-    if (gm_unlikely(!found)) {
+    struct known found;
+    if (gm_unlikely(!find_known(address, &found))) {
         gm_lock_take(&lock);
-        found = find_known(address);
-        if (!found)
+        if (!find_known(address, &found))
             found = look_up(address);
         gm_lock_release(&lock);
     }
-    *offset = found && found->number ? address - found->load_bias : address;
-    return found ? found->number : 0;
+    if (gm_unlikely(found.lost))
+        gm_count(GM_COUNT_MODULE_LIMIT, 1);
+    *offset = found.number ? address - found.load_bias : address;
+    return found.number;
 }
 
 bool gm_module_is_mapped(const char *prefix)
@@ -303,6 +371,8 @@ void gm_modules_changed(void)
 
 void gm_modules_forget(void)
 {
+    memset(known, 0, sizeof(known[0]) * atomic_load_explicit(&known_count, memory_order_relaxed));
     atomic_store_explicit(&known_count, 0, memory_order_relaxed);
+    victim = 0;
     lock = (struct gm_lock){0};
 }

@@ -13,8 +13,9 @@
 
 /*
  * Module number of `address` and, in *offset, the address in the module's own terms (address - load
- * bias). 0 and the address itself when no file is mapped there (generated code) or the table is
- * full. The address must be mapped: a return address of the calling thread's own stack is.
+ * bias). 0 and the address itself when no file is mapped there (generated code), or when the module
+ * cannot be recorded, which is counted. The address must be mapped: a return address of the calling
+ * thread's own stack is.
  */
 uint16_t gm_module_of(uint64_t address, uint64_t *offset);
 

@@ -255,7 +255,10 @@ static uint32_t add_text(uint64_t object, const struct gm_python_sink *sink)
     return sink->add_string(text.bytes, text.size);
 }
 
-static uint32_t resolve(const struct gm_python_frame *frame, const struct gm_python_sink *sink)
+/* The frame's entry in the trace; *whole is false if its names found no room, for now or for good.
+ */
+static uint32_t resolve(const struct gm_python_frame *frame, const struct gm_python_sink *sink,
+                        bool *whole)
 {
     const struct gm_python_layout *layout = &gm_python_interpreter.layout;
     uint64_t code = frame->code;
@@ -270,7 +273,9 @@ static uint32_t resolve(const struct gm_python_frame *frame, const struct gm_pyt
                        gm_word(lines, GM_PYTHON_SIZE), gm_int(code, layout->code_first_line),
                        (int32_t)frame->lasti);
     uint32_t file = add_text(gm_word(code, layout->code_filename), sink);
-    return sink->add_frame(file, add_text(gm_word(code, layout->code_name), sink), line);
+    uint32_t name = add_text(gm_word(code, layout->code_name), sink);
+    *whole = file && name;
+    return sink->add_frame(file, name, line);
 }
 
 static inline struct gm_python_entry *set_of(struct gm_python_thread *thread,
@@ -288,7 +293,10 @@ uint32_t gm_python_intern(struct gm_python_thread *thread, struct gm_python_fram
         if (set[way].code == frame->code && set[way].fingerprint == frame->fingerprint &&
             set[way].lasti == frame->lasti)
             return frame->script = set[way].script;
-    frame->script = resolve(frame, sink);
+    bool whole = false;
+    frame->script = resolve(frame, sink, &whole);
+    if (!frame->script || !whole)
+        return frame->script; /* the next time there may be room */
     memmove(&set[1], &set[0], (GM_PYTHON_WAYS - 1) * sizeof(set[0])); /* the oldest goes */
     set[0] = (struct gm_python_entry){frame->code, frame->fingerprint, frame->lasti, frame->script};
     return frame->script;

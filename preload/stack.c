@@ -52,6 +52,7 @@ struct gm_stack {
     uint32_t native_count;                  /* of the last capture */
     uint32_t script_count;
     uint32_t node;
+    bool lost; /* some node could not be recorded: what hangs on it would be another stack */
     struct gm_python_thread python; /* these pages are touched only where there is Python, */
     struct gm_known_stacks known;   /* and these where paths take turns */
 };
@@ -126,6 +127,8 @@ static void keep_node(struct gm_stack *stack, struct kept_node *set, struct kept
 static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, struct kept_node *set,
                                                     uint32_t parent, const struct gm_frame *frame)
 {
+    if (stack->lost)
+        return 0;
     int saved_errno = errno; /* new frames can cost system calls */
     uint64_t offset;
     bool exact = frame->flags & GM_FRAME_EXACT;
@@ -135,6 +138,7 @@ static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, stru
         gm_loader_ask(); /* it may be that of an interpreter */
     uint32_t node = gm_node_intern(parent, module, offset, exact ? GM_NODE_LEAF : GM_NODE_NATIVE);
     keep_node(stack, set, (struct kept_node){frame->pc, parent | (exact ? NODE_EXACT : 0), node});
+    stack->lost = node == 0;
     errno = saved_errno;
     return node;
 }
@@ -150,6 +154,8 @@ static inline uint32_t native_node(struct gm_stack *stack, uint32_t parent,
 
 static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_python_frame *frame)
 {
+    if (stack->lost)
+        return 0;
     int saved_errno = errno;
     uint32_t script = gm_python_intern(&stack->python, frame, &sink);
     struct kept_node *set = kept_set(stack, script | FRAME_SCRIPT, parent);
@@ -160,6 +166,7 @@ static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_p
         node = gm_node_intern(parent, 0, script, GM_NODE_SCRIPT);
         keep_node(stack, set, (struct kept_node){script | FRAME_SCRIPT, parent, node});
     }
+    stack->lost = script && !node;
     errno = saved_errno;
     return node;
 }
@@ -191,7 +198,7 @@ static uint32_t add_scripts(struct capture *capture, uint32_t node, uint32_t *sc
 {
     for (; *script < end; (*script)++) {
         struct gm_python_frame *frame = &capture->python.frames[*script];
-        *same = *same && *script < capture->python.kept;
+        *same = *same && *script < capture->python.kept && frame->node;
         if (!*same) {
             frame->node = script_node(capture->stack, node, frame);
             capture->looked_up++;
@@ -201,10 +208,11 @@ static uint32_t add_scripts(struct capture *capture, uint32_t node, uint32_t *sc
     return node;
 }
 
-static uint32_t cut_node(void)
+static uint32_t cut_node(struct gm_stack *stack)
 {
     int saved_errno = errno;
     uint32_t node = gm_node_intern(0, 0, 0, GM_NODE_CUT);
+    stack->lost = node == 0;
     errno = saved_errno;
     return node;
 }
@@ -216,8 +224,7 @@ static uint32_t add_native(struct gm_stack *stack, const struct gm_walk *native)
     uint32_t i = native->kept;
     uint32_t node = i ? frames[i - 1].node : 0;
     if (gm_unlikely(!i && native->flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)))
-        node = cut_node();
-
+        node = cut_node(stack);
     for (; i < native->count; i++) {
         node = frames[i].node = native_node(stack, node, &frames[i]);
         stack->scripts_up_to[i] = 0;
@@ -240,7 +247,7 @@ static uint32_t merge(struct capture *capture)
         bool runs_scripts = script > (first > 1 ? stack->scripts_up_to[first - 2] : 0);
         node = runs_scripts ? scripts[script - 1].node : frames[first - 1].node;
     } else if (capture->native.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)) {
-        node = cut_node();
+        node = cut_node(stack);
     }
     for (uint32_t i = first; i < capture->native.count; i++) {
         same = same && i < capture->native.kept;
@@ -266,6 +273,22 @@ static inline void prepare_nodes(struct gm_stack *stack, int status)
         memset(stack->nodes, 0, sizeof(stack->nodes));
         stack->nodes_generation = stack->unwind.generation;
     }
+}
+
+/*
+ * What a capture leaves behind for the next. A stack that could not be recorded whole is none, and
+ * nothing of it is remembered: there may be room for it the next time.
+ */
+static inline void remember(struct gm_stack *stack, uint32_t native_count, uint32_t script_count)
+{
+    stack->native_count = native_count;
+    stack->script_count = script_count;
+    if (gm_likely(!stack->lost))
+        return;
+    stack->lost = false;
+    stack->node = 0;
+    stack->native_count = 0;
+    stack->script_count = UINT32_MAX; /* as no other stack has: it is looked at again */
 }
 
 /*
@@ -322,11 +345,11 @@ capture_native(struct gm_stack *stack, struct gm_registers registers, int status
         uint32_t missed = stack->missed;
         prepare_nodes(stack, status);
         stack->node = add_native(stack, &native);
-        stack->native_count = native.count;
+        remember(stack, native.count, 0);
         if (is_costly(native.count - native.kept, native.count))
             add_known(stack, &(struct gm_known_key){.registers = registers}, &native, missed);
     }
-    gm_unwind_interned(&stack->unwind, native.count);
+    gm_unwind_interned(&stack->unwind, stack->native_count);
     return stack->node;
 }
 
@@ -368,13 +391,12 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
         prepare_nodes(stack, status);
         stack->node = same_scripts && capture.python.count == 0 ? add_native(stack, &capture.native)
                                                                 : merge(&capture);
-        stack->native_count = capture.native.count;
-        stack->script_count = capture.python.count;
+        remember(stack, capture.native.count, capture.python.count);
         if (!gm_config.native_stacks ||
             is_costly(capture.looked_up, capture.native.count + capture.python.count))
             add_known(stack, &key, &capture.native, missed);
     }
-    gm_unwind_interned(&stack->unwind, capture.native.count);
+    gm_unwind_interned(&stack->unwind, stack->native_count);
     return stack->node;
 }
 

@@ -27,7 +27,7 @@ struct table {
     uint32_t indexed; /* entries in the index */
     uint32_t extent_count;
     uint32_t sealed;                      /* entries or bytes when it was sealed the last time */
-    _Atomic bool full;                    /* new entries are refused without taking the lock */
+    _Atomic bool full;                    /* for good: new entries take no lock to be refused */
     _Atomic(struct gm_extent *) *extents; /* by number */
     uint32_t max;                         /* entries, 0 included */
     uint32_t per_extent;
@@ -58,14 +58,19 @@ static void *entry(struct table *table, uint32_t id)
     return (char *)(extent + 1) + (size_t)(id % table->per_extent) * table->entry_size;
 }
 
-/* Room for entry `id` (or the byte at offset `id`); caller holds the table's lock. */
+/* Room for entry `id` (or the byte at offset `id`); caller holds the table's lock. A file that
+ * cannot grow now may do so later; a table that is full stays so. */
 static bool make_room(struct table *table, uint32_t id)
 {
     uint32_t number = id / table->per_extent;
-    if (id >= table->max)
+    if (id >= table->max) {
+        atomic_store_explicit(&table->full, true, memory_order_relaxed);
         return false;
+    }
     if (number < table->extent_count)
         return true;
+    if (!gm_trace_may_grow())
+        return false;
     gm_lock_take(&gm_file.lock);
     struct gm_extent *extent = gm_trace_map_extent(table->type, number, GM_TABLE_EXTENT);
     if (extent)
@@ -76,6 +81,13 @@ static bool make_room(struct table *table, uint32_t id)
     atomic_store_explicit(&table->extents[number], extent, memory_order_release);
     table->extent_count = number + 1;
     return true;
+}
+
+/* Says why there is no entry: the limit of the table, or the file could not grow. */
+static void count_refused(const struct table *table, enum gm_counter limit)
+{
+    bool full = atomic_load_explicit(&table->full, memory_order_relaxed);
+    gm_count(full ? limit : GM_COUNT_GROW_FAILED, 1);
 }
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -130,11 +142,11 @@ static bool grow_index(struct table *table, hash_function *hash)
 }
 
 /*
- * Appends `size` bytes as a new entry, or returns the id another thread gave it meanwhile.
+ * Appends a new entry, or returns the id another thread gave it meanwhile; 0 if there is no room.
  * `published` is the header's count of this table.
  */
-static uint32_t add(struct table *table, const void *key, equal_function *equal,
-                    hash_function *hash, uint32_t *published)
+static uint32_t append(struct table *table, const void *key, equal_function *equal,
+                       hash_function *hash, uint32_t *published)
 {
     if (atomic_load_explicit(&table->full, memory_order_relaxed))
         return 0;
@@ -151,11 +163,22 @@ static uint32_t add(struct table *table, const void *key, equal_function *equal,
             gm_unseal();
             place(atomic_load_explicit(&table->index, memory_order_relaxed), value, next);
             id = next;
-        } else {
-            atomic_store_explicit(&table->full, true, memory_order_relaxed);
         }
     }
     gm_lock_release(&table->lock);
+    return id;
+}
+
+/* The entry's id; 0 is counted, as `limit` if the table is full. */
+static uint32_t intern(struct table *table, const void *key, equal_function *equal,
+                       hash_function *hash, uint32_t *published, enum gm_counter limit)
+{
+    uint32_t id = find(table, hash(key), key, equal);
+    if (gm_likely(id != 0))
+        return id;
+    id = append(table, key, equal, hash, published);
+    if (!id)
+        count_refused(table, limit);
     return id;
 }
 
@@ -178,13 +201,8 @@ uint32_t gm_node_intern(uint32_t parent, uint16_t module, uint64_t address, enum
 {
     struct gm_node node = {
         .address = address, .parent = parent, .module = module, .kind = (uint16_t)kind};
-    uint32_t id = find(&nodes, node_hash(&node), &node, node_equal);
-    if (gm_likely(id != 0))
-        return id;
-    id = add(&nodes, &node, node_equal, node_hash, &gm_file.header->node_count);
-    if (!id)
-        gm_count(GM_COUNT_STACK_LIMIT, 1);
-    return id;
+    return intern(&nodes, &node, node_equal, node_hash, &gm_file.header->node_count,
+                  GM_COUNT_STACK_LIMIT);
 }
 
 /* ---- script frames ------------------------------------------------------------------------------
@@ -205,12 +223,8 @@ uint32_t gm_frame_intern(uint32_t file, uint32_t function, uint32_t line)
 {
     struct gm_script_frame frame = {
         .file = file, .function = function, .line = line, .language = 1};
-    uint32_t id = find(&frames, frame_hash(&frame), &frame, frame_equal);
-    if (!id)
-        id = add(&frames, &frame, frame_equal, frame_hash, &gm_file.header->frame_count);
-    if (!id)
-        gm_count(GM_COUNT_STACK_LIMIT, 1);
-    return id;
+    return intern(&frames, &frame, frame_equal, frame_hash, &gm_file.header->frame_count,
+                  GM_COUNT_FRAME_LIMIT);
 }
 
 /* ---- strings: the index holds offsets, entries are a length and bytes
@@ -245,45 +259,83 @@ static uint64_t string_hash(const void *entry_)
     return bytes_hash((const char *)entry_ + sizeof(size), size);
 }
 
-/* Offset for a string of `size` bytes that does not cross an extent; 0 when the space is full. */
+static uint32_t mark_bytes; /* of the strings: names that only marks have; guarded by the lock */
+
+/* Offset for a string of `size` bytes that does not cross an extent; 0 when there is no room. */
 static uint32_t string_place(uint32_t size)
 {
     uint32_t offset = strings.count ? strings.count : 2; /* offset 0 is "none": an empty string */
     uint32_t left = strings.per_extent - offset % strings.per_extent;
     if (size > left)
         offset += left;
-    if (offset + size > GM_STRINGS_MAX || !make_room(&strings, offset))
+    if (offset + size > GM_STRINGS_MAX) {
+        atomic_store_explicit(&strings.full, true, memory_order_relaxed);
         return 0;
+    }
+    return make_room(&strings, offset) ? offset : 0;
+}
+
+/* Caller holds the lock. */
+static uint32_t string_append(const struct text *text, uint64_t hash)
+{
+    uint32_t size = text->size + (uint32_t)sizeof(text->size);
+    uint32_t offset = grow_index(&strings, string_hash) ? string_place(size) : 0;
+    if (!offset)
+        return 0;
+    char *at = entry(&strings, offset);
+    memcpy(at, &text->size, sizeof(text->size));
+    memcpy(at + sizeof(text->size), text->bytes, text->size);
+    strings.count = offset + size;
+    strings.indexed++;
+    __atomic_store_n(&gm_file.header->string_bytes, strings.count, __ATOMIC_RELEASE);
+    gm_unseal();
+    place(atomic_load_explicit(&strings.index, memory_order_relaxed), hash, offset);
     return offset;
+}
+
+static struct text text_of(const char *bytes, size_t size)
+{
+    if (size > GM_STRING_LENGTH_MAX) {
+        size = GM_STRING_LENGTH_MAX;
+        gm_count(GM_COUNT_STRING_CUT, 1);
+    }
+    return (struct text){bytes, (uint16_t)size};
 }
 
 uint32_t gm_string_intern(const char *bytes, size_t size)
 {
-    if (size > GM_STRING_LENGTH_MAX) {
-        size = GM_STRING_LENGTH_MAX;
-        gm_count(GM_COUNT_STRING_LIMIT, 1);
-    }
-    struct text text = {bytes, (uint16_t)size};
-    uint64_t hash = bytes_hash(bytes, size);
-    uint32_t offset = size ? find(&strings, hash, &text, string_equal) : 0;
-    if (offset || !size)
+    struct text text = text_of(bytes, size);
+    uint64_t hash = bytes_hash(text.bytes, text.size);
+    uint32_t offset = text.size ? find(&strings, hash, &text, string_equal) : 0;
+    if (offset || !text.size)
         return offset;
     gm_lock_take(&strings.lock);
     offset = find(&strings, hash, &text, string_equal);
-    if (!offset && grow_index(&strings, string_hash) &&
-        (offset = string_place(text.size + (uint32_t)sizeof(text.size)))) {
-        char *at = entry(&strings, offset);
-        memcpy(at, &text.size, sizeof(text.size));
-        memcpy(at + sizeof(text.size), bytes, size);
-        strings.count = offset + text.size + (uint32_t)sizeof(text.size);
-        strings.indexed++;
-        __atomic_store_n(&gm_file.header->string_bytes, strings.count, __ATOMIC_RELEASE);
-        gm_unseal();
-        place(atomic_load_explicit(&strings.index, memory_order_relaxed), hash, offset);
-    }
+    if (!offset)
+        offset = string_append(&text, hash);
     gm_lock_release(&strings.lock);
     if (!offset)
-        gm_count(GM_COUNT_STRING_LIMIT, 1);
+        count_refused(&strings, GM_COUNT_STRING_LIMIT);
+    return offset;
+}
+
+uint32_t gm_string_intern_mark(const char *bytes, size_t size)
+{
+    struct text text = text_of(bytes, size);
+    uint64_t hash = bytes_hash(text.bytes, text.size);
+    uint32_t offset = text.size ? find(&strings, hash, &text, string_equal) : 0;
+    if (offset || !text.size)
+        return offset;
+    gm_lock_take(&strings.lock);
+    offset = find(&strings, hash, &text, string_equal);
+    bool over = !offset && mark_bytes + text.size + sizeof(text.size) > GM_MARK_STRINGS_MAX;
+    if (!offset && !over && (offset = string_append(&text, hash)))
+        mark_bytes += text.size + (uint32_t)sizeof(text.size);
+    gm_lock_release(&strings.lock);
+    if (over)
+        gm_count(GM_COUNT_MARK_LIMIT, 1);
+    else if (!offset)
+        count_refused(&strings, GM_COUNT_MARK_LIMIT);
     return offset;
 }
 
@@ -310,6 +362,26 @@ void gm_module_publish(void)
 struct gm_module *gm_module_entry(uint16_t number)
 {
     return entry(&modules, number);
+}
+
+uint32_t gm_module_count(void)
+{
+    return modules.count;
+}
+
+static bool is_full(const struct table *table)
+{
+    return atomic_load_explicit(&table->full, memory_order_relaxed);
+}
+
+bool gm_modules_full(void)
+{
+    return is_full(&modules);
+}
+
+bool gm_strings_full(void)
+{
+    return is_full(&strings);
 }
 
 /* Entries are only appended: none before the extent that was not full has changed. */
@@ -349,4 +421,5 @@ void gm_tables_forget(void)
     forget(&frames);
     forget(&modules);
     forget(&strings);
+    mark_bytes = 0;
 }

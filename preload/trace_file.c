@@ -399,9 +399,45 @@ static int write_pad(uint64_t aligned)
     return pad.length ? write_all(gm_file.end, &pad, sizeof(pad)) : 0;
 }
 
+/*
+ * A disk that is full now may have room again in a moment, so growth is tried again and again; but
+ * a file system that looks everywhere before it says no can take its time.
+ */
+#define FAILURES_IN_A_ROW_NS UINT64_C(100000000)
+#define FAILURES_SHARE 16u /* of the time behind that */
+
+static struct {
+    uint64_t since; /* when the first of these failed; 0: none did */
+    uint64_t taken; /* ns in all */
+} failures;
+
+static _Atomic uint64_t next_try; /* CLOCK_MONOTONIC */
+
+bool gm_trace_may_grow(void)
+{
+    uint64_t then = atomic_load_explicit(&next_try, memory_order_relaxed);
+    return gm_likely(then == 0) || gm_clock_ns(CLOCK_MONOTONIC) >= then;
+}
+
+static void note_growth(bool failed, uint64_t began)
+{
+    uint64_t then = 0;
+    if (!failed) {
+        failures.since = failures.taken = 0;
+    } else {
+        if (!failures.since)
+            failures.since = began;
+        failures.taken += gm_clock_ns(CLOCK_MONOTONIC) - began;
+        if (failures.taken > FAILURES_IN_A_ROW_NS)
+            then = failures.since + (failures.taken - FAILURES_IN_A_ROW_NS) * FAILURES_SHARE;
+    }
+    atomic_store_explicit(&next_try, then, memory_order_relaxed);
+}
+
 struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length)
 {
-    if (!descriptor_ready())
+    uint64_t began = gm_clock_ns(CLOCK_MONOTONIC);
+    if (!gm_trace_may_grow() || !descriptor_ready())
         return NULL;
     uint64_t start = align_up(gm_file.end, GM_TRACE_PAGE);
     struct held_signals held = hold_signals();
@@ -411,6 +447,7 @@ struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, 
     if (!extent)
         cut_to_end();
     release_signals(&held);
+    note_growth(!extent, began);
     if (!extent)
         return NULL;
     extent->magic = GM_EXTENT_MAGIC;
@@ -586,6 +623,7 @@ bool gm_trace_create(void)
 
 void gm_trace_forget(void)
 {
+    note_growth(false, 0);
     if (names_our_file(gm_file.descriptor))
         syscall(SYS_close, gm_file.descriptor);
     gm_file = (struct gm_trace_file){.descriptor = -1};

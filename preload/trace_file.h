@@ -29,6 +29,10 @@ extern struct gm_trace_file gm_file;
  * recorded). */
 bool gm_trace_create(void);
 
+/* Whether it is worth trying: growth that fails may take a tenth of a second in a row, and from
+ * then on a sixteenth of the time. Takes no lock. */
+bool gm_trace_may_grow(void);
+
 /*
  * Makes an extent of `length` bytes (a multiple of GM_EXTENT_ALIGN) behind the end, page-aligned in
  * file and memory, and returns its mapping, zeroed behind a filled-in extent header; NULL when

@@ -90,7 +90,8 @@ enum gm_counter {
     GM_COUNT_PYTHON_UNKNOWN, /* stacks without Python frames because CPython (to 3.11) does not tell
                                 which of its subinterpreters runs (no loss of events) */
     GM_COUNT_GROW_FAILED, /* stacks, names and modules not recorded because the file could not grow
-                             just then: a full disk, a limit on files (no loss of events) */
+                             just then: a full disk, a limit on files, no memory (no loss of
+                             events) */
     GM_COUNT_LANE_LIMIT,  /* calls not recorded because as many threads as there can be lanes lived
                            */
     GM_COUNT_FRAME_LIMIT, /* frames of an interpreter not recorded because their table was full (no
@@ -214,7 +215,8 @@ struct gm_extent {
 #define GM_MODULES_PER_EXTENT 511u
 #define GM_FRAMES_PER_EXTENT 4092u
 #define GM_NODES_MAX (1u << 20)   /* bound of the stack table; beyond it stacks are 0 and counted */
-#define GM_STRINGS_MAX (1u << 24) /* bytes */
+#define GM_STRINGS_MAX (1u << 25) /* bytes */
+#define GM_MARK_STRINGS_MAX (1u << 24) /* of these, for names of marks and ranges alone */
 #define GM_MODULES_MAX (1u << 14)
 #define GM_FRAMES_MAX (1u << 20)
 #define GM_LANES_MAX 4096u
@@ -230,12 +232,13 @@ struct gm_extent {
 #define GM_STRING_LENGTH_MAX 4096u
 
 struct gm_module {
-    uint64_t load_bias;  /* pc - load_bias is the address in the ELF file's own terms */
+    /* Where it was mapped when it was first seen. A file that is opened again has the same number,
+     * and stacks name its addresses in the file's own terms. */
+    uint64_t load_bias;  /* pc - load_bias is the address in those terms */
     uint64_t start;      /* first mapped byte */
     uint64_t end;        /* one past the last */
     uint32_t path;       /* string reference */
-    uint32_t generation; /* of dlclose when it was first seen; two modules may share addresses over
-                            time */
+    uint32_t generation; /* of dlclose then; two modules may share addresses over time */
     uint8_t build_id_size;
     uint8_t build_id[31];
     uint64_t reserved[8];

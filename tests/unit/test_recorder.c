@@ -1002,7 +1002,7 @@ static void fill_strings(void *unused)
     memset(text, 'x', sizeof(text));
     uint32_t cut = gm_string_intern(text, sizeof(text)), last = 0;
     if (!cut || cut != gm_string_intern(text, GM_STRING_LENGTH_MAX) ||
-        gm_file.header->counters[GM_COUNT_STRING_LIMIT] != 1 || gm_string_intern("", 0) != 0)
+        gm_file.header->counters[GM_COUNT_STRING_CUT] != 1 || gm_string_intern("", 0) != 0)
         _exit(1);
     for (uint32_t n = 0;; n++) {
         memcpy(text, &n, sizeof(n)); /* any bytes */
@@ -1015,7 +1015,8 @@ static void fill_strings(void *unused)
     }
     if (gm_file.header->string_bytes > GM_STRINGS_MAX ||
         gm_file.header->string_bytes < GM_STRINGS_MAX - 2 * GM_STRING_LENGTH_MAX ||
-        gm_file.header->counters[GM_COUNT_STRING_LIMIT] != 2)
+        gm_file.header->counters[GM_COUNT_STRING_LIMIT] != 1 ||
+        gm_file.header->counters[GM_COUNT_GROW_FAILED] != 0)
         _exit(3);
     scene_put(0, 1);
 }
@@ -1044,6 +1045,69 @@ static void the_string_table_ends_at_its_bound(void **unused)
     assert_int_equal(scene_read(TRACE).records, 2);
 }
 
+/* Marks until there is no room for more, and then names of code. */
+static void fill_marks(void *unused)
+{
+    (void)unused;
+    char text[3000] = "";
+    uint32_t marks = 0;
+    scene_put(0, 0);
+    for (uint32_t n = 0; gm_string_intern_mark(text, sizeof(text)); n++) {
+        memcpy(text, &n, sizeof(n));
+        marks++;
+    }
+    const uint64_t *counters = gm_file.header->counters;
+    if ((marks + 1) * (sizeof(text) + 2) < GM_MARK_STRINGS_MAX ||
+        gm_file.header->string_bytes > GM_STRINGS_MAX / 2 + GM_TABLE_EXTENT * 16 ||
+        counters[GM_COUNT_MARK_LIMIT] != 1 || counters[GM_COUNT_STRING_LIMIT] != 0)
+        _exit(1);
+    uint32_t library = gm_string_intern("/library.so", 11);
+    if (!library || gm_string_intern_mark("/library.so", 11) != library ||
+        gm_string_intern_mark(text, sizeof(text)) != 0 || counters[GM_COUNT_MARK_LIMIT] != 2)
+        _exit(2);
+    scene_put(0, 1);
+}
+
+static void marks_never_push_out_names_of_code(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(fill_marks, NULL), 0);
+    assert_int_equal(scene_read(TRACE).records, 2);
+}
+
+/* The file cannot grow for a moment: new entries are refused, and counted as that; then they are
+ * taken, and so is one that was refused before. */
+static void intern_while_the_file_cannot_grow(void *unused)
+{
+    (void)unused;
+    uint32_t n = 1;
+    struct rlimit before;
+    const uint64_t *counters;
+    scene_put(0, 0);
+    counters = gm_file.header->counters;
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit_file_size(GM_TRACE_PAGE);
+    while (gm_node_intern(0, 0, n, GM_NODE_NATIVE))
+        n++;
+    if (counters[GM_COUNT_GROW_FAILED] != 1 || counters[GM_COUNT_STACK_LIMIT] != 0 ||
+        gm_string_intern("name", 4) || counters[GM_COUNT_GROW_FAILED] != 2 ||
+        counters[GM_COUNT_STRING_LIMIT] != 0)
+        _exit(1);
+    setrlimit(RLIMIT_FSIZE, &before);
+    if (gm_node_intern(0, 0, n, GM_NODE_NATIVE) != n || !gm_string_intern("name", 4) ||
+        counters[GM_COUNT_GROW_FAILED] != 2)
+        _exit(2);
+    scene_put(0, 1);
+}
+
+static void a_file_that_cannot_grow_for_a_moment_ends_no_table(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(intern_while_the_file_cannot_grow, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, 2);
+}
+
 static void fill_nodes(void *unused)
 {
     (void)unused;
@@ -1063,7 +1127,9 @@ static void fill_nodes(void *unused)
     for (uint32_t n = 1; n < GM_FRAMES_MAX; n++)
         if (gm_frame_intern(2, 2, n) != n)
             _exit(3);
-    if (gm_frame_intern(3, 3, 3) != 0 || gm_frame_intern(2, 2, 5) != 5)
+    if (gm_frame_intern(3, 3, 3) != 0 || gm_frame_intern(2, 2, 5) != 5 ||
+        gm_file.header->counters[GM_COUNT_FRAME_LIMIT] != 1 ||
+        gm_file.header->counters[GM_COUNT_STACK_LIMIT] != 1)
         _exit(4);
     for (uint32_t n = 1; n < GM_MODULES_MAX; n++) {
         uint16_t number;
@@ -1260,6 +1326,8 @@ int main(void)
         TEST(a_signal_handler_records_or_is_counted),
         TEST(a_handler_that_leaves_keeps_nobody_waiting),
         TEST(the_string_table_ends_at_its_bound),
+        TEST(marks_never_push_out_names_of_code),
+        TEST(a_file_that_cannot_grow_for_a_moment_ends_no_table),
         TEST(stacks_frames_and_modules_end_at_their_bounds),
         TEST(threads_that_intern_the_same_get_the_same),
         TEST(bad_values_leave_the_defaults),

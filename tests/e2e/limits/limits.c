@@ -1,11 +1,18 @@
 /*
- * What comes upon the limits of the recorder: limits MODE COUNT [PLUGIN]. Run by limits.py, which
- * reads the trace.
+ * What comes upon the limits of the recorder: limits MODE COUNT [PLUGIN...]. Run by limits.py,
+ * which reads the trace.
  */
 #include <cuda.h>
+#include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <gpumem/gpumem.h>
 
 static CUdevice device;
 
@@ -37,16 +44,146 @@ static void contexts(int count)
     }
 }
 
+static void make_current(void)
+{
+    CUcontext context;
+    demand(cuCtxCreate(&context, NULL, 0, device) == 0, "cuCtxCreate");
+}
+
+/* ---- names: each mode ends by a leak of 999 bytes in a library that is new ------------------- */
+
+static char **plugins; /* the last of them is the new one */
+
+static void call_plugin(const char *path, int keep)
+{
+    void *library = dlopen(path, RTLD_NOW);
+    demand(library != NULL, "dlopen");
+    void (*function)(int) = (void (*)(int))(uintptr_t)dlsym(library, "allocate_in_plugin");
+    demand(function != NULL, "dlsym");
+    function(keep);
+    if (!keep)
+        dlclose(library);
+}
+
+/* Of each mark a name of its own. */
+static void marks(int count)
+{
+    char name[80];
+    make_current();
+    take(4096);
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "a step of the program with a name of its own: number %012d",
+                 i);
+        gpumem_mark(name);
+    }
+    call_plugin(plugins[0], 1);
+}
+
+#if defined(__x86_64__)
+static const unsigned char instructions[] = {0x55, 0x48, 0x89, 0xe5,  /* push %rbp; mov %rsp,%rbp */
+                                             0xff, 0xd7, 0x5d, 0xc3}; /* call *%rdi; pop; ret */
+#elif defined(__aarch64__)
+static const uint32_t instructions[] = {0xa9bf7bfd, 0x910003fd,              /* a frame record */
+                                        0xd63f0000, 0xa8c17bfd, 0xd65f03c0}; /* blr x0 */
+#endif
+
+typedef void generated_code(void (*function)(void));
+
+static void pair(void)
+{
+    demand(cuMemFree(take(64)) == 0, "cuMemFree");
+}
+
+/* A host that generates code and closes a library now and then. */
+static void generated(int count)
+{
+    make_current();
+    char *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(page, instructions, sizeof(instructions));
+    __builtin___clear_cache(page, page + sizeof(instructions));
+    for (int i = 0; i < count; i++) {
+        void *library = dlopen(plugins[0], RTLD_NOW);
+        demand(library && dlclose(library) == 0, "dlopen");
+        ((generated_code *)page)(pair);
+    }
+    call_plugin(plugins[1], 1);
+}
+
+/* Two libraries that take each other's place. */
+static void churn(int count)
+{
+    make_current();
+    for (int i = 0; i < count; i++)
+        call_plugin(plugins[i % 2], 0);
+    call_plugin(plugins[2], 1);
+}
+
+/* ---- a file that cannot grow for a moment ---------------------------------------------------- */
+
+static void leaf(void)
+{
+    pair();
+}
+
+/* Calls on a path of its own for each `path`. */
+static void descend(int depth, int path)
+{
+    volatile int after = depth;
+    if (!depth)
+        leaf();
+    else if (path & 1)
+        descend(depth - 1, path >> 1), after++;
+    else
+        descend(depth - 1, path >> 1), after--;
+}
+
+__attribute__((noinline)) static void after_full(void)
+{
+    take(2000);
+}
+
+static off_t trace_size(void)
+{
+    struct stat status;
+    const char *trace = getenv("GPUMEM_OUTPUT");
+    demand(trace && stat(trace, &status) == 0, "no trace");
+    return status.st_size;
+}
+
+static void full_disk(int count)
+{
+    struct rlimit before, low;
+    make_current();
+    pair(); /* for which the simulator makes a file of its own */
+    demand(getrlimit(RLIMIT_FSIZE, &before) == 0, "getrlimit");
+    low = before;
+    low.rlim_cur = 4096;
+    setrlimit(RLIMIT_FSIZE, &low);
+    for (int i = 0; i < count; i++)
+        descend(13, i);
+    off_t size = trace_size();
+    setrlimit(RLIMIT_FSIZE, &before);
+    for (int i = count; trace_size() == size; i++) { /* it is tried again, not at once */
+        demand(i < count + 60000, "the trace has not grown for a minute");
+        descend(13, i % 8192);
+        usleep(1000);
+    }
+    after_full();
+}
+
 static const struct mode {
     const char *name;
     void (*run)(int count);
 } modes[] = {
-    {"contexts", contexts},
+    {"contexts", contexts}, {"marks", marks},         {"generated", generated},
+    {"churn", churn},       {"full_disk", full_disk},
 };
 
 int main(int count, char **arguments)
 {
-    demand(count >= 3, "usage: limits MODE COUNT");
+    demand(count >= 3, "usage: limits MODE COUNT [PLUGIN...]");
+    plugins = arguments + 3;
     demand(cuInit(0) == 0 && cuDeviceGet(&device, 0) == 0, "cuInit");
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
         if (strcmp(arguments[1], modes[i].name) == 0) {

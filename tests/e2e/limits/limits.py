@@ -5,6 +5,7 @@ Each limit has a counter of its own; what it costs is said by report, info and c
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -87,7 +88,56 @@ def contexts_in_flight():
                f"flight, 20,000 contexts: {report['leaked']}, {report['recorder']}")
 
 
-CASES = [contexts, contexts_beyond_the_numbers, contexts_in_flight]
+def plugin(room):
+    return f"{BUILD}/tests/liblimits_plugin_{room}.so"
+
+
+def functions_of(report, size):
+    """Of the leak of so many bytes, innermost first."""
+    return [[frame["function"] for frame in leak["stack"]] for leak in report["leaks"] if leak["bytes"] == size]
+
+
+def expect_named(report, what):
+    stacks = functions_of(report, 999)
+    expect(len(stacks) == 1 and "allocate_in_plugin" in stacks[0], f"{what}: the new library has no name: {stacks}")
+
+
+def marks():
+    with Run("marks", 300000, plugin(100)) as run:
+        report = run.report()
+        expect_named(report, "marks")
+        recorder = report["recorder"]
+        expect(recorder["mark_limit"] > 0 and recorder["string_limit"] == 0 and report["complete"], f"marks: {recorder}")
+        expect("marks and ranges have no name" in run.text(), "the report does not tell of nameless marks")
+
+
+def generated_code_and_dlclose():
+    with Run("generated", 4500, plugin(100), plugin(9000)) as run:
+        report = run.report()
+        expect_named(report, "generated code")
+        expect(report["recorder"]["module_limit"] == 0, f"generated code: {report['recorder']}")
+
+
+def libraries_in_turn():
+    with Run("churn", 4500, plugin(100), plugin(9000), plugin(50000)) as run:
+        expect_named(run.report(), "libraries in turn")
+        modules = int(re.search(r"(\d+) modules", run.info())[1])
+        expect(modules < 100, f"libraries in turn: {modules} modules")
+
+
+def full_disk_that_passes():
+    with Run("full_disk", 2500) as run:
+        report = run.report()
+        recorder = report["recorder"]
+        stacks = functions_of(report, 2000)
+        expect(len(stacks) == 1 and "after_full" in stacks[0] and "main" in stacks[0], f"after the full disk: {stacks}")
+        expect(recorder["grow_failed"] > 0 and recorder["stack_limit"] == 0, f"full disk: {recorder}")
+        expect("grow_failed" in run.gaps() and "stack_limit" not in run.gaps(),
+               "the report does not say that the disk was full")
+
+
+CASES = [contexts, contexts_beyond_the_numbers, contexts_in_flight, marks, generated_code_and_dlclose,
+         libraries_in_turn, full_disk_that_passes]
 
 for case in CASES:
     if len(sys.argv) == 2 or case.__name__ in sys.argv[2:]:

@@ -1,7 +1,8 @@
 /*
  * plugin_swap FIRST SECOND: loads one library, lets it allocate and unloads it, then the other,
  * which the loader puts in the same place, and so on. The allocations of each are its own, although
- * they come from the same addresses of code.
+ * they come from the same addresses of code, and those of one come from one place, although it was
+ * loaded anew for each.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -9,15 +10,15 @@
 
 enum { SWAPS = 3 };
 
-static int work(const char *path)
+static int work(const char *path, int planted)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void (*allocate)(void) = library ? (void (*)(void))dlsym(library, "allocate_once") : NULL;
+    void (*allocate)(int) = library ? (void (*)(int))dlsym(library, "allocate_once") : NULL;
     if (!allocate) {
         printf("%s\n", dlerror());
         return 1;
     }
-    allocate();
+    allocate(planted);
     return dlclose(library);
 }
 
@@ -30,7 +31,7 @@ int main(int count, char **arguments)
         return 1;
     for (int swap = 0; swap < SWAPS; swap++)
         for (int which = 1; which <= 2; which++)
-            if (work(arguments[which]) != 0)
+            if (work(arguments[which], swap == SWAPS - 1 ? SWAPS : 0) != 0)
                 return 1;
     return 0;
 }

@@ -1,15 +1,16 @@
-/* Built twice, with two names for ALLOCATE of the same length: all addresses are the same. */
+/* Built twice, with two names for ALLOCATE of the same length: all addresses are the same.
+ * `planted`: calls so far, at the last one. */
 #include <cuda.h>
 #include "plant.h"
 
-static void ALLOCATE(void)
+static void ALLOCATE(int planted)
 {
     CUdeviceptr address;
     cuMemAlloc(&address, 4096);
-    PLANTED(4096, 1);
+    (void)(planted && PLANTED(4096 * planted, planted));
 }
 
-__attribute__((visibility("default"))) void allocate_once(void)
+__attribute__((visibility("default"))) void allocate_once(int planted)
 {
-    ALLOCATE();
+    ALLOCATE(planted);
 }

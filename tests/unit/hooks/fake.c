@@ -24,12 +24,16 @@ _Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
 static _Thread_local struct gm_thread thread;
 static struct gm_process_page page;
 static struct gm_trace_header header;
-struct gm_trace_file gm_file = {.header = &header};
 struct gm_process_page *gm_process_page = &page;
 
 const struct gm_record *record_at(uint32_t index)
 {
     return &records[index];
+}
+
+void gm_count(enum gm_counter counter, uint64_t amount)
+{
+    header.counters[counter] += amount;
 }
 
 uint64_t counted(enum gm_counter counter)
