@@ -1,4 +1,6 @@
-/* See carry.h. Entries in one array, free ones in a list; an index of chains by role and key. */
+/* See carry.h. Entries in one array, free ones in a list; an index of chains by role and key; for
+ * each role of ranges a treap: a search tree by address, in balance by priorities as good as drawn.
+ */
 #include "carry.h"
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +15,8 @@ static struct {
     uint32_t used;              /* slots that were ever in use, [0] included */
     uint32_t unused;            /* list by `next` */
     uint32_t first, last;       /* of the order */
+    uint32_t mappings;          /* roots of the trees */
+    uint32_t reservations;
     uint32_t count;
 } carry;
 
@@ -34,6 +38,14 @@ static uint32_t *bucket(unsigned role, uint64_t key)
 {
     uint64_t hash = (key ^ (uint64_t)role << 56) * 0x9e3779b97f4a7c15u;
     return &carry.index[(hash >> 32) & (carry.capacity - 1)];
+}
+
+static void chain(uint32_t number)
+{
+    struct gm_carried *entry = &carry.entries[number];
+    uint32_t *first = bucket(entry->role, entry->key);
+    entry->chain = *first;
+    *first = number;
 }
 
 static bool grow(void)
@@ -64,7 +76,7 @@ static bool grow(void)
      * the order to the last. */
     for (uint32_t number = carry.first; number; number = carry.entries[number].next)
         if (carry.entries[number].found)
-            gm_carry_show(number);
+            chain(number);
     return true;
 }
 
@@ -113,15 +125,26 @@ uint32_t gm_carry_add(enum gm_carry_role role, uint64_t key, const struct gm_rec
     return number;
 }
 
+static void take_out(const struct gm_carried *entry)
+{
+    *(entry->previous ? &carry.entries[entry->previous].next : &carry.first) = entry->next;
+    *(entry->next ? &carry.entries[entry->next].previous : &carry.last) = entry->previous;
+    carry.count--;
+}
+
+void gm_carry_move_last(uint32_t number)
+{
+    take_out(&carry.entries[number]);
+    carry.entries[number].next = 0;
+    append(number);
+}
+
 void gm_carry_remove(uint32_t number)
 {
     struct gm_carried *entry = &carry.entries[number];
     gm_carry_hide(number);
-    if (entry->role != GM_CARRY_NODE) {
-        *(entry->previous ? &carry.entries[entry->previous].next : &carry.first) = entry->next;
-        *(entry->next ? &carry.entries[entry->next].previous : &carry.last) = entry->previous;
-        carry.count--;
-    }
+    if (entry->role != GM_CARRY_NODE)
+        take_out(entry);
     entry->role = GM_CARRY_FREE;
     entry->next = carry.unused;
     carry.unused = number;
@@ -137,13 +160,94 @@ uint32_t gm_carry_find(enum gm_carry_role role, uint64_t key)
     return number;
 }
 
-void gm_carry_show(uint32_t number)
+/* ---- ranges of addresses -----------------------------------------------------------------------
+ */
+
+static uint32_t *root_of(unsigned role)
+{
+    return role == GM_CARRY_MAPPING       ? &carry.mappings
+           : role == GM_CARRY_RESERVATION ? &carry.reservations
+                                          : NULL;
+}
+
+static uint32_t priority(uint32_t number)
+{
+    uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u >> 32);
+}
+
+static uint64_t start_of(uint32_t number)
+{
+    return carry.entries[number].record.address;
+}
+
+/* Splits a tree into what starts before `start` and the rest. */
+static void split(uint32_t tree, uint64_t start, uint32_t *before, uint32_t *rest)
+{
+    while (tree) {
+        uint32_t **side = start_of(tree) < start ? &before : &rest;
+        **side = tree;
+        *side = side == &before ? &carry.entries[tree].right : &carry.entries[tree].left;
+        tree = **side;
+    }
+    *before = *rest = 0;
+}
+
+static void enter_tree(uint32_t number)
 {
     struct gm_carried *entry = &carry.entries[number];
-    uint32_t *first = bucket(entry->role, entry->key);
-    entry->chain = *first;
-    entry->found = true;
-    *first = number;
+    uint32_t *link = root_of(entry->role);
+    if (!link || !entry->record.size)
+        return;
+    while (*link && priority(*link) > priority(number))
+        link = start_of(*link) < start_of(number) ? &carry.entries[*link].right
+                                                  : &carry.entries[*link].left;
+    split(*link, start_of(number), &entry->left, &entry->right);
+    entry->ranged = true;
+    *link = number;
+}
+
+void gm_carry_leave_tree(uint32_t number)
+{
+    struct gm_carried *entry = &carry.entries[number];
+    if (!entry->ranged)
+        return;
+    uint32_t *link = root_of(entry->role);
+    while (*link != number)
+        link = start_of(*link) < start_of(number) ? &carry.entries[*link].right
+                                                  : &carry.entries[*link].left;
+    uint32_t left = entry->left, right = entry->right;
+    while (left && right) { /* joined in the place of the entry */
+        bool from_left = priority(left) > priority(right);
+        uint32_t *from = from_left ? &left : &right;
+        *link = *from;
+        link = from_left ? &carry.entries[left].right : &carry.entries[right].left;
+        *from = *link;
+    }
+    *link = left ? left : right;
+    entry->ranged = false;
+}
+
+uint32_t gm_carry_overlapping(enum gm_carry_role role, uint64_t address, uint64_t size)
+{
+    uint32_t best = 0;
+    for (uint32_t at = size ? *root_of(role) : 0; at;) {
+        const struct gm_record *range = &carry.entries[at].record;
+        bool reaches = gm_carry_last(range->address, range->size) >= address;
+        best = reaches ? at : best;
+        at = reaches ? carry.entries[at].left : carry.entries[at].right;
+    }
+    return best && start_of(best) <= gm_carry_last(address, size) ? best : 0;
+}
+
+/* ---- the index --------------------------------------------------------------------------------
+ */
+
+void gm_carry_show(uint32_t number)
+{
+    chain(number);
+    carry.entries[number].found = true;
+    enter_tree(number);
 }
 
 void gm_carry_hide(uint32_t number)
@@ -151,6 +255,7 @@ void gm_carry_hide(uint32_t number)
     struct gm_carried *entry = &carry.entries[number];
     if (!entry->found)
         return;
+    gm_carry_leave_tree(number);
     uint32_t *link = bucket(entry->role, entry->key);
     while (*link != number)
         link = &carry.entries[*link].chain;

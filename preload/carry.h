@@ -2,10 +2,12 @@
  * The records that a flight trace carries over when the history around them is overwritten: for all
  * that is alive the record that began it, in the order of time.
  *
- * Guarantees: an entry keeps its number until it is removed; the order is that of adding; finding,
- * adding and removing take constant time. No malloc: memory is mapped, grows by doubling, and is
- * not inherited by children. Relies on gm_pack_lock: one thread at a time. When memory cannot be
- * had, adding returns 0 and the caller counts what is now missing.
+ * Guarantees: an entry keeps its number until it is removed; the order is that of adding, or of
+ * being moved behind all others; finding,
+ * adding and removing take constant time, for ranges of addresses logarithmic time. No malloc:
+ * memory is mapped, grows by doubling, and is not inherited by children. Relies on gm_pack_lock:
+ * one thread at a time. When memory cannot be had, adding returns 0 and the caller counts what is
+ * now missing.
  */
 #ifndef GPUMEM_PRELOAD_CARRY_H
 #define GPUMEM_PRELOAD_CARRY_H
@@ -55,17 +57,20 @@ struct gm_carried {
     uint32_t chain; /* in the index */
     uint32_t same;  /* of what one ENDING ended, or of one graph's nodes: the next; of the ENDING or
                        graph itself: the first */
-    uint32_t other; /* MAPPING, BINDING: the memory; ENDING: the OBJECT, or number of the context;
+    uint32_t other; /* MAPPING, BINDING: the OBJECT; ENDING: the OBJECT, or number of the context;
                        RANGE: the one around it; GRAPH, EXECUTABLE: the last node */
     uint32_t multicast; /* BINDING: what the memory is bound to */
     uint32_t handles;   /* OBJECT: references by handle */
     uint32_t uses;      /* OBJECT: mappings and bindings */
     uint32_t releases;  /* OBJECT: VMM_RELEASE records that may yet be undone */
-    uint32_t held;      /* OBJECT: mappings and bindings whose end may yet be undone */
-    uint8_t role;       /* enum gm_carry_role */
+    uint32_t held;      /* OBJECT: mappings and bindings that may yet refer to it again */
+    uint32_t left;      /* MAPPING, RESERVATION: in the tree of its role */
+    uint32_t right;
+    uint8_t role; /* enum gm_carry_role */
     bool has_detail;
     bool found;     /* it is in the index */
-    bool ended;     /* by an ENDING that may yet be undone */
+    bool ranged;    /* it is in the tree */
+    bool ended;     /* by an ENDING that may yet be undone; OBJECT: nothing refers to it, but may */
     bool reference; /* LIFE: external memory opened once more */
     bool implicit;  /* ended: with its context */
     bool unseen;    /* ENDING of a context: the reference was one that no record tells of */
@@ -82,12 +87,27 @@ uint32_t gm_carry_add(enum gm_carry_role role, uint64_t key, const struct gm_rec
                       const struct gm_record *detail, uint32_t lane);
 void gm_carry_remove(uint32_t number);
 
+/* Puts an entry behind all others. */
+void gm_carry_move_last(uint32_t number);
+
 /* The latest entry with this key in the index, 0 if there is none. */
 uint32_t gm_carry_find(enum gm_carry_role role, uint64_t key);
 
 /* Takes an entry out of the index, or puts it back; it stays in the order. */
 void gm_carry_hide(uint32_t number);
 void gm_carry_show(uint32_t number);
+
+/* MAPPING, RESERVATION: of those in the index the first that has addresses in common with `size`
+ * bytes at `address`, 0 if there is none. Those in the index overlap no other of their role, but
+ * what is taken out of the tree alone. */
+uint32_t gm_carry_overlapping(enum gm_carry_role role, uint64_t address, uint64_t size);
+void gm_carry_leave_tree(uint32_t number);
+
+/* The highest address of `size` bytes, which are some. */
+static inline uint64_t gm_carry_last(uint64_t address, uint64_t size)
+{
+    return size - 1 > UINT64_MAX - address ? UINT64_MAX : address + size - 1;
+}
 
 /* In order: the first entry; the next ones are at ->next. */
 uint32_t gm_carry_first(void);

@@ -16,7 +16,7 @@ uint64_t gm_fold_missed;
 static struct {
     uint32_t ending; /* the latest free-like record, as long as something came of it */
     uint32_t range;  /* the innermost open range */
-    bool unknown;    /* the ending is a free of an address that was not known to live */
+    bool unknown;    /* the ending is a free of what was not known to live */
 } lanes[GM_LANES_MAX];
 
 /* Births at live addresses and frees of unknown ones, of which the other half may have been stamped
@@ -100,11 +100,11 @@ bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane
 /* ---- ends, and their undoing ------------------------------------------------------------------
  */
 
-/* Whether its end is one of the frees that docs/accounting.md counts. */
+/* Whether its end is one of the frees that docs/accounting.md counts; memory of the VMM counts
+ * itself. */
 static bool is_birth(const struct gm_carried *entry)
 {
-    return (entry->role == GM_CARRY_LIFE && !entry->reference) ||
-           (entry->role == GM_CARRY_OBJECT && entry->record.type != GM_EVENT_MULTICAST_CREATE);
+    return entry->role == GM_CARRY_LIFE && !entry->reference;
 }
 
 static uint64_t *frees_of(const struct gm_carried *entry)
@@ -127,21 +127,6 @@ void gm_fold_end(uint32_t number, uint32_t ending, bool implicit)
     gm_carry_at(ending)->same = number;
 }
 
-uint32_t gm_fold_overlapping(enum gm_carry_role role, const struct gm_record *record,
-                             uint32_t after)
-{
-    uint32_t at = after ? gm_carry_at(after)->next : gm_carry_first();
-    for (; at; at = gm_carry_at(at)->next) {
-        const struct gm_carried *other = gm_carry_at(at);
-        uint64_t ahead = other->record.address - record->address; /* one of the two wraps */
-        uint64_t behind = record->address - other->record.address;
-        if (other->role == role && other->found &&
-            (ahead < record->size || behind < other->record.size))
-            return at;
-    }
-    return 0;
-}
-
 /* Who lives at the address since then shows that the free did happen. */
 static bool life_may_go_on(const struct gm_carried *entry)
 {
@@ -151,18 +136,18 @@ static bool life_may_go_on(const struct gm_carried *entry)
     return !other;
 }
 
-static bool may_go_on(uint32_t number)
+static bool may_go_on(uint32_t number, uint32_t status)
 {
     const struct gm_carried *entry = gm_carry_at(number);
     switch (entry->role) {
     case GM_CARRY_LIFE:
         return life_may_go_on(entry);
     case GM_CARRY_RESERVATION:
-        return !gm_fold_overlapping(GM_CARRY_RESERVATION, &entry->record, 0);
-    case GM_CARRY_OBJECT:
+        return !gm_carry_overlapping(GM_CARRY_RESERVATION, entry->record.address,
+                                     entry->record.size);
     case GM_CARRY_MAPPING:
     case GM_CARRY_BINDING:
-        return gm_fold_vmm_revive(number);
+        return gm_fold_vmm_revive(number, status);
     case GM_CARRY_POOL:
     case GM_CARRY_MODULE:
         return !gm_carry_find(entry->role, entry->key);
@@ -171,28 +156,48 @@ static bool may_go_on(uint32_t number)
     }
 }
 
+/* Tells the reader of its late free. */
+void gm_fold_mark_late(uint32_t number, uint32_t status)
+{
+    if (status == SHUTTING_DOWN)
+        gm_carry_at(number)->record.extra = SHUTTING_DOWN;
+}
+
+/* Its end is settled. */
+static void be_over(uint32_t number)
+{
+    unsigned role = gm_carry_at(number)->role;
+    if (role == GM_CARRY_MAPPING || role == GM_CARRY_BINDING)
+        gm_fold_vmm_over(number);
+    else
+        gm_carry_remove(number);
+}
+
+/* What ended others in the meantime did not end it, nor did what lived in its place: it is carried
+ * behind them. */
 static void go_on(uint32_t number, uint32_t status)
 {
     struct gm_carried *entry = gm_carry_at(number);
-    if (!may_go_on(number)) {
-        gm_carry_remove(number);
+    if (!may_go_on(number, status)) {
+        be_over(number);
         return;
     }
+    gm_carry_move_last(number);
     *frees_of(entry) -= is_birth(entry);
     entry->ended = false;
-    if (status == SHUTTING_DOWN && is_birth(entry))
-        entry->record.extra = SHUTTING_DOWN; /* tells the reader of its late free */
-    if (entry->role < GM_CARRY_BINDING && entry->role != GM_CARRY_OBJECT)
+    if (is_birth(entry))
+        gm_fold_mark_late(number, status);
+    if (entry->role < GM_CARRY_BINDING)
         gm_carry_show(number);
 }
 
 /* The count that the record took down by one. */
-static void released(const struct gm_carried *ending, bool undone)
+static void released(const struct gm_carried *ending, bool undone, uint32_t status)
 {
     if (ending->record.type == GM_EVENT_CONTEXT_RELEASE)
         gm_fold_context_released(ending, undone);
     if (ending->record.type == GM_EVENT_VMM_RELEASE)
-        gm_fold_vmm_released(ending, undone);
+        gm_fold_vmm_released(ending, undone, status);
 }
 
 /* What the lane's latest free-like record did is settled, or back, last step first. */
@@ -203,20 +208,15 @@ static void settle(uint32_t lane, bool undone, uint32_t status)
         return;
     const struct gm_carried *ending = gm_carry_at(number);
     lanes[lane].ending = 0;
-    if (!undone)
-        released(ending, false);
-    for (uint32_t at = ending->same; !undone && at; at = gm_carry_at(at)->same)
-        gm_fold_vmm_unheld(gm_carry_at(at));
     for (uint32_t at = ending->same; at; at = next) {
         next = gm_carry_at(at)->same;
         gm_carry_at(at)->same = 0;
         if (undone)
             go_on(at, status);
         else
-            gm_fold_vmm_remove(at);
+            be_over(at);
     }
-    if (undone)
-        released(ending, true);
+    released(ending, undone, status);
     if (undone || !ending->kept)
         gm_carry_remove(number);
 }
@@ -249,11 +249,18 @@ static void undo(const struct gm_record *record, uint32_t lane)
         gm_carry_at(number)->record.address == record->address) {
         if (lanes[lane].unknown) {
             gm_fold_unknown_frees--;
-            drop_note(record->address, lane);
+            if (record->kind == GM_EVENT_FREE)
+                drop_note(record->address, lane);
         }
         lanes[lane].unknown = false;
         settle(lane, true, record->extra);
     }
+}
+
+void gm_fold_unknown_free(uint32_t lane, uint32_t ending)
+{
+    gm_fold_unknown_frees++;
+    lanes[lane].unknown = ending != 0;
 }
 
 /* ---- lives of addresses ------------------------------------------------------------------------
@@ -271,7 +278,8 @@ static void end_early(uint32_t number, uint32_t lane)
 {
     uint32_t ending = lanes[lane].ending;
     gm_fold_unknown_frees--;
-    if (!lanes[lane].unknown || gm_carry_at(ending)->record.address != gm_carry_at(number)->key) {
+    if (!lanes[lane].unknown || gm_carry_at(ending)->record.type != GM_EVENT_FREE ||
+        gm_carry_at(ending)->record.address != gm_carry_at(number)->key) {
         gm_fold_end(number, 0, false);
         return;
     }
@@ -320,8 +328,7 @@ static void freed(const struct gm_record *record, uint32_t lane, uint32_t ending
         gm_fold_end(number, ending, false);
         return;
     }
-    gm_fold_unknown_frees++;
-    lanes[lane].unknown = ending != 0;
+    gm_fold_unknown_free(lane, ending);
     note(GM_EVENT_FREE, record->address, record->time, lane);
 }
 
@@ -523,18 +530,16 @@ static void emit(uint32_t number, gm_fold_taker *take, void *argument)
 {
     const struct gm_carried *entry = gm_carry_at(number);
     struct gm_record record = entry->record;
-    gm_fold_vmm_prepare(number, &record);
+    bool has_other_handle = gm_fold_vmm_prepare(number, &record);
+    uint64_t detail = has_other_handle ? entry->record.address : entry->detail;
     take(argument, &record, entry->lane);
-    if (entry->has_detail || entry->nameless)
+    if (entry->has_detail || has_other_handle)
         take(argument,
-             &(struct gm_record){.type = GM_EVENT_DETAIL,
-                                 .time = record.time,
-                                 .address = entry->nameless ? entry->key : entry->detail},
+             &(struct gm_record){.type = GM_EVENT_DETAIL, .time = record.time, .address = detail},
              entry->lane);
 }
 
-/* Whether a free of an address that did not live then, and may since. Such come before all lives.
- */
+/* Whether a free of what did not live then, and may since. Such come before all lives. */
 static bool is_unknown_free(uint32_t number)
 {
     const struct gm_carried *entry = gm_carry_at(number);
@@ -564,6 +569,7 @@ void gm_fold_forget(void)
 {
     gm_carry_forget();
     gm_fold_context_forget();
+    gm_fold_vmm_forget();
     memset(&gm_fold_totals, 0, sizeof(gm_fold_totals));
     gm_fold_missed = gm_fold_late = gm_fold_lost_frees = gm_fold_unknown_frees = 0;
     memset(notes, 0, sizeof(notes));

@@ -4,7 +4,8 @@
  *
  * Guarantees: replaying what gm_fold_emit gives, and then the records that were not folded, leads
  * to the same memory, pools, contexts, graphs and blocks alive at every moment as replaying all
- * records would; docs/accounting.md has the rules, and report/replay.c follows them on its own.
+ * records would, and to the same counts of frees that were lost or unknown; docs/accounting.md has
+ * the rules, and report/replay.c follows them on its own.
  * Memory is bounded by what is alive, plus at most one free-like record for each lane: the latest,
  * with all that it ended, because an UNDO may follow. What cannot be understood (CUDA would refuse
  * it) is kept word for word.
@@ -18,8 +19,9 @@
 
 /* Of all records folded so far. */
 extern struct gm_flight_totals gm_fold_totals;
-extern uint64_t gm_fold_lost_frees;    /* births at addresses that lived: a free was not seen */
-extern uint64_t gm_fold_unknown_frees; /* frees of addresses that did not */
+extern uint64_t gm_fold_lost_frees;    /* births at addresses and under handles that lived, mappings
+                                          over others: a free was not seen */
+extern uint64_t gm_fold_unknown_frees; /* frees of addresses and handles that did not */
 extern uint64_t gm_fold_late;          /* stamped in the wrong order, and carried over in between */
 extern uint64_t gm_fold_missed; /* for which there was no memory: what is carried is not all */
 
@@ -52,6 +54,12 @@ void gm_fold_end_at(uint64_t address);
  * at the address before a birth there. */
 bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane);
 
+/* A free of what is not known to live. `ending`, its ENDING, will be kept: it may be undone. */
+void gm_fold_unknown_free(uint32_t lane, uint32_t ending);
+
+/* It lives on because a free failed, with this status. */
+void gm_fold_mark_late(uint32_t number, uint32_t status);
+
 /* `ending`, an ENDING, ended this entry; 0: it ended for good. */
 void gm_fold_end(uint32_t number, uint32_t ending, bool implicit);
 
@@ -66,15 +74,13 @@ void gm_fold_context_forget(void);
 /* Virtual memory and multicast. */
 void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *detail,
                        uint32_t lane, uint32_t ending);
-void gm_fold_vmm_released(const struct gm_carried *ending, bool undone);
-void gm_fold_vmm_unheld(const struct gm_carried *entry); /* its end can no more be undone */
-void gm_fold_vmm_remove(uint32_t number);                /* and it goes, after that */
-void gm_fold_vmm_prepare(uint32_t number, struct gm_record *record); /* to be given out */
-bool gm_fold_vmm_revive(uint32_t number); /* its end is undone; false: it cannot be */
-
-/* Whether an entry of the same role, in the index, has addresses in common with this record. */
-uint32_t gm_fold_overlapping(enum gm_carry_role role, const struct gm_record *record,
-                             uint32_t after);
+void gm_fold_vmm_released(const struct gm_carried *ending, bool undone, uint32_t status);
+void gm_fold_vmm_over(uint32_t number); /* the end of a mapping or binding cannot be undone */
+bool gm_fold_vmm_revive(uint32_t number, uint32_t status); /* it is; false: what is there since
+                                                              shows that it did happen */
+bool gm_fold_vmm_prepare(uint32_t number, struct gm_record *record); /* to be given out; whether
+                                                                        with another handle */
+void gm_fold_vmm_forget(void);
 
 void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane);
 void gm_fold_graph_emit(const struct gm_carried *graph, gm_fold_taker *take, void *argument);

@@ -1,49 +1,83 @@
-/* See fold.h: physical memory by handle, address ranges, multicast. An object is carried with the
- * number of its handle references, a mapping or binding by its own record. CUDA unmaps whole
- * mappings only: an unmapping of less than that is kept word for word, with all it touched. */
+/* See fold.h: physical memory by handle, address ranges, multicast. An object is alive exactly
+ * while something refers to it, and is kept as long as something may yet refer to it again:
+ * whatever an UNDO brings back. It is carried with the number of its handle references, a mapping
+ * or binding by its own record. CUDA unmaps whole mappings only: an unmapping of less than that is
+ * kept word for word, with all it touched. */
 #include "fold.h"
+
+static uint32_t kept_mappings; /* which are in no tree */
 
 /* ---- objects ----------------------------------------------------------------------------------
  */
 
-static void end_mapping(uint32_t number, uint32_t ending);
-
-/* The first binding of a multicast object, 0 if there is none. */
-static uint32_t binding_of(uint32_t multicast)
+static bool is_multicast(uint32_t object)
 {
-    uint32_t at = gm_carry_first();
+    return gm_carry_at(object)->record.type == GM_EVENT_MULTICAST_CREATE;
+}
+
+/* The object alive under a handle, 0 if there is none. */
+static uint32_t find(uint64_t handle)
+{
+    uint32_t number = gm_carry_find(GM_CARRY_OBJECT, handle);
+    return number && !gm_carry_at(number)->ended ? number : 0;
+}
+
+/* The next binding of a multicast object behind `after` that was not unbound, 0 if there is none.
+ */
+static uint32_t binding_of(uint32_t multicast, uint32_t after)
+{
+    uint32_t at = after ? gm_carry_at(after)->next : gm_carry_first();
     while (at && !(gm_carry_at(at)->role == GM_CARRY_BINDING && !gm_carry_at(at)->ended &&
                    gm_carry_at(at)->multicast == multicast))
         at = gm_carry_at(at)->next;
     return at;
 }
 
-/* What may yet be undone shall not find another object in the place of this one. */
-static void let_go(uint32_t object)
+static void settle(uint32_t number, uint32_t status);
+
+/* Bindings refer to their memory as long as their multicast object is alive. */
+static void count_bindings(uint32_t multicast, uint32_t status)
 {
-    for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next) {
-        struct gm_carried *entry = gm_carry_at(at);
-        if ((entry->role == GM_CARRY_MAPPING || entry->role == GM_CARRY_BINDING ||
-             entry->record.type == GM_EVENT_VMM_RELEASE) &&
-            entry->other == object)
-            entry->other = 0;
-        if (entry->role == GM_CARRY_BINDING && entry->multicast == object)
-            entry->multicast = 0;
+    uint32_t by = gm_carry_at(multicast)->ended ? UINT32_MAX : 1; /* down or up */
+    for (uint32_t at = 0; (at = binding_of(multicast, at));) {
+        uint32_t memory = gm_carry_at(at)->other;
+        gm_carry_at(memory)->uses += by;
+        gm_carry_at(memory)->held -= by;
+        settle(memory, status);
     }
 }
 
-/* Ends an object that nothing refers to any more. */
-static void settle(uint32_t number, uint32_t ending)
+/* Ends an object that nothing refers to any more, or brings back one that something refers to after
+ * all: `status` is that of the call which failed. */
+static void settle(uint32_t number, uint32_t status)
+{
+    struct gm_carried *object = gm_carry_at(number);
+    bool alive = object->handles || object->uses || object->kept;
+    if (alive == !object->ended)
+        return;
+    object->ended = !alive;
+    if (is_multicast(number)) {
+        count_bindings(number, status);
+        return;
+    }
+    gm_fold_totals.frees += alive ? UINT64_MAX : 1;
+    if (alive)
+        gm_fold_mark_late(number, status);
+}
+
+/* Removes an object that nothing can bring back. */
+static void forget(uint32_t number)
 {
     const struct gm_carried *object = gm_carry_at(number);
-    if (object->handles || object->uses || object->kept || object->ended)
+    if (!object->ended || object->held || object->releases)
         return;
-    for (uint32_t at;
-         object->record.type == GM_EVENT_MULTICAST_CREATE && (at = binding_of(number));)
-        end_mapping(at, ending);
-    if (!ending && (object->held || object->releases))
-        let_go(number);
-    gm_fold_end(number, ending, false);
+    for (uint32_t at; is_multicast(number) && (at = binding_of(number, 0));) {
+        uint32_t memory = gm_carry_at(at)->other;
+        gm_carry_remove(at);
+        gm_carry_at(memory)->held--;
+        forget(memory);
+    }
+    gm_carry_remove(number);
 }
 
 /* A handle value that the driver gave out anew: the old object lost its references unseen. */
@@ -52,10 +86,12 @@ static void make_handle_free(uint64_t handle)
     uint32_t number = gm_carry_find(GM_CARRY_OBJECT, handle);
     if (!number)
         return;
+    gm_fold_lost_frees += gm_carry_at(number)->handles > 0;
     gm_carry_at(number)->handles = 0;
     gm_carry_at(number)->nameless = true;
     gm_carry_hide(number);
     settle(number, 0);
+    forget(number);
 }
 
 static void create(const struct gm_record *record, uint32_t lane)
@@ -70,91 +106,102 @@ static void create(const struct gm_record *record, uint32_t lane)
 /* A further reference to an object that is there. */
 static bool retain(const struct gm_record *record, bool only_if_held)
 {
-    uint32_t number = gm_carry_find(GM_CARRY_OBJECT, record->address);
+    uint32_t number = find(record->address);
     if (!number || (only_if_held && !gm_carry_at(number)->handles))
         return false;
     gm_carry_at(number)->handles++;
     return true;
 }
 
-static void release(const struct gm_record *record, uint32_t ending)
+static void release(const struct gm_record *record, uint32_t lane, uint32_t ending)
 {
-    uint32_t number = gm_carry_find(GM_CARRY_OBJECT, record->address);
-    if (!number || !gm_carry_at(number)->handles)
+    uint32_t number = find(record->address);
+    if (!number || !gm_carry_at(number)->handles) {
+        gm_fold_unknown_free(lane, ending);
         return;
+    }
     gm_carry_at(number)->handles--;
     if (ending) {
         gm_carry_at(number)->releases++;
         gm_carry_at(ending)->other = number;
     }
-    settle(number, ending);
+    settle(number, 0);
+    forget(number);
 }
 
-/* An object that is alive again is found by its handle, as before. */
-static void bring_handle_back(uint32_t number)
+void gm_fold_vmm_released(const struct gm_carried *ending, bool undone, uint32_t status)
 {
-    const struct gm_carried *object = gm_carry_at(number);
-    if (!object->nameless && !object->found && !gm_carry_find(GM_CARRY_OBJECT, object->key))
-        gm_carry_show(number);
-}
-
-void gm_fold_vmm_released(const struct gm_carried *ending, bool undone)
-{
-    if (!ending->other)
-        return; /* the object is gone by another way */
-    struct gm_carried *object = gm_carry_at(ending->other);
+    uint32_t number = ending->other;
+    if (!number)
+        return; /* nothing was known of it */
+    struct gm_carried *object = gm_carry_at(number);
     object->releases--;
-    if (!undone || object->nameless)
-        return; /* the driver gave its handle to another: the release did happen */
-    object->handles++;
-    bring_handle_back(ending->other);
+    if (undone && !object->nameless) /* else the driver gave its handle to another: it did happen */
+        object->handles++;
+    settle(number, status);
+    forget(number);
 }
 
 /* ---- mappings and bindings --------------------------------------------------------------------
  */
 
-static void end_mapping(uint32_t number, uint32_t ending)
+static void hold(uint32_t object, uint32_t by)
 {
-    uint32_t memory = gm_carry_at(number)->other;
-    gm_fold_end(number, ending, false);
-    if (!memory)
+    if (object)
+        gm_carry_at(object)->held += by;
+}
+
+static void let_go(uint32_t object)
+{
+    if (!object)
         return;
+    gm_carry_at(object)->held--;
+    forget(object);
+}
+
+/* Ends a mapping, or unbinds a binding of a multicast object that is alive. */
+static void end_use(uint32_t number, uint32_t ending)
+{
+    uint32_t memory = gm_carry_at(number)->other, multicast = gm_carry_at(number)->multicast;
+    gm_fold_end(number, ending, false);
+    hold(memory, ending != 0);
+    hold(multicast, ending != 0);
     gm_carry_at(memory)->uses--;
-    gm_carry_at(memory)->held += ending != 0;
-    settle(memory, ending);
+    settle(memory, 0);
+    forget(memory);
 }
 
-void gm_fold_vmm_unheld(const struct gm_carried *entry)
+void gm_fold_vmm_over(uint32_t number)
 {
-    bool is_use = entry->role == GM_CARRY_MAPPING || entry->role == GM_CARRY_BINDING;
-    if (is_use && entry->other)
-        gm_carry_at(entry->other)->held--;
-}
-
-void gm_fold_vmm_remove(uint32_t number)
-{
-    const struct gm_carried *entry = gm_carry_at(number);
-    if (entry->role == GM_CARRY_OBJECT && (entry->held || entry->releases))
-        let_go(number);
+    uint32_t memory = gm_carry_at(number)->other, multicast = gm_carry_at(number)->multicast;
     gm_carry_remove(number);
+    let_go(multicast);
+    let_go(memory);
 }
 
-bool gm_fold_vmm_revive(uint32_t number)
+/* Whether more than one thing may bring an object back. */
+static bool is_held_else(uint32_t object)
 {
-    const struct gm_carried *entry = gm_carry_at(number);
-    if (entry->role == GM_CARRY_OBJECT) {
-        bring_handle_back(number);
-        return true;
+    return gm_carry_at(object)->held + gm_carry_at(object)->releases > 1;
+}
+
+bool gm_fold_vmm_revive(uint32_t number, uint32_t status)
+{
+    struct gm_carried *entry = gm_carry_at(number);
+    uint32_t memory = entry->other, multicast = entry->multicast;
+    if (entry->role == GM_CARRY_MAPPING &&
+        gm_carry_overlapping(GM_CARRY_MAPPING, entry->record.address, entry->record.size))
+        return false;
+    if (multicast && gm_carry_at(multicast)->ended) {
+        if (!is_held_else(multicast))
+            return false;
+        gm_carry_at(multicast)->held--;
+        return true; /* it counts when that is alive again */
     }
-    if (!entry->other)
-        return false;
-    struct gm_carried *memory = gm_carry_at(entry->other);
-    memory->held--;
-    if (entry->role == GM_CARRY_MAPPING && gm_fold_overlapping(GM_CARRY_MAPPING, &entry->record, 0))
-        return false;
-    memory->uses++;
-    if (entry->role == GM_CARRY_MAPPING)
-        bring_handle_back(entry->other);
+    gm_carry_at(memory)->uses++;
+    gm_carry_at(memory)->held--;
+    settle(memory, status);
+    hold(multicast, UINT32_MAX);
     return true;
 }
 
@@ -164,45 +211,49 @@ static uint64_t handle_of(uint32_t object)
     return gm_carry_at(object)->nameless ? UINT64_MAX - object : gm_carry_at(object)->key;
 }
 
-void gm_fold_vmm_prepare(uint32_t number, struct gm_record *record)
+bool gm_fold_vmm_prepare(uint32_t number, struct gm_record *record)
 {
     const struct gm_carried *entry = gm_carry_at(number);
-    if (entry->role == GM_CARRY_OBJECT) {
+    uint64_t handle = record->address;
+    switch (record->type) {
+    case GM_EVENT_VMM_CREATE:
+    case GM_EVENT_VMM_IMPORT:
+    case GM_EVENT_MULTICAST_CREATE:
         record->address = handle_of(number);
-        record->aux = entry->handles + (entry->nameless ? 0 : entry->releases);
-    }
-    if ((entry->role == GM_CARRY_MAPPING || entry->role == GM_CARRY_BINDING) && entry->other)
-        record->aux = handle_of(entry->other);
-    if (entry->role == GM_CARRY_BINDING && entry->multicast)
+        record->aux = entry->handles + entry->releases;
+        return record->address != handle;
+    case GM_EVENT_VMM_RELEASE:
+    case GM_EVENT_MULTICAST_UNBIND:
+        if (entry->other)
+            record->address = handle_of(entry->other);
+        return record->address != handle;
+    case GM_EVENT_MULTICAST_BIND:
         record->address = handle_of(entry->multicast);
+        record->aux = handle_of(entry->other);
+        return false;
+    case GM_EVENT_VMM_MAP:
+        record->aux = handle_of(entry->other);
+        return false;
+    default:
+        return false;
+    }
 }
 
 static void map(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
 {
-    uint32_t memory = gm_carry_find(GM_CARRY_OBJECT, record->aux);
+    uint32_t memory = find(record->aux), there;
     if (!memory || record->size == 0)
         return;
     gm_carry_at(memory)->uses++; /* first: what is in the way may be its own */
-    uint32_t there = gm_carry_find(GM_CARRY_MAPPING, record->address);
-    if (there && !gm_carry_at(there)->kept)
-        end_mapping(there, 0);
+    bool first = true;
+    for (; (there = gm_carry_overlapping(GM_CARRY_MAPPING, record->address, record->size));
+         first = false) {
+        gm_fold_lost_frees += first;
+        end_use(there, 0);
+    }
     uint32_t number = gm_fold_add(GM_CARRY_MAPPING, record->address, record, detail, lane);
     if (number)
         gm_carry_at(number)->other = memory;
-}
-
-/* Whether mappings lie end to end over the range: nothing else then has to be looked at. */
-static bool is_tiled(uint64_t start, uint64_t size)
-{
-    while (size) {
-        uint32_t number = gm_carry_find(GM_CARRY_MAPPING, start);
-        const struct gm_carried *mapping = number ? gm_carry_at(number) : NULL;
-        if (!mapping || mapping->kept || mapping->record.size > size)
-            return false;
-        start += mapping->record.size;
-        size -= mapping->record.size;
-    }
-    return true;
 }
 
 static bool lies_within(const struct gm_record *range, const struct gm_record *record)
@@ -211,45 +262,69 @@ static bool lies_within(const struct gm_record *range, const struct gm_record *r
     return offset <= record->size && range->size <= record->size - offset;
 }
 
-/* What an unmapping that is no such thing touched, its memory included, stays as it is told. */
-static void keep_all(const struct gm_record *record, uint32_t ending)
+/* Keeps all that a mapping, of which a part was unmapped, is told of. */
+static void keep(uint32_t mapping, uint32_t ending)
 {
-    uint32_t at = 0;
-    while ((at = gm_fold_overlapping(GM_CARRY_MAPPING, record, at))) {
-        struct gm_carried *mapping = gm_carry_at(at);
-        mapping->kept = true;
-        if (mapping->other)
-            gm_carry_at(mapping->other)->kept = true;
-        if (ending)
-            gm_carry_at(ending)->kept = true;
-    }
+    kept_mappings += !gm_carry_at(mapping)->kept;
+    gm_carry_at(mapping)->kept = true;
+    gm_carry_leave_tree(mapping);
+    gm_carry_at(gm_carry_at(mapping)->other)->kept = true;
+    if (ending)
+        gm_carry_at(ending)->kept = true;
 }
 
+/* Whether the range has something of such a mapping; then also this unmapping is kept. */
+static bool touches_kept(const struct gm_record *record, uint32_t ending)
+{
+    bool touches = false;
+    for (uint32_t at = kept_mappings ? gm_carry_first() : 0; at; at = gm_carry_at(at)->next) {
+        const struct gm_carried *other = gm_carry_at(at);
+        uint64_t ahead = other->record.address - record->address; /* one of the two wraps */
+        uint64_t behind = record->address - other->record.address;
+        if (other->role != GM_CARRY_MAPPING || !other->kept ||
+            (ahead >= record->size && behind >= other->record.size))
+            continue;
+        keep(at, ending);
+        touches = true;
+    }
+    return touches;
+}
+
+/* Whether other mappings lie end to end over the range: then those that are kept are over. */
+static bool is_tiled(const struct gm_record *record)
+{
+    uint64_t start = record->address, left = record->size;
+    while (left) {
+        uint32_t number = gm_carry_overlapping(GM_CARRY_MAPPING, start, 1);
+        if (!number || gm_carry_at(number)->record.size > left)
+            return false;
+        start += gm_carry_at(number)->record.size;
+        left -= gm_carry_at(number)->record.size;
+    }
+    return true;
+}
+
+static uint32_t mapped(const struct gm_record *record)
+{
+    return gm_carry_overlapping(GM_CARRY_MAPPING, record->address, record->size);
+}
+
+/* Whether mappings are unmapped as a whole. Only the first and the last one can reach beyond. */
 static bool is_whole(const struct gm_record *record)
 {
-    uint32_t at = 0;
-    while ((at = gm_fold_overlapping(GM_CARRY_MAPPING, record, at)))
-        if (gm_carry_at(at)->kept || !lies_within(&gm_carry_at(at)->record, record))
-            return false;
-    return true;
+    uint32_t first = mapped(record);
+    uint64_t end = gm_carry_last(record->address, record->size);
+    uint32_t last = first ? gm_carry_overlapping(GM_CARRY_MAPPING, end, 1) : 0;
+    return (!first || lies_within(&gm_carry_at(first)->record, record)) &&
+           (!last || lies_within(&gm_carry_at(last)->record, record));
 }
 
 static void unmap(const struct gm_record *record, uint32_t ending)
 {
-    uint32_t number;
-    if (is_tiled(record->address, record->size)) {
-        uint64_t start = record->address, end = start + record->size;
-        while (start != end) {
-            number = gm_carry_find(GM_CARRY_MAPPING, start);
-            start += gm_carry_at(number)->record.size;
-            end_mapping(number, ending);
-        }
-    } else if (is_whole(record)) {
-        while ((number = gm_fold_overlapping(GM_CARRY_MAPPING, record, 0)))
-            end_mapping(number, ending);
-    } else {
-        keep_all(record, ending);
-    }
+    bool keeps =
+        !is_whole(record) || (kept_mappings && !is_tiled(record) && touches_kept(record, ending));
+    for (uint32_t at; (at = mapped(record));)
+        keeps ? keep(at, ending) : end_use(at, ending);
 }
 
 /* ---- reservations -----------------------------------------------------------------------------
@@ -258,19 +333,14 @@ static void unmap(const struct gm_record *record, uint32_t ending)
 /* Ends all that lie in the range, or partly. */
 static void unreserve(const struct gm_record *record, uint32_t ending)
 {
-    uint32_t number = gm_carry_find(GM_CARRY_RESERVATION, record->address);
-    if (number && gm_carry_at(number)->record.size == record->size) {
-        gm_fold_end(number, ending, false);
-        return;
-    }
-    while ((number = gm_fold_overlapping(GM_CARRY_RESERVATION, record, 0)))
-        gm_fold_end(number, ending, false);
+    uint32_t at;
+    while ((at = gm_carry_overlapping(GM_CARRY_RESERVATION, record->address, record->size)))
+        gm_fold_end(at, ending, false);
 }
 
 static void reserve(const struct gm_record *record, uint32_t lane)
 {
-    if (gm_carry_find(GM_CARRY_RESERVATION, record->address))
-        unreserve(record, 0);
+    unreserve(record, 0);
     if (record->size)
         gm_fold_add(GM_CARRY_RESERVATION, record->address, record, NULL, lane);
 }
@@ -281,22 +351,16 @@ static void reserve(const struct gm_record *record, uint32_t lane)
 /* The object that a handle, or an address that is mapped, stands for. */
 static uint32_t meant(uint64_t handle_or_address)
 {
-    uint32_t number = gm_carry_find(GM_CARRY_OBJECT, handle_or_address);
+    uint32_t number = find(handle_or_address);
     if (number)
         return number;
-    struct gm_record byte = {.address = handle_or_address, .size = 1};
-    uint32_t mapping = gm_fold_overlapping(GM_CARRY_MAPPING, &byte, 0);
+    uint32_t mapping = gm_carry_overlapping(GM_CARRY_MAPPING, handle_or_address, 1);
     return mapping ? gm_carry_at(mapping)->other : 0;
-}
-
-static bool is_multicast(uint32_t object)
-{
-    return gm_carry_at(object)->record.type == GM_EVENT_MULTICAST_CREATE;
 }
 
 static void bind(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
 {
-    uint32_t multicast = gm_carry_find(GM_CARRY_OBJECT, record->address);
+    uint32_t multicast = find(record->address);
     uint32_t memory = meant(record->aux);
     if (!multicast || !memory || !is_multicast(multicast) || is_multicast(memory))
         return;
@@ -308,15 +372,14 @@ static void bind(const struct gm_record *record, const struct gm_record *detail,
     gm_carry_at(memory)->uses++;
 }
 
-/* Ends the binding that agrees most with what the record tells, as report/vmm.c has it. */
+/* Ends the binding that agrees most with what the record tells, the first of those that agree as
+ * well, as report/vmm.c has it. */
 static void unbind(const struct gm_record *record, uint32_t ending)
 {
-    uint32_t multicast = gm_carry_find(GM_CARRY_OBJECT, record->address), best = 0;
+    uint32_t multicast = find(record->address), best = 0;
     int likeness = 0;
-    for (uint32_t at = multicast ? gm_carry_first() : 0; at; at = gm_carry_at(at)->next) {
+    for (uint32_t at = 0; multicast && (at = binding_of(multicast, at));) {
         const struct gm_carried *binding = gm_carry_at(at);
-        if (binding->role != GM_CARRY_BINDING || binding->ended || binding->multicast != multicast)
-            continue;
         int now = 4 * (gm_carry_at(binding->other)->record.device == record->device) +
                   2 * (binding->record.size == record->size) + (binding->detail == record->aux);
         if (now > likeness) {
@@ -324,8 +387,11 @@ static void unbind(const struct gm_record *record, uint32_t ending)
             best = at;
         }
     }
-    if (best)
-        end_mapping(best, ending);
+    if (!best)
+        return;
+    if (ending)
+        gm_carry_at(ending)->other = multicast;
+    end_use(best, ending);
 }
 
 /* ---- records ----------------------------------------------------------------------------------
@@ -348,7 +414,7 @@ void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *d
         retain(record, false);
         break;
     case GM_EVENT_VMM_RELEASE:
-        release(record, ending);
+        release(record, lane, ending);
         break;
     case GM_EVENT_VMM_RESERVE:
         reserve(record, lane);
@@ -371,4 +437,9 @@ void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *d
     default:
         break;
     }
+}
+
+void gm_fold_vmm_forget(void)
+{
+    kept_mappings = 0;
 }

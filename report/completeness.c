@@ -187,12 +187,12 @@ static uint64_t other_newer_abi(const struct gm_analysis *analysis)
 
 static uint64_t lost_frees(const struct gm_analysis *analysis)
 {
-    return gm_replay_lost_frees(&analysis->replay);
+    return analysis->replay.lost_frees;
 }
 
 static uint64_t unknown_frees(const struct gm_analysis *analysis)
 {
-    return gm_replay_unknown_frees(&analysis->replay);
+    return analysis->replay.unknown_frees;
 }
 
 static uint64_t malformed(const struct gm_analysis *analysis)

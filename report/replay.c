@@ -178,30 +178,18 @@ static void uncount(struct gm_tally *counter, const struct gm_undo *undo, bool i
         counter->frees--;
 }
 
-uint64_t gm_replay_lost_frees(const struct gm_replay *replay)
-{
-    return replay->lost_frees + replay->vmm.lost_frees;
-}
-
-uint64_t gm_replay_unknown_frees(const struct gm_replay *replay)
-{
-    return replay->unknown_frees + replay->vmm.unknown_frees;
-}
-
-static void revive(struct gm_replay *replay, const struct gm_undo *undo, bool late, bool is_past)
+uint32_t gm_replay_revive(struct gm_replay *replay, const struct gm_undo *undo, bool late,
+                          bool is_past)
 {
     struct gm_life life = undo->life;
-    if (life.object == GM_NONE && gm_lives_find(&replay->lives, life.address) != GM_NONE)
-        return; /* someone else lives there since: the free did happen */
     if (late)
         life.flags |= GM_LIFE_LATE;
     uint32_t number = enter(replay, &life);
     uncount(gm_counters_kind(&replay->counters, life.kind, life.device), undo, is_past);
-    if (life.object != GM_NONE)
-        gm_vmm_revive(replay, life.object, number);
     if (replay->observer.undone)
         replay->observer.undone(replay->observer.argument, &life, undo->implicit);
     next_step(replay);
+    return number;
 }
 
 /* ---- journals -------------------------------------------------------------------------------- */
@@ -235,13 +223,23 @@ static void forget(struct gm_replay *replay, struct gm_journal *journal)
 }
 
 /* A free-like record: from here on it is this one that an UNDO of the lane means. */
-static void begin_journal(struct gm_replay *replay, const struct gm_record *record,
+static void begin_journal(struct gm_replay *replay, const struct gm_entry *entry,
                           struct gm_journal *journal)
 {
     forget(replay, journal);
-    journal->type = record->type;
-    journal->address = record->address;
+    journal->type = entry->record->type;
+    journal->address =
+        entry->carried && entry->detail ? entry->detail->address : entry->record->address;
     journal->is_past = false;
+}
+
+static void pool_goes_on(struct gm_replay *replay, uint32_t number)
+{
+    uint64_t address = replay->pools[number].address;
+    if (replay->pools[gm_map_get(&replay->pool_by_address, address)].alive)
+        return; /* another one since: it was destroyed */
+    replay->pools[number].alive = true;
+    gm_map_set(&replay->pool_by_address, address, number);
 }
 
 /* The call behind the lane's latest free-like record failed: back, last step first. If that record
@@ -249,6 +247,7 @@ static void begin_journal(struct gm_replay *replay, const struct gm_record *reco
 static void undo_all(struct gm_replay *replay, const struct gm_record *record,
                      struct gm_journal *journal)
 {
+    bool late = record->extra == SHUTTING_DOWN;
     if (record->kind != journal->type || record->address != journal->address)
         return;
     gm_limits_spend(GM_STEPS_UNDO * journal->count);
@@ -256,14 +255,15 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
         const struct gm_undo *undo = &journal->entries[i];
         switch (undo->action) {
         case GM_UNDO_LIFE:
-            revive(replay, undo, record->extra == SHUTTING_DOWN, journal->is_past);
-            break;
+            if (gm_lives_find(&replay->lives, undo->life.address) == GM_NONE)
+                gm_replay_revive(replay, undo, late, journal->is_past);
+            break; /* else someone else lives there since: the free did happen */
         case GM_UNDO_UNKNOWN_FREE:
             replay->unknown_frees -= replay->unknown_frees != 0;
             gm_unpaired_drop(&replay->unpaired, undo->range.start, replay->now->lane);
             break;
         case GM_UNDO_UNKNOWN_RELEASE:
-            replay->vmm.unknown_frees -= !journal->is_past;
+            replay->unknown_frees -= replay->unknown_frees != 0;
             break;
         case GM_UNDO_REFERENCE: {
             uint32_t life = gm_lives_find(&replay->lives, undo->range.start);
@@ -275,10 +275,10 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
             gm_context_undo(&replay->contexts, undo);
             break;
         case GM_UNDO_POOL:
-            replay->pools[undo->object].alive = true;
+            pool_goes_on(replay, undo->object);
             break;
         default:
-            gm_vmm_undo(replay, undo);
+            gm_vmm_undo(replay, undo, late);
         }
     }
     forget(replay, journal);
@@ -382,10 +382,14 @@ static void restart(struct gm_tally *tally, uint64_t time, uint64_t step)
  * calls so far only those that began what is alive. */
 static void begin_history(struct gm_replay *replay)
 {
+    replay->has_history = true;
+    if (!replay->carrying && !replay->checkpoint)
+        return; /* the history is whole */
     struct gm_counters *counters = &replay->counters;
     const struct gm_checkpoint *checkpoint = replay->checkpoint;
     uint64_t time = checkpoint ? checkpoint->time : 0;
     replay->carrying = false;
+    gm_vmm_begin_history(replay);
     if (time > replay->time)
         replay->time = time;
     for (int device = 0; device < GM_DEVICES; device++) {
@@ -399,7 +403,7 @@ static void begin_history(struct gm_replay *replay)
         restart(&counters->host[kind], time, replay->step + 1);
     for (size_t lane = 0; lane < replay->journal_count; lane++)
         replay->journals[lane].is_past = true;
-    replay->events = replay->vmm.unknown_frees = replay->vmm.lost_frees = 0;
+    replay->events = 0;
     replay->unknown_frees = checkpoint ? checkpoint->unknown_frees : 0;
     replay->lost_frees = checkpoint ? checkpoint->lost_frees : 0;
     next_step(replay);
@@ -407,7 +411,7 @@ static void begin_history(struct gm_replay *replay)
 
 void gm_replay_finish(struct gm_replay *replay)
 {
-    if (replay->carrying)
+    if (!replay->has_history)
         begin_history(replay);
 }
 
@@ -416,14 +420,14 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
     const struct gm_record *record = entry->record;
     struct gm_journal *journal = journal_of(replay, entry->lane);
     replay->now = entry;
-    if (replay->carrying && !entry->carried)
+    if (!entry->carried && !replay->has_history)
         begin_history(replay);
     replay->carrying = entry->carried;
     replay->events++;
     if (record->time > replay->time)
         replay->time = record->time;
     if (gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE))
-        begin_journal(replay, record, journal);
+        begin_journal(replay, entry, journal);
     switch (record->type) {
     case GM_EVENT_ALLOC:
         if (record->flags & GM_FLAG_CAPTURED)

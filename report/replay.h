@@ -56,7 +56,8 @@ struct gm_replay {
     void (*stopped)(struct gm_replay *replay, void *argument);
     void *stop_argument;
 
-    bool carrying; /* carried records come first; the history begins behind them */
+    bool carrying;    /* carried records come first */
+    bool has_history; /* it has begun, behind them */
     const struct gm_checkpoint
         *checkpoint;            /* it begins with; to be set by the caller, may be NULL */
     const struct gm_entry *now; /* being applied */
@@ -65,8 +66,9 @@ struct gm_replay {
     uint64_t step;
     uint64_t events;
     uint64_t time;           /* of the latest record */
-    uint64_t unknown_frees;  /* frees of addresses that are not known to live */
-    uint64_t lost_frees;     /* addresses allocated again without a free on record */
+    uint64_t unknown_frees;  /* frees of addresses and handles that are not known to live */
+    uint64_t lost_frees;     /* addresses, handles and places of mappings given out again without
+                                their end on record */
     uint64_t malformed;      /* records that make no sense */
     uint64_t not_understood; /* records of types that a newer recorder has */
 };
@@ -79,11 +81,6 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry);
 
 /* All records are applied. */
 void gm_replay_finish(struct gm_replay *replay);
-
-/* Frees that were not seen, and frees of what was not seen to be allocated: addresses, handles and
- * mappings. */
-uint64_t gm_replay_lost_frees(const struct gm_replay *replay);
-uint64_t gm_replay_unknown_frees(const struct gm_replay *replay);
 
 /* ---- for the families (vmm.c, graph.c, context.c) ------------------------------------------- */
 
@@ -99,6 +96,11 @@ uint32_t gm_replay_begin_life(struct gm_replay *replay, const struct gm_life *li
 /* A death, counted in `frees` or `implicit_frees`. `journal` may be NULL: it cannot be undone. */
 void gm_replay_end_life(struct gm_replay *replay, uint32_t number, bool implicit,
                         struct gm_journal *journal);
+
+/* A death, a LIFE, is undone: its free failed. `late`: the driver was shut down already; `is_past`:
+ * the death came before the history of a flight trace. Returns the life's number. */
+uint32_t gm_replay_revive(struct gm_replay *replay, const struct gm_undo *undo, bool late,
+                          bool is_past);
 
 /* Notes in `journal` (which may be NULL) what was just done. */
 void gm_replay_note(struct gm_replay *replay, struct gm_journal *journal,

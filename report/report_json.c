@@ -348,8 +348,8 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     gm_json_number(json, "failed", replay->counters.failed);
     gm_json_number(json, "rejected", replay->counters.rejected);
     gm_json_number(json, "refused_by_runtime", replay->counters.refused_by_runtime);
-    gm_json_number(json, "unknown_frees", gm_replay_unknown_frees(replay));
-    gm_json_number(json, "lost_frees", gm_replay_lost_frees(replay));
+    gm_json_number(json, "unknown_frees", replay->unknown_frees);
+    gm_json_number(json, "lost_frees", replay->lost_frees);
     gm_json_number(json, "malformed", replay->malformed + analysis->blocks.malformed);
     gm_json_number(json, "not_understood", replay->not_understood);
     gm_json_number(json, "reserved_addresses_peak", replay->vmm.reserved_peak);

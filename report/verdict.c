@@ -10,7 +10,7 @@
 bool gm_verdict_has_events(const struct gm_analysis *analysis)
 {
     return analysis->replay.step != 0 || analysis->transfers.site_count != 0 ||
-           analysis->blocks.records != 0 || gm_replay_unknown_frees(&analysis->replay) != 0;
+           analysis->blocks.records != 0 || analysis->replay.unknown_frees != 0;
 }
 
 static void add_living(struct gm_living *living, const struct gm_tally *tally)

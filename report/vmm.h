@@ -1,10 +1,16 @@
 /* Virtual memory management: physical memory lives until its last handle reference, its last
- * mapping and its last multicast binding are gone; address ranges have lives of their own. */
+ * mapping and its last multicast binding are gone; address ranges have lives of their own.
+ *
+ * Guarantees: an object is alive exactly while something refers to it. What ended it with its last
+ * reference need not be what is undone: any reference that turns out to be still there brings it
+ * back, from whichever thread.
+ */
 #ifndef GM_REPORT_VMM_H
 #define GM_REPORT_VMM_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "lives.h"
 #include "map.h"
 #include "ranges.h"
 
@@ -22,32 +28,34 @@ struct gm_vmm_binding {
     int8_t device;
 };
 
-/* Physical memory, or a multicast object. The slot outlives the memory while a journal may still
- * bring it back. */
+/* Physical memory, or a multicast object. The slot outlives it, with its handle and its bindings,
+ * while a journal may still bring it back. */
 struct gm_vmm_object {
     uint64_t handle;
-    uint32_t life;     /* GM_NONE: a multicast object, or ended */
-    uint32_t handles;  /* references by handle */
-    uint32_t mappings; /* pieces of address ranges */
-    uint32_t bindings; /* to multicast objects */
-    uint32_t held;     /* by journals */
+    uint32_t life;      /* GM_NONE: a multicast object, or ended */
+    struct gm_life was; /* the memory's life when it ended */
+    uint32_t handles;   /* references by handle */
+    uint32_t mappings;  /* pieces of address ranges */
+    uint32_t bindings;  /* to multicast objects that are alive */
+    uint32_t held;      /* by journals, and by bindings to multicast objects that have ended */
     bool used;
+    bool alive;
+    bool is_memory;               /* not a multicast object */
+    bool is_past;                 /* it ended before the history of a flight trace */
     bool nameless;                /* its handle is that of another object since */
-    struct gm_vmm_binding *bound; /* of a multicast object */
+    struct gm_vmm_binding *bound; /* of a multicast object, in the order of binding */
     size_t bound_count;
     size_t bound_capacity;
 };
 
 struct gm_vmm {
-    uint64_t unknown_frees; /* releases of handles that are not known to live */
-    uint64_t lost_frees; /* handles and places given out again without a release or an unmapping */
     struct gm_vmm_object *objects;
     size_t count;
     size_t capacity;
     uint32_t *unused; /* slots to be used again */
     size_t unused_count;
     size_t unused_capacity;
-    struct gm_map by_handle;
+    struct gm_map by_handle;   /* the latest object, also one that ended and may come back */
     struct gm_ranges mappings; /* value: object */
     struct gm_ranges reservations;
     uint64_t reserved; /* bytes of addresses */
@@ -60,11 +68,11 @@ void gm_vmm_end(struct gm_vmm *vmm);
 void gm_vmm_apply(struct gm_replay *replay, const struct gm_entry *entry,
                   struct gm_journal *journal);
 
-/* Takes one step back. */
-void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo);
+/* All carried records are applied. Which objects nothing refers to is known only now. */
+void gm_vmm_begin_history(struct gm_replay *replay);
 
-/* The life with number `life` is the memory of `object` again. */
-void gm_vmm_revive(struct gm_replay *replay, uint32_t object, uint32_t life);
+/* Takes one step back. `late`: the driver was shut down already. */
+void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo, bool late);
 
 /* A journal keeps what an entry needs to be undone, or forgets it. */
 void gm_vmm_hold(struct gm_vmm *vmm, const struct gm_undo *undo);

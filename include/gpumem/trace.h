@@ -549,6 +549,7 @@ struct gm_flight_totals {
  *   ALLOC, VMM_CREATE, VMM_IMPORT: extra: status of a free that failed
  *   VMM_CREATE, VMM_IMPORT, MULTICAST_CREATE: aux: references by handle; a DETAIL has the handle as
  *     address if the record has another, because it was given out anew
+ *   VMM_RELEASE, MULTICAST_UNBIND: a DETAIL likewise
  *   CONTEXT: address 0: what it is is not known yet; size: references (RETAIN); extra: 1 if it is
  *     used without one
  *   CONTEXT_RELEASE, CONTEXT_END: aux: number of the context, 0 unknown; flags: PRIMARY if that is
@@ -560,8 +561,9 @@ struct gm_checkpoint {
     uint32_t lanes;
     uint64_t carried;               /* records in them, details too */
     struct gm_flight_totals before; /* of all records before it */
-    uint64_t lost_frees;            /* among them: addresses allocated again without a free */
-    uint64_t unknown_frees;         /* and frees of addresses that were not known to live */
+    uint64_t lost_frees;            /* among them: addresses and handles given out again, and places
+                                       mapped again, without a free */
+    uint64_t unknown_frees;         /* and frees of addresses and handles not known to live */
     uint64_t reserved[4];
 };
 

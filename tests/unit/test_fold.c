@@ -17,7 +17,7 @@
 #include "report/blocks.h"
 #include "report/replay.h"
 
-enum { LANES = 4, EVENTS = 600, PLACES = 12, HANDLES = 6, CONTEXTS = 4 };
+enum { LANES = 4, EVENTS = 600, PLACES = 12, HANDLES = 6, CONTEXTS = 4, SEEDS = 1000 };
 
 #define UNIT 0x1000u /* of address ranges */
 
@@ -70,14 +70,38 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)(state >> 33) % below;
 }
 
+/* What a program is like: few places, handles and threads meet more often, and so do records of few
+ * types. */
+static struct shape {
+    uint32_t lanes;
+    uint32_t places;
+    uint32_t handles;
+    uint64_t types; /* a set */
+} shape;
+
+#define TYPES_FROM(first, last) ((2ull << (last)) - (1ull << (first)))
+#define LIVES TYPES_FROM(GM_EVENT_ALLOC, GM_EVENT_CONTEXT_END)
+#define VIRTUAL TYPES_FROM(GM_EVENT_VMM_CREATE, GM_EVENT_MULTICAST_UNBIND)
+#define GRAPHS TYPES_FROM(GM_EVENT_GRAPH_ALLOC_NODE, GM_EVENT_GRAPH_CLONE)
+
+static void draw_shape(void)
+{
+    static const uint64_t types[] = {UINT64_MAX, VIRTUAL | 1ull << GM_EVENT_UNDO, LIVES,
+                                     LIVES | GRAPHS};
+    shape.lanes = 2 + draw(LANES - 1);
+    shape.places = 2 + draw(PLACES - 1);
+    shape.handles = 2 + draw(HANDLES - 1);
+    shape.types = types[draw(sizeof(types) / sizeof(types[0]))];
+}
+
 static uint64_t place(void)
 {
-    return UNIT * (uint64_t)(1 + draw(PLACES));
+    return UNIT * (uint64_t)(1 + draw(shape.places));
 }
 
 static uint64_t handle(void)
 {
-    return 0x77000 + draw(HANDLES);
+    return 0x77000 + draw(shape.handles);
 }
 
 /* The latest free-like record of each lane: what an UNDO may name. */
@@ -88,7 +112,8 @@ static bool mapped(const struct world *world, uint64_t start, uint64_t end, stru
     return gm_ranges_find(&world->replay.vmm.mappings, start, end, range);
 }
 
-/* Nothing is mapped over something else, as CUDA would refuse. */
+/* Nothing is mapped over something else, as CUDA would refuse, but where an unmapping was not seen.
+ */
 static void draw_mapping(const struct world *world, struct event *event)
 {
     struct gm_range range;
@@ -97,7 +122,7 @@ static void draw_mapping(const struct world *world, struct event *event)
     event->record.size = size;
     event->record.aux = handle();
     event->has_detail = true;
-    if (mapped(world, start, start + size, &range))
+    if (mapped(world, start, start + size, &range) && draw(8))
         event->record.type = GM_EVENT_MARK;
 }
 
@@ -179,7 +204,9 @@ static void draw_type(struct event *event)
         GM_EVENT_THREAD,
         GM_EVENT_DEVICE_SAMPLE,
     };
-    event->record.type = types[draw(sizeof(types))];
+    do
+        event->record.type = types[draw(sizeof(types))];
+    while (!gm_event_is_in(event->record.type, shape.types));
 }
 
 static bool is_free_like(unsigned type)
@@ -191,25 +218,11 @@ static bool is_free_like(unsigned type)
            type == GM_EVENT_MODULE_UNLOAD;
 }
 
-/* A driver that gives out a handle has none that lives under it: what ended those did not fail. */
-static void forget_ended_objects(unsigned type)
-{
-    if (type != GM_EVENT_VMM_CREATE && type != GM_EVENT_VMM_IMPORT &&
-        type != GM_EVENT_MULTICAST_CREATE)
-        return;
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        unsigned ended_by = latest[lane].type;
-        if (ended_by == GM_EVENT_VMM_RELEASE || ended_by == GM_EVENT_VMM_UNMAP ||
-            ended_by == GM_EVENT_MULTICAST_UNBIND)
-            latest[lane].type = GM_EVENT_NONE;
-    }
-}
-
 static struct event draw_event(const struct world *world, uint64_t time)
 {
     static const uint8_t kinds[] = {GM_KIND_DEVICE,   GM_KIND_DEVICE, GM_KIND_MANAGED,
                                     GM_KIND_EXTERNAL, GM_KIND_PINNED, GM_KIND_ARRAY};
-    struct event event = {.lane = draw(LANES),
+    struct event event = {.lane = draw(shape.lanes),
                           .record = {.time = time,
                                      .address = place(),
                                      .size = 1 + draw(1000),
@@ -314,7 +327,6 @@ static struct event draw_event(const struct world *world, uint64_t time)
     }
     if (is_free_like(record->type))
         latest[event.lane] = *record;
-    forget_ended_objects(record->type);
     return event;
 }
 
@@ -451,12 +463,32 @@ static unsigned carry_over(struct world *world)
     return taking.count;
 }
 
+/* The fold's totals of all calls are the replay's. */
+static void assert_totals(const struct gm_replay *replay)
+{
+    uint64_t allocs = 0, frees = 0, implicit = 0;
+    for (unsigned at = 0; at < 4 * GM_KINDS; at++) { /* on the host, on an unknown device, on two */
+        unsigned kind = at % GM_KINDS, device = at / GM_KINDS;
+        const struct gm_tally none = {0}, *tally = &none;
+        if (gm_kind_is_host(kind) && device == 3)
+            tally = &replay->counters.host[kind];
+        else if (!gm_kind_is_host(kind) && device < 3)
+            tally = &replay->counters.device[device].kind[kind];
+        allocs += tally->allocs;
+        frees += tally->frees;
+        implicit += tally->implicit_frees;
+    }
+    assert_int_equal(gm_fold_totals.allocs, allocs);
+    assert_int_equal(gm_fold_totals.frees, frees);
+    assert_int_equal(gm_fold_totals.implicit_frees, implicit);
+}
+
 static void compare_cuts(uint64_t seed)
 {
     static struct event events[EVENTS];
     struct world all;
     state = seed * 2 + 1;
-    draw(1);
+    draw_shape();
     memset(latest, 0, sizeof(latest));
     world_begin(&all);
     uint64_t time = 0;
@@ -483,6 +515,7 @@ static void compare_cuts(uint64_t seed)
         assert_int_equal(gm_fold_totals.events, i);
         assert_int_equal(gm_fold_lost_frees, all.replay.lost_frees);
         assert_int_equal(gm_fold_unknown_frees, all.replay.unknown_frees);
+        assert_totals(&all.replay);
         carry_over(&cut);
         what = difference(&all, &cut);
         /* A pair that meets across the cut is counted by the recorder: the trace is not complete.
@@ -505,10 +538,12 @@ static void compare_cuts(uint64_t seed)
     }
 }
 
+static uint64_t seeds = SEEDS;
+
 static void any_cut_of_any_program_leads_to_the_same(void **unused)
 {
     (void)unused;
-    for (uint64_t seed = 0; seed < 300; seed++)
+    for (uint64_t seed = 0; seed < seeds; seed++)
         compare_cuts(seed);
 }
 
@@ -580,6 +615,120 @@ static void a_handle_may_be_of_another_context_since(void **unused)
     COMPARE(before, after);
 }
 
+/* Cuts it before each event and behind the last. Returns how many lives are left. */
+static unsigned compare_all_cuts(const struct event *events, size_t count)
+{
+    unsigned left = 0;
+    for (size_t cut_at = 0; cut_at <= count; cut_at++) {
+        struct world all, cut;
+        const char *what = NULL;
+        world_begin(&all);
+        world_begin(&cut);
+        for (size_t i = 0; i <= count && !what; i++) {
+            if (i == cut_at)
+                carry_over(&cut);
+            if (i >= cut_at)
+                what = difference(&all, &cut);
+            if (i == count)
+                break;
+            world_apply(&all, &events[i]);
+            if (i < cut_at)
+                gm_fold(&events[i].record, NULL, events[i].lane);
+            else
+                world_apply(&cut, &events[i]);
+        }
+        left = all.replay.lives.count;
+        gm_fold_forget();
+        world_end(&all);
+        world_end(&cut);
+        if (what)
+            fail_msg("cut at %zu: %s differ", cut_at, what);
+    }
+    return left;
+}
+#define ON(its_lane, ...)                                                                          \
+    {                                                                                              \
+        .lane = (its_lane), .record = { __VA_ARGS__ }                                              \
+    }
+#define COMPARE_ALL(events) compare_all_cuts((events), sizeof(events) / sizeof((events)[0]))
+
+/* One thread's release and another's unmapping end it; the release took place, the unmapping did
+ * not. */
+static void memory_lives_on_whatever_ended_it(void **unused)
+{
+    (void)unused;
+    static const struct event release_last[] = {
+        ON(0, .type = GM_EVENT_VMM_CREATE, .address = 7, .size = 4, .kind = GM_KIND_VMM),
+        ON(0, .type = GM_EVENT_VMM_MAP, .address = 0x1000, .size = 4, .aux = 7),
+        ON(1, .type = GM_EVENT_VMM_UNMAP, .address = 0x1000, .size = 4),
+        ON(0, .type = GM_EVENT_VMM_RELEASE, .address = 7),
+        ON(0, .type = GM_EVENT_FREE),
+        ON(1, .type = GM_EVENT_UNDO, .kind = GM_EVENT_VMM_UNMAP, .address = 0x1000, .extra = 1),
+    };
+    static const struct event unmapping_last[] = {
+        ON(0, .type = GM_EVENT_VMM_CREATE, .address = 7, .size = 4, .kind = GM_KIND_VMM),
+        ON(0, .type = GM_EVENT_VMM_MAP, .address = 0x1000, .size = 4, .aux = 7),
+        ON(0, .type = GM_EVENT_VMM_RELEASE, .address = 7),
+        ON(1, .type = GM_EVENT_VMM_UNMAP, .address = 0x1000, .size = 4),
+        ON(1, .type = GM_EVENT_FREE),
+        ON(0, .type = GM_EVENT_UNDO, .kind = GM_EVENT_VMM_RELEASE, .address = 7, .extra = 1),
+        ON(2, .type = GM_EVENT_VMM_IMPORT, .address = 7), /* it is the same */
+    };
+    static const struct event bound[] = {
+        ON(0, .type = GM_EVENT_VMM_CREATE, .address = 7, .size = 4, .kind = GM_KIND_VMM),
+        ON(0, .type = GM_EVENT_MULTICAST_CREATE, .address = 8, .size = 4),
+        ON(0, .type = GM_EVENT_MULTICAST_BIND, .address = 8, .size = 4, .aux = 7),
+        ON(0, .type = GM_EVENT_VMM_RELEASE, .address = 8),
+        ON(1, .type = GM_EVENT_VMM_RELEASE, .address = 7),
+        ON(1, .type = GM_EVENT_FREE),
+        ON(0, .type = GM_EVENT_UNDO, .kind = GM_EVENT_VMM_RELEASE, .address = 8, .extra = 1),
+    };
+    assert_int_equal(COMPARE_ALL(release_last), 1);
+    assert_int_equal(COMPARE_ALL(unmapping_last), 1);
+    assert_int_equal(COMPARE_ALL(bound), 1);
+}
+
+/* Its own context was over for it when the other release was recorded. */
+static void what_goes_on_is_carried_behind_what_did_not_end_it(void **unused)
+{
+    (void)unused;
+    static const struct event events[] = {
+        ON(0, .type = GM_EVENT_CONTEXT, .address = 0xc1, .context = 1, .flags = GM_FLAG_PRIMARY),
+        ON(0, .type = GM_EVENT_ALLOC, .address = 1, .kind = GM_KIND_DEVICE, .context = 1),
+        ON(1, .type = GM_EVENT_CONTEXT_END, .address = 0xc1, .context = 1),
+        ON(0, .type = GM_EVENT_CONTEXT_RELEASE, .address = 0xc1, .context = 1),
+        ON(1, .type = GM_EVENT_UNDO, .kind = GM_EVENT_CONTEXT_END, .address = 0xc1, .extra = 1),
+    };
+    assert_int_equal(COMPARE_ALL(events), 1);
+}
+
+/* Frees that were lost or unknown are carried, also where nothing else is. */
+static void losses_of_handles_and_mappings_are_carried(void **unused)
+{
+    (void)unused;
+    static const struct event events[] = {
+        ON(0, .type = GM_EVENT_VMM_RELEASE, .address = 9), /* unknown, and stays so */
+        ON(1, .type = GM_EVENT_VMM_RELEASE, .address = 9), /* unknown, and failed */
+        ON(0, .type = GM_EVENT_FREE, .address = 1),
+        ON(0, .type = GM_EVENT_VMM_UNMAP, .address = 1, .size = 1),
+        ON(1, .type = GM_EVENT_UNDO, .kind = GM_EVENT_VMM_RELEASE, .address = 9, .extra = 1),
+        ON(0, .type = GM_EVENT_VMM_CREATE, .address = 7, .size = 4, .kind = GM_KIND_VMM),
+        ON(0, .type = GM_EVENT_VMM_CREATE, .address = 7, .size = 4, .kind = GM_KIND_VMM),
+        ON(0, .type = GM_EVENT_VMM_MAP, .address = 0x1000, .size = 0x2000, .aux = 7),
+        ON(0, .type = GM_EVENT_VMM_MAP, .address = 0x4000, .size = 0x1000, .aux = 7),
+        ON(0, .type = GM_EVENT_VMM_MAP, .address = 0x2000, .size = 0x3000, .aux = 7),
+        ON(0, .type = GM_EVENT_VMM_UNMAP, .address = 0x2000, .size = 0x3000),
+        ON(0, .type = GM_EVENT_VMM_RELEASE, .address = 7),
+        ON(0, .type = GM_EVENT_FREE),
+    };
+    assert_int_equal(COMPARE_ALL(events), 0);
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+        gm_fold(&events[i].record, NULL, events[i].lane);
+    assert_int_equal(gm_fold_unknown_frees, 2);
+    assert_int_equal(gm_fold_lost_frees, 2); /* a handle, and places: once for what took them */
+    gm_fold_forget();
+}
+
 /* A program that does the same for ever leaves nothing to carry but what it holds. */
 static void what_is_over_is_not_carried(void **unused)
 {
@@ -631,13 +780,19 @@ static void what_is_over_is_not_carried(void **unused)
     assert_int_equal(COMPARE(many, many), 1 + 8 + 1 + 1 + 1 + 1 + 2);
 }
 
-int main(void)
+/* More seeds than the suite takes: test_fold 20000 */
+int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_of_any_program_leads_to_the_same),
         cmocka_unit_test(less_than_a_mapping_is_unmapped),
         cmocka_unit_test(a_handle_may_be_of_another_context_since),
+        cmocka_unit_test(memory_lives_on_whatever_ended_it),
+        cmocka_unit_test(what_goes_on_is_carried_behind_what_did_not_end_it),
+        cmocka_unit_test(losses_of_handles_and_mappings_are_carried),
         cmocka_unit_test(what_is_over_is_not_carried),
     };
+    if (argc > 1)
+        seeds = strtoull(argv[1], NULL, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
