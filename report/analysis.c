@@ -374,7 +374,7 @@ static void second_pass(struct gm_analysis *analysis)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-struct gm_analysis *gm_analyse(struct gm_trace *trace)
+struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
 {
     struct gm_analysis *analysis = gm_allocate(1, sizeof(*analysis));
     analysis->trace = trace;
@@ -392,6 +392,12 @@ struct gm_analysis *gm_analyse(struct gm_trace *trace)
     gm_growth_finish(&analysis->activity);
     gm_blocks_finish(&analysis->blocks);
     gm_curve_finish(&analysis->pinned_curve, analysis->active_until);
+    return analysis;
+}
+
+struct gm_analysis *gm_analyse(struct gm_trace *trace)
+{
+    struct gm_analysis *analysis = gm_analyse_briefly(trace);
     judge_lives(analysis);
     analysis->last_blocks = gm_block_order_at_last(&analysis->blocks);
     second_pass(analysis);

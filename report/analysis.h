@@ -116,6 +116,9 @@ struct gm_analysis {
 
 /* Replays the trace. The trace must outlive the analysis. */
 struct gm_analysis *gm_analyse(struct gm_trace *trace);
+
+/* Only what one replay counts: no leaks, nothing of a moment such as a peak. */
+struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace);
 void gm_analysis_free(struct gm_analysis *analysis);
 
 enum gm_fragmentation gm_analysis_fragmentation(const struct gm_analysis *analysis,

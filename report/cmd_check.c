@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "apart.h"
 #include "command.h"
 #include "completeness.h"
 #include "growth_show.h"
@@ -65,7 +66,7 @@ struct gate {
     bool colour;
 };
 
-/* What a judgement over several traces comes to. */
+/* What a judgement over one trace or several comes to. */
 struct outcome {
     bool unreadable;
     bool findings;
@@ -153,8 +154,10 @@ static bool has_history(const struct gate *gate, struct gm_page *page,
     return false;
 }
 
-static void judge(const struct gate *gate, const char *path, struct outcome *outcome)
+static void judge_here(const char *path, const void *gate_of, void *outcome_of)
 {
+    const struct gate *gate = gate_of;
+    struct outcome *outcome = outcome_of;
     struct gm_page page = {stdout, gate->colour, false};
     struct gm_stacks_options options = {.names = true};
     struct gm_session session;
@@ -185,6 +188,14 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
         outcome->findings |= !leaks_good || !peaks_good || !growth_good;
     }
     gm_session_close(&session);
+}
+
+static void judge(const struct gate *gate, const char *path, struct outcome *outcome)
+{
+    struct outcome one;
+    outcome->unreadable |= !gm_apart(judge_here, path, gate, &one, sizeof(one)) || one.unreadable;
+    outcome->findings |= one.findings;
+    outcome->anything |= one.anything;
 }
 
 /* The last line, and the exit code. */

@@ -1,8 +1,9 @@
-/* gpumem info: what is in a trace, without replaying more than needed. */
+/* gpumem info: what is in a trace, which is replayed once, for its counts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "apart.h"
 #include "command.h"
 #include "completeness.h"
 #include "newer_abi.h"
@@ -119,12 +120,12 @@ static void print_state(const struct gm_session *session)
     }
 }
 
-static bool print_info(const char *path)
+static void print_info(const char *path, const void *nothing, void *is_printed)
 {
     struct gm_session session;
-    struct gm_stacks_options options = {0};
-    if (!gm_session_open(&session, path, &options))
-        return false;
+    (void)nothing;
+    if (!gm_session_open_briefly(&session, path))
+        return;
     const struct gm_trace_header *header = &session.trace->header;
     char *clean = gm_clean_copy((struct gm_text){path, __builtin_strlen(path)});
     printf("%-12s %s\n", "trace", clean);
@@ -142,7 +143,7 @@ static bool print_info(const char *path)
     print_environment(session.trace);
     print_settings(session.trace);
     gm_session_close(&session);
-    return true;
+    *(bool *)is_printed = true;
 }
 
 int gm_cmd_info(int count, char **arguments)
@@ -169,7 +170,8 @@ int gm_cmd_info(int count, char **arguments)
     for (size_t i = 0; i < path_count; i++) {
         if (i)
             putchar('\n');
-        if (!print_info(paths[i]))
+        bool is_printed;
+        if (!gm_apart(print_info, paths[i], NULL, &is_printed, sizeof(is_printed)) || !is_printed)
             code = GM_EXIT_UNREADABLE;
     }
     gm_run_free(&newest);

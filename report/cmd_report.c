@@ -1,6 +1,7 @@
 /* gpumem report: what the memory was used for. */
 #include <stdio.h>
 #include <stdlib.h>
+#include "apart.h"
 #include "command.h"
 #include "limit.h"
 #include "report_json.h"
@@ -37,32 +38,67 @@ struct report {
     uint64_t top; /* 0: the default of the form */
 };
 
+/* What each reader is asked for. */
+struct request {
+    const struct report *report;
+    const struct gm_json *json; /* where the trace's object goes */
+    const struct gm_text_options *text;
+};
+
+struct answer {
+    bool is_shown;
+    bool is_whole;
+    struct gm_balance_part part;
+};
+
+static void read_json(const char *path, const void *request_of, void *answer_of)
+{
+    const struct request *request = request_of;
+    struct answer *answer = answer_of;
+    struct gm_json json = *request->json;
+    struct gm_session session;
+    if (!gm_session_open(&session, path, &request->report->stacks))
+        return;
+    gm_report_json(&json, NULL, session.analysis, session.stacks,
+                   request->report->top ? request->report->top : SIZE_MAX);
+    answer->is_shown = true;
+    answer->is_whole = gm_session_close(&session);
+}
+
+static void read_text(const char *path, const void *request_of, void *answer_of)
+{
+    const struct request *request = request_of;
+    struct answer *answer = answer_of;
+    struct gm_session session;
+    if (!gm_session_open(&session, path, &request->report->stacks))
+        return;
+    gm_report_text(stdout, session.analysis, session.stacks, request->text);
+    gm_balance_of(&answer->part, session.analysis);
+    answer->is_shown = true;
+    answer->is_whole = gm_session_close(&session);
+}
+
 static int write_json(const struct report *report, char **paths, size_t count)
 {
     struct gm_json json = {.out = stdout};
-    bool is_written = false;
+    const struct request request = {.report = report, .json = &json};
+    struct answer answer = {0};
     int code = GM_EXIT_FINE;
-    size_t top = report->top ? report->top : SIZE_MAX;
     if (count > 1) {
         gm_json_open_object(&json, NULL);
         gm_json_open_array(&json, "traces");
     }
     for (size_t i = 0; i < count; i++) {
-        struct gm_session session;
-        if (!gm_session_open(&session, paths[i], &report->stacks)) {
+        if (!gm_apart(read_json, paths[i], &request, &answer, sizeof(answer)) || !answer.is_whole)
             code = GM_EXIT_UNREADABLE;
-            continue;
-        }
-        gm_report_json(&json, NULL, session.analysis, session.stacks, top);
-        is_written = true;
-        if (!gm_session_close(&session))
-            code = GM_EXIT_UNREADABLE;
+        if (answer.is_shown)
+            gm_json_was_written(&json);
     }
     if (count > 1) {
         gm_json_close_array(&json);
         gm_json_close_object(&json);
     }
-    if (count > 1 || is_written)
+    if (count > 1 || answer.is_shown)
         gm_json_end(&json);
     return code;
 }
@@ -73,18 +109,14 @@ static int write_text(const struct report *report, char **paths, size_t count)
                                       .colour = gm_wants_colour(),
                                       .many = count > 1,
                                       .all_frames = report->stacks.all_frames};
+    const struct request request = {.report = report, .text = &options};
     struct gm_balance balance = {0};
+    struct answer answer = {0};
     int code = GM_EXIT_FINE;
     for (size_t i = 0; i < count; i++) {
-        struct gm_session session;
-        if (!gm_session_open(&session, paths[i], &report->stacks)) {
+        if (!gm_apart(read_text, paths[i], &request, &answer, sizeof(answer)) || !answer.is_whole)
             code = GM_EXIT_UNREADABLE;
-            continue;
-        }
-        gm_report_text(stdout, session.analysis, session.stacks, &options);
-        gm_balance_add(&balance, session.analysis);
-        if (!gm_session_close(&session))
-            code = GM_EXIT_UNREADABLE;
+        gm_balance_add(&balance, paths[i], &answer.part);
     }
     if (count > 1)
         gm_balance_text(stdout, &balance, &options);

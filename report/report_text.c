@@ -513,7 +513,7 @@ void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_sta
 
 /* ---- several traces -------------------------------------------------------------------------- */
 
-void gm_balance_add(struct gm_balance *balance, const struct gm_analysis *analysis)
+void gm_balance_of(struct gm_balance_part *part, const struct gm_analysis *analysis)
 {
     for (int i = 0; i < GM_DEVICES; i++) {
         const struct gm_device_totals *totals = &analysis->replay.counters.device[i];
@@ -527,8 +527,16 @@ void gm_balance_add(struct gm_balance *balance, const struct gm_analysis *analys
             if (leak->class == GM_LEAK && !gm_kind_is_host(leak->kind) && leak->device == i - 1)
                 line.leaked += leak->bytes;
         }
-        const char *path = analysis->trace->path, *slash = strrchr(path, '/');
-        const char *name = slash ? slash + 1 : path;
+        part->lines[part->count++] = line;
+    }
+}
+
+void gm_balance_add(struct gm_balance *balance, const char *path,
+                    const struct gm_balance_part *part)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < part->count; i++) {
+        struct gm_balance_line line = part->lines[i];
         line.trace = gm_clean_copy((struct gm_text){name, strlen(name)});
         GM_RESERVE(balance->lines, balance->capacity, balance->count + 1);
         balance->lines[balance->count++] = line;

@@ -34,13 +34,21 @@ struct gm_balance_line {
     uint64_t leaked;
 };
 
+/* One trace's part of it, without its name. */
+struct gm_balance_part {
+    size_t count;
+    struct gm_balance_line lines[GM_DEVICES];
+};
+
 struct gm_balance {
     struct gm_balance_line *lines;
     size_t count;
     size_t capacity;
 };
 
-void gm_balance_add(struct gm_balance *balance, const struct gm_analysis *analysis);
+void gm_balance_of(struct gm_balance_part *part, const struct gm_analysis *analysis);
+void gm_balance_add(struct gm_balance *balance, const char *path,
+                    const struct gm_balance_part *part);
 void gm_balance_text(FILE *out, const struct gm_balance *balance,
                      const struct gm_text_options *options);
 void gm_balance_free(struct gm_balance *balance);

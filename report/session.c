@@ -3,17 +3,30 @@
 #include "command.h"
 #include "limit.h"
 
-bool gm_session_open(struct gm_session *session, const char *path,
-                     const struct gm_stacks_options *options)
+static bool open_trace(struct gm_session *session, const char *path)
 {
     char error[256];
     *session = (struct gm_session){.trace = gm_trace_open(path, error, sizeof(error))};
-    if (!session->trace) {
+    if (!session->trace)
         gm_complain("%s: %s", path, error);
+    return session->trace != NULL;
+}
+
+bool gm_session_open(struct gm_session *session, const char *path,
+                     const struct gm_stacks_options *options)
+{
+    if (!open_trace(session, path))
         return false;
-    }
     session->analysis = gm_analyse(session->trace);
     session->stacks = gm_stacks_new(session->trace, options);
+    return true;
+}
+
+bool gm_session_open_briefly(struct gm_session *session, const char *path)
+{
+    if (!open_trace(session, path))
+        return false;
+    session->analysis = gm_analyse_briefly(session->trace);
     return true;
 }
 

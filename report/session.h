@@ -15,6 +15,9 @@ struct gm_session {
 bool gm_session_open(struct gm_session *session, const char *path,
                      const struct gm_stacks_options *options);
 
+/* The same without what `info` has no use for: peaks, leaks, stacks. */
+bool gm_session_open_briefly(struct gm_session *session, const char *path);
+
 /* False after one line about it if the trace could not be read to its end: see limit.h. */
 bool gm_session_close(struct gm_session *session);
 

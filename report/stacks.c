@@ -86,6 +86,8 @@ struct gm_stacks *gm_stacks_new(const struct gm_trace *trace,
 
 void gm_stacks_free(struct gm_stacks *stacks)
 {
+    if (!stacks)
+        return;
     for (size_t i = 0; i < stacks->place_count; i++)
         free(stacks->places[i].frames);
     for (size_t i = 0; i < stacks->stack_count; i++)

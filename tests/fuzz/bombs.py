@@ -28,10 +28,14 @@ def expect(condition, text):
         print("FAIL:", text)
 
 
-def run(gpumem, arguments, folder):
+def run(gpumem, arguments, folder, address_space=resource.RLIM_INFINITY):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+        resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
     with open(os.path.join(folder, "out"), "w+b") as out:
         process = subprocess.Popen([gpumem, *arguments], stdout=out, stderr=subprocess.DEVNULL, cwd=folder,
-                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)))
+                                   preexec_fn=limit)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
@@ -55,6 +59,24 @@ def try_among_others(gpumem, bombs, folder):
     traces = json.loads(out)["traces"]
     expect(code == 3, f"one bad trace of several: exit code {code}, not 3")
     expect(len(traces) == 3 and [trace["damaged"] for trace in traces] == [0, 1, 0], "one bad trace of several")
+
+
+def try_out_of_memory(gpumem, folder):
+    """Memory that really ends, in the middle of a trace."""
+    with open(gpumem, "rb") as file:
+        if b"__asan_init" in file.read():
+            print("SKIP: AddressSanitizer needs all of the address space")
+            return
+    traces = ["good.trace", "alloc.trace", "good.trace"]
+    code, _, out = run(gpumem, ["report", "--no-limits", "--json", *traces], folder, 128 << 20)
+    expect(code == 3 and len(json.loads(out)["traces"]) == 2, f"out of memory: report --json: exit code {code}")
+    code, _, out = run(gpumem, ["report", "--no-limits", *traces], folder, 128 << 20)
+    expect(code == 3 and out.count(b"good.trace") >= 2, f"out of memory: report: exit code {code}")
+    code, _, out = run(gpumem, ["report", "--no-limits", "--json", "alloc.trace"], folder, 128 << 20)
+    expect(code == 3 and out == b"", f"out of memory: one trace: exit code {code}")
+    for command in (["check"], ["info"]):
+        code, _, out = run(gpumem, [*command, *traces], folder, 64 << 20)
+        expect(code == 3 and out.count(b"good.trace") == 2, f"out of memory: {command}: exit code {code}")
 
 
 def wait_in_open(path):
@@ -94,6 +116,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         try_bombs(gpumem, bombs, folder)
         try_among_others(gpumem, bombs, folder)
+        try_out_of_memory(gpumem, folder)
         try_pipe(gpumem, bombs, folder)
     print("failed" if failed else "all good")
     sys.exit(bool(failed))
