@@ -66,7 +66,7 @@ int InitializeInjection(void)
 {
     static _Atomic bool done;
     const int error = errno;
-    if (!atomic_exchange(&done, true) && !is_preloaded_somehow())
+    if (!gm_is_secure() && !atomic_exchange(&done, true) && !is_preloaded_somehow())
         dl_iterate_phdr(redirect_object, NULL);
     errno = error;
     return 1;

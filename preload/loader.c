@@ -4,9 +4,11 @@
 #include "own_thread.h"
 #include "platform.h"
 #include "python.h"
+#include "python_attach.h"
 #include "real.h"
 #include "roads.h"
 #include "unwind.h"
+#include "unwind_fallback.h"
 
 static _Atomic bool asking;         /* by a thread of our own */
 static _Atomic bool unwinder_tried; /* libunwind is opened, or is not there */
@@ -88,5 +90,7 @@ void gm_loader_thread_came(void)
 
 void gm_loader_forget(void)
 {
+    gm_fallback_forget();
+    gm_python_attach_forget();
     atomic_store(&asking, false);
 }

@@ -30,4 +30,8 @@ struct gm_name gm_nvtx_narrow(const char *text);
 /* A wide string as UTF-8 in `buffer`; what is no character becomes U+FFFD. */
 struct gm_name gm_nvtx_wide(const wchar_t *text, char buffer[GM_NVTX_NAME_MAX]);
 
+/* In a child: who held the lock may not be there. Names stay, handles of the program's mean them.
+ */
+void gm_nvtx_names_forget(void);
+
 #endif

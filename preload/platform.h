@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,6 +83,16 @@ static inline const char *gm_own_proc(char path[GM_OWN_PROC_MAX], const char *na
         *to++ = *name;
     *to = 0;
     return path;
+}
+
+/*
+ * Whether the process has rights that its user has not (set-user-id, capabilities). Its environment
+ * is then that user's, and must not say where files are written or which library is opened: nothing
+ * is read of it, and nothing done.
+ */
+static inline bool gm_is_secure(void)
+{
+    return getauxval(AT_SECURE) != 0;
 }
 
 static inline void gm_pause(void)

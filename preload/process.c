@@ -6,9 +6,11 @@
 #include "config.h"
 #include "flight.h"
 #include "hooks/effects.h"
+#include "hooks/handles.h"
 #include "loader.h"
 #include "modules.h"
 #include "newer_abi.h"
+#include "nvtx_names.h"
 #include "own_thread.h"
 #include "real.h"
 #include "seal.h"
@@ -51,20 +53,38 @@ static bool make_page(void)
     return true;
 }
 
-/* In a child: what belongs to the parent's trace is not mapped here any more. */
+/*
+ * All that a child resets before it makes a trace of its own: the locks that a thread which is not
+ * there may hold, what belongs to the parent's trace (which is not mapped here), and what is said
+ * of threads of ours. Whatever else is static survives: it is found out once, or true in the child
+ * too. Who adds a static variable that does not, adds its function here.
+ */
+static void (*const reset_after_fork[])(void) = {
+    gm_seal_forget,    gm_trace_forget, gm_tables_forget,  gm_modules_forget,
+    gm_threads_forget, gm_pack_forget,  gm_flight_forget,  gm_drain_forget,
+    gm_loader_forget,  gm_own_forget,   gm_effects_forget, gm_nvtx_names_forget,
+};
+
 static void forget_parent(void)
 {
+    for (size_t i = 0; i < sizeof(reset_after_fork) / sizeof(reset_after_fork[0]); i++)
+        reset_after_fork[i]();
+}
+
+void gm_process_forked(void)
+{
+    struct gm_thread *thread = gm_tls.thread;
+    /* Nobody is left to hold a lock: no handler interrupts who does. */
+    gm_handles_after_fork();
+    gm_nvtx_names_forget();
+    if (gm_tls.gate != GM_GATE_BUSY || !thread || gm_process_ready(&gm_tls))
+        return;
+    gm_trace_lend();
     gm_seal_forget();
-    gm_trace_forget();
-    gm_tables_forget();
+    gm_tables_unlock();
     gm_modules_forget();
-    gm_threads_forget();
     gm_pack_forget();
-    gm_flight_forget();
-    gm_drain_forget();
-    gm_loader_forget();
-    gm_own_forget();
-    gm_effects_forget();
+    thread->lane->head = thread->lane->tail = thread->head;
 }
 
 static bool start(bool bypassed)
@@ -122,6 +142,8 @@ static bool process_start(void)
 /* No signal handler interrupts it: one that never returned would leave the process starting. */
 bool gm_process_join(struct gm_tls *tls)
 {
+    if (gm_unlikely(gm_is_secure()))
+        return false;
     int saved_errno = errno;
     uint64_t signals = gm_signals_block();
     gm_gate_close(tls);
@@ -146,6 +168,8 @@ __attribute__((constructor(200))) static void library_loaded(int count, char **a
 {
     (void)count;
     (void)arguments;
+    if (gm_is_secure())
+        return;
     gm_config_read(environment);
     make_page();
     loaded_in = syscall(SYS_getpid);
@@ -199,8 +223,9 @@ __attribute__((destructor(200))) static void library_unloaded(void)
 
 void gm_process_note_driver(void)
 {
-    if (gm_real_driver_defines("gpumem_simulated_driver"))
-        __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
+    struct gm_trace_header *header = gm_process_page->header;
+    if (header && gm_real_driver_defines("gpumem_simulated_driver"))
+        __atomic_fetch_or(&header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
     gm_unseal();
 }
 

@@ -15,6 +15,7 @@
  */
 struct gm_process_page {
     uint64_t epoch; /* not 0: the trace exists; which of this process and its ancestors' it is */
+    struct gm_trace_header *header; /* mapped; NULL in a child, which has no counters */
     _Atomic uint32_t state;
 };
 
@@ -55,6 +56,13 @@ static inline bool gm_process_admits(const struct gm_tls *tls)
  * this process or thread is not recorded.
  */
 bool gm_process_join(struct gm_tls *tls);
+
+/*
+ * In a child made by fork or _Fork, on its thread: if a signal handler forked that had interrupted
+ * the recorder, the child will return into the middle of it. It gets memory to go on with, and no
+ * file.
+ */
+void gm_process_forked(void);
 
 /* Another copy of this library records this process: this one leaves no trace of it. */
 void gm_process_refuse(void);

@@ -199,6 +199,11 @@ void gm_python_attach(dlsym_function *real_dlsym)
     atomic_flag_clear_explicit(&attaching, memory_order_release);
 }
 
+void gm_python_attach_forget(void)
+{
+    atomic_flag_clear_explicit(&attaching, memory_order_release);
+}
+
 /* ---- proving ------------------------------------------------------------------------------------
  * `wrong` keeps the first thing that was not as expected; from then on all reads give 0.
  */

@@ -39,4 +39,7 @@ void gm_python_find_main(void);
  */
 bool gm_python_prove(uint64_t thread_state);
 
+/* In a child: who was attaching may not be there. */
+void gm_python_attach_forget(void);
+
 #endif

@@ -415,6 +415,11 @@ static void forget(struct table *table)
     table->count = table->indexed = table->extent_count = table->sealed = 0;
 }
 
+void gm_tables_unlock(void)
+{
+    nodes.lock = frames.lock = modules.lock = strings.lock = (struct gm_lock){0};
+}
+
 void gm_tables_forget(void)
 {
     forget(&nodes);

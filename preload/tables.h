@@ -40,6 +40,9 @@ bool gm_strings_full(void);
 /* Seals the extents that have changed since the last time. */
 void gm_tables_seal(void);
 
+/* In a child: who held the locks is not there. */
+void gm_tables_unlock(void);
+
 /* Forgets everything after a fork: the mappings are gone. */
 void gm_tables_forget(void);
 

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "loader.h"
 #include "own_thread.h"
+#include "process.h"
 #include "seal.h"
 #include "stack.h"
 #include "tables.h"
@@ -173,6 +174,8 @@ static void relieve(struct gm_thread *thread)
 
 bool gm_thread_look(struct gm_thread *thread)
 {
+    if (!gm_process_ready(&gm_tls)) /* forked meanwhile: see gm_process_forked */
+        return false;
     struct gm_lane *lane = thread->lane;
     for (unsigned tries = 0;; tries++) {
         uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);

@@ -11,6 +11,7 @@
 #include "api.h"
 #include "config.h"
 #include "flight.h"
+#include "process.h"
 #include "seal.h"
 #include "version.h"
 
@@ -343,6 +344,14 @@ static int allocate_space(uint64_t offset, uint64_t length)
     return 0;
 }
 
+/* All that was mapped of the trace: what a child that still reaches for it is lent instead. */
+#define MAPPINGS_MAX 16384u
+static struct mapping {
+    void *at;
+    uint64_t length;
+} mappings[MAPPINGS_MAX];
+static _Atomic uint32_t mapping_count;
+
 static void *map_shared(uint64_t offset, uint64_t length)
 {
     void *at =
@@ -350,6 +359,9 @@ static void *map_shared(uint64_t offset, uint64_t length)
     if (at == MAP_FAILED)
         return NULL;
     madvise(at, length, MADV_DONTFORK);
+    uint32_t number = atomic_fetch_add_explicit(&mapping_count, 1, memory_order_relaxed);
+    if (number < MAPPINGS_MAX)
+        mappings[number] = (struct mapping){at, length};
     return at;
 }
 
@@ -387,7 +399,8 @@ static void publish_end(uint64_t end)
  */
 static void cut_to_end(void)
 {
-    syscall(SYS_ftruncate, gm_file.descriptor, gm_file.end);
+    if (names_our_file(gm_file.descriptor)) /* the growth may have taken long */
+        syscall(SYS_ftruncate, gm_file.descriptor, gm_file.end);
 }
 
 /* Fills [gm_file.end, aligned) with a PAD extent. */
@@ -548,9 +561,10 @@ void gm_trace_mark_end(enum gm_end end)
 
 void gm_count(enum gm_counter counter, uint64_t amount)
 {
-    if (!gm_file.header)
+    struct gm_trace_header *header = gm_process_page->header;
+    if (!header)
         return;
-    __atomic_fetch_add(&gm_file.header->counters[counter], amount, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&header->counters[counter], amount, __ATOMIC_RELAXED);
     gm_unseal();
 }
 
@@ -589,6 +603,7 @@ static bool create_header(const struct gm_trace_header *header)
         return false;
     memcpy(gm_file.header, header, sizeof(*header));
     gm_file.header->checksum = gm_header_checksum(header);
+    gm_process_page->header = gm_file.header;
     publish_end(GM_TRACE_PAGE);
     return true;
 }
@@ -596,6 +611,7 @@ static bool create_header(const struct gm_trace_header *header)
 /* Undoes what gm_trace_create did: a file that says nothing is worse than none. */
 static void give_up(void)
 {
+    gm_process_page->header = NULL;
     if (gm_file.header)
         munmap(gm_file.header, GM_TRACE_PAGE);
     if (gm_file.path[0])
@@ -621,10 +637,27 @@ bool gm_trace_create(void)
     return true;
 }
 
-void gm_trace_forget(void)
+static void forget_file(void)
 {
     note_growth(false, 0);
     if (names_our_file(gm_file.descriptor))
         syscall(SYS_close, gm_file.descriptor);
     gm_file = (struct gm_trace_file){.descriptor = -1};
+}
+
+void gm_trace_forget(void)
+{
+    forget_file();
+    atomic_store_explicit(&mapping_count, 0, memory_order_relaxed);
+}
+
+void gm_trace_lend(void)
+{
+    struct gm_trace_header *header = gm_file.header;
+    uint32_t count = atomic_load_explicit(&mapping_count, memory_order_relaxed);
+    forget_file(); /* nothing grows it any more */
+    gm_file.header = header;
+    for (uint32_t number = 0; number < count && number < MAPPINGS_MAX; number++)
+        mmap(mappings[number].at, mappings[number].length, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 }

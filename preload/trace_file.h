@@ -64,4 +64,10 @@ void gm_count(enum gm_counter counter, uint64_t amount);
 /* Forgets the file of the parent process after a fork: its mappings are already gone. */
 void gm_trace_forget(void);
 
+/*
+ * In a child whose thread forked inside the recorder, by a signal handler that will return there:
+ * puts empty private memory where the trace was mapped, and gives the file up.
+ */
+void gm_trace_lend(void);
+
 #endif

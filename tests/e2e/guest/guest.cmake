@@ -39,6 +39,30 @@ foreach(mode main_leaves main_leaves_early main_leaves_by_system_call bound_thre
   set_tests_properties(e2e.guest.threads.${mode} PROPERTIES TIMEOUT 120) # a process that never ends
 endforeach()
 
+gpumem_cuda_program(guest_forks gpumem_sim_runtime_13 ${_guest}/forks.c)
+if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME e2e.guest.handler_that_forks COMMAND ${Python3_EXECUTABLE} ${_guest}/forks.py
+           ${PROJECT_BINARY_DIR} $<TARGET_FILE:guest_forks>)
+  set_tests_properties(e2e.guest.handler_that_forks PROPERTIES TIMEOUT 300)
+endif()
+
+# With rights that its user has not, a process is left alone: no environment is read, no file made.
+add_library(as_if_secure SHARED ${_guest}/as_if_secure.c)
+target_compile_definitions(as_if_secure PRIVATE _GNU_SOURCE=)
+target_link_libraries(as_if_secure PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(as_if_secure PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_test(NAME e2e.guest.secure COMMAND ${GPUMEM_E2E_RUN} --expect-no-trace --preload $<TARGET_FILE:as_if_secure>
+         --preload $<TARGET_FILE:gpumem_preload> -- $<TARGET_FILE:life> quiet_child)
+gpumem_cuda_program(guest_secure gpumem_sim_driver ${_guest}/secure.c)
+add_dependencies(guest_secure gpumem_preload)
+target_link_options(guest_secure PRIVATE -Wl,--no-as-needed $<TARGET_FILE:gpumem_preload>)
+set_target_properties(guest_secure PROPERTIES
+  BUILD_RPATH "$<TARGET_FILE_DIR:gpumem_preload>;$<TARGET_FILE_DIR:gpumem_sim_driver>")
+if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME e2e.guest.set_user_id COMMAND ${Python3_EXECUTABLE} ${_guest}/secure.py $<TARGET_FILE:guest_secure>)
+  set_tests_properties(e2e.guest.set_user_id PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 # Allocators that training is often run with, preloaded before gpumem and behind it. scripts/bootstrap has the first
 # installed; the others are tried where they are. Sanitizers bring an allocator of their own.
 foreach(_allocator jemalloc.so.2 tcmalloc_minimal.so.4 mimalloc.so.2)

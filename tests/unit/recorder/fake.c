@@ -1,7 +1,9 @@
 /* What the recorder's core calls and its tests do not want: stacks, contexts, the hooks' memory. */
 #include "api.h"
 #include "hooks/effects.h"
+#include "hooks/handles.h"
 #include "loader.h"
+#include "nvtx_names.h"
 #include "real.h"
 #include "roads.h"
 #include "stack.h"
@@ -81,6 +83,14 @@ void gm_loader_ask_early(void)
 }
 
 void gm_loader_ask(void)
+{
+}
+
+void gm_nvtx_names_forget(void)
+{
+}
+
+void gm_handles_after_fork(void)
 {
 }
 
