@@ -21,3 +21,8 @@ gpumem_unit_test(test_calls
   LIBRARIES gpumem_report)
 target_include_directories(test_calls PRIVATE ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_LIST_DIR}/recorder)
 target_link_options(test_calls PRIVATE -Wl,--wrap=pthread_create)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT GPUMEM_SANITIZE)
+  add_test(NAME shadow_stack COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/shadow_stack.py
+           $<TARGET_FILE:gpumem_preload>)
+endif()
