@@ -77,7 +77,9 @@ void gm_process_forked(void)
     /* Nobody is left to hold a lock: no handler interrupts who does. */
     gm_handles_after_fork();
     gm_nvtx_names_forget();
-    if (gm_tls.gate != GM_GATE_BUSY || !thread || gm_process_ready(&gm_tls))
+    if (!thread || gm_process_ready(&gm_tls))
+        return;
+    if (gm_tls.gate != GM_GATE_BUSY && !thread->committing) /* not yet, or not any more */
         return;
     gm_trace_lend();
     gm_seal_forget();

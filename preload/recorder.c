@@ -186,9 +186,12 @@ static void put_detail(struct gm_thread *thread, const struct gm_record *detail,
 static inline uint64_t enter(struct gm_thread *thread)
 {
     uint64_t gate = gm_tls.gate;
-    if (gm_unlikely(!gm_process_admits(&gm_tls) || gm_tls.thread != thread))
+    __atomic_store_n(&thread->committing, true, __ATOMIC_RELAXED); /* see gm_process_forked */
+    atomic_signal_fence(memory_order_seq_cst);
+    if (gm_unlikely(!gm_process_admits(&gm_tls) || gm_tls.thread != thread)) {
+        __atomic_store_n(&thread->committing, false, __ATOMIC_RELAXED);
         return 0;
-    __atomic_store_n(&thread->committing, true, __ATOMIC_RELAXED);
+    }
     gm_gate_close(&gm_tls);
     return gate;
 }
