@@ -372,26 +372,26 @@ static void bind(const struct gm_record *record, const struct gm_record *detail,
     gm_carry_at(memory)->uses++;
 }
 
-/* Ends the binding that agrees most with what the record tells, the first of those that agree as
- * well, as report/vmm.c has it. */
+/* Ends the binding at the place, of the device or of imported memory, as report/vmm.c has it. */
 static void unbind(const struct gm_record *record, uint32_t ending)
 {
-    uint32_t multicast = find(record->address), best = 0;
-    int likeness = 0;
+    uint32_t multicast = find(record->address), found = 0;
     for (uint32_t at = 0; multicast && (at = binding_of(multicast, at));) {
         const struct gm_carried *binding = gm_carry_at(at);
-        int now = 4 * (gm_carry_at(binding->other)->record.device == record->device) +
-                  2 * (binding->record.size == record->size) + (binding->detail == record->aux);
-        if (now > likeness) {
-            likeness = now;
-            best = at;
-        }
+        if (binding->record.size != record->size || binding->detail != record->aux)
+            continue;
+        const struct gm_record *memory = &gm_carry_at(binding->other)->record;
+        bool exact = memory->device == record->device;
+        if (exact || (memory->type == GM_EVENT_VMM_IMPORT && !found))
+            found = at;
+        if (exact)
+            break;
     }
-    if (!best)
+    if (!found)
         return;
     if (ending)
         gm_carry_at(ending)->other = multicast;
-    end_use(best, ending);
+    end_use(found, ending);
 }
 
 /* ---- records ----------------------------------------------------------------------------------

@@ -289,12 +289,14 @@ static void bind(struct gm_replay *replay, const struct gm_entry *entry)
         replay->malformed++;
         return;
     }
+    const struct gm_life *life = &replay->lives.slots[vmm->objects[memory].life];
     add_binding(replay, multicast,
                 &(struct gm_vmm_binding){
                     .offset = entry->detail ? entry->detail->address : 0,
                     .size = record->size,
                     .memory = memory,
-                    .device = replay->lives.slots[vmm->objects[memory].life].device,
+                    .device = life->device,
+                    .imported = life->kind == GM_KIND_EXTERNAL,
                 },
                 false);
 }
@@ -313,8 +315,10 @@ static void remove_binding(struct gm_replay *replay, uint32_t multicast, size_t 
     settle(replay, binding.memory, false);
 }
 
-/* Of bindings that agree as well the first one is meant; one that comes back is behind all. */
-
+/* An unbinding names the place as the binding did. What is bound elsewhere is never meant: where
+ * nothing is known to be, there was memory of a pool. The device says which of several; that of
+ * imported memory is a guess, so the place alone finds it where no other is. Of bindings that agree
+ * as well the first one is meant; one that comes back is behind all. */
 static void unbind(struct gm_replay *replay, const struct gm_record *record,
                    struct gm_journal *journal)
 {
@@ -322,23 +326,21 @@ static void unbind(struct gm_replay *replay, const struct gm_record *record,
     if (multicast == GM_NONE)
         return;
     const struct gm_vmm_object *object = &replay->vmm.objects[multicast];
-    size_t best = object->bound_count;
-    int likeness = 0; /* how much of what the record tells agrees */
+    size_t found = object->bound_count;
     if (object->bound_count > 16 && !gm_limits_spend(object->bound_count / 16))
         return;
     for (size_t i = 0; i < object->bound_count; i++) {
         const struct gm_vmm_binding *binding = &object->bound[i];
-        int now = 4 * (binding->device == record->device) + 2 * (binding->size == record->size) +
-                  (binding->offset == record->aux);
-        if (now > likeness) {
-            likeness = now;
-            best = i;
-        }
-        if (likeness == 4 + 2 + 1)
+        if (binding->size != record->size || binding->offset != record->aux)
+            continue;
+        bool exact = binding->device == record->device;
+        if (exact || (binding->imported && found == object->bound_count))
+            found = i;
+        if (exact)
             break;
     }
-    if (best < object->bound_count)
-        remove_binding(replay, multicast, best, journal);
+    if (found < object->bound_count)
+        remove_binding(replay, multicast, found, journal);
 }
 
 /* ---- records and undoing --------------------------------------------------------------------- */

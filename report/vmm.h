@@ -26,6 +26,7 @@ struct gm_vmm_binding {
     uint64_t size;
     uint32_t memory; /* object */
     int8_t device;
+    bool imported; /* the memory was: its device is a guess */
 };
 
 /* Physical memory, or a multicast object. The slot outlives it, with its handle and its bindings,

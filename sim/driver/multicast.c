@@ -1,6 +1,7 @@
 /*
- * Multicast objects. They have no memory: they keep what is bound to them alive. Their mappings
- * cannot be copied to or from, as on a GPU, where only kernels use them.
+ * Multicast objects. They have no memory: they keep what is bound to them alive, but for memory of
+ * a pool, which may be bound by its address and is its own to keep. Their mappings cannot be copied
+ * to or from, as on a GPU, where only kernels use them.
  */
 #include "memory.h"
 #include "newer.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 
 struct binding {
-    struct gpusim_physical *physical;
+    struct gpusim_physical *physical; /* NULL: memory of a pool */
+    const struct gpusim_device *device;
     uint64_t offset, size;
     struct binding *next;
 };
@@ -34,6 +36,8 @@ static void unbind(struct binding **link)
 
     *link = binding->next;
     free(binding);
+    if (!physical)
+        return;
     physical->uses--;
     gpusim_physical_drop_if_unused(physical);
 }
@@ -120,38 +124,58 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice ordi
     return object ? gpusim_multicast_add(object, ordinal) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult bind(struct gpusim_physical *object, uint64_t offset,
-                     struct gpusim_physical *memory, uint64_t memory_offset, uint64_t size)
+/* What is to be bound: a part of physical memory or of a pool's. */
+struct part {
+    struct gpusim_physical *physical; /* NULL: of a pool */
+    const struct gpusim_device *device;
+    uint64_t offset, whole; /* of the part, into so many bytes */
+};
+
+static struct part part_of(struct gpusim_physical *physical, uint64_t offset)
+{
+    return (struct part){physical, physical->device, offset, physical->size};
+}
+
+static bool is_in_use(const struct gpusim_multicast *team, const struct gpusim_device *device,
+                      uint64_t offset, uint64_t size)
+{
+    for (const struct binding *other = team->bindings; other; other = other->next)
+        if (other->device == device && offset < other->offset + other->size &&
+            other->offset < offset + size)
+            return true;
+    return false;
+}
+
+static CUresult bind(struct gpusim_physical *object, uint64_t offset, struct part part,
+                     uint64_t size)
 {
     struct gpusim_multicast *team = object->team;
 
-    if (!memory->device || memory->multicast || size == 0 || size % GPUSIM_GRANULARITY ||
-        offset % GPUSIM_GRANULARITY || memory_offset % GPUSIM_GRANULARITY ||
-        offset > object->size || size > object->size - offset || memory_offset > memory->size ||
-        size > memory->size - memory_offset)
+    if (!part.device || (part.physical && part.physical->multicast) || size == 0 ||
+        size % GPUSIM_GRANULARITY || offset % GPUSIM_GRANULARITY ||
+        part.offset % GPUSIM_GRANULARITY || offset > object->size || size > object->size - offset ||
+        part.offset > part.whole || size > part.whole - part.offset)
         return CUDA_ERROR_INVALID_VALUE;
     if ((unsigned int)__builtin_popcount(team->devices) != team->properties.numDevices)
         return CUDA_ERROR_ILLEGAL_STATE; /* all devices come first */
-    if (!(team->devices & 1u << memory->device->ordinal))
+    if (!(team->devices & 1u << part.device->ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
-    for (struct binding *other = team->bindings; other; other = other->next) {
-        if (other->physical->device == memory->device && offset < other->offset + other->size &&
-            other->offset < offset + size)
-            return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (is_in_use(team, part.device, offset, size))
+        return CUDA_ERROR_INVALID_VALUE;
     struct binding *binding = calloc(1, sizeof(*binding));
     if (!binding)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *binding = (struct binding){memory, offset, size, team->bindings};
+    *binding = (struct binding){part.physical, part.device, offset, size, team->bindings};
     team->bindings = binding;
-    memory->uses++;
+    if (part.physical)
+        part.physical->uses++;
     return CUDA_SUCCESS;
 }
 
 /* The newer ABIs name the device, which must be that of the memory; the older ones do not: -1. */
-static bool is_device_of(CUdevice ordinal, const struct gpusim_physical *memory)
+static bool is_device_of(CUdevice ordinal, const struct gpusim_device *device)
 {
-    return ordinal == -1 || (memory->device && memory->device->ordinal == ordinal);
+    return ordinal == -1 || (device && device->ordinal == ordinal);
 }
 
 CUresult gpusim_multicast_bind_memory(struct gpusim_physical *object, CUdevice device,
@@ -161,22 +185,27 @@ CUresult gpusim_multicast_bind_memory(struct gpusim_physical *object, CUdevice d
 {
     struct gpusim_physical *memory = gpusim_physical_of(handle);
 
-    if (!object || !memory || flags != 0 || !is_device_of(device, memory))
+    if (!object || !memory || flags != 0 || !is_device_of(device, memory->device))
         return CUDA_ERROR_INVALID_VALUE;
-    return bind(object, offset, memory, memory_offset, size);
+    return bind(object, offset, part_of(memory, memory_offset), size);
 }
 
 CUresult gpusim_multicast_bind_address(struct gpusim_physical *object, CUdevice device,
                                        uint64_t offset, CUdeviceptr pointer, uint64_t size,
                                        unsigned long long flags)
 {
-    struct gpusim_allocation *allocation = gpusim_allocation_at(pointer);
+    const struct gpusim_allocation *allocation = gpusim_allocation_at(pointer);
 
-    if (!object || flags != 0 || !allocation || allocation->origin != GPUSIM_FROM_MAPPING ||
-        !is_device_of(device, allocation->physical))
+    if (!object || flags != 0 || !allocation ||
+        (allocation->origin != GPUSIM_FROM_MAPPING && allocation->origin != GPUSIM_FROM_POOL))
         return CUDA_ERROR_INVALID_VALUE;
-    return bind(object, offset, allocation->physical,
-                allocation->physical_offset + (pointer - allocation->range.start), size);
+    uint64_t inside = pointer - allocation->range.start;
+    struct part part =
+        allocation->origin == GPUSIM_FROM_MAPPING
+            ? part_of(allocation->physical, allocation->physical_offset + inside)
+            : (struct part){NULL, allocation->device, inside, allocation->range.size};
+    return is_device_of(device, part.device) ? bind(object, offset, part, size)
+                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t offset,
@@ -221,7 +250,7 @@ CUresult gpusim_multicast_unbind(struct gpusim_physical *object, CUdevice ordina
     for (struct binding **link = &object->team->bindings; *link; link = &(*link)->next) {
         struct binding *binding = *link;
 
-        if (binding->physical->device->ordinal == ordinal && binding->offset == offset &&
+        if (binding->device->ordinal == ordinal && binding->offset == offset &&
             binding->size == size) {
             GPUSIM_TRY(gpusim_free_begin());
             unbind(link);

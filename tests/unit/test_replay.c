@@ -512,6 +512,24 @@ static void a_multicast_binding_of_pool_memory_is_no_mistake(void **state)
     EXPECT(GM_KIND_DEVICE, 0, 0, 100, 1, 1, 0);
 }
 
+/* What is bound at another place, or of another device there, is not meant. */
+static void an_unbinding_of_pool_memory_ends_no_other_binding(void **state)
+{
+    struct scene *scene = *state;
+    EVENT(GM_EVENT_MULTICAST_CREATE, .address = 0x99, .size = 400);
+    CREATE(0x77, 100);
+    EVENT(GM_EVENT_MULTICAST_BIND, .address = 0x99, .aux = 0x77, .size = 100);
+    RELEASE(0x77);
+    EVENT(GM_EVENT_ALLOC, .address = 0x5000, .size = 100, .kind = GM_KIND_DEVICE,
+          .flags = GM_FLAG_POOL | GM_FLAG_ASYNC);
+    EVENT(GM_EVENT_MULTICAST_BIND, .address = 0x99, .aux = 0x5000, .size = 100);
+    EVENT(GM_EVENT_DETAIL, .address = 100);
+    EVENT(GM_EVENT_MULTICAST_UNBIND, .address = 0x99, .aux = 100, .size = 100);
+    EVENT(GM_EVENT_MULTICAST_UNBIND, .address = 0x99, .size = 100, .device = 1);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 100, 100, 1, 0, 0);
+}
+
 static void the_end_of_a_multicast_object_unbinds(void **state)
 {
     struct scene *scene = *state;
@@ -938,6 +956,7 @@ int main(void)
         SCENE_TEST(address_reservations_hold_no_bytes),
         SCENE_TEST(a_multicast_binding_keeps_the_memory),
         SCENE_TEST(a_multicast_binding_of_pool_memory_is_no_mistake),
+        SCENE_TEST(an_unbinding_of_pool_memory_ends_no_other_binding),
         SCENE_TEST(the_end_of_a_multicast_object_unbinds),
         SCENE_TEST(a_node_lives_from_its_launch),
         SCENE_TEST(a_node_that_is_not_launched_never_lives),

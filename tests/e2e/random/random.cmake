@@ -14,6 +14,7 @@ function(gpumem_random_program name)
   target_compile_definitions(${name}_per_thread PRIVATE _GNU_SOURCE= CUDA_API_PER_THREAD_DEFAULT_STREAM= ${ARGN})
   gpumem_cuda_program(${name} "gpumem_sim_runtime_13;gpumem_sim_driver" ${GPUMEM_RANDOM}/random_program.c ${families}
                       $<TARGET_OBJECTS:${name}_per_thread>)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim/driver)
   target_compile_definitions(${name} PRIVATE ${ARGN})
 endfunction()
 

@@ -41,7 +41,7 @@ enum family {
     POOL,
     HANDLE,  /* VMM physical memory */
     MAPPING, /* VMM range with memory */
-    TEAM,    /* multicast object */
+    TEAM,    /* multicast object, or logical endpoint */
     EXECUTABLE,
     CONTEXT,
     OPENED, /* IPC memory */
@@ -64,6 +64,7 @@ struct object {
     CUgraph graph;       /* of an EXECUTABLE */
     CUdeviceptr address; /* of an EXECUTABLE: memory that outlives a launch, or 0 */
     int live;            /* whether it does now; of a TEAM: the places where memory is bound */
+    int endpoint;        /* a TEAM that is a logical endpoint: its handle is a number */
 };
 
 extern STATE int object_count;

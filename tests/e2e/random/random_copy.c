@@ -6,6 +6,11 @@ CUresult cuMemcpyBatchAsync_v1(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, C
                                CUstream) __asm__("cuMemcpyBatchAsync" PTSZ);
 CUresult cuMemcpy3DBatchAsync_v1(size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *, unsigned long long,
                                  CUstream) __asm__("cuMemcpy3DBatchAsync" PTSZ);
+/* The headers at hand may lack them. */
+CUresult copy_with_attributes(CUdeviceptr, CUdeviceptr, size_t, CUmemcpyAttributes *,
+                              CUstream) __asm__("cuMemcpyWithAttributesAsync" PTSZ);
+CUresult copy_box_with_attributes(CUDA_MEMCPY3D_BATCH_OP *, unsigned long long,
+                                  CUstream) __asm__("cuMemcpy3DWithAttributesAsync" PTSZ);
 
 #define ROWS 4
 #define PITCH 512
@@ -221,13 +226,42 @@ static void copy_batch(CUdeviceptr a, CUdeviceptr b, cudaStream_t stream)
     }
 }
 
+/* Attributes may be left out for a line, a box has its own. */
+static void copy_alone(CUdeviceptr a, CUdeviceptr b, cudaStream_t stream)
+{
+    CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+    CUDA_MEMCPY3D_BATCH_OP box = {
+        .src = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {.ptr = b}},
+        .dst = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {.ptr = a}},
+        .extent = {WIDTH, 2, 2},
+        .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+    switch (pick(6)) {
+    case 0:
+    case 1:
+        LOG_AS("cuMemcpyWithAttributesAsync" PTSZ,
+               copy_with_attributes(a, b, BYTES, pick(2) ? &attributes : NULL, stream));
+        break;
+    case 2:
+    case 3:
+        LOG_AS("cuMemcpy3DWithAttributesAsync" PTSZ, copy_box_with_attributes(&box, 0, stream));
+        break;
+    case 4:
+        LOG_AS("cuMemcpyWithAttributesAsync" PTSZ,
+               copy_with_attributes(a, b, (size_t)1 << 40, &attributes, stream)); /* refused */
+        break;
+    default:
+        LOG_AS("cuMemcpy3DWithAttributesAsync" PTSZ,
+               copy_box_with_attributes(NULL, 0, stream)); /* refused */
+    }
+}
+
 void STEP(copy)(void)
 {
     const int first = find_sized(LINEAR, BYTES), second = find_sized(LINEAR, BYTES);
     for (unsigned count = 1 + pick(4); first >= 0 && count > 0; count--) {
         void *const a = objects[first].pointer, *const b = objects[second].pointer;
         const cudaStream_t stream = random_stream();
-        switch (pick(8)) {
+        switch (pick(9)) {
         case 0:
         case 1:
             copy_line((CUdeviceptr)a, (CUdeviceptr)b, stream);
@@ -243,6 +277,9 @@ void STEP(copy)(void)
             break;
         case 5:
             copy_box_between_peers((CUdeviceptr)a, b, stream);
+            break;
+        case 6:
+            copy_alone((CUdeviceptr)a, (CUdeviceptr)b, stream);
             break;
         default:
             copy_batch((CUdeviceptr)a, (CUdeviceptr)b, created_stream());

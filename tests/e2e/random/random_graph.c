@@ -8,6 +8,15 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *, CUgraph, CUgraphNode *, char *,
 CUresult cuStreamBeginCapture_v1(CUstream) __asm__("cuStreamBeginCapture" PTSZ);
 CUresult cuGraphAddNode_v1(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
                            CUgraphNodeParams *) __asm__("cuGraphAddNode");
+CUresult cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *,
+                           size_t, CUgraphNodeParams *);
+CUresult cuGraphAddNode_v3(CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *,
+                           size_t, CUgraphNodeParams *);
+/* The headers at hand may lack them. */
+CUresult begin_recapture(CUstream, CUstreamCaptureMode, CUgraph, void *callback,
+                         void *data) __asm__("cuStreamBeginRecaptureToGraph" PTSZ);
+CUresult begin_graphics(CUstream, void **list) __asm__("cuStreamBeginCaptureToCig" PTSZ);
+CUresult end_graphics(CUstream) __asm__("cuStreamEndCaptureToCig" PTSZ);
 
 /* ---- nodes -------------------------------------------------------------------------------------
  */
@@ -28,7 +37,7 @@ static int add_allocation(CUgraph graph, CUgraphNode *node, CUdeviceptr *address
     int result;
     any.alloc.poolProps = parameters.poolProps;
     any.alloc.bytesize = parameters.bytesize;
-    switch (pick(4)) {
+    switch (pick(5)) {
     case 0:
         result = LOG(cuGraphAddMemAllocNode(node, graph, NULL, 0, &parameters));
         *address = parameters.dptr;
@@ -38,7 +47,11 @@ static int add_allocation(CUgraph graph, CUgraphNode *node, CUdeviceptr *address
         *address = (CUdeviceptr)runtime.dptr;
         break;
     case 2:
-        result = LOG(cuGraphAddNode(node, graph, NULL, NULL, 0, &any));
+        result = LOG_AS("cuGraphAddNode_v2", cuGraphAddNode_v2(node, graph, NULL, NULL, 0, &any));
+        *address = any.alloc.dptr;
+        break;
+    case 3:
+        result = LOG_AS("cuGraphAddNode_v3", cuGraphAddNode_v3(node, graph, NULL, NULL, 0, &any));
         *address = any.alloc.dptr;
         break;
     default:
@@ -54,13 +67,17 @@ static int add_free(CUgraph graph, const CUgraphNode *after, CUdeviceptr address
     CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
     const size_t count = after ? 1 : 0;
     any.free.dptr = address;
-    switch (pick(3)) {
+    switch (pick(4)) {
     case 0:
         return LOG(cuGraphAddMemFreeNode(&node, graph, after, count, address)) == 0;
     case 1:
         return LOG(cudaGraphAddMemFreeNode(&node, graph, after, count, (void *)address)) == 0;
+    case 2:
+        return LOG_AS("cuGraphAddNode_v2",
+                      cuGraphAddNode_v2(&node, graph, after, NULL, count, &any)) == 0;
     default:
-        return LOG(cuGraphAddNode(&node, graph, after, NULL, count, &any)) == 0;
+        return LOG_AS("cuGraphAddNode_v3",
+                      cuGraphAddNode_v3(&node, graph, after, NULL, count, &any)) == 0;
     }
 }
 
@@ -176,26 +193,86 @@ static void fork_and_join(CUstream stream, CUdeviceptr address)
     LOG(cuEventDestroy(joined));
 }
 
-static void capture(void)
+/* What a stream is given while it captures; the same `shape` makes the same nodes. Answers with the
+ * memory that is to outlive a launch, or 0. */
+static CUdeviceptr capture_work(CUstream stream, size_t size, unsigned shape)
 {
-    CUgraph graph = NULL;
     CUdeviceptr address = 0, staying = 0;
-    const cudaStream_t stream = created_stream();
-    const size_t size = 64 + random_size();
-    if (!begin_capture(stream))
-        return;
     if (LOG(cudaMallocAsync((void **)&address, size, stream)) == 0) {
-        pick(2) ? (void)LOG(cudaMemsetAsync((void *)address, 0, size, stream))
-                : fork_and_join(stream, address);
+        shape & 1 ? (void)LOG(cudaMemsetAsync((void *)address, 0, size, stream))
+                  : fork_and_join(stream, address);
         pick(2) ? LOG(cudaFreeAsync((void *)address, stream))
                 : LOG(cuMemFreeAsync(address, stream));
     }
-    if (pick(3) == 0 && LOG(cuMemAllocAsync(&staying, size, stream)) != 0)
+    if (shape & 2 && LOG(cuMemAllocAsync(&staying, size, stream)) != 0)
         staying = 0;
+    return staying;
+}
+
+/* Once more into the same graph: the memory stays that of its nodes. Other work, and less of it, is
+ * refused at the end, and the graph stays as it was. */
+static void capture_again(CUstream stream, CUgraph graph, size_t size, unsigned shape)
+{
+    CUgraph same;
+    if (LOG_AS("cuStreamBeginRecaptureToGraph" PTSZ,
+               begin_recapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED, graph, NULL, NULL)) != 0)
+        return;
+    switch (pick(6)) {
+    case 0:
+        capture_work(stream, size + 4096, shape);
+        break;
+    case 1:
+        break;
+    case 2:
+        capture_work(stream, size, shape);
+        capture_work(stream, size, shape);
+        break;
+    default:
+        capture_work(stream, size, shape);
+    }
+    pick(2) ? LOG(cudaStreamEndCapture(stream, &same)) : LOG(cuStreamEndCapture(stream, &same));
+}
+
+static void capture(void)
+{
+    CUgraph graph = NULL;
+    const cudaStream_t stream = created_stream();
+    const size_t size = 64 + random_size();
+    const unsigned shape = pick(2) + 2 * (pick(3) == 0);
+    if (!begin_capture(stream))
+        return;
+    const CUdeviceptr staying = capture_work(stream, size, shape);
     if ((pick(2) ? LOG(cudaStreamEndCapture(stream, &graph))
-                 : LOG(cuStreamEndCapture(stream, &graph))) == 0 &&
-        graph)
-        keep_graph(graph, staying);
+                 : LOG(cuStreamEndCapture(stream, &graph))) != 0 ||
+        !graph)
+        return;
+    for (unsigned times = pick(3); times > 0; times--)
+        capture_again(stream, graph, size, shape);
+    keep_graph(graph, staying);
+}
+
+/* Into a list of a graphics library, which runs it: no graph of ours. It takes no memory, and ends
+ * in its own way alone. The legacy stream is refused. */
+static void capture_graphics(void)
+{
+    void *list = &list;
+    CUdeviceptr refused;
+    CUgraph graph;
+    const cudaStream_t stream = random_stream();
+    const int memory = find_sized(LINEAR, 64);
+    if (pick(6) == 0)
+        list = NULL; /* refused */
+    if (LOG_AS("cuStreamBeginCaptureToCig" PTSZ, begin_graphics(stream, &list)) != 0)
+        return;
+    if (memory >= 0)
+        LOG(cudaMemsetAsync(objects[memory].pointer, 1, 64, stream));
+    if (pick(2))
+        LOG(cuMemAllocAsync(&refused, 1000, stream));
+    if (pick(3) == 0)
+        LOG(cuStreamEndCapture(stream, &graph)); /* refused */
+    LOG_AS("cuStreamEndCaptureToCig" PTSZ, end_graphics(stream));
+    if (pick(4) == 0)
+        LOG_AS("cuStreamEndCaptureToCig" PTSZ, end_graphics(stream)); /* refused: over */
 }
 
 /* ---- what is done with graphs ------------------------------------------------------------------
@@ -274,7 +351,7 @@ static void update(void)
 void STEP(graph)(void)
 {
     const int index = find(EXECUTABLE);
-    switch (pick(12)) {
+    switch (pick(13)) {
     case 0:
         LOG(cuDeviceGraphMemTrim(current_device()));
         break;
@@ -299,6 +376,9 @@ void STEP(graph)(void)
     case 8:
         if (index >= 0)
             free_left_over(&objects[index]);
+        break;
+    case 9:
+        capture_graphics();
         break;
     default:
         if (index >= 0)

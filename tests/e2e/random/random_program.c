@@ -208,7 +208,7 @@ static const struct {
     {array_step, 4},
     {pool_step, 6},
     {vmm_step, 8},
-    {multicast_step, 4},
+    {multicast_step, 6},
     {graph_step, 6},
     {module_step, 4},
     {context_step, 6},

@@ -1,7 +1,13 @@
-/* Random program: virtual memory management and multicast objects. */
+/* Random program: virtual memory management, multicast objects and logical endpoints. */
 #include "random.h"
 
 #include <unistd.h>
+#include "newer.h" /* what the headers at hand may lack */
+
+CUresult cuMulticastBindMem_v1(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle,
+                               size_t, size_t, unsigned long long) __asm__("cuMulticastBindMem");
+CUresult cuMulticastBindAddr_v1(CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t,
+                                unsigned long long) __asm__("cuMulticastBindAddr");
 
 /* ---- physical memory ---------------------------------------------------------------------------
  */
@@ -37,10 +43,10 @@ static void import_handle(void)
         return;
     if (LOG(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)shared,
                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) == 0)
-        keep((struct object){.family = HANDLE,
-                             .pointer = (void *)imported,
-                             .size = objects[index].size,
-                             .references = 1});
+        keep_on(objects[index].device, (struct object){.family = HANDLE,
+                                                       .pointer = (void *)imported,
+                                                       .size = objects[index].size,
+                                                       .references = 1});
     close(shared);
     if (pick(4) == 0)
         LOG(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)-1,
@@ -75,7 +81,7 @@ static void map_handles(void)
 {
     CUdeviceptr range;
     const int first = find(pick(6) ? HANDLE : TEAM), second = find(HANDLE);
-    if (first < 0 || second < 0)
+    if (first < 0 || second < 0 || objects[first].endpoint)
         return;
     const struct object a = objects[first], b = objects[second];
     const size_t skipped = a.size > GRANULARITY && pick(3) == 0 ? GRANULARITY : 0;
@@ -90,8 +96,9 @@ static void map_handles(void)
         LOG(cuMemUnmap(range, size));
         return; /* the range stays reserved */
     }
-    keep((struct object){
-        .family = MAPPING, .pointer = (void *)range, .size = size + more, .references = 1});
+    keep_on(a.device,
+            (struct object){
+                .family = MAPPING, .pointer = (void *)range, .size = size + more, .references = 1});
 }
 
 void unmap(int index)
@@ -138,68 +145,161 @@ void vmm_step(void)
     }
 }
 
-/* ---- multicast ---------------------------------------------------------------------------------
+/* ---- multicast objects and logical endpoints ----------------------------------------------------
  */
 
-#define TEAM_PARTS 4 /* places for memory of one granule each */
+#define TEAM_PARTS 4 /* places of each device, for memory of one granule each */
 
+/* Sometimes of all devices: what is bound at a place is then told by the device alone. */
 static void create_team(void)
 {
     CUmemGenericAllocationHandle team;
+    const int all = device_count > 1 && pick(2);
     const CUmulticastObjectProp properties = {
-        .numDevices = 1,
+        .numDevices = all ? (unsigned)device_count : 1,
         .size = TEAM_PARTS * GRANULARITY,
         .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
     };
     if (LOG(cuMulticastCreate(&team, &properties)) != 0)
         return;
-    LOG(cuMulticastAddDevice(team, current_device()));
+    for (int device = 0; all && device < device_count; device++)
+        LOG(cuMulticastAddDevice(team, device));
+    if (!all)
+        LOG(cuMulticastAddDevice(team, current_device()));
     keep((struct object){.family = TEAM, .pointer = (void *)team, .size = properties.size});
 }
 
-/* Several pieces can be bound, so which one an unbinding ends is told by its place alone. */
-static void bind(struct object *team)
+static void create_endpoint(void)
 {
-    const CUmemGenericAllocationHandle handle = (CUmemGenericAllocationHandle)team->pointer;
-    const int mapping = find(MAPPING), memory = find(HANDLE);
-    const unsigned place = pick(TEAM_PARTS);
-    int result = 1;
-    if (mapping >= 0 && pick(2))
-        result = LOG(cuMulticastBindAddr(handle, place * GRANULARITY,
-                                         (CUdeviceptr)objects[mapping].pointer, GRANULARITY, 0));
-    else if (memory >= 0)
-        result = LOG(cuMulticastBindMem(handle, place * GRANULARITY,
-                                        (CUmemGenericAllocationHandle)objects[memory].pointer, 0,
-                                        GRANULARITY, 0));
+    CUlogicalEndpointId id;
+    const int all = device_count > 1 && pick(2);
+    CUlogicalEndpointProp properties = {.type = CU_LOGICAL_ENDPOINT_TYPE_UNICAST,
+                                        .size = TEAM_PARTS * GRANULARITY};
+    properties.unicast.device = current_device();
+    if (all) {
+        properties.type = CU_LOGICAL_ENDPOINT_TYPE_MULTICAST;
+        properties.multicast.numDevices = (unsigned)device_count;
+    }
+    if (LOG(cuLogicalEndpointIdReserve(&id, 1)) != 0)
+        return;
+    if (pick(8) == 0)
+        LOG(cuLogicalEndpointDestroy(id)); /* refused: only reserved */
+    if (LOG(cuLogicalEndpointCreate(id, &properties)) != 0)
+        return;
+    for (int device = 0; all && device < device_count; device++)
+        LOG(cuLogicalEndpointAddDevice(id, device));
+    if (pick(8) == 0)
+        LOG(cuLogicalEndpointCreate(id, &properties)); /* refused: there is one */
+    keep((struct object){
+        .family = TEAM, .pointer = (void *)(uintptr_t)id, .size = properties.size, .endpoint = 1});
+}
+
+/* By the ABI that names the device, or by the one that does not. */
+static int bind_memory(const struct object *team, CUdevice device, size_t place,
+                       const struct object *memory)
+{
+    const CUmemGenericAllocationHandle handle = (CUmemGenericAllocationHandle)memory->pointer,
+                                       object = (CUmemGenericAllocationHandle)team->pointer;
+    if (team->endpoint)
+        return LOG(cuLogicalEndpointBindMem((CUlogicalEndpointId)object, device, place, handle, 0,
+                                            GRANULARITY, 0));
+    if (pick(2))
+        return LOG_AS("cuMulticastBindMem_v2",
+                      cuMulticastBindMem_v2(object, device, place, handle, 0, GRANULARITY, 0));
+    return LOG_AS("cuMulticastBindMem",
+                  cuMulticastBindMem_v1(object, place, handle, 0, GRANULARITY, 0));
+}
+
+static int bind_address(const struct object *team, CUdevice device, size_t place, void *address)
+{
+    const CUmemGenericAllocationHandle object = (CUmemGenericAllocationHandle)team->pointer;
+    if (team->endpoint)
+        return LOG(cuLogicalEndpointBindAddr((CUlogicalEndpointId)object, device, place, address,
+                                             GRANULARITY, 0));
+    if (pick(2))
+        return LOG_AS(
+            "cuMulticastBindAddr_v2",
+            cuMulticastBindAddr_v2(object, device, place, (CUdeviceptr)address, GRANULARITY, 0));
+    return LOG_AS("cuMulticastBindAddr",
+                  cuMulticastBindAddr_v1(object, place, (CUdeviceptr)address, GRANULARITY, 0));
+}
+
+/* Memory of a pool may be bound by its address. It is not kept: its pool has it. */
+static int bind_pool_memory(const struct object *team, CUdevice device, size_t place)
+{
+    CUdeviceptr memory;
+    if (LOG(cuMemAllocAsync(&memory, GRANULARITY, created_stream())) != 0)
+        return 1;
+    keep((struct object){.family = LINEAR, .pointer = (void *)memory, .size = GRANULARITY});
+    return bind_address(team, device, place, (void *)memory);
+}
+
+/* Several pieces can be bound, so which one an unbinding ends is told by its place and device. Now
+ * and then the device is not that of the memory: the ABIs that name one refuse. */
+static void bind(int index)
+{
+    const struct object team = objects[index];
+    const int mapped = find(MAPPING), created = find(HANDLE);
+    const size_t place = pick(TEAM_PARTS);
+    const int wrong = pick(8) == 0 ? (int)pick((unsigned)device_count) : -1;
+    int device = current_device(), result = 1;
+    if (pick(5) == 0) {
+        result = bind_pool_memory(&team, wrong < 0 ? device : wrong, place * GRANULARITY);
+    } else if (mapped >= 0 && pick(2)) {
+        device = objects[mapped].device;
+        result = bind_address(&team, wrong < 0 ? device : wrong, place * GRANULARITY,
+                              objects[mapped].pointer);
+    } else if (created >= 0) {
+        device = objects[created].device;
+        result =
+            bind_memory(&team, wrong < 0 ? device : wrong, place * GRANULARITY, &objects[created]);
+    }
     if (result == 0)
-        team->live |= 1 << place;
+        objects[index].live |= 1 << (device * TEAM_PARTS + (int)place);
 }
 
 /* Of a place where nothing is, too: refused. */
 static void unbind(struct object *team)
 {
-    unsigned place = pick(TEAM_PARTS);
+    const unsigned places = DEVICES_MAX * TEAM_PARTS;
+    unsigned place = pick((unsigned)device_count * TEAM_PARTS);
     while (team->live && pick(8) && !(team->live & 1 << place))
-        place = (place + 1) % TEAM_PARTS;
-    if (LOG(cuMulticastUnbind((CUmemGenericAllocationHandle)team->pointer, team->device,
-                              place * GRANULARITY, GRANULARITY)) == 0)
+        place = (place + 1) % places;
+    const int device = (int)(place / TEAM_PARTS);
+    const size_t offset = place % TEAM_PARTS * GRANULARITY;
+    const uint64_t handle = (uint64_t)team->pointer;
+    if ((team->endpoint ? LOG(cuLogicalEndpointUnbind((CUlogicalEndpointId)handle, device, offset,
+                                                      GRANULARITY))
+                        : LOG(cuMulticastUnbind(handle, device, offset, GRANULARITY))) == 0)
         team->live &= ~(1 << place);
 }
 
 void multicast_step(void)
 {
-    const int index = find(TEAM);
-    if (index < 0 || pick(8) == 0)
-        create_team();
-    else if (pick(3))
-        bind(&objects[index]);
-    else
-        unbind(&objects[index]);
+    int index = find(TEAM);
+    if (index < 0 || pick(8) == 0) {
+        pick(2) ? create_endpoint() : create_team();
+        index = find(TEAM);
+    }
+    for (unsigned count = 1 + pick(5); index >= 0 && count > 0; count--)
+        pick(3) ? bind(index) : unbind(&objects[index]);
 }
 
-/* What is bound is let go with the last handle and the last mapping. */
+/* What is bound is let go with the last handle and the last mapping; of an endpoint at once. Its
+ * number can be made another endpoint, or be given back. */
 void drop_team(int index)
 {
-    if (LOG(cuMemRelease((CUmemGenericAllocationHandle)objects[index].pointer)) == 0)
-        forget(index);
+    struct object *team = &objects[index];
+    const CUlogicalEndpointId id = (CUlogicalEndpointId)(uintptr_t)team->pointer;
+    if (!team->endpoint) {
+        if (LOG(cuMemRelease((CUmemGenericAllocationHandle)team->pointer)) == 0)
+            forget(index);
+        return;
+    }
+    if (pick(4) == 0)
+        LOG(cuLogicalEndpointIdRelease(id, 1)); /* refused: in use */
+    if (LOG(cuLogicalEndpointDestroy(id)) != 0)
+        return;
+    LOG(cuLogicalEndpointIdRelease(id, 1));
+    forget(index);
 }
