@@ -13,6 +13,7 @@
 #include "flight.h"
 #include "process.h"
 #include "seal.h"
+#include "trace_place.h"
 #include "version.h"
 
 struct gm_trace_file gm_file = {.descriptor = -1};
@@ -165,20 +166,27 @@ static bool may_replace(int descriptor, const struct gm_trace_header *mine)
 }
 
 /*
- * Removes the file at `path` if it may be replaced. Of several processes that start at once with
- * one name, each must be sure not to remove what another has just put there: only the holder of the
- * old file's lock removes it, and only while the name still is that file's.
+ * Removes the file at `path`, or the link and what it leads to, if that may be replaced. Of several
+ * processes that start at once with one name, each must be sure not to remove what another has just
+ * put there: only the holder of the old file's lock removes it, and only while the name still is
+ * that file's. A link that leads nowhere stays: it can be another machine's.
  */
 static void make_way(const char *path, const struct gm_trace_header *mine)
 {
     struct stat held, named;
-    int descriptor = raw_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    char target[GM_PLACE_TARGET_MAX];
+    const char *file = gm_place_follow(path, target) ? target : path;
+    int descriptor = raw_open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (descriptor < 0)
         return;
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &held) == 0 &&
-        S_ISREG(held.st_mode) && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
-        held.st_ino == named.st_ino && may_replace(descriptor, mine))
-        unlink(path);
+        S_ISREG(held.st_mode) && lstat(file, &named) == 0 && held.st_dev == named.st_dev &&
+        held.st_ino == named.st_ino && (file == path || held.st_uid == geteuid()) &&
+        may_replace(descriptor, mine)) {
+        unlink(file);
+        if (file != path)
+            unlink(path);
+    }
     syscall(SYS_close, descriptor);
 }
 
@@ -248,32 +256,49 @@ static bool is_special(const char *path)
            !S_ISLNK(status.st_mode);
 }
 
-static int create_file(struct gm_trace_header *header)
+/* Takes the name that is asked for, or one with a number; `made`: which. */
+static int take_name(struct gm_place *place, const char *path, char made[1040],
+                     struct gm_trace_header *header)
 {
-    char path[1024], numbered[1040];
-    const char *made = path;
-    const char *program = strrchr(header->executable, '/');
-    if (!gm_config_path(path, sizeof(path), program ? program + 1 : "unknown", header->host,
-                        header->pid))
-        return -1;
-    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    int descriptor = raw_open(path, flags, 0644);
+    strcpy(made, path);
+    int descriptor = gm_place_take(place, path, 0644);
     if (descriptor < 0 && errno == EEXIST) {
         if (is_special(path))
             return -1;
         make_way(path, header);
-        descriptor = raw_open(path, flags, 0644);
+        descriptor = gm_place_take(place, path, 0644);
     }
     for (uint32_t number = 1; descriptor < 0 && errno == EEXIST && number < 1000; number++) {
-        if (!numbered_path(numbered, sizeof(numbered), path, number))
+        if (!numbered_path(made, 1040, path, number))
             return -1;
         header->generation = number;
-        made = numbered;
-        descriptor = raw_open(made, flags, 0644);
+        descriptor = gm_place_take(place, made, 0644);
     }
+    return descriptor;
+}
+
+static int create_file(struct gm_trace_header *header, char made[1040])
+{
+    char path[1024];
+    struct gm_place place;
+    const char *program = strrchr(header->executable, '/');
+    if (!gm_config_path(path, sizeof(path), program ? program + 1 : "unknown", header->host,
+                        header->pid))
+        return -1;
+    gm_place_choose(&place, path);
+    int descriptor = take_name(&place, path, made, header);
+    if (descriptor < 0) {
+        gm_place_drop(&place);
+        return -1;
+    }
+    header->flags |= place.flag;
+    header->asked_file_system = place.file_system;
     int kept = move_high(descriptor);
-    if (descriptor >= 0 && kept < 0)
+    if (kept < 0) {
         unlink(made);
+        if (place.flag == GM_HEADER_ELSEWHERE)
+            unlink(place.target);
+    }
     return kept;
 }
 
@@ -609,28 +634,57 @@ static bool create_header(const struct gm_trace_header *header)
 }
 
 /* Undoes what gm_trace_create did: a file that says nothing is worse than none. */
-static void give_up(void)
+static void give_up(const char *made)
 {
+    char target[GM_PLACE_TARGET_MAX];
     gm_process_page->header = NULL;
     if (gm_file.header)
         munmap(gm_file.header, GM_TRACE_PAGE);
+    if (gm_place_follow(made, target) && strcmp(target, gm_file.path) == 0)
+        unlink(made);
     if (gm_file.path[0])
         unlink(gm_file.path);
     syscall(SYS_close, gm_file.descriptor);
     gm_file = (struct gm_trace_file){.descriptor = -1};
 }
 
+/*
+ * Where nothing can be mapped safely: a trace of a header and what precedes the first record, that
+ * is only written. It says that this process was not recorded, and why.
+ */
+static void tell_not_recorded(struct gm_trace_header *header)
+{
+    bool told = remember_identity();
+    gm_file.header = header;
+    publish_end(GM_TRACE_PAGE);
+    told = told && write_preamble() == 0;
+    header->checksum = gm_header_checksum(header);
+    struct held_signals held = hold_signals();
+    told = told && write_all(0, header, sizeof(*header)) == 0;
+    release_signals(&held);
+    gm_file.header = NULL;
+    if (told)
+        gm_trace_forget();
+    else
+        give_up(gm_file.path);
+}
+
 bool gm_trace_create(void)
 {
     static struct gm_trace_header header; /* static: 2 KiB, and a hook's stack may be small */
+    static char made[1040];
     memset(&header, 0, sizeof(header));
     fill_header(&header);
-    gm_file = (struct gm_trace_file){.descriptor = create_file(&header)};
+    gm_file = (struct gm_trace_file){.descriptor = create_file(&header, made)};
     if (gm_file.descriptor < 0)
         return false;
+    if (header.flags & GM_HEADER_NOT_RECORDED) {
+        tell_not_recorded(&header);
+        return false;
+    }
     if (!create_header(&header) || write_preamble() != 0 ||
         (gm_config.flight && !gm_flight_begin())) {
-        give_up();
+        give_up(made);
         return false;
     }
     gm_trace_update_clock();

@@ -2,11 +2,13 @@
  * The trace file as its writer sees it: a header page and extents that are only ever appended.
  *
  * Guarantees: header.file_end covers complete extents only, at every instant; space of mapped
- * extents is allocated on the disk before it is touched, so a full disk is an error here and never
- * a SIGBUS in the host; a file size limit is an error too and never a SIGXFSZ; nothing is written
- * to a file that is not the trace, unless the host swaps our descriptor for its own between the
- * look and the write right after it; mappings are not inherited by children. All growth happens
- * under one lock. Relies on nobody else truncating the file.
+ * extents is allocated on the disk before it is touched, and they are mapped only where that is
+ * enough for every later store (trace_place.h), so a full disk is an error here and never a SIGBUS
+ * in the host; a file size limit is an error too and never a SIGXFSZ; nothing is written to a file
+ * that is not the trace, unless the host swaps our descriptor for its own between the look and the
+ * write right after it; mappings are not inherited by children. All growth happens under one lock.
+ * Relies on nobody else truncating the file or making it share its blocks with another (a copy by
+ * reflink on XFS), and on a disk that gives back what it was given.
  */
 #ifndef GPUMEM_PRELOAD_TRACE_FILE_H
 #define GPUMEM_PRELOAD_TRACE_FILE_H
@@ -26,7 +28,7 @@ struct gm_trace_file {
 extern struct gm_trace_file gm_file;
 
 /* Creates the trace of this process; false when it cannot be had (the process is then not
- * recorded). */
+ * recorded, and where no store would be safe a trace says so). */
 bool gm_trace_create(void);
 
 /* Whether it is worth trying: growth that fails may take a tenth of a second in a row, and from

@@ -10,6 +10,7 @@
 #include "growth_show.h"
 #include "findings_show.h"
 #include "memory.h"
+#include "place.h"
 #include "record.h"
 #include "report_text.h"
 #include "runs.h"
@@ -175,7 +176,8 @@ static void judge_here(const char *path, const void *gate_of, void *outcome_of)
     bool complete = gm_analysis_is_complete(session.analysis);
     gm_notes_text(&page, session.analysis, "note: ");
     gm_losses_text(&page, session.analysis);
-    if ((!complete && !gate->judge_cut) || !has_history(gate, &page, &session))
+    bool recorded = !(session.trace->header.flags & GM_HEADER_NOT_RECORDED);
+    if (!recorded || (!complete && !gate->judge_cut) || !has_history(gate, &page, &session))
         outcome->unreadable = true;
     else if (!gm_verdict_has_events(session.analysis)) {
         gm_page_print(&page, GM_DIM, "  no CUDA memory call was seen\n");
@@ -243,7 +245,7 @@ static char *temporary_pattern(char **folder)
 static void remove_traces(const struct gm_recording *recording, char *folder)
 {
     for (size_t i = 0; i < recording->trace_count; i++)
-        unlink(recording->traces[i]);
+        gm_remove_trace(recording->traces[i]);
     rmdir(folder);
     free(folder);
 }

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "completeness.h"
 #include "newer_abi.h"
+#include "place.h"
 #include "runs.h"
 #include "session.h"
 #include "settings.h"
@@ -98,7 +99,8 @@ static void print_state(const struct gm_session *session)
     static const char *const ends[] = {"", " (exit)", " (_exit)", " (exec)"};
     const struct gm_trace *trace = session->trace;
     unsigned end = trace->header.end;
-    printf("%-12s %s%s\n", "ending", endings[trace->ending],
+    bool recorded = !(trace->header.flags & GM_HEADER_NOT_RECORDED);
+    printf("%-12s %s%s\n", "ending", recorded ? endings[trace->ending] : "not known",
            end < sizeof(ends) / sizeof(ends[0]) ? ends[end] : "");
     printf("%-12s %s\n", "complete", gm_analysis_is_complete(session->analysis) ? "yes" : "no");
     if (trace->truncated)
@@ -109,6 +111,12 @@ static void print_state(const struct gm_session *session)
         printf("%-12s %" PRIu64 " records\n", "lost", session->analysis->lost);
     if (trace->header.flags & GM_HEADER_FLIGHT)
         printf("%-12s flight%s\n", "mode", trace->checkpoint ? ", older history overwritten" : "");
+    if (trace->header.flags & (GM_HEADER_ELSEWHERE | GM_HEADER_NOT_RECORDED)) {
+        char reason[512];
+        (recorded ? gm_elsewhere_sentence : gm_not_recorded_sentence)(trace, reason,
+                                                                      sizeof(reason));
+        printf("%-12s %s\n", "place", reason);
+    }
     if (trace->header.flags & GM_HEADER_SIMULATED)
         printf("%-12s %s\n", "device", "SIMULATED");
     if (trace->header.flags & GM_HEADER_BYPASSED)

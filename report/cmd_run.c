@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <gpumem/settings.h>
 #include "command.h"
+#include "place.h"
 #include "record.h"
 
 static void print_help(void)
@@ -37,7 +38,8 @@ static void say_where(const struct gm_recording *recording)
               "full?)\n",
               stderr);
     for (size_t i = 0; i < recording->trace_count && i < 8; i++)
-        fprintf(stderr, "gpumem: trace written to %s\n", recording->traces[i]);
+        fprintf(stderr, "gpumem: trace written to %s%s\n", recording->traces[i],
+                gm_is_link(recording->traces[i]) ? " (a link: the trace is where it leads)" : "");
     if (recording->trace_count > 8)
         fprintf(stderr, "gpumem: and %zu more\n", recording->trace_count - 8);
 }
@@ -102,9 +104,10 @@ int gm_cmd_run(int count, char **arguments)
         return GM_EXIT_NOT_STARTED;
     }
     int code = gm_recording_run(arguments + optind);
-    if (!quiet && code != GM_EXIT_NOT_FOUND && code != GM_EXIT_NOT_EXECUTABLE) {
+    if (code != GM_EXIT_NOT_FOUND && code != GM_EXIT_NOT_EXECUTABLE) {
         gm_recording_find(&recording);
-        say_where(&recording);
+        if (!quiet)
+            say_where(&recording);
     }
     gm_recording_end(&recording);
     return code;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "newer_abi.h"
+#include "place.h"
 #include "size.h"
 
 /* ---- the recorder's counters ----------------------------------------------------------------- */
@@ -135,14 +136,24 @@ uint64_t gm_counted_loss(const struct gm_trace *trace)
 
 /* ---- what else there is ---------------------------------------------------------------------- */
 
+static uint64_t is_not_recorded(const struct gm_analysis *analysis)
+{
+    return (analysis->trace->header.flags & GM_HEADER_NOT_RECORDED) != 0;
+}
+
+static uint64_t is_elsewhere(const struct gm_analysis *analysis)
+{
+    return (analysis->trace->header.flags & GM_HEADER_ELSEWHERE) != 0;
+}
+
 static uint64_t is_cut(const struct gm_analysis *analysis)
 {
-    return analysis->trace->ending == GM_ENDING_CUT;
+    return analysis->trace->ending == GM_ENDING_CUT && !is_not_recorded(analysis);
 }
 
 static uint64_t is_running(const struct gm_analysis *analysis)
 {
-    return analysis->trace->ending == GM_ENDING_RUNNING;
+    return analysis->trace->ending == GM_ENDING_RUNNING && !is_not_recorded(analysis);
 }
 
 static uint64_t is_truncated(const struct gm_analysis *analysis)
@@ -219,6 +230,7 @@ static const struct rule {
     const char *more;                                                     /* NULL: the same */
     void (*write)(const struct gm_trace *trace, char *text, size_t size); /* instead of both */
 } rules[] = {
+    {"not_recorded", GM_GAP_LOSS, is_not_recorded, NULL, NULL, gm_not_recorded_sentence},
     {"cut", GM_GAP_LOSS, is_cut,
      "CUT: the process did not end normally (killed or crashed). This is its memory up to that "
      "moment.",
@@ -249,6 +261,7 @@ static const struct rule {
      NULL},
     {"newer_abi_vital", GM_GAP_LOSS, vital_newer_abi, NULL, NULL, gm_newer_abi_sentence},
     {"newer_abi", GM_GAP_NOTE, other_newer_abi, NULL, NULL, gm_newer_abi_sentence},
+    {"elsewhere", GM_GAP_NOTE, is_elsewhere, NULL, NULL, gm_elsewhere_sentence},
     {"lost_frees", GM_GAP_LOSS, lost_frees,
      "INCOMPLETE: %s address was allocated again without a free on record: a free was not seen.",
      "INCOMPLETE: %s addresses were allocated again without a free on record: frees were not "

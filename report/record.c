@@ -17,6 +17,7 @@
 #include <gpumem/trace.h>
 #include "command.h"
 #include "memory.h"
+#include "place.h"
 #include "runs.h"
 #include "settings.h"
 #include "version.h"
@@ -233,6 +234,8 @@ void gm_recording_find(struct gm_recording *recording)
     free(folder);
     if (recording->trace_count)
         qsort(recording->traces, recording->trace_count, sizeof(char *), by_name);
+    for (size_t i = 0; i < recording->trace_count; i++)
+        gm_bring_home(recording->traces[i]);
 }
 
 void gm_recording_end(struct gm_recording *recording)

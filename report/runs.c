@@ -141,8 +141,12 @@ static void choose(struct folder *folder, struct candidate *newest)
 
 bool gm_run_read_header(int folder, const char *name, struct gm_trace_header *header)
 {
+    /* Links too: the recorder leaves one where it had to write elsewhere. Nothing but files is
+     * opened. */
     struct stat status;
-    int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fstatat(folder, name, &status, 0) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return false;
     bool good = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&

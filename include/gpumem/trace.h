@@ -58,8 +58,12 @@ enum gm_header_flag {
     GM_HEADER_PYTHON_STACKS = 1u << 2, /* Python frames were recorded */
     GM_HEADER_DROP_ON_FULL = 1u << 3,  /* GPUMEM_ON_FULL=drop */
     GM_HEADER_FLIGHT = 1u << 4,        /* GPUMEM_MODE=flight */
-    GM_HEADER_BYPASSED = 1u << 5, /* at its end the process had the driver loaded, and no call had
-                                     been seen */
+    GM_HEADER_BYPASSED = 1u << 5,  /* at its end the process had the driver loaded, and no call had
+                                      been seen */
+    GM_HEADER_ELSEWHERE = 1u << 6, /* written on another file system than was asked for: that one
+                                      (asked_file_system) does not store in place */
+    GM_HEADER_NOT_RECORDED = 1u << 7, /* nothing was recorded, for there was no such other one: the
+                                         file is never mapped, and how the process ended not told */
 };
 
 /* Troubles of the recorder, counted in the header. All zero in a complete trace but where noted. */
@@ -165,7 +169,7 @@ struct gm_trace_header {
     uint32_t
         python_state; /* string reference: why Python frames are off, or the version used; 0 none */
     uint32_t flags;   /* enum gm_header_flag */
-    uint32_t reserved2;
+    uint32_t asked_file_system; /* f_type of statfs(2), with ELSEWHERE and NOT_RECORDED; else 0 */
     uint64_t counters[GM_COUNTERS];
     struct gm_newer_abi newer_abi[GM_NEWER_ABI_MAX]; /* the first ones, each a single store */
 

@@ -1,5 +1,5 @@
 # The recorder without hooks: what it writes is read back by the report's own reader.
-set(_core carry.c flight.c flight_log.c fold.c fold_context.c fold_graph.c fold_vmm.c columns.c config.c drain.c modules.c newer_abi.c own_thread.c pack.c process.c recorder.c seal.c tables.c thread.c trace_file.c unwind_maps.c unwind_stack.c)
+set(_core carry.c flight.c flight_log.c fold.c fold_context.c fold_graph.c fold_vmm.c columns.c config.c drain.c modules.c newer_abi.c own_thread.c pack.c process.c recorder.c seal.c tables.c thread.c trace_file.c trace_place.c unwind_maps.c unwind_stack.c)
 list(TRANSFORM _core PREPEND ${GPUMEM_PRELOAD_DIR}/)
 get_target_property(_made gpumem_preload BINARY_DIR)
 add_library(recorder_for_tests OBJECT ${_core} ${CMAKE_CURRENT_LIST_DIR}/recorder/fake.c)

@@ -26,6 +26,7 @@
 
 #include "preload/own_thread.h"
 #include "preload/tables.h"
+#include "preload/trace_place.h"
 #include "scene.h"
 
 #define TRACE "t.trace"
@@ -558,6 +559,39 @@ static void a_trace_that_cannot_be_begun_leaves_no_file(void **unused)
     (void)unused;
     assert_int_equal(scene_play(no_room_at_all, NULL), 0);
     assert_int_equal(scene_files(), 0);
+}
+
+/* ---- file systems ---------------------------------------------------------------------------- */
+
+enum { EXT4 = 0xef53, TMPFS = 0x01021994, NFS = 0x6969 };
+#define BTRFS 0x9123683eu
+#define OVERLAY 0x794c7630u
+
+static void only_what_stores_in_place_is_safe(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint32_t type;
+        unsigned files, block, fragment;
+        bool safe;
+    } cases[] = {
+        {EXT4, 100, 4096, 4096, true},        {0x58465342, 100, 4096, 4096, true},   /* XFS */
+        {TMPFS, 0, 4096, 4096, true},         {0x858458f6, 0, 4096, 4096, true},     /* ramfs */
+        {BTRFS, 0, 4096, 4096, false},        {0x2fc12fc1, 100, 131072, 512, false}, /* ZFS */
+        {0xca451a4e, 100, 4096, 4096, false}, {0xf2f52010, 100, 4096, 4096, false},
+        {NFS, 100, 1048576, 1048576, false},  {0x65735546, 100, 4096, 4096, false}, /* FUSE */
+        {0x01021997, 100, 4096, 4096, false}, {0x0bd00bd0, 100, 4096, 4096, false},
+        {OVERLAY, 100, 4096, 4096, true},     {OVERLAY, 0, 4096, 4096, false}, /* over btrfs */
+        {OVERLAY, 100, 131072, 512, false},                                    /* over ZFS */
+        {0, 100, 4096, 4096, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct statfs status = {.f_type = cases[i].type,
+                                .f_files = cases[i].files,
+                                .f_bsize = cases[i].block,
+                                .f_frsize = cases[i].fragment};
+        assert_int_equal(gm_place_is_safe(&status), cases[i].safe);
+    }
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -1308,6 +1342,7 @@ int main(void)
         TEST(a_thread_without_a_lane_is_counted_and_the_trace_stays_whole),
         TEST(a_full_disk_is_counted_and_harms_nobody),
         TEST(a_trace_that_cannot_be_begun_leaves_no_file),
+        TEST(only_what_stores_in_place_is_safe),
         TEST(a_file_that_is_no_trace_is_kept),
         TEST(a_trace_of_the_dead_is_replaced),
         TEST(a_trace_of_the_same_run_is_kept),

@@ -1,0 +1,54 @@
+/*
+ * Records all the time while the file system in the folder FULL gets full: fill FULL. Ends with 0
+ * when it got through.
+ */
+#include <cuda.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static CUcontext context;
+
+static void allocate(int count)
+{
+    CUdeviceptr address;
+    for (int i = 0; i < count; i++)
+        if (cuMemAlloc(&address, 64) != CUDA_SUCCESS)
+            exit(2);
+}
+
+/* Up to the last byte: large pieces first, then small ones. */
+static void fill(const char *folder)
+{
+    static char bytes[1 << 16];
+    char path[512];
+    int random = open("/dev/urandom", O_RDONLY);
+    for (size_t piece = sizeof(bytes); piece >= 512; piece /= 8) {
+        snprintf(path, sizeof(path), "%s/filler.%zu", folder, piece);
+        int file = open(path, O_WRONLY | O_CREAT, 0600);
+        while (read(random, bytes, piece) == (ssize_t)piece && write(file, bytes, piece) > 0)
+            ;
+        fsync(file);
+        close(file);
+    }
+    close(random);
+}
+
+int main(int count, char **arguments)
+{
+    CUdevice device;
+    if (count != 2 || cuInit(0) || cuDeviceGet(&device, 0) ||
+        cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context))
+        return 2;
+    allocate(20000);
+    sync();
+    fill(arguments[1]);
+    /* Each time the pages are written back, the next store into one wants room again. */
+    for (int round = 0; round < 20; round++) {
+        allocate(5000);
+        sync();
+    }
+    puts("went on");
+    return 0;
+}
