@@ -127,18 +127,27 @@ void gm_fold_end(uint32_t number, uint32_t ending, bool implicit)
     gm_carry_at(ending)->same = number;
 }
 
-/* Who lives at the address since then shows that the free did happen. */
-static bool life_may_go_on(const struct gm_carried *entry)
+/* Who lives at the address since then shows that the free did happen. Memory of another owner is
+ * open as often as before, whoever closed it last; was it over, that is one more birth. */
+static bool life_may_go_on(struct gm_carried *entry)
 {
     uint32_t other = gm_carry_find(GM_CARRY_LIFE, entry->key);
-    if (entry->reference)
-        return other && gm_carry_at(other)->record.kind == GM_KIND_EXTERNAL;
-    return !other;
+    if (!other) {
+        gm_fold_totals.allocs += entry->reference;
+        *frees_of(entry) += entry->reference; /* which is taken back at once */
+        entry->reference = false;
+        return true;
+    }
+    bool goes_on = entry->record.kind == GM_KIND_EXTERNAL &&
+                   gm_carry_at(other)->record.kind == GM_KIND_EXTERNAL;
+    entry->reference = true;
+    entry->record = gm_carry_at(other)->record;
+    return goes_on;
 }
 
 static bool may_go_on(uint32_t number, uint32_t status)
 {
-    const struct gm_carried *entry = gm_carry_at(number);
+    struct gm_carried *entry = gm_carry_at(number);
     switch (entry->role) {
     case GM_CARRY_LIFE:
         return life_may_go_on(entry);
@@ -310,7 +319,8 @@ static void allocated(const struct gm_record *record, uint32_t lane)
     uint32_t there = gm_carry_find(GM_CARRY_LIFE, record->address);
     if (there && record->kind == GM_KIND_EXTERNAL &&
         gm_carry_at(there)->record.kind == GM_KIND_EXTERNAL) {
-        uint32_t again = gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
+        struct gm_record first = gm_carry_at(there)->record; /* it may be all that is left of it */
+        uint32_t again = gm_fold_add(GM_CARRY_LIFE, record->address, &first, NULL, lane);
         if (again)
             gm_carry_at(again)->reference = true; /* closed as often as it was opened */
         return;

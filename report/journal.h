@@ -12,7 +12,7 @@ enum gm_undo_action {
     GM_UNDO_LIFE,            /* `life` ended */
     GM_UNDO_UNKNOWN_FREE,    /* a free of the unknown address range.start was counted */
     GM_UNDO_UNKNOWN_RELEASE, /* a release of an unknown handle was counted */
-    GM_UNDO_REFERENCE,       /* external memory at range.start was closed once of several times */
+    GM_UNDO_REFERENCE,       /* `life`, external memory, was closed once of several times */
     GM_UNDO_HANDLE,          /* a handle reference of `object` was released */
     GM_UNDO_UNMAP,           /* `range` of `object` was unmapped */
     GM_UNDO_UNBIND,          /* `binding` of multicast `object` was unbound */

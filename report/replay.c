@@ -233,6 +233,19 @@ static void begin_journal(struct gm_replay *replay, const struct gm_entry *entry
     journal->is_past = false;
 }
 
+/* What lived at an address was not freed, or not closed. Memory of another owner is open as often
+ * as before, whoever closed it last; was it over, that is one more that came to life. */
+static void goes_on(struct gm_replay *replay, const struct gm_undo *undo, bool late, bool is_past)
+{
+    uint32_t there = gm_lives_find(&replay->lives, undo->life.address);
+    if (there == GM_NONE)
+        gm_replay_revive(replay, undo, late, is_past || undo->action == GM_UNDO_REFERENCE);
+    else if (undo->life.kind == GM_KIND_EXTERNAL &&
+             replay->lives.slots[there].kind == GM_KIND_EXTERNAL)
+        replay->lives.slots[there].references += 1 + undo->life.references;
+    /* else someone else lives there since: the free did happen */
+}
+
 static void pool_goes_on(struct gm_replay *replay, uint32_t number)
 {
     uint64_t address = replay->pools[number].address;
@@ -255,9 +268,9 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
         const struct gm_undo *undo = &journal->entries[i];
         switch (undo->action) {
         case GM_UNDO_LIFE:
-            if (gm_lives_find(&replay->lives, undo->life.address) == GM_NONE)
-                gm_replay_revive(replay, undo, late, journal->is_past);
-            break; /* else someone else lives there since: the free did happen */
+        case GM_UNDO_REFERENCE:
+            goes_on(replay, undo, late, journal->is_past);
+            break;
         case GM_UNDO_UNKNOWN_FREE:
             replay->unknown_frees -= replay->unknown_frees != 0;
             gm_unpaired_drop(&replay->unpaired, undo->range.start, replay->now->lane);
@@ -265,12 +278,6 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
         case GM_UNDO_UNKNOWN_RELEASE:
             replay->unknown_frees -= replay->unknown_frees != 0;
             break;
-        case GM_UNDO_REFERENCE: {
-            uint32_t life = gm_lives_find(&replay->lives, undo->range.start);
-            if (life != GM_NONE && replay->lives.slots[life].kind == GM_KIND_EXTERNAL)
-                replay->lives.slots[life].references++;
-            break;
-        }
         case GM_UNDO_CONTEXT:
             gm_context_undo(&replay->contexts, undo);
             break;
@@ -326,9 +333,9 @@ static void freed(struct gm_replay *replay, const struct gm_record *record,
     struct gm_life *life = &replay->lives.slots[number];
     if (life->references) {
         life->references--;
-        gm_replay_note(
-            replay, journal,
-            &(struct gm_undo){.action = GM_UNDO_REFERENCE, .range = {.start = record->address}});
+        struct gm_undo undo = {.action = GM_UNDO_REFERENCE, .life = *life};
+        undo.life.references = 0;
+        gm_replay_note(replay, journal, &undo);
         return;
     }
     gm_replay_end_life(replay, number, false, journal);

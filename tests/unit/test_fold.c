@@ -688,6 +688,21 @@ static void memory_lives_on_whatever_ended_it(void **unused)
     assert_int_equal(COMPARE_ALL(bound), 1);
 }
 
+/* Two threads close what was opened twice; the first call failed, so that it is open. */
+static void memory_of_another_owner_is_open_whoever_closed_it_last(void **unused)
+{
+    (void)unused;
+    static const struct event events[] = {
+        ON(0, .type = GM_EVENT_ALLOC, .address = 1, .size = 4, .kind = GM_KIND_EXTERNAL),
+        ON(1, .type = GM_EVENT_ALLOC, .address = 1, .size = 4, .kind = GM_KIND_EXTERNAL),
+        ON(0, .type = GM_EVENT_FREE, .address = 1),
+        ON(1, .type = GM_EVENT_FREE, .address = 1),
+        ON(1, .type = GM_EVENT_MODULE_UNLOAD),
+        ON(0, .type = GM_EVENT_UNDO, .kind = GM_EVENT_FREE, .address = 1, .extra = 1),
+    };
+    assert_int_equal(COMPARE_ALL(events), 1);
+}
+
 /* Its own context was over for it when the other release was recorded. */
 static void what_goes_on_is_carried_behind_what_did_not_end_it(void **unused)
 {
@@ -788,6 +803,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(less_than_a_mapping_is_unmapped),
         cmocka_unit_test(a_handle_may_be_of_another_context_since),
         cmocka_unit_test(memory_lives_on_whatever_ended_it),
+        cmocka_unit_test(memory_of_another_owner_is_open_whoever_closed_it_last),
         cmocka_unit_test(what_goes_on_is_carried_behind_what_did_not_end_it),
         cmocka_unit_test(losses_of_handles_and_mappings_are_carried),
         cmocka_unit_test(what_is_over_is_not_carried),
