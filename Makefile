@@ -48,7 +48,7 @@ loss-matrix: all ## what each way of ending leaves in the trace; updates docs/re
 bench: all ## cost per event beside heaptrack's; writes docs/benchmarks.md
 	./scripts/bench $(BUILD) --write
 
-lint: ## formatting, shellcheck, cppcheck
+lint: ## clang-format, clang-tidy, cppcheck, shellcheck, ruff, each in the version of lint-requirements.txt
 	./scripts/lint
 
 install: all ## install to CMAKE_INSTALL_PREFIX

@@ -58,7 +58,7 @@ def mark(name):
         _mark(_bytes(name))
 
 
-class range(contextlib.ContextDecorator):  # noqa: A001: it reads well as gpumem.range
+class range(contextlib.ContextDecorator):  # reads well as gpumem.range
     """A stretch of this thread's time: for `with`, or before a function. It can be used again, and
     inside itself."""
 

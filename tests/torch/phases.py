@@ -39,7 +39,7 @@ def in_a_thread():
 
 kept = []
 step_range = gpumem.range("step")
-for step in range(STEPS):
+for _ in range(STEPS):
     with step_range:
         block = forward()
         kept.append(keep_forever())

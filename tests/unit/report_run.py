@@ -8,7 +8,6 @@ What must hold: exit codes are the command's own, as a shell gives them; one lin
 what stands in LD_PRELOAD stays there; nothing is left behind that was not asked for.
 """
 import json
-import json
 import os
 import re
 import shutil

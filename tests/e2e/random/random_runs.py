@@ -19,7 +19,6 @@ import contextlib
 import functools
 import io
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
