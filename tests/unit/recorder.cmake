@@ -26,3 +26,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT GPUMEM_SANITIZE)
   add_test(NAME shadow_stack COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/shadow_stack.py
            $<TARGET_FILE:gpumem_preload>)
 endif()
+
+# What a forked child finds in the library's variables. Sanitizers add variables of their own.
+if(NOT GPUMEM_SANITIZE)
+  add_test(NAME unit.statics COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/statics.py
+           $<TARGET_FILE:gpumem_preload> ${GPUMEM_PRELOAD_DIR} ${CMAKE_CURRENT_LIST_DIR}/statics.list)
+endif()
