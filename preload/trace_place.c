@@ -6,9 +6,13 @@
 #include <gpumem/trace.h>
 #include "platform.h"
 
-/* f_type of statfs(2). Ours: older kernel headers lack some. */
-enum { EXT = 0xef53, TMPFS = 0x01021994, XFS = 0x58465342, OVERLAY = 0x794c7630 };
-#define RAMFS 0x858458f6u
+/* f_type of statfs(2), of those that copy on write. Ours: older kernel headers lack some. */
+#define BTRFS 0x9123683eu
+#define BCACHEFS 0xca451a4eu
+#define F2FS 0xf2f52010u
+#define NILFS 0x3434u
+#define ZFS 0x2fc12fc1u
+#define OVERLAY 0x794c7630u
 
 /*
  * Disks first, and of these the one that outlives a boot; /dev/shm is memory. Named here and not by
@@ -21,22 +25,22 @@ static const char *const folders[] = {"/var/tmp/", "/tmp/", "/dev/shm/"};
 #define ENDING ".trace"
 
 /*
- * A list of those that are known: of all others we do not know, also of those in the network. An
- * overlay gives the numbers of the file system beneath with a type of its own. Of those that copy
- * on write, btrfs has no number of files, and ZFS tells blocks of two sizes.
+ * An overlay gives the numbers of the file system beneath with a type of its own. Of those that
+ * copy on write, btrfs has no number of files, and ZFS tells blocks of two sizes.
  */
 bool gm_place_is_safe(const struct statfs *status)
 {
     switch ((uint32_t)status->f_type) {
-    case EXT: /* ext2 and ext3 too */
-    case XFS:
-    case TMPFS:
-    case RAMFS:
-        return true;
+    case BTRFS:
+    case BCACHEFS:
+    case F2FS:
+    case NILFS:
+    case ZFS:
+        return false;
     case OVERLAY:
         return status->f_files != 0 && status->f_frsize == status->f_bsize;
     default:
-        return false;
+        return true;
     }
 }
 

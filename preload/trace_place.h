@@ -3,10 +3,11 @@
  * changes. Some file systems have given that room with fallocate; one that copies on write wants
  * more with each rewriting, and where there is none kills the process with SIGBUS.
  *
- * Guarantees: a trace is only mapped on a file system that is known to store in place. Where the
- * asked folder's is not, the trace is made on another one, and at the asked path stands a symbolic
- * link to it; where there is none, nothing is to be mapped. Files are made anew, under names
- * nobody can guess, readable for their owner alone.
+ * Guarantees: no trace is mapped on a file system that is known to copy on write. Where the asked
+ * folder's is one, the trace is made on another, and at the asked path stands a symbolic link to
+ * it; where there is none, nothing is to be mapped. Files are made anew, under names nobody can
+ * guess, readable for their owner alone. Not covered: file systems in the network, whose server
+ * decides; a job on a cluster wants its traces there all the same.
  */
 #ifndef GPUMEM_PRELOAD_TRACE_PLACE_H
 #define GPUMEM_PRELOAD_TRACE_PLACE_H
@@ -24,7 +25,8 @@ struct gm_place {
     char target[GM_PLACE_TARGET_MAX]; /* ELSEWHERE: its path */
 };
 
-/* Whether stores into pages that fallocate has reserved cannot fail for lack of room. */
+/* Whether it is none of those on which a store into a page that fallocate has reserved can fail for
+ * lack of room. */
 bool gm_place_is_safe(const struct statfs *status);
 
 /* Chooses for a trace that is asked for at `path`; with ELSEWHERE the file is made. */

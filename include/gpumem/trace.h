@@ -96,8 +96,6 @@ enum gm_counter {
     GM_COUNT_GROW_FAILED, /* stacks, names and modules not recorded because the file could not grow
                              just then: a full disk, a limit on files, no memory (no loss of
                              events) */
-    GM_COUNT_LANE_LIMIT,  /* calls not recorded because as many threads as there can be lanes lived
-                           */
     GM_COUNT_FRAME_LIMIT, /* frames of an interpreter not recorded because their table was full (no
                              loss of events) */
     GM_COUNT_STRING_CUT,  /* strings cut at GM_STRING_LENGTH_MAX (no loss of events) */

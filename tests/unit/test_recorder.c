@@ -567,7 +567,7 @@ enum { EXT4 = 0xef53, TMPFS = 0x01021994, NFS = 0x6969 };
 #define BTRFS 0x9123683eu
 #define OVERLAY 0x794c7630u
 
-static void only_what_stores_in_place_is_safe(void **unused)
+static void what_copies_on_write_is_not_safe(void **unused)
 {
     (void)unused;
     static const struct {
@@ -579,11 +579,10 @@ static void only_what_stores_in_place_is_safe(void **unused)
         {TMPFS, 0, 4096, 4096, true},         {0x858458f6, 0, 4096, 4096, true},     /* ramfs */
         {BTRFS, 0, 4096, 4096, false},        {0x2fc12fc1, 100, 131072, 512, false}, /* ZFS */
         {0xca451a4e, 100, 4096, 4096, false}, {0xf2f52010, 100, 4096, 4096, false},
-        {NFS, 100, 1048576, 1048576, false},  {0x65735546, 100, 4096, 4096, false}, /* FUSE */
-        {0x01021997, 100, 4096, 4096, false}, {0x0bd00bd0, 100, 4096, 4096, false},
+        {NFS, 100, 1048576, 1048576, true},   {0x65735546, 100, 4096, 4096, true}, /* FUSE */
+        {0x3434, 100, 4096, 4096, false},     {0x0bd00bd0, 100, 4096, 4096, true}, /* Lustre */
         {OVERLAY, 100, 4096, 4096, true},     {OVERLAY, 0, 4096, 4096, false}, /* over btrfs */
         {OVERLAY, 100, 131072, 512, false},                                    /* over ZFS */
-        {0, 100, 4096, 4096, false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct statfs status = {.f_type = cases[i].type,
@@ -1342,7 +1341,7 @@ int main(void)
         TEST(a_thread_without_a_lane_is_counted_and_the_trace_stays_whole),
         TEST(a_full_disk_is_counted_and_harms_nobody),
         TEST(a_trace_that_cannot_be_begun_leaves_no_file),
-        TEST(only_what_stores_in_place_is_safe),
+        TEST(what_copies_on_write_is_not_safe),
         TEST(a_file_that_is_no_trace_is_kept),
         TEST(a_trace_of_the_dead_is_replaced),
         TEST(a_trace_of_the_same_run_is_kept),
