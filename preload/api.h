@@ -27,7 +27,7 @@ struct gm_api_entry {
     uint32_t since;        /* CUDA version of this ABI (11020 for 11.2), driver layer only */
     uint8_t layer;         /* enum gm_layer */
     uint8_t per_thread;    /* 1: the per-thread default stream form (_ptds, _ptsz) */
-    uint8_t is_vital;      /* 1: makes or ends memory or what memory belongs to; else copies, sets.. */
+    uint8_t is_vital; /* 1: makes or ends memory or what memory belongs to; else copies, sets.. */
 };
 
 /* Index 0 is a placeholder: api ids start at 1, so that 0 can mean "none". Ids are the `api` of

@@ -160,8 +160,7 @@ uint32_t gm_carry_find(enum gm_carry_role role, uint64_t key)
     return number;
 }
 
-/* ---- ranges of addresses -----------------------------------------------------------------------
- */
+/* ---- ranges of addresses --------------------------------------------------------------------- */
 
 static uint32_t *root_of(unsigned role)
 {
@@ -240,8 +239,7 @@ uint32_t gm_carry_overlapping(enum gm_carry_role role, uint64_t address, uint64_
     return best && start_of(best) <= gm_carry_last(address, size) ? best : 0;
 }
 
-/* ---- the index --------------------------------------------------------------------------------
- */
+/* ---- the index ------------------------------------------------------------------------------- */
 
 void gm_carry_show(uint32_t number)
 {

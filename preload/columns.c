@@ -163,8 +163,7 @@ static uint32_t columns_of(const struct gm_record *changes)
 #undef HAS
 }
 
-/* ---- the distance -------------------------------------------------------------------------------
- */
+/* ---- the distance ---------------------------------------------------------------------------- */
 
 #define SAMPLE 64u    /* records by which a distance is judged */
 #define PROMISING 16u /* so many of them must be alike, or it is not judged at all */

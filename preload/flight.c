@@ -57,8 +57,7 @@ bool gm_flight_begin(void)
     return gm_log_create(gm_config.flight_size);
 }
 
-/* ---- folding ----------------------------------------------------------------------------------
- */
+/* ---- folding --------------------------------------------------------------------------------- */
 
 static const struct gm_record *record_at(uint32_t lane, uint64_t sequence)
 {
@@ -181,8 +180,7 @@ uint64_t gm_flight_fold(const struct gm_thread *thread)
     return lanes[lane].next;
 }
 
-/* ---- checkpoints ------------------------------------------------------------------------------
- */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 struct checkpoint {
     struct gm_checkpoint *at; /* in the area */

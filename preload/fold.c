@@ -43,8 +43,7 @@ uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_reco
     return number;
 }
 
-/* ---- stamped in the wrong order --------------------------------------------------------------
- */
+/* ---- stamped in the wrong order -------------------------------------------------------------- */
 
 static void note(enum gm_event type, uint64_t address, uint64_t time, uint32_t lane)
 {
@@ -97,8 +96,7 @@ bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane
     return pays;
 }
 
-/* ---- ends, and their undoing ------------------------------------------------------------------
- */
+/* ---- ends, and their undoing ----------------------------------------------------------------- */
 
 /* Whether its end is one of the frees that docs/accounting.md counts; memory of the VMM counts
  * itself. */
@@ -272,8 +270,7 @@ void gm_fold_unknown_free(uint32_t lane, uint32_t ending)
     lanes[lane].unknown = ending != 0;
 }
 
-/* ---- lives of addresses ------------------------------------------------------------------------
- */
+/* ---- lives of addresses ---------------------------------------------------------------------- */
 
 void gm_fold_end_at(uint64_t address)
 {
@@ -351,8 +348,7 @@ static void refused(const struct gm_record *record, uint32_t lane)
     gm_fold_totals.failed++;
 }
 
-/* ---- what has a key and is begun, ended or replaced --------------------------------------------
- */
+/* ---- what has a key and is begun, ended or replaced ------------------------------------------ */
 
 static void end_keyed(enum gm_carry_role role, uint64_t key, uint32_t ending)
 {
@@ -413,8 +409,7 @@ static void pop_range(uint32_t lane)
     gm_carry_remove(number);
 }
 
-/* ---- all records ------------------------------------------------------------------------------
- */
+/* ---- all records ----------------------------------------------------------------------------- */
 
 static void apply(const struct gm_record *record, const struct gm_record *detail, uint32_t lane,
                   uint32_t ending)
@@ -533,8 +528,7 @@ void gm_fold(const struct gm_record *record, const struct gm_record *detail, uin
         finish_ending(lane);
 }
 
-/* ---- what is carried over ---------------------------------------------------------------------
- */
+/* ---- what is carried over -------------------------------------------------------------------- */
 
 static void emit(uint32_t number, gm_fold_taker *take, void *argument)
 {

@@ -36,8 +36,7 @@ void gm_fold_emit(gm_fold_taker *take, void *argument);
 /* Forgets everything: a forked child. */
 void gm_fold_forget(void);
 
-/* ---- for the families (fold_context.c, fold_graph.c, fold_vmm.c) -------------------------------
- */
+/* ---- for the families (fold_context.c, fold_graph.c, fold_vmm.c) ----------------------------- */
 
 /* Adds an entry, and counts it as missed if there is no memory. */
 uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_record *record,

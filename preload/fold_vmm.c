@@ -7,8 +7,7 @@
 
 static uint32_t kept_mappings; /* which are in no tree */
 
-/* ---- objects ----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static bool is_multicast(uint32_t object)
 {
@@ -142,8 +141,7 @@ void gm_fold_vmm_released(const struct gm_carried *ending, bool undone, uint32_t
     forget(number);
 }
 
-/* ---- mappings and bindings --------------------------------------------------------------------
- */
+/* ---- mappings and bindings ------------------------------------------------------------------- */
 
 static void hold(uint32_t object, uint32_t by)
 {
@@ -327,8 +325,7 @@ static void unmap(const struct gm_record *record, uint32_t ending)
         keeps ? keep(at, ending) : end_use(at, ending);
 }
 
-/* ---- reservations -----------------------------------------------------------------------------
- */
+/* ---- reservations ---------------------------------------------------------------------------- */
 
 /* Ends all that lie in the range, or partly. */
 static void unreserve(const struct gm_record *record, uint32_t ending)
@@ -345,8 +342,7 @@ static void reserve(const struct gm_record *record, uint32_t lane)
         gm_fold_add(GM_CARRY_RESERVATION, record->address, record, NULL, lane);
 }
 
-/* ---- multicast --------------------------------------------------------------------------------
- */
+/* ---- multicast ------------------------------------------------------------------------------- */
 
 /* The object that a handle, or an address that is mapped, stands for. */
 static uint32_t meant(uint64_t handle_or_address)
@@ -394,8 +390,7 @@ static void unbind(const struct gm_record *record, uint32_t ending)
     end_use(found, ending);
 }
 
-/* ---- records ----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *detail,
                        uint32_t lane, uint32_t ending)

@@ -31,8 +31,7 @@ static uint32_t victim; /* guarded by the lock, as all writing */
 static _Atomic uint32_t generation;
 static struct gm_lock lock;
 
-/* ---- /proc/self/maps
- * ------------------------------------------------------------------------------ */
+/* ---- /proc/self/maps ------------------------------------------------------------------------- */
 
 static struct mapping {
     uint64_t start;
@@ -108,8 +107,7 @@ static bool next_mapping(void)
     return byte == '\n';
 }
 
-/* ---- the ELF image in memory
- * ------------------------------------------------------------------------ */
+/* ---- the ELF image in memory ----------------------------------------------------------------- */
 
 /* Finds the build id among the notes at [at, end). */
 static void read_notes(struct gm_module *module, const char *at, const char *end)
@@ -166,8 +164,7 @@ static bool read_image(struct gm_module *module, uint64_t image, uint64_t size)
     return found && module->end > module->start;
 }
 
-/* ---- lookup
- * --------------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 static struct known read_known(const struct known *entry, bool *whole)
 {

@@ -27,8 +27,7 @@
 #define TRIES 5
 #define MILLISECOND 1000000u /* in ns */
 
-/* ---- the few things of NVML that are used; its binary interface is stable ----------------------
- */
+/* ---- the few things of NVML that are used; its binary interface is stable -------------------- */
 
 enum { NVML_SUCCESS = 0 };
 
@@ -57,8 +56,7 @@ static struct {
     int (*processes)(nvml_device device, unsigned int *count, struct nvml_process *processes);
 } nvml;
 
-/* ---- state -------------------------------------------------------------------------------------
- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 enum { IDLE, WANTED, LAST, DONE };
 
@@ -68,8 +66,7 @@ static _Atomic uint64_t devices;    /* one bit per device with a context */
 static char visible[1024];          /* CUDA_VISIBLE_DEVICES */
 static bool ordered_by_bus;         /* CUDA_DEVICE_ORDER=PCI_BUS_ID */
 
-/* ---- which device ------------------------------------------------------------------------------
- */
+/* ---- which device ---------------------------------------------------------------------------- */
 
 /* The entry of CUDA_VISIBLE_DEVICES for a device; false when there is none. */
 static bool visible_entry(int device, char *entry, size_t size)
@@ -106,8 +103,7 @@ static bool find_device(int device, nvml_device *found, bool *certain)
     return nvml.by_index((unsigned int)index, found) == NVML_SUCCESS;
 }
 
-/* ---- one sample --------------------------------------------------------------------------------
- */
+/* ---- one sample ------------------------------------------------------------------------------ */
 
 /* Bytes used by this process; 0 unknown. */
 static uint64_t used_by_us(nvml_device device)
@@ -176,8 +172,7 @@ static void wait_while(uint32_t value, uint64_t nanoseconds)
     syscall(SYS_futex, &state, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void sample_all(void)
 {
@@ -275,8 +270,7 @@ static void start(void)
         give_up();
 }
 
-/* ---- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static bool is_started(void)
 {

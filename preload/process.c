@@ -160,8 +160,7 @@ bool gm_process_join(struct gm_tls *tls)
     return tls->thread != NULL;
 }
 
-/* ---- beginning and end
- * ---------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* With a priority of its own: link-time optimisation makes one constructor of all that have none,
  * and gives them no arguments. */

@@ -12,7 +12,7 @@
 #include "python_text.h"
 #include "unwind_stack.h"
 
-/* ---- walking -------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 /* Where the next frame outwards is written: below `first`, `count` of `depth` frames so far. */
 struct cursor {
@@ -246,7 +246,7 @@ void gm_python_look(struct gm_python_thread *thread, uint32_t depth, struct gm_p
     walk->count = cursor.count;
 }
 
-/* ---- interning ------------------------------------------------------------------------------ */
+/* ---- interning ------------------------------------------------------------------------------- */
 
 static uint32_t add_text(uint64_t object, const struct gm_python_sink *sink)
 {
@@ -302,7 +302,7 @@ uint32_t gm_python_intern(struct gm_python_thread *thread, struct gm_python_fram
     return frame->script;
 }
 
-/* ---- merging with native frames ------------------------------------------------------------- */
+/* ---- merging with native frames -------------------------------------------------------------- */
 
 bool gm_python_is_eval(uint64_t pc)
 {

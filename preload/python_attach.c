@@ -45,7 +45,7 @@ static void turn_off(const char *why)
     atomic_store_explicit(&status, GM_PYTHON_OFF, memory_order_release);
 }
 
-/* ---- finding -------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 typedef void *dlsym_function(void *handle, const char *name);
 typedef int dladdr1_function(const void *address, Dl_info *info, void **extra, int flags);

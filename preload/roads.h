@@ -18,8 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- objects.c: read-only, no lock, no allocation ---------------------------------------------
- */
+/* ---- objects.c: read-only, no lock, no allocation -------------------------------------------- */
 
 /* A loaded object: the program, a shared library. Its addresses are [start, end). */
 struct gm_object {
@@ -112,8 +111,7 @@ bool gm_object_each_import(const struct gm_object *object,
  */
 bool gm_object_imports(const struct gm_object *object, const char *symbol, const char **version);
 
-/* ---- dlsym.c ------------------------------------------------------------------------------------
- */
+/* ---- dlsym.c --------------------------------------------------------------------------------- */
 
 /* Some address inside libc. */
 const void *gm_libc_address(void);
@@ -140,14 +138,12 @@ void *gm_object_search(const struct gm_object *object, const char *symbol, const
  */
 bool gm_road_is_ours(uint16_t api, const void *found, const void *asker);
 
-/* ---- dlclose.c ----------------------------------------------------------------------------------
- */
+/* ---- dlclose.c ------------------------------------------------------------------------------- */
 
 /* dlclose as the program would have found it without us: for handles of our own. */
 int gm_next_dlclose(void *handle);
 
-/* ---- real.c -------------------------------------------------------------------------------------
- */
+/* ---- real.c ---------------------------------------------------------------------------------- */
 
 /*
  * A lookup found `found` for `api`. Keeps it if nothing is kept yet; true if a call of our wrapper
@@ -158,8 +154,7 @@ bool gm_real_offer(uint16_t api, void *found, const void *asker);
 /* Objects may have been unloaded: forget every function of theirs. */
 void gm_real_forget(void);
 
-/* ---- get_proc_address.c -------------------------------------------------------------------------
- */
+/* ---- get_proc_address.c ---------------------------------------------------------------------- */
 
 /* The same for the addresses that the driver exports. */
 void gm_get_proc_address_forget(void);

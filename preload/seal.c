@@ -91,8 +91,7 @@ void gm_seal_take_back(void)
     gm_lock_release(&lock);
 }
 
-/* ---- one record behind the end ---------------------------------------------------------------
- */
+/* ---- one record behind the end --------------------------------------------------------------- */
 
 /* What the slot of the next record and the one behind it add to the parts of their lane. */
 static uint64_t next_parts(const struct gm_thread *thread, uint64_t next)

@@ -182,8 +182,7 @@ static uint32_t intern(struct table *table, const void *key, equal_function *equ
     return id;
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static bool node_equal(const void *entry_, const void *key)
 {
@@ -205,8 +204,7 @@ uint32_t gm_node_intern(uint32_t parent, uint16_t module, uint64_t address, enum
                   GM_COUNT_STACK_LIMIT);
 }
 
-/* ---- script frames ------------------------------------------------------------------------------
- */
+/* ---- script frames --------------------------------------------------------------------------- */
 
 static bool frame_equal(const void *entry_, const void *key)
 {
@@ -227,8 +225,7 @@ uint32_t gm_frame_intern(uint32_t file, uint32_t function, uint32_t line)
                   GM_COUNT_FRAME_LIMIT);
 }
 
-/* ---- strings: the index holds offsets, entries are a length and bytes
- * ----------------------------- */
+/* ---- strings: the index holds offsets, entries are a length and bytes ------------------------ */
 
 struct text {
     const char *bytes;
@@ -339,8 +336,7 @@ uint32_t gm_string_intern_mark(const char *bytes, size_t size)
     return offset;
 }
 
-/* ---- modules: appended by modules.c under its own lock
- * -------------------------------------------- */
+/* ---- modules: appended by modules.c under its own lock --------------------------------------- */
 
 struct gm_module *gm_module_append(uint16_t *number)
 {

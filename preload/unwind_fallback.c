@@ -156,8 +156,7 @@ static bool take_pipe_away(void *library)
            dl_iterate_phdr(redirect_libunwind, map) != 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 bool gm_fallback_open(void)
 {
@@ -188,8 +187,7 @@ static void flush_if_older(uint32_t generation)
     atomic_store_explicit(&libunwind.generation, generation, memory_order_release);
 }
 
-/* ---- walking ------------------------------------------------------------------------------------
- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 static uint64_t get_register(struct cursor *cursor, int number)
 {

@@ -87,8 +87,7 @@ static inline uint64_t unzigzag(uint64_t value)
     return (value >> 1) ^ (0 - (value & 1));
 }
 
-/* ---- one batch of records, all of one tile
- * ------------------------------------------------------------------------- */
+/* ---- one batch of records, all of one tile --------------------------------------------------- */
 
 struct batch {
     struct gm_record *records; /* each like its model in the columns the tile has no part in */

@@ -6,8 +6,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* ---- pinned-growth ----------------------------------------------------------------------------
- */
+/* ---- pinned-growth --------------------------------------------------------------------------- */
 
 #define EIGHTHS 8u                /* of the run; the last half of them must each rise */
 #define GROWTH_AT_LEAST (8 * MIB) /* in that half */
@@ -54,8 +53,7 @@ void gm_find_pinned_growth(const struct gm_analysis *analysis, struct gm_finding
                     SIZE(most[before]), SIZE(most[last]), COUNT(calls[last] - calls[before]));
 }
 
-/* ---- pinned-waste -----------------------------------------------------------------------------
- */
+/* ---- pinned-waste ---------------------------------------------------------------------------- */
 
 #define WASTE_AT_LEAST MIB
 #define WASTE_SHARE 4u /* of the pinned memory that copies used: a quarter */

@@ -58,8 +58,7 @@ void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *find
     }
 }
 
-/* ---- device-imbalance -------------------------------------------------------------------------
- */
+/* ---- device-imbalance ------------------------------------------------------------------------ */
 
 #define USED_SHARE 16u /* a device is used from this part of the largest peak on */
 #define DIFFERENCE_AT_LEAST (256 * MIB)

@@ -58,7 +58,7 @@ void gm_newer_abi_sentence(const struct gm_trace *trace, char *text, size_t size
              "%sa newer ABI than this gpumem knows was asked for (%s lookup%s): not seen: %s.%s",
              vital ? "INCOMPLETE: " : "", COUNT(count), gm_plural(count), list,
              vital ? " What such a function allocates or frees is missing here."
-                      : " Copies and sets by it are missing here; what is allocated is not.");
+                   : " Copies and sets by it are missing here; what is allocated is not.");
 }
 
 void gm_newer_abi_json(struct gm_json *json, const struct gm_trace *trace)

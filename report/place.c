@@ -57,7 +57,7 @@ void gm_not_recorded_sentence(const struct gm_trace *trace, char *text, size_t s
              name_of(trace->header.asked_file_system, other));
 }
 
-/* ---- the files ------------------------------------------------------------------------ */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 bool gm_is_link(const char *path)
 {

@@ -82,7 +82,7 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry);
 /* All records are applied. */
 void gm_replay_finish(struct gm_replay *replay);
 
-/* ---- for the families (vmm.c, graph.c, context.c) ------------------------------------------- */
+/* ---- for the families (vmm.c, graph.c, context.c) -------------------------------------------- */
 
 /* A life as a record tells of it. */
 struct gm_life gm_replay_life(const struct gm_record *record, unsigned kind);

@@ -101,8 +101,7 @@ static void add_segment(struct gm_segments *segments, const struct gm_segment *s
         keep(segments, segment);
 }
 
-/* ---- segments of allocations ------------------------------------------------------------------
- */
+/* ---- segments of allocations ----------------------------------------------------------------- */
 
 static void look_at_life(struct search *search, const struct gm_life *life)
 {
@@ -118,8 +117,7 @@ static void look_at_life(struct search *search, const struct gm_life *life)
     add_segment(&search->found, &segment);
 }
 
-/* ---- segments of mappings ---------------------------------------------------------------------
- */
+/* ---- segments of mappings -------------------------------------------------------------------- */
 
 static const struct gm_life *mapped_life(const struct search *search, const struct gm_range *range)
 {

@@ -67,7 +67,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* --- texts ---------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool grow_texts(struct gm_symbolizer *symbolizer)
 {
@@ -190,7 +190,7 @@ static const char *file_text(struct gm_symbolizer *symbolizer, const struct gm_r
     return shown_text(symbolizer, path, TEXT_FILE);
 }
 
-/* --- modules -------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static uint64_t hash_reference(const struct gm_module_reference *reference)
 {
@@ -253,7 +253,7 @@ static struct gm_symbol_module *find_module(struct gm_symbolizer *symbolizer,
     return learn_module(symbolizer, hash, reference);
 }
 
-/* --- answers -------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* The slot of an answer, or the empty one where it belongs. */
 static struct answer *answer_slot(struct answer *answers, size_t slots,
@@ -342,7 +342,7 @@ static const struct answer *find_answer(struct gm_symbolizer *symbolizer,
     return slot;
 }
 
-/* --- public --------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 struct gm_symbolizer *gm_symbolizer_new(const struct gm_symbolizer_options *options)
 {

@@ -100,7 +100,7 @@ static bool covers(struct gm_dwarf_index *index, Dwarf_Die *die, Dwarf_Addr pc)
     return false;
 }
 
-/* --- indexing ------------------------------------------------------------------------------- */
+/* ---- indexing -------------------------------------------------------------------------------- */
 
 static bool add_unit(struct gm_dwarf_index *index, Dwarf_CU *handle, const Dwarf_Die *root)
 {
@@ -259,7 +259,7 @@ static void index_unit(struct gm_dwarf_index *index, struct unit *unit, bool dee
     gm_intervals_sort(&unit->ranges);
 }
 
-/* --- searching ------------------------------------------------------------------------------ */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 static bool describes_code(int tag)
 {

@@ -36,7 +36,7 @@ struct gm_symbol_module {
     struct gm_symbol_table *table; /* NULL until needed */
 };
 
-/* --- finding the file ----------------------------------------------------------------------- */
+/* ---- finding the file ------------------------------------------------------------------------ */
 
 /* Files of /proc, /sys and their kind are made when they are read, and reading can do things. */
 static bool is_on_disk(int fd)
@@ -202,7 +202,7 @@ static bool find_file(struct gm_symbol_module *module, const struct gm_module_re
     return provable && try_build_id_path(module, reference, "");
 }
 
-/* --- opening -------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool is_unreadable_debug_section(Elf *elf, Elf_Scn *section, size_t names)
 {
@@ -341,7 +341,7 @@ struct gm_symbol_outcome gm_symbol_module_outcome(const struct gm_symbol_module 
     return outcome;
 }
 
-/* --- finding names -------------------------------------------------------------------------- */
+/* ---- finding names --------------------------------------------------------------------------- */
 
 static const char *symbol_at(struct gm_symbol_module *module, uint64_t address)
 {

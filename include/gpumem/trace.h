@@ -26,8 +26,7 @@
 #define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
 #define GM_EXTENT_MAGIC 0x58454d47u /* "GMEX" */
 
-/* ---- header ------------------------------------------------------------------------------------
- */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 enum gm_clock {
     GM_CLOCK_MONOTONIC = 1, /* times are CLOCK_MONOTONIC nanoseconds */
@@ -174,8 +173,7 @@ struct gm_trace_header {
     uint64_t seal; /* gm_header_seal of the page, set at the end of the process; 0: not sealed */
 };
 
-/* ---- extents -----------------------------------------------------------------------------------
- */
+/* ---- extents --------------------------------------------------------------------------------- */
 
 enum gm_extent_type {
     GM_EXTENT_PAD = 1,
@@ -223,8 +221,7 @@ struct gm_extent {
 #define GM_FRAMES_MAX (1u << 20)
 #define GM_LANES_MAX 4096u
 
-/* ---- strings, modules, stacks -------------------------------------------------------------------
- */
+/* ---- strings, modules, stacks ---------------------------------------------------------------- */
 
 /*
  * A string reference is an offset into the string space (the STRINGS extents laid end to end);
@@ -272,8 +269,7 @@ struct gm_script_frame {
     uint32_t language; /* 1: Python */
 };
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* What a record tells. Fields not named for a type are 0. `stack` is set for all but the
  * bookkeeping types. */
@@ -438,8 +434,7 @@ struct gm_record {
     uint8_t flags; /* enum gm_record_flag */
 };
 
-/* ---- lanes and blocks
- * ---------------------------------------------------------------------------- */
+/* ---- lanes and blocks ------------------------------------------------------------------------ */
 
 /*
  * One thread's ring. Sequence numbers count the records of the lane from 0; record n stands at
@@ -514,8 +509,7 @@ static inline uint32_t gm_block_sets_size(uint32_t count)
     return (count + GM_TILE_RECORDS - 1) / GM_TILE_RECORDS * 2;
 }
 
-/* ---- flight recorder ---------------------------------------------------------------------------
- */
+/* ---- flight recorder ------------------------------------------------------------------------- */
 
 /*
  * GPUMEM_MODE=flight: blocks do not stand behind each other in the file but in one extent of fixed

@@ -88,8 +88,7 @@ int gm_context_device_without(uint16_t api)
     return gm_api[api].layer == GM_LAYER_RUNTIME ? 0 : -1;
 }
 
-/* ---- the stack of current contexts; what does not fit is untold ---------------------------------
- */
+/* ---- the stack of current contexts; what does not fit is untold ------------------------------ */
 
 static void set_top(uint16_t number)
 {
@@ -155,8 +154,7 @@ void gm_driver_context_device(struct gm_call *call, int result, uint64_t device,
         gm_context_set_device(number, (int)device);
 }
 
-/* ---- contexts of the program's own -------------------------------------------------------------
- */
+/* ---- contexts of the program's own ----------------------------------------------------------- */
 
 void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device)
 {
@@ -223,8 +221,7 @@ void gm_driver_context_detached(struct gm_call *call, int result, CUcontext cont
                                   memory_order_relaxed);
 }
 
-/* ---- primary contexts --------------------------------------------------------------------------
- */
+/* ---- primary contexts ------------------------------------------------------------------------ */
 
 static uint64_t primary_of(int device)
 {

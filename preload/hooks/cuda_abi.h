@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- driver: scalars and handles ----------------------------------------------------------------
- */
+/* ---- driver: scalars and handles ------------------------------------------------------------- */
 
 typedef int CUresult;
 typedef int CUdevice;
@@ -55,7 +54,7 @@ enum {
     CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
     CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
     CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN = 6, /* since 13.4 */
-    CU_FABRIC_COPY_OPERAND_TYPE_POINTER = 1, /* since 13.5 */
+    CU_FABRIC_COPY_OPERAND_TYPE_POINTER = 1,         /* since 13.5 */
     CU_GRAPH_NODE_TYPE_GRAPH = 4,
     CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
     CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
@@ -68,8 +67,7 @@ enum {
     CU_MEMORYTYPE_UNIFIED = 4,
 };
 
-/* ---- driver: structures that are read -----------------------------------------------------------
- */
+/* ---- driver: structures that are read -------------------------------------------------------- */
 
 typedef struct CUmemLocation_st {
     int type;

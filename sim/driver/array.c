@@ -185,7 +185,7 @@ static struct gpusim_array *new_array(struct gpusim_context *context,
     return array;
 }
 
-/* --- arrays --- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 static CUresult create_array(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
@@ -353,7 +353,7 @@ CUresult cuArrayGetPlane(CUarray *plane_handle, CUarray handle, unsigned int ind
     return CUDA_SUCCESS;
 }
 
-/* --- mipmapped arrays --- */
+/* ---- mipmapped arrays ------------------------------------------------------------------------ */
 
 static void delete_mipmap(struct gpusim_mipmap *mipmap)
 {
@@ -493,7 +493,7 @@ void gpusim_arrays_of_context_free(struct gpusim_context *context)
     gpusim_objects_end(context, GPUSIM_TYPE_ARRAY, end_array);
 }
 
-/* --- requirements --- */
+/* ---- requirements ---------------------------------------------------------------------------- */
 
 static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *answer, bool deferred, uint64_t size,
                              CUdevice device)

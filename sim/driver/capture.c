@@ -31,7 +31,7 @@ static struct gpusim_capture *captures; /* under way */
 static uint64_t last_capture_id;
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-/* --- rules --- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 CUresult gpusim_check_unsafe_call(void)
 {
@@ -65,7 +65,7 @@ CUresult gpusim_check_wait(const struct gpusim_stream *stream)
     return error;
 }
 
-/* --- tails --- */
+/* ---- tails ----------------------------------------------------------------------------------- */
 
 static bool set_tail(CUgraphNode **tail, size_t *tail_count, const CUgraphNode *nodes, size_t count)
 {
@@ -100,7 +100,7 @@ static bool add_to_tail(struct gpusim_stream *stream, const CUgraphNode *nodes, 
     return true;
 }
 
-/* --- nodes --- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* The node that is captured again next: it must be of the same kind and of the same memory. */
 static struct gpusim_node *repeat(struct gpusim_capture *capture,
@@ -181,7 +181,8 @@ CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device
         .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
         .alloc = {memory,
                   {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->ordinal}},
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                              .id = device->ordinal}},
                    .bytesize = size,
                    .dptr = memory->address}},
     };
@@ -193,7 +194,7 @@ CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device
     return result;
 }
 
-/* --- streams that take part --- */
+/* ---- streams that take part ------------------------------------------------------------------ */
 
 static bool join(struct gpusim_stream *stream, struct gpusim_capture *capture)
 {
@@ -300,7 +301,7 @@ CUresult gpusim_capture_wait(struct gpusim_stream *stream, struct gpusim_event *
                : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* --- beginning --- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 static CUresult begin(CUstream handle, CUstreamCaptureMode mode, struct gpusim_graph *given,
                       const CUgraphNode *dependencies, size_t count)
@@ -415,7 +416,7 @@ CUresult cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCaptureParam
     return cuStreamBeginCaptureToCig(stream ? stream : CU_STREAM_PER_THREAD, parameters);
 }
 
-/* --- ending --- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 /* The command list is the graphics library's to run: the work ends here. */
 CUresult cuStreamEndCaptureToCig(CUstream handle)
@@ -504,7 +505,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
                       : !all_joined(capture) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
                       : capture->again && capture->repeated != capture->graph->node_count
                           ? CUDA_ERROR_GRAPH_RECAPTURE_FAILURE
-                                             : CUDA_SUCCESS;
+                          : CUDA_SUCCESS;
     CUgraph captured = GPUSIM_HANDLE(CUgraph, capture->graph);
     finish(capture, result == CUDA_SUCCESS && graph);
     if (graph)
@@ -512,7 +513,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
     return result;
 }
 
-/* --- asking --- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static CUstreamCaptureStatus status_of(const struct gpusim_stream *stream)
 {

@@ -83,7 +83,7 @@ static bool valid_flags(unsigned int flags)
            (flags & CU_CTX_SCHED_MASK) < 5;
 }
 
-/* --- primary contexts --- */
+/* ---- primary contexts ------------------------------------------------------------------------ */
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *handle, CUdevice ordinal)
 {
@@ -182,7 +182,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int *flags, int *
     return CUDA_SUCCESS;
 }
 
-/* --- created contexts --- */
+/* ---- created contexts ------------------------------------------------------------------------ */
 
 static CUresult create(CUcontext *handle, unsigned int flags, CUdevice ordinal,
                        unsigned int api_version)
@@ -279,7 +279,7 @@ CUresult cuCtxDetach(CUcontext handle)
     return CUDA_SUCCESS;
 }
 
-/* --- the stack --- */
+/* ---- the stack ------------------------------------------------------------------------------- */
 
 CUresult cuCtxPushCurrent_v2(CUcontext handle)
 {
@@ -336,7 +336,7 @@ CUresult cuCtxGetCurrent(CUcontext *handle)
     return CUDA_SUCCESS;
 }
 
-/* --- what a context knows --- */
+/* ---- what a context knows -------------------------------------------------------------------- */
 
 CUresult cuCtxGetDevice(CUdevice *device)
 {

@@ -39,7 +39,7 @@ static CUresult copy_in_stream(CUDA_MEMCPY3D_PEER box, CUstream stream)
     return gpusim_submit(stream, &operation);
 }
 
-/* --- between addresses --- */
+/* ---- between addresses ----------------------------------------------------------------------- */
 
 #define UNIFIED CU_MEMORYTYPE_UNIFIED
 #define HOST CU_MEMORYTYPE_HOST
@@ -106,7 +106,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
     return copy_in_stream(line(DEVICE, to, DEVICE, from, bytes), stream);
 }
 
-/* --- arrays, one row --- */
+/* ---- arrays, one row ------------------------------------------------------------------------- */
 
 static CUDA_MEMCPY3D_PEER to_array(CUarray array, size_t offset, CUmemorytype from,
                                    CUdeviceptr source, size_t bytes)
@@ -170,7 +170,7 @@ CUresult cuMemcpyAtoA_v2(CUarray to, size_t to_offset, CUarray from, size_t from
     return copy_now(box);
 }
 
-/* --- rectangles and boxes --- */
+/* ---- rectangles and boxes -------------------------------------------------------------------- */
 
 static CUDA_MEMCPY3D_PEER rectangle(const CUDA_MEMCPY2D *copy)
 {
@@ -257,7 +257,7 @@ CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
     return copy ? copy_in_stream(*copy, stream) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- batches --- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static CUresult copy_batch(CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t count,
                            size_t *failed, CUstream stream)
@@ -371,7 +371,7 @@ CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *items,
     return cuMemcpy3DBatchAsync(count, items, NULL, flags, stream);
 }
 
-/* --- copies with attributes, which say where memory may be: all of it is at hand here --- */
+/* ---- copies with attributes, which say where memory may be: all of it is at hand here -------- */
 
 CUresult cuMemcpyWithAttributesAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
                                      CUmemcpyAttributes *attributes, CUstream stream)

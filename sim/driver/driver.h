@@ -21,7 +21,7 @@
 #define GPUSIM_GRANULARITY (2ull << 20)                        /* physical memory: VMM and pools */
 #define GPUSIM_PITCH_ALIGNMENT 512u
 
-/* --- settings and life of the driver (state.c) --- */
+/* ---- settings and life of the driver (state.c) ----------------------------------------------- */
 
 struct gpusim_settings {
     int device_count;
@@ -66,7 +66,7 @@ void gpusim_lock(void);
             return try_error_;                                                                     \
     } while (0)
 
-/* --- handles (handle.c) --- */
+/* ---- handles (handle.c) ---------------------------------------------------------------------- */
 
 enum gpusim_type {
     GPUSIM_TYPE_CONTEXT = 1,
@@ -109,7 +109,7 @@ void gpusim_objects_end(const struct gpusim_context *context, enum gpusim_type t
 #define GPUSIM_FIND(handle, type) gpusim_object_of((uint64_t)(uintptr_t)(handle), type)
 #define GPUSIM_HANDLE(kind, object) ((kind)(uintptr_t)(object)->base.handle)
 
-/* --- devices (device.c) --- */
+/* ---- devices (device.c) ---------------------------------------------------------------------- */
 
 struct gpusim_pool;
 
@@ -131,7 +131,7 @@ struct gpusim_device *gpusim_device_of(CUdevice ordinal); /* NULL: no such devic
 bool gpusim_device_charge(struct gpusim_device *device, uint64_t bytes);
 void gpusim_device_refund(struct gpusim_device *device, uint64_t bytes);
 
-/* --- contexts (context.c) --- */
+/* ---- contexts (context.c) -------------------------------------------------------------------- */
 
 struct gpusim_stream;
 
@@ -159,7 +159,7 @@ struct gpusim_context *gpusim_context_of(CUcontext handle);
 /* The context of a device that work without a current context uses, or NULL. */
 struct gpusim_context *gpusim_context_on(struct gpusim_device *device);
 
-/* --- totals (totals.c): docs/accounting.md --- */
+/* ---- totals (totals.c): docs/accounting.md --------------------------------------------------- */
 
 void gpusim_totals_open(void);
 void gpusim_count_alloc(const struct gpusim_device *device, enum gpusim_device_kind kind,

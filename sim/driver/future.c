@@ -53,7 +53,7 @@ static CUresult set_of_the_future(unsigned int tag, CUdeviceptr pointer, unsigne
     }
 #define BOTH(symbol, version)                                                                      \
     {                                                                                              \
-        #symbol, version, (void *)symbol, (void *)symbol##_ptsz                                    \
+#symbol, version, (void *)symbol, (void *)symbol##_ptsz                                    \
     }
 
 static const struct gpusim_proc future[] = {

@@ -14,7 +14,7 @@ struct gpusim_graph *gpusim_graph_new(void)
     return gpusim_object_new(sizeof(struct gpusim_graph), GPUSIM_TYPE_GRAPH, NULL);
 }
 
-/* --- operations --- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 bool gpusim_operation_keep(struct gpusim_operation *operation)
 {
@@ -52,7 +52,7 @@ void gpusim_operation_drop(struct gpusim_operation *operation)
         free(operation->batch.items);
 }
 
-/* --- nodes --- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static void delete_node(struct gpusim_node *node)
 {
@@ -141,7 +141,7 @@ CUresult gpusim_graph_add(struct gpusim_graph *graph, const CUgraphNode *depende
     return CUDA_SUCCESS;
 }
 
-/* --- whole graphs --- */
+/* ---- whole graphs ---------------------------------------------------------------------------- */
 
 void gpusim_graph_delete(struct gpusim_graph *graph)
 {
@@ -330,7 +330,7 @@ CUresult cuGraphDestroyNode(CUgraphNode handle)
     return CUDA_SUCCESS;
 }
 
-/* --- lists: count alone, or as many as there is room for --- */
+/* ---- lists: count alone, or as many as there is room for ------------------------------------- */
 
 struct list {
     CUgraphNode *first, *second; /* second: the other ends of edges */

@@ -58,7 +58,7 @@ struct gpusim_exec {
     bool destroyed;
 };
 
-/* --- graphs (graph.c) --- */
+/* ---- graphs (graph.c) ------------------------------------------------------------------------ */
 
 struct gpusim_graph *gpusim_graph_new(void);
 /* May run destructors of user objects, for which the lock is given up. */
@@ -80,7 +80,7 @@ void gpusim_user_object_release(struct gpusim_user_object *object, unsigned int 
 bool gpusim_operation_keep(struct gpusim_operation *operation);
 void gpusim_operation_drop(struct gpusim_operation *operation);
 
-/* --- parameters of nodes (graph_add.c): older forms become the newest --- */
+/* ---- parameters of nodes (graph_add.c): older forms become the newest ------------------------ */
 
 CUDA_KERNEL_NODE_PARAMS_v3 gpusim_kernel_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *old);
 CUDA_KERNEL_NODE_PARAMS_v3 gpusim_kernel_of_v2(const CUDA_KERNEL_NODE_PARAMS_v2 *old);
@@ -94,7 +94,7 @@ struct gpusim_node *gpusim_exec_node(CUgraphExec handle, CUgraphNode original);
 /* Whether a launch is under way, so that what nodes own must stay. */
 bool gpusim_exec_is_running(CUgraphExec handle);
 
-/* --- memory of graphs (graph_memory.c) --- */
+/* ---- memory of graphs (graph_memory.c) ------------------------------------------------------- */
 
 struct gpusim_graph_memory *gpusim_graph_memory_new(struct gpusim_device *device, uint64_t size);
 void gpusim_graph_memory_release(struct gpusim_graph_memory *memory);

@@ -59,7 +59,7 @@ CUresult gpusim_check_set_shape(unsigned int element)
     return element == 1 || element == 2 || element == 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- adding --- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                              size_t count)

@@ -149,7 +149,7 @@ CUresult cuGraphExecDestroy(CUgraphExec handle)
     return CUDA_SUCCESS;
 }
 
-/* --- launching --- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 /* Calls the function for each allocation node, child graphs included, until it says false. */
 static bool each_allocation(const struct gpusim_graph *graph,
@@ -281,7 +281,7 @@ CUresult cuGraphUpload(CUgraphExec handle, CUstream stream_handle)
     return exec_of(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- changing an executable --- */
+/* ---- changing an executable ------------------------------------------------------------------ */
 
 static CUgraphExecUpdateResult compare(const struct gpusim_graph *old,
                                        const struct gpusim_graph *now)

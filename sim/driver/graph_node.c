@@ -3,7 +3,7 @@
  */
 #include "graph.h"
 
-/* --- reading --- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
 {
@@ -160,7 +160,7 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode handle,
     return CUDA_SUCCESS;
 }
 
-/* --- changing: in a graph (executable NULL) or what an executable made of the node --- */
+/* ---- changing: in a graph (executable NULL) or what an executable made of the node ----------- */
 
 /* What a change goes to, or NULL when the node is not there or has another type. */
 static struct gpusim_operation *target(CUgraphExec executable, CUgraphNode handle,
@@ -401,7 +401,7 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec executable, CUgraphNode 
     CHANGE(executable, set_child(executable, node, child));
 }
 
-/* --- attributes of kernel nodes --- */
+/* ---- attributes of kernel nodes -------------------------------------------------------------- */
 
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
                                        CUkernelNodeAttrValue *value)

@@ -131,7 +131,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int room, CU
     return enumerate(module ? module->library : NULL, functions, room);
 }
 
-/* --- what a kernel knows --- */
+/* ---- what a kernel knows --------------------------------------------------------------------- */
 
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
@@ -270,7 +270,7 @@ CUresult cuKernelGetName(const char **name, CUkernel kernel)
     return get_name(name, kernel);
 }
 
-/* --- launches --- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *launch)
 {
@@ -354,7 +354,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
                           stream, parameters, NULL);
 }
 
-/* --- occupancy: plausible numbers of a kernel of 32 registers --- */
+/* ---- occupancy: plausible numbers of a kernel of 32 registers -------------------------------- */
 
 static int blocks_per_multiprocessor(int block_size)
 {

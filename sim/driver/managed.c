@@ -36,11 +36,12 @@ static CUresult check_location(const CUmemLocation *location)
 
 static CUmemLocation location_of_device(CUdevice device)
 {
-    return device == CU_DEVICE_CPU ? (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0}
-                                   : (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+    return device == CU_DEVICE_CPU
+               ? (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0}
+               : (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
 }
 
-/* --- advice --- */
+/* ---- advice ---------------------------------------------------------------------------------- */
 
 static void set_accessed_by(struct gpusim_advice *advice, const CUmemLocation *location,
                             bool is_set)
@@ -89,7 +90,7 @@ CUresult cuMemAdvise(CUdeviceptr pointer, size_t count, CUmem_advise advice, CUd
     return cuMemAdvise_v2(pointer, count, advice, location_of_device(device));
 }
 
-/* --- prefetch and discard --- */
+/* ---- prefetch and discard -------------------------------------------------------------------- */
 
 static CUresult prefetch(CUdeviceptr pointer, size_t count, const CUmemLocation *location)
 {
@@ -190,7 +191,7 @@ CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t len
     return CUDA_SUCCESS;
 }
 
-/* --- queries --- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static int device_id(bool known, const CUmemLocation *location)
 {

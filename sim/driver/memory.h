@@ -53,7 +53,7 @@ struct gpusim_allocation {
     struct gpusim_advice advice;     /* managed memory */
 };
 
-/* --- the table (allocation.c) --- */
+/* ---- the table (allocation.c) ---------------------------------------------------------------- */
 
 /* A new entry of that origin; NULL when the host is out of memory. */
 struct gpusim_allocation *gpusim_allocation_add(enum gpusim_origin origin, uint64_t address,
@@ -75,7 +75,7 @@ void gpusim_allocations_of_context_free(struct gpusim_context *context);
  * addresses pass for pageable host memory when the caller allows it. */
 CUresult gpusim_check_access(uint64_t address, uint64_t size, bool pageable_allowed);
 
-/* --- linear memory (linear.c) --- */
+/* ---- linear memory (linear.c) ---------------------------------------------------------------- */
 
 /* Storage on a device in no table and no total: 0 when there is no room. */
 uint64_t gpusim_linear_take(struct gpusim_device *device, uint64_t size);
@@ -93,7 +93,7 @@ bool gpusim_is_freeable(const struct gpusim_allocation *allocation);
 CUresult gpusim_free_address(CUdeviceptr pointer, bool by_call);
 CUresult gpusim_noop_alloc(CUdeviceptr *pointer);
 
-/* --- pools (pool.c) --- */
+/* ---- pools (pool.c) -------------------------------------------------------------------------- */
 
 struct gpusim_pool {
     struct gpusim_object base; /* no handle for a graph pool */
@@ -133,7 +133,7 @@ uint64_t gpusim_map_external(int fd, uint64_t offset, uint64_t size, uint64_t *p
                              uint64_t *pages_size);
 void gpusim_unmap_external(uint64_t address, uint64_t size);
 
-/* --- others that free by address --- */
+/* ---- others that free by address ------------------------------------------------------------- */
 
 void gpusim_graph_memory_freed(struct gpusim_allocation *allocation);
 

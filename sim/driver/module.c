@@ -26,7 +26,7 @@ struct gpusim_instance {
     struct gpusim_instance *next;
 };
 
-/* --- libraries --- */
+/* ---- libraries ------------------------------------------------------------------------------- */
 
 static struct gpusim_library *new_library(void)
 {
@@ -126,7 +126,7 @@ CUresult cuLibraryUnload(CUlibrary handle)
     return CUDA_SUCCESS;
 }
 
-/* --- variables --- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 /* Declares a variable of a library, for the simulated runtime (found by dlsym). */
 GPUSIM_EXPORTED CUresult gpumem_sim_register_variable(CUlibrary handle, const char *name,
@@ -239,7 +239,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule hand
                   : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* --- modules --- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static CUresult load_module(CUmodule *handle)
 {

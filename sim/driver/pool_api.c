@@ -100,7 +100,7 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
     return gpusim_free_address(pointer, true);
 }
 
-/* --- pools as objects --- */
+/* ---- pools as objects ------------------------------------------------------------------------ */
 
 static CUresult device_of_location(const CUmemLocation *location, struct gpusim_device **device)
 {
@@ -272,7 +272,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmem
     return CUDA_SUCCESS;
 }
 
-/* --- pools of a device --- */
+/* ---- pools of a device ----------------------------------------------------------------------- */
 
 static CUresult answer_pool(CUmemoryPool *handle, struct gpusim_pool *pool)
 {
@@ -364,7 +364,7 @@ CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUme
     return set_pool(device, handle);
 }
 
-/* --- sharing: the descriptor is the pool's memory file, a pointer an offset in it --- */
+/* ---- sharing: the descriptor is the pool's memory file, a pointer an offset in it ------------ */
 
 struct export_data {
     char magic[8];

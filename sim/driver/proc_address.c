@@ -33,9 +33,8 @@ static void *find(const char *name, int version, cuuint64_t flags,
     const struct gpusim_proc *best = gpusim_future_proc(name, version);
     bool known = first || gpusim_future_proc(name, INT_MAX);
 
-    for (const struct gpusim_proc *entry = first; entry && entry < end &&
-                                                  strcmp(entry->name, name) == 0 &&
-                                                  entry->version <= version;
+    for (const struct gpusim_proc *entry = first;
+         entry && entry < end && strcmp(entry->name, name) == 0 && entry->version <= version;
          entry++)
         best = best && best->version > entry->version ? best : entry;
     if (!best) {

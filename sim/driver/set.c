@@ -139,7 +139,7 @@ CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned int value, si
     return set_in_stream(to, pitch, value, 4, width, height, stream);
 }
 
-/* --- words --- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static uint64_t read_word(uint64_t address, unsigned int bytes)
 {

@@ -120,7 +120,7 @@ void gpusim_stream_delete(void *object)
     gpusim_object_delete(stream);
 }
 
-/* --- life --- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int priority)
 {
@@ -159,7 +159,7 @@ CUresult cuStreamDestroy(CUstream handle)
     return cuStreamDestroy_v2(handle);
 }
 
-/* --- waiting --- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 CUresult cuStreamSynchronize(CUstream handle)
 {
@@ -200,7 +200,7 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned int f
     return gpusim_capture_wait(stream, event);
 }
 
-/* --- host functions --- */
+/* ---- host functions -------------------------------------------------------------------------- */
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
 {
@@ -228,7 +228,7 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *d
     return CUDA_SUCCESS;
 }
 
-/* --- what a stream knows --- */
+/* ---- what a stream knows --------------------------------------------------------------------- */
 
 #define STREAM_QUERY(handle, out)                                                                  \
     GPUSIM_ENTER();                                                                                \

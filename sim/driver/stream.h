@@ -73,7 +73,7 @@ CUresult gpusim_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set);
 CUresult gpusim_batch(const CUstreamBatchMemOpParams *items, unsigned int count);
 CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *kernel);
 
-/* --- capture (capture.c) --- */
+/* ---- capture (capture.c) --------------------------------------------------------------------- */
 
 /* Refuses a call that is unsafe while a capture is under way that forbids it to this thread. */
 CUresult gpusim_check_unsafe_call(void);

@@ -27,7 +27,7 @@ struct gpusim_physical *gpusim_physical_of(CUmemGenericAllocationHandle handle)
     return physical && physical->references ? physical : NULL;
 }
 
-/* --- physical memory --- */
+/* ---- physical memory ------------------------------------------------------------------------- */
 
 static bool is_host(const CUmemLocation *location)
 {
@@ -191,7 +191,7 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
     return CUDA_SUCCESS;
 }
 
-/* --- sharing --- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
 CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long flags)
@@ -242,9 +242,9 @@ static CUresult import(CUmemGenericAllocationHandle *handle, void *shared,
         device = context->device;
     physical->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     physical->properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    physical->properties.location =
-        (CUmemLocation){.type = ordinal < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
-                        .id = ordinal < 0 ? 0 : ordinal};
+    physical->properties.location = (CUmemLocation){
+        .type = ordinal < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+        .id = ordinal < 0 ? 0 : ordinal};
     physical->size = (uint64_t)status.st_size;
     physical->fd = own;
     physical->device = device;
@@ -273,7 +273,7 @@ CUresult cuMemGetHandleForAddressRange(void *shared, CUdeviceptr pointer, size_t
     return CUDA_ERROR_NOT_SUPPORTED; /* the attribute says that there is no DMA-BUF */
 }
 
-/* --- addresses --- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 static void *map_nothing(void *at, uint64_t size, int fixed)
 {
@@ -341,7 +341,7 @@ CUresult cuMemAddressFree(CUdeviceptr pointer, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* --- mappings --- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 static bool is_reserved(uint64_t address, uint64_t size)
 {

@@ -113,8 +113,7 @@ static void make_thread(void)
     thread.base.current_frame = &leaf;
 }
 
-/* ---- what the preload asks for ----------------------------------------------------------------
- */
+/* ---- what the preload asks for --------------------------------------------------------------- */
 
 static void *thread_state(void)
 {
@@ -173,8 +172,7 @@ static uint32_t add_frame(uint32_t of_file, uint32_t function, uint32_t line)
     return 1;
 }
 
-/* ---- the walks --------------------------------------------------------------------------------
- */
+/* ---- the walks ------------------------------------------------------------------------------- */
 
 static struct gm_python_thread memory;
 

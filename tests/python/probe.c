@@ -247,8 +247,7 @@ EXPORT uint32_t probe_node_mistakes(void)
     return node_mistakes;
 }
 
-/* ---- LD_PRELOAD: a hooked function ------------------------------------------------------------
- */
+/* ---- LD_PRELOAD: a hooked function ----------------------------------------------------------- */
 
 static _Thread_local struct probe_frame hooked[GM_PYTHON_DEPTH_MAX];
 static _Thread_local int hooked_count;
@@ -274,8 +273,7 @@ EXPORT int probe_hooked(struct probe_frame *out)
     return hooked_count;
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void *walk_here(void *count)
 {
@@ -316,8 +314,7 @@ EXPORT void probe_walk_for_ever(void)
     }
 }
 
-/* ---- after finalisation: destructors run when the interpreter is gone -------------------------
- */
+/* ---- after finalisation: destructors run when the interpreter is gone ------------------------ */
 
 __attribute__((destructor)) static void walk_at_the_end(void)
 {
@@ -325,8 +322,7 @@ __attribute__((destructor)) static void walk_at_the_end(void)
         printf("after finalisation: %u\n", walk(GM_PYTHON_DEPTH_MAX));
 }
 
-/* ---- cost --------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 static double now_ns(void)
 {

@@ -154,7 +154,7 @@ static void make_interpreter(void)
     memcpy((char *)fake.lines + GM_PYTHON_BYTES_DATA, "\xd1\x00\xe5\x00", 4);
 }
 
-/* ---- meeting it -------------------------------------------------------------------------------*/
+/* ---- meeting it ------------------------------------------------------------------------------ */
 
 /* Memory that the child of a fork tells its results in. */
 static struct result {
@@ -230,7 +230,7 @@ static int make(void **state)
     return 0;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------*/
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void a_sound_interpreter_is_read(void **state)
 {

@@ -30,8 +30,7 @@ static struct gm_findings find(struct scene *scene)
     EVENT(GM_EVENT_COPY, .kind = GM_COPY_HOST_TO_DEVICE, .address = (where), .aux = (from),        \
           .size = (bytes), __VA_ARGS__)
 
-/* ---- pageable-copies --------------------------------------------------------------------------
- */
+/* ---- pageable-copies ------------------------------------------------------------------------- */
 
 static void a_loop_that_copies_pageable_memory_is_told(void **state)
 {
@@ -67,8 +66,7 @@ static void copies_that_need_no_pinning_are_not(void **state)
     gm_findings_free(&findings);
 }
 
-/* ---- out-of-memory, pool-fragmentation, batch-size-search -------------------------------------
- */
+/* ---- out-of-memory, pool-fragmentation, batch-size-search ------------------------------------ */
 
 /* Segments of 20 MiB, each with a block of 9 MiB that leaves a hole of 11. */
 static void half_full(struct pool *pool, unsigned segments, uint32_t line)
@@ -284,8 +282,7 @@ static void a_refusal_that_a_hole_could_serve_does_not(void **state)
     find_with_holes(*state, 64 * MIB, false);
 }
 
-/* ---- retained ---------------------------------------------------------------------------------
- */
+/* ---- retained -------------------------------------------------------------------------------- */
 
 /* Steps of a loop: an activation and a temporary; `kept` of the activations live on. */
 static void steps(struct pool *pool, unsigned count, unsigned kept, uint32_t line)
@@ -444,8 +441,7 @@ static void what_was_taken_before_the_work_is_sound(void **state)
     gm_findings_free(&findings);
 }
 
-/* ---- cached -----------------------------------------------------------------------------------
- */
+/* ---- cached ---------------------------------------------------------------------------------- */
 
 /* A large phase in segments of its own, then a small one. */
 static struct gm_findings two_phases(struct scene *scene, uint64_t later)
@@ -485,8 +481,7 @@ static void memory_that_each_step_needs_is_not(void **state)
     gm_findings_free(&findings);
 }
 
-/* ---- device-imbalance -------------------------------------------------------------------------
- */
+/* ---- device-imbalance ------------------------------------------------------------------------ */
 
 static struct gm_findings two_devices(struct scene *scene, uint64_t first, uint64_t second)
 {
@@ -531,8 +526,7 @@ static void a_device_that_is_hardly_used_is_not(void **state)
     gm_findings_free(&findings);
 }
 
-/* ---- pinned memory ----------------------------------------------------------------------------
- */
+/* ---- pinned memory --------------------------------------------------------------------------- */
 
 #define PINNED(where, bytes, ...)                                                                  \
     EVENT(GM_EVENT_ALLOC, .address = (where), .size = (bytes), .kind = GM_KIND_PINNED, __VA_ARGS__)

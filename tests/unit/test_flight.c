@@ -57,8 +57,7 @@ static void put(const struct gm_record *record, const struct gm_record *detail)
     gm_call_end(&call);
 }
 
-/* ---- kills ------------------------------------------------------------------------------------
- */
+/* ---- kills ----------------------------------------------------------------------------------- */
 
 static uint64_t address_of(unsigned thread, uint64_t n)
 {
@@ -161,8 +160,7 @@ static void a_kill_at_any_moment_leaves_what_is_alive(void **unused)
     assert_in_range(overwritten, 150, 300);
 }
 
-/* ---- order ------------------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 void __real_gm_pack(struct gm_thread *thread);
 void __wrap_gm_pack(struct gm_thread *thread);
@@ -259,8 +257,7 @@ static void nobody_waits_for_good_and_it_is_told(void **unused)
     gm_trace_close(trace);
 }
 
-/* ---- room -------------------------------------------------------------------------------------
- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 static void allocate_many(void *unused)
 {
@@ -374,8 +371,7 @@ static void when_there_is_room_again_all_is_exact(void **unused)
     gm_trace_close(trace);
 }
 
-/* ---- processes --------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* The child starts over: with a trace of its own, and nothing of its parent's in it. */
 static void fork_when_full(void *unused)

@@ -59,8 +59,7 @@ static void world_apply(struct world *world, const struct event *event)
                                          .lane = event->lane});
 }
 
-/* ---- random programs --------------------------------------------------------------------------
- */
+/* ---- random programs ------------------------------------------------------------------------- */
 
 static uint64_t state;
 
@@ -330,8 +329,7 @@ static struct event draw_event(const struct world *world, uint64_t time)
     return event;
 }
 
-/* ---- the comparison ---------------------------------------------------------------------------
- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 static int by_content(const void *left, const void *right)
 {
@@ -547,8 +545,7 @@ static void any_cut_of_any_program_leads_to_the_same(void **unused)
         compare_cuts(seed);
 }
 
-/* ---- by hand ----------------------------------------------------------------------------------
- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 /* Folds `before`, compares, and goes on with `after`. Returns how many records were carried. */
 static unsigned compare(const struct gm_record *before, size_t count, const struct gm_record *after,

@@ -91,7 +91,7 @@ static void all_handles_of_a_value_are_dropped(void **unused)
         assert_int_equal(gm_handles_get(&table, key * 4096), key % 2 ? 2 : 0);
 }
 
-/* ---- threads: a value is that of its key, whatever is under way ---- */
+/* ---- threads: a value is that of its key, whatever is under way ------------------------------ */
 
 enum { THREADS = 4, ROUNDS = 2000000, KEYS = 16 };
 

@@ -107,7 +107,7 @@ static void a_context_is_told_when_it_is_new_and_is_current(void **unused)
     assert_current(number, 3);
 }
 
-/* ---- many of them ---- */
+/* ---- many of them ---------------------------------------------------------------------------- */
 
 #define NUMBERS 65534u /* 1 to 65,534 */
 
@@ -425,7 +425,7 @@ static void a_new_context_leaves_errno_alone(void **unused)
     assert_int_equal(errno, REAL_ERRNO);
 }
 
-/* ---- the table ---- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void every_function_is_found_by_its_exact_name(void **unused)
 {

@@ -158,7 +158,7 @@ static void registered_memory_lives_at_its_own_address(void **unused)
     assert_record(2, GM_EVENT_ALLOC_FAILED, 0, sizeof(memory));
 }
 
-/* ---- arrays ---- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 #define ARRAY ((CUarray)0xa000)
 #define MIPMAP ((CUmipmappedArray)0xb000)
@@ -235,7 +235,7 @@ static void an_array_without_a_description_is_left_to_the_driver(void **unused)
     assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 0);
 }
 
-/* ---- virtual memory management, multicast ---- */
+/* ---- virtual memory management, multicast ---------------------------------------------------- */
 
 REAL(CUresult, cuMemCreate,
      (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *properties,
@@ -390,7 +390,7 @@ static void a_logical_endpoint_keeps_what_is_bound_to_it(void **unused)
     assert_record(5, GM_EVENT_UNDO, handle, 0);
 }
 
-/* ---- copies and sets ---- */
+/* ---- copies and sets ------------------------------------------------------------------------- */
 
 REAL(CUresult, cuMemcpyWithAttributesAsync,
      (CUdeviceptr to, CUdeviceptr from, size_t size, CUmemcpyAttributes *attributes,
@@ -524,7 +524,7 @@ static void a_set_counts_bytes_not_elements(void **unused)
     assert_record(0, GM_EVENT_SET, 0x7000, 10 * 3 * 4);
 }
 
-/* ---- memory of others ---- */
+/* ---- memory of others ------------------------------------------------------------------------ */
 
 #define RESOURCE ((CUgraphicsResource)0xe000)
 

@@ -110,7 +110,7 @@ static void use_device(int device)
     cuCtxSetCurrent(context);
 }
 
-/* ---- pools and devices ---- */
+/* ---- pools and devices ----------------------------------------------------------------------- */
 
 static void an_allocation_is_on_the_device_of_its_pool(void **unused)
 {
@@ -187,7 +187,7 @@ static void a_stream_ordered_free_is_booked_when_it_is_called(void **unused)
     assert_record(2, GM_EVENT_UNDO, 0x7000, 0);
 }
 
-/* ---- captures ---- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 static void what_is_allocated_in_a_capture_becomes_nodes_of_its_graph(void **unused)
 {
@@ -348,7 +348,7 @@ static void the_default_stream_of_a_thread_is_its_own(void **unused)
     assert_int_equal(last_record()->type, GM_EVENT_ALLOC);
 }
 
-/* ---- graphs ---- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 REAL(CUresult, cuGraphAddMemAllocNode,
      (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,

@@ -282,8 +282,7 @@ static void the_newer_setting_counts_more(void **state)
     assert_true(gm_environment_expandable(&trace));
 }
 
-/* ---- the curve --------------------------------------------------------------------------------
- */
+/* ---- the curve ------------------------------------------------------------------------------- */
 
 static void a_curve_keeps_the_most_of_each_time(void **state)
 {

@@ -581,8 +581,8 @@ static void what_copies_on_write_is_not_safe(void **unused)
         {0xca451a4e, 100, 4096, 4096, false}, {0xf2f52010, 100, 4096, 4096, false},
         {NFS, 100, 1048576, 1048576, true},   {0x65735546, 100, 4096, 4096, true}, /* FUSE */
         {0x3434, 100, 4096, 4096, false},     {0x0bd00bd0, 100, 4096, 4096, true}, /* Lustre */
-        {OVERLAY, 100, 4096, 4096, true},     {OVERLAY, 0, 4096, 4096, false}, /* over btrfs */
-        {OVERLAY, 100, 131072, 512, false},                                    /* over ZFS */
+        {OVERLAY, 100, 4096, 4096, true},     {OVERLAY, 0, 4096, 4096, false},     /* over btrfs */
+        {OVERLAY, 100, 131072, 512, false},                                        /* over ZFS */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct statfs status = {.f_type = cases[i].type,

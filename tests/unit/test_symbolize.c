@@ -23,7 +23,7 @@
 
 enum { MAX_MARKS = 32, MAX_FRAMES = 8, MAX_BUILD_ID = 64 };
 
-/* --- what the samples say about themselves -------------------------------------------------- */
+/* ---- what the samples say about themselves --------------------------------------------------- */
 
 struct mark {
     char name[64];
@@ -103,7 +103,7 @@ static const struct mark *find_mark(const struct sample *sample, const char *nam
     return NULL;
 }
 
-/* --- programs with debug info --------------------------------------------------------------- */
+/* ---- programs with debug info ---------------------------------------------------------------- */
 
 struct expected_frame {
     const char *function;
@@ -284,7 +284,7 @@ static void gcc_did_split_the_function_that_must_be_found_in_both_parts(void **s
     assert_true(find_mark(&sample, "hot")->address > find_mark(&sample, "outer")->address);
 }
 
-/* --- programs without, or with other debug info --------------------------------------------- */
+/* ---- programs without, or with other debug info ---------------------------------------------- */
 
 static void names_functions_from_symbols_of_c(void **state)
 {
@@ -391,7 +391,7 @@ static void equal_names_are_one_string(void **state)
     gm_symbolizer_free(symbolizer);
 }
 
-/* --- finding the right file ----------------------------------------------------------------- */
+/* ---- finding the right file ------------------------------------------------------------------ */
 
 static void check_refused(const struct gm_symbolizer_options *options,
                           const struct gm_module_reference *module, uint64_t address,
@@ -628,7 +628,7 @@ static void reports_debug_info_in_an_unsupported_compression(void **state)
     gm_symbolizer_free(symbolizer);
 }
 
-/* --- damaged and hostile files -------------------------------------------------------------- */
+/* ---- damaged and hostile files --------------------------------------------------------------- */
 
 static void replace_text(struct content content, const char *from, const char *to)
 {
@@ -742,7 +742,7 @@ static void damaged_files_do_not_crash(void **state)
     free(sound.bytes);
 }
 
-/* --- names ---------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void decodes_mangled_names(void **state)
 {
@@ -879,7 +879,7 @@ static void cleans_text(void **state)
     }
 }
 
-/* --- intervals ------------------------------------------------------------------------------ */
+/* ---- intervals ------------------------------------------------------------------------------- */
 
 static void finds_the_innermost_range_first(void **state)
 {

@@ -24,8 +24,7 @@ static void pair(void)
     cudaFree(address);
 }
 
-/* ---- generated code ---------------------------------------------------------------------------
- */
+/* ---- generated code -------------------------------------------------------------------------- */
 
 typedef void generated_code(void (*function)(void));
 
@@ -103,8 +102,7 @@ static void generated_code_in_a_file(void)
     PLANTED(3000, 1);
 }
 
-/* ---- descriptors and state --------------------------------------------------------------------
- */
+/* ---- descriptors and state ------------------------------------------------------------------- */
 
 /* Output to a closed descriptor goes nowhere, least of all into the trace. */
 static void no_standard_descriptors(void)

@@ -77,7 +77,7 @@ extern int device_count;
 extern STATE int thread_number;
 #endif
 
-/* ---- the common part (random_program.c) ---- */
+/* ---- the common part (random_program.c) ------------------------------------------------------ */
 
 unsigned pick(unsigned n);
 size_t random_size(void);
@@ -103,7 +103,7 @@ int log_result(const char *call, int result);
  * logged by LOG_AS(symbol, call). */
 #define LOG_AS(symbol, ...) log_result(symbol, (int)(__VA_ARGS__))
 
-/* ---- steps ---- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 void linear_step(void);
 void host_step(void);

@@ -18,8 +18,7 @@ CUresult begin_recapture(CUstream, CUstreamCaptureMode, CUgraph, void *callback,
 CUresult begin_graphics(CUstream, void **list) __asm__("cuStreamBeginCaptureToCig" PTSZ);
 CUresult end_graphics(CUstream) __asm__("cuStreamEndCaptureToCig" PTSZ);
 
-/* ---- nodes -------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static int add_allocation(CUgraph graph, CUgraphNode *node, CUdeviceptr *address)
 {
@@ -147,8 +146,7 @@ static void build(void)
     keep_graph(graph, staying);
 }
 
-/* ---- captures ----------------------------------------------------------------------------------
- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 static CUgraph begin_capture(CUstream stream)
 {
@@ -275,8 +273,7 @@ static void capture_graphics(void)
         LOG_AS("cuStreamEndCaptureToCig" PTSZ, end_graphics(stream)); /* refused: over */
 }
 
-/* ---- what is done with graphs ------------------------------------------------------------------
- */
+/* ---- what is done with graphs ---------------------------------------------------------------- */
 
 static void launch_one(struct object *executable)
 {

@@ -30,8 +30,7 @@ int device_count;
 const char random_variable[64];
 static int thread_count;
 
-/* ---- the common part ---------------------------------------------------------------------------
- */
+/* ---- the common part ------------------------------------------------------------------------- */
 
 /* xorshift64*: the sequence is part of the program, so it must not change with the libc. */
 static uint64_t next_random(void)
@@ -124,8 +123,7 @@ int find(enum family family)
     return find_sized(family, 0);
 }
 
-/* ---- frees ------------------------------------------------------------------------------------
- */
+/* ---- frees ----------------------------------------------------------------------------------- */
 
 void free_object(int index)
 {
@@ -194,8 +192,7 @@ static void free_most(void)
         free_step();
 }
 
-/* ---- steps ------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static const struct {
     void (*step)(void);

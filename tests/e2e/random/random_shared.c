@@ -28,8 +28,7 @@ static int handle_count;
 static pid_t exporter;
 static int exporter_input = -1; /* closed: it may end */
 
-/* ---- the exporter ------------------------------------------------------------------------------
- */
+/* ---- the exporter ---------------------------------------------------------------------------- */
 
 int export_memory(void)
 {
@@ -100,8 +99,7 @@ void stop_exporter(void)
     waitpid(exporter, NULL, 0);
 }
 
-/* ---- IPC ---------------------------------------------------------------------------------------
- */
+/* ---- IPC ------------------------------------------------------------------------------------- */
 
 /* Opened once more, memory stays one life, which the last close ends. */
 static void note_opened(void *address)
@@ -160,8 +158,7 @@ static void export_handle(void)
         LOG(cuIpcOpenMemHandle(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }
 
-/* ---- external memory ---------------------------------------------------------------------------
- */
+/* ---- external memory ------------------------------------------------------------------------- */
 
 static void import_memory(void)
 {

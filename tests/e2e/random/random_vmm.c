@@ -9,8 +9,7 @@ CUresult cuMulticastBindMem_v1(CUmemGenericAllocationHandle, size_t, CUmemGeneri
 CUresult cuMulticastBindAddr_v1(CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t,
                                 unsigned long long) __asm__("cuMulticastBindAddr");
 
-/* ---- physical memory ---------------------------------------------------------------------------
- */
+/* ---- physical memory ------------------------------------------------------------------------- */
 
 static void create_handle(void)
 {
@@ -61,8 +60,7 @@ void drop_handle(int index)
         forget(index);
 }
 
-/* ---- mappings ----------------------------------------------------------------------------------
- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 static int map_part(CUdeviceptr at, const struct object *handle, size_t offset, size_t size)
 {
@@ -145,8 +143,7 @@ void vmm_step(void)
     }
 }
 
-/* ---- multicast objects and logical endpoints ----------------------------------------------------
- */
+/* ---- multicast objects and logical endpoints ------------------------------------------------- */
 
 #define TEAM_PARTS 4 /* places of each device, for memory of one granule each */
 

@@ -53,8 +53,8 @@ static void *find(const char *name, int version, int flags, const char *symbol)
             name, &found, (unsigned)version,
             flags == 2 ? cudaEnablePerThreadDefaultStream : cudaEnableDefault, &runtime_status);
     else if (strcmp(road, "proc_old") == 0)
-        ((__typeof__(cuGetProcAddress) *)dlsym(library, "cuGetProcAddress"))(
-            name, &found, version, (cuuint64_t)flags);
+        ((__typeof__(cuGetProcAddress) *)dlsym(library, "cuGetProcAddress"))(name, &found, version,
+                                                                             (cuuint64_t)flags);
     else
         ((__typeof__(cuGetProcAddress_v2) *)dlsym(library, "cuGetProcAddress_v2"))(
             name, &found, version, (cuuint64_t)flags, &status);
@@ -89,8 +89,7 @@ static void find_future(void)
     alloc_b = (alloc_future *)find("cuMemAlloc", 14000, 0, "cuMemAlloc_v3");
     free_b = (free_future *)find("cuMemFree", 14010, 0, NULL);
     async_b = (alloc_async_future *)find("cuMemAllocAsync", 14000, 0, "cuMemAllocAsync_v2");
-    thread_b =
-        (alloc_async_future *)find("cuMemAllocAsync", 14000, 2, "cuMemAllocAsync_v2_ptsz");
+    thread_b = (alloc_async_future *)find("cuMemAllocAsync", 14000, 2, "cuMemAllocAsync_v2_ptsz");
     set_b = (set_future *)find("cuMemsetD8", 14000, 0, NULL);
 }
 

@@ -83,7 +83,7 @@ void *gm_real(uint16_t api, const void *caller)
     return gm_real_first[api];
 }
 
-/* ---- recorder.h, without a trace ---- */
+/* ---- recorder.h, without a trace ------------------------------------------------------------- */
 
 struct gm_thread *gm_call_admit(void *frame)
 {

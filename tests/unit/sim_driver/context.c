@@ -197,7 +197,7 @@ static void launches_check_their_arguments(void **state)
                 cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 }
 
-/* --- threads --- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void *allocate_and_free(void *unused)
 {

@@ -227,7 +227,8 @@ static void the_generic_form_adds_every_memory_node(void **state)
     (void)state;
     assert_ok(cuGraphCreate(&graph, 0));
     parameters.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    parameters.alloc.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1};
+    parameters.alloc.poolProps.location =
+        (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1};
     parameters.alloc.bytesize = 77;
     assert_ok(cuGraphAddNode(&alloc, graph, NULL, NULL, 0, &parameters));
     pointer = parameters.alloc.dptr;
@@ -270,7 +271,7 @@ static void an_error_of_a_node_comes_with_the_synchronisation(void **state)
     assert_ok(cuGraphDestroy(graph));
 }
 
-/* --- capture --- */
+/* ---- capture --------------------------------------------------------------------------------- */
 
 static void captured_work_becomes_nodes(void **state)
 {
@@ -388,7 +389,7 @@ static void a_stream_destroyed_while_capturing_ends_the_capture(void **state)
     assert_ok(cuMemFree(pointer));
 }
 
-/* --- user objects --- */
+/* ---- user objects ---------------------------------------------------------------------------- */
 
 static void a_user_object_goes_with_its_last_graph(void **state)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* --- lookup --- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 static void *lookup(const char *name, int version, cuuint64_t flags)
 {
@@ -111,7 +111,7 @@ static void devices_answer_all_attributes(void **state)
     assert_int_equal(device, 1);
 }
 
-/* --- linear --- */
+/* ---- linear ---------------------------------------------------------------------------------- */
 
 static void memory_holds_what_was_copied_to_it(void **state)
 {
@@ -233,7 +233,7 @@ static void peak_is_the_largest_sum_over_time(void **state)
     assert_ok(cuMemFree(managed));
 }
 
-/* --- copies and sets --- */
+/* ---- copies and sets ------------------------------------------------------------------------- */
 
 static void copies_outside_an_allocation_are_refused(void **state)
 {
@@ -356,7 +356,7 @@ static void words_are_written_and_awaited(void **state)
     assert_ok(cuMemFree(pointer));
 }
 
-/* --- managed --- */
+/* ---- managed --------------------------------------------------------------------------------- */
 
 static void managed_memory_is_shared_with_the_host(void **state)
 {
@@ -384,7 +384,7 @@ static void managed_memory_is_shared_with_the_host(void **state)
     assert_int_equal(DELTA(0, GPUSIM_MANAGED, frees), 1);
 }
 
-/* --- pinned and registered --- */
+/* ---- pinned and registered ------------------------------------------------------------------- */
 
 static void pinned_memory_is_host_memory(void **state)
 {
@@ -429,7 +429,7 @@ static void a_range_can_be_registered_once(void **state)
     free(buffer);
 }
 
-/* --- pointers --- */
+/* ---- pointers -------------------------------------------------------------------------------- */
 
 static void several_attributes_of_a_foreign_pointer_are_null(void **state)
 {

@@ -138,7 +138,8 @@ static void access_of_peers_is_remembered(void **state)
 {
     CUmemoryPool pool;
     CUmemAccess_flags flags;
-    CUmemAccessDesc peer = {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccessDesc peer = {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1},
+                            CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
     (void)state;
     assert_ok(cuDeviceGetDefaultMemPool(&pool, 0));

@@ -28,7 +28,7 @@ static void start_child(void)
     CHECK_CUDA(CUDA_SUCCESS, cuCtxSetCurrent(context));
 }
 
-/* --- roles --- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 static int fail_every_third(const char *unused)
 {
@@ -160,7 +160,7 @@ static int die(const char *unused)
     return 0;
 }
 
-/* --- tests --- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static char oracle_path[64];
 static char oracle_setting[96];

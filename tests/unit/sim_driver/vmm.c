@@ -113,8 +113,9 @@ static void neighbouring_mappings_are_one_range_to_copies(void **state)
 
 static void host_memory_counts_as_host_memory(void **state)
 {
-    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                      .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = 0}};
+    CUmemAllocationProp properties = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = 0}};
     CUmemGenericAllocationHandle handle;
 
     (void)state;
