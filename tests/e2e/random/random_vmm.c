@@ -232,15 +232,18 @@ static int bind_pool_memory(const struct object *team, CUdevice device, size_t p
 }
 
 /* Several pieces can be bound, so which one an unbinding ends is told by its place and device. Now
- * and then the device is not that of the memory: the ABIs that name one refuse. */
+ * and then the device is not that of the memory: the ABIs that name one refuse. Memory of a pool
+ * has the last place to itself: a trace keeps no such binding, and the device of imported memory is
+ * a guess there, so of both at one place it could not be told which one an unbinding meant. */
 static void bind(int index)
 {
     const struct object team = objects[index];
     const int mapped = find(MAPPING), created = find(HANDLE);
-    const size_t place = pick(TEAM_PARTS);
+    const int of_pool = pick(5) == 0;
+    const size_t place = of_pool ? TEAM_PARTS - 1 : pick(TEAM_PARTS - 1);
     const int wrong = pick(8) == 0 ? (int)pick((unsigned)device_count) : -1;
     int device = current_device(), result = 1;
-    if (pick(5) == 0) {
+    if (of_pool) {
         result = bind_pool_memory(&team, wrong < 0 ? device : wrong, place * GRANULARITY);
     } else if (mapped >= 0 && pick(2)) {
         device = objects[mapped].device;
