@@ -22,9 +22,11 @@ static void drain_all(void)
     for (uint32_t number = 0; number < gm_thread_count(); number++) {
         struct gm_thread *thread = gm_thread_at(number);
         /* Small rests stay in the ring, where they are as safe and a block packs better. */
+        const struct gm_lane *lane;
         uint64_t tail, before = UINT64_MAX;
-        while ((tail = __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE)) != before &&
-               __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE) - tail > thread->mask / 2) {
+        while ((tail = __atomic_load_n(&(lane = gm_thread_lane(thread))->tail, __ATOMIC_ACQUIRE)) !=
+                   before &&
+               gm_lane_is_half_full(lane)) {
             gm_lock_take(gm_pack_lock(thread));
             gm_pack(thread);
             gm_lock_release(gm_pack_lock(thread));

@@ -119,7 +119,7 @@ static void look_at(uint32_t lane, uint64_t *cut)
 {
     const struct gm_thread *thread = gm_thread_at(lane);
     bool committing = __atomic_load_n(&thread->committing, __ATOMIC_ACQUIRE); /* first */
-    uint64_t head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
+    uint64_t head = __atomic_load_n(&gm_thread_lane(thread)->head, __ATOMIC_ACQUIRE);
     if (head != lanes[lane].head) {
         /* It is not packed yet, which no more than was seen before can be; so it stands still. */
         uint64_t time = record_at(lane, head - 1)->time;
@@ -315,7 +315,7 @@ void gm_flight_forget(void)
 {
     gm_fold_forget();
     gm_log_forget();
-    memset(lanes, 0, sizeof(lanes));
+    memset(lanes, 0, lane_count * sizeof(lanes[0]));
     memset(&chunk, 0, sizeof(chunk));
     latest_time = latest_end = latest_size = missed_counted = late_counted = 0;
     lane_count = too_many = 0;

@@ -20,13 +20,14 @@ static struct {
 bool gm_log_create(uint64_t capacity)
 {
     capacity &= ~(uint64_t)(GM_TRACE_PAGE - 1);
-    struct gm_extent *extent = gm_trace_map_extent(GM_EXTENT_FLIGHT, 0, GM_TRACE_PAGE + capacity);
+    struct gm_extent *extent =
+        gm_trace_map_extents(GM_EXTENT_FLIGHT, 0, GM_TRACE_PAGE + capacity, 1);
     if (!extent)
         return false;
     area_log.flight = (struct gm_flight *)(extent + 1);
     area_log.area = (char *)extent + GM_TRACE_PAGE;
     area_log.capacity = area_log.flight->capacity = capacity;
-    gm_trace_publish_extent(extent, sizeof(area_log.flight->capacity));
+    gm_trace_publish_extents(extent, 1, sizeof(area_log.flight->capacity));
     return true;
 }
 

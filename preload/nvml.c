@@ -131,7 +131,7 @@ static uint64_t moment(void)
             continue;
         if (__atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE) != 0)
             return 0;
-        records += __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
+        records += __atomic_load_n(&gm_thread_lane(thread)->head, __ATOMIC_ACQUIRE);
     }
     return records;
 }

@@ -105,10 +105,8 @@ struct gm_thread *gm_call_admit(void *frame)
             tls->missed++; /* this thread is about to join, and counts it then */
         return NULL;
     }
-    if (!ready)
-        return gm_process_join(tls) ? tls->thread : NULL;
-    gm_count(GM_COUNT_NO_LANE, 1); /* none could be claimed when the thread joined */
-    return NULL;
+    /* A thread for which there was no lane when it joined tries again. */
+    return gm_process_join(tls) ? tls->thread : NULL;
 }
 
 void gm_call_clock(struct gm_call *call)

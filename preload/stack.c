@@ -14,6 +14,7 @@
  */
 #include "stack.h"
 #include <string.h>
+#include <sys/mman.h>
 #include "config.h"
 #include "known_stacks.h"
 #include "loader.h"
@@ -73,9 +74,18 @@ size_t gm_stack_size(void)
     return sizeof(struct gm_stack);
 }
 
+/* Most of its pages were never touched: those that were are given back instead of being wiped. */
 void gm_stack_reset(struct gm_stack *stack)
 {
-    memset(stack, 0, offsetof(struct gm_stack, known) + GM_KNOWN_TO_CLEAR);
+    uintptr_t end = (uintptr_t)(stack + 1);
+    uintptr_t first = ((uintptr_t)stack + GM_TRACE_PAGE - 1) & ~(uintptr_t)(GM_TRACE_PAGE - 1);
+    uintptr_t last = end & ~(uintptr_t)(GM_TRACE_PAGE - 1);
+    if (madvise((void *)first, last - first, MADV_DONTNEED) != 0) {
+        memset(stack, 0, offsetof(struct gm_stack, known) + GM_KNOWN_TO_CLEAR);
+        return;
+    }
+    memset(stack, 0, first - (uintptr_t)stack);
+    memset((void *)last, 0, end - last);
 }
 
 void gm_stack_prepare(void)

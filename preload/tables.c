@@ -72,9 +72,9 @@ static bool make_room(struct table *table, uint32_t id)
     if (!gm_trace_may_grow())
         return false;
     gm_lock_take(&gm_file.lock);
-    struct gm_extent *extent = gm_trace_map_extent(table->type, number, GM_TABLE_EXTENT);
+    struct gm_extent *extent = gm_trace_map_extents(table->type, number, GM_TABLE_EXTENT, 1);
     if (extent)
-        gm_trace_publish_extent(extent, 0);
+        gm_trace_publish_extents(extent, 1, 0);
     gm_lock_release(&gm_file.lock);
     if (!extent)
         return false;

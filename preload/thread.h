@@ -19,7 +19,15 @@
  * The stores of all three release, the loads by others acquire; that is all the ordering there is.
  *
  * A gm_thread belongs to a lane for the life of the process and passes from a thread that has ended
- * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), the successor notices.
+ * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), a successor notices:
+ * who joins looks at a few lanes and asks the kernel whether their owners live. So of lanes there
+ * are at most an eighth more than threads that live at one time.
+ *
+ * A lane begins with a page. One that is found half full is replaced by one sixteen times as large,
+ * up to GPUMEM_RING, while all of these take no more than GM_RINGS_BYTES: the new ring, with all
+ * that waits in the old one, is complete before it becomes part of the trace, the old one is not
+ * written to any more, and a reader takes the last one. In between both say the same.
+ *
  * A call that is never returned from (longjmp, an exception out of a callback, a coroutine that is
  * given up) is found over when its thread makes the next one from above it: see gm_call_nested.
  */
@@ -38,7 +46,7 @@ struct gm_call_around {
 };
 
 struct gm_thread {
-    struct gm_lane *lane; /* mapped from the trace */
+    struct gm_lane *lane; /* mapped from the trace; a larger one may take its place */
     struct gm_record *records;
     uint64_t mask;
     uint64_t head;  /* next sequence number; lane->head is what is committed */
@@ -87,8 +95,23 @@ static inline void gm_gate_open(struct gm_tls *tls)
     tls->gate = tls->thread ? ~tls->epoch : 0;
 }
 
+#define GM_FIRST_RING_RECORDS 64u            /* with the lane's head, one page */
+#define GM_RINGS_BYTES (UINT64_C(128) << 20) /* of all larger ones */
+
 /* Claims a lane for the calling thread, NULL when there is none. */
 struct gm_thread *gm_thread_claim(void);
+
+/* The thread's lane, and whether more than half of it waits, for who is not the owner. */
+static inline struct gm_lane *gm_thread_lane(const struct gm_thread *thread)
+{
+    return __atomic_load_n(&thread->lane, __ATOMIC_ACQUIRE);
+}
+
+static inline bool gm_lane_is_half_full(const struct gm_lane *lane)
+{
+    uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&lane->head, __ATOMIC_ACQUIRE) - tail > (lane->capacity - 1) / 2;
+}
 
 /* Forgets all lanes after a fork. */
 void gm_threads_forget(void);
@@ -99,9 +122,10 @@ struct gm_thread *gm_thread_at(uint32_t number);
 
 /*
  * Looks how far the ring is packed, when head has reached limit, and sets the next limit. When the
- * ring is half full, wakes the drainer, or packs it here if there is no CPU for the drainer. In a
- * full one makes room: packs it here, or waits for the drainer that is at it. Returns false when a
- * record must be dropped instead (GPUMEM_ON_FULL=drop), and counts it.
+ * ring is half full, goes on in a larger one; where that cannot be had or it is as large as it may
+ * be, wakes the drainer, or packs it here if there is no CPU for the drainer. In a full one makes
+ * room: packs it here, or waits for the drainer that is at it. Returns false when a record must be
+ * dropped instead (GPUMEM_ON_FULL=drop), and counts it.
  */
 bool gm_thread_look(struct gm_thread *thread);
 

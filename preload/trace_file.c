@@ -145,6 +145,18 @@ static void fill_header(struct gm_trace_header *header)
 }
 
 /*
+ * Whether a process of this PID namespace is gone for certain. /proc may not show those of other
+ * users (hidepid): what cannot be seen there is gone only if the kernel knows no such process.
+ */
+static bool is_gone(uint32_t pid, uint64_t start)
+{
+    if (syscall(SYS_kill, pid, 0) != 0 && errno == ESRCH)
+        return true;
+    uint64_t now = process_start(pid);
+    return now != 0 && now != start;
+}
+
+/*
  * Whether the file is a finished trace that may be replaced: one of a process that is gone and that
  * belongs to no run, or to another. A trace of this same process (before an exec), of a living
  * process, of this run or of another machine or container (whose processes cannot be seen from
@@ -162,7 +174,7 @@ static bool may_replace(int descriptor, const struct gm_trace_header *mine)
         return false;
     if (mine->run_id[0] && memcmp(other.run_id, mine->run_id, sizeof(other.run_id)) == 0)
         return false;
-    return process_start(other.pid) != other.process_start;
+    return is_gone(other.pid, other.process_start);
 }
 
 /*
@@ -472,34 +484,45 @@ static void note_growth(bool failed, uint64_t began)
     atomic_store_explicit(&next_try, then, memory_order_relaxed);
 }
 
-struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length)
+/* Maps fresh space behind the end, which is all zeros. */
+static void *map_behind_end(uint64_t length)
 {
-    uint64_t began = gm_clock_ns(CLOCK_MONOTONIC);
     if (!gm_trace_may_grow() || !descriptor_ready())
         return NULL;
-    uint64_t start = align_up(gm_file.end, GM_TRACE_PAGE);
+    uint64_t began = gm_clock_ns(CLOCK_MONOTONIC), start = align_up(gm_file.end, GM_TRACE_PAGE);
     struct held_signals held = hold_signals();
-    struct gm_extent *extent = NULL;
+    void *at = NULL;
     if (write_pad(start) == 0 && allocate_space(start, length) == 0)
-        extent = map_shared(start, length);
-    if (!extent)
+        at = map_shared(start, length);
+    if (!at)
         cut_to_end();
     release_signals(&held);
-    note_growth(!extent, began);
-    if (!extent)
-        return NULL;
-    extent->magic = GM_EXTENT_MAGIC;
-    extent->type = (uint16_t)type;
-    extent->index = index;
-    extent->length = length;
-    return extent;
+    note_growth(!at, began);
+    return at;
 }
 
-void gm_trace_publish_extent(struct gm_extent *extent, uint32_t used)
+struct gm_extent *gm_trace_map_extents(enum gm_extent_type type, uint32_t index, uint64_t length,
+                                       uint32_t count)
 {
-    extent->used = used;
-    extent->checksum = gm_extent_checksum(extent);
-    publish_end(align_up(gm_file.end, GM_TRACE_PAGE) + extent->length);
+    char *at = map_behind_end(length * count);
+    for (uint32_t n = 0; at && n < count; n++) {
+        struct gm_extent *extent = (struct gm_extent *)(at + n * length);
+        extent->magic = GM_EXTENT_MAGIC;
+        extent->type = (uint16_t)type;
+        extent->index = index + n;
+        extent->length = length;
+    }
+    return (struct gm_extent *)at;
+}
+
+void gm_trace_publish_extents(struct gm_extent *first, uint32_t count, uint32_t used)
+{
+    for (uint32_t n = 0; n < count; n++) {
+        struct gm_extent *extent = gm_extent_behind(first, n);
+        extent->used = used;
+        extent->checksum = gm_extent_checksum(extent);
+    }
+    publish_end(align_up(gm_file.end, GM_TRACE_PAGE) + first->length * count);
 }
 
 static const char padding[GM_EXTENT_ALIGN];

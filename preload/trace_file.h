@@ -38,12 +38,20 @@ bool gm_trace_may_grow(void);
 /*
  * Makes an extent of `length` bytes (a multiple of GM_EXTENT_ALIGN) behind the end, page-aligned in
  * file and memory, and returns its mapping, zeroed behind a filled-in extent header; NULL when
- * there is no space. It is not part of the trace before gm_trace_publish_extent: what a reader
- * could not do without is filled in between. Caller holds the lock from here to there. `used`:
- * payload bytes that do not change from then on.
+ * there is no space. It is not part of the trace before gm_trace_publish_extents: what a reader
+ * could not do without is filled in between. Caller holds the lock from here to there. Of several,
+ * one behind the other, lengths are whole pages and indexes go up from `index`. `used`: payload
+ * bytes that do not change from then on.
  */
-struct gm_extent *gm_trace_map_extent(enum gm_extent_type type, uint32_t index, uint64_t length);
-void gm_trace_publish_extent(struct gm_extent *extent, uint32_t used);
+struct gm_extent *gm_trace_map_extents(enum gm_extent_type type, uint32_t index, uint64_t length,
+                                       uint32_t count);
+void gm_trace_publish_extents(struct gm_extent *first, uint32_t count, uint32_t used);
+
+/* The n-th behind it. */
+static inline struct gm_extent *gm_extent_behind(const struct gm_extent *extent, uint32_t n)
+{
+    return (struct gm_extent *)((uintptr_t)extent + n * extent->length);
+}
 
 /*
  * Appends an extent that is only written, never mapped: header, then `size` bytes at `head` and

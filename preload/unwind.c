@@ -393,6 +393,17 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
     }
 }
 
+/* To find a stack takes the longer the more threads there are, each of which has one. One that
+ * records a few calls only is not worth it: until then its pages are asked for one by one. */
+#define WALKS_BEFORE_MAPS 16u
+
+static __attribute__((noinline)) void find_own_stack(struct gm_unwind_thread *thread)
+{
+    if (!gm_stack_of_thread(&thread->stack_low, &thread->stack_high))
+        thread->stack_low = thread->stack_high = 0;
+    thread->stack_known = true;
+}
+
 /*
  * On its own stack a thread may read up to the stack's end. Any other can have been put in the
  * place of a larger one that was unmapped, so there each walk asks anew, page by page.
@@ -400,11 +411,8 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
 static void walk_stack(struct gm_unwind_thread *thread, struct gm_registers registers,
                        uint32_t depth, struct gm_walk *walk)
 {
-    if (gm_unlikely(!thread->stack_known)) {
-        if (!gm_stack_of_thread(&thread->stack_low, &thread->stack_high))
-            thread->stack_low = thread->stack_high = 0;
-        thread->stack_known = true;
-    }
+    if (gm_unlikely(!thread->stack_known) && ++thread->walks > WALKS_BEFORE_MAPS)
+        find_own_stack(thread);
     if (gm_likely(registers.sp - thread->stack_low < thread->stack_high - thread->stack_low)) {
         thread->readable_end = thread->stack_high;
         thread->readable_limit = thread->stack_high;
@@ -420,8 +428,10 @@ static void walk_stack(struct gm_unwind_thread *thread, struct gm_registers regi
  * that interrupts a walk has its frames below it, so a walk that starts above, on the same stack,
  * cannot be inside of the old one.
  */
-static bool is_abandoned(const struct gm_unwind_thread *thread, uintptr_t here)
+static bool is_abandoned(struct gm_unwind_thread *thread, uintptr_t here)
 {
+    if (!thread->stack_known)
+        find_own_stack(thread);
     return here >= thread->busy && thread->busy >= thread->stack_low && here < thread->stack_high;
 }
 
@@ -433,7 +443,7 @@ static void walk_stack(struct gm_unwind_thread *thread, struct gm_registers regi
     walk_general(thread, registers, depth, 0, walk);
 }
 
-static bool is_abandoned(const struct gm_unwind_thread *thread, uintptr_t here)
+static bool is_abandoned(struct gm_unwind_thread *thread, uintptr_t here)
 {
     (void)thread;
     (void)here;

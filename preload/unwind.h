@@ -90,6 +90,7 @@ struct gm_unwind_thread {
     uint32_t next_image;
     bool base_truncated; /* frames[0] is not the root */
     bool stack_known;
+    uint8_t walks; /* before that */
 };
 
 _Static_assert(sizeof(struct gm_frame) == 32, "two frames to a cache line");

@@ -78,13 +78,15 @@ static void print_settings(const struct gm_trace *trace)
 static void print_records(const struct gm_session *session)
 {
     const struct gm_trace *trace = session->trace;
-    size_t blocks = 0;
+    size_t blocks = 0, rings = 0;
     for (size_t i = 0; i < trace->lane_count; i++)
         blocks += trace->lanes[i].block_count;
+    for (size_t i = 0; i < trace->lane_count; i++) /* others were made ahead of their thread */
+        rings += trace->lanes[i].block_count || trace->lanes[i].ring_end;
     char events[GM_SIZE_TEXT], size[GM_SIZE_TEXT], duration[GM_SIZE_TEXT];
     printf("%-12s %s in %zu block%s and %zu ring%s\n", "records",
            gm_count_format(session->analysis->replay.events, events), blocks, gm_plural(blocks),
-           trace->lane_count, gm_plural(trace->lane_count));
+           rings, gm_plural(rings));
     printf("%-12s %s\n", "size", gm_size_format(trace->size, size));
     printf("%-12s %s\n", "duration", gm_time_format(session->analysis->duration, duration));
     printf("%-12s %" PRIu32 " nodes, %" PRIu32 " modules, %" PRIu32 " script frames, %" PRIu32

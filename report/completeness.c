@@ -81,6 +81,9 @@ static const struct counter_rule {
          "on the disk, or no memory",
          "%s stacks, names or modules are missing: when they came there was no "
          "room on the disk, or no memory"},
+    [GM_COUNT_LANE_LIMIT] = {"lane_limit", MISSING_RECORD,
+                             "%s call of a thread beyond 65,536 at one time was not recorded.",
+                             "%s calls of threads beyond 65,536 at one time were not recorded."},
     [GM_COUNT_FRAME_LIMIT] = {"frame_limit", WORSE_STACKS,
                               "%s frame of an interpreter is missing: their table was full",
                               "%s frames of an interpreter are missing: their table was full"},

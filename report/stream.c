@@ -152,7 +152,7 @@ struct gm_stream *gm_stream_open(struct gm_trace *trace)
     stream->heap = gm_allocate(trace->lane_count, sizeof(*stream->heap));
     for (size_t number = 0; number < trace->lane_count; number++) {
         struct gm_lane_source *source = &trace->lanes[number];
-        if (!source->block_count && !source->ring)
+        if (!source->block_count && source->ring_first == source->ring_end)
             continue;
         struct lane *lane = gm_allocate(1, sizeof(*lane));
         gm_lane_begin(&lane->reader, trace, source);

@@ -93,7 +93,16 @@ static void leave_out_missing(struct gm_lane_source *source, uint64_t present)
         source->ring_first = source->ring_end - run;
 }
 
-/* Notes the ring of a lane. `size`: bytes of the extent that are in the file. */
+/* Whether a later ring of the same lane goes on where the one that is noted was left. */
+static bool goes_on(const struct gm_lane_source *source, uint64_t capacity, uint64_t tail,
+                    uint64_t head)
+{
+    const struct gm_lane *former = (const struct gm_lane *)source->ring - 1;
+    return capacity > source->ring_mask + 1 && tail >= former->tail && head >= former->head;
+}
+
+/* Notes the ring of a lane, the last one of several. `size`: bytes of the extent that are in the
+ * file. */
 static bool add_ring(struct gm_trace *trace, uint32_t number, const unsigned char *bytes,
                      size_t size)
 {
@@ -105,8 +114,10 @@ static bool add_ring(struct gm_trace *trace, uint32_t number, const unsigned cha
     uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
     size_t present = (size - sizeof(*lane)) / sizeof(struct gm_record);
     struct gm_lane_source *source = gm_trace_lane(trace, number);
-    if (source->ring)
-        return source->copy != NULL; /* copied before; a second extent of one lane is damage */
+    if (source->copy)
+        return true; /* copied before */
+    if (source->ring && !goes_on(source, capacity, tail, head))
+        return false;
     if (capacity == 0 || (capacity & (capacity - 1)) != 0 || head < tail ||
         head - tail > capacity || (capacity > present && !trace->truncated))
         return false;

@@ -95,6 +95,8 @@ enum gm_counter {
     GM_COUNT_GROW_FAILED, /* stacks, names and modules not recorded because the file could not grow
                              just then: a full disk, a limit on files, no memory (no loss of
                              events) */
+    GM_COUNT_LANE_LIMIT,  /* calls not recorded because as many threads as there can be lanes lived
+                           */
     GM_COUNT_FRAME_LIMIT, /* frames of an interpreter not recorded because their table was full (no
                              loss of events) */
     GM_COUNT_STRING_CUT,  /* strings cut at GM_STRING_LENGTH_MAX (no loss of events) */
@@ -219,7 +221,7 @@ struct gm_extent {
 #define GM_MARK_STRINGS_MAX (1u << 24) /* of these, for names of marks and ranges alone */
 #define GM_MODULES_MAX (1u << 14)
 #define GM_FRAMES_MAX (1u << 20)
-#define GM_LANES_MAX 4096u
+#define GM_LANES_MAX 65536u
 
 /* ---- strings, modules, stacks ---------------------------------------------------------------- */
 
@@ -438,7 +440,9 @@ struct gm_record {
 
 /*
  * One thread's ring. Sequence numbers count the records of the lane from 0; record n stands at
- * n & (capacity - 1). A lane outlives its thread and can be taken over by another.
+ * n & (capacity - 1). A lane outlives its thread and can be taken over by another. Of several LANE
+ * extents with one index, each larger than the one before, the last one is the lane: it began with
+ * all that waited in the former, which nobody writes to since.
  */
 struct gm_lane {
     uint64_t capacity; /* records, a power of two; the only part that does not change */

@@ -3,12 +3,13 @@
  * checked in every order its steps can take.
  *
  * Two threads record into lanes of two records, each packs its own lane when that is full, and the
- * drainer packs whichever is half full. A step is one access to memory that others can see; after
- * every step of every schedule the process is killed and what a reader would find is compared with
- * what was committed. Steps are taken one after the other, as if memory were sequentially
- * consistent. The real code earns that with release stores of head, tail and file_end and acquire
- * loads by whoever is not their writer: each of the three is one word, and all that matters to its
- * reader was written before it.
+ * drainer packs whichever is half full. Where rings grow, a thread goes on in a ring of four
+ * records instead of packing its first full one. A step is one access to memory that others can
+ * see; after every step of every schedule the process is killed and what a reader would find is
+ * compared with what was committed. Steps are taken one after the other, as if memory were
+ * sequentially consistent. The real code earns that with release stores of head, tail and file_end
+ * and acquire loads by whoever is not their writer: each of the three is one word, and all that
+ * matters to its reader was written before it.
  *
  * States met before are not walked again; the schedules through them are added up instead. Then the
  * protocol is weakened in one point at a time, and each time the check must find what goes wrong:
@@ -21,7 +22,7 @@
 #include <string.h>
 #include "met.h"
 
-enum { LANES = 2, CAPACITY = 2, MASK = CAPACITY - 1, RECORDS_MAX = 4, BLOCKS_MAX = 8 };
+enum { LANES = 2, RINGS = 2, CAPACITY_MAX = 4, RECORDS_MAX = 6, BLOCKS_MAX = 8 };
 enum { DRAINER = LANES, ACTORS = LANES + 1, NOBODY = 0xff };
 
 /* What is weakened. */
@@ -34,6 +35,9 @@ enum weakness {
     LIMIT_NOT_LOOKED_AT,   /* a full ring is written to as if it were not */
     SUCCESSOR_TRUSTS_SLOT, /* a lane's next owner commits what the former one only began */
     READER_TAKES_ALL,      /* the reader does not look at sequence numbers */
+    RING_BEFORE_COPY,      /* a larger ring is in the file before what waits is in it */
+    USED_BUT_NOT_IN_FILE,  /* a thread goes on in a larger ring that the file does not have */
+    READER_TAKES_FIRST,    /* the reader takes the first ring of a lane for the lane */
     WEAKNESSES
 };
 
@@ -46,6 +50,9 @@ static const char *const weakness_names[WEAKNESSES] = {
     "writing to a full ring",
     "taking over what was not committed",
     "reading without telling records apart",
+    "a larger ring before what waits is in it",
+    "a larger ring in use that is not in the file",
+    "reading the ring that was left",
 };
 
 /* A record is two words, so that a torn one can be told; 0 is never a record. */
@@ -55,12 +62,12 @@ struct record {
 
 struct block {
     uint8_t lane, first, count;
-    struct record records[CAPACITY];
+    struct record records[CAPACITY_MAX];
 };
 
 struct lane {
     uint8_t head, tail;
-    struct record ring[CAPACITY];
+    struct record ring[CAPACITY_MAX]; /* the first uses half of it */
 };
 
 /* Where an actor stands: the next step it takes. */
@@ -73,6 +80,10 @@ enum place {
     WAKE,
     LOOK,
     LOOK_UNDER_LOCK,
+    /* growing: thread.c */
+    COPY_WAITING,
+    PUBLISH_RING,
+    USE_RING,
     /* the drainer: drain.c */
     SLEEP,
     LOOK_AT_LANE,
@@ -104,14 +115,16 @@ struct actor {
 
 struct state {
     /* Survives the kill. */
-    struct lane lanes[LANES];
+    struct lane rings[LANES][RINGS];
+    uint8_t in_file[LANES]; /* rings */
     struct block file[BLOCKS_MAX];
     uint8_t file_end; /* blocks */
     uint8_t lost;     /* counter: records the disk did not take */
     uint8_t dropped;  /* counter */
     /* Does not. */
-    uint8_t lock; /* actor, or NOBODY */
-    uint8_t work; /* the drainer's futex */
+    uint8_t used[LANES]; /* the ring that the lane's owner is in */
+    uint8_t lock;        /* actor, or NOBODY */
+    uint8_t work;        /* the drainer's futex */
     uint8_t refusals;
     struct actor actors[ACTORS];
     /* What is true, for the comparison: what each lane's committed records hold. */
@@ -125,12 +138,23 @@ struct setting {
     uint8_t records;  /* per lane */
     bool drop;        /* GPUMEM_ON_FULL=drop */
     bool disk_fills;  /* one block may be refused */
+    bool grows;       /* rings do */
     bool thread_ends; /* the first lane's owner may end between any two steps of a record */
 };
 
 static struct setting setting;
 static unsigned long long kill_points;
 static unsigned long long lost_found, twice_found, torn_found, order_found, stuck_found;
+
+static unsigned mask_of(unsigned ring)
+{
+    return ring ? CAPACITY_MAX - 1 : CAPACITY_MAX / 2 - 1;
+}
+
+static struct lane *lane_of(struct state *state, unsigned number)
+{
+    return &state->rings[number][state->used[number]];
+}
 
 /* ---- the reader ------------------------------------------------------------------------------ */
 
@@ -152,12 +176,13 @@ static void found(const struct state *state, unsigned lane, unsigned sequence, s
 /* The blocks of a lane come in the order of their sequence, which here is that of the file. */
 static unsigned read_lane(const struct state *state, unsigned number)
 {
-    const struct lane *lane = &state->lanes[number];
+    unsigned ring = setting.weakness == READER_TAKES_FIRST ? 0 : state->in_file[number] - 1u;
+    const struct lane *lane = &state->rings[number][ring];
     bool seen[RECORDS_MAX + 1] = {false}, careful = setting.weakness != READER_TAKES_ALL;
     unsigned next = 0, missing = 0;
     for (unsigned at = 0; at < state->file_end; at++) {
         const struct block *block = &state->file[at];
-        if (block->count == 0 || block->count > CAPACITY) {
+        if (block->count == 0 || block->count > CAPACITY_MAX) {
             torn_found++;
             continue;
         }
@@ -166,7 +191,7 @@ static unsigned read_lane(const struct state *state, unsigned number)
                 found(state, number, block->first + n, block->records[n], &next, seen);
     }
     for (unsigned n = careful && next > lane->tail ? next : lane->tail; n < lane->head; n++)
-        found(state, number, n, lane->ring[n & MASK], &next, seen);
+        found(state, number, n, lane->ring[n & mask_of(ring)], &next, seen);
     for (unsigned n = 0; n < state->committed[number]; n++)
         missing += !seen[n];
     return missing;
@@ -193,7 +218,7 @@ static uint8_t content(const struct actor *actor)
 
 static struct record *slot(struct state *state, unsigned lane)
 {
-    return &state->lanes[lane].ring[state->actors[lane].head & MASK];
+    return &lane_of(state, lane)->ring[state->actors[lane].head & mask_of(state->used[lane])];
 }
 
 static void store_head(struct state *state, unsigned lane)
@@ -201,7 +226,7 @@ static void store_head(struct state *state, unsigned lane)
     struct actor *actor = &state->actors[lane];
     state->truth[lane][actor->head] = content(actor);
     state->committed[lane]++;
-    state->lanes[lane].head = (uint8_t)(actor->head + 1);
+    lane_of(state, lane)->head = (uint8_t)(actor->head + 1);
 }
 
 static void reserve(struct state *state, unsigned lane)
@@ -245,11 +270,12 @@ static void commit(struct state *state, unsigned lane)
 static void look(struct state *state, unsigned lane)
 {
     struct actor *actor = &state->actors[lane];
-    uint8_t tail = state->lanes[lane].tail;
-    bool empty = actor->head == tail;
-    actor->limit = (uint8_t)(tail + (empty ? CAPACITY / 2 : CAPACITY));
+    unsigned capacity = mask_of(state->used[lane]) + 1;
+    uint8_t tail = lane_of(state, lane)->tail;
+    bool little = (unsigned)(actor->head - tail) < capacity / 2;
+    actor->limit = (uint8_t)(tail + (little ? capacity / 2 : capacity));
     if (actor->head < actor->limit) {
-        actor->place = empty ? FILL_A : WAKE;
+        actor->place = little ? FILL_A : WAKE;
     } else if (setting.drop) {
         state->dropped++;
         state->work = 1;
@@ -269,10 +295,44 @@ static void hand_over(struct state *state, unsigned lane)
         actor->place = COMMIT;
         return;
     }
-    actor->head = state->lanes[lane].head;
+    actor->head = lane_of(state, lane)->head;
     actor->limit = actor->head;
     actor->owner++;
     next_record(actor);
+}
+
+/* ---- steps of growing, by the owner and under the lock --------------------------------------- */
+
+static bool grows_now(const struct state *state, unsigned lane)
+{
+    return setting.grows && lane == 0 && state->used[lane] == 0;
+}
+
+static void copy_waiting(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    const struct lane *old = &state->rings[lane][0];
+    struct lane *larger = &state->rings[lane][1];
+    larger->head = actor->head;
+    larger->tail = old->tail;
+    for (unsigned n = old->tail; n < actor->head; n++)
+        larger->ring[n & mask_of(1)] = old->ring[n & mask_of(0)];
+    bool in_file = state->in_file[lane] > 1;
+    actor->place = in_file || setting.weakness == USED_BUT_NOT_IN_FILE ? USE_RING : PUBLISH_RING;
+}
+
+static void publish_ring(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    state->in_file[lane] = 2;
+    actor->place = setting.weakness == RING_BEFORE_COPY ? COPY_WAITING : USE_RING;
+}
+
+static void use_ring(struct state *state, unsigned lane)
+{
+    struct actor *actor = &state->actors[lane];
+    state->used[lane] = 1;
+    actor->place = RELEASE_LOCK;
 }
 
 /* ---- steps of the drainer -------------------------------------------------------------------- */
@@ -284,8 +344,8 @@ static void next_lane(struct actor *actor)
 
 static void look_at_lane(struct state *state, struct actor *actor)
 {
-    const struct lane *lane = &state->lanes[actor->lane];
-    if ((lane->head - lane->tail) * 2 <= MASK)
+    const struct lane *lane = lane_of(state, actor->lane);
+    if ((lane->head - lane->tail) * 2u <= mask_of(state->used[actor->lane]))
         next_lane(actor);
     else
         actor->place = TAKE_LOCK;
@@ -307,7 +367,7 @@ static bool take_lock(struct state *state, unsigned number)
 
 static void read_head(struct state *state, struct actor *actor)
 {
-    actor->end = state->lanes[actor->lane].head;
+    actor->end = lane_of(state, actor->lane)->head;
     actor->copied = actor->refused = 0;
     actor->block =
         (struct block){actor->lane, actor->tail, (uint8_t)(actor->end - actor->tail), {{0, 0}}};
@@ -317,7 +377,8 @@ static void read_head(struct state *state, struct actor *actor)
 static void read_record(struct state *state, struct actor *actor)
 {
     unsigned sequence = actor->tail + actor->copied;
-    actor->block.records[actor->copied & MASK] = state->lanes[actor->lane].ring[sequence & MASK];
+    actor->block.records[actor->copied % CAPACITY_MAX] =
+        lane_of(state, actor->lane)->ring[sequence & mask_of(state->used[actor->lane])];
     if (++actor->copied < actor->block.count)
         return;
     actor->place = setting.weakness == TAIL_BEFORE_BLOCK  ? MOVE_TAIL
@@ -356,7 +417,7 @@ static void publish_end(struct state *state, struct actor *actor)
 
 static void move_tail(struct state *state, struct actor *actor)
 {
-    state->lanes[actor->lane].tail = actor->end;
+    lane_of(state, actor->lane)->tail = actor->end;
     actor->place =
         setting.weakness == TAIL_BEFORE_BLOCK && !actor->refused ? WRITE_FIRST_HALF : RELEASE_LOCK;
 }
@@ -407,7 +468,21 @@ static bool step(struct state *state, unsigned number)
         look(state, number);
         return true;
     case LOOK_UNDER_LOCK:
-        actor->place = actor->head - state->lanes[number].tail > MASK ? READ_TAIL : RELEASE_LOCK;
+        if (actor->head - lane_of(state, number)->tail <= (int)mask_of(state->used[number]))
+            actor->place = RELEASE_LOCK;
+        else if (grows_now(state, number))
+            actor->place = setting.weakness == RING_BEFORE_COPY ? PUBLISH_RING : COPY_WAITING;
+        else
+            actor->place = READ_TAIL;
+        return true;
+    case COPY_WAITING:
+        copy_waiting(state, number);
+        return true;
+    case PUBLISH_RING:
+        publish_ring(state, number);
+        return true;
+    case USE_RING:
+        use_ring(state, number);
         return true;
     case SLEEP:
         if (!state->work)
@@ -422,7 +497,7 @@ static bool step(struct state *state, unsigned number)
     case TAKE_LOCK:
         return take_lock(state, number);
     case READ_TAIL:
-        actor->tail = state->lanes[actor->lane].tail;
+        actor->tail = lane_of(state, actor->lane)->tail;
         actor->place = READ_HEAD;
         return true;
     case READ_HEAD:
@@ -515,8 +590,10 @@ static double explore_setting(struct setting explored)
     struct state start;
     memset(&start, 0, sizeof(start));
     start.lock = NOBODY;
-    for (unsigned lane = 0; lane < LANES; lane++)
+    for (unsigned lane = 0; lane < LANES; lane++) {
         start.actors[lane] = (struct actor){.left = explored.records};
+        start.in_file[lane] = 1;
+    }
     start.actors[DRAINER].place = SLEEP;
     setting = explored;
     lost_found = twice_found = torn_found = order_found = stuck_found = 0;
@@ -534,6 +611,8 @@ static bool prove(void)
         {.records = 4, .drop = true},
         {.records = 3, .disk_fills = true},
         {.records = 3, .thread_ends = true},
+        {.records = 4, .grows = true},
+        {.records = 3, .grows = true, .disk_fills = true, .thread_ends = true},
         {.records = 3, .drop = true, .disk_fills = true, .thread_ends = true},
     };
     double schedules = 0;
@@ -553,8 +632,10 @@ static bool prove(void)
 
 static bool weakening_is_noticed(enum weakness weakness)
 {
-    explore_setting((struct setting){
-        .weakness = weakness, .records = 3, .thread_ends = weakness == SUCCESSOR_TRUSTS_SLOT});
+    explore_setting((struct setting){.weakness = weakness,
+                                     .records = 3,
+                                     .grows = weakness >= RING_BEFORE_COPY,
+                                     .thread_ends = weakness == SUCCESSOR_TRUSTS_SLOT});
     if (wrong())
         return true;
     printf("not noticed: %s\n", weakness_names[weakness]);

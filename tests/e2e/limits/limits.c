@@ -4,6 +4,7 @@
  */
 #include <cuda.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,46 @@ static void make_current(void)
 {
     CUcontext context;
     demand(cuCtxCreate(&context, NULL, 0, device) == 0, "cuCtxCreate");
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static CUcontext shared_context;
+static pthread_barrier_t all_there;
+
+static void *allocate_once(void *unused)
+{
+    demand(cuCtxSetCurrent(shared_context) == 0, "cuCtxSetCurrent");
+    take(1024);
+    pthread_barrier_wait(&all_there);
+    return unused;
+}
+
+static void start_thread(pthread_t *thread)
+{
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    demand(pthread_create(thread, &small, allocate_once, NULL) == 0, "pthread_create");
+    pthread_attr_destroy(&small);
+}
+
+/* So many live at one time, and then so many one after the other. */
+static void threads(int count)
+{
+    demand(cuCtxCreate(&shared_context, NULL, 0, device) == 0, "cuCtxCreate");
+    pthread_t *all = calloc((size_t)count, sizeof(*all));
+    demand(all != NULL, "calloc");
+    pthread_barrier_init(&all_there, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++)
+        start_thread(&all[i]);
+    for (int i = 0; i < count; i++)
+        pthread_join(all[i], NULL);
+    pthread_barrier_init(&all_there, NULL, 1);
+    for (int i = 0; i < count; i++) {
+        start_thread(&all[i]);
+        pthread_join(all[i], NULL);
+    }
 }
 
 /* ---- names: each mode ends by a leak of 999 bytes in a library that is new ------------------- */
@@ -176,8 +217,8 @@ static const struct mode {
     const char *name;
     void (*run)(int count);
 } modes[] = {
-    {"contexts", contexts}, {"marks", marks},         {"generated", generated},
-    {"churn", churn},       {"full_disk", full_disk},
+    {"contexts", contexts},   {"threads", threads}, {"marks", marks},
+    {"generated", generated}, {"churn", churn},     {"full_disk", full_disk},
 };
 
 int main(int count, char **arguments)

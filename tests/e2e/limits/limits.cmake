@@ -11,7 +11,7 @@ foreach(_room 100 9000 50000)
   target_link_libraries(limits_plugin_${_room} PRIVATE gpumem_sim_driver)
   set_target_properties(limits_plugin_${_room} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endforeach()
-foreach(_case contexts contexts_beyond_the_numbers contexts_in_flight marks generated_code_and_dlclose
+foreach(_case contexts contexts_beyond_the_numbers contexts_in_flight threads marks generated_code_and_dlclose
         libraries_in_turn full_disk_that_passes)
   add_test(NAME e2e.limits.${_case} COMMAND ${Python3_EXECUTABLE} ${_limits}/limits.py ${PROJECT_BINARY_DIR} ${_case})
 endforeach()

@@ -88,6 +88,18 @@ def contexts_in_flight():
                f"flight, 20,000 contexts: {report['leaked']}, {report['recorder']}")
 
 
+def threads():
+    count = 2000
+    with Run("threads", count) as run:
+        report = run.report()
+        leaks = [leak for leak in report["leaks"] if leak["bytes"] == 2 * count * 1024]
+        expect(report["complete"] and len(leaks) == 1 and leaks[0]["count"] == 2 * count, f"threads: {leaks}")
+        rings = int(re.search(r"(\d+) rings", run.info())[1])
+        expect(count <= rings <= count + count // 8 + 64, f"threads: {rings} rings")
+        size = os.path.getsize(run.trace)
+        expect(size < count * 8192 + (2 << 20), f"threads: the trace has {size} bytes")
+
+
 def plugin(room):
     return f"{BUILD}/tests/liblimits_plugin_{room}.so"
 
@@ -136,7 +148,7 @@ def full_disk_that_passes():
                "the report does not say that the disk was full")
 
 
-CASES = [contexts, contexts_beyond_the_numbers, contexts_in_flight, marks, generated_code_and_dlclose,
+CASES = [contexts, contexts_beyond_the_numbers, contexts_in_flight, threads, marks, generated_code_and_dlclose,
          libraries_in_turn, full_disk_that_passes]
 
 for case in CASES:
