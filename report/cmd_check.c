@@ -280,13 +280,8 @@ static int check_traces(const struct gate *gate, char **paths, size_t count)
 {
     struct outcome outcome = {0};
     struct gm_run_traces newest = {0};
-    if (count == 0) {
-        if (!gm_newest_run(&newest))
-            return GM_EXIT_UNREADABLE;
-        gm_run_tell(&newest);
-        paths = newest.paths;
-        count = newest.count;
-    }
+    if (!gm_run_if_none_named(&newest, &paths, &count))
+        return GM_EXIT_UNREADABLE;
     for (size_t i = 0; i < count; i++)
         judge(gate, paths[i], &outcome);
     gm_run_free(&newest);

@@ -170,13 +170,8 @@ int gm_cmd_info(int count, char **arguments)
     struct gm_run_traces newest = {0};
     char **paths = arguments + optind;
     size_t path_count = (size_t)(count - optind);
-    if (path_count == 0) {
-        if (!gm_newest_run(&newest))
-            return GM_EXIT_UNREADABLE;
-        gm_run_tell(&newest);
-        paths = newest.paths;
-        path_count = newest.count;
-    }
+    if (!gm_run_if_none_named(&newest, &paths, &path_count))
+        return GM_EXIT_UNREADABLE;
     for (size_t i = 0; i < path_count; i++) {
         if (i)
             putchar('\n');

@@ -185,13 +185,8 @@ int gm_cmd_report(int count, char **arguments)
     struct gm_run_traces newest = {0};
     char **paths = arguments + optind;
     size_t path_count = (size_t)(count - optind);
-    if (path_count == 0) {
-        if (!gm_newest_run(&newest))
-            return GM_EXIT_UNREADABLE;
-        gm_run_tell(&newest);
-        paths = newest.paths;
-        path_count = newest.count;
-    }
+    if (!gm_run_if_none_named(&newest, &paths, &path_count))
+        return GM_EXIT_UNREADABLE;
     int code = report.json ? write_json(&report, paths, path_count)
                            : write_text(&report, paths, path_count);
     gm_run_free(&newest);

@@ -241,6 +241,18 @@ void gm_run_tell(const struct gm_run_traces *run)
                 run->count, gm_plural(run->count), run->left_out);
 }
 
+bool gm_run_if_none_named(struct gm_run_traces *run, char ***paths, size_t *count)
+{
+    if (*count)
+        return true;
+    if (!gm_newest_run(run))
+        return false;
+    gm_run_tell(run);
+    *paths = run->paths;
+    *count = run->count;
+    return true;
+}
+
 void gm_run_free(struct gm_run_traces *run)
 {
     for (size_t i = 0; i < run->count; i++)

@@ -30,6 +30,11 @@ bool gm_newest_run(struct gm_run_traces *run);
  * it is the only trace of the folder. */
 void gm_run_tell(const struct gm_run_traces *run);
 
+/* Where a command names no trace (`count` is 0) `paths` and `count` become those of the newest run,
+ * which is told. False if there is none, which was said. `run` is all zero before, and to be freed
+ * when the paths are used no more. */
+bool gm_run_if_none_named(struct gm_run_traces *run, char ***paths, size_t *count);
+
 void gm_run_free(struct gm_run_traces *run);
 
 /* Reads the header of a trace in an open folder; false if this is none. */
