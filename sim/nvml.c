@@ -6,11 +6,11 @@
  * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
  * containers. The calling process is the only one there is.
  */
+#include "oracle.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "oracle.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 

@@ -6,11 +6,11 @@
 #define GPUMEM_CHECKSUM_H
 
 #define XXH_INLINE_ALL /* the header alone: no library is linked for one function */
+#include <gpumem/trace.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <xxhash.h>
-#include <gpumem/trace.h>
 
 /* Of what does not change in the header page. */
 static inline uint64_t gm_header_checksum(const struct gm_trace_header *header)

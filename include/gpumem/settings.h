@@ -8,11 +8,11 @@
 #ifndef GPUMEM_SETTINGS_H
 #define GPUMEM_SETTINGS_H
 
+#include "trace.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "trace.h"
 
 #define GM_RING_RECORDS_MIN 64u
 #define GM_RING_RECORDS_MAX (1u << 20)

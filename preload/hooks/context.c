@@ -4,13 +4,13 @@
  * everywhere: the program may have chosen its context before we were there, or on a road we do not
  * see. What the driver tells the program about them is believed over what was followed.
  */
-#include "api.h"
-#include "effects.h"
-#include "handles.h"
-#include "nvml.h"
-#include "platform.h"
-#include "process.h"
-#include "trace_file.h"
+#include "base/api.h"
+#include "base/platform.h"
+#include "hooks/effects.h"
+#include "hooks/handles.h"
+#include "process/process.h"
+#include "sources/nvml.h"
+#include "writer/trace_file.h"
 
 struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];
 _Atomic uint32_t gm_context_ends;

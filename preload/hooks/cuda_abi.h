@@ -4,8 +4,8 @@
  * the public headers; tests/coverage/abi.c compares every one, and every prototype of the table,
  * with the headers at hand.
  */
-#ifndef GPUMEM_PRELOAD_CUDA_ABI_H
-#define GPUMEM_PRELOAD_CUDA_ABI_H
+#ifndef GPUMEM_PRELOAD_HOOKS_CUDA_ABI_H
+#define GPUMEM_PRELOAD_HOOKS_CUDA_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

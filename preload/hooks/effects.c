@@ -1,6 +1,6 @@
 /* See effects.h: allocations, frees, arrays, copies and sets. */
-#include "effects.h"
-#include "nvml.h"
+#include "hooks/effects.h"
+#include "sources/nvml.h"
 
 void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                    uint64_t address, uint64_t size, uint64_t aux, int device)

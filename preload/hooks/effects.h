@@ -6,11 +6,11 @@
  * gm_driver_*  runs after a driver call, `result` being its CUresult
  * gm_runtime_* runs after a runtime call: records only what no driver hook below did
  */
-#ifndef GPUMEM_PRELOAD_EFFECTS_H
-#define GPUMEM_PRELOAD_EFFECTS_H
+#ifndef GPUMEM_PRELOAD_HOOKS_EFFECTS_H
+#define GPUMEM_PRELOAD_HOOKS_EFFECTS_H
 
-#include "cuda_abi.h"
-#include "recorder.h"
+#include "hooks/cuda_abi.h"
+#include "record/recorder.h"
 
 #define GM_WORD(value) ((uint64_t)(uintptr_t)(value))
 

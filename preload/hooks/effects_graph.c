@@ -6,7 +6,7 @@
  * does so on another thread may be recorded first; the record of this one says how long its call
  * took, by which a reader knows what it may have freed before that.
  */
-#include "effects.h"
+#include "hooks/effects.h"
 
 void gm_driver_graph_alloc_node(struct gm_call *call, int result, CUgraph graph,
                                 const CUDA_MEM_ALLOC_NODE_PARAMS *parameters)

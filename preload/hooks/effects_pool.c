@@ -1,5 +1,5 @@
 /* See effects.h: stream-ordered memory and its pools. */
-#include "effects.h"
+#include "hooks/effects.h"
 
 void gm_driver_alloc_async(struct gm_call *call, int result, uint64_t address, uint64_t size,
                            CUmemoryPool pool, uint64_t stream)

@@ -3,7 +3,7 @@
  * the roads we know of the driver hooks see all; this is for a runtime that reaches its driver in
  * another way.
  */
-#include "effects.h"
+#include "hooks/effects.h"
 
 void gm_runtime_life(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
                      uint64_t size, uint8_t flags)

@@ -1,5 +1,5 @@
 /* See effects.h: physical memory and its mappings. */
-#include "effects.h"
+#include "hooks/effects.h"
 
 void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uint64_t size,
                           const CUmemAllocationProp *properties)

@@ -155,7 +155,7 @@ def write(folder, name, text):
 
 def make_header(symbols):
     lines = [NOTE, "#ifndef GPUMEM_PRELOAD_GM_API_H", "#define GPUMEM_PRELOAD_GM_API_H", ""]
-    lines += ["#ifndef GM_CUDA_HEADERS /* the coverage test compares with the real ones */", '#include "cuda_abi.h"', "#endif", "", "enum {"]
+    lines += ["#ifndef GM_CUDA_HEADERS /* the coverage test compares with the real ones */", '#include "hooks/cuda_abi.h"', "#endif", "", "enum {"]
     lines += [f"    GM_API_{symbol.name} = {number}," for number, symbol in enumerate(symbols, 1)]
     lines += ["    GM_API_COUNT", "};", ""]
     lines += [prototype(symbol, symbol.name) + ";" for symbol in symbols if symbol.entry.layer != "custom"]
@@ -163,7 +163,7 @@ def make_header(symbols):
 
 
 def make_table(symbols):
-    lines = [NOTE, "#include <string.h>", '#include "api.h"', '#include "gm_api.h"', '#include "roads.h"', ""]
+    lines = [NOTE, "#include <string.h>", '#include "base/api.h"', '#include "gm_api.h"', '#include "interpose/roads.h"', ""]
     lines += ['_Static_assert((int)GM_API_COUNT <= (int)GM_API_MAX, "api ids index fixed tables");', ""]
     lines += [f"extern void gm_custom_{s.name}(void) __asm__(\"{s.name}\");" for s in symbols if s.entry.layer == "custom"]
     lines += ["", "#define HOOK(name) ((void (*)(void))(name))", ""]
@@ -237,7 +237,7 @@ uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
 
 
 def make_hooks(symbols, layer):
-    lines = [NOTE, '#include "effects.h"', '#include "gm_api.h"', '#include "platform.h"', '#include "real.h"', '#include "recorder.h"', ""]
+    lines = [NOTE, '#include "hooks/effects.h"', '#include "gm_api.h"', '#include "base/platform.h"', '#include "interpose/real.h"', '#include "record/recorder.h"', ""]
     return "\n".join(lines + [hook(symbol) for symbol in symbols if symbol.entry.layer == layer])
 
 

@@ -1,10 +1,10 @@
 /* See handles.h. Open addressing: a handle stands at most PROBES slots behind its place, in one of
  * the parts. */
-#include "handles.h"
+#include "hooks/handles.h"
+#include "base/platform.h"
+#include "writer/trace_file.h"
 #include <stddef.h>
 #include <sys/mman.h>
-#include "platform.h"
-#include "trace_file.h"
 
 enum { PROBES = 64 };
 

@@ -2,9 +2,9 @@
  * cuMemcpy and its many forms: each builds the box that copy_engine.c copies. Asynchronous forms go
  * through the stream, the others run at once.
  */
-#include "newer.h"
 #include "array.h"
 #include "memory.h"
+#include "newer.h"
 #include "stream.h"
 
 static CUDA_MEMCPY3D_PEER line(CUmemorytype to, CUdeviceptr target, CUmemorytype from,

@@ -2,9 +2,9 @@
  * Adding nodes to graphs, each type through its own function and all through the generic one. Every
  * type ends as an operation (stream.h).
  */
-#include "newer.h"
 #include "graph.h"
 #include "memory.h"
+#include "newer.h"
 
 /* Adds a node to the graph of a handle; drops what the operation owns when that fails. */
 static CUresult add(CUgraphNode *node, CUgraph handle, const CUgraphNode *dependencies,

@@ -4,8 +4,8 @@
  * runtime calls with what the compiler registered; their memory appears per context at the first
  * query and is in no total.
  */
-#include "memory.h"
 #include "module.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * Streams: created, legacy default and per-thread default; what is submitted to them; callbacks.
  */
+#include "stream.h"
 #include "graph.h"
 #include "memory.h"
-#include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>

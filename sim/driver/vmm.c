@@ -5,8 +5,8 @@
  * contents and its descriptor can be handed to another process. When the process runs out of
  * descriptors the soft limit is raised to the hard one.
  */
-#include "memory.h"
 #include "vmm.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

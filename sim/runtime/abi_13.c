@@ -1,8 +1,8 @@
 /*
  * Functions whose signature CUDA 13 changed, in their form of CUDA 13. Counterpart: abi_12.c.
  */
-#include "runtime.h"
 #include "graph.h"
+#include "runtime.h"
 
 #if GPUSIM_CUDART_MAJOR >= 13
 

@@ -2,8 +2,8 @@
  * CUDA arrays: creation, geometry and the translation of channel descriptions into the driver's
  * element formats.
  */
-#include <string.h>
 #include "runtime.h"
+#include <string.h>
 
 /* A format that is not three plain facts (bits, kind, channels) has a runtime kind of its own. */
 static const struct {

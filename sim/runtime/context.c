@@ -7,9 +7,9 @@
  * held for the process; cudaDeviceReset gives it back, and a generation number tells the other
  * threads that the context they had made current is gone.
  */
+#include "runtime.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include "runtime.h"
 
 #define MAX_DEVICES 64
 

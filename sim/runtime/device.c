@@ -2,8 +2,8 @@
  * Devices: how many, what they are, and what the runtime knows about versions and driver entry
  * points. Nothing here creates a context.
  */
-#include <cuda_profiler_api.h>
 #include "runtime.h"
+#include <cuda_profiler_api.h>
 
 cudaError_t cudaGetDeviceCount(int *count)
 {

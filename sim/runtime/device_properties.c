@@ -5,9 +5,9 @@
  * fields and removed nine. Runtime 12 exports its layout as cudaGetDeviceProperties_v2 and, under
  * the plain name, the shorter layout of runtime 11, which is the first part of it.
  */
-#include <string.h>
 #include "abi_12.h"
 #include "runtime.h"
+#include <string.h>
 
 struct property {
     size_t offset;

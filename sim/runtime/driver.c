@@ -7,10 +7,10 @@
  * apart from gpumem_sim_register_variable, which is looked up only by a program that registers
  * device variables.
  */
+#include "runtime.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
-#include "runtime.h"
 
 struct gpusim_driver gpusim_driver;
 struct gpusim_driver gpusim_driver_per_thread;

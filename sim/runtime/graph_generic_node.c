@@ -4,9 +4,9 @@
  * Most members of the union have the same layout in both APIs; kernels, copies, memsets and
  * conditionals are translated, because the driver wants handles, byte units and contexts.
  */
+#include "graph.h"
 #include <stddef.h>
 #include <string.h>
-#include "graph.h"
 
 _Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams), "same size");
 _Static_assert(sizeof(struct cudaMemAllocNodeParamsV2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2),

@@ -2,8 +2,8 @@
  * Between devices and between processes: peer access, peer copies, IPC handles, and memory and
  * semaphores of other APIs.
  */
-#include <string.h>
 #include "runtime.h"
+#include <string.h>
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 {

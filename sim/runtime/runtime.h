@@ -13,14 +13,14 @@
 #ifndef GPUMEM_SIM_RUNTIME_H
 #define GPUMEM_SIM_RUNTIME_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "driver_functions.h"
 #include <cuda.h>
 #include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
-#include "driver_functions.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifndef GPUSIM_CUDART_MAJOR
 #define GPUSIM_CUDART_MAJOR 13

@@ -1,8 +1,8 @@
 /*
  * What the record clock takes, ns: before a call and after one. Prints the least of many rounds.
  */
+#include "preload/base/platform.h"
 #include <stdio.h>
-#include "preload/platform.h"
 
 bool gm_clock_is_tsc = true;
 

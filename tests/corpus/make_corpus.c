@@ -1,7 +1,7 @@
 /* Writes the traces of this folder anew: make_corpus FOLDER. Their bytes are checked in, so that
  * the reader is tested on what an older writer wrote; expected.txt says what each must lead to. */
-#include <stdio.h>
 #include "../unit/trace_writer.h"
+#include <stdio.h>
 
 #define DEVICE_ALLOC(where, bytes, ...)                                                            \
     writer_add(&writer, 0,                                                                         \

@@ -5,16 +5,16 @@
  * ROUNDS] FILE... Each is read as it is, and with its checksums made right again, which reaches
  * deeper.
  */
+#include "analysis/analysis.h"
+#include "render/report_json.h"
+#include "render/report_text.h"
+#include "stacks/stacks.h"
+#include "trace_mend.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "analysis.h"
-#include "report_json.h"
-#include "report_text.h"
-#include "stacks.h"
-#include "trace_mend.h"
 
 /* What stands behind the trace is a file that the trace may name, /fuzz.elf. */
 static char folder[] = "/tmp/gpumem-fuzz-XXXXXX";

@@ -4,9 +4,9 @@
 #define GM_TESTS_NVTX_CALLS_H
 
 #include <errno.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <string.h>
-#include <nvtx3/nvToolsExt.h>
 
 static nvtxEventAttributes_t with_message(int type, const void *message)
 {

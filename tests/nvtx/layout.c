@@ -1,7 +1,7 @@
-/* What preload/nvtx.h says of NVTX, held against NVTX's own headers. Compiling it is the test. */
-#include <stddef.h>
+/* What preload/sources/nvtx.h says of NVTX, held against NVTX's own headers. Compiling it is the test. */
+#include "sources/nvtx.h"
 #include <nvtx3/nvToolsExt.h>
-#include "nvtx.h"
+#include <stddef.h>
 
 #define SAME(mine, theirs) _Static_assert((int)(mine) == (int)(theirs), #mine)
 

@@ -1,9 +1,9 @@
 /* program [tool] [cuda] [injection]: names what it does by NVTX, and lets a library do so. The
  * memory of each piece of work is known: 1 MiB more. With "injection" a preloaded tool is injected
  * by hand first. */
-#include <dlfcn.h>
-#include <cuda_runtime_api.h>
 #include "calls.h"
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 void library_names_everything(int has_tool, void (*work)(void));
 

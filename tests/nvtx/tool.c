@@ -1,10 +1,10 @@
 /* Another NVTX tool: tells each call on standard error, with what it was given, in the order they
  * come, and counts levels, numbers and handles as tools do. With TOOL_FAILS set it refuses. */
+#include <nvtx3/nvToolsExt.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <nvtx3/nvToolsExt.h>
 
 static int level;
 static uintptr_t handle = 0x1000;

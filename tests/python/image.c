@@ -4,17 +4,18 @@
  * compiler's. What reads it is the preload's code; image.py compiles and runs it.
  */
 #define Py_BUILD_CORE 1
-#include <Python.h>
+#include <Python.h> /* first: it sets what the others are compiled with */
+
 #include "internal/pycore_code.h"
 #include "internal/pycore_debug_offsets.h"
 #include "internal/pycore_interpframe.h"
 #include "internal/pycore_runtime.h"
 #include "internal/pycore_tstate.h"
+#include "stack/python/python.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "python.h"
 
 #undef assert
 #define assert(holds)                                                                              \

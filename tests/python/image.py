@@ -12,8 +12,8 @@ import tempfile
 
 import run
 
-SOURCES = ("python", "python_attach", "python_lines", "python_text", "python_told", "unwind_maps",
-           "unwind_stack")
+SOURCES = ("stack/python/python", "stack/python/python_attach", "stack/python/python_lines", "stack/python/python_text",
+           "stack/python/python_told", "stack/native/unwind_maps", "stack/native/stack_bounds")
 
 
 def main():

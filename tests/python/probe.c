@@ -5,6 +5,7 @@
  * Loaded with ctypes.CDLL (the GIL is released around the call), with ctypes.PyDLL (it is held) and
  * with LD_PRELOAD, where getppid() stands for a hooked function of a library.
  */
+#include "stack/python/python.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <unwind.h>
-#include "python.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NATIVE_MAX 4096

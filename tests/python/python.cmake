@@ -1,6 +1,7 @@
 # Python stacks: the refusals (made-up interpreters), and every real interpreter that is found.
 set(GPUMEM_PYTHON_SOURCES)
-foreach(source python python_attach python_lines python_text python_told unwind_maps unwind_stack)
+foreach(source stack/python/python stack/python/python_attach stack/python/python_lines stack/python/python_text
+        stack/python/python_told stack/native/unwind_maps stack/native/stack_bounds)
   list(APPEND GPUMEM_PYTHON_SOURCES ${GPUMEM_PRELOAD_DIR}/${source}.c)
 endforeach()
 

@@ -3,16 +3,19 @@
  * of a few bytes, answered by a dlsym of ours. Each one meets a process of its own, since a process
  * has one interpreter. (Real interpreters: run.py.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "stack/python/python.h"
+#include "stack/python/python_lines.h"
+#include "stack/python/python_offsets.h"
+#include "stack/python/python_text.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,10 +23,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "python.h"
-#include "python_lines.h"
-#include "python_offsets.h"
-#include "python_text.h"
+
+#include <cmocka.h> /* needs what stands above */
 
 /* ---- an interpreter ---------------------------------------------------------------------------
  * Objects are arrays of words, addressed by byte offsets as the layouts tell them.

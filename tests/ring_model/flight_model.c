@@ -1,6 +1,6 @@
 /*
- * The protocol of the flight recorder (preload/flight.c, flight_log.c, recorder.c's `committing`
- * and the reader's report/flight.c), checked in every order its steps can take, as ring_model.c
+ * The protocol of the flight recorder (preload/flight/flight.c, flight_log.c, recorder.c's `committing`
+ * and the reader's report/trace/flight_area.c), checked in every order its steps can take, as ring_model.c
  * does for the ring below it.
  *
  * Two threads record into lanes of two records and pack their own lane when it is full, and the
@@ -17,12 +17,12 @@
  *
  * The protocol is then weakened in one point at a time, and each time the check must find it.
  */
+#include "met.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "met.h"
 
 enum { LANES = 2, CAPACITY = 2, MASK = CAPACITY - 1, RECORDS_MAX = 4, AREA = 3, STARTS = 4 };
 enum { DRAINER = LANES, ACTORS = LANES + 1, NOBODY = 0xff };
@@ -81,7 +81,7 @@ struct lane {
 
 /* Where an actor stands: the next step it takes. */
 enum place {
-    /* recording: recorder.c, thread.c */
+    /* recording: recorder.c, lane.c */
     SAY_COMMITTING,
     TAKE_TIME,
     RESERVE,

@@ -1,5 +1,5 @@
 /*
- * The protocol of the ring (preload/thread.h, pack.c, drain.c and the reader's report/lane.c),
+ * The protocol of the ring (preload/ring/lane.h, pack.c, drain.c and the reader's report/trace/lane.c),
  * checked in every order its steps can take.
  *
  * Two threads record into lanes of two records, each packs its own lane when that is full, and the
@@ -15,12 +15,12 @@
  * protocol is weakened in one point at a time, and each time the check must find what goes wrong:
  * otherwise it would prove nothing.
  */
+#include "met.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "met.h"
 
 enum { LANES = 2, RINGS = 2, CAPACITY_MAX = 4, RECORDS_MAX = 6, BLOCKS_MAX = 8 };
 enum { DRAINER = LANES, ACTORS = LANES + 1, NOBODY = 0xff };
@@ -72,7 +72,7 @@ struct lane {
 
 /* Where an actor stands: the next step it takes. */
 enum place {
-    /* recording: recorder.c, thread.c */
+    /* recording: recorder.c, lane.c */
     RESERVE,
     FILL_A,
     FILL_B,
@@ -80,7 +80,7 @@ enum place {
     WAKE,
     LOOK,
     LOOK_UNDER_LOCK,
-    /* growing: thread.c */
+    /* growing: lane.c */
     COPY_WAITING,
     PUBLISH_RING,
     USE_RING,

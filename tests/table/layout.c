@@ -9,7 +9,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #else
-#include "cuda_abi.h"
+#include "hooks/cuda_abi.h"
 #endif
 
 #define SIZE(type) printf("sizeof %s %zu\n", #type, sizeof(type))

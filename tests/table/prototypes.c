@@ -7,7 +7,9 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #define GM_CUDA_HEADERS
+/* What headers before 13.4 lack, which the declarations need. */
 #include "newer_types.h"
+
 #include "gm_api.h"
 
 int main(void)

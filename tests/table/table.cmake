@@ -10,7 +10,7 @@ target_include_directories(table_prototypes PRIVATE ${_made})
 target_include_directories(table_prototypes SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
 foreach(side headers own)
   add_executable(table_layout_${side} ${_coverage}/layout.c)
-  target_include_directories(table_layout_${side} PRIVATE ${GPUMEM_PRELOAD_DIR}/hooks)
+  target_include_directories(table_layout_${side} PRIVATE ${GPUMEM_PRELOAD_DIR})
 endforeach()
 target_include_directories(table_layout_headers SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
 target_compile_definitions(table_layout_headers PRIVATE GM_CUDA_HEADERS)
@@ -32,4 +32,4 @@ add_test(NAME table.needs_libc_only COMMAND sh -c
 # Its threads and hooks outlive a dlclose of the second door's.
 add_test(NAME table.is_never_unloaded COMMAND sh -c "readelf -d $<TARGET_FILE:gpumem_preload> | grep -q NODELETE")
 add_test(NAME table.errors COMMAND ${Python3_EXECUTABLE} ${_coverage}/cuda_errors.py
-         ${PROJECT_SOURCE_DIR}/report/cuda_error.c ${GPUMEM_CUDA_INCLUDE})
+         ${PROJECT_SOURCE_DIR}/report/stacks/cuda_error.c ${GPUMEM_CUDA_INCLUDE})

@@ -3,10 +3,10 @@
  * not know. A name of its own for each kind of trouble: NULL, empty, too long.
  */
 #include <errno.h>
+#include <gpumem/gpumem.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <gpumem/gpumem.h>
 
 static char too_long[5000];
 

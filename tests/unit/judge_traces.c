@@ -4,8 +4,8 @@
  *
  * Members of the header: pid, parent, began (the process's start, in ticks), generation, start (of
  * the record clock, ns), run, boot. */
-#include <stdio.h>
 #include "trace_writer.h"
+#include <stdio.h>
 
 #define KIB 1024u
 #define MIB 1048576u

@@ -144,7 +144,7 @@ def check_run(gpumem, writer, name):
 
 
 def size_text(size):
-    """As report/size.c rounds."""
+    """As report/base/size.c rounds."""
     value, unit = float(size), 0
     while value >= (1023.5 if unit == 0 else 1023.5) and unit < 5:
         value, unit = value / 1024, unit + 1

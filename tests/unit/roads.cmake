@@ -57,9 +57,9 @@ roads_target(LIBRARY interposer_dlsym SOURCES ${ROADS}/interposer.c
 foreach(level O0 O2)
   foreach(copy us us_again)
     roads_target(LIBRARY ${copy}_${level} MAP library.map OPTIONS -${level} -fvisibility=hidden
-      SOURCES ${ROADS}/fake_table.c ${GPUMEM_PRELOAD_DIR}/dlsym.c ${GPUMEM_PRELOAD_DIR}/dlclose.c
-              ${GPUMEM_PRELOAD_DIR}/get_proc_address.c ${GPUMEM_PRELOAD_DIR}/injection.c ${GPUMEM_PRELOAD_DIR}/newer_abi.c
-              ${GPUMEM_PRELOAD_DIR}/objects.c ${GPUMEM_PRELOAD_DIR}/real.c ${GPUMEM_PRELOAD_DIR}/redirect.c)
+      SOURCES ${ROADS}/fake_table.c ${GPUMEM_PRELOAD_DIR}/interpose/dlsym.c ${GPUMEM_PRELOAD_DIR}/interpose/dlclose.c
+              ${GPUMEM_PRELOAD_DIR}/interpose/get_proc_address.c ${GPUMEM_PRELOAD_DIR}/interpose/injection.c ${GPUMEM_PRELOAD_DIR}/interpose/newer_abi.c
+              ${GPUMEM_PRELOAD_DIR}/loader/objects.c ${GPUMEM_PRELOAD_DIR}/interpose/real.c ${GPUMEM_PRELOAD_DIR}/loader/redirect.c)
     target_include_directories(${copy}_${level} PRIVATE ${GPUMEM_PRELOAD_DIR})
     target_link_options(${copy}_${level} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,defs)
   endforeach()

@@ -93,13 +93,13 @@ add_custom_target(symbolize_samples DEPENDS ${symbolize_outputs})
 set(report_sources ${PROJECT_SOURCE_DIR}/report)
 add_executable(test_symbolize
   ${CMAKE_CURRENT_LIST_DIR}/test_symbolize.c
-  ${report_sources}/demangle.c
-  ${report_sources}/utf8.c
-  ${report_sources}/symbolize.c
-  ${report_sources}/symbolize_dwarf.c
-  ${report_sources}/symbolize_intervals.c
-  ${report_sources}/symbolize_module.c
-  ${report_sources}/symbolize_table.c)
+  ${report_sources}/symbols/demangle.c
+  ${report_sources}/base/utf8.c
+  ${report_sources}/symbols/symbolize.c
+  ${report_sources}/symbols/symbolize_dwarf.c
+  ${report_sources}/symbols/symbolize_intervals.c
+  ${report_sources}/symbols/symbolize_module.c
+  ${report_sources}/symbols/symbolize_table.c)
 target_include_directories(test_symbolize PRIVATE ${report_sources})
 target_compile_definitions(test_symbolize PRIVATE
   SAMPLES="${symbolize_samples}" SAMPLE_SOURCES="${symbolize_sources}")

@@ -6,13 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>
+#include "scene.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include "scene.h"
+
+#include <cmocka.h> /* needs what stands above */
 
 enum { RUNTIME = 1, DRIVER = 2 };
 

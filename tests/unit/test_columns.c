@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include <cmocka.h> /* needs what stands above */
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "preload/columns.h"
-#include "report/block.h"
+#include "preload/writer/columns.h"
+#include "report/trace/block_reader.h"
 
 #define RING 16384u
 

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include <cmocka.h> /* needs what stands above */
 
-#include "cuda_error.h"
+#include "stacks/cuda_error.h"
 
 static void an_error_has_the_name_of_its_layer(void **state)
 {

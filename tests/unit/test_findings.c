@@ -1,7 +1,7 @@
 /* What a report tells its readers to act on: each kind of finding where its case is, and not where
  * a sound program looks much like it. */
+#include "findings/findings.h"
 #include "pool_scene.h"
-#include "findings.h"
 
 /* The finding with that code, NULL if there is none; asserts that there is only one. */
 static const struct gm_finding *only(const struct gm_findings *findings, enum gm_finding_code code)

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include <cmocka.h> /* needs what stands above */
 
-#include "report/analysis.h"
+#include "report/analysis/analysis.h"
 #include "scene.h"
 
 #define TRACE "t.trace"

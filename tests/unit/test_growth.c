@@ -1,7 +1,7 @@
 /* Which places grow from mark to mark, and which only seem to. */
+#include "findings/findings.h"
+#include "render/sections/growth_show.h"
 #include "trace_scene.h"
-#include "findings.h"
-#include "growth_show.h"
 
 #define MARK(name) EVENT(GM_EVENT_MARK, .aux = (name))
 #define NAME(text) writer_string(&scene->writer, (text))

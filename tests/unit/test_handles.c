@@ -1,12 +1,13 @@
 /* The tables of handles: they grow with need, and are right while other threads change them. */
+#include "hooks/handles.h"
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include "handles.h"
+
+#include <cmocka.h> /* needs what stands above */
 
 GM_HANDLES(table, 256);
 

@@ -1,8 +1,8 @@
 /* Contexts as the hooks follow them, devices, and the table of functions. */
+#include "base/api.h"
 #include "fake.h"
 #include <pthread.h>
 #include <string.h>
-#include "api.h"
 
 #define FIRST ((CUcontext)0x100)
 #define SECOND ((CUcontext)0x200)

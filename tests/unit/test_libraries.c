@@ -1,7 +1,7 @@
-/* Whose memory is: the rule of report/libraries.h, one test for each of its clauses. */
+/* Whose memory is: the rule of report/pool/libraries.h, one test for each of its clauses. */
+#include "pool/libraries.h"
+#include "stacks/known_libraries.h"
 #include "trace_scene.h"
-#include "libraries.h"
-#include "library_table.h"
 
 /* A stack by what its frames are of, innermost first: "@torch/x.py" is a Python file of a package,
  * anything else a module. */

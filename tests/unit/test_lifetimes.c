@@ -1,6 +1,6 @@
 /* How long allocations live, by the place that makes them. */
+#include "render/sections/temporaries.h"
 #include "trace_scene.h"
-#include "lifetimes.h"
 
 #define MILLISECOND 1000000u
 

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include <cmocka.h> /* needs what stands above */
 
-#include "owner.h"
-#include "page.h"
-#include "short_name.h"
-#include "utf8.h"
+#include "base/utf8.h"
+#include "render/page.h"
+#include "stacks/owner.h"
+#include "symbols/short_name.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CPU "libtorch_cpu.so"

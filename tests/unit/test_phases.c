@@ -1,6 +1,6 @@
 /* Phases: what memory did between marks and inside ranges. */
+#include "analysis/phases.h"
 #include "trace_scene.h"
-#include "phases.h"
 
 static bool is_named(const struct scene *scene, uint32_t reference, const char *name)
 {

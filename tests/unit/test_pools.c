@@ -1,8 +1,8 @@
 /* What is told of PyTorch's pools: segments, holes, who holds them open, by moment and by line. */
+#include "ledger/curve.h"
 #include "pool_scene.h"
-#include "curve.h"
-#include "environment.h"
-#include "pool_lines.h"
+#include "render/sections/pool_lines.h"
+#include "trace/environment.h"
 
 #define DEVICE 0x7f0000000000u
 

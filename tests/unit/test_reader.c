@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include <cmocka.h> /* needs what stands above */
 
-#include "analysis.h"
-#include "stacks.h"
-#include "stream.h"
+#include "analysis/analysis.h"
+#include "stacks/stacks.h"
+#include "trace/stream.h"
 #include "trace_writer.h"
 
 /* ---- traces to read -------------------------------------------------------------------------- */

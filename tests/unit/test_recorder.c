@@ -22,11 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include <cmocka.h> /* needs what stands above */
 
-#include "preload/own_thread.h"
-#include "preload/tables.h"
-#include "preload/trace_place.h"
+#include "preload/ring/own_thread.h"
+#include "preload/writer/tables.h"
+#include "preload/writer/trace_place.h"
 #include "scene.h"
 
 #define TRACE "t.trace"

@@ -4,15 +4,16 @@
  * -O0 and at -O2.
  */
 #include <setjmp.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+
+#include <cmocka.h> /* needs what stands above */
 
 struct scene {
     const char *name;

@@ -4,6 +4,8 @@
  * Built twice: against libcudart.so.13, and against the archive, where every function is bound
  * inside the executable. Runs with two devices of 64 MiB (sim_runtime.cmake).
  */
+#include <cuda.h>
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,9 +14,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-#include <cuda.h>
-#include <cuda_runtime_api.h>
+
+#include <cmocka.h> /* needs what stands above */
 
 #define MIB ((size_t)1 << 20)
 

@@ -4,14 +4,15 @@
  * The headers are those of 13, so the library is opened and its functions are called through
  * pointers of the older types.
  */
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
-#include <cuda_runtime_api.h>
+
+#include <cmocka.h> /* needs what stands above */
 
 static void *library;
 

@@ -4,10 +4,10 @@
  * Linked with the archive, where the order of destructors can be chosen: the one of this program
  * has the lowest priority number, so it runs last.
  */
+#include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <cuda_runtime_api.h>
 
 static void *pointer;
 

@@ -13,13 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
 
-#include "demangle.h"
-#include "symbolize.h"
-#include "symbolize_intervals.h"
+#include <cmocka.h> /* needs what stands above */
+
+#include "symbols/demangle.h"
+#include "symbols/symbolize.h"
+#include "symbols/symbolize_intervals.h"
 
 enum { MAX_MARKS = 32, MAX_FRAMES = 8, MAX_BUILD_ID = 64 };
 

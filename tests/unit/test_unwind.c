@@ -2,6 +2,9 @@
  * The unwinder in the situations that a random call tree does not reach. unwind_oracle compares
  * its answers with libunwind's at large.
  */
+#include "../unwind_oracle/plugin.h"
+#include "base/platform.h"
+#include "stack/native/unwind.h"
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <limits.h>
@@ -17,10 +20,8 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
-#include <cmocka.h>
-#include "../unwind_oracle/plugin.h"
-#include "platform.h"
-#include "unwind.h"
+
+#include <cmocka.h> /* needs what stands above */
 
 #define APART __attribute__((noinline))
 /* For is_in: no other of these functions begins in the same 512 bytes. */

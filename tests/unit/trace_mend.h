@@ -3,8 +3,8 @@
 #ifndef GM_TESTS_TRACE_MEND_H
 #define GM_TESTS_TRACE_MEND_H
 
-#include <stdbool.h>
 #include <gpumem/checksum.h>
+#include <stdbool.h>
 
 static inline uint64_t mended_lane(const struct gm_extent *extent, size_t size)
 {

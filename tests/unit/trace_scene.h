@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include <cmocka.h> /* needs what stands above */
 
-#include "analysis.h"
+#include "analysis/analysis.h"
 #include "trace_writer.h"
 
 #define KIB 1024u

@@ -6,13 +6,13 @@
 #ifndef GM_TESTS_TRACE_WRITER_H
 #define GM_TESTS_TRACE_WRITER_H
 
+#include "trace_mend.h"
+#include <gpumem/trace.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
-#include <gpumem/trace.h>
-#include "trace_mend.h"
 
 #define WRITER_LANES 8
 

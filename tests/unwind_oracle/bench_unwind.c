@@ -8,12 +8,12 @@
  * measured alone, is taken off.
  */
 #define UNW_LOCAL_ONLY
+#include "stack/native/unwind.h"
 #include <inttypes.h>
 #include <libunwind.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "unwind.h"
 
 #define APART __attribute__((noinline))
 #define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")

@@ -1,7 +1,7 @@
 /* What the preload's dlsym.c is to the unwinder: here nothing stands before the C library. */
+#include "interpose/real.h"
+#include "interpose/roads.h"
 #include <dlfcn.h>
-#include "real.h"
-#include "roads.h"
 
 const void *gm_libc_address(void)
 {

@@ -19,6 +19,9 @@
  * libunwind itself is, rarely, wrong: it asks whether memory can be read through one pipe for all.
  */
 #define UNW_LOCAL_ONLY
+#include "stack/known_stacks.h"
+#include "stack/native/unwind.h"
+#include "tree.h"
 #include <getopt.h>
 #include <inttypes.h>
 #include <libunwind.h>
@@ -27,9 +30,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "known_stacks.h"
-#include "tree.h"
-#include "unwind.h"
 
 #define SEEN_PLACES (1u << 16)
 #define SAMPLE 64

@@ -3,12 +3,12 @@
  * builds, which the loader mostly puts where the other one was.
  */
 #include "plugin.h"
+#include "stack/native/unwind.h"
 #include "tree.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "unwind.h"
 
 #define PLUGIN_REACH 65536 /* more than the library is long */
 

@@ -1,9 +1,9 @@
 # The unwinder: its unit test, the random oracle that compares it with libunwind, its benchmark.
 set(oracle_dir ${CMAKE_CURRENT_LIST_DIR})
 set(unwind_sources
-  ${GPUMEM_PRELOAD_DIR}/known_stacks.c ${GPUMEM_PRELOAD_DIR}/unwind.c ${GPUMEM_PRELOAD_DIR}/unwind_cfi.c ${GPUMEM_PRELOAD_DIR}/unwind_fallback.c
-  ${GPUMEM_PRELOAD_DIR}/unwind_image.c ${GPUMEM_PRELOAD_DIR}/unwind_maps.c ${GPUMEM_PRELOAD_DIR}/unwind_stack.c
-  ${GPUMEM_PRELOAD_DIR}/objects.c ${GPUMEM_PRELOAD_DIR}/redirect.c ${oracle_dir}/loader.c)
+  ${GPUMEM_PRELOAD_DIR}/stack/known_stacks.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_cfi.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_fallback.c
+  ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_image.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_maps.c ${GPUMEM_PRELOAD_DIR}/stack/native/stack_bounds.c
+  ${GPUMEM_PRELOAD_DIR}/loader/objects.c ${GPUMEM_PRELOAD_DIR}/loader/redirect.c ${oracle_dir}/loader.c)
 
 add_library(unwind_for_tests STATIC ${unwind_sources})
 target_compile_definitions(unwind_for_tests PUBLIC _GNU_SOURCE=)

@@ -1,9 +1,9 @@
 /* programs NAME [marked]: runs one of the programs; without arguments, lists them. */
+#include "programs.h"
 #include <gpumem/gpumem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "programs.h"
 
 static bool marked;
 

@@ -1,6 +1,6 @@
 /* Programs that go wrong with memory, each in one way. */
-#include <stdlib.h>
 #include "programs.h"
+#include <stdlib.h>
 
 /* A batch that is not well-formed leaves by the early way out. */
 static bool judge_batch(int number)

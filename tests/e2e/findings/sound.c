@@ -1,6 +1,6 @@
 /* Programs whose memory is as it should be, however much it moves. */
-#include <stdlib.h>
 #include "programs.h"
+#include <stdlib.h>
 
 #define LAYERS 12
 

@@ -2,6 +2,7 @@
  * Places where a guest in the process could be felt: guest MODE [PLUGIN]. Run by run.py, which
  * compares output, totals and leaks with and without the preload.
  */
+#include "../programs/plant.h"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../programs/plant.h"
 
 static void pair(void)
 {

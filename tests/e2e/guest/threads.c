@@ -1,6 +1,7 @@
 /*
  * What threads of a guest's could change in a process: threads MODE. Run by run.py.
  */
+#include "../programs/plant.h"
 #include <cuda_runtime_api.h>
 #include <dirent.h>
 #include <pthread.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "../programs/plant.h"
 
 /* More than half a ring a few times over, with rests in which a drainer has a CPU to itself. */
 static void churn(void)

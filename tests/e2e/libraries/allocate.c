@@ -1,6 +1,6 @@
 /* A library that allocates: itself, or by asking the next one. ALLOCATE is the function's name. */
-#include <cuda_runtime_api.h>
 #include "allocate.h"
+#include <cuda_runtime_api.h>
 
 void *ALLOCATE(void *next, size_t size)
 {

@@ -1,8 +1,8 @@
 /* Memory of several libraries, some of it through the pool of another; then a request that nobody
  * can fulfil. Sizes are distinct powers of two, so that sums tell. */
+#include "allocate.h"
 #include <cuda_runtime_api.h>
 #include <stdio.h>
-#include "allocate.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -1,10 +1,10 @@
 /* Flips bits of a trace that ended well, one at a time, all over the file: flip_bits TRACE. Prints
  * those that nobody would notice, and how many were tried. Of a small trace a bit of every byte is
  * tried, of a larger one of as many as can be; and of one in 61 of those in long runs of zeros. */
+#include "trace/stream.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "stream.h"
 
 static unsigned char *load(const char *path, size_t *size)
 {

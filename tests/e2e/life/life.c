@@ -2,6 +2,7 @@
  * Ways of living that a guest in the process must survive: life MODE. Run by run.py, which compares
  * output, totals and leaks.
  */
+#include "../programs/plant.h"
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,7 +11,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../programs/plant.h"
 
 static void churn(int pairs)
 {

@@ -4,6 +4,7 @@
  */
 #include <cuda.h>
 #include <dlfcn.h>
+#include <gpumem/gpumem.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <gpumem/gpumem.h>
 
 static CUdevice device;
 

@@ -6,10 +6,10 @@
  */
 #define __CUDA_API_VERSION_INTERNAL /* every ABI under its own name */
 #include "newer.h"
+#include "plant.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "plant.h"
 
 #define PHYSICAL ((size_t)2 << 20)
 

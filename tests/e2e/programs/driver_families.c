@@ -2,12 +2,12 @@
  * The families of the driver API, each in the ways that differ for a profiler: contexts and streams
  * of two devices, captures that spread, graphs in graphs, virtual memory, memory of other owners.
  */
+#include "plant.h"
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "plant.h"
 
 static CUcontext context[2];
 static CUstream stream[2];

@@ -2,10 +2,10 @@
  * The families of the runtime API a newcomer uses first: linear, pitched, 3D, managed, pinned,
  * registered, stream-ordered, copies and sets; out of memory; two leaks.
  */
+#include "plant.h"
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
-#include "plant.h"
 
 __attribute__((noinline)) static void forget_buffer(size_t bytes)
 {

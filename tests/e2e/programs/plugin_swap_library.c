@@ -1,7 +1,7 @@
 /* Built twice, with two names for ALLOCATE of the same length: all addresses are the same.
  * `planted`: calls so far, at the last one. */
-#include <cuda.h>
 #include "plant.h"
+#include <cuda.h>
 
 static void ALLOCATE(int planted)
 {

@@ -1,8 +1,8 @@
 /* Random program: virtual memory management, multicast objects and logical endpoints. */
 #include "random.h"
 
-#include <unistd.h>
 #include "newer.h" /* what the headers at hand may lack */
+#include <unistd.h>
 
 CUresult cuMulticastBindMem_v1(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle,
                                size_t, size_t, unsigned long long) __asm__("cuMulticastBindMem");

@@ -10,11 +10,11 @@
  *   ROAD_ENTRY_POINT   cudaGetDriverEntryPointByVersion of the runtime
  */
 #define __CUDA_API_VERSION_INTERNAL /* every ABI under its own name */
+#include "../programs/plant.h"
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include "../programs/plant.h"
 #ifdef ROAD_ENTRY_POINT
 #include <cuda_runtime_api.h>
 #endif

@@ -2,8 +2,8 @@
  * A plugin with a runtime of its own, as Python extension modules have it. Its functions need what
  * both runtime 12 and 13 offer in the same form.
  */
-#include <cuda_runtime_api.h>
 #include "../programs/plant.h"
+#include <cuda_runtime_api.h>
 
 void plugin_work(const char *name);
 

@@ -3,8 +3,8 @@
  * the runtime inside the program, and with its functions found by dlvsym. No hook sees the calls of
  * the latter two, and the driver layer must do.
  */
-#include <cuda_runtime_api.h>
 #include "../programs/plant.h"
+#include <cuda_runtime_api.h>
 
 #ifdef ROAD_DLVSYM
 #include <dlfcn.h>

@@ -10,10 +10,10 @@
  * Only entry points that exist since CUDA 11.4 under the names that the header gives them, so that
  * it also starts on older drivers.
  */
+#include "ledger.h"
 #include <cuda.h>
 #include <string.h>
 #include <sys/wait.h>
-#include "ledger.h"
 
 #define MIB ((size_t)1 << 20)
 

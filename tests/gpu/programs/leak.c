@@ -2,8 +2,8 @@
  * A planted leak, for gpumem and compute-sanitizer alike: 3 allocations of 1 MiB are never freed,
  * all others are. The context is destroyed, because only then does compute-sanitizer judge.
  */
-#include <cuda.h>
 #include "ledger.h"
+#include <cuda.h>
 
 #define MIB ((size_t)1 << 20)
 

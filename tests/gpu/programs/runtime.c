@@ -2,9 +2,9 @@
  * The runtime API as C and C++ programs use it, linked with the shared or with the static runtime.
  * What it prints is the same with and without the preload; its ledger is what the report must say.
  */
+#include "ledger.h"
 #include <cuda_runtime_api.h>
 #include <string.h>
-#include "ledger.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -1,14 +1,14 @@
 /* See fake.h. */
 #include "fake.h"
+#include "base/api.h"
+#include "base/platform.h"
+#include "interpose/real.h"
+#include "process/process.h"
+#include "record/recorder.h"
+#include "writer/tables.h"
+#include "writer/trace_file.h"
 #include <stdlib.h>
 #include <string.h>
-#include "api.h"
-#include "platform.h"
-#include "process.h"
-#include "real.h"
-#include "recorder.h"
-#include "tables.h"
-#include "trace_file.h"
 
 enum { RECORDS_MAX = 1 << 18 };
 

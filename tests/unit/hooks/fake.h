@@ -5,14 +5,15 @@
 #ifndef GPUMEM_TESTS_HOOKS_FAKE_H
 #define GPUMEM_TESTS_HOOKS_FAKE_H
 
+#include "gm_api.h"
+#include "hooks/effects.h"
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <errno.h>
-#include "effects.h"
-#include "gm_api.h"
+
+#include <cmocka.h> /* needs what stands above */
 
 /* Real functions of tests look at few of their parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -1,12 +1,12 @@
 /* What the recorder's core calls and its tests do not want: stacks, contexts, the hooks' memory. */
-#include "api.h"
+#include "base/api.h"
 #include "hooks/effects.h"
 #include "hooks/handles.h"
-#include "loader.h"
-#include "nvtx_names.h"
-#include "real.h"
-#include "roads.h"
-#include "stack.h"
+#include "interpose/real.h"
+#include "interpose/roads.h"
+#include "process/loader_work.h"
+#include "sources/nvtx_names.h"
+#include "stack/stack.h"
 
 _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
 

@@ -7,14 +7,14 @@
 #ifndef GM_TESTS_SCENE_H
 #define GM_TESTS_SCENE_H
 
+#include "preload/base/config.h"
+#include "preload/process/process.h"
+#include "preload/record/recorder.h"
+#include "preload/writer/trace_file.h"
+#include "report/trace/stream.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "preload/config.h"
-#include "preload/process.h"
-#include "preload/recorder.h"
-#include "preload/trace_file.h"
-#include "report/stream.h"
 
 /* Makes an empty folder for the scene and puts the configuration back to the defaults, but for the
  * smallest ring and `output`, a name in that folder. Returns the folder. */

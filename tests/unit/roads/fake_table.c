@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "api.h"
-#include "platform.h"
-#include "process.h"
-#include "real.h"
+#include "base/api.h"
+#include "base/platform.h"
+#include "interpose/real.h"
+#include "process/process.h"
 
 typedef int plain_function(void);
 

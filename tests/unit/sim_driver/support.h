@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <cuda.h>
+
+#include <cmocka.h> /* needs what stands above */
 
 #include "oracle.h"
 

@@ -1,0 +1,584 @@
+/* See fold.h. What ends and is undone, and the plain families: lives of addresses, blocks, pools,
+ * modules, and what is only ever replaced by a later record of its kind. */
+#include "flight/fold.h"
+#include <string.h>
+
+#define FAILURES 8u      /* refused allocations that are carried: the last ones */
+#define NOTES 64u        /* as many as the report keeps */
+#define SHUTTING_DOWN 4u /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
+
+struct gm_flight_totals gm_fold_totals;
+uint64_t gm_fold_lost_frees;
+uint64_t gm_fold_unknown_frees;
+uint64_t gm_fold_late;
+uint64_t gm_fold_missed;
+
+static struct {
+    uint32_t ending; /* the latest free-like record, as long as something came of it */
+    uint32_t range;  /* the innermost open range */
+    bool unknown;    /* the ending is a free of what was not known to live */
+} lanes[GM_LANES_MAX];
+
+/* Births at live addresses and frees of unknown ones, of which the other half may have been stamped
+ * late on another processor. The rule is that of report/ledger/unpaired.h. */
+static struct {
+    uint64_t address;
+    uint64_t time;
+    uint32_t lane;
+    uint8_t type;    /* ALLOC, FREE; NONE: not in use */
+    bool is_carried; /* what is carried over took it for what it seemed */
+} notes[NOTES];
+
+static uint32_t next_note;
+static uint32_t note_count;
+
+static uint32_t failures[FAILURES];
+static uint64_t failure_count;
+
+uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
+                     const struct gm_record *detail, uint32_t lane)
+{
+    uint32_t number = gm_carry_add(role, key, record, detail, lane);
+    gm_fold_missed += number == 0;
+    return number;
+}
+
+/* ---- stamped in the wrong order -------------------------------------------------------------- */
+
+static void note(enum gm_event type, uint64_t address, uint64_t time, uint32_t lane)
+{
+    uint32_t at = next_note++ % NOTES;
+    note_count += notes[at].type == GM_EVENT_NONE;
+    notes[at].address = address;
+    notes[at].time = time;
+    notes[at].lane = lane;
+    notes[at].type = (uint8_t)type;
+    notes[at].is_carried = false;
+}
+
+/* Takes out a note that another lane made, and tells which. */
+static bool take_note(enum gm_event type, uint64_t address, uint64_t since, uint32_t *lane)
+{
+    for (uint32_t at = 0; note_count && at < NOTES; at++) {
+        if (notes[at].type != type || notes[at].address != address || notes[at].lane == *lane ||
+            notes[at].time < since)
+            continue;
+        gm_fold_late += notes[at].is_carried;
+        *lane = notes[at].lane;
+        notes[at].type = GM_EVENT_NONE;
+        note_count--;
+        return true;
+    }
+    return false;
+}
+
+static void drop_note(uint64_t address, uint32_t lane)
+{
+    for (uint32_t at = 0; note_count && at < NOTES; at++) {
+        if (notes[at].type != GM_EVENT_FREE || notes[at].address != address ||
+            notes[at].lane != lane)
+            continue;
+        notes[at].type = GM_EVENT_NONE;
+        note_count--;
+    }
+}
+
+static uint64_t before(uint64_t time, uint64_t early)
+{
+    uint64_t most = GM_CLOCK_SKEW + early;
+    return time > most ? time - most : 0;
+}
+
+bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane)
+{
+    bool pays = take_note(GM_EVENT_ALLOC, address, before(time, early), &lane);
+    gm_fold_lost_frees -= pays;
+    return pays;
+}
+
+/* ---- ends, and their undoing ----------------------------------------------------------------- */
+
+/* Whether its end is one of the frees that docs/accounting.md counts; memory of the VMM counts
+ * itself. */
+static bool is_birth(const struct gm_carried *entry)
+{
+    return entry->role == GM_CARRY_LIFE && !entry->reference;
+}
+
+static uint64_t *frees_of(const struct gm_carried *entry)
+{
+    return entry->implicit ? &gm_fold_totals.implicit_frees : &gm_fold_totals.frees;
+}
+
+void gm_fold_end(uint32_t number, uint32_t ending, bool implicit)
+{
+    struct gm_carried *entry = gm_carry_at(number);
+    entry->implicit = implicit;
+    *frees_of(entry) += is_birth(entry);
+    if (!ending) {
+        gm_carry_remove(number);
+        return;
+    }
+    gm_carry_hide(number);
+    entry->ended = true;
+    entry->same = gm_carry_at(ending)->same;
+    gm_carry_at(ending)->same = number;
+}
+
+/* Who lives at the address since then shows that the free did happen. Memory of another owner is
+ * open as often as before, whoever closed it last; was it over, that is one more birth. */
+static bool life_may_go_on(struct gm_carried *entry)
+{
+    uint32_t other = gm_carry_find(GM_CARRY_LIFE, entry->key);
+    if (!other) {
+        gm_fold_totals.allocs += entry->reference;
+        *frees_of(entry) += entry->reference; /* which is taken back at once */
+        entry->reference = false;
+        return true;
+    }
+    bool goes_on = entry->record.kind == GM_KIND_EXTERNAL &&
+                   gm_carry_at(other)->record.kind == GM_KIND_EXTERNAL;
+    entry->reference = true;
+    entry->record = gm_carry_at(other)->record;
+    return goes_on;
+}
+
+static bool may_go_on(uint32_t number, uint32_t status)
+{
+    struct gm_carried *entry = gm_carry_at(number);
+    switch (entry->role) {
+    case GM_CARRY_LIFE:
+        return life_may_go_on(entry);
+    case GM_CARRY_RESERVATION:
+        return !gm_carry_overlapping(GM_CARRY_RESERVATION, entry->record.address,
+                                     entry->record.size);
+    case GM_CARRY_MAPPING:
+    case GM_CARRY_BINDING:
+        return gm_fold_vmm_revive(number, status);
+    case GM_CARRY_POOL:
+    case GM_CARRY_MODULE:
+        return !gm_carry_find(entry->role, entry->key);
+    default:
+        return true;
+    }
+}
+
+/* Tells the reader of its late free. */
+void gm_fold_mark_late(uint32_t number, uint32_t status)
+{
+    if (status == SHUTTING_DOWN)
+        gm_carry_at(number)->record.extra = SHUTTING_DOWN;
+}
+
+/* Its end is settled. */
+static void be_over(uint32_t number)
+{
+    unsigned role = gm_carry_at(number)->role;
+    if (role == GM_CARRY_MAPPING || role == GM_CARRY_BINDING)
+        gm_fold_vmm_over(number);
+    else
+        gm_carry_remove(number);
+}
+
+/* What ended others in the meantime did not end it, nor did what lived in its place: it is carried
+ * behind them. */
+static void go_on(uint32_t number, uint32_t status)
+{
+    struct gm_carried *entry = gm_carry_at(number);
+    if (!may_go_on(number, status)) {
+        be_over(number);
+        return;
+    }
+    gm_carry_move_last(number);
+    *frees_of(entry) -= is_birth(entry);
+    entry->ended = false;
+    if (is_birth(entry))
+        gm_fold_mark_late(number, status);
+    if (entry->role < GM_CARRY_BINDING)
+        gm_carry_show(number);
+}
+
+/* The count that the record took down by one. */
+static void released(const struct gm_carried *ending, bool undone, uint32_t status)
+{
+    if (ending->record.type == GM_EVENT_CONTEXT_RELEASE)
+        gm_fold_context_released(ending, undone);
+    if (ending->record.type == GM_EVENT_VMM_RELEASE)
+        gm_fold_vmm_released(ending, undone, status);
+}
+
+/* What the lane's latest free-like record did is settled, or back, last step first. */
+static void settle(uint32_t lane, bool undone, uint32_t status)
+{
+    uint32_t number = lanes[lane].ending, next;
+    if (!number)
+        return;
+    const struct gm_carried *ending = gm_carry_at(number);
+    lanes[lane].ending = 0;
+    for (uint32_t at = ending->same; at; at = next) {
+        next = gm_carry_at(at)->same;
+        gm_carry_at(at)->same = 0;
+        if (undone)
+            go_on(at, status);
+        else
+            be_over(at);
+    }
+    released(ending, undone, status);
+    if (undone || !ending->kept)
+        gm_carry_remove(number);
+}
+
+/* Notes a free-like record, before it is applied. */
+static uint32_t begin_ending(const struct gm_record *record, uint32_t lane)
+{
+    settle(lane, false, 0);
+    lanes[lane].unknown = false;
+    return lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, record, NULL, lane);
+}
+
+/* After it: what nothing came of need not be remembered. */
+static void finish_ending(uint32_t lane)
+{
+    uint32_t number = lanes[lane].ending;
+    if (!number)
+        return;
+    const struct gm_carried *ending = gm_carry_at(number);
+    if (ending->same || ending->other || ending->kept || lanes[lane].unknown)
+        return;
+    gm_carry_remove(number);
+    lanes[lane].ending = 0;
+}
+
+static void undo(const struct gm_record *record, uint32_t lane)
+{
+    uint32_t number = lanes[lane].ending;
+    if (number && gm_carry_at(number)->record.type == record->kind &&
+        gm_carry_at(number)->record.address == record->address) {
+        if (lanes[lane].unknown) {
+            gm_fold_unknown_frees--;
+            if (record->kind == GM_EVENT_FREE)
+                drop_note(record->address, lane);
+        }
+        lanes[lane].unknown = false;
+        settle(lane, true, record->extra);
+    }
+}
+
+void gm_fold_unknown_free(uint32_t lane, uint32_t ending)
+{
+    gm_fold_unknown_frees++;
+    lanes[lane].unknown = ending != 0;
+}
+
+/* ---- lives of addresses ---------------------------------------------------------------------- */
+
+void gm_fold_end_at(uint64_t address)
+{
+    for (uint32_t number; (number = gm_carry_find(GM_CARRY_LIFE, address));)
+        gm_fold_end(number, 0, false);
+}
+
+/* A free of the address was stamped before its birth, on a lane which may still undo it: then it is
+ * carried behind the birth. */
+static void end_early(uint32_t number, uint32_t lane)
+{
+    uint32_t ending = lanes[lane].ending;
+    gm_fold_unknown_frees--;
+    if (!lanes[lane].unknown || gm_carry_at(ending)->record.type != GM_EVENT_FREE ||
+        gm_carry_at(ending)->record.address != gm_carry_at(number)->key) {
+        gm_fold_end(number, 0, false);
+        return;
+    }
+    struct gm_record record = gm_carry_at(ending)->record;
+    gm_carry_remove(ending);
+    lanes[lane].unknown = false;
+    lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, &record, NULL, lane);
+    gm_fold_end(number, lanes[lane].ending, false);
+}
+
+void gm_fold_begin_life(const struct gm_record *record, uint64_t early, uint32_t lane)
+{
+    if (gm_carry_find(GM_CARRY_LIFE, record->address)) {
+        gm_fold_lost_frees++;
+        note(GM_EVENT_ALLOC, record->address, record->time, lane);
+    }
+    gm_fold_end_at(record->address);
+    uint32_t number = gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
+    gm_fold_totals.allocs++;
+    if (take_note(GM_EVENT_FREE, record->address, before(record->time, early), &lane) && number)
+        end_early(number, lane);
+}
+
+static void allocated(const struct gm_record *record, uint32_t lane)
+{
+    if (record->kind == GM_KIND_NONE || record->kind >= GM_KINDS)
+        return;
+    uint32_t there = gm_carry_find(GM_CARRY_LIFE, record->address);
+    if (there && record->kind == GM_KIND_EXTERNAL &&
+        gm_carry_at(there)->record.kind == GM_KIND_EXTERNAL) {
+        struct gm_record first = gm_carry_at(there)->record; /* it may be all that is left of it */
+        uint32_t again = gm_fold_add(GM_CARRY_LIFE, record->address, &first, NULL, lane);
+        if (again)
+            gm_carry_at(again)->reference = true; /* closed as often as it was opened */
+        return;
+    }
+    gm_fold_context_use(record->context);
+    gm_fold_begin_life(record, 0, lane);
+}
+
+static void freed(const struct gm_record *record, uint32_t lane, uint32_t ending)
+{
+    if (!record->address || gm_fold_pays(record->address, record->time, 0, lane))
+        return;
+    uint32_t number = gm_carry_find(GM_CARRY_LIFE, record->address);
+    if (number) {
+        gm_fold_end(number, ending, false);
+        return;
+    }
+    gm_fold_unknown_free(lane, ending);
+    note(GM_EVENT_FREE, record->address, record->time, lane);
+}
+
+static void refused(const struct gm_record *record, uint32_t lane)
+{
+    uint32_t *slot = &failures[failure_count++ % FAILURES];
+    if (*slot)
+        gm_carry_remove(*slot);
+    *slot = gm_fold_add(GM_CARRY_FAILURE, 0, record, NULL, lane);
+    gm_fold_totals.failed++;
+}
+
+/* ---- what has a key and is begun, ended or replaced ------------------------------------------ */
+
+static void end_keyed(enum gm_carry_role role, uint64_t key, uint32_t ending)
+{
+    uint32_t number = gm_carry_find(role, key);
+    if (number)
+        gm_fold_end(number, ending, false);
+}
+
+static void replace(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
+                    const struct gm_record *detail, uint32_t lane)
+{
+    end_keyed(role, key, 0);
+    gm_fold_add(role, key, record, detail, lane);
+}
+
+/* A device's name and size may come from different calls. */
+static void device(const struct gm_record *record, uint32_t lane)
+{
+    struct gm_record both = *record;
+    uint32_t before = gm_carry_find(GM_CARRY_DEVICE, (uint8_t)record->device);
+    if (before && !both.size)
+        both.size = gm_carry_at(before)->record.size;
+    if (before && !both.aux)
+        both.aux = gm_carry_at(before)->record.aux;
+    replace(GM_CARRY_DEVICE, (uint8_t)record->device, &both, NULL, lane);
+}
+
+/* What a device's pool holds was said last by a record that may outlive the block it tells of, or
+ * not: it is kept apart from the block, as a free of nothing. */
+static void block(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+{
+    struct gm_record last = *record;
+    if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        replace(GM_CARRY_BLOCK, record->address, record, detail, lane);
+        last.type = GM_EVENT_BLOCK_FREE;
+        last.address = UINT64_MAX;
+    } else if (record->type == GM_EVENT_BLOCK_FREE) {
+        end_keyed(GM_CARRY_BLOCK, record->address, 0);
+    }
+    replace(GM_CARRY_BLOCK_LAST, (uint8_t)record->device, &last, detail, lane);
+}
+
+static void push_range(const struct gm_record *record, uint32_t lane)
+{
+    uint32_t number = gm_fold_add(GM_CARRY_RANGE, 0, record, NULL, lane);
+    if (!number)
+        return;
+    gm_carry_at(number)->other = lanes[lane].range;
+    lanes[lane].range = number;
+}
+
+static void pop_range(uint32_t lane)
+{
+    uint32_t number = lanes[lane].range;
+    if (!number)
+        return;
+    lanes[lane].range = gm_carry_at(number)->other;
+    gm_carry_remove(number);
+}
+
+/* ---- all records ----------------------------------------------------------------------------- */
+
+static void apply(const struct gm_record *record, const struct gm_record *detail, uint32_t lane,
+                  uint32_t ending)
+{
+    bool captured = record->flags & GM_FLAG_CAPTURED;
+    switch ((enum gm_event)record->type) { /* no default: a new event wants a decision */
+    case GM_EVENT_ALLOC:
+        captured ? gm_fold_graph_apply(record, lane) : allocated(record, lane);
+        break;
+    case GM_EVENT_FREE:
+        captured ? gm_fold_graph_apply(record, lane) : freed(record, lane, ending);
+        break;
+    case GM_EVENT_UNDO:
+        undo(record, lane);
+        break;
+    case GM_EVENT_ALLOC_FAILED:
+        refused(record, lane);
+        break;
+    case GM_EVENT_COPY:
+        gm_fold_totals.copies++;
+        gm_fold_totals.copied += record->size;
+        break;
+    case GM_EVENT_CONTEXT:
+    case GM_EVENT_CONTEXT_RETAIN:
+    case GM_EVENT_CONTEXT_RELEASE:
+    case GM_EVENT_CONTEXT_END:
+        gm_fold_context_apply(record, ending);
+        break;
+    case GM_EVENT_VMM_CREATE:
+    case GM_EVENT_VMM_IMPORT:
+    case GM_EVENT_VMM_RETAIN:
+    case GM_EVENT_VMM_RELEASE:
+    case GM_EVENT_VMM_RESERVE:
+    case GM_EVENT_VMM_UNRESERVE:
+    case GM_EVENT_VMM_MAP:
+    case GM_EVENT_VMM_UNMAP:
+    case GM_EVENT_MULTICAST_CREATE:
+    case GM_EVENT_MULTICAST_BIND:
+    case GM_EVENT_MULTICAST_UNBIND:
+        gm_fold_vmm_apply(record, detail, lane, ending);
+        break;
+    case GM_EVENT_POOL_CREATE:
+        replace(GM_CARRY_POOL, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_POOL_DESTROY:
+        end_keyed(GM_CARRY_POOL, record->address, ending);
+        break;
+    case GM_EVENT_GRAPH_ALLOC_NODE:
+    case GM_EVENT_GRAPH_FREE_NODE:
+    case GM_EVENT_GRAPH_CHILD:
+    case GM_EVENT_GRAPH_INSTANTIATE:
+    case GM_EVENT_GRAPH_LAUNCH:
+    case GM_EVENT_GRAPH_EXEC_DESTROY:
+    case GM_EVENT_GRAPH_DESTROY:
+    case GM_EVENT_GRAPH_CLONE:
+        gm_fold_graph_apply(record, lane);
+        break;
+    case GM_EVENT_MODULE_LOAD:
+        replace(GM_CARRY_MODULE, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_MODULE_UNLOAD:
+        end_keyed(GM_CARRY_MODULE, record->address, ending);
+        break;
+    case GM_EVENT_GLOBAL:
+        replace(GM_CARRY_GLOBAL, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_DEVICE:
+        device(record, lane);
+        break;
+    case GM_EVENT_DEVICE_SAMPLE:
+        replace(GM_CARRY_SAMPLE, (uint8_t)record->device, record, NULL, lane);
+        break;
+    case GM_EVENT_THREAD:
+        replace(GM_CARRY_THREAD, lane, record, NULL, lane);
+        break;
+    case GM_EVENT_RANGE_PUSH:
+        push_range(record, lane);
+        break;
+    case GM_EVENT_RANGE_POP:
+        pop_range(lane);
+        break;
+    case GM_EVENT_RANGE_START:
+        replace(GM_CARRY_SPAN, record->address, record, NULL, lane);
+        break;
+    case GM_EVENT_RANGE_END:
+        end_keyed(GM_CARRY_SPAN, record->address, 0);
+        break;
+    case GM_EVENT_MARK:
+        replace(GM_CARRY_MARK, record->extra != 0, record, NULL, lane);
+        break;
+    case GM_EVENT_BLOCK_ALLOC:
+    case GM_EVENT_BLOCK_FREE:
+    case GM_EVENT_BLOCK_OOM:
+        block(record, detail, lane);
+        break;
+    case GM_EVENT_NONE: /* history, and nothing else */
+    case GM_EVENT_SET:
+    case GM_EVENT_POOL_TRIM:
+    case GM_EVENT_POOL_SET:
+    case GM_EVENT_GRAPH_TRIM:
+    case GM_EVENT_HINT:
+    case GM_EVENT_HOST_CALL:
+    case GM_EVENT_DETAIL: /* given with its record */
+    case GM_EVENTS:
+        break;
+    }
+}
+
+void gm_fold(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+{
+    bool free_like = gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE);
+    gm_fold_totals.events++;
+    uint32_t ending = free_like ? begin_ending(record, lane) : 0;
+    apply(record, detail, lane, ending);
+    if (free_like)
+        finish_ending(lane);
+}
+
+/* ---- what is carried over -------------------------------------------------------------------- */
+
+static void emit(uint32_t number, gm_fold_taker *take, void *argument)
+{
+    const struct gm_carried *entry = gm_carry_at(number);
+    struct gm_record record = entry->record;
+    bool has_other_handle = gm_fold_vmm_prepare(number, &record);
+    uint64_t detail = has_other_handle ? entry->record.address : entry->detail;
+    take(argument, &record, entry->lane);
+    if (entry->has_detail || has_other_handle)
+        take(argument,
+             &(struct gm_record){.type = GM_EVENT_DETAIL, .time = record.time, .address = detail},
+             entry->lane);
+}
+
+/* Whether a free of what did not live then, and may since. Such come before all lives. */
+static bool is_unknown_free(uint32_t number)
+{
+    const struct gm_carried *entry = gm_carry_at(number);
+    return entry->role == GM_CARRY_ENDING && lanes[entry->lane].ending == number &&
+           lanes[entry->lane].unknown;
+}
+
+void gm_fold_emit(gm_fold_taker *take, void *argument)
+{
+    gm_fold_context_emit(false, take, argument);
+    for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next)
+        if (is_unknown_free(at))
+            emit(at, take, argument);
+    for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next) {
+        const struct gm_carried *entry = gm_carry_at(at);
+        if (entry->role == GM_CARRY_GRAPH || entry->role == GM_CARRY_EXECUTABLE)
+            gm_fold_graph_emit(entry, take, argument);
+        else if (!is_unknown_free(at))
+            emit(at, take, argument);
+    }
+    gm_fold_context_emit(true, take, argument);
+    for (uint32_t at = 0; at < NOTES; at++)
+        notes[at].is_carried = true;
+}
+
+void gm_fold_forget(void)
+{
+    gm_carry_forget();
+    gm_fold_context_forget();
+    gm_fold_vmm_forget();
+    memset(&gm_fold_totals, 0, sizeof(gm_fold_totals));
+    gm_fold_missed = gm_fold_late = gm_fold_lost_frees = gm_fold_unknown_frees = 0;
+    memset(notes, 0, sizeof(notes));
+    next_note = note_count = 0;
+    memset(lanes, 0, sizeof(lanes));
+    memset(failures, 0, sizeof(failures));
+    failure_count = 0;
+}

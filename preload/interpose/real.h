@@ -1,0 +1,53 @@
+/*
+ * The functions behind the hooks.
+ *
+ * A real function is found once and kept: the first pointer that the program, or the loader on its
+ * behalf, was given for a symbol is the one the hook forwards to, so that other interposers stay in
+ * the chain. Nothing here allocates; lookups happen outside the recorder's own locks.
+ */
+#ifndef GPUMEM_PRELOAD_INTERPOSE_REAL_H
+#define GPUMEM_PRELOAD_INTERPOSE_REAL_H
+
+#include "base/api.h"
+#include "base/platform.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The function that wrapper `api` forwards to, or NULL when there is none in this process.
+ * `caller` is the return address of the wrapper: a runtime function is looked up in the scope of
+ * the object that calls, because several copies of the CUDA runtime can live in one process.
+ */
+void *gm_real(uint16_t api, const void *caller);
+
+/* By api: the first function that was found, of the driver's the one that is forwarded to. */
+extern _Atomic(void *) gm_real_first[GM_API_MAX];
+
+/* gm_real for driver functions, of which there is one of each in a process. */
+static inline void *gm_real_driver(uint16_t api)
+{
+    void *function = atomic_load_explicit(&gm_real_first[api], memory_order_acquire);
+    return gm_likely(function != NULL) ? function : gm_real(api, NULL);
+}
+
+/* Keeps `function` as the real one of `api` if none is known yet. */
+void gm_real_set(uint16_t api, void *function);
+
+/*
+ * Finds what there is to be found at the start of the process, from our constructor, where the
+ * loader's lock is ours: the first call of a function must not wait for it.
+ */
+void gm_real_find_early(void);
+
+/* Whether an object that a driver function was found in defines and exports `symbol`. No lock. */
+bool gm_real_driver_defines(const char *symbol);
+
+/* Whether a lookup of a driver function, or a call of one, ever came here. */
+bool gm_real_driver_reached(void);
+
+/* The libc's own dlsym; never NULL once the library is loaded. */
+void *gm_real_dlsym(void *handle, const char *symbol);
+
+#endif

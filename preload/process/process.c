@@ -1,0 +1,240 @@
+/* See process.h. */
+#include "process/process.h"
+#include "base/config.h"
+#include "flight/flight.h"
+#include "hooks/effects.h"
+#include "hooks/handles.h"
+#include "interpose/newer_abi.h"
+#include "interpose/real.h"
+#include "process/loader_work.h"
+#include "ring/own_thread.h"
+#include "sources/nvtx_names.h"
+#include "stack/stack.h"
+#include "writer/modules.h"
+#include "writer/seal.h"
+#include "writer/tables.h"
+#include "writer/trace_file.h"
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static struct gm_process_page no_page;
+struct gm_process_page *gm_process_page = &no_page;
+uint8_t gm_process_ending;
+
+/* Outlives forks, unlike the page: each process that records has its own number. */
+static uint64_t last_epoch;
+
+/* The process that loaded us; not its forked children. */
+static long loaded_in;
+
+/* BYPASSED: the trace is there, for what it says of the process at its end, and nobody records. */
+enum { IDLE, STARTING, READY, REFUSED, BYPASSED };
+
+static void in_child_without_wipe(void)
+{
+    memset(gm_process_page, 0, sizeof(*gm_process_page));
+}
+
+/* A page that children get zeroed. Kernels before 4.14 cannot: there the fork handler of libc
+ * serves. */
+static bool make_page(void)
+{
+    if (gm_process_page != &no_page)
+        return true;
+    void *page =
+        mmap(NULL, GM_TRACE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    if (madvise(page, GM_TRACE_PAGE, MADV_WIPEONFORK) != 0 &&
+        pthread_atfork(NULL, NULL, in_child_without_wipe) != 0)
+        return false;
+    gm_process_page = page;
+    return true;
+}
+
+/*
+ * All that a child resets before it makes a trace of its own: the locks that a thread which is not
+ * there may hold, what belongs to the parent's trace (which is not mapped here), and what is said
+ * of threads of ours. Whatever else is static survives: it is found out once, or true in the child
+ * too. Who adds a static variable that does not, adds its function here.
+ */
+static void (*const reset_after_fork[])(void) = {
+    gm_seal_forget,    gm_trace_forget, gm_tables_forget,  gm_modules_forget,
+    gm_threads_forget, gm_pack_forget,  gm_flight_forget,  gm_drain_forget,
+    gm_loader_forget,  gm_own_forget,   gm_effects_forget, gm_nvtx_names_forget,
+};
+
+static void forget_parent(void)
+{
+    for (size_t i = 0; i < sizeof(reset_after_fork) / sizeof(reset_after_fork[0]); i++)
+        reset_after_fork[i]();
+}
+
+void gm_process_forked(void)
+{
+    struct gm_thread *thread = gm_tls.thread;
+    /* Nobody is left to hold a lock: no handler interrupts who does. */
+    gm_handles_after_fork();
+    gm_nvtx_names_forget();
+    if (!thread || gm_process_ready(&gm_tls))
+        return;
+    if (gm_tls.gate != GM_GATE_BUSY && !thread->committing) /* not yet, or not any more */
+        return;
+    gm_trace_lend();
+    gm_seal_forget();
+    gm_tables_unlock();
+    gm_modules_forget();
+    gm_pack_forget();
+    thread->lane->head = thread->lane->tail = thread->head;
+}
+
+static bool start(bool bypassed)
+{
+    if (bypassed) { /* until now: a call came after our destructor */
+        __atomic_fetch_and(&gm_file.header->flags, ~(uint32_t)GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
+        gm_unseal();
+    } else {
+        forget_parent();
+        if (!gm_trace_create())
+            return false;
+    }
+    gm_lock_take(&gm_file.lock);
+    gm_trace_update_clock(); /* two pairs this far apart give the rate, should the process be killed
+                                soon */
+    gm_lock_release(&gm_file.lock);
+    __atomic_store_n(&gm_process_page->epoch, ++last_epoch, __ATOMIC_SEQ_CST);
+    gm_process_tell_newer_abi();
+    return true;
+}
+
+/* Sequential, here and in start: what is noted meanwhile one of the two sees. A fresh child has no
+ * epoch: its parent's header is not mapped there. */
+void gm_process_tell_newer_abi(void)
+{
+    if (!__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST))
+        return;
+    gm_newer_abi_tell(gm_file.header);
+    gm_unseal();
+}
+
+/* One thread starts, others wait for it. */
+static bool process_start(void)
+{
+    _Atomic uint32_t *state = &gm_process_page->state;
+    for (;;) {
+        uint32_t now = atomic_load_explicit(state, memory_order_acquire);
+        if (now == READY || now == REFUSED)
+            return now == READY;
+        if (now == STARTING) {
+            syscall(SYS_futex, state, FUTEX_WAIT_PRIVATE, STARTING, NULL, NULL, 0);
+            continue;
+        }
+        if (!atomic_compare_exchange_strong(state, &now, STARTING))
+            continue;
+        bool ready = start(now == BYPASSED);
+        atomic_store_explicit(state, ready ? READY : REFUSED, memory_order_release);
+        syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+        if (ready)
+            gm_stack_prepare();
+        return ready;
+    }
+}
+
+/* No signal handler interrupts it: one that never returned would leave the process starting. */
+bool gm_process_join(struct gm_tls *tls)
+{
+    if (gm_unlikely(gm_is_secure()))
+        return false;
+    int saved_errno = errno;
+    uint64_t signals = gm_signals_block();
+    gm_gate_close(tls);
+    tls->thread = NULL;
+    if (make_page() && process_start()) {
+        tls->epoch = gm_process_page->epoch;
+        tls->thread = gm_thread_claim();
+    }
+    gm_gate_open(tls);
+    gm_signals_restore(signals);
+    errno = saved_errno;
+    return tls->thread != NULL;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+/* With a priority of its own: link-time optimisation makes one constructor of all that have none,
+ * and gives them no arguments. */
+__attribute__((constructor(200))) static void library_loaded(int count, char **arguments,
+                                                             char **environment)
+{
+    (void)count;
+    (void)arguments;
+    if (gm_is_secure())
+        return;
+    gm_config_read(environment);
+    make_page();
+    loaded_in = syscall(SYS_getpid);
+    gm_own_prepare();
+    gm_loader_ask_early();
+    gm_real_find_early();
+}
+
+void gm_process_refuse(void)
+{
+    uint32_t idle = IDLE;
+    atomic_compare_exchange_strong(&gm_process_page->state, &idle, REFUSED);
+}
+
+/*
+ * A process that has the driver, and neither called nor looked up a function of it through us, came
+ * to it by a road that does not pass here, or had no use for it. It leaves a trace that says so. So
+ * does one that called none which we know, but was given others that could.
+ * Not a forked child, which has its parent's libraries mapped whether it wants them or not. _exit
+ * does not ask: it may be called on a signal handler's small stack, and no trace is made in that
+ * little room.
+ */
+static void tell_of_bypass(void)
+{
+    uint32_t idle = IDLE;
+    _Atomic uint32_t *state = &gm_process_page->state;
+    if (gm_process_page == &no_page || *state != IDLE || loaded_in != syscall(SYS_getpid) ||
+        (gm_real_driver_reached() && !gm_newer_abi_is_vital()) ||
+        !gm_module_is_mapped("libcuda.so") ||
+        !atomic_compare_exchange_strong(state, &idle, STARTING))
+        return;
+    bool created = gm_trace_create();
+    if (created) {
+        __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
+        gm_newer_abi_tell(gm_file.header);
+        gm_trace_mark_end(GM_END_EXIT);
+    }
+    atomic_store_explicit(state, created ? BYPASSED : REFUSED, memory_order_release);
+    syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* The last destructor of this library: see the one of nvml.c. */
+__attribute__((destructor(200))) static void library_unloaded(void)
+{
+    __atomic_fetch_or(&gm_process_ending, GM_ENDING_EXITING, __ATOMIC_RELAXED);
+    if (loaded_in == syscall(SYS_getpid) && gm_module_is_mapped("libcuda.so"))
+        gm_newer_abi_note_linked();
+    if (!gm_process_mark_end(GM_END_EXIT))
+        tell_of_bypass();
+}
+
+void gm_process_note_driver(void)
+{
+    struct gm_trace_header *header = gm_process_page->header;
+    if (header && gm_real_driver_defines("gpumem_simulated_driver"))
+        __atomic_fetch_or(&header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
+    gm_unseal();
+}
+
+bool gm_process_mark_end(enum gm_end end)
+{
+    /* A vfork child shares this memory: its end is not ours. */
+    if (!gm_process_page->epoch || gm_file.header->pid != (uint32_t)syscall(SYS_getpid))
+        return false;
+    gm_trace_mark_end(end);
+    return true;
+}

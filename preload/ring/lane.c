@@ -1,0 +1,341 @@
+/* See lane.h. */
+#include "ring/lane.h"
+#include "base/config.h"
+#include "process/loader_work.h"
+#include "process/process.h"
+#include "ring/own_thread.h"
+#include "stack/stack.h"
+#include "writer/seal.h"
+#include "writer/tables.h"
+#include "writer/trace_file.h"
+#include <gpumem/checksum.h>
+#include <string.h>
+#include <sys/mman.h>
+
+_Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
+
+static struct gm_thread *_Atomic threads[GM_LANES_MAX];
+static _Atomic uint32_t thread_count;
+static _Atomic uint32_t next_looked_at; /* lane, by who joins next */
+
+/* Lanes that were made with others and had no owner yet; guarded by gm_file.lock. */
+static struct {
+    struct gm_extent *first;
+    uint32_t count;
+} spare;
+
+static uint64_t rings_bytes; /* of all rings but first ones; changed under gm_file.lock */
+
+uint32_t gm_thread_count(void)
+{
+    return atomic_load_explicit(&thread_count, memory_order_acquire);
+}
+
+struct gm_thread *gm_thread_at(uint32_t number)
+{
+    return atomic_load_explicit(&threads[number], memory_order_relaxed);
+}
+
+static uint32_t current_tid(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+/*
+ * Takes the lane if its owner has ended. A lane of "this" tid belongs to a former thread of that
+ * number; that its claim gets a new number keeps out whoever saw the former thread dead and comes
+ * for the lane only now.
+ */
+static bool take_over(struct gm_thread *thread, long process, uint32_t tid)
+{
+    uint64_t owner = atomic_load_explicit(&thread->owner, memory_order_relaxed);
+    uint32_t owner_tid = (uint32_t)owner;
+    if (owner_tid != tid && (syscall(SYS_tgkill, process, owner_tid, 0) == 0 || errno != ESRCH))
+        return false;
+    uint64_t claim = ((owner >> 32) + 1) << 32 | tid;
+    return atomic_compare_exchange_strong(&thread->owner, &owner, claim);
+}
+
+/* Looks at a few lanes, each time at the next ones: joining takes the same however many threads
+ * there are, and as long as one lane of so many is free, it is found in one turn. */
+#define LOOKED_AT 8u
+
+static struct gm_thread *find_free(uint32_t tid)
+{
+    long process = syscall(SYS_getpid);
+    uint32_t count = gm_thread_count(), looks = count < LOOKED_AT ? count : LOOKED_AT;
+    for (; looks > 0; looks--) {
+        uint32_t number =
+            atomic_fetch_add_explicit(&next_looked_at, 1, memory_order_relaxed) % count;
+        struct gm_thread *thread = gm_thread_at(number);
+        if (take_over(thread, process, tid))
+            return thread;
+    }
+    return NULL;
+}
+
+/* Bytes of the extent of a lane with a ring of so many records. */
+static uint64_t lane_length(uint64_t records)
+{
+    uint64_t length =
+        sizeof(struct gm_extent) + sizeof(struct gm_lane) + records * sizeof(struct gm_record);
+    return (length + GM_TRACE_PAGE - 1) & ~(uint64_t)(GM_TRACE_PAGE - 1);
+}
+
+static struct gm_lane *lane_in(struct gm_extent *extent)
+{
+    return (struct gm_lane *)(extent + 1);
+}
+
+/* The seal of a lane that nobody writes to. */
+static void seal_for_good(struct gm_lane *lane)
+{
+    ((struct gm_extent *)lane - 1)->seal = gm_lane_seal(lane, gm_lane_parts(lane));
+}
+
+/* As many as there are, so that a program with few threads has a small file and one with thousands
+ * asks for room now and then. The file takes them all or, when it is nearly full, one. */
+#define LANES_AT_ONCE 64u
+
+static void make_spare(uint32_t number)
+{
+    uint64_t records = gm_config.ring_records < GM_FIRST_RING_RECORDS ? gm_config.ring_records
+                                                                      : GM_FIRST_RING_RECORDS;
+    uint32_t count = number < LANES_AT_ONCE ? number : LANES_AT_ONCE;
+    count = count == 0 ? 1 : count > GM_LANES_MAX - number ? GM_LANES_MAX - number : count;
+    do {
+        spare.first = gm_trace_map_extents(GM_EXTENT_LANE, number, lane_length(records), count);
+        spare.count = spare.first ? count : 0;
+        count = spare.first || count == 1 ? 0 : 1;
+    } while (count);
+    for (uint32_t n = 0; n < spare.count; n++) {
+        lane_in(gm_extent_behind(spare.first, n))->capacity = records;
+        seal_for_good(lane_in(gm_extent_behind(spare.first, n))); /* until it has an owner */
+    }
+    if (spare.first) /* with its capacity: a lane without one is damage */
+        gm_trace_publish_extents(spare.first, spare.count, GM_LANE_CONSTANT);
+}
+
+static struct gm_thread *create_here(uint32_t tid)
+{
+    uint32_t number = gm_thread_count();
+    if (number == GM_LANES_MAX) {
+        gm_count(GM_COUNT_LANE_LIMIT, 1);
+        return NULL;
+    }
+    if (!spare.count)
+        make_spare(number);
+    struct gm_thread *thread = NULL;
+    if (spare.count)
+        thread = mmap(NULL, sizeof(*thread) + gm_stack_size(), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!thread || thread == MAP_FAILED) {
+        gm_count(GM_COUNT_NO_LANE, 1);
+        return NULL;
+    }
+    thread->lane = lane_in(spare.first);
+    thread->records = (struct gm_record *)(thread->lane + 1);
+    thread->mask = thread->lane->capacity - 1;
+    thread->number = number;
+    thread->stack = (struct gm_stack *)(thread + 1);
+    atomic_store_explicit(&thread->owner, tid, memory_order_relaxed);
+    spare.first = gm_extent_behind(spare.first, 1);
+    spare.count--;
+    gm_file.header->lane_count = number + 1;
+    gm_unseal();
+    atomic_store_explicit(&threads[number], thread, memory_order_relaxed);
+    atomic_store_explicit(&thread_count, number + 1, memory_order_release);
+    return thread;
+}
+
+static struct gm_thread *create(uint32_t tid)
+{
+    gm_lock_take(&gm_file.lock);
+    struct gm_thread *thread = create_here(tid);
+    gm_lock_release(&gm_file.lock);
+    return thread;
+}
+
+struct gm_thread *gm_thread_claim(void)
+{
+    uint32_t tid = current_tid();
+    gm_count(GM_COUNT_REENTRANT, gm_tls.missed);
+    gm_tls.missed = 0;
+    struct gm_thread *thread = find_free(tid);
+    if (thread) {
+        /* The kernel says that the former owner is gone; its last call says what it wrote here. */
+        __atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE);
+        gm_stack_reset(thread->stack);
+    } else {
+        thread = create(tid);
+    }
+    if (!thread)
+        return NULL;
+    /* What the former owner reserved but did not commit never was. */
+    thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
+    thread->limit = thread->head;
+    __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
+    thread->around.outermost = 0;
+    thread->stack_low = thread->stack_high = 0;
+    __atomic_store_n(&thread->committing, false, __ATOMIC_RELAXED);
+    gm_loader_thread_came();
+    return thread;
+}
+
+/* ---- rings that grow ------------------------------------------------------------------------- */
+
+static uint64_t larger_ring(const struct gm_thread *thread)
+{
+    uint64_t records = (thread->mask + 1) * 16;
+    return records < gm_config.ring_records ? records : gm_config.ring_records;
+}
+
+/* Whether it is worth taking locks for. */
+static bool may_grow(const struct gm_thread *thread)
+{
+    return thread->mask + 1 < gm_config.ring_records && gm_trace_may_grow() &&
+           __atomic_load_n(&rings_bytes, __ATOMIC_RELAXED) + lane_length(larger_ring(thread)) <=
+               GM_RINGS_BYTES;
+}
+
+/* A ring with all that waits in the thread's; not yet part of the trace. */
+static struct gm_lane *make_larger(const struct gm_thread *thread)
+{
+    uint64_t records = larger_ring(thread);
+    struct gm_extent *extent =
+        gm_trace_map_extents(GM_EXTENT_LANE, thread->number, lane_length(records), 1);
+    if (!extent)
+        return NULL;
+    struct gm_lane *lane = lane_in(extent);
+    struct gm_record *ring = (struct gm_record *)(lane + 1);
+    lane->capacity = records;
+    lane->head = thread->head;
+    lane->tail = thread->lane->tail;
+    for (uint64_t n = lane->tail; n < lane->head; n++)
+        ring[n & (records - 1)] = thread->records[n & thread->mask];
+    return lane;
+}
+
+/* Caller holds the pack lock: nobody moves the tail, and nobody reads records but readers of the
+ * file, for whom both rings are right. Only the owner calls this, between two records. */
+static bool grow(struct gm_thread *thread)
+{
+    gm_lock_take(&gm_file.lock);
+    struct gm_lane *lane = may_grow(thread) ? make_larger(thread) : NULL;
+    if (lane) {
+        gm_trace_publish_extents((struct gm_extent *)lane - 1, 1, GM_LANE_CONSTANT);
+        seal_for_good(thread->lane);
+        __atomic_store_n(&rings_bytes, rings_bytes + lane_length(lane->capacity), __ATOMIC_RELAXED);
+        thread->records = (struct gm_record *)(lane + 1);
+        thread->mask = lane->capacity - 1;
+        thread->has_parts = false;
+        __atomic_store_n(&thread->lane, lane, __ATOMIC_RELEASE);
+    }
+    gm_lock_release(&gm_file.lock);
+    return lane != NULL;
+}
+
+/* At half a ring: not if who packs just now is in the way. */
+static bool try_to_grow(struct gm_thread *thread)
+{
+    if (!may_grow(thread) || !gm_lock_try(gm_pack_lock(thread)))
+        return false;
+    bool grown = grow(thread);
+    gm_lock_release(gm_pack_lock(thread));
+    return grown;
+}
+
+/* ---- full rings ------------------------------------------------------------------------------ */
+
+/*
+ * Before the ring is half full nothing is to be done. From there on to its end the drainer is
+ * reminded of it and the tail looked at again each eighth of the ring: it may have been packed by
+ * then, or the drainer may have left what came after it had looked.
+ */
+static uint64_t next_look(const struct gm_thread *thread, uint64_t tail)
+{
+    uint64_t capacity = thread->mask + 1;
+    uint64_t half = tail + capacity / 2, next = thread->head + capacity / 8, end = tail + capacity;
+    if (thread->head < half)
+        return half;
+    return next < end ? next : end;
+}
+
+/* For the few instructions that another thread may be away from its commit, or until it runs. */
+static void stand_aside(unsigned times_before)
+{
+    const struct timespec shortly = {.tv_nsec = 100000};
+    if (times_before < 100)
+        syscall(SYS_sched_yield);
+    else
+        syscall(SYS_nanosleep, &shortly, NULL);
+}
+
+/*
+ * Whether as many threads record without rest as there are CPUs, this one among them. The drainer
+ * would only take one's place, and have the records come there from another's cache; who packs its
+ * own has them at hand. (Two threads on two CPUs that do nothing but allocate: 27 ns of wall time
+ * per event, 30 with the drainer.)
+ */
+static bool all_cpus_record(struct gm_thread *thread)
+{
+    const uint64_t short_ns = 10000000; /* half a ring in it: 800,000 events a second */
+    uint64_t now = gm_ticks_before(), before = thread->half_full;
+    __atomic_store_n(&thread->half_full, now, __ATOMIC_RELAXED);
+    if (gm_trace_ticks_to_ns(now - before) > short_ns)
+        return false;
+    uint32_t cpus = gm_own_cpu_count(), busy = 0, count = gm_thread_count();
+    for (uint32_t number = 0; number < count && busy < cpus; number++) {
+        uint64_t then = __atomic_load_n(&gm_thread_at(number)->half_full, __ATOMIC_RELAXED);
+        busy += then > now || gm_trace_ticks_to_ns(now - then) <= short_ns;
+    }
+    return busy == cpus;
+}
+
+static void relieve(struct gm_thread *thread)
+{
+    if (gm_config.flight || gm_config.drop_on_full || !all_cpus_record(thread)) {
+        gm_drain_wake();
+    } else if (gm_lock_try(gm_pack_lock(thread))) { /* else at the next look */
+        gm_pack(thread);
+        gm_lock_release(gm_pack_lock(thread));
+        thread->limit = next_look(thread, thread->lane->tail);
+    }
+}
+
+bool gm_thread_look(struct gm_thread *thread)
+{
+    if (!gm_process_ready(&gm_tls)) /* forked meanwhile: see gm_process_forked */
+        return false;
+    for (unsigned tries = 0;; tries++) {
+        uint64_t tail = __atomic_load_n(&thread->lane->tail, __ATOMIC_ACQUIRE);
+        if (thread->head - tail > thread->mask / 2 && try_to_grow(thread))
+            continue;
+        thread->limit = next_look(thread, tail);
+        if (thread->head < thread->limit) {
+            if (thread->head - tail > thread->mask / 2)
+                relieve(thread);
+            return true;
+        }
+        if (gm_config.drop_on_full && gm_drain_wake()) {
+            gm_count(GM_COUNT_DROPPED, 1);
+            return false;
+        }
+        if (tries > 0)
+            stand_aside(tries); /* see gm_flight_fold */
+        /* Whoever has the lock is packing some lane and will be done; then this one is ours to
+         * pack. */
+        gm_lock_take(gm_pack_lock(thread));
+        if (thread->head - thread->lane->tail > thread->mask && !grow(thread))
+            gm_pack(thread);
+        gm_lock_release(gm_pack_lock(thread));
+    }
+}
+
+void gm_threads_forget(void)
+{
+    atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
+    memset(&spare, 0, sizeof(spare));
+    rings_bytes = 0;
+    atomic_store_explicit(&next_looked_at, 0, memory_order_relaxed);
+}

@@ -1,0 +1,163 @@
+/*
+ * Blocks of PyTorch's caching allocator.
+ *
+ * libc10_cuda calls a function of libc10 at each block it hands out, takes back or cannot find, for
+ * the sake of PyTorch's own profiler. The functions below have its name, so the dynamic linker
+ * binds the calls to us; the record made, they go on to the original.
+ *
+ * Relies on
+ *   - the call coming with the device's allocator mutex held: nothing here takes the GIL, calls
+ *     into PyTorch (but for the original) or allocates;
+ *   - the names and argument lists of PyTorch 1.10 and later. Before that the call named neither
+ *     the device address nor the totals, so there is no block to record, and it is left alone.
+ *
+ * The stack is that of the block, not of its segment: the allocation of a segment is recorded by
+ * the hooks of CUDA.
+ *
+ * A block is given back when PyTorch says so. Memory that another stream may still use stays
+ * unusable for a while longer; that the call does not tell.
+ */
+#include "base/config.h"
+#include "base/platform.h"
+#include "interpose/roads.h"
+#include "record/recorder.h"
+#include <stddef.h>
+
+/*
+ * C++ names, spelled with assembly labels. c10::Device is a struct of two bytes passed by value:
+ * the low 16 bits of a register whose other bits mean nothing.
+ */
+
+/* (void *address, int64_t size, size_t allocated, size_t reserved, Device) */
+#define MEMORY_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+GM_EXPORT void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
+                                     uint64_t device) __asm__(MEMORY_USAGE);
+
+/* (size, allocated, reserved, Device), the types of the first three having varied in sign. */
+#define OUT_OF_MEMORY "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+#define OUT_OF_MEMORY_UNSIGNED "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE"
+#define OUT_OF_MEMORY_SIGNED "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+GM_EXPORT void gm_torch_out_of_memory(int64_t size, size_t allocated, size_t reserved,
+                                      uint64_t device) __asm__(OUT_OF_MEMORY);
+GM_EXPORT void gm_torch_out_of_memory_unsigned(size_t size, size_t allocated, size_t reserved,
+                                               uint64_t device) __asm__(OUT_OF_MEMORY_UNSIGNED);
+GM_EXPORT void gm_torch_out_of_memory_signed(int64_t size, int64_t allocated, int64_t reserved,
+                                             uint64_t device) __asm__(OUT_OF_MEMORY_SIGNED);
+
+typedef void memory_usage(void *, int64_t, size_t, size_t, uint64_t);
+typedef void out_of_memory(uint64_t, uint64_t, uint64_t, uint64_t);
+
+/* c10::DeviceType */
+enum { TYPE_CUDA = 1, TYPE_HIP = 6, TYPE_XPU = 12, TYPE_PRIVATE = 20 };
+
+static inline bool is_accelerator(uint64_t device)
+{
+    switch ((int8_t)device) {
+    case TYPE_CUDA:
+    case TYPE_HIP:
+    case TYPE_XPU:
+    case TYPE_PRIVATE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct block {
+    uint64_t address;
+    uint64_t size;
+    uint64_t allocated;
+    uint64_t reserved;
+    uint64_t device; /* as passed */
+};
+
+static inline void record(enum gm_event type, const struct block *block, void *frame)
+{
+    struct gm_call call;
+    if (!gm_config.torch || !is_accelerator(block->device))
+        return;
+    gm_call_begin(&call, 0, frame);
+    if (gm_call_active(&call))
+        gm_call_commit_block(call.thread, frame,
+                             gm_what(type, GM_KIND_NONE, (int8_t)(block->device >> 8), 0, 0),
+                             block->address, block->size, block->allocated, block->reserved);
+    gm_call_end(&call);
+}
+
+/*
+ * An original, looked for once, at the first call, in the loader's list: libc10 is loaded without
+ * its names being global, and it stays loaded as long as who calls us. `none` stands for one that
+ * does not exist; it may be called like any other.
+ */
+static void none(void)
+{
+}
+
+static __attribute__((noinline)) void *find_original(_Atomic(void *) *word, const char *name,
+                                                     const void *self)
+{
+    int saved_errno = errno;
+    void *found = gm_object_definitions(name).first;
+    if (found == NULL || found == self)
+        found = (void *)none;
+    atomic_store_explicit(word, found, memory_order_release);
+    errno = saved_errno;
+    return found;
+}
+
+static inline void *original_of(_Atomic(void *) *word, const char *name, const void *self)
+{
+    void *found = atomic_load_explicit(word, memory_order_acquire);
+    return gm_likely(found != NULL) ? found : find_original(word, name, self);
+}
+
+void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
+                           uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {.address = (uintptr_t)address,
+                          .size = size < 0 ? -(uint64_t)size : (uint64_t)size,
+                          .allocated = allocated,
+                          .reserved = reserved,
+                          .device = device};
+    record(size < 0 ? GM_EVENT_BLOCK_FREE : GM_EVENT_BLOCK_ALLOC, &block,
+           __builtin_frame_address(0));
+    memory_usage *next =
+        (memory_usage *)original_of(&original, MEMORY_USAGE, (void *)gm_torch_memory_usage);
+    next(address, size, allocated, reserved, device);
+}
+
+/* The three forms differ in C++ only: signed and unsigned travel alike. */
+static void fail(_Atomic(void *) *original, const char *name, const void *self,
+                 const struct block *block, void *frame)
+{
+    record(GM_EVENT_BLOCK_OOM, block, frame);
+    out_of_memory *next = (out_of_memory *)original_of(original, name, self);
+    next(block->size, block->allocated, block->reserved, block->device);
+}
+
+void gm_torch_out_of_memory(int64_t size, size_t allocated, size_t reserved, uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {0, (uint64_t)size, allocated, reserved, device};
+    fail(&original, OUT_OF_MEMORY, (void *)gm_torch_out_of_memory, &block,
+         __builtin_frame_address(0));
+}
+
+void gm_torch_out_of_memory_unsigned(size_t size, size_t allocated, size_t reserved,
+                                     uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {0, size, allocated, reserved, device};
+    fail(&original, OUT_OF_MEMORY_UNSIGNED, (void *)gm_torch_out_of_memory_unsigned, &block,
+         __builtin_frame_address(0));
+}
+
+void gm_torch_out_of_memory_signed(int64_t size, int64_t allocated, int64_t reserved,
+                                   uint64_t device)
+{
+    static _Atomic(void *) original;
+    struct block block = {0, (uint64_t)size, (uint64_t)allocated, (uint64_t)reserved, device};
+    fail(&original, OUT_OF_MEMORY_SIGNED, (void *)gm_torch_out_of_memory_signed, &block,
+         __builtin_frame_address(0));
+}

@@ -1,0 +1,127 @@
+/* See seal.h. */
+#include "writer/seal.h"
+#include "flight/flight_log.h"
+#include "writer/tables.h"
+#include "writer/trace_file.h"
+#include <gpumem/checksum.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+
+static struct gm_lock lock; /* inside all others */
+
+void gm_unseal_now(void)
+{
+    gm_lock_take(&lock);
+    __atomic_store_n(&gm_file.header->seal, 0, __ATOMIC_RELEASE);
+    gm_lock_release(&lock);
+}
+
+/*
+ * Makes all threads see that the process ends before they take up their next record, and shows
+ * which are at one now. False where the kernel will not, and there is more than one thread.
+ */
+static bool tell_threads(void)
+{
+    if (gm_thread_count() <= 1)
+        return true;
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 ||
+           syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0;
+}
+
+static bool is_at_rest(const struct gm_thread *thread)
+{
+    return !__atomic_load_n(&thread->committing, __ATOMIC_ACQUIRE);
+}
+
+/* Lets records come to their end that were begun before. */
+static void let_commit(void)
+{
+    for (uint32_t number = 0; number < gm_thread_count(); number++)
+        for (int tries = 0; tries < 100 && !is_at_rest(gm_thread_at(number)); tries++)
+            syscall(SYS_sched_yield);
+}
+
+static bool seal_lanes(const struct gm_thread *own)
+{
+    for (uint32_t number = 0; number < gm_thread_count(); number++) {
+        struct gm_thread *thread = gm_thread_at(number);
+        if (thread != own && !is_at_rest(thread))
+            return false;
+        if (!thread->has_parts)
+            thread->parts = gm_lane_parts(thread->lane);
+        thread->has_parts = true;
+        struct gm_extent *extent = (struct gm_extent *)thread->lane - 1;
+        extent->seal = gm_lane_seal(thread->lane, thread->parts);
+    }
+    return true;
+}
+
+/* Caller holds the lock. Whoever changes something meanwhile waits for it to unseal. */
+static void seal_all(const struct gm_thread *own)
+{
+    struct gm_trace_header *header = gm_file.header;
+    __atomic_store_n(&header->seal, 0, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!(gm_process_ending & GM_ENDING_SEALED) || !seal_lanes(own))
+        return;
+    gm_tables_seal();
+    gm_log_seal();
+    __atomic_store_n(&header->seal, gm_header_seal(header), __ATOMIC_RELEASE);
+}
+
+void gm_seal(void)
+{
+    __atomic_fetch_or(&gm_process_ending, GM_ENDING_SEALED, __ATOMIC_SEQ_CST);
+    if (!tell_threads())
+        return;
+    let_commit();
+    gm_lock_take(&lock);
+    seal_all(NULL);
+    gm_lock_release(&lock);
+}
+
+void gm_seal_take_back(void)
+{
+    gm_lock_take(&lock);
+    __atomic_fetch_and(&gm_process_ending, (uint8_t)~GM_ENDING_SEALED, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&gm_file.header->seal, 0, __ATOMIC_RELEASE);
+    for (uint32_t number = 0; number < gm_thread_count(); number++)
+        gm_thread_at(number)->has_parts = false;
+    gm_lock_release(&lock);
+}
+
+/* ---- one record behind the end --------------------------------------------------------------- */
+
+/* What the slot of the next record and the one behind it add to the parts of their lane. */
+static uint64_t next_parts(const struct gm_thread *thread, uint64_t next)
+{
+    uint64_t sum = 0, count = gm_lane_slots(thread->lane);
+    for (uint64_t n = next; n < next + 2; n++)
+        if ((n & thread->mask) < count)
+            sum += gm_slot_part(&thread->records[n & thread->mask], n & thread->mask);
+    return sum;
+}
+
+void gm_seal_open(struct gm_thread *thread)
+{
+    gm_lock_take(&lock);
+    __atomic_store_n(&gm_file.header->seal, 0, __ATOMIC_RELEASE);
+    thread->parts -= next_parts(thread, thread->head);
+    thread->late_from = thread->head;
+    gm_lock_release(&lock);
+}
+
+void gm_seal_close(struct gm_thread *thread)
+{
+    gm_lock_take(&lock);
+    thread->parts += next_parts(thread, thread->late_from);
+    seal_all(thread);
+    gm_lock_release(&lock);
+}
+
+void gm_seal_forget(void)
+{
+    lock = (struct gm_lock){0};
+    gm_process_ending &= (uint8_t)~GM_ENDING_SEALED;
+}

@@ -1,0 +1,38 @@
+/*
+ * The seal: checksums over what a trace holds that is not written once (header, rings, tables),
+ * taken when the process ends. With it a reader finds every changed bit of a trace that ended.
+ *
+ * Guarantees: a seal that stands in the header is true, whatever other threads still do; where that
+ * cannot be had (a thread stands still between reserving and committing a record), there is none.
+ * Nothing on the fast path: what is recorded behind the end takes a way of its own, which breaks
+ * the seal first and renews it. Lock-free for the threads that record before the end.
+ * Relies on who changes the header or a table calling gm_unseal after it.
+ */
+#ifndef GPUMEM_PRELOAD_WRITER_SEAL_H
+#define GPUMEM_PRELOAD_WRITER_SEAL_H
+
+#include "process/process.h"
+#include "ring/lane.h"
+
+/* Seals the trace, or sees that it stays without. Async-signal-safe. */
+void gm_seal(void);
+
+/* The process goes on: an exec has failed. */
+void gm_seal_take_back(void);
+
+/* Around one record that is committed behind the end. */
+void gm_seal_open(struct gm_thread *thread);
+void gm_seal_close(struct gm_thread *thread);
+
+void gm_unseal_now(void);
+
+/* Something that the seal covers has changed. */
+static inline void gm_unseal(void)
+{
+    if (gm_unlikely(__atomic_load_n(&gm_process_ending, __ATOMIC_RELAXED) & GM_ENDING_SEALED))
+        gm_unseal_now();
+}
+
+void gm_seal_forget(void);
+
+#endif

@@ -1,0 +1,132 @@
+/* See activity.h. */
+#include "analysis/activity.h"
+#include "base/memory.h"
+#include "ledger/sites.h"
+#include <stdlib.h>
+
+void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock)
+{
+    /* GNU: 128 bits, since hostile clocks can have any scale. */
+    unsigned __int128 ticks = (unsigned __int128)GM_SHORT_LIFE_NS * clock->ticks;
+    *activity = (struct gm_activity){.short_ticks = (uint64_t)(ticks / clock->nanoseconds)};
+}
+
+static struct gm_active_site *site_of(struct gm_activity *activity, const struct gm_life *life,
+                                      bool is_block)
+{
+    bool on_host = gm_kind_is_host(life->kind);
+    uint64_t key =
+        gm_place_key(life->stack, life->api, life->kind, on_host ? -1 : life->device, is_block);
+    uint32_t number = gm_map_get(&activity->by_key, key);
+    if (number == GM_NONE) {
+        number = (uint32_t)activity->count;
+        GM_RESERVE(activity->sites, activity->capacity, activity->count + 1);
+        activity->sites[activity->count++] = (struct gm_active_site){
+            .stack = life->stack,
+            .api = life->api,
+            .kind = life->kind,
+            .device = on_host ? -1 : life->device,
+            .is_block = is_block,
+        };
+        gm_map_set(&activity->by_key, key, number);
+    }
+    return &activity->sites[number];
+}
+
+/* More or less is live there: to be looked at when the next mark comes. */
+static void changed(struct gm_activity *activity, const struct gm_active_site *site)
+{
+    gm_growth_touch(&activity->growth, (uint32_t)(site - activity->sites));
+}
+
+static void add(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
+{
+    site->live += size;
+    site->live_count++;
+    activity->live[site->is_block] += size;
+    if (site->live > site->peak)
+        site->peak = site->live;
+    changed(activity, site);
+}
+
+static void begins(struct gm_activity *activity, const struct gm_life *life, bool is_block)
+{
+    struct gm_active_site *site = site_of(activity, life, is_block);
+    site->allocs++;
+    site->allocated = gm_add_saturated(site->allocated, life->size);
+    add(activity, site, life->size);
+}
+
+static void ends(struct gm_activity *activity, const struct gm_life *life, bool is_block,
+                 uint64_t time)
+{
+    struct gm_active_site *site = site_of(activity, life, is_block);
+    site->live -= life->size;
+    site->live_count--;
+    activity->live[is_block] -= life->size;
+    if (time - life->time < activity->short_ticks || time < life->time) {
+        site->short_lived++;
+        site->short_bytes = gm_add_saturated(site->short_bytes, life->size);
+    }
+    changed(activity, site);
+}
+
+void gm_activity_life_begins(struct gm_activity *activity, const struct gm_life *life)
+{
+    begins(activity, life, false);
+}
+
+void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time)
+{
+    ends(activity, life, false, time);
+}
+
+void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
+                              uint64_t time)
+{
+    struct gm_active_site *site = site_of(activity, life, false);
+    if (site->short_lived && (time - life->time < activity->short_ticks || time < life->time)) {
+        site->short_lived--;
+        site->short_bytes -= life->size;
+    }
+    add(activity, site, life->size);
+}
+
+static struct gm_life life_of(const struct gm_pool_block *block)
+{
+    return (struct gm_life){.size = block->size,
+                            .time = block->time,
+                            .stack = block->stack,
+                            .api = block->api,
+                            .kind = GM_KIND_DEVICE,
+                            .device = block->device};
+}
+
+void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
+                      const struct gm_blocks *blocks)
+{
+    if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
+        return;
+    /* A block whose end is not on record ends when its address is given out again. */
+    const struct gm_pool_block *there = gm_blocks_at(blocks, record->address);
+    if (there) {
+        struct gm_life life = life_of(there);
+        ends(activity, &life, true, record->time);
+    }
+    if (record->type == GM_EVENT_BLOCK_ALLOC)
+        begins(activity,
+               &(struct gm_life){.size = gm_blocks_size(blocks, record),
+                                 .time = record->time,
+                                 .stack = record->stack,
+                                 .api = record->api,
+                                 .kind = GM_KIND_DEVICE,
+                                 .device = record->device},
+               true);
+}
+
+void gm_activity_free(struct gm_activity *activity)
+{
+    free(activity->sites);
+    gm_map_free(&activity->by_key);
+    gm_growth_free(&activity->growth);
+}

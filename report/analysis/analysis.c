@@ -1,0 +1,477 @@
+/* See analysis.h. */
+#include "analysis/analysis.h"
+#include "analysis/completeness.h"
+#include "base/memory.h"
+#include "pool/libraries.h"
+#include "stacks/owner.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *gm_leak_class_name(unsigned class)
+{
+    static const char *const names[GM_LEAK_CLASSES] = {
+        [GM_LEAK] = "leak",
+        [GM_LEAK_LATE] = "late",
+        [GM_LEAK_IMPLICIT] = "implicit",
+        [GM_LEAK_EXTERNAL] = "external",
+        [GM_LEAK_CACHED] = "cached",
+        [GM_LEAK_UNTOLD] = "untold",
+    };
+    return class > 0 && class < GM_LEAK_CLASSES ? names[class] : "unknown";
+}
+
+/* ---- first pass ------------------------------------------------------------------------------ */
+
+/* Counted before the observer is called, in both directions. */
+static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life)
+{
+    const struct gm_tally *pinned = &analysis->replay.counters.host[GM_KIND_PINNED];
+    if (life->kind == GM_KIND_PINNED)
+        gm_curve_set(&analysis->pinned_curve, analysis->replay.events, pinned->live,
+                     pinned->allocs);
+}
+
+/* After a refusal an allocation tells that the program went on, and perhaps found what fits. */
+static void note_served(struct gm_analysis *analysis, const struct gm_life *life)
+{
+    for (size_t i = 0; i < analysis->failure_count; i++) {
+        struct gm_failure *failure = &analysis->failures[i];
+        if (failure->served || failure->kind != life->kind || failure->device != life->device)
+            continue;
+        failure->survived = true;
+        failure->served = gm_callers_get(analysis->callers, failure->stack) ==
+                          gm_callers_get(analysis->callers, life->stack);
+    }
+}
+
+static void life_begins(void *argument, const struct gm_life *life)
+{
+    struct gm_analysis *analysis = argument;
+    note_served(analysis, life);
+    gm_late_lives_forget(&analysis->late);
+    analysis->last_alloc = analysis->replay.time;
+    note_pinned(analysis, life);
+    gm_transfers_life_begins(&analysis->transfers, life);
+    gm_phases_life_begins(&analysis->phases, life);
+    gm_activity_life_begins(&analysis->activity, life);
+}
+
+static void life_ends(void *argument, const struct gm_life *life, bool implicit)
+{
+    struct gm_analysis *analysis = argument;
+    struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
+    if (implicit)
+        gm_sites_add(&analysis->leaks, &site);
+    note_pinned(analysis, life);
+    analysis->ended_since_use++;
+    gm_late_lives_add(&analysis->late, life);
+    gm_transfers_life_ends(&analysis->transfers, life);
+    gm_phases_life_ends(&analysis->phases, life);
+    gm_activity_life_ends(&analysis->activity, life, analysis->replay.time);
+}
+
+static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
+{
+    struct gm_analysis *analysis = argument;
+    struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
+    if (implicit)
+        gm_sites_subtract(&analysis->leaks, &site);
+    note_pinned(analysis, life);
+    gm_late_lives_remove(&analysis->late, life);
+    gm_transfers_life_begins(&analysis->transfers, life);
+    gm_phases_life_goes_on(&analysis->phases, life);
+    gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.time);
+}
+
+/* All that is known to be in use on a device: what is allocated, what the driver held beside it and
+ * what other processes held, both as last sampled. */
+static uint64_t used_on(const struct gm_analysis *analysis, int device)
+{
+    int slot = device < 0 ? 0 : device + 1;
+    const struct gm_device_facts *facts = &analysis->facts[slot];
+    uint64_t used = analysis->replay.counters.device[slot].live;
+    return gm_add_saturated(gm_add_saturated(used, facts->last.bytes), facts->elsewhere);
+}
+
+/* Keeps the refused calls that came last, those of one place as one. */
+static void note_failure(struct gm_analysis *analysis, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    bool out_of_memory = record->extra == 2;
+    struct gm_failure failure = {.first = record->size, .never_more = true};
+    size_t at = 0;
+    while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
+                                             analysis->failures[at].api == record->api &&
+                                             analysis->failures[at].kind == record->kind &&
+                                             analysis->failures[at].device == record->device &&
+                                             analysis->failures[at].out_of_memory == out_of_memory))
+        at++;
+    if (at < analysis->failure_count) {
+        failure = analysis->failures[at];
+        failure.never_more &= record->size <= failure.size;
+    } else if (analysis->failure_count == GM_FAILURES_KEPT) {
+        at = 0;
+    }
+    if (at < analysis->failure_count) {
+        analysis->failure_count--;
+        memmove(analysis->failures + at, analysis->failures + at + 1,
+                (analysis->failure_count - at) * sizeof(*analysis->failures));
+    }
+    failure.time = record->time;
+    failure.size = record->size;
+    failure.count++;
+    failure.stack = record->stack;
+    failure.status = record->extra;
+    failure.api = record->api;
+    failure.kind = record->kind;
+    failure.device = record->device;
+    failure.out_of_memory = out_of_memory;
+    failure.used = used_on(analysis, record->device);
+    failure.survived = failure.served = false;
+    failure.snapshot =
+        (struct gm_snapshot){.step = out_of_memory && !entry->carried ? analysis->replay.step : 0,
+                             .time = record->time,
+                             .device = record->device};
+    GM_RESERVE(analysis->failures, analysis->failure_capacity, analysis->failure_count + 1);
+    analysis->failures[analysis->failure_count++] = failure;
+}
+
+static void note_residual(struct gm_analysis *analysis, struct gm_device_facts *facts,
+                          const struct gm_record *record)
+{
+    uint64_t tracked = analysis->replay.counters.device[facts - analysis->facts].live;
+    facts->last = (struct gm_residual){
+        .time = record->time,
+        .used = record->size,
+        .tracked = tracked,
+        .bytes = record->size > tracked ? record->size - tracked : 0,
+        .estimated = (record->flags & GM_FLAG_ESTIMATED) != 0,
+    };
+    if (facts->residuals++ == 0 || facts->last.bytes > facts->largest.bytes)
+        facts->largest = facts->last;
+}
+
+static void note_device(struct gm_analysis *analysis, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    struct gm_device_facts *facts = &analysis->facts[record->device < 0 ? 0 : record->device + 1];
+    if (record->type == GM_EVENT_DEVICE_SAMPLE) {
+        facts->samples++;
+        if (record->size > facts->used_by_process)
+            facts->used_by_process = record->size;
+        if (record->aux > facts->used_by_all)
+            facts->used_by_all = record->aux;
+        if (record->size && record->aux >= record->size)
+            facts->elsewhere = record->aux - record->size;
+        if (record->size && !entry->carried) /* what was tracked then is not carried */
+            note_residual(analysis, facts, record);
+        return;
+    }
+    if (record->size)
+        facts->total = record->size;
+    if (record->aux)
+        facts->name = gm_trace_string(analysis->trace, record->aux);
+}
+
+static void note_block(struct gm_analysis *analysis, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    struct gm_pool_failures *failures = &analysis->pool_failures;
+    gm_blocks_note(&analysis->blocks, entry);
+    gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, entry);
+    if (record->type == GM_EVENT_BLOCK_ALLOC || record->type == GM_EVENT_BLOCK_OOM)
+        analysis->ended_since_use = 0;
+    if (record->type == GM_EVENT_BLOCK_OOM) {
+        int slot = record->device < 0 ? 0 : record->device + 1;
+        struct gm_pool_failure *failure = &failures->entries[failures->count - 1];
+        failure->elsewhere = analysis->facts[slot].elsewhere;
+        failure->residual = analysis->facts[slot].last.bytes;
+        failure->tracked = analysis->replay.counters.device[slot].live;
+    }
+}
+
+static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    switch (record->type) {
+    case GM_EVENT_ALLOC_FAILED:
+        note_failure(analysis, entry);
+        break;
+    case GM_EVENT_DEVICE:
+    case GM_EVENT_DEVICE_SAMPLE:
+        note_device(analysis, entry);
+        break;
+    case GM_EVENT_MARK:
+        analysis->marks++;
+        break;
+    default:
+        gm_transfers_note(&analysis->transfers, record);
+        note_block(analysis, entry);
+    }
+    if (record->type == GM_EVENT_ALLOC || record->type == GM_EVENT_COPY ||
+        record->type == GM_EVENT_BLOCK_ALLOC)
+        analysis->active_until = analysis->replay.events;
+}
+
+static void first_pass(struct gm_analysis *analysis)
+{
+    struct gm_replay *replay = &analysis->replay;
+    struct gm_stream *stream = gm_stream_open(analysis->trace);
+    struct gm_entry entry;
+    replay->observer = (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
+    while (gm_stream_next(stream, &entry)) {
+        gm_replay_apply(replay, &entry);
+        gm_activity_note(&analysis->activity, entry.record, &analysis->blocks);
+        note(analysis, &entry);
+        gm_growth_mark(&analysis->activity,
+                       gm_phases_note(&analysis->phases, &entry, &analysis->blocks));
+    }
+    gm_replay_finish(replay);
+    analysis->lost = gm_stream_lost(stream) + gm_counted_loss(analysis->trace);
+    gm_stream_close(stream);
+}
+
+/* Which lives hold blocks of a framework's pool, by number: at their address, or where their memory
+ * is mapped. */
+static bool *find_segments(const struct gm_analysis *analysis)
+{
+    const struct gm_lives *lives = &analysis->replay.lives;
+    const struct gm_vmm *vmm = &analysis->replay.vmm;
+    struct gm_block_order order = gm_block_order_of(&analysis->blocks);
+    bool *segments = gm_allocate((size_t)lives->used + 1, sizeof(*segments));
+    struct gm_range range = {0};
+    for (uint32_t i = 0; order.count && i < lives->used; i++) {
+        const struct gm_life *life = &lives->slots[i];
+        if (life->kind != GM_KIND_NONE && life->flags & GM_LIFE_ADDRESSED)
+            segments[i] = gm_block_order_within(&order, life->address,
+                                                gm_range_end(life->address, life->size));
+    }
+    while (order.count && gm_ranges_find(&vmm->mappings, range.end, UINT64_MAX, &range)) {
+        uint32_t life = vmm->objects[range.value].life;
+        if (life != GM_NONE && gm_block_order_within(&order, range.start, range.end))
+            segments[life] = true;
+    }
+    gm_block_order_free(&order);
+    return segments;
+}
+
+static unsigned leak_class(const struct gm_analysis *analysis, struct gm_owners *owners,
+                           const struct gm_life *life, bool is_segment)
+{
+    if (life->kind == GM_KIND_EXTERNAL || gm_owners_get(owners, life->stack) & GM_OWNER_VENDOR)
+        return GM_LEAK_EXTERNAL;
+    if (life->flags & GM_LIFE_LATE)
+        return GM_LEAK_LATE;
+    if (analysis->trace->ending == GM_ENDING_NORMAL &&
+        (is_segment || gm_owners_cache(owners, life->kind, life->stack)))
+        return GM_LEAK_CACHED;
+    if (life->context == GM_CONTEXT_UNTOLD && life->flags & GM_LIFE_MORTAL)
+        return GM_LEAK_UNTOLD;
+    return GM_LEAK;
+}
+
+/* What is left. */
+static void judge_lives(struct gm_analysis *analysis)
+{
+    const struct gm_lives *lives = &analysis->replay.lives;
+    struct gm_owners *owners = gm_owners_new(analysis->trace);
+    bool *segments = find_segments(analysis);
+    for (uint32_t i = 0; i < lives->used; i++) {
+        const struct gm_life *life = &lives->slots[i];
+        if (life->kind == GM_KIND_NONE)
+            continue;
+        struct gm_site site =
+            gm_site_of_life(life, leak_class(analysis, owners, life, segments[i]));
+        gm_sites_add(&analysis->leaks, &site);
+    }
+    free(segments);
+    gm_owners_free(owners);
+    gm_sites_finish(&analysis->leaks);
+    for (size_t i = 0; i < analysis->leaks.count; i++) {
+        const struct gm_site *site = &analysis->leaks.entries[i];
+        analysis->leaked[site->class] += site->bytes;
+        analysis->leaked_count[site->class] += site->count;
+    }
+}
+
+/* ---- second pass ----------------------------------------------------------------------------- */
+
+static void collect_peaks(struct gm_analysis *analysis)
+{
+    const struct gm_counters *counters = &analysis->replay.counters;
+    analysis->device_peaks = gm_allocate(GM_DEVICES, sizeof(*analysis->device_peaks));
+    for (int i = 0; i < GM_DEVICES; i++) {
+        const struct gm_peak *peak = &counters->device[i].peak;
+        if (peak->step)
+            analysis->device_peaks[analysis->device_peak_count++] =
+                (struct gm_snapshot){.step = peak->step, .time = peak->time, .device = i - 1};
+    }
+    const struct gm_peak *pinned = &counters->host[GM_KIND_PINNED].peak;
+    analysis->pinned_peak = (struct gm_snapshot){
+        .step = pinned->step, .time = pinned->time, .device = -1, .kind = GM_KIND_PINNED};
+}
+
+static void collect_pools(struct gm_analysis *analysis)
+{
+    const struct gm_blocks *blocks = &analysis->blocks;
+    analysis->pool_peaks = gm_allocate(GM_DEVICES, sizeof(*analysis->pool_peaks));
+    analysis->pool_lasts = gm_allocate(GM_DEVICES, sizeof(*analysis->pool_lasts));
+    for (int i = 0; i < GM_DEVICES; i++) {
+        const struct gm_block_totals *totals = &blocks->device[i];
+        if (!totals->peak.bytes)
+            continue;
+        size_t at = analysis->pool_count++;
+        analysis->pool_peaks[at] = (struct gm_pool_snapshot){.record = totals->peak.step,
+                                                             .time = totals->peak.time,
+                                                             .device = i - 1,
+                                                             .allocated = totals->peak.bytes};
+        analysis->pool_lasts[at] = (struct gm_pool_snapshot){
+            .record = blocks->last_use_record, .time = blocks->last_use_time, .device = i - 1};
+    }
+}
+
+/* What the pools held just after the last use, if no segment has gone since: PyTorch returns
+ * none when a program ends. Saves a second replay to the very end. */
+static void take_lasts(struct gm_analysis *analysis)
+{
+    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
+    for (size_t i = 0; i < analysis->pool_count; i++) {
+        struct gm_pool_snapshot *last = &analysis->pool_lasts[i];
+        last->reserved = analysis->blocks.device[last->device + 1].reserved;
+        gm_pool_snapshot_take(last, &analysis->replay, &analysis->last_blocks, libraries);
+    }
+    gm_libraries_free(libraries);
+}
+
+static void second_pass(struct gm_analysis *analysis)
+{
+    struct gm_pool_failures *refused = &analysis->pool_failures;
+    struct gm_moments moments = {0};
+    collect_peaks(analysis);
+    collect_pools(analysis);
+    moments.devices = gm_allocate(analysis->device_peak_count + 1 + analysis->failure_count,
+                                  sizeof(struct gm_snapshot *));
+    moments.pools = gm_allocate(2 * analysis->pool_count + refused->count + 1,
+                                sizeof(struct gm_pool_snapshot *));
+    for (size_t i = 0; i < analysis->device_peak_count; i++)
+        moments.devices[moments.device_count++] = &analysis->device_peaks[i];
+    if (analysis->pinned_peak.step)
+        moments.devices[moments.device_count++] = &analysis->pinned_peak;
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        if (analysis->failures[i].snapshot.step)
+            moments.devices[moments.device_count++] = &analysis->failures[i].snapshot;
+    for (size_t i = 0; i < analysis->pool_count; i++)
+        moments.pools[moments.pool_count++] = &analysis->pool_peaks[i];
+    for (size_t i = 0; i < analysis->pool_count && analysis->ended_since_use; i++)
+        moments.pools[moments.pool_count++] = &analysis->pool_lasts[i];
+    for (size_t i = 0; i < refused->count; i++)
+        if (refused->entries[i].snapshot.record)
+            moments.pools[moments.pool_count++] = &refused->entries[i].snapshot;
+    gm_snapshots_take(analysis->trace, &moments);
+    free(moments.devices);
+    free(moments.pools);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
+{
+    struct gm_analysis *analysis = gm_allocate(1, sizeof(*analysis));
+    analysis->trace = trace;
+    analysis->callers = gm_callers_new(trace);
+    gm_replay_begin(&analysis->replay);
+    analysis->replay.checkpoint = trace->checkpoint;
+    gm_phases_begin(&analysis->phases, trace->clock.origin);
+    gm_activity_begin(&analysis->activity, &trace->clock);
+    first_pass(analysis);
+    uint64_t end = analysis->replay.time;
+    if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
+        end = trace->header.end_time;
+    analysis->duration = gm_clock_elapsed(&trace->clock, end);
+    gm_phases_finish(&analysis->phases, end);
+    gm_growth_finish(&analysis->activity);
+    gm_blocks_finish(&analysis->blocks);
+    gm_curve_finish(&analysis->pinned_curve, analysis->active_until);
+    return analysis;
+}
+
+struct gm_analysis *gm_analyse(struct gm_trace *trace)
+{
+    struct gm_analysis *analysis = gm_analyse_briefly(trace);
+    judge_lives(analysis);
+    analysis->last_blocks = gm_block_order_at_last(&analysis->blocks);
+    second_pass(analysis);
+    if (!analysis->ended_since_use)
+        take_lasts(analysis);
+    gm_transfers_finish(&analysis->transfers);
+    return analysis;
+}
+
+void gm_analysis_free(struct gm_analysis *analysis)
+{
+    if (!analysis)
+        return;
+    gm_replay_end(&analysis->replay);
+    for (size_t i = 0; i < analysis->device_peak_count; i++)
+        gm_sites_free(&analysis->device_peaks[i].owners);
+    free(analysis->device_peaks);
+    gm_sites_free(&analysis->pinned_peak.owners);
+    gm_sites_free(&analysis->leaks);
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        gm_sites_free(&analysis->failures[i].snapshot.owners);
+    free(analysis->failures);
+    gm_transfers_free(&analysis->transfers);
+    gm_blocks_free(&analysis->blocks);
+    gm_callers_free(analysis->callers);
+    gm_pool_failures_free(&analysis->pool_failures);
+    for (size_t i = 0; i < analysis->pool_count; i++) {
+        gm_sites_free(&analysis->pool_peaks[i].owners);
+        gm_sites_free(&analysis->pool_lasts[i].owners);
+    }
+    free(analysis->pool_peaks);
+    free(analysis->pool_lasts);
+    gm_block_order_free(&analysis->last_blocks);
+    gm_late_lives_free(&analysis->late);
+    gm_phases_free(&analysis->phases);
+    gm_activity_free(&analysis->activity);
+    free(analysis);
+}
+
+enum gm_fragmentation gm_analysis_fragmentation(const struct gm_analysis *analysis,
+                                                const struct gm_failure *failure)
+{
+    uint64_t total = analysis->facts[failure->device < 0 ? 0 : failure->device + 1].total;
+    if (!failure->snapshot.step || !gm_holes_refuse(&failure->snapshot.holes, failure->size))
+        return GM_FRAGMENTATION_NONE;
+    if (!total)
+        return GM_FRAGMENTATION_UNTOLD;
+    bool had_room = failure->used <= total && total - failure->used >= failure->size;
+    return had_room ? GM_FRAGMENTATION_CERTAIN : GM_FRAGMENTATION_NONE;
+}
+
+const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, int device)
+{
+    for (size_t i = 0; i < analysis->device_peak_count; i++)
+        if (analysis->device_peaks[i].device == device)
+            return &analysis->device_peaks[i];
+    return NULL;
+}
+
+const struct gm_pool_snapshot *gm_analysis_pool_peak(const struct gm_analysis *analysis, int device)
+{
+    for (size_t i = 0; i < analysis->pool_count; i++)
+        if (analysis->pool_peaks[i].device == device)
+            return &analysis->pool_peaks[i];
+    return NULL;
+}
+
+const struct gm_pool_failure *gm_analysis_pool_failure(const struct gm_analysis *analysis,
+                                                       const struct gm_failure *failure)
+{
+    const struct gm_pool_failures *pools = &analysis->pool_failures;
+    uint32_t caller = gm_callers_get(analysis->callers, failure->stack);
+    for (size_t i = 0; i < pools->count; i++)
+        if (pools->entries[i].caller == caller && pools->entries[i].device == failure->device)
+            return &pools->entries[i];
+    return NULL;
+}

@@ -1,0 +1,133 @@
+/* Phases: what memory did while the program was, by its own word, doing something.
+ *
+ * A phase is a range by its name and the names around it, or the time from one mark to the next by
+ * the names of both. All times that it was open are summed. The memory is that of the whole
+ * process, whoever took it: ranges that are open at the same time on several threads each see all
+ * of it. Names are untrusted bytes.
+ *
+ * Costs O(1) amortized per event, O(places) per mark and end of a range, with a few places: the
+ * devices, PyTorch's pools, pinned memory. What a hostile trace can make of it is bounded.
+ */
+#ifndef GPUMEM_REPORT_ANALYSIS_PHASES_H
+#define GPUMEM_REPORT_ANALYSIS_PHASES_H
+
+#include "base/map.h"
+#include "ledger/counters.h"
+#include "ledger/lives.h"
+#include "pool/blocks.h"
+#include "trace/stream.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GM_PHASES_KEPT = 16384,    /* further ones are counted only */
+    GM_PHASE_DEPTH = 64,       /* of ranges in each other; deeper ones are passed over */
+    GM_PHASES_OPEN_MAX = 8192, /* at one time */
+    GM_PHASE_PLACES = 64       /* further ones are not looked at */
+};
+
+/* A kind of memory that is told apart. */
+enum gm_phase_where { GM_PHASE_DEVICE, GM_PHASE_POOL, GM_PHASE_PINNED };
+
+struct gm_phase_place {
+    enum gm_phase_where where;
+    int device;
+    uint64_t live; /* bytes, now */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t allocated; /* bytes, ever */
+    /* What was live at most since each moment at which a phase was opened: bytes fall, moments
+     * rise, so that the answer for a moment is found at once. */
+    struct gm_phase_maximum {
+        uint64_t moment;
+        uint64_t bytes;
+    } * maxima;
+    size_t maximum_count;
+    size_t maximum_capacity;
+};
+
+/* One place over all times of a phase. */
+struct gm_phase_memory {
+    uint64_t peak;          /* bytes live at most while it was open */
+    int64_t growth;         /* bytes live at its end beyond those at its start, summed */
+    int64_t largest_growth; /* of a single time */
+    uint64_t first;         /* bytes live when it was first opened */
+    uint64_t last;          /* when it was last closed */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t allocated; /* bytes */
+};
+
+struct gm_phase {
+    bool is_interval; /* between marks; else a range */
+    uint32_t parent;  /* of a range: the one around it; GM_NONE */
+    uint32_t name;    /* string reference; of an interval: the mark it ends with, 0 the end */
+    uint32_t from;    /* of an interval: the mark it begins with, 0 the start; of a range: whose
+                         name it is (an NVTX domain), 0 the program's */
+    uint64_t count;
+    uint64_t unfinished;            /* times that were never ended */
+    uint64_t ticks;                 /* record clock, summed */
+    struct gm_phase_memory *memory; /* [place] */
+    size_t memory_count;
+};
+
+enum gm_moment_kind { GM_MOMENT_NONE, GM_MOMENT_MARK, GM_MOMENT_RANGE };
+
+/* A moment that divides the program's time: a mark, or the end of an outermost range. */
+struct gm_moment {
+    enum gm_moment_kind kind;
+    uint32_t name; /* string reference */
+};
+
+struct gm_phase_open;
+
+struct gm_phases {
+    struct gm_phase *entries; /* one around another comes before it */
+    size_t count;
+    size_t capacity;
+    uint32_t *order;    /* once finished: numbers, highest peak first, then first seen */
+    uint64_t not_kept;  /* times of phases beyond GM_PHASES_KEPT */
+    uint64_t unmatched; /* ends of ranges without a beginning */
+    uint64_t marks;     /* that divide the process's time */
+
+    struct gm_phase_place *places;
+    size_t place_count;
+    size_t place_capacity;
+    uint16_t place_of[GM_PHASE_PINNED + 1][GM_DEVICES]; /* number + 1; 0: none yet */
+
+    struct gm_map by_key;
+    struct gm_phase_lane {
+        struct gm_phase_open *open; /* outermost first */
+        size_t count;
+        uint64_t too_deep;
+        uint64_t thread;
+    } * lanes;
+    size_t lane_count;
+    struct gm_phase_open *started; /* ranges that any thread can end */
+    size_t started_count;
+    size_t started_capacity;
+    struct gm_map by_number;        /* of a started range -> index */
+    struct gm_phase_open *interval; /* since the latest mark, or the start */
+    uint64_t moment;                /* counts openings */
+    size_t open_count;
+};
+
+/* None yet. The time before the first mark begins at `start_time`. */
+void gm_phases_begin(struct gm_phases *phases, uint64_t start_time);
+
+/* Allocations come and go. */
+void gm_phases_life_begins(struct gm_phases *phases, const struct gm_life *life);
+void gm_phases_life_ends(struct gm_phases *phases, const struct gm_life *life);
+void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life);
+
+/* A record, after `blocks` took notice of it: marks, ranges and blocks of a pool matter. Returns
+ * the moment that it is. */
+struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
+                                const struct gm_blocks *blocks);
+
+/* Ends what is open at the end of the trace, and sorts. */
+void gm_phases_finish(struct gm_phases *phases, uint64_t end_time);
+void gm_phases_free(struct gm_phases *phases);
+
+#endif

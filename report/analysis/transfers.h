@@ -1,0 +1,71 @@
+/* Copies and fills: how much went which way, from where in the program, and whether the host's side
+ * was memory that the device can reach by itself. */
+#ifndef GPUMEM_REPORT_ANALYSIS_TRANSFERS_H
+#define GPUMEM_REPORT_ANALYSIS_TRANSFERS_H
+
+#include "base/ranges.h"
+#include "ledger/lives.h"
+#include <stdint.h>
+
+enum {
+    GM_DIRECTION_SET = GM_COPY_PEER + 1, /* after those of enum gm_copy */
+    GM_DIRECTIONS,
+    GM_TINY_COPY = 4096, /* bytes: at most this, the call costs more than the copy */
+    /* bytes: up to this the driver takes pageable memory along at once (CUDA's documentation of
+     * API synchronization behaviour); beyond it the call waits for the copy */
+    GM_STAGED_COPY = 65536,
+    GM_RECENT_TARGETS = 8 /* of a site */
+};
+
+struct gm_transfer {
+    uint64_t bytes;
+    uint64_t count;
+    uint64_t nanoseconds;    /* that the calls took on the host */
+    uint64_t tiny;           /* calls of at most GM_TINY_COPY bytes */
+    uint64_t pageable_bytes; /* with pageable host memory on one side */
+    uint64_t pageable_count;
+};
+
+/* The same for one call site. */
+struct gm_transfer_site {
+    uint32_t stack;
+    uint32_t order;
+    uint16_t api;
+    uint8_t direction;
+    uint8_t next_recent;
+    struct gm_transfer sum;
+    uint64_t staged_again; /* pageable copies beyond GM_STAGED_COPY to one of: */
+    uint64_t recent[GM_RECENT_TARGETS];
+};
+
+/* All zero: none yet. */
+struct gm_transfers {
+    struct gm_transfer total[GM_DIRECTIONS];
+    struct gm_transfer_site *sites;
+    size_t site_count;
+    size_t site_capacity;
+    struct gm_map by_site;
+    struct gm_ranges host;         /* live pinned, registered and managed memory; value: its kind */
+    struct gm_map reach;           /* start of one of them -> how far copies went, in KiB */
+    struct gm_ranges device;       /* every address that ever was device memory */
+    struct gm_range latest_device; /* one of them: asked for again and again */
+};
+
+/* Allocations come and go. */
+void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life);
+void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life *life);
+
+/* A record: of copies, fills and mappings notice is taken. */
+void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record);
+
+/* Sorts the sites by bytes, most first. */
+void gm_transfers_finish(struct gm_transfers *transfers);
+void gm_transfers_free(struct gm_transfers *transfers);
+
+/* How many bytes from its start on copies used of live pinned, registered or managed memory, to the
+ * next KiB; 0: none did. */
+uint64_t gm_transfers_reach(const struct gm_transfers *transfers, uint64_t address);
+
+const char *gm_direction_name(unsigned direction);
+
+#endif

@@ -1,0 +1,30 @@
+/* Memory of the offline tool: running out of it ends the tool with a clear line, so no caller
+ * checks. */
+#ifndef GPUMEM_REPORT_BASE_MEMORY_H
+#define GPUMEM_REPORT_BASE_MEMORY_H
+
+#include <stddef.h>
+
+/* `count` zeroed elements of `size` bytes. Never NULL. */
+void *gm_allocate(size_t count, size_t size);
+
+/* Resizes to `count` elements; elements beyond the old ones are not initialized. Never NULL. */
+void *gm_resize(void *memory, size_t count, size_t size);
+
+/* A copy of a string. */
+char *gm_copy_text(const char *text);
+
+/* Makes room for `needed` elements in a growing array of the caller's. */
+#define GM_RESERVE(array, capacity, needed)                                                        \
+    do {                                                                                           \
+        if ((size_t)(needed) > (size_t)(capacity)) {                                               \
+            size_t gm_new_capacity = gm_next_capacity((capacity), (needed));                       \
+            (array) = gm_resize((array), gm_new_capacity, sizeof(*(array)));                       \
+            (capacity) = gm_new_capacity;                                                          \
+        }                                                                                          \
+    } while (0)
+
+/* At least `needed`, and far enough beyond `capacity` that growing stays linear in total. */
+size_t gm_next_capacity(size_t capacity, size_t needed);
+
+#endif

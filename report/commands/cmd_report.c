@@ -1,0 +1,194 @@
+/* gpumem report: what the memory was used for. */
+#include "base/limit.h"
+#include "commands/apart.h"
+#include "commands/command.h"
+#include "commands/runs.h"
+#include "commands/session.h"
+#include "render/report_json.h"
+#include "render/report_text.h"
+#include "version.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_help(void)
+{
+    puts("usage: gpumem report [OPTION...] [TRACE...]\n"
+         "\n"
+         "Says who held the memory at its peak, what was never freed, and why allocations\n"
+         "failed. Without TRACE: all traces of the newest run in this folder.\n"
+         "\n"
+         "  -n, --top N        stacks shown per section (5)\n"
+         "      --json         everything, as JSON (docs/report-json.md)\n"
+         "      --all-frames   also frames of CUDA, of the interpreter and before main; in\n"
+         "                     text also each frame of a framework, folded otherwise\n"
+         "      --no-symbols   modules and offsets instead of functions and lines\n"
+         "      --debuginfod   debug info may be downloaded, from DEBUGINFOD_URLS\n"
+         "      --sysroot DIR  modules are looked for below DIR first\n"
+         "      --no-local-files  no file is opened because a trace names its path: names\n"
+         "                     come from below the sysroot and from debug info by build-id\n"
+         "      --no-limits    read on where a trace asks for more memory or work than\n"
+         "                     one of its size should\n"
+         "  -h, --help\n"
+         "      --version");
+}
+
+struct report {
+    struct gm_stacks_options stacks;
+    bool json;
+    uint64_t top; /* 0: the default of the form */
+};
+
+/* What each reader is asked for. */
+struct request {
+    const struct report *report;
+    const struct gm_json *json; /* where the trace's object goes */
+    const struct gm_text_options *text;
+};
+
+struct answer {
+    bool is_shown;
+    bool is_whole;
+    struct gm_balance_part part;
+};
+
+static void read_json(const char *path, const void *request_of, void *answer_of)
+{
+    const struct request *request = request_of;
+    struct answer *answer = answer_of;
+    struct gm_json json = *request->json;
+    struct gm_session session;
+    if (!gm_session_open(&session, path, &request->report->stacks))
+        return;
+    gm_report_json(&json, NULL, session.analysis, session.stacks,
+                   request->report->top ? request->report->top : SIZE_MAX);
+    answer->is_shown = true;
+    answer->is_whole = gm_session_close(&session);
+}
+
+static void read_text(const char *path, const void *request_of, void *answer_of)
+{
+    const struct request *request = request_of;
+    struct answer *answer = answer_of;
+    struct gm_session session;
+    if (!gm_session_open(&session, path, &request->report->stacks))
+        return;
+    gm_report_text(stdout, session.analysis, session.stacks, request->text);
+    gm_balance_of(&answer->part, session.analysis);
+    answer->is_shown = true;
+    answer->is_whole = gm_session_close(&session);
+}
+
+static int write_json(const struct report *report, char **paths, size_t count)
+{
+    struct gm_json json = {.out = stdout};
+    const struct request request = {.report = report, .json = &json};
+    struct answer answer = {0};
+    int code = GM_EXIT_FINE;
+    if (count > 1) {
+        gm_json_open_object(&json, NULL);
+        gm_json_open_array(&json, "traces");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!gm_apart(read_json, paths[i], &request, &answer, sizeof(answer)) || !answer.is_whole)
+            code = GM_EXIT_UNREADABLE;
+        if (answer.is_shown)
+            gm_json_was_written(&json);
+    }
+    if (count > 1) {
+        gm_json_close_array(&json);
+        gm_json_close_object(&json);
+    }
+    if (count > 1 || answer.is_shown)
+        gm_json_end(&json);
+    return code;
+}
+
+static int write_text(const struct report *report, char **paths, size_t count)
+{
+    struct gm_text_options options = {.top = report->top ? report->top : 5,
+                                      .colour = gm_wants_colour(),
+                                      .many = count > 1,
+                                      .all_frames = report->stacks.all_frames};
+    const struct request request = {.report = report, .text = &options};
+    struct gm_balance balance = {0};
+    struct answer answer = {0};
+    int code = GM_EXIT_FINE;
+    for (size_t i = 0; i < count; i++) {
+        if (!gm_apart(read_text, paths[i], &request, &answer, sizeof(answer)) || !answer.is_whole)
+            code = GM_EXIT_UNREADABLE;
+        gm_balance_add(&balance, paths[i], &answer.part);
+    }
+    if (count > 1)
+        gm_balance_text(stdout, &balance, &options);
+    gm_balance_free(&balance);
+    return code;
+}
+
+int gm_cmd_report(int count, char **arguments)
+{
+    enum {
+        JSON = GM_OPTION_FIRST,
+        ALL_FRAMES,
+        NO_SYMBOLS,
+        DEBUGINFOD,
+        SYSROOT,
+        NO_LOCAL_FILES,
+        NO_LIMITS
+    };
+    static const struct option options[] = {{"top", required_argument, NULL, 'n'},
+                                            {"json", no_argument, NULL, JSON},
+                                            {"all-frames", no_argument, NULL, ALL_FRAMES},
+                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
+                                            {"debuginfod", no_argument, NULL, DEBUGINFOD},
+                                            {"sysroot", required_argument, NULL, SYSROOT},
+                                            {"no-local-files", no_argument, NULL, NO_LOCAL_FILES},
+                                            {"no-limits", no_argument, NULL, NO_LIMITS},
+                                            GM_COMMON_OPTIONS};
+    struct report report = {.stacks = {.names = true}};
+    for (int option; (option = gm_next_option(count, arguments, ":n:h", options)) != -1;) {
+        switch (option) {
+        case 'n':
+            if (!gm_parse_count("--top", optarg, &report.top))
+                return GM_EXIT_USAGE;
+            break;
+        case JSON:
+            report.json = true;
+            break;
+        case ALL_FRAMES:
+            report.stacks.all_frames = true;
+            break;
+        case NO_SYMBOLS:
+            report.stacks.names = false;
+            break;
+        case DEBUGINFOD:
+            report.stacks.debuginfod = true;
+            break;
+        case SYSROOT:
+            report.stacks.sysroot = optarg;
+            break;
+        case NO_LOCAL_FILES:
+            report.stacks.no_local_files = true;
+            break;
+        case NO_LIMITS:
+            gm_limits_lift();
+            break;
+        case GM_OPTION_HELP:
+            print_help();
+            return GM_EXIT_FINE;
+        case GM_OPTION_VERSION:
+            gm_print_version();
+            return GM_EXIT_FINE;
+        default:
+            return GM_EXIT_USAGE;
+        }
+    }
+    struct gm_run_traces newest = {0};
+    char **paths = arguments + optind;
+    size_t path_count = (size_t)(count - optind);
+    if (!gm_run_if_none_named(&newest, &paths, &path_count))
+        return GM_EXIT_UNREADABLE;
+    int code = report.json ? write_json(&report, paths, path_count)
+                           : write_text(&report, paths, path_count);
+    gm_run_free(&newest);
+    return code;
+}

@@ -1,0 +1,49 @@
+/* The subcommands and what they share. Each has a file of its own, cmd_*.c. */
+#ifndef GPUMEM_REPORT_COMMANDS_COMMAND_H
+#define GPUMEM_REPORT_COMMANDS_COMMAND_H
+
+#include "base/exit_code.h"
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gm_command {
+    const char *name;
+    const char *summary;                     /* for `gpumem --help` */
+    int (*run)(int count, char **arguments); /* arguments[0]: the name; returns the exit code */
+};
+
+int gm_cmd_run(int count, char **arguments);
+int gm_cmd_report(int count, char **arguments);
+int gm_cmd_info(int count, char **arguments);
+int gm_cmd_check(int count, char **arguments);
+
+/* "gpumem: " and one line on stderr, without control characters. Returns GM_EXIT_USAGE. */
+int gm_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+void gm_print_version(void);
+
+/* What every subcommand's option table ends with, and the codes of options without a letter. */
+enum {
+    GM_OPTION_HELP = 'h',
+    GM_OPTION_VERSION = 256,
+    GM_OPTION_FIRST /* of a subcommand's own */
+};
+#define GM_COMMON_OPTIONS                                                                          \
+    {"help", no_argument, NULL, GM_OPTION_HELP},                                                   \
+        {"version", no_argument, NULL, GM_OPTION_VERSION},                                         \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+/* getopt_long that says in one line what is wrong with an option: returns -1 at the end, the code
+ * of an option, or '?' after having complained. `letters` starts with ":" or "+:". */
+int gm_next_option(int count, char **arguments, const char *letters, const struct option *options);
+
+/* Parses a positive decimal number; complains and returns false if it is none. */
+bool gm_parse_count(const char *option, const char *text, uint64_t *value);
+
+/* Whether text on stdout may be coloured. */
+bool gm_wants_colour(void);
+
+#endif

@@ -1,0 +1,70 @@
+/* gpumem: the offline half. Finds the subcommand and leaves everything else to it. */
+#include "commands/command.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct gm_command commands[] = {
+    {"run", "record a command", gm_cmd_run},
+    {"report", "say what the memory was used for", gm_cmd_report},
+    {"check", "judge a trace or a command: the gate for CI", gm_cmd_check},
+    {"info", "say what is in a trace", gm_cmd_info},
+};
+
+static void print_help(void)
+{
+    puts("gpumem: who holds the GPU memory, and who never gave it back\n"
+         "\n"
+         "usage: gpumem COMMAND [OPTION...]\n");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+    puts("\n"
+         "  --help, --version\n"
+         "\n"
+         "gpumem COMMAND --help says more about each. Exit codes: 0 fine, 1 findings,\n"
+         "2 wrong usage, 3 trace unreadable, damaged or cut, 4 nothing recorded.");
+}
+
+/* Mapped files (the trace, programs with debug info) can shrink while they are read. That is no
+ * reason to look like a crash. */
+static void file_shrank(int signal_number)
+{
+    static const char text[] = "gpumem: a file became shorter while it was being read\n";
+    (void)signal_number;
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)ignored;
+    _exit(GM_EXIT_UNREADABLE);
+}
+
+/* What was written to a full disk or a closed pipe is not "fine". */
+static int finish(int code)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        gm_complain("cannot write the output");
+        return code ? code : GM_EXIT_UNREADABLE;
+    }
+    return code;
+}
+
+int main(int count, char **arguments)
+{
+    signal(SIGBUS, file_shrank);
+    if (count < 2) {
+        gm_complain("no command given; see gpumem --help");
+        return GM_EXIT_USAGE;
+    }
+    const char *name = arguments[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help();
+        return finish(GM_EXIT_FINE);
+    }
+    if (strcmp(name, "--version") == 0) {
+        gm_print_version();
+        return finish(GM_EXIT_FINE);
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return finish(commands[i].run(count - 1, arguments + 1));
+    return gm_complain("'%s' is not a command; see gpumem --help", name);
+}

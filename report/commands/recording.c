@@ -1,0 +1,247 @@
+/* See recording.h. */
+#include "commands/recording.h"
+#include "base/memory.h"
+#include "commands/command.h"
+#include "commands/runs.h"
+#include "commands/trace_home.h"
+#include "render/sections/settings.h"
+#include "version.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gpumem/settings.h>
+#include <gpumem/trace.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEFAULT_PATTERN "gpumem.%e.%p.trace"
+
+/* ---- environment ----------------------------------------------------------------------------- */
+
+/* libgpumem.so belongs to this executable: installed beside it, or in the same build. */
+static bool find_library(char path[PATH_MAX])
+{
+    static const char *const places[] = {GPUMEM_LIBRARY_INSTALLED, "../lib/gpumem/libgpumem.so",
+                                         "../preload/libgpumem.so"};
+    char folder[PATH_MAX], candidate[2 * PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
+    if (length <= 0) {
+        gm_complain("cannot find my own executable: %s", strerror(errno));
+        return false;
+    }
+    folder[length] = 0;
+    *strrchr(folder, '/') = 0;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(candidate, sizeof(candidate), "%s/%s", folder, places[i]);
+        if (realpath(candidate, path) && access(path, R_OK) == 0)
+            return true;
+    }
+    gm_complain("libgpumem.so not found near %s", folder);
+    return false;
+}
+
+/* With GPUMEM_NVTX=1 programs that name their doings by NVTX load our library as their tool; it
+ * passes all on to the tool that was set before. */
+static void set_nvtx(const char *library)
+{
+    const char *wanted = getenv("GPUMEM_NVTX"), *before = getenv("NVTX_INJECTION64_PATH");
+    bool is_wanted = false;
+    if (!wanted || !gm_setting_choice(wanted, "0", "1", &is_wanted) || !is_wanted)
+        return;
+    if (before && *before && strcmp(before, library) != 0)
+        setenv("GPUMEM_NVTX_NEXT", before, 1);
+    setenv("NVTX_INJECTION64_PATH", library, 1);
+}
+
+/* The list in LD_PRELOAD keeps what is there; ours comes first. */
+static bool set_preload(void)
+{
+    char library[PATH_MAX];
+    if (!find_library(library))
+        return false;
+    if (strpbrk(library, ": ")) {
+        gm_complain("%s: LD_PRELOAD cannot name a path with a colon or a blank", library);
+        return false;
+    }
+    const char *before = getenv("LD_PRELOAD");
+    size_t size = strlen(library) + (before ? strlen(before) : 0) + 2;
+    char *list = gm_allocate(size, 1);
+    snprintf(list, size, "%s%s%s", library, before && *before ? ":" : "", before ? before : "");
+    setenv("LD_PRELOAD", list, 1);
+    free(list);
+    set_nvtx(library);
+    return true;
+}
+
+static void draw_run_id(char run_id[33])
+{
+    uint64_t number[2];
+    if (getrandom(number, sizeof(number), 0) != sizeof(number)) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        number[0] = (uint64_t)now.tv_sec << 32 | (uint64_t)now.tv_nsec;
+        number[1] = (uint64_t)getpid();
+    }
+    snprintf(run_id, 33, "%016" PRIx64 "%016" PRIx64, number[0], number[1]);
+}
+
+/* Absolute, so that it means the same after the command has changed its folder. */
+static char *absolute(const char *pattern)
+{
+    char folder[PATH_MAX];
+    if (pattern[0] == '/' || !getcwd(folder, sizeof(folder)))
+        return gm_copy_text(pattern);
+    /* The folder is no pattern: its percent signs are doubled. */
+    size_t size = 2 * strlen(folder) + strlen(pattern) + 2;
+    char *path = gm_allocate(size, 1), *to = path;
+    for (const char *from = folder; *from; from++) {
+        if (*from == '%')
+            *to++ = '%';
+        *to++ = *from;
+    }
+    snprintf(to, size - (size_t)(to - path), "/%s", pattern);
+    return path;
+}
+
+bool gm_recording_begin(struct gm_recording *recording, const char *output)
+{
+    *recording = (struct gm_recording){0};
+    gm_settings_complain();
+    const char *inherited = getenv("GPUMEM_OUTPUT");
+    if (!output)
+        output = inherited && *inherited ? inherited : DEFAULT_PATTERN;
+    recording->pattern = absolute(output);
+    draw_run_id(recording->run_id);
+    setenv("GPUMEM_OUTPUT", recording->pattern, 1);
+    setenv("GPUMEM_RUN", recording->run_id, 1);
+    return set_preload();
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static volatile pid_t child;
+
+static void pass_on(int signal_number)
+{
+    if (child > 0)
+        kill(child, signal_number);
+}
+
+/* Signals to us are meant for the command: those of the terminal reach it anyway, others are passed
+ * on. */
+static void set_signals(bool waiting)
+{
+    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    signal(SIGINT, waiting ? SIG_IGN : SIG_DFL);
+    signal(SIGQUIT, waiting ? SIG_IGN : SIG_DFL);
+    for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+        signal(passed[i], waiting ? pass_on : SIG_DFL);
+}
+
+static _Noreturn void execute(char **command, const sigset_t *mask)
+{
+    set_signals(false);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    signal(SIGBUS, SIG_DFL);
+    execvp(command[0], command);
+    int error = errno;
+    unsetenv("LD_PRELOAD");
+    gm_complain("%s: %s", command[0], strerror(error));
+    _exit(error == ENOENT ? GM_EXIT_NOT_FOUND : GM_EXIT_NOT_EXECUTABLE);
+}
+
+int gm_recording_run(char **command)
+{
+    int status;
+    sigset_t all, mask;
+    fflush(NULL);
+    /* A signal that comes before we can pass it on waits until we can. */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &mask);
+    child = fork();
+    if (child == 0)
+        execute(command, &mask);
+    if (child > 0)
+        set_signals(true);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    if (child < 0) {
+        gm_complain("cannot start %s: %s", command[0], strerror(errno));
+        return GM_EXIT_NOT_STARTED;
+    }
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) {
+            gm_complain("cannot wait for %s: %s", command[0], strerror(errno));
+            return GM_EXIT_NOT_STARTED;
+        }
+    child = 0;
+    set_signals(false);
+    return WIFSIGNALED(status) ? GM_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* ---- its traces ------------------------------------------------------------------------------ */
+
+static bool is_of_run(int folder, const char *name, const char *run_id)
+{
+    struct gm_trace_header header;
+    return gm_run_read_header(folder, name, &header) &&
+           strncmp(header.run_id, run_id, sizeof(header.run_id)) == 0;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* The pattern's folder, NULL if it differs from process to process. */
+static char *folder_of(const char *pattern)
+{
+    char *folder = gm_copy_text(pattern), *to = folder;
+    *strrchr(folder, '/') = 0;
+    for (const char *from = folder; *from; from++) {
+        if (*from == '%' && *++from != '%') {
+            free(folder);
+            return NULL;
+        }
+        *to++ = *from;
+    }
+    *to = 0;
+    return folder;
+}
+
+void gm_recording_find(struct gm_recording *recording)
+{
+    char *folder = folder_of(recording->pattern);
+    DIR *entries = folder ? opendir(*folder ? folder : "/") : NULL;
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        if (!is_of_run(dirfd(entries), entry->d_name, recording->run_id))
+            continue;
+        size_t size = strlen(folder) + strlen(entry->d_name) + 2;
+        char *path = gm_allocate(size, 1);
+        snprintf(path, size, "%s/%s", folder, entry->d_name);
+        GM_RESERVE(recording->traces, recording->trace_capacity, recording->trace_count + 1);
+        recording->traces[recording->trace_count++] = path;
+    }
+    if (entries)
+        closedir(entries);
+    free(folder);
+    if (recording->trace_count)
+        qsort(recording->traces, recording->trace_count, sizeof(char *), by_name);
+    for (size_t i = 0; i < recording->trace_count; i++)
+        gm_bring_home(recording->traces[i]);
+}
+
+void gm_recording_end(struct gm_recording *recording)
+{
+    for (size_t i = 0; i < recording->trace_count; i++)
+        free(recording->traces[i]);
+    free(recording->traces);
+    free(recording->pattern);
+}

@@ -1,0 +1,29 @@
+/* Runs a command under libgpumem.so and finds the traces it left. */
+#ifndef GPUMEM_REPORT_COMMANDS_RECORDING_H
+#define GPUMEM_REPORT_COMMANDS_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gm_recording {
+    char *pattern;   /* absolute; as GPUMEM_OUTPUT */
+    char run_id[33]; /* names this run in the traces of all its processes */
+    char **traces;   /* paths, sorted; filled by gm_recording_find */
+    size_t trace_count;
+    size_t trace_capacity;
+};
+
+/* Prepares a recording to `output` (NULL: GPUMEM_OUTPUT, or the default in this folder) and sets up
+ * the environment that the command will inherit. False after a complaint. */
+bool gm_recording_begin(struct gm_recording *recording, const char *output);
+
+/* Runs the command and waits for it. Returns its exit code, as a shell would: 128+n after signal n,
+ * 126 or 127 (after a complaint) if it cannot be executed. */
+int gm_recording_run(char **command);
+
+/* Looks for the traces of this run. */
+void gm_recording_find(struct gm_recording *recording);
+
+void gm_recording_end(struct gm_recording *recording);
+
+#endif

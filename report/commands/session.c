@@ -1,0 +1,46 @@
+/* See session.h. */
+#include "commands/session.h"
+#include "base/limit.h"
+#include "commands/command.h"
+
+static bool open_trace(struct gm_session *session, const char *path)
+{
+    char error[256];
+    *session = (struct gm_session){.trace = gm_trace_open(path, error, sizeof(error))};
+    if (!session->trace)
+        gm_complain("%s: %s", path, error);
+    return session->trace != NULL;
+}
+
+bool gm_session_open(struct gm_session *session, const char *path,
+                     const struct gm_stacks_options *options)
+{
+    if (!open_trace(session, path))
+        return false;
+    session->analysis = gm_analyse(session->trace);
+    session->stacks = gm_stacks_new(session->trace, options);
+    return true;
+}
+
+bool gm_session_open_briefly(struct gm_session *session, const char *path)
+{
+    if (!open_trace(session, path))
+        return false;
+    session->analysis = gm_analyse_briefly(session->trace);
+    return true;
+}
+
+bool gm_session_close(struct gm_session *session)
+{
+    if (!session->trace)
+        return true;
+    bool whole = !gm_limits_reached();
+    if (!whole)
+        gm_complain("%s: asks for more memory or work than a trace of its size should, and was "
+                    "read in part (report --no-limits reads on)",
+                    session->trace->path);
+    gm_stacks_free(session->stacks);
+    gm_analysis_free(session->analysis);
+    gm_trace_close(session->trace);
+    return whole;
+}

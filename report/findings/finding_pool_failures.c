@@ -1,0 +1,124 @@
+/* Times that PyTorch's allocator or the driver had nothing to give: fragmentation, a search for the
+ * largest batch, or too little memory. */
+#include "base/size.h"
+#include "findings/findings.h"
+#include "stacks/owner.h"
+#include "trace/environment.h"
+
+/* Refused at least twice at one place, never asking for more than the time before, and then
+ * served: the program tries what fits. */
+static bool is_search(uint64_t count, bool never_more, bool served)
+{
+    return count >= 2 && never_more && served;
+}
+
+static void add_search(struct gm_findings *findings, const struct gm_finding *finding,
+                       uint64_t count, uint64_t first, uint64_t last)
+{
+    struct gm_finding search = *finding;
+    search.code = GM_FINDING_BATCH_SIZE_SEARCH;
+    search.severity = GM_SEVERITY_NOTE;
+    gm_findings_add(findings, &search,
+                    "%s requests were refused here, %s at first and %s at last, and then one was "
+                    "served: a search for what fits.",
+                    COUNT(count), SIZE(first), SIZE(last));
+}
+
+static void add_fragmentation(const struct gm_analysis *analysis, struct gm_findings *findings,
+                              const struct gm_finding *finding,
+                              const struct gm_pool_failure *failure)
+{
+    struct gm_pool_reason reason = gm_pool_failure_reason(failure);
+    struct gm_finding fragmentation = *finding;
+    fragmentation.code = GM_FINDING_POOL_FRAGMENTATION;
+    gm_findings_add(findings, &fragmentation,
+                    "%s asked, %s reserved but free, largest hole %s: fragmentation.",
+                    SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole));
+    if (!gm_environment_expandable(analysis->trace))
+        gm_findings_remedy(findings,
+                           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets segments grow "
+                           "and shrink in place; on devices without it, max_split_size_mb.");
+}
+
+static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findings *findings,
+                             const struct gm_pool_failure *failure)
+{
+    struct gm_pool_reason reason = gm_pool_failure_reason(failure);
+    bool survived = gm_pool_failure_survived(failure, &analysis->blocks);
+    struct gm_finding finding = {.code = GM_FINDING_OUT_OF_MEMORY,
+                                 .severity = survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
+                                 .device = failure->device,
+                                 .bytes = failure->size,
+                                 .stack = failure->stack,
+                                 .api = failure->api};
+    if (is_search(failure->count, failure->never_more, failure->succeeded))
+        add_search(findings, &finding, failure->count, failure->first, failure->size);
+    else if (reason.fragmentation)
+        add_fragmentation(analysis, findings, &finding, failure);
+    else if (!failure->snapshot.record)
+        gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.",
+                        SIZE(failure->size), SIZE(failure->snapshot.allocated),
+                        SIZE(failure->snapshot.reserved));
+    else
+        gm_findings_add(findings, &finding,
+                        "%s asked with %s allocated and %s reserved; the largest hole of the pool "
+                        "had %s.",
+                        SIZE(failure->size), SIZE(failure->snapshot.allocated),
+                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole));
+}
+
+/* What the driver refused to a framework's cache, the framework tries again or reports itself. */
+static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_failure *failure)
+{
+    struct gm_owners *owners = gm_owners_new(analysis->trace);
+    bool cache = gm_owners_cache(owners, failure->kind, failure->stack);
+    gm_owners_free(owners);
+    return cache;
+}
+
+static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,
+                        const struct gm_failure *failure)
+{
+    if (!failure->snapshot.step || gm_kind_is_host(failure->kind) ||
+        is_of_a_cache(analysis, failure) || gm_analysis_pool_failure(analysis, failure))
+        return;
+    const struct gm_holes *holes = &failure->snapshot.holes;
+    enum gm_fragmentation fragmentation = gm_analysis_fragmentation(analysis, failure);
+    struct gm_finding finding = {
+        .code = GM_FINDING_OUT_OF_MEMORY,
+        .severity = failure->survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
+        .device = failure->device,
+        .bytes = failure->size,
+        .stack = failure->stack,
+        .api = failure->api,
+    };
+    if (is_search(failure->count, failure->never_more, failure->served))
+        add_search(findings, &finding, failure->count, failure->first, failure->size);
+    else if (fragmentation == GM_FRAGMENTATION_CERTAIN)
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s allocated on the device. "
+                        "Between its allocations %s were free, in holes of at most %s: "
+                        "fragmentation.",
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
+                        SIZE(holes->free), SIZE(holes->largest));
+    else if (fragmentation == GM_FRAGMENTATION_UNTOLD)
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s allocated on the device. "
+                        "Between its allocations were gaps of %s, of at most %s each; whether "
+                        "fragmentation refused it cannot be told, for the size of the device is "
+                        "not on record.",
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
+                        SIZE(holes->free), SIZE(holes->largest));
+    else
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s allocated on the device.",
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes));
+}
+
+void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    for (size_t i = 0; i < analysis->pool_failures.count; i++)
+        add_pool_failure(analysis, findings, &analysis->pool_failures.entries[i]);
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        add_refusal(analysis, findings, &analysis->failures[i]);
+}

@@ -1,9 +1,0 @@
-/* See journal.h. */
-#include "journal.h"
-#include "memory.h"
-
-void gm_journal_note(struct gm_journal *journal, const struct gm_undo *undo)
-{
-    GM_RESERVE(journal->entries, journal->capacity, journal->count + 1);
-    journal->entries[journal->count++] = *undo;
-}

@@ -1,0 +1,83 @@
+/* The numbers of docs/accounting.md: bytes and calls per kind, per device and on the host. */
+#ifndef GPUMEM_REPORT_LEDGER_COUNTERS_H
+#define GPUMEM_REPORT_LEDGER_COUNTERS_H
+
+#include <gpumem/trace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GM_DEVICES 129 /* ordinals -1 (unknown) to 127 */
+
+/* No sum of what lives may pass this: more than any address space holds. A record that would make
+ * it do so makes no sense. */
+#define GM_LIVE_MAX (UINT64_C(1) << 57)
+
+/* For sums over time, which may be of anything. */
+static inline uint64_t gm_add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The largest value of a sum over time, and when it was first reached. */
+struct gm_peak {
+    uint64_t bytes;
+    uint64_t time; /* record clock */
+    uint64_t step; /* of the replay: see replay.h; 0 if there never was a byte */
+};
+
+/* One kind: what lives, and the calls. */
+struct gm_tally {
+    uint64_t live; /* bytes */
+    struct gm_peak peak;
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t implicit_frees;
+};
+
+struct gm_device_totals {
+    bool seen;
+    struct gm_tally kind[GM_KIND_EXTERNAL + 1];
+    uint64_t live; /* bytes of all kinds but external */
+    struct gm_peak peak;
+};
+
+struct gm_counters {
+    struct gm_device_totals device[GM_DEVICES]; /* [ordinal + 1] */
+    struct gm_tally host[GM_KINDS];             /* of the host kinds */
+    uint64_t failed;                            /* allocation calls refused for lack of memory */
+    uint64_t rejected;                          /* refused by the driver for another reason */
+    uint64_t refused_by_runtime;                /* refused before the driver was asked */
+    uint64_t live;                              /* bytes of all kinds everywhere */
+};
+
+static inline bool gm_kind_is_host(unsigned kind)
+{
+    return kind == GM_KIND_PINNED || kind == GM_KIND_REGISTERED || kind == GM_KIND_HOST_VMM;
+}
+
+static inline bool gm_kind_is_valid(unsigned kind)
+{
+    return kind > GM_KIND_NONE && kind < GM_KINDS;
+}
+
+/* "device", "managed" ...; the host's VMM is "vmm" too, as in the accounting rules. */
+const char *gm_kind_name(unsigned kind);
+
+struct gm_device_totals *gm_counters_device(struct gm_counters *counters, int device);
+
+/* The counter of a kind; `device` matters for kinds on a device only. */
+struct gm_tally *gm_counters_kind(struct gm_counters *counters, unsigned kind, int device);
+
+/* Whether so many bytes more can live. */
+static inline bool gm_counters_has_room(const struct gm_counters *counters, uint64_t size)
+{
+    return size <= GM_LIVE_MAX && counters->live <= GM_LIVE_MAX - size;
+}
+
+/* Bytes come to life at `time`, which is step `step` of the replay; or cease to. The callers count
+ * the calls. */
+void gm_counters_add(struct gm_counters *counters, unsigned kind, int device, uint64_t size,
+                     uint64_t time, uint64_t step);
+void gm_counters_subtract(struct gm_counters *counters, unsigned kind, int device, uint64_t size);
+
+#endif

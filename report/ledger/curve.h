@@ -1,0 +1,36 @@
+/* Two values over the time of a run, or over its events, in a fixed number of buckets: of each, the
+ * most there was in that time. Buckets are as wide as they must be for all to fit; when the run
+ * outgrows them, two become one. O(1) amortized per change. */
+#ifndef GPUMEM_REPORT_LEDGER_CURVE_H
+#define GPUMEM_REPORT_LEDGER_CURVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GM_CURVE_BUCKETS 128 /* between half of them and all are in use */
+#define GM_CURVE_VALUES 2
+
+struct gm_curve_bucket {
+    uint64_t most[GM_CURVE_VALUES];
+};
+
+/* All zero: no value yet. */
+struct gm_curve {
+    uint64_t start; /* record clock: of the first value */
+    unsigned shift; /* a bucket is 1 << shift long */
+    size_t count;   /* buckets in use */
+    struct gm_curve_bucket now;
+    struct gm_curve_bucket buckets[GM_CURVE_BUCKETS];
+};
+
+/* From `time` on these are the values. A time before the latest counts as the latest. */
+void gm_curve_set(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_t second);
+
+/* The values stay what they are until `end`, and not beyond: what came later is left out. */
+void gm_curve_finish(struct gm_curve *curve, uint64_t end);
+
+/* The most in parts [from, to) of `parts` equal parts of the curve, at least of one bucket. */
+uint64_t gm_curve_most(const struct gm_curve *curve, unsigned value, unsigned from, unsigned to,
+                       unsigned parts);
+
+#endif

@@ -1,0 +1,49 @@
+/* What the latest free-like record of a lane did, so that it can be undone when the call behind it
+ * turns out to have failed. */
+#ifndef GPUMEM_REPORT_LEDGER_JOURNAL_H
+#define GPUMEM_REPORT_LEDGER_JOURNAL_H
+
+#include "base/ranges.h"
+#include "ledger/lives.h"
+#include "replay/vmm.h"
+#include <stdbool.h>
+
+enum gm_undo_action {
+    GM_UNDO_LIFE,            /* `life` ended */
+    GM_UNDO_UNKNOWN_FREE,    /* a free of the unknown address range.start was counted */
+    GM_UNDO_UNKNOWN_RELEASE, /* a release of an unknown handle was counted */
+    GM_UNDO_REFERENCE,       /* `life`, external memory, was closed once of several times */
+    GM_UNDO_HANDLE,          /* a handle reference of `object` was released */
+    GM_UNDO_UNMAP,           /* `range` of `object` was unmapped */
+    GM_UNDO_UNBIND,          /* `binding` of multicast `object` was unbound */
+    GM_UNDO_RESERVATION,     /* `range` of addresses was given back */
+    GM_UNDO_CONTEXT,         /* context number `object` lost a reference */
+    GM_UNDO_POOL,            /* the pool at range.start was destroyed; `object`: its index */
+};
+
+struct gm_undo {
+    enum gm_undo_action action;
+    bool implicit;   /* LIFE: it was an implicit free */
+    bool unseen;     /* CONTEXT: the reference was one that no record tells of */
+    uint32_t object; /* of the VMM, held until the journal forgets it; or a number */
+    union {
+        struct gm_life life;
+        struct gm_range range;
+        struct gm_vmm_binding binding;
+    };
+};
+
+/* All zero: empty. */
+struct gm_journal {
+    uint64_t address; /* of the free-like record */
+    uint8_t type;     /* enum gm_event */
+    bool is_past; /* the record came before the history of a flight trace: nothing it did counts */
+    struct gm_undo *entries;
+    size_t count;
+    size_t capacity;
+};
+
+/* Notes what was just done. */
+void gm_journal_note(struct gm_journal *journal, const struct gm_undo *undo);
+
+#endif

@@ -1,0 +1,25 @@
+/* See late_lives.h. */
+#include "ledger/late_lives.h"
+#include "base/memory.h"
+#include <stdlib.h>
+
+void gm_late_lives_add(struct gm_late_lives *late, const struct gm_life *life)
+{
+    GM_RESERVE(late->entries, late->capacity, late->count + 1);
+    late->entries[late->count++] = *life;
+}
+
+/* The latest, nearly always. */
+void gm_late_lives_remove(struct gm_late_lives *late, const struct gm_life *life)
+{
+    for (size_t i = late->count; i-- > 0;)
+        if (late->entries[i].address == life->address && late->entries[i].birth == life->birth) {
+            late->entries[i] = late->entries[--late->count];
+            return;
+        }
+}
+
+void gm_late_lives_free(struct gm_late_lives *late)
+{
+    free(late->entries);
+}

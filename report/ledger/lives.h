@@ -1,0 +1,57 @@
+/* What is alive: one entry per allocation, found by address, by context or all in turn. */
+#ifndef GPUMEM_REPORT_LEDGER_LIVES_H
+#define GPUMEM_REPORT_LEDGER_LIVES_H
+
+#include "base/map.h"
+#include <gpumem/trace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gm_life_flag {
+    GM_LIFE_ADDRESSED = 1u << 0, /* found by its address (VMM memory is known by handle instead) */
+    GM_LIFE_LATE = 1u << 1,      /* its free came when the driver was shut down already */
+    GM_LIFE_MORTAL = 1u << 2,    /* ends with its context; linked into that context's list */
+};
+
+/* One allocation. */
+struct gm_life {
+    uint64_t address; /* or handle, for VMM memory */
+    uint64_t size;    /* bytes */
+    uint64_t time;    /* of birth, record clock */
+    uint64_t birth;   /* how many records there had been until then, this one included */
+    uint32_t stack;
+    uint32_t object;     /* of the VMM that this is the memory of; GM_NONE */
+    uint32_t references; /* further openings of external memory at the same address */
+    uint32_t next;       /* in the list of its context; GM_NONE at the end */
+    uint32_t previous;
+    uint16_t context; /* 0: unknown */
+    uint16_t api;
+    uint8_t kind; /* enum gm_kind; GM_KIND_NONE: the slot is free */
+    int8_t device;
+    uint8_t flags; /* enum gm_life_flag */
+};
+
+struct gm_lives {
+    struct gm_life *slots;
+    size_t capacity;
+    uint32_t used;  /* slots in use or free again */
+    uint32_t free;  /* list by `next`; GM_NONE at the end */
+    uint32_t count; /* alive */
+    struct gm_map by_address;
+};
+
+void gm_lives_begin(struct gm_lives *lives);
+void gm_lives_end(struct gm_lives *lives);
+
+/* Adds a life and returns its number, which stays until it is removed. */
+uint32_t gm_lives_add(struct gm_lives *lives, const struct gm_life *life);
+void gm_lives_remove(struct gm_lives *lives, uint32_t number);
+
+/* Number of the life at an address, GM_NONE if there is none. */
+uint32_t gm_lives_find(const struct gm_lives *lives, uint64_t address);
+
+/* Puts a life at the front of the list that starts at `*first`, or takes it out. */
+void gm_lives_link(struct gm_lives *lives, uint32_t *first, uint32_t number);
+void gm_lives_unlink(struct gm_lives *lives, uint32_t *first, uint32_t number);
+
+#endif

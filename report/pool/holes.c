@@ -1,0 +1,60 @@
+/* See holes.h. */
+#include "pool/holes.h"
+#include "base/memory.h"
+#include "base/ranges.h"
+#include <stdlib.h>
+
+static int by_start(const void *left, const void *right)
+{
+    const struct gm_range *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static struct gm_holes measure(const struct gm_range *ranges, size_t count)
+{
+    struct gm_holes holes = {.allocations = count};
+    uint64_t end = ranges[0].start;
+    for (size_t i = 0; i < count; i++) {
+        holes.live += ranges[i].end - ranges[i].start;
+        if (ranges[i].start > end) {
+            uint64_t hole = ranges[i].start - end;
+            holes.count++;
+            holes.free += hole;
+            holes.largest = hole > holes.largest ? hole : holes.largest;
+        }
+        end = ranges[i].end > end ? ranges[i].end : end;
+    }
+    holes.span = end - ranges[0].start;
+    return holes;
+}
+
+struct gm_holes gm_holes_find(const struct gm_lives *lives, int device)
+{
+    struct gm_range *ranges = gm_allocate(lives->count, sizeof(*ranges));
+    size_t count = 0;
+    for (uint32_t i = 0; i < lives->used; i++) {
+        const struct gm_life *life = &lives->slots[i];
+        if (life->kind == GM_KIND_DEVICE && life->device == device && life->size)
+            ranges[count++] =
+                (struct gm_range){life->address, gm_range_end(life->address, life->size), i};
+    }
+    struct gm_holes holes = {0};
+    if (count) {
+        qsort(ranges, count, sizeof(*ranges), by_start);
+        holes = measure(ranges, count);
+    }
+    free(ranges);
+    return holes;
+}
+
+unsigned gm_holes_fragmentation(const struct gm_holes *holes)
+{
+    if (holes->free == 0)
+        return 0;
+    return (unsigned)(1000.0 - 1000.0 * (double)holes->largest / (double)holes->free + 0.5);
+}
+
+bool gm_holes_refuse(const struct gm_holes *holes, uint64_t bytes)
+{
+    return bytes && holes->free >= bytes && holes->largest < bytes;
+}

@@ -1,0 +1,93 @@
+/* See pool_failures.h. */
+#include "pool/pool_failures.h"
+#include <string.h>
+
+static const struct gm_block_totals *totals_of(const struct gm_blocks *blocks, int device)
+{
+    return &blocks->device[device < 0 ? 0 : device + 1];
+}
+
+static void remove_at(struct gm_pool_failures *failures, size_t at)
+{
+    failures->open -= !failures->entries[at].succeeded;
+    failures->count--;
+    memmove(failures->entries + at, failures->entries + at + 1,
+            (failures->count - at) * sizeof(failures->entries[0]));
+}
+
+static void failed(struct gm_pool_failures *failures, uint32_t caller,
+                   const struct gm_blocks *blocks, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    int8_t device = record->device < 0 ? -1 : record->device;
+    const struct gm_block_totals *totals = totals_of(blocks, record->device);
+    struct gm_pool_failure failure = {.first = record->size, .never_more = true};
+    size_t at = 0;
+    while (at < failures->count &&
+           !(failures->entries[at].caller == caller && failures->entries[at].device == device))
+        at++;
+    if (at < failures->count) {
+        failure = failures->entries[at];
+        failure.never_more &= record->size <= failure.size;
+        remove_at(failures, at);
+    } else if (failures->count == GM_POOL_FAILURES_KEPT) {
+        remove_at(failures, 0);
+    }
+    failure.size = record->size;
+    failure.count++;
+    failure.allocs = totals->allocs;
+    failure.stack = record->stack;
+    failure.caller = caller;
+    failure.api = record->api;
+    failure.device = device;
+    failure.succeeded = false;
+    failure.snapshot = (struct gm_pool_snapshot){.record = entry->carried ? 0 : blocks->records,
+                                                 .time = record->time,
+                                                 .device = device,
+                                                 .allocated = record->aux,
+                                                 .reserved = totals->reserved};
+    failures->entries[failures->count++] = failure;
+    failures->open++;
+}
+
+void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers *callers,
+                           const struct gm_blocks *blocks, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    if (record->type == GM_EVENT_BLOCK_OOM)
+        failed(failures, gm_callers_get(callers, record->stack), blocks, entry);
+    if (record->type != GM_EVENT_BLOCK_ALLOC || failures->open == 0)
+        return;
+    uint32_t caller = gm_callers_get(callers, record->stack);
+    for (size_t i = 0; i < failures->count; i++) {
+        struct gm_pool_failure *failure = &failures->entries[i];
+        if (failure->caller == caller &&
+            failure->device == (record->device < 0 ? -1 : record->device) && !failure->succeeded) {
+            failure->succeeded = true;
+            failures->open--;
+        }
+    }
+}
+
+struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure)
+{
+    bool large = failure->size > GM_SMALL_BLOCK;
+    const struct gm_segment_sums *sums =
+        &failure->snapshot.segments.sums[large ? GM_SEGMENTS_LARGE : GM_SEGMENTS_SMALL];
+    return (struct gm_pool_reason){
+        .free = sums->free,
+        .largest_hole = sums->largest_hole,
+        .fragmentation = sums->free >= failure->size && sums->largest_hole < failure->size,
+    };
+}
+
+bool gm_pool_failure_survived(const struct gm_pool_failure *failure, const struct gm_blocks *blocks)
+{
+    return totals_of(blocks, failure->device)->allocs > failure->allocs;
+}
+
+void gm_pool_failures_free(struct gm_pool_failures *failures)
+{
+    for (size_t i = 0; i < failures->count; i++)
+        gm_sites_free(&failures->entries[i].snapshot.owners);
+}

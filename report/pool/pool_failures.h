@@ -1,0 +1,71 @@
+/* Times that a framework's allocator gave up: what was asked of it, where, and how it went on.
+ * Those of one place (one caller, callers.h, on one device) are told together. */
+#ifndef GPUMEM_REPORT_POOL_POOL_FAILURES_H
+#define GPUMEM_REPORT_POOL_POOL_FAILURES_H
+
+#include "pool/blocks.h"
+#include "pool/segments.h"
+#include "stacks/callers.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a pool held at one moment. */
+struct gm_pool_snapshot {
+    uint64_t record; /* gm_blocks.records just then; 0: none was taken */
+    uint64_t time;   /* record clock */
+    int device;
+    uint64_t allocated; /* bytes in blocks */
+    uint64_t reserved;  /* as the framework said */
+    struct gm_sites owners;
+    struct gm_segments segments;
+};
+
+struct gm_pool_failure {
+    uint64_t size;      /* asked for by the latest, bytes */
+    uint64_t first;     /* by the first */
+    uint64_t count;     /* of all there */
+    uint64_t allocs;    /* of the device, until the latest */
+    uint64_t elsewhere; /* bytes used on the device by other processes; 0: not known, or none */
+    uint64_t residual;  /* bytes of the driver for this one, as last sampled; 0: not known */
+    uint64_t tracked;   /* bytes of all kinds but external on the device */
+    uint32_t stack;     /* of the latest */
+    uint32_t caller;
+    uint16_t api;
+    int8_t device;
+    bool never_more;                  /* none asked for more than the one before */
+    bool succeeded;                   /* a block was allocated at the same place later */
+    struct gm_pool_snapshot snapshot; /* at the latest; only the totals if the history around it is
+                                         gone */
+};
+
+#define GM_POOL_FAILURES_KEPT 16u /* places; the last ones */
+
+/* All zero: none yet. */
+struct gm_pool_failures {
+    struct gm_pool_failure entries[GM_POOL_FAILURES_KEPT]; /* latest last */
+    size_t count;
+    size_t open; /* that have not succeeded */
+};
+
+/* A record, after `blocks` took notice of it. */
+void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers *callers,
+                           const struct gm_blocks *blocks, const struct gm_entry *entry);
+
+/* What of the pool could have served the request by its size. */
+struct gm_pool_reason {
+    uint64_t free;
+    uint64_t largest_hole;
+    bool fragmentation; /* enough was free, but in smaller holes */
+};
+
+struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure);
+
+/* Whether blocks were allocated on the device after the latest: the program caught it, or the
+ * allocator is used by other threads. */
+bool gm_pool_failure_survived(const struct gm_pool_failure *failure,
+                              const struct gm_blocks *blocks);
+
+void gm_pool_failures_free(struct gm_pool_failures *failures);
+
+#endif

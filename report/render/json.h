@@ -1,0 +1,46 @@
+/* Writes JSON as a stream: nothing is kept but the nesting. Integers are exact; text may be any
+ * bytes. */
+#ifndef GPUMEM_REPORT_RENDER_JSON_H
+#define GPUMEM_REPORT_RENDER_JSON_H
+
+#include "trace/trace_file.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define GM_JSON_DEPTH 16
+
+struct gm_json {
+    FILE *out;
+    unsigned depth;
+    bool has_members[GM_JSON_DEPTH];
+};
+
+/* Another process wrote the next value of the open array. */
+void gm_json_was_written(struct gm_json *json);
+
+/* In the following, `key` is the name of the member; NULL inside an array and at the top. */
+
+void gm_json_open_object(struct gm_json *json, const char *key);
+void gm_json_close_object(struct gm_json *json);
+void gm_json_open_array(struct gm_json *json, const char *key);
+void gm_json_close_array(struct gm_json *json);
+
+void gm_json_number(struct gm_json *json, const char *key, uint64_t value);
+void gm_json_signed(struct gm_json *json, const char *key, int64_t value);
+void gm_json_bool(struct gm_json *json, const char *key, bool value);
+void gm_json_null(struct gm_json *json, const char *key);
+
+/* NULL is written as null. */
+void gm_json_string(struct gm_json *json, const char *key, const char *text);
+
+/* Any bytes: what is no valid UTF-8 is written as \xHH in the text. */
+void gm_json_text(struct gm_json *json, const char *key, struct gm_text text);
+
+/* `value` thousandths. */
+void gm_json_thousandths(struct gm_json *json, const char *key, unsigned value);
+
+/* The line feed at the end of a document. */
+void gm_json_end(struct gm_json *json);
+
+#endif

@@ -1,0 +1,185 @@
+/* See context.h. */
+#include "replay/context.h"
+#include "base/limit.h"
+#include "base/memory.h"
+#include "replay/replay.h"
+#include <stdlib.h>
+
+void gm_contexts_begin(struct gm_contexts *contexts)
+{
+    *contexts = (struct gm_contexts){0};
+    for (int i = 0; i < GM_DEVICES; i++)
+        contexts->primary[i] = contexts->unknown_lives[i] = GM_NONE;
+    contexts->untold_lives = GM_NONE;
+}
+
+void gm_contexts_end(struct gm_contexts *contexts)
+{
+    free(contexts->entries);
+    gm_map_free(&contexts->by_address);
+}
+
+static struct gm_context *at(struct gm_contexts *contexts, uint32_t number)
+{
+    GM_RESERVE(contexts->entries, contexts->capacity, (size_t)number + 1);
+    while (contexts->count <= number)
+        contexts->entries[contexts->count++] =
+            (struct gm_context){.first_life = GM_NONE, .device = -1};
+    return &contexts->entries[number];
+}
+
+static size_t slot(int device)
+{
+    return device < 0 ? 0 : (size_t)device + 1;
+}
+
+uint32_t *gm_context_lives(struct gm_contexts *contexts, uint16_t context, int device)
+{
+    if (context == 0)
+        return &contexts->unknown_lives[slot(device)];
+    if (context == GM_CONTEXT_UNTOLD)
+        return &contexts->untold_lives;
+    return &at(contexts, context)->first_life;
+}
+
+void gm_context_used(struct gm_contexts *contexts, uint16_t context)
+{
+    if (context == 0 || context == GM_CONTEXT_UNTOLD)
+        return;
+    struct gm_context *state = at(contexts, context);
+    if (state->references == 0)
+        state->unseen_reference = true;
+}
+
+void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *record)
+{
+    if (record->context == 0 || record->context == GM_CONTEXT_UNTOLD)
+        return;
+    struct gm_context *context = at(contexts, record->context);
+    if (!context->known) {
+        context->time = record->time;
+        context->stack = record->stack;
+        context->api = record->api;
+    }
+    context->known = true;
+    context->address = record->address;
+    context->device = record->device;
+    context->primary = (record->flags & GM_FLAG_PRIMARY) != 0;
+    gm_map_set(&contexts->by_address, record->address, record->context);
+    if (context->primary)
+        contexts->primary[slot(record->device)] = record->context;
+}
+
+/* The context a record of the family is about; 0 if it is not known. */
+static uint32_t meant(const struct gm_contexts *contexts, const struct gm_record *record,
+                      bool primary)
+{
+    uint32_t number = gm_map_get(&contexts->by_address, record->address);
+    if (number == GM_NONE && (primary || record->address == 0))
+        number = contexts->primary[slot(record->device)];
+    return number == GM_NONE ? 0 : number;
+}
+
+static void hold(struct gm_context *context, const struct gm_record *record)
+{
+    context->references = record->size > UINT32_MAX ? UINT32_MAX : (uint32_t)record->size;
+    context->unseen_reference = record->extra & 1;
+}
+
+/* A carried record says how the context is held, besides what it is (if that is known). */
+void gm_context_carried(struct gm_contexts *contexts, const struct gm_record *record)
+{
+    if (record->context == 0)
+        return;
+    if (record->address)
+        gm_context_seen(contexts, record);
+    hold(at(contexts, record->context), record);
+}
+
+void gm_context_retained(struct gm_contexts *contexts, const struct gm_record *record)
+{
+    uint32_t number = meant(contexts, record, true);
+    if (!number)
+        return;
+    /* The context may have been seen first by a call that did not tell what it is. */
+    struct gm_context *context = at(contexts, number);
+    context->primary = true;
+    context->device = record->device;
+    contexts->primary[slot(record->device)] = number;
+    context->references++;
+}
+
+/* Whose lives end, and whether those that were allocated on the device without telling where are
+ * among them: they are if the context is its primary one. A carried record says it itself: it is
+ * replayed when more is known than was then. */
+struct ending {
+    uint32_t number; /* 0: unknown */
+    int device;
+    bool primary;
+};
+
+static struct ending ending_of(const struct gm_contexts *contexts, const struct gm_entry *entry,
+                               uint32_t number)
+{
+    const struct gm_record *record = entry->record;
+    struct ending ending = {number, record->device, (record->flags & GM_FLAG_PRIMARY) != 0};
+    if (number && !entry->carried) {
+        const struct gm_context *context = &contexts->entries[number];
+        ending.primary = context->primary;
+        ending.device = context->known ? context->device : record->device;
+    }
+    return ending;
+}
+
+static void end_lives(struct gm_replay *replay, struct ending ending, struct gm_journal *journal)
+{
+    struct gm_contexts *contexts = &replay->contexts;
+    while (ending.number && at(contexts, ending.number)->first_life != GM_NONE &&
+           !gm_limits_reached())
+        gm_replay_end_life(replay, at(contexts, ending.number)->first_life, true, journal);
+    uint32_t *unknown = &contexts->unknown_lives[slot(ending.device)];
+    while (ending.primary && *unknown != GM_NONE && !gm_limits_reached())
+        gm_replay_end_life(replay, *unknown, true, journal);
+}
+
+void gm_context_released(struct gm_replay *replay, const struct gm_entry *entry,
+                         struct gm_journal *journal)
+{
+    const struct gm_record *record = entry->record;
+    uint32_t number =
+        entry->carried ? (uint16_t)record->aux : meant(&replay->contexts, record, true);
+    if (!number)
+        return;
+    struct gm_context *context = at(&replay->contexts, number);
+    if (entry->carried)
+        hold(context, record); /* how it was held before */
+    bool unseen = context->references == 0;
+    if (unseen && !context->unseen_reference)
+        return;
+    if (unseen)
+        context->unseen_reference = false;
+    else
+        context->references--;
+    gm_journal_note(
+        journal, &(struct gm_undo){.action = GM_UNDO_CONTEXT, .object = number, .unseen = unseen});
+    if (context->references == 0 && !context->unseen_reference)
+        end_lives(replay, ending_of(&replay->contexts, entry, number), journal);
+}
+
+void gm_context_ended(struct gm_replay *replay, const struct gm_entry *entry,
+                      struct gm_journal *journal)
+{
+    const struct gm_record *record = entry->record;
+    uint32_t number =
+        entry->carried ? (uint16_t)record->aux : meant(&replay->contexts, record, false);
+    end_lives(replay, ending_of(&replay->contexts, entry, number), journal);
+}
+
+void gm_context_undo(struct gm_contexts *contexts, const struct gm_undo *undo)
+{
+    struct gm_context *context = at(contexts, undo->object);
+    if (undo->unseen)
+        context->unseen_reference = true;
+    else
+        context->references++;
+}

@@ -1,0 +1,181 @@
+/* See graph.h. */
+#include "replay/graph.h"
+#include "base/limit.h"
+#include "base/memory.h"
+#include "replay/replay.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES_MAX (1u << 22)   /* of all graphs together: 128 MiB */
+#define AUTO_FREE_ON_LAUNCH 1u /* of CUgraphInstantiate_flags */
+
+void gm_graphs_end(struct gm_graphs *graphs)
+{
+    for (size_t i = 0; i < graphs->count; i++)
+        free(graphs->entries[i].nodes);
+    free(graphs->entries);
+    free(graphs->unused);
+    gm_map_free(&graphs->graphs);
+    gm_map_free(&graphs->executables);
+}
+
+static void drop(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
+{
+    uint32_t number = gm_map_get(map, handle);
+    if (number == GM_NONE)
+        return;
+    graphs->node_count -= graphs->entries[number].count;
+    free(graphs->entries[number].nodes);
+    graphs->entries[number] = (struct gm_graph){0};
+    GM_RESERVE(graphs->unused, graphs->unused_capacity, graphs->unused_count + 1);
+    graphs->unused[graphs->unused_count++] = number;
+    gm_map_remove(map, handle);
+}
+
+/* The entry of a handle, made if there is none. */
+static uint32_t entry(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
+{
+    uint32_t number = gm_map_get(map, handle);
+    if (number != GM_NONE)
+        return number;
+    if (graphs->unused_count) {
+        number = graphs->unused[--graphs->unused_count];
+    } else {
+        number = (uint32_t)graphs->count++;
+        GM_RESERVE(graphs->entries, graphs->capacity, graphs->count);
+    }
+    graphs->entries[number] = (struct gm_graph){.used = true};
+    gm_map_set(map, handle, number);
+    return number;
+}
+
+static void append(struct gm_graphs *graphs, uint32_t to, const struct gm_graph_node *nodes,
+                   size_t count)
+{
+    struct gm_graph *graph = &graphs->entries[to];
+    if (count > NODES_MAX - graphs->node_count) {
+        graphs->nodes_refused += count;
+        return;
+    }
+    GM_RESERVE(graph->nodes, graph->capacity, graph->count + count);
+    memcpy(graph->nodes + graph->count, nodes, count * sizeof(*nodes));
+    graph->count += count;
+    graphs->node_count += count;
+}
+
+static void append_node(struct gm_graphs *graphs, const struct gm_record *record, bool is_free)
+{
+    struct gm_graph_node node = {
+        .address = record->address,
+        .size = record->size,
+        .stack = record->stack,
+        .api = record->api,
+        .device = record->device,
+        .is_free = is_free,
+    };
+    append(graphs, entry(graphs, &graphs->graphs, record->aux), &node, 1);
+}
+
+/* Appends the nodes that graph `from` has now to the entry of `handle`. */
+static void append_graph(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle,
+                         uint64_t from)
+{
+    uint32_t source = gm_map_get(&graphs->graphs, from);
+    if (source == GM_NONE || !graphs->entries[source].count)
+        return; /* without memory nodes */
+    if (!gm_limits_spend(graphs->entries[source].count)) {
+        graphs->nodes_refused += graphs->entries[source].count;
+        return;
+    }
+    uint32_t to = entry(graphs, map, handle);
+    size_t count = graphs->entries[source].count;
+    struct gm_graph_node *copy = gm_allocate(count, sizeof(*copy)); /* the two may be the same */
+    memcpy(copy, graphs->entries[source].nodes, count * sizeof(*copy));
+    append(graphs, to, copy, count);
+    free(copy);
+}
+
+static void instantiate(struct gm_graphs *graphs, const struct gm_record *record)
+{
+    drop(graphs, &graphs->executables, record->address);
+    append_graph(graphs, &graphs->executables, record->address, record->aux);
+    uint32_t number = gm_map_get(&graphs->executables, record->address);
+    if (number != GM_NONE)
+        graphs->entries[number].frees_on_launch = (record->extra & AUTO_FREE_ON_LAUNCH) != 0;
+}
+
+static void free_address(struct gm_replay *replay, uint64_t address)
+{
+    if (gm_replay_pays(replay, address))
+        return;
+    uint32_t life = gm_lives_find(&replay->lives, address);
+    if (life != GM_NONE)
+        gm_replay_end_life(replay, life, false, NULL);
+}
+
+static void launch(struct gm_replay *replay, const struct gm_record *record)
+{
+    struct gm_graphs *graphs = &replay->graphs;
+    uint32_t number = gm_map_get(&graphs->executables, record->address);
+    graphs->launches++;
+    if (number == GM_NONE)
+        return;
+    const struct gm_graph *graph = &graphs->entries[number];
+    if (!gm_limits_spend(GM_STEPS_NODE * graph->count))
+        return;
+    for (size_t i = 0; graph->frees_on_launch && i < graph->count; i++)
+        if (!graph->nodes[i].is_free)
+            free_address(replay, graph->nodes[i].address);
+    for (size_t i = 0; i < graph->count; i++) {
+        const struct gm_graph_node *node = &graph->nodes[i];
+        if (node->is_free) {
+            free_address(replay, node->address);
+            continue;
+        }
+        struct gm_life life = gm_replay_life(record, GM_KIND_GRAPH);
+        life.address = node->address;
+        life.size = node->size;
+        life.stack = node->stack;
+        life.api = node->api;
+        life.device = node->device;
+        gm_replay_begin_life(replay, &life);
+    }
+}
+
+void gm_graph_apply(struct gm_replay *replay, const struct gm_record *record)
+{
+    struct gm_graphs *graphs = &replay->graphs;
+    switch (record->type) {
+    case GM_EVENT_ALLOC:
+    case GM_EVENT_GRAPH_ALLOC_NODE:
+        append_node(graphs, record, false);
+        break;
+    case GM_EVENT_FREE:
+    case GM_EVENT_GRAPH_FREE_NODE:
+        append_node(graphs, record, true);
+        break;
+    case GM_EVENT_GRAPH_CHILD:
+        append_graph(graphs, &graphs->graphs, record->address, record->aux);
+        break;
+    case GM_EVENT_GRAPH_CLONE:
+        if (record->address == record->aux)
+            break;
+        drop(graphs, &graphs->graphs, record->address);
+        append_graph(graphs, &graphs->graphs, record->address, record->aux);
+        break;
+    case GM_EVENT_GRAPH_INSTANTIATE:
+        instantiate(graphs, record);
+        break;
+    case GM_EVENT_GRAPH_LAUNCH:
+        launch(replay, record);
+        break;
+    case GM_EVENT_GRAPH_EXEC_DESTROY:
+        drop(graphs, &graphs->executables, record->address);
+        break;
+    case GM_EVENT_GRAPH_DESTROY:
+        drop(graphs, &graphs->graphs, record->address);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,51 @@
+/* Graphs: memory nodes wait in a graph or an executable until a launch brings them to life. */
+#ifndef GPUMEM_REPORT_REPLAY_GRAPH_H
+#define GPUMEM_REPORT_REPLAY_GRAPH_H
+
+#include "base/map.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gm_record;
+struct gm_replay;
+
+/* An allocation node or a free node. */
+struct gm_graph_node {
+    uint64_t address;
+    uint64_t size; /* of an allocation */
+    uint32_t stack;
+    uint16_t api;
+    int8_t device;
+    bool is_free;
+};
+
+/* A graph, the nodes of one capture, or an executable. */
+struct gm_graph {
+    struct gm_graph_node *nodes; /* in the order in which they were made */
+    size_t count;
+    size_t capacity;
+    bool used;
+    bool frees_on_launch; /* executable: what still lives from an earlier launch is freed first */
+};
+
+struct gm_graphs {
+    struct gm_graph *entries;
+    size_t count;
+    size_t capacity;
+    struct gm_map graphs;      /* handle -> entry */
+    struct gm_map executables; /* likewise */
+    uint32_t *unused;
+    size_t unused_count;
+    size_t unused_capacity;
+    size_t node_count; /* of all: bounded, since copies of copies could grow without limit */
+    uint64_t launches;
+    uint64_t nodes_refused; /* beyond the bound */
+};
+
+void gm_graphs_end(struct gm_graphs *graphs);
+
+/* Applies a record of the family (GRAPH_*), or an allocation or free made under capture. */
+void gm_graph_apply(struct gm_replay *replay, const struct gm_record *record);
+
+#endif

@@ -1,0 +1,20 @@
+/* Where the application stands in a stack: the node of its innermost Python frame, else of its
+ * innermost native frame, else of the innermost Python frame, else the stack itself. Two calls that
+ * the application makes at one place, the same way, have one caller, whatever libraries do beyond
+ * and wherever the interpreter stands.
+ *
+ * Told by the names of files alone; answers are kept. */
+#ifndef GPUMEM_REPORT_STACKS_CALLERS_H
+#define GPUMEM_REPORT_STACKS_CALLERS_H
+
+#include "trace/trace_file.h"
+#include <stdint.h>
+
+struct gm_callers;
+struct gm_callers *gm_callers_new(const struct gm_trace *trace);
+void gm_callers_free(struct gm_callers *callers);
+
+/* Node id of the caller; 0 for the empty stack. */
+uint32_t gm_callers_get(struct gm_callers *callers, uint32_t stack);
+
+#endif

@@ -1,0 +1,126 @@
+/* See owner.h. */
+#include "stacks/owner.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "ledger/counters.h"
+#include "stacks/known_libraries.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct gm_owners {
+    const struct gm_trace *trace;
+    struct gm_map known; /* stack -> enum gm_owner */
+};
+
+struct gm_text gm_base_name(struct gm_text path)
+{
+    const char *slash = memrchr(path.bytes, '/', path.size);
+    if (!slash)
+        return path;
+    size_t skip = (size_t)(slash + 1 - path.bytes);
+    return (struct gm_text){path.bytes + skip, path.size - skip};
+}
+
+static unsigned traits_of(struct gm_text path)
+{
+    const struct gm_known_library *library = gm_known_library(path);
+    return library ? library->traits : 0;
+}
+
+bool gm_is_road(struct gm_text path)
+{
+    return (traits_of(path) & GM_LIBRARY_ROAD) != 0;
+}
+
+bool gm_is_vendor(struct gm_text path)
+{
+    return (traits_of(path) & GM_LIBRARY_VENDOR) != 0;
+}
+
+bool gm_is_interpreter(struct gm_text path)
+{
+    static const char *const starts[] = {"libpython", "python", "_ctypes.", "libffi."};
+    struct gm_text base = gm_base_name(path);
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        size_t size = strlen(starts[i]);
+        if (base.size >= size && memcmp(base.bytes, starts[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool contains(struct gm_text text, const char *part)
+{
+    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
+}
+
+/* Python's own modules: in its library folder, but not where packages are installed; or frozen. */
+static bool is_standard_library(struct gm_text path)
+{
+    static const char frozen[] = "<frozen ";
+    if (path.size >= strlen(frozen) && memcmp(path.bytes, frozen, strlen(frozen)) == 0)
+        return true;
+    return contains(path, "/lib/python3.") && !contains(path, "/site-packages/") &&
+           !contains(path, "/dist-packages/");
+}
+
+const char *gm_framework_package(struct gm_text path)
+{
+    const struct gm_known_library *package = gm_known_package(path);
+    if (!package && is_standard_library(path))
+        return "python";
+    return package ? package->file : NULL;
+}
+
+bool gm_is_framework(struct gm_text path)
+{
+    const struct gm_known_library *library = gm_known_library(path);
+    return library && !(library->traits & GM_LIBRARY_ROAD);
+}
+
+struct gm_owners *gm_owners_new(const struct gm_trace *trace)
+{
+    struct gm_owners *owners = gm_allocate(1, sizeof(*owners));
+    owners->trace = trace;
+    return owners;
+}
+
+void gm_owners_free(struct gm_owners *owners)
+{
+    gm_map_free(&owners->known);
+    free(owners);
+}
+
+static unsigned owner_of(const struct gm_trace *trace, uint32_t stack)
+{
+    for (uint32_t id = stack; id;) {
+        const struct gm_node *node = gm_trace_node(trace, id);
+        if (!node || node->kind > GM_NODE_LEAF)
+            return 0;
+        const struct gm_module *module = gm_trace_module(trace, node->module);
+        struct gm_text path = gm_trace_string(trace, module ? module->path : 0);
+        unsigned traits = traits_of(path);
+        if (!(traits & GM_LIBRARY_ROAD))
+            return (traits & GM_LIBRARY_VENDOR ? GM_OWNER_VENDOR : 0u) |
+                   (traits & GM_LIBRARY_DEVICE_CACHE ? GM_OWNER_DEVICE_CACHE : 0u) |
+                   (traits & GM_LIBRARY_HOST_CACHE ? GM_OWNER_HOST_CACHE : 0u);
+        id = node->parent < id ? node->parent : 0;
+    }
+    return 0;
+}
+
+unsigned gm_owners_get(struct gm_owners *owners, uint32_t stack)
+{
+    uint32_t known = gm_map_get(&owners->known, stack);
+    if (known == GM_NONE) {
+        known = owner_of(owners->trace, stack);
+        gm_map_set(&owners->known, stack, known);
+    }
+    return known;
+}
+
+bool gm_owners_cache(struct gm_owners *owners, unsigned kind, uint32_t stack)
+{
+    unsigned wanted = gm_kind_is_host(kind) ? GM_OWNER_HOST_CACHE : GM_OWNER_DEVICE_CACHE;
+    return (gm_owners_get(owners, stack) & wanted) != 0;
+}

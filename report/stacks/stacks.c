@@ -1,0 +1,358 @@
+/* See stacks.h. */
+#include "stacks/stacks.h"
+#include "base/limit.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "stacks/owner.h"
+#include "symbols/demangle.h"
+#include "symbols/symbolize.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE_MAX 64 /* source frames at one address */
+
+/* What is known of one module of the trace. */
+struct module {
+    char *path; /* clean, as it is shown and looked for */
+    const char *base;
+    uint8_t build_id[32];
+    size_t build_id_size;
+    bool is_road;
+    bool is_interpreter;
+    bool is_framework;
+};
+
+/* The frames of one node, and what decides whether they are shown. */
+struct place {
+    struct gm_frame *frames;
+    size_t count;
+    bool is_road;
+    bool is_interpreter;
+};
+
+struct gm_stacks {
+    const struct gm_trace *trace;
+    struct gm_stacks_options options;
+    struct gm_symbolizer *symbolizer;
+    struct module **modules; /* [number]; NULL: not looked at yet */
+    size_t module_count;
+    struct place *places;
+    size_t place_count;
+    size_t place_capacity;
+    struct gm_map by_node; /* node id -> place */
+    struct gm_stack *stacks;
+    size_t stack_count;
+    size_t stack_capacity;
+    struct gm_map by_stack; /* stack id and API -> stack */
+    char **texts;           /* owned strings */
+    size_t text_count;
+    size_t text_capacity;
+};
+
+char *gm_clean_copy(struct gm_text text)
+{
+    char *copy = gm_allocate(text.size + 1, 1);
+    memcpy(copy, text.bytes, text.size);
+    for (size_t i = 0; i < text.size; i++)
+        if (copy[i] == 0)
+            copy[i] = '?';
+    gm_clean_text(copy);
+    return copy;
+}
+
+/* Keeps a string for as long as the stacks live. */
+static char *keep(struct gm_stacks *stacks, char *text)
+{
+    GM_RESERVE(stacks->texts, stacks->text_capacity, stacks->text_count + 1);
+    return stacks->texts[stacks->text_count++] = text;
+}
+
+struct gm_stacks *gm_stacks_new(const struct gm_trace *trace,
+                                const struct gm_stacks_options *options)
+{
+    struct gm_stacks *stacks = gm_allocate(1, sizeof(*stacks));
+    struct gm_symbolizer_options symbols = {.debuginfod = options->debuginfod,
+                                            .sysroot = options->sysroot,
+                                            .no_local_files = options->no_local_files};
+    stacks->trace = trace;
+    stacks->options = *options;
+    stacks->symbolizer = options->names ? gm_symbolizer_new(&symbols) : NULL;
+    stacks->module_count = UINT16_MAX + 1;
+    stacks->modules = gm_allocate(stacks->module_count, sizeof(struct module *));
+    return stacks;
+}
+
+void gm_stacks_free(struct gm_stacks *stacks)
+{
+    if (!stacks)
+        return;
+    for (size_t i = 0; i < stacks->place_count; i++)
+        free(stacks->places[i].frames);
+    for (size_t i = 0; i < stacks->stack_count; i++)
+        free(stacks->stacks[i].frames);
+    for (size_t i = 0; i < stacks->text_count; i++)
+        free(stacks->texts[i]);
+    for (size_t i = 0; i < stacks->module_count; i++)
+        free(stacks->modules[i]);
+    free(stacks->places);
+    free(stacks->stacks);
+    free(stacks->texts);
+    free(stacks->modules);
+    gm_map_free(&stacks->by_node);
+    gm_map_free(&stacks->by_stack);
+    if (stacks->symbolizer)
+        gm_symbolizer_free(stacks->symbolizer);
+    free(stacks);
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
+{
+    if (stacks->modules[number])
+        return stacks->modules[number];
+    struct module *module = gm_allocate(1, sizeof(*module));
+    const struct gm_module *entry = gm_trace_module(stacks->trace, number);
+    struct gm_text path = gm_trace_string(stacks->trace, entry ? entry->path : 0);
+    module->path = keep(stacks, gm_clean_copy(path));
+    const char *slash = strrchr(module->path, '/');
+    module->base = slash ? slash + 1 : module->path;
+    module->is_road = gm_is_road(path);
+    module->is_interpreter = gm_is_interpreter(path);
+    module->is_framework = module->is_interpreter || module->is_road || gm_is_framework(path);
+    if (entry && entry->build_id_size <= sizeof(entry->build_id)) {
+        module->build_id_size = entry->build_id_size;
+        memcpy(module->build_id, entry->build_id, entry->build_id_size);
+    }
+    return stacks->modules[number] = module;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static void script_place(struct gm_stacks *stacks, const struct gm_node *node, struct place *place)
+{
+    const struct gm_script_frame *frame = gm_trace_script_frame(stacks->trace, node->address);
+    struct gm_text function = gm_trace_string(stacks->trace, frame ? frame->function : 0);
+    struct gm_text file = gm_trace_string(stacks->trace, frame ? frame->file : 0);
+    place->count = 1;
+    place->frames = gm_allocate(1, sizeof(*place->frames));
+    place->frames[0] = (struct gm_frame){
+        .function = function.size ? keep(stacks, gm_clean_copy(function)) : "<unknown>",
+        .file = file.size ? keep(stacks, gm_clean_copy(file)) : NULL,
+        .line = frame ? frame->line : 0,
+        .framework = gm_framework_package(file),
+        .script = true,
+    };
+}
+
+/* "libfoo.so+0x1234": a place without a name. */
+static const char *offset_name(struct gm_stacks *stacks, const struct module *module,
+                               uint64_t address)
+{
+    size_t size = strlen(module->base) + 32;
+    char *text = keep(stacks, gm_allocate(size, 1));
+    if (module->base[0])
+        snprintf(text, size, "%s+0x%" PRIx64, module->base, address);
+    else
+        snprintf(text, size, "0x%" PRIx64, address);
+    return text;
+}
+
+/* "changed since the recording": what is wrong with a module's file, if it is that. */
+static const char *trouble_with(struct gm_stacks *stacks,
+                                const struct gm_module_reference *reference)
+{
+    enum gm_symbol_status status = gm_symbolizer_outcome(stacks->symbolizer, reference).status;
+    return status >= GM_SYMBOLS_UNREADABLE ? gm_symbol_status_text(status) : NULL;
+}
+
+static void native_place(struct gm_stacks *stacks, const struct gm_node *node, struct place *place)
+{
+    struct module *module = module_of(stacks, node->module);
+    struct gm_source_frame found[INLINE_MAX];
+    struct gm_module_reference reference = {module->path, module->build_id, module->build_id_size};
+    bool is_symbolized = stacks->symbolizer && module->path[0];
+    size_t count = 0;
+    if (is_symbolized) {
+        /* A return address stands behind the call: the byte before it belongs to the call. */
+        uint64_t address = node->address - (node->kind == GM_NODE_NATIVE);
+        count = gm_symbolize(stacks->symbolizer, &reference, address, found, INLINE_MAX);
+    }
+    place->is_road = module->is_road;
+    place->is_interpreter = module->is_interpreter;
+    place->count = count ? count : 1;
+    place->frames = gm_allocate(place->count, sizeof(*place->frames));
+    for (size_t i = 0; i < count; i++)
+        place->frames[i] = (struct gm_frame){.function = found[i].function,
+                                             .file = found[i].file,
+                                             .line = found[i].line,
+                                             .module = module->base,
+                                             .inlined = found[i].inlined};
+    for (size_t i = 0; i < place->count && module->is_framework; i++)
+        place->frames[i].framework = module->base;
+    struct gm_frame *outermost = &place->frames[place->count - 1];
+    if (!count || strcmp(outermost->function, "??") == 0) {
+        outermost->function = offset_name(stacks, module, node->address);
+        outermost->module = module->base;
+        outermost->trouble = is_symbolized ? trouble_with(stacks, &reference) : NULL;
+    }
+}
+
+/* Place of a node. Nodes of one address under different parents share what the symbolizer keeps. */
+static const struct place *place_of(struct gm_stacks *stacks, uint32_t id,
+                                    const struct gm_node *node)
+{
+    uint32_t known = gm_map_get(&stacks->by_node, id);
+    if (known == GM_NONE) {
+        struct place place = {0};
+        if (node->kind == GM_NODE_SCRIPT)
+            script_place(stacks, node, &place);
+        else
+            native_place(stacks, node, &place);
+        known = (uint32_t)stacks->place_count;
+        GM_RESERVE(stacks->places, stacks->place_capacity, stacks->place_count + 1);
+        stacks->places[stacks->place_count++] = place;
+        gm_map_set(&stacks->by_node, id, known);
+    }
+    return &stacks->places[known];
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+/* Code of the runtime library linked into the program, or the API function itself. */
+static bool is_runtime_function(const struct gm_frame *frame, const char *api)
+{
+    return !frame->script && (starts_with(frame->function, "cudart::") ||
+                              starts_with(frame->function, "libcudart_static_") ||
+                              starts_with(frame->function, "__cudart") ||
+                              (api[0] && strcmp(frame->function, api) == 0));
+}
+
+/* What every thread begins with. */
+static bool is_start_function(const struct gm_frame *frame)
+{
+    static const char *const names[] = {"_start",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "__libc_start_call_main",
+                                        "clone",
+                                        "clone3",
+                                        "__clone",
+                                        "__clone3",
+                                        "start_thread",
+                                        "__GI___clone3"};
+    if (frame->script)
+        return false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(frame->function, names[i]) == 0)
+            return true;
+    return frame->module && starts_with(frame->module, "libc.so") && frame->line == 0;
+}
+
+/* All frames, and for each whether it is on the road to CUDA or the interpreter's own. */
+struct walk {
+    struct gm_frame *frames;
+    bool *is_road;
+    bool *is_interpreter;
+    size_t count;
+    size_t frame_capacity, road_capacity, interpreter_capacity;
+    bool cut;
+    bool has_script;
+};
+
+/* The recorder keeps at most 512 nodes of a stack; each may be some inlined functions. */
+#define FRAMES_MAX 4096u
+
+static void walk(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
+{
+    while (id) {
+        const struct gm_node *node = gm_trace_node(stacks->trace, id);
+        if (walk->count >= FRAMES_MAX || !gm_limits_take_frame()) {
+            walk->cut = true;
+            break;
+        }
+        if (!node || node->kind >= GM_NODE_CUT) {
+            walk->cut = true;
+            break;
+        }
+        const struct place *place = place_of(stacks, id, node);
+        walk->has_script |= node->kind == GM_NODE_SCRIPT;
+        GM_RESERVE(walk->frames, walk->frame_capacity, walk->count + place->count);
+        GM_RESERVE(walk->is_road, walk->road_capacity, walk->count + place->count);
+        GM_RESERVE(walk->is_interpreter, walk->interpreter_capacity, walk->count + place->count);
+        for (size_t i = 0; i < place->count; i++, walk->count++) {
+            walk->frames[walk->count] = place->frames[i];
+            walk->is_road[walk->count] = place->is_road;
+            walk->is_interpreter[walk->count] = place->is_interpreter;
+        }
+        id = node->parent < id ? node->parent : 0; /* parents come first: this always ends */
+    }
+}
+
+/* Leaves out what only says how every call gets to CUDA and how every program starts, unless
+ * nothing else would be left. */
+static void trim(struct walk *walk, const char *api)
+{
+    size_t first = 0, last = walk->count, kept = 0;
+    while (first < last && (walk->is_road[first] || is_runtime_function(&walk->frames[first], api)))
+        first++;
+    if (first == last)
+        return;
+    while (!walk->cut && last > first + 1 && is_start_function(&walk->frames[last - 1]))
+        last--;
+    for (size_t i = first; i < last; i++)
+        if (!(walk->has_script && walk->is_interpreter[i]))
+            walk->frames[kept++] = walk->frames[i];
+    walk->count = kept;
+}
+
+const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api)
+{
+    uint64_t key = id | (uint64_t)api << 32;
+    uint32_t known = gm_map_get(&stacks->by_stack, key);
+    if (known == GM_NONE) {
+        struct walk all = {0};
+        walk(stacks, id, &all);
+        if (!stacks->options.all_frames)
+            trim(&all, gm_trace_api(stacks->trace, api));
+        known = (uint32_t)stacks->stack_count;
+        GM_RESERVE(stacks->stacks, stacks->stack_capacity, stacks->stack_count + 1);
+        stacks->stacks[stacks->stack_count++] = (struct gm_stack){all.frames, all.count, all.cut};
+        gm_map_set(&stacks->by_stack, key, known);
+        free(all.is_road);
+        free(all.is_interpreter);
+    }
+    return &stacks->stacks[known];
+}
+
+bool gm_frame_is_operation(const struct gm_frame *frame)
+{
+    return !frame->script && (starts_with(frame->function, "at::_ops::") ||
+                              starts_with(frame->function, "torch::autograd::generated::"));
+}
+
+const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
+{
+    const struct gm_frame *native = NULL, *script = NULL, *operation = NULL;
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct gm_frame *frame = &stack->frames[i];
+        if (frame->script && !frame->framework)
+            return frame;
+        if (frame->script && !script)
+            script = frame;
+        if (!frame->script && !frame->framework && !native)
+            native = frame;
+        if (gm_frame_is_operation(frame))
+            operation = frame;
+    }
+    if (native || script)
+        return native ? native : script;
+    return operation ? operation : stack->count ? stack->frames : NULL;
+}

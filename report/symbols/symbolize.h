@@ -1,0 +1,80 @@
+/* Names code addresses: module and address in, function, file and line out.
+ *
+ * Works from the files on this machine, after the fact; nothing of the recorded program runs. The
+ * build-id recorded in the trace decides whether a file is the one that was loaded: a file with
+ * another one is never used. Damaged or hostile files lead to fewer names, never to a crash, and
+ * the work spent on one module is bounded. A file that shrinks while it is being read can still
+ * end the process (libelf maps files). Not thread-safe: one symbolizer belongs to one thread. */
+#ifndef GPUMEM_REPORT_SYMBOLS_SYMBOLIZE_H
+#define GPUMEM_REPORT_SYMBOLS_SYMBOLIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One source-level frame. Strings are valid UTF-8 without control characters, shorter than 4 KiB,
+ * and live as long as the symbolizer. */
+struct gm_source_frame {
+    const char *function; /* demangled; "??" if unknown, never NULL */
+    const char *file;     /* as in the line table, absolute where the compiler recorded its
+                             directory; not looked up on disk; NULL if unknown */
+    unsigned line;        /* from 1; 0 if unknown */
+    bool inlined;         /* the code was inlined into the next frame */
+};
+
+/* A module as the trace recorded it. */
+struct gm_module_reference {
+    const char *path;        /* absolute path; NULL or "" if unknown */
+    const uint8_t *build_id; /* may be NULL if build_id_size is 0 */
+    size_t build_id_size;    /* bytes; 0 if the module has none */
+};
+
+/* Ordered from the best to the worst that can be said. */
+enum gm_symbol_status {
+    GM_SYMBOLS_FULL,           /* functions, inlining and lines */
+    GM_SYMBOLS_FUNCTIONS_ONLY, /* no debug info: names from the symbol table */
+    GM_SYMBOLS_COMPRESSION,    /* as before: its debug info is compressed in a way that the
+                                  installed libelf cannot read (zstd with elfutils < 0.189) */
+    GM_SYMBOLS_NONE,           /* neither debug info nor a symbol table */
+    GM_SYMBOLS_UNREADABLE,     /* not a usable ELF executable or library */
+    GM_SYMBOLS_MODULE_CHANGED, /* only files with another build-id were found; not used */
+    GM_SYMBOLS_MODULE_MISSING  /* no such file */
+};
+
+struct gm_symbol_outcome {
+    enum gm_symbol_status status;
+    bool verified; /* the build-id of the trace is that of the file; false if the trace has none */
+    bool limited;  /* reading its debug info cost more than a sound file can; given up half way */
+    const char *file; /* the file that was used; NULL if none; lives as long as the symbolizer */
+};
+
+struct gm_symbolizer_options {
+    const char *sysroot; /* directory in which module paths are looked up first; NULL if none */
+    bool no_local_files; /* none is opened by its path alone: in the sysroot or by build-id */
+    bool debuginfod;     /* may missing debug info be downloaded, from DEBUGINFOD_URLS? */
+};
+
+struct gm_symbolizer;
+
+/* `options` may be NULL for the defaults. Without `debuginfod` this removes DEBUGINFOD_URLS from
+ * the environment of the process, the only switch that libdwfl has. Returns NULL if out of
+ * memory. */
+struct gm_symbolizer *gm_symbolizer_new(const struct gm_symbolizer_options *options);
+void gm_symbolizer_free(struct gm_symbolizer *symbolizer);
+
+/* Names the code at `address`, a virtual address of the module's ELF file (pc minus load bias; for
+ * a return address the caller has already subtracted 1). Fills up to `max` (1 at least) of
+ * `frames`, innermost first, so that a function follows the code inlined into it. Returns how many
+ * were filled, 1 at least: an address without a name yields one frame "??". Answers are kept, so
+ * asking again is cheap. */
+size_t gm_symbolize(struct gm_symbolizer *symbolizer, const struct gm_module_reference *module,
+                    uint64_t address, struct gm_source_frame *frames, size_t max);
+
+/* What became of a module; opens it if no address of it was asked for yet. */
+struct gm_symbol_outcome gm_symbolizer_outcome(struct gm_symbolizer *symbolizer,
+                                               const struct gm_module_reference *module);
+
+/* A phrase for reports, such as "changed since the recording". */
+const char *gm_symbol_status_text(enum gm_symbol_status status);
+
+#endif

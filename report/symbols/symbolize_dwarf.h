@@ -1,0 +1,50 @@
+/* Finds the functions, inlined calls and lines of an address in the debug info of one module.
+ *
+ * Relies on libdw for decoding. What libdw does not bound (the number and nesting of entries that
+ * a damaged file makes us visit) is bounded here. */
+#ifndef GPUMEM_REPORT_SYMBOLS_SYMBOLIZE_DWARF_H
+#define GPUMEM_REPORT_SYMBOLS_SYMBOLIZE_DWARF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <elfutils/libdw.h>
+
+/* Longest chain of frames at one address, counting the containing function. */
+enum { GM_FRAMES_AT_ONE_ADDRESS = 128 };
+
+enum gm_name_source {
+    GM_NAME_FROM_SOURCE,  /* as written, without namespace or class */
+    GM_NAME_FROM_LINKAGE, /* the linker's name, from debug info */
+    GM_NAME_FROM_SYMBOL   /* from the symbol table: may have a version or a clone suffix */
+};
+
+/* A frame in the words of the file: nothing is demangled or checked. Strings belong to libdw and
+ * live as long as the Dwarf handle. */
+struct gm_raw_frame {
+    const char *name; /* NULL if unknown */
+    enum gm_name_source name_source;
+    bool inlined;
+    const char *directory; /* of the compilation, for a relative `file`; may be NULL */
+    const char *file;      /* NULL if unknown */
+    unsigned line;         /* 0 if unknown */
+};
+
+struct gm_dwarf_index;
+
+/* `dwarf` stays the caller's and must live longer. Returns NULL if out of memory. */
+struct gm_dwarf_index *gm_dwarf_index_new(Dwarf *dwarf);
+void gm_dwarf_index_free(struct gm_dwarf_index *index);
+
+/* Whether no unit of the debug info describes any code. */
+bool gm_dwarf_index_empty(const struct gm_dwarf_index *index);
+
+/* Fills `frames` (room for GM_FRAMES_AT_ONE_ADDRESS), innermost first, and returns how many: 0 if
+ * the address is not covered. A single frame without name means that only the line is known. */
+size_t gm_dwarf_index_find(struct gm_dwarf_index *index, Dwarf_Addr pc,
+                           struct gm_raw_frame *frames);
+
+/* Whether the index has given up because the file is not sound; it then finds nothing more. */
+bool gm_dwarf_index_exhausted(const struct gm_dwarf_index *index);
+
+#endif

@@ -1,0 +1,396 @@
+/* Finding, checking and opening a module's file; the contract is in symbolize_module.h.
+ *
+ * Every module has a libdwfl session of its own, so modules cannot disturb each other's layout. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_PATH */
+#endif
+#include "symbols/symbolize_module.h"
+
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+
+#include "symbols/symbolize_table.h"
+
+#define DEBUG_DIRECTORY "/usr/lib/debug"
+
+struct gm_symbol_module {
+    struct gm_symbol_outcome outcome;
+    char *file;
+    char *debug_path; /* where libdwfl looks for separate debug files */
+    Dwfl_Callbacks callbacks;
+    Dwfl *session;
+    Dwfl_Module *handle;
+    Dwarf_Addr bias;               /* libdwfl's addresses minus the file's */
+    Dwarf_Addr dwarf_bias;         /* libdwfl's addresses minus those of the debug info */
+    struct gm_dwarf_index *index;  /* NULL if there is no debug info */
+    struct gm_symbol_table *table; /* NULL until needed */
+};
+
+/* ---- finding the file ------------------------------------------------------------------------ */
+
+/* Files of /proc, /sys and their kind are made when they are read, and reading can do things. */
+static bool is_on_disk(int fd)
+{
+    static const long made_up[] = {PROC_SUPER_MAGIC,  SYSFS_MAGIC,      DEBUGFS_MAGIC,
+                                   TRACEFS_MAGIC,     SECURITYFS_MAGIC, CGROUP2_SUPER_MAGIC,
+                                   DEVPTS_SUPER_MAGIC};
+    struct statfs system;
+
+    if (fstatfs(fd, &system) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(made_up) / sizeof(made_up[0]); i++)
+        if ((long)system.f_type == made_up[i])
+            return false;
+    return true;
+}
+
+/* The path comes from a trace: it may name a pipe, whose writer an open would wake and its end
+ * kill, or a device, which an open may set to work. So it is looked at before it is opened, and
+ * what is opened is what was looked at. */
+static int open_regular_file(const char *path)
+{
+    struct stat status;
+    char again[32];
+    int fd = -1, place = open(path, O_PATH | O_CLOEXEC);
+
+    if (place < 0)
+        return -1;
+    snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+    if (fstat(place, &status) == 0 && S_ISREG(status.st_mode) && is_on_disk(place))
+        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    close(place);
+    return fd;
+}
+
+static bool is_loadable(Elf *elf)
+{
+    GElf_Ehdr header;
+
+    return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) != NULL &&
+           (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+}
+
+static bool has_build_id(Elf *elf, const struct gm_module_reference *reference)
+{
+    const void *build_id;
+    ssize_t size = dwelf_elf_gnu_build_id(elf, &build_id);
+
+    return size > 0 && (size_t)size == reference->build_id_size &&
+           memcmp(build_id, reference->build_id, reference->build_id_size) == 0;
+}
+
+/* Returns GM_SYMBOLS_FULL if the file may be used, otherwise what is wrong with it. */
+static enum gm_symbol_status check_file(int fd, const struct gm_module_reference *reference)
+{
+    enum gm_symbol_status status = GM_SYMBOLS_FULL;
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+
+    if (elf == NULL || !is_loadable(elf))
+        status = GM_SYMBOLS_UNREADABLE;
+    else if (reference->build_id_size > 0 && !has_build_id(elf, reference))
+        status = GM_SYMBOLS_MODULE_CHANGED;
+    elf_end(elf);
+    return status;
+}
+
+static bool start_session(struct gm_symbol_module *module, const char *path, int fd)
+{
+    module->session = dwfl_begin(&module->callbacks);
+    if (module->session == NULL) {
+        close(fd);
+        return false;
+    }
+    module->handle = dwfl_report_offline(module->session, path, path, fd);
+    if (module->handle == NULL)
+        close(fd); /* on success libdwfl owns it */
+    if (dwfl_report_end(module->session, NULL, NULL) == 0 && module->handle != NULL &&
+        dwfl_module_getelf(module->handle, &module->bias) != NULL)
+        return true;
+    dwfl_end(module->session);
+    module->session = NULL;
+    module->handle = NULL;
+    return false;
+}
+
+/* Opens `path` if it is the module's file. Otherwise notes why not; of several files the reason
+ * that says most is kept. */
+static bool try_file(struct gm_symbol_module *module, const struct gm_module_reference *reference,
+                     const char *path)
+{
+    int fd = open_regular_file(path);
+
+    if (fd < 0)
+        return false;
+    enum gm_symbol_status status = check_file(fd, reference);
+    if (status != GM_SYMBOLS_FULL)
+        close(fd);
+    else if (!start_session(module, path, fd))
+        status = GM_SYMBOLS_UNREADABLE;
+    if (status < module->outcome.status)
+        module->outcome.status = status;
+    if (status != GM_SYMBOLS_FULL)
+        return false;
+    module->outcome.verified = reference->build_id_size > 0;
+    module->file = strdup(path);
+    module->outcome.file = module->file;
+    return true;
+}
+
+static bool try_module_path(struct gm_symbol_module *module,
+                            const struct gm_module_reference *reference, const char *sysroot)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s%s", sysroot, reference->path);
+
+    return length > 0 && (size_t)length < sizeof(path) && try_file(module, reference, path);
+}
+
+/* The debug file of a module that is gone, or was replaced, is as good as the module. */
+static bool try_build_id_path(struct gm_symbol_module *module,
+                              const struct gm_module_reference *reference, const char *sysroot)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s" DEBUG_DIRECTORY "/.build-id/", sysroot);
+    size_t used = (size_t)length;
+
+    if (length < 0 || used + 2 * reference->build_id_size + sizeof("/.debug") > sizeof(path))
+        return false;
+    for (size_t i = 0; i < reference->build_id_size; i++) {
+        used += (size_t)sprintf(path + used, "%02x", reference->build_id[i]);
+        if (i == 0)
+            path[used++] = '/';
+    }
+    memcpy(path + used, ".debug", sizeof(".debug"));
+    return try_file(module, reference, path);
+}
+
+/* Whether the path leads upwards, and so out of a sysroot. */
+static bool leads_out(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "/..")) != NULL; at += 3)
+        if (at[3] == '/' || at[3] == '\0')
+            return true;
+    return false;
+}
+
+/* With a sysroot, a file outside of it is only believed if its build-id proves it; without local
+ * files, none is opened by its path. */
+static bool find_file(struct gm_symbol_module *module, const struct gm_module_reference *reference,
+                      const char *sysroot, bool no_local_files)
+{
+    bool provable = reference->build_id_size > 0;
+    bool has_path = reference->path != NULL && reference->path[0] == '/' &&
+                    !(sysroot != NULL && leads_out(reference->path));
+
+    if (sysroot != NULL && has_path && try_module_path(module, reference, sysroot))
+        return true;
+    if (!no_local_files && (sysroot == NULL || provable) && has_path &&
+        try_module_path(module, reference, ""))
+        return true;
+    if (sysroot != NULL && provable && try_build_id_path(module, reference, sysroot))
+        return true;
+    return provable && try_build_id_path(module, reference, "");
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static bool is_unreadable_debug_section(Elf *elf, Elf_Scn *section, size_t names)
+{
+    GElf_Shdr header;
+    GElf_Chdr compression;
+
+    if (gelf_getshdr(section, &header) == NULL || (header.sh_flags & SHF_COMPRESSED) == 0)
+        return false;
+    const char *name = elf_strptr(elf, names, header.sh_name);
+    return name != NULL && strncmp(name, ".debug_", strlen(".debug_")) == 0 &&
+           gelf_getchdr(section, &compression) != NULL && compression.ch_type != ELFCOMPRESS_ZLIB;
+}
+
+static bool has_unreadable_debug_section(Elf *elf)
+{
+    Elf_Scn *section = NULL;
+    size_t names;
+
+    if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0)
+        return false;
+    while ((section = elf_nextscn(elf, section)) != NULL) {
+        if (is_unreadable_debug_section(elf, section, names))
+            return true;
+    }
+    return false;
+}
+
+/* libdw skips sections that it cannot decompress without a word, so an absence is explained by
+ * looking at the file, or at its separate debug file. */
+static bool is_compression_to_blame(struct gm_symbol_module *module)
+{
+    const char *debug_file = NULL;
+    Dwarf_Addr bias;
+
+    if (has_unreadable_debug_section(dwfl_module_getelf(module->handle, &bias)))
+        return true;
+    dwfl_module_info(module->handle, NULL, NULL, NULL, NULL, NULL, NULL, &debug_file);
+    int fd = debug_file == NULL ? -1 : open_regular_file(debug_file);
+    if (fd < 0)
+        return false;
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    bool found = has_unreadable_debug_section(elf);
+    elf_end(elf);
+    close(fd);
+    return found;
+}
+
+static struct gm_symbol_table *table_of(struct gm_symbol_module *module)
+{
+    if (module->table == NULL)
+        module->table = gm_symbol_table_new(module->handle);
+    return module->table;
+}
+
+static void open_debug_info(struct gm_symbol_module *module)
+{
+    Dwarf *dwarf = dwfl_module_getdwarf(module->handle, &module->dwarf_bias);
+
+    if (dwarf == NULL)
+        return;
+    module->index = gm_dwarf_index_new(dwarf);
+    if (module->index != NULL && gm_dwarf_index_empty(module->index)) {
+        gm_dwarf_index_free(module->index);
+        module->index = NULL;
+    }
+}
+
+static void open_contents(struct gm_symbol_module *module)
+{
+    open_debug_info(module);
+    if (module->index != NULL)
+        module->outcome.status = GM_SYMBOLS_FULL;
+    else if (is_compression_to_blame(module))
+        module->outcome.status = GM_SYMBOLS_COMPRESSION;
+    else if (table_of(module) != NULL && gm_symbol_table_count(module->table) > 0)
+        module->outcome.status = GM_SYMBOLS_FUNCTIONS_ONLY;
+    else
+        module->outcome.status = GM_SYMBOLS_NONE;
+}
+
+/* The first two entries are libdwfl's own defaults: beside the module, and .debug below that. */
+static char *make_debug_path(const char *sysroot)
+{
+    static const char plain[] = ":.debug:" DEBUG_DIRECTORY;
+    size_t size = 2 * sizeof(plain) + (sysroot == NULL ? 0 : strlen(sysroot));
+    char *path = malloc(size);
+
+    if (path != NULL && sysroot != NULL)
+        snprintf(path, size, ":.debug:%s" DEBUG_DIRECTORY ":" DEBUG_DIRECTORY, sysroot);
+    else if (path != NULL)
+        memcpy(path, plain, sizeof(plain));
+    return path;
+}
+
+struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference *reference,
+                                               const char *sysroot, bool no_local_files)
+{
+    struct gm_symbol_module *module = calloc(1, sizeof(*module));
+
+    if (module == NULL)
+        return NULL;
+    module->outcome.status = GM_SYMBOLS_MODULE_MISSING;
+    module->debug_path = make_debug_path(sysroot);
+    if (module->debug_path == NULL) {
+        free(module);
+        return NULL;
+    }
+    module->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
+                                         .find_debuginfo = dwfl_standard_find_debuginfo,
+                                         .section_address = dwfl_offline_section_address,
+                                         .debuginfo_path = &module->debug_path};
+    elf_version(EV_CURRENT);
+    if (find_file(module, reference, sysroot, no_local_files))
+        open_contents(module);
+    return module;
+}
+
+void gm_symbol_module_free(struct gm_symbol_module *module)
+{
+    if (module == NULL)
+        return;
+    gm_symbol_table_free(module->table);
+    gm_dwarf_index_free(module->index);
+    if (module->session != NULL)
+        dwfl_end(module->session);
+    free(module->debug_path);
+    free(module->file);
+    free(module);
+}
+
+struct gm_symbol_outcome gm_symbol_module_outcome(const struct gm_symbol_module *module)
+{
+    struct gm_symbol_outcome outcome = module->outcome;
+
+    outcome.limited = module->index != NULL && gm_dwarf_index_exhausted(module->index);
+    return outcome;
+}
+
+/* ---- finding names --------------------------------------------------------------------------- */
+
+static const char *symbol_at(struct gm_symbol_module *module, uint64_t address)
+{
+    struct gm_symbol_table *table = table_of(module);
+
+    return table == NULL ? NULL : gm_symbol_table_find(table, address);
+}
+
+static void take_symbol(struct gm_raw_frame *frame, const char *symbol)
+{
+    frame->name = symbol;
+    frame->name_source = GM_NAME_FROM_SYMBOL;
+}
+
+static bool is_mangled(const char *name)
+{
+    return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+}
+
+/* The containing function is the one that has a symbol. Compilers leave its linkage name out of
+ * reduced debug info and of lambdas, where the plain name would lack class and namespace. */
+static void improve_name(struct gm_symbol_module *module, uint64_t address,
+                         struct gm_raw_frame *frame)
+{
+    if (frame->name != NULL && frame->name_source == GM_NAME_FROM_LINKAGE)
+        return;
+    const char *symbol = symbol_at(module, address);
+    if (symbol != NULL && (frame->name == NULL || is_mangled(symbol)))
+        take_symbol(frame, symbol);
+}
+
+size_t gm_symbol_module_find(struct gm_symbol_module *module, uint64_t address,
+                             struct gm_raw_frame *frames)
+{
+    size_t count = 0;
+
+    if (module->handle == NULL)
+        return 0;
+    uint64_t shifted = address + module->bias;
+    if (module->index != NULL)
+        count = gm_dwarf_index_find(module->index, shifted - module->dwarf_bias, frames);
+    if (count == 0) {
+        const char *symbol = symbol_at(module, shifted);
+        if (symbol == NULL)
+            return 0;
+        frames[0] = (struct gm_raw_frame){0};
+        take_symbol(&frames[0], symbol);
+        return 1;
+    }
+    improve_name(module, shifted, &frames[count - 1]);
+    return count;
+}

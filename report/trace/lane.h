@@ -1,0 +1,35 @@
+/* The records of one lane in the order of their sequence numbers: from its blocks, then from its
+ * ring. */
+#ifndef GPUMEM_REPORT_TRACE_LANE_H
+#define GPUMEM_REPORT_TRACE_LANE_H
+
+#include "trace/block_reader.h"
+#include "trace/trace_file.h"
+#include <stdbool.h>
+
+/* Records decoded at a time: they stay in the first-level cache. */
+#define GM_LANE_BATCH GM_TILE_RECORDS
+
+struct gm_lane_reader {
+    struct gm_trace *trace;
+    struct gm_lane_source *source;
+    size_t block;        /* next to open */
+    uint64_t next;       /* sequence number of the next record wanted */
+    uint64_t block_next; /* of the next record the open block gives */
+    uint64_t block_end;  /* one past its last */
+    uint64_t lost;       /* sequence numbers that nothing was found for */
+    struct gm_block_reader columns;
+    struct gm_record batch[GM_LANE_BATCH];
+    uint32_t batch_at;
+    uint32_t batch_count;
+};
+
+void gm_lane_begin(struct gm_lane_reader *reader, struct gm_trace *trace,
+                   struct gm_lane_source *source);
+
+/* The next record, or NULL at the end. Valid until the next call. */
+const struct gm_record *gm_lane_next(struct gm_lane_reader *reader, ZSTD_DCtx *context);
+
+void gm_lane_end(struct gm_lane_reader *reader);
+
+#endif

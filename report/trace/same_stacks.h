@@ -1,0 +1,29 @@
+/* Which stacks are the same to a reader: they differ in nothing but frames of the Python
+ * interpreter.
+ *
+ * CPython rewrites its bytecode as it runs (3.11 and later), so that one line of Python reaches the
+ * same call from different places of the interpreter: the first time from one, later from another.
+ * Where Python frames were recorded they say all that the interpreter's own could say. A stack
+ * without Python frames keeps those it has.
+ *
+ * Told by the names of modules alone; answers are kept. Memory: distinct nodes that are asked for.
+ */
+#ifndef GPUMEM_REPORT_TRACE_SAME_STACKS_H
+#define GPUMEM_REPORT_TRACE_SAME_STACKS_H
+
+#include <stdint.h>
+
+struct gm_trace;
+struct gm_same_stacks;
+
+struct gm_same_stacks *gm_same_stacks_new(const struct gm_trace *trace);
+void gm_same_stacks_free(struct gm_same_stacks *same);
+
+/* A number that two stacks have in common if they are the same, and only then; 0: the empty one. */
+uint32_t gm_same_stacks_number(struct gm_same_stacks *same, uint32_t stack);
+
+/* The first stack, of those this function was asked for, that is the same; an id without a node is
+ * left as it is. */
+uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack);
+
+#endif

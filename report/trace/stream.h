@@ -1,0 +1,36 @@
+/* All records of a trace in the order of time, as one stream.
+ *
+ * Guarantees: the records of one lane come in the order of their sequence numbers, each once, also
+ * where clocks of two processors disagree; between lanes time decides, then the lane's number, so
+ * that the same trace always gives the same stream. What a flight trace carried over comes before
+ * all else. Stacks that are the same to a reader (same_stacks.h) have one id, that of the first.
+ * Memory: one decoded block per lane.
+ */
+#ifndef GPUMEM_REPORT_TRACE_STREAM_H
+#define GPUMEM_REPORT_TRACE_STREAM_H
+
+#include "trace/trace_file.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One record with the detail that may follow it. Valid until the next call. */
+struct gm_entry {
+    const struct gm_record *record;
+    const struct gm_record *detail; /* NULL if there is none */
+    uint32_t lane;
+    bool carried; /* from the checkpoint that the history of a flight trace begins with */
+};
+
+struct gm_stream;
+
+/* Marks blocks that turn out to be damaged in `trace`, and counts each once. */
+struct gm_stream *gm_stream_open(struct gm_trace *trace);
+void gm_stream_close(struct gm_stream *stream);
+
+/* The next record; false at the end. */
+bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry);
+
+/* Records missing so far: gaps between the sequence numbers. */
+uint64_t gm_stream_lost(const struct gm_stream *stream);
+
+#endif
