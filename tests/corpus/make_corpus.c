@@ -1,6 +1,6 @@
 /* Writes the traces of this folder anew: make_corpus FOLDER. Their bytes are checked in, so that
  * the reader is tested on what an older writer wrote; expected.txt says what each must lead to. */
-#include "../unit/trace_writer.h"
+#include "../support/trace_writer.h"
 #include <stdio.h>
 
 #define DEVICE_ALLOC(where, bytes, ...)                                                            \

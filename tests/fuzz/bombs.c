@@ -1,6 +1,6 @@
 /* Writes a trace that is small and asks for much: bombs KIND FILE [NUMBER | PATH]. What each must
  * lead to says bombs.py. */
-#include "../unit/trace_writer.h"
+#include "../support/trace_writer.h"
 #include <stdio.h>
 
 #define BLOCK GM_BLOCK_RECORDS_MAX

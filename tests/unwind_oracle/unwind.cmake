@@ -46,7 +46,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND GPUMEM_LIBUNWIND AND GP
   target_link_libraries(bench_unwind PRIVATE unwind_for_tests ${GPUMEM_LIBUNWIND})
 endif()
 
-gpumem_unit_test(test_unwind SOURCES ${CMAKE_CURRENT_LIST_DIR}/../unit/test_unwind.c
+gpumem_unit_test(test_unwind SOURCES ${CMAKE_CURRENT_LIST_DIR}/../unit/preload/stack/test_unwind.c
                  LIBRARIES unwind_for_tests)
+target_include_directories(test_unwind PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_dependencies(test_unwind oracle_plugin_0 oracle_plugin_1)
 target_compile_definitions(test_unwind PRIVATE PLUGIN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}")

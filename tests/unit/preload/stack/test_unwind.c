@@ -2,7 +2,7 @@
  * The unwinder in the situations that a random call tree does not reach. unwind_oracle compares
  * its answers with libunwind's at large.
  */
-#include "../unwind_oracle/plugin.h"
+#include "unwind_oracle/plugin.h"
 #include "base/platform.h"
 #include "stack/native/unwind.h"
 #include <dlfcn.h>

@@ -5,7 +5,7 @@ list(TRANSFORM _sources PREPEND ${_made}/)
 set_source_files_properties(${_sources} PROPERTIES GENERATED TRUE)
 file(GLOB _effects CONFIGURE_DEPENDS ${GPUMEM_PRELOAD_DIR}/hooks/*.c)
 
-add_library(hooks_for_tests OBJECT ${_sources} ${_effects} ${CMAKE_CURRENT_LIST_DIR}/hooks/fake.c)
+add_library(hooks_for_tests OBJECT ${_sources} ${_effects} ${CMAKE_CURRENT_LIST_DIR}/fake.c)
 add_dependencies(hooks_for_tests gpumem_preload) # which makes the sources
 target_compile_definitions(hooks_for_tests PUBLIC _GNU_SOURCE=)
 target_include_directories(hooks_for_tests PUBLIC ${CMAKE_CURRENT_LIST_DIR}/hooks

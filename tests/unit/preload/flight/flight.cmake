@@ -5,9 +5,9 @@ gpumem_unit_test(test_fold SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_fold.c ${_fold
 target_include_directories(test_fold PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR})
 
 gpumem_unit_test(test_flight
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_flight.c ${CMAKE_CURRENT_LIST_DIR}/recorder/scene.c
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_flight.c ${CMAKE_CURRENT_LIST_DIR}/../record/scene.c
           $<TARGET_OBJECTS:recorder_for_tests>
   LIBRARIES gpumem_report)
 target_include_directories(test_flight PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR}
-  ${CMAKE_CURRENT_LIST_DIR}/recorder)
+  ${CMAKE_CURRENT_LIST_DIR}/../record)
 target_link_options(test_flight PRIVATE -Wl,--wrap=pthread_create,--wrap=gm_pack)

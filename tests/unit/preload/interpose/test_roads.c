@@ -1,6 +1,6 @@
 /*
- * How libgpumem.so gets between programs and CUDA: each test is a scene of unit/roads/probe.c, run
- * in a process of its own under the library, which is built here with a small table (unit/roads) at
+ * How libgpumem.so gets between programs and CUDA: each test is a scene of roads/probe.c, run
+ * in a process of its own under the library, which is built here with a small table (roads) at
  * -O0 and at -O2.
  */
 #include <setjmp.h>

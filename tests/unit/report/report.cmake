@@ -1,0 +1,25 @@
+# The offline half: replay rules, the reader and damage, text helpers, the commands.
+foreach(_test trace/reader replay/replay stacks/cuda_error pool/pools pool/libraries analysis/phases analysis/growth
+        analysis/lifetimes findings/findings render/page_stack)
+  get_filename_component(_folder ${_test} DIRECTORY)
+  get_filename_component(_name ${_test} NAME)
+  add_executable(test_${_name} ${CMAKE_CURRENT_LIST_DIR}/${_folder}/test_${_name}.c)
+  target_compile_definitions(test_${_name} PRIVATE _GNU_SOURCE=)
+  target_include_directories(test_${_name} PRIVATE ${GPUMEM_TEST_SUPPORT})
+  target_link_libraries(test_${_name} PRIVATE gpumem_report ${GPUMEM_CMOCKA})
+  add_test(NAME unit.${_name} COMMAND test_${_name})
+endforeach()
+
+add_test(NAME unit.report_commands
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_commands.py
+                 $<TARGET_FILE:gpumem> ${PROJECT_SOURCE_DIR})
+add_executable(judge_traces ${CMAKE_CURRENT_LIST_DIR}/commands/judge_traces.c)
+target_compile_definitions(judge_traces PRIVATE _GNU_SOURCE=)
+target_include_directories(judge_traces PRIVATE ${PROJECT_SOURCE_DIR}/include ${GPUMEM_TEST_SUPPORT})
+target_link_libraries(judge_traces PRIVATE gpumem_report)
+add_test(NAME unit.report_judge
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_judge.py $<TARGET_FILE:gpumem>
+                 $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
+add_test(NAME unit.report_run
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_run.py $<TARGET_FILE:gpumem>
+                 ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)
