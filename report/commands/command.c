@@ -1,25 +1,11 @@
 /* See command.h. */
 #include "commands/command.h"
-#include "symbols/demangle.h"
 #include "version.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-int gm_complain(const char *format, ...)
-{
-    char text[1024];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof(text), format, list);
-    va_end(list);
-    gm_clean_text(text);
-    fprintf(stderr, "gpumem: %s\n", text);
-    return GM_EXIT_USAGE;
-}
 
 void gm_print_version(void)
 {

@@ -2,6 +2,7 @@
 #ifndef GPUMEM_REPORT_COMMANDS_COMMAND_H
 #define GPUMEM_REPORT_COMMANDS_COMMAND_H
 
+#include "base/complain.h"
 #include "base/exit_code.h"
 #include <getopt.h>
 #include <stdbool.h>
@@ -17,9 +18,6 @@ int gm_cmd_run(int count, char **arguments);
 int gm_cmd_report(int count, char **arguments);
 int gm_cmd_info(int count, char **arguments);
 int gm_cmd_check(int count, char **arguments);
-
-/* "gpumem: " and one line on stderr, without control characters. Returns GM_EXIT_USAGE. */
-int gm_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void gm_print_version(void);
 

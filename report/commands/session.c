@@ -2,6 +2,7 @@
 #include "commands/session.h"
 #include "base/limit.h"
 #include "commands/command.h"
+#include "trace/trace_open.h"
 
 static bool open_trace(struct gm_session *session, const char *path)
 {

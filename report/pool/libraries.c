@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
+#include "trace/same_stacks.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* See json.h. */
 #include "render/json.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <string.h>
 

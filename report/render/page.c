@@ -1,6 +1,6 @@
 /* See page.h. */
 #include "render/page.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include <stdarg.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "base/limit.h"
 #include "pool/libraries.h"
 #include "render/sections/findings_show.h"
+#include "render/sections/flight_show.h"
 #include "render/sections/growth_show.h"
 #include "render/sections/newer_abi.h"
 #include "render/sections/owners_show.h"
@@ -13,7 +14,6 @@
 #include "render/sections/temporaries.h"
 #include "render/verdict.h"
 #include "stacks/cuda_error.h"
-#include "trace/flight_area.h"
 #include <string.h>
 
 #define FORMAT_VERSION 1 /* of the JSON; raised when the meaning of a member changes */

@@ -2,7 +2,7 @@
 #include "render/verdict.h"
 #include "analysis/completeness.h"
 #include "base/size.h"
-#include "trace/flight_area.h"
+#include "render/sections/flight_show.h"
 #include <stdio.h>
 
 #define PEAKS_SHOWN 3u /* devices; as many as fit a line */

@@ -1,6 +1,5 @@
 /* See known_libraries.h. */
 #include "stacks/known_libraries.h"
-#include "stacks/owner.h"
 #include <string.h>
 
 #define ROAD GM_LIBRARY_ROAD

@@ -3,7 +3,7 @@
 #ifndef GPUMEM_REPORT_STACKS_KNOWN_LIBRARIES_H
 #define GPUMEM_REPORT_STACKS_KNOWN_LIBRARIES_H
 
-#include "trace/trace_file.h"
+#include "base/text.h"
 
 enum gm_library_trait {
     GM_LIBRARY_ROAD = 1u << 0,      /* the recorder, the driver, the runtime: on every way */

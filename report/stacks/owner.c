@@ -12,15 +12,6 @@ struct gm_owners {
     struct gm_map known; /* stack -> enum gm_owner */
 };
 
-struct gm_text gm_base_name(struct gm_text path)
-{
-    const char *slash = memrchr(path.bytes, '/', path.size);
-    if (!slash)
-        return path;
-    size_t skip = (size_t)(slash + 1 - path.bytes);
-    return (struct gm_text){path.bytes + skip, path.size - skip};
-}
-
 static unsigned traits_of(struct gm_text path)
 {
     const struct gm_known_library *library = gm_known_library(path);
@@ -35,18 +26,6 @@ bool gm_is_road(struct gm_text path)
 bool gm_is_vendor(struct gm_text path)
 {
     return (traits_of(path) & GM_LIBRARY_VENDOR) != 0;
-}
-
-bool gm_is_interpreter(struct gm_text path)
-{
-    static const char *const starts[] = {"libpython", "python", "_ctypes.", "libffi."};
-    struct gm_text base = gm_base_name(path);
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-        size_t size = strlen(starts[i]);
-        if (base.size >= size && memcmp(base.bytes, starts[i], size) == 0)
-            return true;
-    }
-    return false;
 }
 
 static bool contains(struct gm_text text, const char *part)

@@ -22,13 +22,6 @@ bool gm_is_framework(struct gm_text path);
  * packages may be installed just there, so that only known names count. */
 const char *gm_framework_package(struct gm_text path);
 
-/* Whether a module is the Python interpreter or its bridge to C: between Python frames and a call
- * of CUDA it tells nothing. */
-bool gm_is_interpreter(struct gm_text path);
-
-/* The last component of a path. */
-struct gm_text gm_base_name(struct gm_text path);
-
 /* Who made an allocation, by the innermost frame beyond the roads. */
 enum gm_owner {
     GM_OWNER_VENDOR = 1u << 0,       /* a library of the vendor, for itself */

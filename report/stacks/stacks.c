@@ -3,9 +3,10 @@
 #include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "stacks/owner.h"
-#include "symbols/demangle.h"
 #include "symbols/symbolize.h"
+#include "trace/same_stacks.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,17 +51,6 @@ struct gm_stacks {
     size_t text_count;
     size_t text_capacity;
 };
-
-char *gm_clean_copy(struct gm_text text)
-{
-    char *copy = gm_allocate(text.size + 1, 1);
-    memcpy(copy, text.bytes, text.size);
-    for (size_t i = 0; i < text.size; i++)
-        if (copy[i] == 0)
-            copy[i] = '?';
-    gm_clean_text(copy);
-    return copy;
-}
 
 /* Keeps a string for as long as the stacks live. */
 static char *keep(struct gm_stacks *stacks, char *text)

@@ -55,7 +55,4 @@ bool gm_frame_is_operation(const struct gm_frame *frame);
  * run no Python), else the innermost. NULL: the stack is empty. */
 const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack);
 
-/* A clean copy of untrusted text. */
-char *gm_clean_copy(struct gm_text text);
-
 #endif

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include <libiberty/demangle.h>
 
 /* Collects what a decoder writes. */
@@ -90,46 +90,4 @@ bool gm_demangle(const char *name, char *text, size_t size)
         copy_name(name, text, size);
     gm_clean_text(text);
     return decoded;
-}
-
-static bool is_continuation(unsigned char byte)
-{
-    return (byte & 0xC0) == 0x80;
-}
-
-/* Length of the printable character that starts at `text`, 0 if there is none. Overlong forms,
- * surrogates and the C1 controls (U+0080..U+009F) are none. A NUL stops every look ahead. */
-static size_t printable_length(const unsigned char *text)
-{
-    if (text[0] < 0x80)
-        return text[0] >= 0x20 && text[0] != 0x7F ? 1 : 0;
-    if (text[0] < 0xC2 || !is_continuation(text[1]))
-        return 0;
-    if (text[0] < 0xE0)
-        return text[0] == 0xC2 && text[1] < 0xA0 ? 0 : 2;
-    if (!is_continuation(text[2]))
-        return 0;
-    if (text[0] < 0xF0) {
-        bool overlong = text[0] == 0xE0 && text[1] < 0xA0;
-        bool surrogate = text[0] == 0xED && text[1] >= 0xA0;
-        return overlong || surrogate ? 0 : 3;
-    }
-    bool in_range = (text[0] > 0xF0 || text[1] >= 0x90) && (text[0] < 0xF4 || text[1] < 0x90);
-    return text[0] <= 0xF4 && in_range && is_continuation(text[3]) ? 4 : 0;
-}
-
-void gm_clean_text(char *text)
-{
-    unsigned char *cursor = (unsigned char *)text;
-
-    while (*cursor != '\0') {
-        size_t length = printable_length(cursor);
-        if (length == 0) {
-            *cursor = '?';
-            length = 1;
-        } else if (gm_utf8_is_control(cursor, length)) {
-            memset(cursor, '?', length);
-        }
-        cursor += length;
-    }
 }

@@ -23,9 +23,4 @@ enum {
  * is cut and ends in "...". Returns whether the name was decoded. `size` must be 4 at least. */
 bool gm_demangle(const char *name, char *text, size_t size);
 
-/* Replaces, in place, each control character, each byte that is not part of valid UTF-8, and what
- * only changes the order or the lines of other characters (U+202E ...) by '?', so that no text from
- * a file can steer a terminal or break an export. */
-void gm_clean_text(char *text);
-
 #endif

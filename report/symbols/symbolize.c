@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "symbols/demangle.h"
 #include "symbols/symbolize_module.h"
 

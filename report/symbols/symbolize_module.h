@@ -2,8 +2,8 @@
 #ifndef GPUMEM_REPORT_SYMBOLS_SYMBOLIZE_MODULE_H
 #define GPUMEM_REPORT_SYMBOLS_SYMBOLIZE_MODULE_H
 
-#include "symbols/symbolize.h"
 #include "symbols/symbolize_dwarf.h"
+#include "symbols/types.h"
 
 struct gm_symbol_module;
 

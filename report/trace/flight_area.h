@@ -2,8 +2,6 @@
 #ifndef GPUMEM_REPORT_TRACE_FLIGHT_AREA_H
 #define GPUMEM_REPORT_TRACE_FLIGHT_AREA_H
 
-#include "render/json.h"
-#include "render/page.h"
 #include "trace/trace_file.h"
 
 /*
@@ -15,9 +13,5 @@ void gm_flight_scan(struct gm_trace *trace, const unsigned char *payload, size_t
 
 /* Whether what stands outside the extents of the area is as it was when the trace was sealed. */
 bool gm_flight_is_sealed(const struct gm_extent *extent);
-
-/* What was overwritten, for people and for programs; nothing, if nothing was. */
-void gm_flight_text(struct gm_page *page, const struct gm_trace *trace);
-void gm_flight_json(struct gm_json *json, const struct gm_trace *trace);
 
 #endif

@@ -3,10 +3,10 @@
 #include "trace/same_stacks.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "stacks/owner.h"
 #include "trace/trace_file.h"
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct numbers {
     uint32_t all, shown;
@@ -26,6 +26,18 @@ struct gm_same_stacks {
     uint32_t address_count, frame_count, stack_count;
     struct gm_map first; /* number -> stack */
 };
+
+bool gm_is_interpreter(struct gm_text path)
+{
+    static const char *const starts[] = {"libpython", "python", "_ctypes.", "libffi."};
+    struct gm_text base = gm_base_name(path);
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        size_t size = strlen(starts[i]);
+        if (base.size >= size && memcmp(base.bytes, starts[i], size) == 0)
+            return true;
+    }
+    return false;
+}
 
 struct gm_same_stacks *gm_same_stacks_new(const struct gm_trace *trace)
 {

@@ -11,10 +11,16 @@
 #ifndef GPUMEM_REPORT_TRACE_SAME_STACKS_H
 #define GPUMEM_REPORT_TRACE_SAME_STACKS_H
 
+#include "base/text.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gm_trace;
 struct gm_same_stacks;
+
+/* Whether a module is the Python interpreter or its bridge to C: between Python frames and a call
+ * of CUDA it tells nothing. */
+bool gm_is_interpreter(struct gm_text path);
 
 struct gm_same_stacks *gm_same_stacks_new(const struct gm_trace *trace);
 void gm_same_stacks_free(struct gm_same_stacks *same);

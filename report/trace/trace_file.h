@@ -1,24 +1,17 @@
 /* A trace as it lies on the disk: the header, the tables and where each lane's records are.
+ * trace_open.h fills it.
  *
- * Guarantees: whatever the file holds, every reference is checked against what is there, and what
- * cannot be read is skipped and counted. A file that is still being written is read as of one
- * moment: rings are copied before the tables and blocks they refer to are looked up. Relies on the
- * file not shrinking while it is open (main.c turns the signal of that into a clear ending).
+ * Guarantees: whatever the file holds, every reference is checked against what is there.
  */
 #ifndef GPUMEM_REPORT_TRACE_TRACE_FILE_H
 #define GPUMEM_REPORT_TRACE_TRACE_FILE_H
 
 #include "base/clock.h"
+#include "base/text.h"
 #include <gpumem/trace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Bytes of a trace: untrusted, not terminated. */
-struct gm_text {
-    const char *bytes; /* never NULL */
-    size_t size;
-};
 
 /* Where one block stands, and what its header promises. */
 struct gm_block_place {
@@ -91,16 +84,6 @@ struct gm_trace {
     struct gm_same_stacks *same_stacks;
 };
 
-/* Opens a trace. On failure returns NULL and writes one line about it (without the path) to
- * `error`. */
-struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size);
-
-/* The same for a trace in memory, which must outlive it and be aligned to 64 bytes. */
-struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *error,
-                                      size_t error_size);
-
-void gm_trace_close(struct gm_trace *trace);
-
 /* Entries of the tables; NULL (or the empty text) for what is not there. */
 const struct gm_node *gm_trace_node(const struct gm_trace *trace, uint32_t id);
 const struct gm_module *gm_trace_module(const struct gm_trace *trace, uint32_t number);
@@ -113,17 +96,25 @@ const char *gm_trace_api(const struct gm_trace *trace, uint16_t api);
 /* Whether that function takes memory from a pool of the driver's: cudaMallocAsync and its kind. */
 bool gm_trace_api_is_pooled(const struct gm_trace *trace, uint16_t api);
 
-/* For flight_area.c: whether an extent that lies whole in the file is as it was written; whether what it
- * does not use is zero; notes a block of `size` bytes, false if it is damaged; whether its head is
- * sound; the lane of a number below GM_LANES_MAX. */
-bool gm_trace_extent_is_intact(const struct gm_extent *extent);
-bool gm_trace_rest_is_zero(const struct gm_extent *extent);
-bool gm_trace_is_zero(const unsigned char *bytes, size_t size);
-bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size_t size);
-bool gm_trace_block_is_sound(const struct gm_block *block, size_t size);
-struct gm_lane_source *gm_trace_lane(struct gm_trace *trace, uint32_t number);
-
 /* A text field of the header. */
 struct gm_text gm_trace_field(const char *field, size_t size);
+
+/* ---- for those who look for what is in the file (trace_open.c, flight_area.c) ---------------- */
+
+/* Whether an extent that lies whole in the file is as it was written. */
+bool gm_trace_extent_is_intact(const struct gm_extent *extent);
+
+/* Whether the bytes that an extent does not use, or any bytes, are zero. */
+bool gm_trace_rest_is_zero(const struct gm_extent *extent);
+bool gm_trace_is_zero(const unsigned char *bytes, size_t size);
+
+/* Whether the head of a block of `size` bytes is sound. */
+bool gm_trace_block_is_sound(const struct gm_block *block, size_t size);
+
+/* Notes a block of `size` bytes; false if it is damaged. */
+bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size_t size);
+
+/* The lane of a number below GM_LANES_MAX, made if it is new. */
+struct gm_lane_source *gm_trace_lane(struct gm_trace *trace, uint32_t number);
 
 #endif

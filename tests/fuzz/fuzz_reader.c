@@ -9,6 +9,7 @@
 #include "render/report_json.h"
 #include "render/report_text.h"
 #include "stacks/stacks.h"
+#include "trace/trace_open.h"
 #include "trace_mend.h"
 #include <stdint.h>
 #include <stdio.h>

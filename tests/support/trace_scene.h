@@ -11,6 +11,7 @@
 #include <cmocka.h> /* needs what stands above */
 
 #include "analysis/analysis.h"
+#include "trace/trace_open.h"
 #include "trace_writer.h"
 
 #define KIB 1024u

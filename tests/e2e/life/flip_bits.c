@@ -2,6 +2,7 @@
  * those that nobody would notice, and how many were tried. Of a small trace a bit of every byte is
  * tried, of a larger one of as many as can be; and of one in 61 of those in long runs of zeros. */
 #include "trace/stream.h"
+#include "trace/trace_open.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

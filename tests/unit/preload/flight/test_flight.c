@@ -18,6 +18,7 @@
 #include <cmocka.h> /* needs what stands above */
 
 #include "report/analysis/analysis.h"
+#include "report/trace/trace_open.h"
 #include "scene.h"
 
 #define TRACE "t.trace"

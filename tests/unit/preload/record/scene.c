@@ -16,6 +16,7 @@
 #include <cmocka.h> /* needs what stands above */
 
 #include "report/trace/lane.h"
+#include "report/trace/trace_open.h"
 
 bool scene_without_drainer;
 

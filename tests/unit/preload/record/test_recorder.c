@@ -27,6 +27,7 @@
 #include "preload/ring/own_thread.h"
 #include "preload/writer/tables.h"
 #include "preload/writer/trace_place.h"
+#include "report/trace/trace_open.h"
 #include "scene.h"
 
 #define TRACE "t.trace"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h> /* needs what stands above */
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "render/page.h"
 #include "stacks/owner.h"
 #include "symbols/short_name.h"

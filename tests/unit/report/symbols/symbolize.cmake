@@ -90,21 +90,10 @@ endif()
 
 add_custom_target(symbolize_samples DEPENDS ${symbolize_outputs})
 
-set(report_sources ${PROJECT_SOURCE_DIR}/report)
-add_executable(test_symbolize
-  ${CMAKE_CURRENT_LIST_DIR}/test_symbolize.c
-  ${report_sources}/symbols/demangle.c
-  ${report_sources}/base/utf8.c
-  ${report_sources}/symbols/symbolize.c
-  ${report_sources}/symbols/symbolize_dwarf.c
-  ${report_sources}/symbols/symbolize_intervals.c
-  ${report_sources}/symbols/symbolize_module.c
-  ${report_sources}/symbols/symbolize_table.c)
-target_include_directories(test_symbolize PRIVATE ${report_sources})
+add_executable(test_symbolize ${CMAKE_CURRENT_LIST_DIR}/test_symbolize.c)
 target_compile_definitions(test_symbolize PRIVATE
   SAMPLES="${symbolize_samples}" SAMPLE_SOURCES="${symbolize_sources}")
-target_link_libraries(test_symbolize PRIVATE gpumem_options ${GPUMEM_CMOCKA} ${GPUMEM_LIBDW}
-                      ${GPUMEM_LIBELF} ${GPUMEM_LIBIBERTY})
+target_link_libraries(test_symbolize PRIVATE gpumem_report ${GPUMEM_CMOCKA})
 add_dependencies(test_symbolize symbolize_samples)
 add_test(NAME unit.symbolize COMMAND test_symbolize)
 # Some of its inputs could make a wrong symbolizer wait for ever.

@@ -18,6 +18,7 @@
 
 #include <cmocka.h> /* needs what stands above */
 
+#include "base/text.h"
 #include "symbols/demangle.h"
 #include "symbols/symbolize.h"
 #include "symbols/symbolize_intervals.h"

@@ -13,6 +13,7 @@
 #include "analysis/analysis.h"
 #include "stacks/stacks.h"
 #include "trace/stream.h"
+#include "trace/trace_open.h"
 #include "trace_writer.h"
 
 /* ---- traces to read -------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
-/* See utf8.h. */
-#include "base/utf8.h"
+/* See text.h. */
+#include "base/text.h"
+#include "base/memory.h"
+#include <string.h>
 
 size_t gm_utf8_length(const unsigned char *bytes, size_t size)
 {
@@ -40,4 +42,39 @@ bool gm_utf8_is_control(const unsigned char *character, size_t length)
         return character[2] == 0x8e || character[2] == 0x8f ||
                (character[2] >= 0xa8 && character[2] <= 0xae);
     return character[1] == 0x81 && character[2] >= 0xa6 && character[2] <= 0xa9;
+}
+
+void gm_clean_text(char *text)
+{
+    unsigned char *at = (unsigned char *)text, *end = at + strlen(text);
+    while (at < end) {
+        size_t length = gm_utf8_length(at, (size_t)(end - at));
+        if (length == 0 || *at < 0x20 || *at == 0x7f) {
+            *at = '?';
+            length = 1;
+        } else if (gm_utf8_is_control(at, length)) {
+            memset(at, '?', length);
+        }
+        at += length;
+    }
+}
+
+char *gm_clean_copy(struct gm_text text)
+{
+    char *copy = gm_allocate(text.size + 1, 1);
+    memcpy(copy, text.bytes, text.size);
+    for (size_t i = 0; i < text.size; i++)
+        if (copy[i] == 0)
+            copy[i] = '?';
+    gm_clean_text(copy);
+    return copy;
+}
+
+struct gm_text gm_base_name(struct gm_text path)
+{
+    const char *slash = memrchr(path.bytes, '/', path.size);
+    if (!slash)
+        return path;
+    size_t skip = (size_t)(slash + 1 - path.bytes);
+    return (struct gm_text){path.bytes + skip, path.size - skip};
 }

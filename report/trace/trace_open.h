@@ -1,0 +1,24 @@
+/* Opens a trace: finds the extents of the file and checks them.
+ *
+ * Guarantees: whatever the file holds, what cannot be read is skipped and counted. A file that is
+ * still being written is read as of one moment: rings are copied before the tables and blocks they
+ * refer to are looked up. Relies on the file not shrinking while it is open (main.c turns the
+ * signal of that into a clear ending).
+ */
+#ifndef GPUMEM_REPORT_TRACE_TRACE_OPEN_H
+#define GPUMEM_REPORT_TRACE_TRACE_OPEN_H
+
+#include "trace/trace_file.h"
+#include <stddef.h>
+
+/* Opens a trace. On failure returns NULL and writes one line about it (without the path) to
+ * `error`. */
+struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size);
+
+/* The same for a trace in memory, which must outlive it and be aligned to 64 bytes. */
+struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *error,
+                                      size_t error_size);
+
+void gm_trace_close(struct gm_trace *trace);
+
+#endif
