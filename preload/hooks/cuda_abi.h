@@ -166,7 +166,7 @@ typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
     host side##Host;                                                                               \
     address side##Device;                                                                          \
     CUarray side##Array;                                                                           \
-    void *context;                                                                                 \
+    void *(context);                                                                               \
     number side##Pitch;                                                                            \
     number side##Height
 

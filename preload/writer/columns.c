@@ -150,6 +150,7 @@ static struct gm_record find_changes(struct tile tile, unsigned char **times)
     *times = to;
     words bits[3] = {bits_0, bits_1, bits_2};
     struct gm_record changes;
+    /* cppcheck-suppress bufferAccessOutOfBounds */ /* it takes `words`, a vector, for one word */
     memcpy(&changes, bits, sizeof(changes));
     return changes;
 }

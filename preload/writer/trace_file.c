@@ -735,6 +735,6 @@ void gm_trace_lend(void)
     forget_file(); /* nothing grows it any more */
     gm_file.header = header;
     for (uint32_t number = 0; number < count && number < MAPPINGS_MAX; number++)
-        mmap(mappings[number].at, mappings[number].length, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        (void)mmap(mappings[number].at, mappings[number].length, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 }

@@ -215,7 +215,7 @@ bool gm_newest_run(struct gm_run_traces *run)
     DIR *entries = opendir(".");
     *run = (struct gm_run_traces){0};
     for (struct dirent *entry; entries && (entry = readdir(entries));)
-        add(&folder, dirfd(entries), entry->d_name);
+        add(&folder, AT_FDCWD, entry->d_name);
     if (entries)
         closedir(entries);
     struct candidate *newest = folder.entries;

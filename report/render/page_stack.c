@@ -129,7 +129,7 @@ static void print_run(struct gm_page *page, const struct line *line, size_t colu
         if (is_listed(line, i))
             continue;
         if (used + strlen(separator) + strlen(name) + ROOM_FOR_MORE + 1 > columns) {
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s...", separator);
+            snprintf(text + used, sizeof(text) - used, "%s...", separator);
             break;
         }
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", separator, name);

@@ -135,7 +135,7 @@ static void keep_models(struct gm_block_reader *reader, const struct gm_record *
     static bool get_##field(struct gm_block_reader *reader, const struct batch *batch)             \
     {                                                                                              \
         const unsigned char *at = reader->at[column], *end = reader->end[column];                  \
-        if (!(batch->set >> column & 1))                                                           \
+        if (!(batch->set >> (column) & 1))                                                           \
             return true;                                                                           \
         for (uint32_t n = 0; n < batch->count; n++) {                                              \
             struct gm_record *record = &batch->records[n];                                         \
