@@ -124,6 +124,24 @@ void gm_activity_note(struct gm_activity *activity, const struct gm_record *reco
                true);
 }
 
+static struct gm_growth_view view_of(const struct gm_activity *activity)
+{
+    return (struct gm_growth_view){
+        activity->sites, activity->count, {activity->live[0], activity->live[1]}};
+}
+
+void gm_activity_mark(struct gm_activity *activity, struct gm_moment moment)
+{
+    struct gm_growth_view view = view_of(activity);
+    gm_growth_mark(&activity->growth, &view, moment);
+}
+
+void gm_activity_finish(struct gm_activity *activity)
+{
+    struct gm_growth_view view = view_of(activity);
+    gm_growth_finish(&activity->growth, &view);
+}
+
 void gm_activity_free(struct gm_activity *activity)
 {
     free(activity->sites);

@@ -19,21 +19,6 @@
 
 #define GM_SHORT_LIFE_NS 1000000u /* what lives shorter was temporary */
 
-struct gm_active_site {
-    uint32_t stack;
-    uint16_t api;
-    uint8_t kind; /* enum gm_kind */
-    int8_t device;
-    bool is_block;
-    uint64_t live; /* bytes, now */
-    uint64_t peak; /* bytes of this place at one time */
-    uint64_t live_count;
-    uint64_t allocs;
-    uint64_t allocated;   /* bytes, ever */
-    uint64_t short_lived; /* of the allocations that ended: within GM_SHORT_LIFE_NS */
-    uint64_t short_bytes;
-};
-
 struct gm_activity {
     struct gm_active_site *sites; /* in the order of their first allocations */
     size_t count;
@@ -55,6 +40,12 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
 /* A record, before `blocks` takes notice of it: blocks of a pool matter. */
 void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
                       const struct gm_blocks *blocks);
+
+/* A mark (growth.h), after the records before it. */
+void gm_activity_mark(struct gm_activity *activity, struct gm_moment moment);
+
+/* Nothing comes any more: finds what grew. */
+void gm_activity_finish(struct gm_activity *activity);
 
 void gm_activity_free(struct gm_activity *activity);
 

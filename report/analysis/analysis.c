@@ -1,13 +1,13 @@
 /* See analysis.h. */
 #include "analysis/analysis.h"
-#include "analysis/completeness.h"
+#include "analysis/recorder_counters.h"
 #include "base/memory.h"
 #include "pool/libraries.h"
 #include "stacks/owner.h"
 #include <stdlib.h>
 #include <string.h>
 
-const char *gm_leak_class_name(unsigned class)
+const char *gm_leak_class_name(unsigned leak_class)
 {
     static const char *const names[GM_LEAK_CLASSES] = {
         [GM_LEAK] = "leak",
@@ -17,7 +17,7 @@ const char *gm_leak_class_name(unsigned class)
         [GM_LEAK_CACHED] = "cached",
         [GM_LEAK_UNTOLD] = "untold",
     };
-    return class > 0 && class < GM_LEAK_CLASSES ? names[class] : "unknown";
+    return leak_class > 0 && leak_class < GM_LEAK_CLASSES ? names[leak_class] : "unknown";
 }
 
 /* ---- first pass ------------------------------------------------------------------------------ */
@@ -223,8 +223,8 @@ static void first_pass(struct gm_analysis *analysis)
         gm_replay_apply(replay, &entry);
         gm_activity_note(&analysis->activity, entry.record, &analysis->blocks);
         note(analysis, &entry);
-        gm_growth_mark(&analysis->activity,
-                       gm_phases_note(&analysis->phases, &entry, &analysis->blocks));
+        gm_activity_mark(&analysis->activity,
+                         gm_phases_note(&analysis->phases, &entry, &analysis->blocks));
     }
     gm_replay_finish(replay);
     analysis->lost = gm_stream_lost(stream) + gm_counted_loss(analysis->trace);
@@ -389,7 +389,7 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
         end = trace->header.end_time;
     analysis->duration = gm_clock_elapsed(&trace->clock, end);
     gm_phases_finish(&analysis->phases, end);
-    gm_growth_finish(&analysis->activity);
+    gm_activity_finish(&analysis->activity);
     gm_blocks_finish(&analysis->blocks);
     gm_curve_finish(&analysis->pinned_curve, analysis->active_until);
     return analysis;

@@ -29,7 +29,7 @@ enum gm_leak_class {
     GM_LEAK_CLASSES
 };
 
-const char *gm_leak_class_name(unsigned class);
+const char *gm_leak_class_name(unsigned leak_class);
 
 /* An allocation call that was refused; those of one stack, kind and device together. */
 struct gm_failure {
@@ -123,9 +123,6 @@ void gm_analysis_free(struct gm_analysis *analysis);
 
 enum gm_fragmentation gm_analysis_fragmentation(const struct gm_analysis *analysis,
                                                 const struct gm_failure *failure);
-
-/* The process ended, and all that it did was seen and understood: see completeness.h. */
-bool gm_analysis_is_complete(const struct gm_analysis *analysis);
 
 /* The snapshot of a device's peak, NULL if it has none. */
 const struct gm_snapshot *gm_analysis_peak(const struct gm_analysis *analysis, int device);

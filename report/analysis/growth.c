@@ -1,6 +1,5 @@
 /* See growth.h. */
 #include "analysis/growth.h"
-#include "analysis/activity.h"
 #include "base/memory.h"
 #include <stdlib.h>
 #include <string.h>
@@ -94,26 +93,26 @@ void gm_growth_touch(struct gm_growth *growth, uint32_t site)
 /* ---- marks ----------------------------------------------------------------------------------- */
 
 /* A new series begins with all places that there are. */
-static struct gm_growth_series *add_series(struct gm_activity *activity, struct gm_moment moment)
+static struct gm_growth_series *
+add_series(struct gm_growth *growth, const struct gm_growth_view *view, struct gm_moment moment)
 {
-    struct gm_growth *growth = &activity->growth;
     struct gm_growth_series *series = &growth->series[growth->series_count++];
     *series = (struct gm_growth_series){.kind = moment.kind,
                                         .name = moment.name,
                                         .totals = gm_allocate(2, sizeof(*series->totals))};
-    for (size_t i = 0; i < activity->count; i++)
+    for (size_t i = 0; i < view->count; i++)
         gm_growth_touch(growth, (uint32_t)i);
     return series;
 }
 
 /* NULL if there is no room for another one. */
-static struct gm_growth_series *series_of(struct gm_activity *activity, struct gm_moment moment)
+static struct gm_growth_series *
+series_of(struct gm_growth *growth, const struct gm_growth_view *view, struct gm_moment moment)
 {
-    struct gm_growth *growth = &activity->growth;
     for (size_t i = 0; i < growth->series_count; i++)
         if (growth->series[i].kind == moment.kind && growth->series[i].name == moment.name)
             return &growth->series[i];
-    return growth->series_count < GM_GROWTH_SERIES ? add_series(activity, moment) : NULL;
+    return growth->series_count < GM_GROWTH_SERIES ? add_series(growth, view, moment) : NULL;
 }
 
 static struct gm_growth_state *state_of(struct gm_growth_series *series, uint32_t site)
@@ -138,31 +137,32 @@ static void look_at(const struct gm_growth_series *series, struct gm_growth_stat
     add_marks(state, marks);
 }
 
-static void mark_series(struct gm_activity *activity, struct gm_growth_series *series)
+static void mark_series(struct gm_growth *growth, const struct gm_growth_view *view,
+                        struct gm_growth_series *series)
 {
-    struct gm_growth *growth = &activity->growth;
     uint8_t bit = (uint8_t)(1u << (series - growth->series));
     series->marks++;
     for (size_t i = 0; i < series->touched_count; i++) {
         uint32_t number = series->touched[i];
         growth->listed[number] &= (uint8_t)~bit;
-        look_at(series, state_of(series, number), activity->sites[number].live);
+        look_at(series, state_of(series, number), view->sites[number].live);
     }
     for (size_t is_block = 0; is_block < 2; is_block++)
-        look_at(series, &series->totals[is_block], activity->live[is_block]);
+        look_at(series, &series->totals[is_block], view->live[is_block]);
     series->touched_count = 0;
 }
 
-void gm_growth_mark(struct gm_activity *activity, struct gm_moment moment)
+void gm_growth_mark(struct gm_growth *growth, const struct gm_growth_view *view,
+                    struct gm_moment moment)
 {
     static const struct gm_moment any_mark = {.kind = GM_MOMENT_NONE};
     struct gm_growth_series *series;
     if (moment.kind == GM_MOMENT_NONE)
         return;
-    if (moment.kind == GM_MOMENT_MARK && (series = series_of(activity, any_mark)))
-        mark_series(activity, series);
-    if ((series = series_of(activity, moment)))
-        mark_series(activity, series);
+    if (moment.kind == GM_MOMENT_MARK && (series = series_of(growth, view, any_mark)))
+        mark_series(growth, view, series);
+    if ((series = series_of(growth, view, moment)))
+        mark_series(growth, view, series);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -202,14 +202,14 @@ static bool is_more_in_all(const struct gm_growth_state *total, const struct gm_
     return (after > before ? after - before : before - after) >= gm_growing_bytes(growing) / 2;
 }
 
-static void find_in(struct gm_activity *activity, const struct gm_growth_series *series)
+static void find_in(struct gm_growth *growth, const struct gm_growth_view *view,
+                    const struct gm_growth_series *series)
 {
-    struct gm_growth *growth = &activity->growth;
     for (size_t i = 0; i < series->state_count; i++) {
         struct gm_growing found = {.site = (uint32_t)i, .series = series};
         add_marks(&series->states[i], counted(series));
         if (!growth->listed[i] || !grows(&series->states[i], &found) ||
-            !is_more_in_all(&series->totals[activity->sites[i].is_block], &found))
+            !is_more_in_all(&series->totals[view->sites[i].is_block], &found))
             continue;
         growth->listed[i] = 0; /* once is enough */
         GM_RESERVE(growth->found, growth->found_capacity, growth->found_count + 1);
@@ -226,18 +226,17 @@ static int most_first(const void *left, const void *right)
     return a->site < b->site ? -1 : a->site > b->site;
 }
 
-void gm_growth_finish(struct gm_activity *activity)
+void gm_growth_finish(struct gm_growth *growth, const struct gm_growth_view *view)
 {
-    struct gm_growth *growth = &activity->growth;
     if (growth->listed_count)
         memset(growth->listed, 1, growth->listed_count); /* from here on: not found yet */
     /* A name tells more than all marks together, which are the first series if there are marks. */
     for (size_t i = 0; i < growth->series_count; i++)
         if (growth->series[i].kind != GM_MOMENT_NONE)
-            find_in(activity, &growth->series[i]);
+            find_in(growth, view, &growth->series[i]);
     for (size_t i = 0; i < growth->series_count; i++)
         if (growth->series[i].kind == GM_MOMENT_NONE)
-            find_in(activity, &growth->series[i]);
+            find_in(growth, view, &growth->series[i]);
     if (growth->found_count)
         qsort(growth->found, growth->found_count, sizeof(*growth->found), most_first);
 }

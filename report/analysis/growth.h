@@ -28,6 +28,29 @@ enum {
     GM_GROWTH_SITES = 1 << 16                              /* further ones are not watched */
 };
 
+/* A place and what it does: see activity.h, which keeps them. */
+struct gm_active_site {
+    uint32_t stack;
+    uint16_t api;
+    uint8_t kind; /* enum gm_kind */
+    int8_t device;
+    bool is_block;
+    uint64_t live; /* bytes, now */
+    uint64_t peak; /* bytes of this place at one time */
+    uint64_t live_count;
+    uint64_t allocs;
+    uint64_t allocated;   /* bytes, ever */
+    uint64_t short_lived; /* of the allocations that ended: within GM_SHORT_LIFE_NS */
+    uint64_t short_bytes;
+};
+
+/* All places at one time. */
+struct gm_growth_view {
+    const struct gm_active_site *sites;
+    size_t count;
+    uint64_t live[2]; /* [is_block]: bytes of all of them */
+};
+
 struct gm_growth_state; /* of one place in one series */
 
 struct gm_growth_series {
@@ -61,16 +84,15 @@ struct gm_growth {
     size_t found_capacity;
 };
 
-struct gm_activity;
-
 /* A place allocated or freed. */
 void gm_growth_touch(struct gm_growth *growth, uint32_t site);
 
 /* A mark; takes what is live now as the value of this mark. */
-void gm_growth_mark(struct gm_activity *activity, struct gm_moment moment);
+void gm_growth_mark(struct gm_growth *growth, const struct gm_growth_view *view,
+                    struct gm_moment moment);
 
 /* Finds what grew. */
-void gm_growth_finish(struct gm_activity *activity);
+void gm_growth_finish(struct gm_growth *growth, const struct gm_growth_view *view);
 void gm_growth_free(struct gm_growth *growth);
 
 /* How much more a place held in the end than before the marks that count. */

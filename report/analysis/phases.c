@@ -437,3 +437,16 @@ void gm_phases_free(struct gm_phases *phases)
     gm_map_free(&phases->by_key);
     gm_map_free(&phases->by_number);
 }
+
+uint64_t gm_phase_time(const struct gm_phase *phase, const struct gm_clock_scale *clock)
+{
+    uint64_t ticks = phase->ticks;
+    if (ticks > UINT64_MAX - clock->origin)
+        ticks = UINT64_MAX - clock->origin;
+    return gm_clock_elapsed(clock, clock->origin + ticks);
+}
+
+bool gm_phase_is_touched(const struct gm_phase_memory *memory)
+{
+    return memory->peak || memory->growth || memory->allocs || memory->frees;
+}

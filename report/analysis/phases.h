@@ -11,6 +11,7 @@
 #ifndef GPUMEM_REPORT_ANALYSIS_PHASES_H
 #define GPUMEM_REPORT_ANALYSIS_PHASES_H
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "ledger/counters.h"
 #include "ledger/lives.h"
@@ -129,5 +130,11 @@ struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry 
 /* Ends what is open at the end of the trace, and sorts. */
 void gm_phases_finish(struct gm_phases *phases, uint64_t end_time);
 void gm_phases_free(struct gm_phases *phases);
+
+/* The time that a phase was open, in nanoseconds. */
+uint64_t gm_phase_time(const struct gm_phase *phase, const struct gm_clock_scale *clock);
+
+/* Whether a phase did anything at a place. */
+bool gm_phase_is_touched(const struct gm_phase_memory *memory);
 
 #endif

@@ -1,5 +1,5 @@
 /* gpumem check: the gate. Judges traces, or runs a command and judges what it left. */
-#include "analysis/completeness.h"
+#include "analysis/growing.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "commands/apart.h"
@@ -8,10 +8,9 @@
 #include "commands/runs.h"
 #include "commands/session.h"
 #include "commands/trace_home.h"
-#include "render/report_text.h"
-#include "render/sections/findings_show.h"
-#include "render/sections/growth_show.h"
-#include "render/verdict.h"
+#include "render/text/sections.h"
+#include "verdict/completeness.h"
+#include "verdict/verdict.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,12 +93,12 @@ static bool judge_leaks(const struct gate *gate, struct gm_page *page,
     print_result(page, good, "leaks", text);
     if (!good)
         gm_leaks_text(page, analysis, session->stacks, GM_LEAK, GM_LEAKS_ALL, gate->top);
-    for (unsigned class = GM_LEAK_LATE; class < GM_LEAK_CLASSES; class ++)
-        if (analysis->leaked_count[class])
+    for (unsigned leak_class = GM_LEAK_LATE; leak_class < GM_LEAK_CLASSES; leak_class++)
+        if (analysis->leaked_count[leak_class])
             gm_page_print(page, GM_DIM, "  note  %-16s %s in %s allocation%s\n",
-                          gm_leak_class_name(class), SIZE(analysis->leaked[class]),
-                          COUNT(analysis->leaked_count[class]),
-                          gm_plural(analysis->leaked_count[class]));
+                          gm_leak_class_name(leak_class), SIZE(analysis->leaked[leak_class]),
+                          COUNT(analysis->leaked_count[leak_class]),
+                          gm_plural(analysis->leaked_count[leak_class]));
     return good;
 }
 

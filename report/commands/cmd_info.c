@@ -1,13 +1,13 @@
 /* gpumem info: what is in a trace, which is replayed once, for its counts. */
-#include "analysis/completeness.h"
 #include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/runs.h"
 #include "commands/session.h"
-#include "commands/trace_home.h"
-#include "render/sections/newer_abi.h"
-#include "render/sections/settings.h"
+#include "verdict/completeness.h"
+#include "verdict/file_system.h"
+#include "verdict/newer_abi.h"
+#include "verdict/settings.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

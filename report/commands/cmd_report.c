@@ -4,8 +4,9 @@
 #include "commands/command.h"
 #include "commands/runs.h"
 #include "commands/session.h"
-#include "render/report_json.h"
-#include "render/report_text.h"
+#include "render/json/report_json.h"
+#include "render/text/balance.h"
+#include "render/text/report_text.h"
 #include "version.h"
 #include <stdio.h>
 #include <stdlib.h>

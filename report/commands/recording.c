@@ -4,7 +4,6 @@
 #include "commands/command.h"
 #include "commands/runs.h"
 #include "commands/trace_home.h"
-#include "render/sections/settings.h"
 #include "version.h"
 #include <dirent.h>
 #include <errno.h>
@@ -25,6 +24,20 @@
 #define DEFAULT_PATTERN "gpumem.%e.%p.trace"
 
 /* ---- environment ----------------------------------------------------------------------------- */
+
+/* One line on stderr for each variable whose value is not understood, before a command inherits it. */
+static void complain_of_settings(void)
+{
+    static const char *const names[] = {
+        "GPUMEM_OUTPUT", "GPUMEM_RING", "GPUMEM_DEPTH", "GPUMEM_STACKS",      "GPUMEM_ON_FULL",
+        "GPUMEM_TORCH",  "GPUMEM_NVML", "GPUMEM_MODE",  "GPUMEM_FLIGHT_SIZE", "GPUMEM_NVTX",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value && !gm_setting_is_understood(names[i], value))
+            gm_complain("%s='%s' is not understood: the default is used", names[i], value);
+    }
+}
 
 /* libgpumem.so belongs to this executable: installed beside it, or in the same build. */
 static bool find_library(char path[PATH_MAX])
@@ -114,7 +127,7 @@ static char *absolute(const char *pattern)
 bool gm_recording_begin(struct gm_recording *recording, const char *output)
 {
     *recording = (struct gm_recording){0};
-    gm_settings_complain();
+    complain_of_settings();
     const char *inherited = getenv("GPUMEM_OUTPUT");
     if (!output)
         output = inherited && *inherited ? inherited : DEFAULT_PATTERN;

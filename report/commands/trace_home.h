@@ -1,13 +1,9 @@
-/* Traces that were written elsewhere than where they were asked for, or not at all, because of the
- * file system there: trace.h, GM_HEADER_ELSEWHERE and GM_HEADER_NOT_RECORDED. */
+/* The files of traces that were written elsewhere than where they were asked for, because of the
+ * file system there: trace.h, GM_HEADER_ELSEWHERE. */
 #ifndef GPUMEM_REPORT_COMMANDS_TRACE_HOME_H
 #define GPUMEM_REPORT_COMMANDS_TRACE_HOME_H
 
-#include "trace/trace_file.h"
-
-/* What it means, of a trace with that flag. */
-void gm_elsewhere_sentence(const struct gm_trace *trace, char *text, size_t size);
-void gm_not_recorded_sentence(const struct gm_trace *trace, char *text, size_t size);
+#include <stdbool.h>
 
 /* If at `path` is a link to a trace of a process that has ended, puts the trace itself there. When
  * that fails (disk full) all stays as it is. */

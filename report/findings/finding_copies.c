@@ -1,6 +1,6 @@
 /* Copies to a device from memory that the device cannot reach by itself. */
 #include "base/size.h"
-#include "findings/findings.h"
+#include "findings/rules.h"
 
 /* So often must the same device memory be filled again. A model that is loaded fills each of its
  * tensors once, and pinning them all first would cost more than it gains. */

@@ -3,11 +3,11 @@
  * One finding is one cause: blocks of a pool that grow on one device are one, since a graph that is
  * kept holds what many lines allocated; other memory is told by the line that takes it.
  */
+#include "analysis/growing.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/size.h"
-#include "findings/findings.h"
-#include "render/sections/growth_show.h"
+#include "findings/rules.h"
 #include "stacks/stacks.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,6 @@ struct cause {
     uint64_t before, after;
     uint64_t places;
 };
-
-static const struct gm_active_site *site_of(const struct gm_analysis *analysis,
-                                            const struct gm_growing *growing)
-{
-    return &analysis->activity.sites[growing->site];
-}
 
 static uint32_t caller_of(const struct gm_analysis *analysis, const struct gm_active_site *site)
 {
@@ -40,7 +34,7 @@ static uint64_t key_of(const struct gm_analysis *analysis, const struct gm_activ
 static void add_finding(const struct gm_analysis *analysis, struct gm_findings *findings,
                         const struct cause *cause)
 {
-    const struct gm_active_site *site = site_of(analysis, cause->most);
+    const struct gm_active_site *site = gm_growing_site(analysis, cause->most);
     const struct gm_growth_series *series = cause->most->series;
     struct gm_text name = gm_trace_string(analysis->trace, series->name);
     char others[64] = "", quoted[64] = "";
@@ -77,7 +71,7 @@ void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *fin
         const struct gm_growing *growing = &growth->found[i];
         if (!gm_growth_counts(analysis, growing))
             continue;
-        uint64_t key = key_of(analysis, site_of(analysis, growing));
+        uint64_t key = key_of(analysis, gm_growing_site(analysis, growing));
         uint32_t at = gm_map_get(&by_key, key);
         if (at == GM_NONE) {
             at = count++;
@@ -92,18 +86,4 @@ void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *fin
         add_finding(analysis, findings, &causes[i]);
     free(causes);
     gm_map_free(&by_key);
-}
-
-bool gm_growing_tells(const struct gm_analysis *analysis, uint32_t stack, unsigned kind, int device,
-                      bool is_block)
-{
-    const struct gm_growth *growth = &analysis->activity.growth;
-    uint32_t caller = gm_callers_get(analysis->callers, stack);
-    for (size_t i = 0; i < growth->found_count; i++) {
-        const struct gm_active_site *site = site_of(analysis, &growth->found[i]);
-        if (site->kind == kind && site->device == device && site->is_block == is_block &&
-            caller_of(analysis, site) == caller && gm_growth_counts(analysis, &growth->found[i]))
-            return true;
-    }
-    return false;
 }

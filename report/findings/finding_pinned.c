@@ -1,6 +1,7 @@
 /* Pinned host memory: that grows all through a run, or that is rounded up to powers of two. */
+#include "analysis/growing.h"
 #include "base/size.h"
-#include "findings/findings.h"
+#include "findings/rules.h"
 #include "pool/libraries.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Times that PyTorch's allocator or the driver had nothing to give: fragmentation, a search for the
  * largest batch, or too little memory. */
 #include "base/size.h"
-#include "findings/findings.h"
+#include "findings/rules.h"
 #include "stacks/owner.h"
 #include "trace/environment.h"
 

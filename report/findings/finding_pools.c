@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/size.h"
-#include "findings/findings.h"
+#include "findings/rules.h"
 #include <stdlib.h>
 
 #define MIB ((uint64_t)1 << 20)

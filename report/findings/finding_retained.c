@@ -12,9 +12,10 @@
  * their memory first, and work with it then, do copies later on. Allocations that end as leaks are
  * told as such, and not here.
  */
+#include "analysis/growing.h"
 #include "base/memory.h"
 #include "base/size.h"
-#include "findings/findings.h"
+#include "findings/rules.h"
 #include "stacks/owner.h"
 #include <stdio.h>
 #include <stdlib.h>

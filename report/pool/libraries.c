@@ -1,7 +1,8 @@
 /* See libraries.h. */
 #include "pool/libraries.h"
+#include "base/map.h"
 #include "base/memory.h"
-#include "base/size.h"
+#include "ledger/counters.h"
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
 #include "trace/same_stacks.h"
@@ -9,8 +10,6 @@
 #include <string.h>
 
 #define UNKNOWN "unknown"
-#define LISTED_ALWAYS 10u /* lines of the text, whatever --top says */
-#define NAME_COLUMNS 30
 
 /* What is known of one module of the trace. */
 struct module {
@@ -139,191 +138,12 @@ struct gm_library gm_libraries_of(struct gm_libraries *libraries, unsigned kind,
     return libraries->answers[known];
 }
 
-/* ---- the table of a device ------------------------------------------------------------------- */
-
-/* One line for one site; lines of one name are joined when all are there. */
-static void add(struct gm_library_table *table, struct gm_libraries *libraries,
-                const struct gm_site *site, enum gm_library_moment moment)
+struct gm_library gm_libraries_of_site(struct gm_libraries *libraries, const struct gm_site *site)
 {
     struct gm_library owner = gm_libraries_of(libraries, site->kind, site->stack);
-    struct gm_library_line line = {.name = owner.name, .pool = owner.pool};
     if (gm_trace_api_is_pooled(libraries->trace, site->api))
-        line.pool = NULL; /* of the driver's: what the framework takes of it, it uses */
-    line.at[moment].bytes = site->bytes;
-    line.at[moment].count = site->count;
-    GM_RESERVE(table->lines, table->capacity, table->count + 1);
-    table->lines[table->count++] = line;
-    table->bytes[moment] += site->bytes;
-}
-
-static int by_name(const void *left, const void *right)
-{
-    const struct gm_library_line *a = left, *b = right;
-    int names = strcmp(a->name, b->name);
-    return names ? names : strcmp(a->pool ? a->pool : "", b->pool ? b->pool : "");
-}
-
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_library_line *a = left, *b = right;
-    for (unsigned moment = 0; moment < GM_LIBRARY_MOMENTS; moment++)
-        if (a->at[moment].bytes != b->at[moment].bytes)
-            return a->at[moment].bytes > b->at[moment].bytes ? -1 : 1;
-    return by_name(left, right);
-}
-
-static void join(struct gm_library_table *table)
-{
-    size_t kept = 0;
-    if (table->count == 0)
-        return;
-    qsort(table->lines, table->count, sizeof(*table->lines), by_name);
-    for (size_t i = 1; i < table->count; i++) {
-        struct gm_library_line *line = &table->lines[kept], *next = &table->lines[i];
-        if (by_name(line, next) != 0) {
-            table->lines[++kept] = *next;
-            continue;
-        }
-        for (unsigned moment = 0; moment < GM_LIBRARY_MOMENTS; moment++) {
-            line->at[moment].bytes += next->at[moment].bytes;
-            line->at[moment].count += next->at[moment].count;
-        }
-    }
-    table->count = kept + 1;
-    qsort(table->lines, table->count, sizeof(*table->lines), most_first);
-}
-
-/* The latest failure of a device for lack of memory, NULL if there is none. */
-static const struct gm_failure *last_failure(const struct gm_analysis *analysis, int device)
-{
-    for (size_t i = analysis->failure_count; i-- > 0;)
-        if (analysis->failures[i].snapshot.step && analysis->failures[i].device == device)
-            return &analysis->failures[i];
-    return NULL;
-}
-
-struct gm_library_table gm_library_table_of(struct gm_libraries *libraries,
-                                            const struct gm_analysis *analysis, int device)
-{
-    struct gm_library_table table = {0};
-    const struct gm_snapshot *peak = gm_analysis_peak(analysis, device);
-    const struct gm_failure *failure = last_failure(analysis, device);
-    for (size_t i = 0; peak && i < peak->owners.count; i++)
-        add(&table, libraries, &peak->owners.entries[i], GM_AT_PEAK);
-    for (size_t i = 0; i < analysis->leaks.count; i++) {
-        const struct gm_site *site = &analysis->leaks.entries[i];
-        if (site->device == device && site->class != GM_LEAK_IMPLICIT &&
-            site->kind != GM_KIND_EXTERNAL && !gm_kind_is_host(site->kind))
-            add(&table, libraries, site, GM_AT_END);
-    }
-    for (size_t i = 0; failure && i < failure->snapshot.owners.count; i++)
-        add(&table, libraries, &failure->snapshot.owners.entries[i], GM_AT_FAILURE);
-    if (failure)
-        table.failure_time = failure->time;
-    join(&table);
-    return table;
-}
-
-void gm_library_table_free(struct gm_library_table *table)
-{
-    free(table->lines);
-}
-
-size_t gm_library_shares(struct gm_libraries *libraries, const struct gm_sites *owners,
-                         struct gm_library_share *shares, size_t most)
-{
-    struct gm_library_table table = {0};
-    size_t count = 0;
-    for (size_t i = 0; i < owners->count; i++)
-        add(&table, libraries, &owners->entries[i], GM_AT_PEAK);
-    join(&table);
-    for (; count < table.count && count < most; count++)
-        shares[count] = (struct gm_library_share){table.lines[count].name,
-                                                  table.lines[count].at[GM_AT_PEAK].bytes};
-    gm_library_table_free(&table);
-    return count;
-}
-
-/* ---- text ------------------------------------------------------------------------------------ */
-
-/* "cuDNN, in PyTorch's pool", "PyTorch, in its pool". Pools are known, so their names are short. */
-static void print_name(struct gm_page *page, const struct gm_library_line *line)
-{
-    char suffix[NAME_COLUMNS] = "";
-    if (line->pool && strcmp(line->name, line->pool) == 0)
-        snprintf(suffix, sizeof(suffix), ", in its pool");
-    else if (line->pool)
-        snprintf(suffix, sizeof(suffix), ", in %.10s's pool", line->pool);
-    size_t used = gm_page_cut(page, line->name, NAME_COLUMNS - strlen(suffix));
-    gm_page_cell(page, suffix, NAME_COLUMNS - used);
-}
-
-static void print_line(struct gm_page *page, const struct gm_library_table *table,
-                       const struct gm_library_line *line)
-{
-    uint64_t bytes = line->at[GM_AT_PEAK].bytes, whole = table->bytes[GM_AT_PEAK];
-    fputs("  ", page->out);
-    print_name(page, line);
-    gm_page_print(page, GM_BOLD, "%11s", bytes ? SIZE(bytes) : "-");
-    gm_page_print(page, GM_PLAIN, " %5.1f%% %7s", whole ? 100.0 * (double)bytes / (double)whole : 0,
-                  COUNT(line->at[GM_AT_PEAK].count));
-    bytes = line->at[GM_AT_END].bytes;
-    gm_page_print(page, GM_PLAIN, "%11s", bytes ? SIZE(bytes) : "-");
-    bytes = line->at[GM_AT_FAILURE].bytes;
-    if (table->failure_time)
-        gm_page_print(page, GM_PLAIN, "%11s", bytes ? SIZE(bytes) : "-");
-    fputc('\n', page->out);
-}
-
-void gm_libraries_text(struct gm_page *page, const struct gm_analysis *analysis, int device,
-                       size_t top)
-{
-    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
-    struct gm_library_table table = gm_library_table_of(libraries, analysis, device);
-    size_t shown = top > LISTED_ALWAYS ? top : LISTED_ALWAYS;
-    char title[64];
-    if (table.count > 1 || (table.count == 1 && strcmp(table.lines[0].name, GM_APPLICATION) != 0)) {
-        snprintf(title, sizeof(title), "Device %d by library", device);
-        gm_page_heading(page, title, NULL);
-        gm_page_print(page, GM_DIM, "  %-*s%11s %6s %7s%11s%s\n", NAME_COLUMNS, "", "at the peak",
-                      "", "count", "at the end", table.failure_time ? "     at OOM" : "");
-        for (size_t i = 0; i < table.count && i < shown; i++)
-            print_line(page, &table, &table.lines[i]);
-        if (table.count > shown)
-            gm_page_print(page, GM_DIM, "  ... and %zu more\n", table.count - shown);
-    }
-    gm_library_table_free(&table);
-    gm_libraries_free(libraries);
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-void gm_libraries_json(struct gm_json *json, const struct gm_analysis *analysis, int device)
-{
-    static const char *const moments[GM_LIBRARY_MOMENTS] = {
-        [GM_AT_PEAK] = "at_peak",
-        [GM_AT_END] = "at_end",
-        [GM_AT_FAILURE] = "at_out_of_memory",
-    };
-    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
-    struct gm_library_table table = gm_library_table_of(libraries, analysis, device);
-    gm_json_open_array(json, "libraries");
-    for (size_t i = 0; i < table.count; i++) {
-        const struct gm_library_line *line = &table.lines[i];
-        gm_json_open_object(json, NULL);
-        gm_json_string(json, "library", line->name);
-        gm_json_string(json, "pool", line->pool);
-        for (unsigned moment = 0; moment < GM_LIBRARY_MOMENTS; moment++) {
-            if (moment == GM_AT_FAILURE && !table.failure_time)
-                continue;
-            gm_json_open_object(json, moments[moment]);
-            gm_json_number(json, "bytes", line->at[moment].bytes);
-            gm_json_number(json, "count", line->at[moment].count);
-            gm_json_close_object(json);
-        }
-        gm_json_close_object(json);
-    }
-    gm_json_close_array(json);
-    gm_library_table_free(&table);
-    gm_libraries_free(libraries);
+        owner.pool = NULL;
+    owner.bytes = site->bytes;
+    owner.count = site->count;
+    return owner;
 }

@@ -15,9 +15,9 @@
 #ifndef GPUMEM_REPORT_POOL_LIBRARIES_H
 #define GPUMEM_REPORT_POOL_LIBRARIES_H
 
-#include "analysis/analysis.h"
-#include "render/json.h"
-#include "render/page.h"
+#include "ledger/sites.h"
+#include "stacks/stacks.h"
+#include "trace/trace_file.h"
 
 #define GM_APPLICATION "application"
 
@@ -36,45 +36,8 @@ void gm_libraries_free(struct gm_libraries *libraries);
 /* Whose memory of that kind is, allocated by that stack; `bytes` and `count` are 0. */
 struct gm_library gm_libraries_of(struct gm_libraries *libraries, unsigned kind, uint32_t stack);
 
-/* The libraries with most bytes among owners, most first; at most `most` of them. */
-struct gm_library_share {
-    const char *name;
-    uint64_t bytes;
-};
-
-size_t gm_library_shares(struct gm_libraries *libraries, const struct gm_sites *owners,
-                         struct gm_library_share *shares, size_t most);
-
-/* The libraries that held memory on a device, all kinds but external: at its peak, at the end, and
- * when it last ran out of memory. */
-enum gm_library_moment { GM_AT_PEAK, GM_AT_END, GM_AT_FAILURE, GM_LIBRARY_MOMENTS };
-
-struct gm_library_line {
-    const char *name;
-    const char *pool;
-    struct {
-        uint64_t bytes;
-        uint64_t count;
-    } at[GM_LIBRARY_MOMENTS];
-};
-
-struct gm_library_table {
-    struct gm_library_line *lines; /* most at the peak first */
-    size_t count;
-    size_t capacity;
-    uint64_t bytes[GM_LIBRARY_MOMENTS]; /* of all */
-    uint64_t failure_time;              /* record clock; 0: never out of memory */
-};
-
-struct gm_library_table gm_library_table_of(struct gm_libraries *libraries,
-                                            const struct gm_analysis *analysis, int device);
-void gm_library_table_free(struct gm_library_table *table);
-
-/* The table of a device as text, if it says more than that all is the application's. */
-void gm_libraries_text(struct gm_page *page, const struct gm_analysis *analysis, int device,
-                       size_t top);
-
-/* The member "libraries" of a device. */
-void gm_libraries_json(struct gm_json *json, const struct gm_analysis *analysis, int device);
+/* The same for the memory of a site, with its bytes and count. What a framework takes from a pool of
+ * the driver's (cudaMallocAsync and its kind) it uses: it lies in no pool of its own. */
+struct gm_library gm_libraries_of_site(struct gm_libraries *libraries, const struct gm_site *site);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef GPUMEM_REPORT_RENDER_PAGE_H
 #define GPUMEM_REPORT_RENDER_PAGE_H
 
-#include "stacks/stacks.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #define GM_PAGE_COLUMNS 80
@@ -44,13 +44,5 @@ void gm_page_cell(struct gm_page *page, const char *text, size_t columns);
 /* A paragraph, broken into lines that begin `indent` columns in. */
 void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned indent,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* One frame in at most `columns` (44 at least): function, then file and line, or module. */
-void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t columns);
-
-/* A stack, `indent` columns in: function, file and line, or module. The application's frames one a
- * line, a run of a framework's as one line, equal ones that follow each other as one (recursion).
- */
-void gm_page_stack(struct gm_page *page, unsigned indent, const struct gm_stack *stack);
 
 #endif

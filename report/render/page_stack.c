@@ -1,8 +1,6 @@
-/* Stacks as text. What the reader wrote is shown frame by frame; a run of frames that are a
- * framework's or the system's is one line: the frame nearest to the reader's own code, and how many
- * there were of which libraries. Memory: none beyond a few lines on the stack. */
+/* See page_stack.h. */
+#include "render/page_stack.h"
 #include "base/text.h"
-#include "render/page.h"
 #include "symbols/short_name.h"
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * deeper.
  */
 #include "analysis/analysis.h"
-#include "render/report_json.h"
-#include "render/report_text.h"
+#include "render/json/report_json.h"
+#include "render/text/report_text.h"
 #include "stacks/stacks.h"
 #include "trace/trace_open.h"
 #include "trace_mend.h"

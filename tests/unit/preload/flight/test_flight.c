@@ -19,6 +19,7 @@
 
 #include "report/analysis/analysis.h"
 #include "report/trace/trace_open.h"
+#include "report/verdict/completeness.h"
 #include "scene.h"
 
 #define TRACE "t.trace"

@@ -1,6 +1,6 @@
 /* Which places grow from mark to mark, and which only seem to. */
-#include "findings/findings.h"
-#include "render/sections/growth_show.h"
+#include "analysis/growing.h"
+#include "findings/rules.h"
 #include "trace_scene.h"
 
 #define MARK(name) EVENT(GM_EVENT_MARK, .aux = (name))

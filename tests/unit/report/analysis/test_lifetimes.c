@@ -1,5 +1,6 @@
 /* How long allocations live, by the place that makes them. */
-#include "render/sections/temporaries.h"
+#include "analysis/lifetimes.h"
+#include "render/text/sections.h"
 #include "trace_scene.h"
 
 #define MILLISECOND 1000000u

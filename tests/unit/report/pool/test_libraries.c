@@ -1,5 +1,5 @@
 /* Whose memory is: the rule of report/pool/libraries.h, one test for each of its clauses. */
-#include "pool/libraries.h"
+#include "analysis/library_table.h"
 #include "stacks/known_libraries.h"
 #include "trace_scene.h"
 

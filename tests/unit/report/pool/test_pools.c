@@ -1,7 +1,7 @@
 /* What is told of PyTorch's pools: segments, holes, who holds them open, by moment and by line. */
 #include "ledger/curve.h"
+#include "pool/pool_lines.h"
 #include "pool_scene.h"
-#include "render/sections/pool_lines.h"
 #include "trace/environment.h"
 
 #define DEVICE 0x7f0000000000u
@@ -142,7 +142,7 @@ static void blocks_of_one_line_are_one_owner(void **state)
     block(&pool, DEVICE + 8 * MIB, 4 * MIB, operation_of(scene, line, 0x20));
     block(&pool, DEVICE + 16 * MIB, 5 * MIB, operation_of(scene, other, 0x20));
     const struct gm_pool_snapshot *peak = at_peak(scene);
-    struct gm_pool_lines lines = gm_pool_lines_of(scene->analysis, &peak->owners);
+    struct gm_pool_lines lines = gm_pool_lines_of(scene->analysis->callers, &peak->owners);
     assert_int_equal(peak->owners.count, 3);
     assert_int_equal(lines.count, 2);
     assert_int_equal(lines.entries[0].caller, line);

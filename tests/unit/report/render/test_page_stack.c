@@ -9,7 +9,7 @@
 #include <cmocka.h> /* needs what stands above */
 
 #include "base/text.h"
-#include "render/page.h"
+#include "render/page_stack.h"
 #include "stacks/owner.h"
 #include "symbols/short_name.h"
 

@@ -1,5 +1,6 @@
 /* The rules of docs/accounting.md, one test each: a few records, and the numbers they must give. */
 #include "trace_scene.h"
+#include "verdict/completeness.h"
 
 /* ---- what tests say -------------------------------------------------------------------------- */
 

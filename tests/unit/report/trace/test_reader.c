@@ -15,6 +15,7 @@
 #include "trace/stream.h"
 #include "trace/trace_open.h"
 #include "trace_writer.h"
+#include "verdict/completeness.h"
 
 /* ---- traces to read -------------------------------------------------------------------------- */
 

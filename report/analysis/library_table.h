@@ -1,0 +1,42 @@
+/* Bytes of a device by library (pool/libraries.h), side by side for some moments. */
+#ifndef GPUMEM_REPORT_ANALYSIS_LIBRARY_TABLE_H
+#define GPUMEM_REPORT_ANALYSIS_LIBRARY_TABLE_H
+
+#include "analysis/analysis.h"
+#include "pool/libraries.h"
+
+/* The libraries with most bytes among owners, most first; at most `most` of them. */
+struct gm_library_share {
+    const char *name;
+    uint64_t bytes;
+};
+
+size_t gm_library_shares(struct gm_libraries *libraries, const struct gm_sites *owners,
+                         struct gm_library_share *shares, size_t most);
+
+/* The libraries that held memory on a device, all kinds but external: at its peak, at the end, and
+ * when it last ran out of memory. */
+enum gm_library_moment { GM_AT_PEAK, GM_AT_END, GM_AT_FAILURE, GM_LIBRARY_MOMENTS };
+
+struct gm_library_line {
+    const char *name;
+    const char *pool;
+    struct {
+        uint64_t bytes;
+        uint64_t count;
+    } at[GM_LIBRARY_MOMENTS];
+};
+
+struct gm_library_table {
+    struct gm_library_line *lines; /* most at the peak first */
+    size_t count;
+    size_t capacity;
+    uint64_t bytes[GM_LIBRARY_MOMENTS]; /* of all */
+    uint64_t failure_time;              /* record clock; 0: never out of memory */
+};
+
+struct gm_library_table gm_library_table_of(struct gm_libraries *libraries,
+                                            const struct gm_analysis *analysis, int device);
+void gm_library_table_free(struct gm_library_table *table);
+
+#endif

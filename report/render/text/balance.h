@@ -1,0 +1,35 @@
+/* How several traces (the ranks of a job) compare. */
+#ifndef GPUMEM_REPORT_RENDER_TEXT_BALANCE_H
+#define GPUMEM_REPORT_RENDER_TEXT_BALANCE_H
+
+#include "render/text/report_text.h"
+
+/* A device of one trace. */
+struct gm_balance_line {
+    char *trace;
+    int device;
+    uint64_t peak;
+    uint64_t live;
+    uint64_t leaked;
+};
+
+/* One trace's part of it, without its name. */
+struct gm_balance_part {
+    size_t count;
+    struct gm_balance_line lines[GM_DEVICES];
+};
+
+struct gm_balance {
+    struct gm_balance_line *lines;
+    size_t count;
+    size_t capacity;
+};
+
+void gm_balance_of(struct gm_balance_part *part, const struct gm_analysis *analysis);
+void gm_balance_add(struct gm_balance *balance, const char *path,
+                    const struct gm_balance_part *part);
+void gm_balance_text(FILE *out, const struct gm_balance *balance,
+                     const struct gm_text_options *options);
+void gm_balance_free(struct gm_balance *balance);
+
+#endif

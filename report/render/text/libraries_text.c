@@ -1,0 +1,58 @@
+/* See sections.h. */
+#include "analysis/library_table.h"
+#include "base/size.h"
+#include "render/text/sections.h"
+#include <string.h>
+
+#define LISTED_ALWAYS 10u /* lines of the text, whatever --top says */
+#define NAME_COLUMNS 30
+
+/* "cuDNN, in PyTorch's pool", "PyTorch, in its pool". Pools are known, so their names are short. */
+static void print_name(struct gm_page *page, const struct gm_library_line *line)
+{
+    char suffix[NAME_COLUMNS] = "";
+    if (line->pool && strcmp(line->name, line->pool) == 0)
+        snprintf(suffix, sizeof(suffix), ", in its pool");
+    else if (line->pool)
+        snprintf(suffix, sizeof(suffix), ", in %.10s's pool", line->pool);
+    size_t used = gm_page_cut(page, line->name, NAME_COLUMNS - strlen(suffix));
+    gm_page_cell(page, suffix, NAME_COLUMNS - used);
+}
+
+static void print_line(struct gm_page *page, const struct gm_library_table *table,
+                       const struct gm_library_line *line)
+{
+    uint64_t bytes = line->at[GM_AT_PEAK].bytes, whole = table->bytes[GM_AT_PEAK];
+    fputs("  ", page->out);
+    print_name(page, line);
+    gm_page_print(page, GM_BOLD, "%11s", bytes ? SIZE(bytes) : "-");
+    gm_page_print(page, GM_PLAIN, " %5.1f%% %7s", whole ? 100.0 * (double)bytes / (double)whole : 0,
+                  COUNT(line->at[GM_AT_PEAK].count));
+    bytes = line->at[GM_AT_END].bytes;
+    gm_page_print(page, GM_PLAIN, "%11s", bytes ? SIZE(bytes) : "-");
+    bytes = line->at[GM_AT_FAILURE].bytes;
+    if (table->failure_time)
+        gm_page_print(page, GM_PLAIN, "%11s", bytes ? SIZE(bytes) : "-");
+    fputc('\n', page->out);
+}
+
+void gm_libraries_text(struct gm_page *page, const struct gm_analysis *analysis, int device,
+                       size_t top)
+{
+    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
+    struct gm_library_table table = gm_library_table_of(libraries, analysis, device);
+    size_t shown = top > LISTED_ALWAYS ? top : LISTED_ALWAYS;
+    char title[64];
+    if (table.count > 1 || (table.count == 1 && strcmp(table.lines[0].name, GM_APPLICATION) != 0)) {
+        snprintf(title, sizeof(title), "Device %d by library", device);
+        gm_page_heading(page, title, NULL);
+        gm_page_print(page, GM_DIM, "  %-*s%11s %6s %7s%11s%s\n", NAME_COLUMNS, "", "at the peak",
+                      "", "count", "at the end", table.failure_time ? "     at OOM" : "");
+        for (size_t i = 0; i < table.count && i < shown; i++)
+            print_line(page, &table, &table.lines[i]);
+        if (table.count > shown)
+            gm_page_print(page, GM_DIM, "  ... and %zu more\n", table.count - shown);
+    }
+    gm_library_table_free(&table);
+    gm_libraries_free(libraries);
+}

@@ -1,0 +1,63 @@
+/* See sections.h. */
+#include "base/size.h"
+#include "pool/pool_lines.h"
+#include "render/text/sections.h"
+
+#define LISTED_SHARE 200u /* lines below half a percent are only counted */
+#define INDENT 33u        /* of the name of a line */
+
+static double percent(uint64_t bytes, uint64_t whole)
+{
+    return whole ? 100.0 * (double)bytes / (double)whole : 0;
+}
+
+/* The next frame outwards that is the application's, NULL if there is none. */
+static const struct gm_frame *outer_frame(const struct gm_stack *stack,
+                                          const struct gm_frame *frame)
+{
+    for (size_t i = frame ? (size_t)(frame - stack->frames) + 1 : 0; i < stack->count; i++)
+        if (!stack->frames[i].framework)
+            return &stack->frames[i];
+    return NULL;
+}
+
+static void print_line(struct gm_page *page, struct gm_stacks *stacks,
+                       const struct gm_pool_line *line, uint64_t whole)
+{
+    const struct gm_stack *stack = gm_stacks_get(stacks, line->stack, line->api);
+    const struct gm_frame *frame = gm_stack_telling_frame(stack);
+    const struct gm_frame *outer = outer_frame(stack, frame);
+    gm_page_print(page, GM_PLAIN, "%5.1f%%  ", percent(line->bytes, whole));
+    gm_page_print(page, GM_BOLD, "%-9s", SIZE(line->bytes));
+    gm_page_print(page, GM_PLAIN, " %6s block%-1s  ", COUNT(line->count), gm_plural(line->count));
+    if (frame)
+        gm_page_frame(page, frame, GM_PAGE_COLUMNS - INDENT);
+    else
+        gm_page_print(page, GM_DIM, "(no stack was recorded)");
+    fputc('\n', page->out);
+    if (outer) {
+        gm_page_print(page, GM_DIM, "%*sin ", (int)INDENT, "");
+        gm_page_frame(page, outer, GM_PAGE_COLUMNS - INDENT - 3);
+        fputc('\n', page->out);
+    }
+}
+
+void gm_pool_lines_text(struct gm_page *page, const struct gm_analysis *analysis,
+                        struct gm_stacks *stacks, const struct gm_sites *owners, size_t top)
+{
+    struct gm_pool_lines lines = gm_pool_lines_of(analysis->callers, owners);
+    uint64_t left = lines.bytes;
+    size_t shown = 0;
+    for (; shown < lines.count && shown < top; shown++) {
+        const struct gm_pool_line *line = &lines.entries[shown];
+        if (shown && line->bytes < lines.bytes / LISTED_SHARE)
+            break;
+        print_line(page, stacks, line, lines.bytes);
+        left -= line->bytes;
+    }
+    if (shown < lines.count)
+        gm_page_print(page, GM_DIM, "%5.1f%%  %-9s from %zu more place%s\n",
+                      percent(left, lines.bytes), SIZE(left), lines.count - shown,
+                      gm_plural(lines.count - shown));
+    gm_pool_lines_free(&lines);
+}
