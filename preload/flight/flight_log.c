@@ -1,6 +1,5 @@
 /* See flight_log.h. */
 #include "flight/flight_log.h"
-#include "writer/seal.h"
 #include "writer/trace_file.h"
 #include <gpumem/checksum.h>
 #include <string.h>
@@ -69,7 +68,6 @@ static struct gm_extent *put_header(uint64_t position, enum gm_extent_type type,
     if (area_log.flight->touched < behind)
         area_log.flight->touched = behind;
     area_log.is_sealed = false;
-    gm_unseal();
     return extent;
 }
 
@@ -101,7 +99,6 @@ void gm_log_publish(void)
 {
     __atomic_store_n(&area_log.flight->end, area_log.end, __ATOMIC_RELEASE);
     area_log.is_sealed = false;
-    gm_unseal();
 }
 
 void gm_log_seal(void)

@@ -92,8 +92,9 @@ void gm_process_forked(void)
 static bool start(bool bypassed)
 {
     if (bypassed) { /* until now: a call came after our destructor */
+        gm_change_begin();
         __atomic_fetch_and(&gm_file.header->flags, ~(uint32_t)GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
-        gm_unseal();
+        gm_change_end();
     } else {
         forget_parent();
         if (!gm_trace_create())
@@ -114,8 +115,9 @@ void gm_process_tell_newer_abi(void)
 {
     if (!__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST))
         return;
+    gm_change_begin();
     gm_newer_abi_tell(gm_file.header);
-    gm_unseal();
+    gm_change_end();
 }
 
 /* One thread starts, others wait for it. */
@@ -225,9 +227,11 @@ __attribute__((destructor(200))) static void library_unloaded(void)
 void gm_process_note_driver(void)
 {
     struct gm_trace_header *header = gm_process_page->header;
-    if (header && gm_real_driver_defines("gpumem_simulated_driver"))
-        __atomic_fetch_or(&header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
-    gm_unseal();
+    if (!header || !gm_real_driver_defines("gpumem_simulated_driver"))
+        return;
+    gm_change_begin();
+    __atomic_fetch_or(&header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
+    gm_change_end();
 }
 
 bool gm_process_mark_end(enum gm_end end)

@@ -142,7 +142,6 @@ static struct gm_thread *create_here(uint32_t tid)
     spare.first = gm_extent_behind(spare.first, 1);
     spare.count--;
     gm_file.header->lane_count = number + 1;
-    gm_unseal();
     atomic_store_explicit(&threads[number], thread, memory_order_relaxed);
     atomic_store_explicit(&thread_count, number + 1, memory_order_release);
     return thread;
@@ -151,7 +150,9 @@ static struct gm_thread *create_here(uint32_t tid)
 static struct gm_thread *create(uint32_t tid)
 {
     gm_lock_take(&gm_file.lock);
+    gm_change_begin();
     struct gm_thread *thread = create_here(tid);
+    gm_change_end();
     gm_lock_release(&gm_file.lock);
     return thread;
 }

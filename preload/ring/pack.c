@@ -144,12 +144,13 @@ void gm_pack(struct gm_thread *thread)
         .last_time = gm_run_at(&run, run.count - 1)->time,
     };
     const unsigned char *bytes = gm_pack_records(&run, NULL, &block);
+    gm_change_begin();
     if (!bytes || write_block(&block, bytes) != 0)
         gm_count(GM_COUNT_WRITE_FAILED, run.count);
     else if (gm_config.flight && !gm_flight_write(&block, bytes))
         gm_count(GM_COUNT_FLIGHT_FULL, run.count);
     __atomic_store_n(&lane->tail, end, __ATOMIC_RELEASE);
-    gm_unseal();
+    gm_change_end();
 }
 
 /* The parent may have been packing, or mapping the workspaces, when it forked: begin afresh. */

@@ -98,10 +98,11 @@ static void tell_python_state(int status)
 {
     int saved_errno = errno;
     const char *text = gm_python_state();
+    uint32_t string = gm_string_intern(text, strlen(text));
     atomic_store_explicit(&told_status, status + 1, memory_order_relaxed);
-    __atomic_store_n(&gm_file.header->python_state, gm_string_intern(text, strlen(text)),
-                     __ATOMIC_RELEASE);
-    gm_unseal();
+    gm_change_begin();
+    __atomic_store_n(&gm_file.header->python_state, string, __ATOMIC_RELEASE);
+    gm_change_end();
     errno = saved_errno;
 }
 

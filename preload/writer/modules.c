@@ -1,6 +1,7 @@
 /* See modules.h. */
 #include "writer/modules.h"
 #include "base/platform.h"
+#include "writer/seal.h"
 #include "writer/tables.h"
 #include "writer/trace_file.h"
 #include <elf.h>
@@ -256,12 +257,14 @@ static uint16_t number_of(const struct gm_module *module)
     for (uint32_t at = gm_module_count(); at-- > 1;)
         if (is_same(gm_module_entry((uint16_t)at), module))
             return (uint16_t)at;
+    gm_change_begin();
     struct gm_module *entry = gm_module_append(&number);
-    if (!entry)
-        return 0;
-    *entry = *module;
-    gm_module_publish();
-    return number;
+    if (entry) {
+        *entry = *module;
+        gm_module_publish();
+    }
+    gm_change_end();
+    return entry ? number : 0;
 }
 
 /* Records the module around `found`, whose header is mapped at `image`. Caller holds the lock.

@@ -7,9 +7,11 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 
+_Atomic uint32_t gm_changes;
+
 static struct gm_lock lock; /* inside all others */
 
-void gm_unseal_now(void)
+void gm_unseal(void)
 {
     gm_lock_take(&lock);
     __atomic_store_n(&gm_file.header->seal, 0, __ATOMIC_RELEASE);
@@ -34,9 +36,16 @@ static bool is_at_rest(const struct gm_thread *thread)
     return !__atomic_load_n(&thread->committing, __ATOMIC_ACQUIRE);
 }
 
-/* Lets records come to their end that were begun before. */
-static void let_commit(void)
+static bool is_changing(void)
 {
+    return atomic_load(&gm_changes) != 0;
+}
+
+/* Lets records and changes come to their end that were begun before. */
+static void let_finish(void)
+{
+    for (int tries = 0; tries < 100 && is_changing(); tries++)
+        syscall(SYS_sched_yield);
     for (uint32_t number = 0; number < gm_thread_count(); number++)
         for (int tries = 0; tries < 100 && !is_at_rest(gm_thread_at(number)); tries++)
             syscall(SYS_sched_yield);
@@ -57,13 +66,13 @@ static bool seal_lanes(const struct gm_thread *own)
     return true;
 }
 
-/* Caller holds the lock. Whoever changes something meanwhile waits for it to unseal. */
+/* Caller holds the lock. Whoever begins a change meanwhile waits for it to unseal. */
 static void seal_all(const struct gm_thread *own)
 {
     struct gm_trace_header *header = gm_file.header;
     __atomic_store_n(&header->seal, 0, __ATOMIC_RELEASE);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (!(gm_process_ending & GM_ENDING_SEALED) || !seal_lanes(own))
+    if (!(gm_process_ending & GM_ENDING_SEALED) || is_changing() || !seal_lanes(own))
         return;
     gm_tables_seal();
     gm_log_seal();
@@ -75,7 +84,7 @@ void gm_seal(void)
     __atomic_fetch_or(&gm_process_ending, GM_ENDING_SEALED, __ATOMIC_SEQ_CST);
     if (!tell_threads())
         return;
-    let_commit();
+    let_finish();
     gm_lock_take(&lock);
     seal_all(NULL);
     gm_lock_release(&lock);
@@ -123,5 +132,6 @@ void gm_seal_close(struct gm_thread *thread)
 void gm_seal_forget(void)
 {
     lock = (struct gm_lock){0};
+    atomic_store(&gm_changes, 0);
     gm_process_ending &= (uint8_t)~GM_ENDING_SEALED;
 }

@@ -155,15 +155,16 @@ static uint32_t append(struct table *table, const void *key, equal_function *equ
     uint32_t id = find(table, value, key, equal);
     if (!id) {
         uint32_t next = table->count ? table->count : 1; /* 0 is "none" */
+        gm_change_begin();
         if (make_room(table, next) && grow_index(table, hash)) {
             memcpy(entry(table, next), key, table->entry_size);
             table->count = next + 1;
             table->indexed++;
             __atomic_store_n(published, table->count, __ATOMIC_RELEASE);
-            gm_unseal();
             place(atomic_load_explicit(&table->index, memory_order_relaxed), value, next);
             id = next;
         }
+        gm_change_end();
     }
     gm_lock_release(&table->lock);
     return id;
@@ -272,7 +273,7 @@ static uint32_t string_place(uint32_t size)
     return make_room(&strings, offset) ? offset : 0;
 }
 
-/* Caller holds the lock. */
+/* Caller holds the lock, and has begun a change. */
 static uint32_t string_append(const struct text *text, uint64_t hash)
 {
     uint32_t size = text->size + (uint32_t)sizeof(text->size);
@@ -285,7 +286,6 @@ static uint32_t string_append(const struct text *text, uint64_t hash)
     strings.count = offset + size;
     strings.indexed++;
     __atomic_store_n(&gm_file.header->string_bytes, strings.count, __ATOMIC_RELEASE);
-    gm_unseal();
     place(atomic_load_explicit(&strings.index, memory_order_relaxed), hash, offset);
     return offset;
 }
@@ -307,9 +307,11 @@ uint32_t gm_string_intern(const char *bytes, size_t size)
     if (offset || !text.size)
         return offset;
     gm_lock_take(&strings.lock);
+    gm_change_begin();
     offset = find(&strings, hash, &text, string_equal);
     if (!offset)
         offset = string_append(&text, hash);
+    gm_change_end();
     gm_lock_release(&strings.lock);
     if (!offset)
         count_refused(&strings, GM_COUNT_STRING_LIMIT);
@@ -324,10 +326,12 @@ uint32_t gm_string_intern_mark(const char *bytes, size_t size)
     if (offset || !text.size)
         return offset;
     gm_lock_take(&strings.lock);
+    gm_change_begin();
     offset = find(&strings, hash, &text, string_equal);
     bool over = !offset && mark_bytes + text.size + sizeof(text.size) > GM_MARK_STRINGS_MAX;
     if (!offset && !over && (offset = string_append(&text, hash)))
         mark_bytes += text.size + (uint32_t)sizeof(text.size);
+    gm_change_end();
     gm_lock_release(&strings.lock);
     if (over)
         gm_count(GM_COUNT_MARK_LIMIT, 1);
@@ -352,7 +356,6 @@ void gm_module_publish(void)
 {
     modules.count++;
     __atomic_store_n(&gm_file.header->module_count, modules.count, __ATOMIC_RELEASE);
-    gm_unseal();
 }
 
 struct gm_module *gm_module_entry(uint16_t number)

@@ -426,8 +426,9 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
 static void publish_end(uint64_t end)
 {
     gm_file.end = end;
+    gm_change_begin();
     __atomic_store_n(&gm_file.header->file_end, end, __ATOMIC_RELEASE);
-    gm_unseal();
+    gm_change_end();
 }
 
 /*
@@ -585,9 +586,10 @@ void gm_trace_update_clock(void)
 {
     struct gm_trace_header *header = gm_file.header;
     uint32_t next = 1 - (header->clock_latest_index & 1);
+    gm_change_begin();
     header->clock_latest[next] = clock_pair();
     __atomic_store_n(&header->clock_latest_index, next, __ATOMIC_RELEASE);
-    gm_unseal();
+    gm_change_end();
     uint64_t ticks = header->clock_latest[next].ticks - header->clock_start.ticks;
     uint64_t ns = header->clock_latest[next].monotonic_ns - header->clock_start.monotonic_ns;
     if (ticks)
@@ -598,9 +600,10 @@ void gm_trace_mark_end(enum gm_end end)
 {
     if (!gm_file.header)
         return;
-    gm_unseal();
+    gm_change_begin();
     gm_file.header->end_time = gm_ticks_before();
     __atomic_store_n(&gm_file.header->end, (uint32_t)end, __ATOMIC_RELEASE);
+    gm_change_end();
     if (end == GM_END_NONE)
         gm_seal_take_back();
     else
@@ -610,10 +613,11 @@ void gm_trace_mark_end(enum gm_end end)
 void gm_count(enum gm_counter counter, uint64_t amount)
 {
     struct gm_trace_header *header = gm_process_page->header;
-    if (!header)
+    if (!header || !amount)
         return;
+    gm_change_begin();
     __atomic_fetch_add(&header->counters[counter], amount, __ATOMIC_RELAXED);
-    gm_unseal();
+    gm_change_end();
 }
 
 /* Name table and environment: what a reader needs to know before the first record. */

@@ -1,6 +1,6 @@
-# The protocols of the ring and of the flight recorder in every order of their steps, killed at each; and that
-# weaker ones fail.
-foreach(model ring_model flight_model)
+# The protocols of the ring, of the flight recorder and of the seal in every order of their steps, killed at each;
+# and that weaker ones fail.
+foreach(model ring_model flight_model seal_model)
   add_executable(${model} ${CMAKE_CURRENT_LIST_DIR}/${model}.c)
   target_compile_options(${model} PRIVATE -O2)
   target_link_libraries(${model} PRIVATE gpumem_options)

@@ -10,4 +10,5 @@ gpumem_unit_test(test_flight
   LIBRARIES gpumem_report)
 target_include_directories(test_flight PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR}
   ${CMAKE_CURRENT_LIST_DIR}/../record)
-target_link_options(test_flight PRIVATE -Wl,--wrap=pthread_create,--wrap=gm_pack)
+target_link_options(test_flight PRIVATE -Wl,--wrap=pthread_create,--wrap=gm_pack
+  -Wl,--wrap=gm_log_complete,--wrap=gm_trace_publish_extents)

@@ -17,6 +17,7 @@
 
 #include <cmocka.h> /* needs what stands above */
 
+#include "preload/writer/tables.h"
 #include "report/analysis/analysis.h"
 #include "report/trace/trace_open.h"
 #include "report/verdict/completeness.h"
@@ -32,6 +33,7 @@ static struct shared {
     _Atomic uint64_t packings;              /* begun, of all rings */
     _Atomic uint64_t waits; /* committed by the fast thread when the slow one went on */
     _Atomic bool has_time;  /* the slow thread's record, which is not committed */
+    _Atomic unsigned left;  /* changes before the process ends; 0: it does not */
 } * shared;
 
 static int begin(void **unused)
@@ -259,6 +261,72 @@ static void nobody_waits_for_good_and_it_is_told(void **unused)
     gm_trace_close(trace);
 }
 
+/* ---- the end of the process ------------------------------------------------------------------ */
+
+void __real_gm_log_complete(void *payload);
+void __wrap_gm_log_complete(void *payload);
+void __real_gm_trace_publish_extents(struct gm_extent *first, uint32_t count, uint32_t used);
+void __wrap_gm_trace_publish_extents(struct gm_extent *first, uint32_t count, uint32_t used);
+
+/* As if another thread ended the process now. Whether it was marked before this one's last step. */
+static bool is_end(void)
+{
+    if (shared->left == 0 || --shared->left > 0)
+        return false;
+    gm_trace_mark_end(GM_END_UNDERSCORE_EXIT);
+    return true;
+}
+
+void __wrap_gm_log_complete(void *payload)
+{
+    bool ends = is_end();
+    __real_gm_log_complete(payload);
+    if (ends)
+        _exit(0);
+}
+
+void __wrap_gm_trace_publish_extents(struct gm_extent *first, uint32_t count, uint32_t used)
+{
+    __real_gm_trace_publish_extents(first, count, used);
+    if (is_end())
+        _exit(0);
+}
+
+/* Packs as the drainer does: while no record is being committed. */
+static void change_everything(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0); /* makes the trace */
+    gm_node_intern(0, 0, 1, GM_NODE_NATIVE);
+    gm_string_intern("text", 4);
+    for (uint64_t n = 0; n < 60 * SLOTS; n++) {
+        allocate(0, n);
+        if (n % SLOTS)
+            continue;
+        gm_lock_take(gm_pack_lock(gm_tls.thread));
+        gm_pack(gm_tls.thread);
+        gm_lock_release(gm_pack_lock(gm_tls.thread));
+    }
+    scene_leave();
+}
+
+static void an_end_in_the_middle_of_a_change_is_no_damage(void **unused)
+{
+    (void)unused;
+    scene_without_drainer = true;
+    unsigned ends = 0;
+    do {
+        shared->left = ++ends;
+        assert_int_equal(scene_play(change_everything, NULL), 0);
+        struct gm_trace *trace = open_it();
+        if (trace->damaged)
+            fail_msg("damaged by an end at change %u", ends);
+        gm_trace_close(trace);
+        unlink(scene_path(TRACE));
+    } while (shared->left == 0);
+    assert_in_range(ends, 40, 1000);
+}
+
 /* ---- room ------------------------------------------------------------------------------------ */
 
 static void allocate_many(void *unused)
@@ -414,6 +482,7 @@ int main(void)
         TEST(a_kill_at_any_moment_leaves_what_is_alive),
         TEST(a_full_ring_waits_for_an_earlier_record),
         TEST(nobody_waits_for_good_and_it_is_told),
+        TEST(an_end_in_the_middle_of_a_change_is_no_damage),
         TEST(the_file_does_not_grow),
         TEST(losses_in_what_was_overwritten_count),
         TEST(what_there_is_no_room_for_is_told),
