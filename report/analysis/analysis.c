@@ -25,9 +25,9 @@ const char *gm_leak_class_name(unsigned leak_class)
 /* Counted before the observer is called, in both directions. */
 static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life)
 {
-    const struct gm_tally *pinned = &analysis->replay.counters.host[GM_KIND_PINNED];
+    const struct gm_tally *pinned = &analysis->replay.ledger.counters.host[GM_KIND_PINNED];
     if (life->kind == GM_KIND_PINNED)
-        gm_curve_set(&analysis->pinned_curve, analysis->replay.events, pinned->live,
+        gm_curve_set(&analysis->pinned_curve, analysis->replay.ledger.events, pinned->live,
                      pinned->allocs);
 }
 
@@ -49,7 +49,7 @@ static void life_begins(void *argument, const struct gm_life *life)
     struct gm_analysis *analysis = argument;
     note_served(analysis, life);
     gm_late_lives_forget(&analysis->late);
-    analysis->last_alloc = analysis->replay.time;
+    analysis->last_alloc = analysis->replay.ledger.time;
     note_pinned(analysis, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
@@ -67,7 +67,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
     gm_late_lives_add(&analysis->late, life);
     gm_transfers_life_ends(&analysis->transfers, life);
     gm_phases_life_ends(&analysis->phases, life);
-    gm_activity_life_ends(&analysis->activity, life, analysis->replay.time);
+    gm_activity_life_ends(&analysis->activity, life, analysis->replay.ledger.time);
 }
 
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
@@ -80,7 +80,7 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     gm_late_lives_remove(&analysis->late, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
-    gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.time);
+    gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.ledger.time);
 }
 
 /* All that is known to be in use on a device: what is allocated, what the driver held beside it and
@@ -89,7 +89,7 @@ static uint64_t used_on(const struct gm_analysis *analysis, int device)
 {
     int slot = device < 0 ? 0 : device + 1;
     const struct gm_device_facts *facts = &analysis->facts[slot];
-    uint64_t used = analysis->replay.counters.device[slot].live;
+    uint64_t used = analysis->replay.ledger.counters.device[slot].live;
     return gm_add_saturated(gm_add_saturated(used, facts->last.bytes), facts->elsewhere);
 }
 
@@ -128,10 +128,10 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     failure.out_of_memory = out_of_memory;
     failure.used = used_on(analysis, record->device);
     failure.survived = failure.served = false;
-    failure.snapshot =
-        (struct gm_snapshot){.step = out_of_memory && !entry->carried ? analysis->replay.step : 0,
-                             .time = record->time,
-                             .device = record->device};
+    failure.snapshot = (struct gm_snapshot){
+        .step = out_of_memory && !entry->carried ? analysis->replay.ledger.step : 0,
+        .time = record->time,
+        .device = record->device};
     GM_RESERVE(analysis->failures, analysis->failure_capacity, analysis->failure_count + 1);
     analysis->failures[analysis->failure_count++] = failure;
 }
@@ -139,7 +139,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
 static void note_residual(struct gm_analysis *analysis, struct gm_device_facts *facts,
                           const struct gm_record *record)
 {
-    uint64_t tracked = analysis->replay.counters.device[facts - analysis->facts].live;
+    uint64_t tracked = analysis->replay.ledger.counters.device[facts - analysis->facts].live;
     facts->last = (struct gm_residual){
         .time = record->time,
         .used = record->size,
@@ -186,7 +186,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
         struct gm_pool_failure *failure = &failures->entries[failures->count - 1];
         failure->elsewhere = analysis->facts[slot].elsewhere;
         failure->residual = analysis->facts[slot].last.bytes;
-        failure->tracked = analysis->replay.counters.device[slot].live;
+        failure->tracked = analysis->replay.ledger.counters.device[slot].live;
     }
 }
 
@@ -210,7 +210,7 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
     }
     if (record->type == GM_EVENT_ALLOC || record->type == GM_EVENT_COPY ||
         record->type == GM_EVENT_BLOCK_ALLOC)
-        analysis->active_until = analysis->replay.events;
+        analysis->active_until = analysis->replay.ledger.events;
 }
 
 static void first_pass(struct gm_analysis *analysis)
@@ -218,7 +218,8 @@ static void first_pass(struct gm_analysis *analysis)
     struct gm_replay *replay = &analysis->replay;
     struct gm_stream *stream = gm_stream_open(analysis->trace);
     struct gm_entry entry;
-    replay->observer = (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
+    replay->ledger.observer =
+        (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(replay, &entry);
         gm_activity_note(&analysis->activity, entry.record, &analysis->blocks);
@@ -235,7 +236,7 @@ static void first_pass(struct gm_analysis *analysis)
  * is mapped. */
 static bool *find_segments(const struct gm_analysis *analysis)
 {
-    const struct gm_lives *lives = &analysis->replay.lives;
+    const struct gm_lives *lives = &analysis->replay.ledger.lives;
     const struct gm_vmm *vmm = &analysis->replay.vmm;
     struct gm_block_order order = gm_block_order_of(&analysis->blocks);
     bool *segments = gm_allocate((size_t)lives->used + 1, sizeof(*segments));
@@ -273,7 +274,7 @@ static unsigned leak_class(const struct gm_analysis *analysis, struct gm_owners 
 /* What is left. */
 static void judge_lives(struct gm_analysis *analysis)
 {
-    const struct gm_lives *lives = &analysis->replay.lives;
+    const struct gm_lives *lives = &analysis->replay.ledger.lives;
     struct gm_owners *owners = gm_owners_new(analysis->trace);
     bool *segments = find_segments(analysis);
     for (uint32_t i = 0; i < lives->used; i++) {
@@ -298,7 +299,7 @@ static void judge_lives(struct gm_analysis *analysis)
 
 static void collect_peaks(struct gm_analysis *analysis)
 {
-    const struct gm_counters *counters = &analysis->replay.counters;
+    const struct gm_counters *counters = &analysis->replay.ledger.counters;
     analysis->device_peaks = gm_allocate(GM_DEVICES, sizeof(*analysis->device_peaks));
     for (int i = 0; i < GM_DEVICES; i++) {
         const struct gm_peak *peak = &counters->device[i].peak;
@@ -384,7 +385,7 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     gm_phases_begin(&analysis->phases, trace->clock.origin);
     gm_activity_begin(&analysis->activity, &trace->clock);
     first_pass(analysis);
-    uint64_t end = analysis->replay.time;
+    uint64_t end = analysis->replay.ledger.time;
     if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
         end = trace->header.end_time;
     analysis->duration = gm_clock_elapsed(&trace->clock, end);

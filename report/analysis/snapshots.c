@@ -21,14 +21,15 @@ struct gm_site gm_site_of_life(const struct gm_life *life, unsigned class)
 
 /* The moments, and how far the replay has come. */
 struct stops {
+    struct gm_ledger *ledger;
     struct gm_moments *moments;
     size_t next_device;
     size_t next_pool;
 };
 
-static void take(struct gm_snapshot *snapshot, const struct gm_replay *replay)
+static void take(struct gm_snapshot *snapshot, const struct gm_ledger *ledger)
 {
-    const struct gm_lives *lives = &replay->lives;
+    const struct gm_lives *lives = &ledger->lives;
     for (uint32_t i = 0; i < lives->used; i++) {
         const struct gm_life *life = &lives->slots[i];
         bool wanted = snapshot->kind
@@ -45,21 +46,21 @@ static void take(struct gm_snapshot *snapshot, const struct gm_replay *replay)
         snapshot->holes = gm_holes_find(lives, snapshot->device);
 }
 
-static void set_stop(struct gm_replay *replay, const struct stops *stops)
+static void set_stop(const struct stops *stops)
 {
     const struct gm_moments *moments = stops->moments;
-    replay->stop =
+    stops->ledger->stop =
         stops->next_device < moments->device_count ? moments->devices[stops->next_device]->step : 0;
 }
 
-static void stopped(struct gm_replay *replay, void *argument)
+static void stopped(void *argument)
 {
     struct stops *stops = argument;
     const struct gm_moments *moments = stops->moments;
     while (stops->next_device < moments->device_count &&
-           moments->devices[stops->next_device]->step == replay->step)
-        take(moments->devices[stops->next_device++], replay);
-    set_stop(replay, stops);
+           moments->devices[stops->next_device]->step == stops->ledger->step)
+        take(moments->devices[stops->next_device++], stops->ledger);
+    set_stop(stops);
 }
 
 static int by_step(const void *left, const void *right)
@@ -122,9 +123,10 @@ static void run(struct gm_trace *trace, struct stops *stops)
     struct gm_entry entry;
     gm_replay_begin(replay);
     replay->checkpoint = trace->checkpoint;
-    replay->stopped = stopped;
-    replay->stop_argument = stops;
-    set_stop(replay, stops);
+    stops->ledger = &replay->ledger;
+    replay->ledger.stopped = stopped;
+    replay->ledger.stop_argument = stops;
+    set_stop(stops);
     while ((stops->next_device < moments->device_count || stops->next_pool < moments->pool_count) &&
            gm_stream_next(stream, &entry)) {
         gm_replay_apply(replay, &entry);

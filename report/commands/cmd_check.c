@@ -110,7 +110,7 @@ static bool judge_peaks(const struct gate *gate, struct gm_page *page,
         const struct limit *limit = &gate->limits[i];
         for (int slot = 0; slot < GM_DEVICES; slot++) {
             const struct gm_device_totals *totals =
-                &session->analysis->replay.counters.device[slot];
+                &session->analysis->replay.ledger.counters.device[slot];
             if (!totals->seen || (limit->device >= 0 && limit->device != slot - 1))
                 continue;
             bool good = totals->peak.bytes <= limit->bytes;

@@ -85,8 +85,8 @@ static void print_records(const struct gm_session *session)
         rings += trace->lanes[i].block_count || trace->lanes[i].ring_end;
     char events[GM_SIZE_TEXT], size[GM_SIZE_TEXT], duration[GM_SIZE_TEXT];
     printf("%-12s %s in %zu block%s and %zu ring%s\n", "records",
-           gm_count_format(session->analysis->replay.events, events), blocks, gm_plural(blocks),
-           rings, gm_plural(rings));
+           gm_count_format(session->analysis->replay.ledger.events, events), blocks,
+           gm_plural(blocks), rings, gm_plural(rings));
     printf("%-12s %s\n", "size", gm_size_format(trace->size, size));
     printf("%-12s %s\n", "duration", gm_time_format(session->analysis->duration, duration));
     printf("%-12s %" PRIu32 " nodes, %" PRIu32 " modules, %" PRIu32 " script frames, %" PRIu32

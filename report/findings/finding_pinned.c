@@ -81,7 +81,7 @@ static uint64_t wasted(const struct gm_analysis *analysis, struct gm_libraries *
 void gm_find_pinned_waste(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
-    const struct gm_lives *lives = &analysis->replay.lives;
+    const struct gm_lives *lives = &analysis->replay.ledger.lives;
     const struct gm_life *most = NULL;
     uint64_t waste = 0, used = 0, buffers = 0;
     for (uint32_t i = 0; i < lives->used; i++) {

@@ -119,7 +119,7 @@ static void add_life(struct run *run, const struct gm_life *life)
 
 static struct run run_of_allocations(const struct gm_analysis *analysis)
 {
-    const struct gm_lives *lives = &analysis->replay.lives;
+    const struct gm_lives *lives = &analysis->replay.ledger.lives;
     const struct gm_late_lives *late = &analysis->late;
     struct gm_owners *owners = gm_owners_new(analysis->trace);
     bool ended = analysis->trace->ending == GM_ENDING_NORMAL;
@@ -236,7 +236,7 @@ static bool is_one_pass(const struct gm_analysis *analysis, const struct run *ru
 static uint64_t peak_of(const struct gm_analysis *analysis, const struct run *run, int device)
 {
     return run->is_pool ? analysis->blocks.device[device + 1].peak.bytes
-                        : analysis->replay.counters.device[device + 1].peak.bytes;
+                        : analysis->replay.ledger.counters.device[device + 1].peak.bytes;
 }
 
 /* One finding for a device: a graph that is kept holds what many lines allocated. */

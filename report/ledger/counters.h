@@ -22,7 +22,7 @@ static inline uint64_t gm_add_saturated(uint64_t a, uint64_t b)
 struct gm_peak {
     uint64_t bytes;
     uint64_t time; /* record clock */
-    uint64_t step; /* of the replay: see replay.h; 0 if there never was a byte */
+    uint64_t step; /* of the ledger; 0 if there never was a byte */
 };
 
 /* One kind: what lives, and the calls. */

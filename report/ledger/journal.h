@@ -5,8 +5,16 @@
 
 #include "base/ranges.h"
 #include "ledger/lives.h"
-#include "replay/vmm.h"
 #include <stdbool.h>
+
+/* One place where a multicast object holds memory. */
+struct gm_vmm_binding {
+    uint64_t offset; /* into the multicast object; 0 if the trace does not tell */
+    uint64_t size;
+    uint32_t memory; /* object */
+    int8_t device;
+    bool imported; /* the memory was: its device is a guess */
+};
 
 enum gm_undo_action {
     GM_UNDO_LIFE,            /* `life` ended */

@@ -122,7 +122,7 @@ static void look_at_life(struct search *search, const struct gm_life *life)
 static const struct gm_life *mapped_life(const struct search *search, const struct gm_range *range)
 {
     uint32_t life = search->replay->vmm.objects[range->value].life;
-    return life == GM_NONE ? NULL : &search->replay->lives.slots[life];
+    return life == GM_NONE ? NULL : &search->replay->ledger.lives.slots[life];
 }
 
 /* Mappings that touch are one segment: PyTorch lets it grow. All pieces of it are of one size. */
@@ -164,8 +164,8 @@ struct gm_segments gm_segments_find(const struct gm_replay *replay,
 {
     struct search search = {
         .replay = replay, .order = order, .libraries = libraries, .device = device};
-    for (uint32_t i = 0; i < replay->lives.used; i++)
-        look_at_life(&search, &replay->lives.slots[i]);
+    for (uint32_t i = 0; i < replay->ledger.lives.used; i++)
+        look_at_life(&search, &replay->ledger.lives.slots[i]);
     look_at_mappings(&search);
     return search.found;
 }

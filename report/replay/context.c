@@ -2,15 +2,13 @@
 #include "replay/context.h"
 #include "base/limit.h"
 #include "base/memory.h"
-#include "replay/replay.h"
 #include <stdlib.h>
 
-void gm_contexts_begin(struct gm_contexts *contexts)
+void gm_contexts_begin(struct gm_contexts *contexts, struct gm_ledger *ledger)
 {
-    *contexts = (struct gm_contexts){0};
+    *contexts = (struct gm_contexts){.ledger = ledger};
     for (int i = 0; i < GM_DEVICES; i++)
-        contexts->primary[i] = contexts->unknown_lives[i] = GM_NONE;
-    contexts->untold_lives = GM_NONE;
+        contexts->primary[i] = GM_NONE;
 }
 
 void gm_contexts_end(struct gm_contexts *contexts)
@@ -23,23 +21,13 @@ static struct gm_context *at(struct gm_contexts *contexts, uint32_t number)
 {
     GM_RESERVE(contexts->entries, contexts->capacity, (size_t)number + 1);
     while (contexts->count <= number)
-        contexts->entries[contexts->count++] =
-            (struct gm_context){.first_life = GM_NONE, .device = -1};
+        contexts->entries[contexts->count++] = (struct gm_context){.device = -1};
     return &contexts->entries[number];
 }
 
 static size_t slot(int device)
 {
     return device < 0 ? 0 : (size_t)device + 1;
-}
-
-uint32_t *gm_context_lives(struct gm_contexts *contexts, uint16_t context, int device)
-{
-    if (context == 0)
-        return &contexts->unknown_lives[slot(device)];
-    if (context == GM_CONTEXT_UNTOLD)
-        return &contexts->untold_lives;
-    return &at(contexts, context)->first_life;
 }
 
 void gm_context_used(struct gm_contexts *contexts, uint16_t context)
@@ -131,26 +119,30 @@ static struct ending ending_of(const struct gm_contexts *contexts, const struct 
     return ending;
 }
 
-static void end_lives(struct gm_replay *replay, struct ending ending, struct gm_journal *journal)
+static void end_list(struct gm_ledger *ledger, uint32_t context, int device,
+                     struct gm_journal *journal)
 {
-    struct gm_contexts *contexts = &replay->contexts;
-    while (ending.number && at(contexts, ending.number)->first_life != GM_NONE &&
-           !gm_limits_reached())
-        gm_replay_end_life(replay, at(contexts, ending.number)->first_life, true, journal);
-    uint32_t *unknown = &contexts->unknown_lives[slot(ending.device)];
-    while (ending.primary && *unknown != GM_NONE && !gm_limits_reached())
-        gm_replay_end_life(replay, *unknown, true, journal);
+    uint32_t number;
+    while ((number = gm_ledger_mortal(ledger, context, device)) != GM_NONE && !gm_limits_reached())
+        gm_ledger_end_life(ledger, number, true, journal);
 }
 
-void gm_context_released(struct gm_replay *replay, const struct gm_entry *entry,
+static void end_lives(struct gm_ledger *ledger, struct ending ending, struct gm_journal *journal)
+{
+    if (ending.number)
+        end_list(ledger, ending.number, 0, journal);
+    if (ending.primary)
+        end_list(ledger, 0, ending.device, journal);
+}
+
+void gm_context_released(struct gm_contexts *contexts, const struct gm_entry *entry,
                          struct gm_journal *journal)
 {
     const struct gm_record *record = entry->record;
-    uint32_t number =
-        entry->carried ? (uint16_t)record->aux : meant(&replay->contexts, record, true);
+    uint32_t number = entry->carried ? (uint16_t)record->aux : meant(contexts, record, true);
     if (!number)
         return;
-    struct gm_context *context = at(&replay->contexts, number);
+    struct gm_context *context = at(contexts, number);
     if (entry->carried)
         hold(context, record); /* how it was held before */
     bool unseen = context->references == 0;
@@ -160,19 +152,19 @@ void gm_context_released(struct gm_replay *replay, const struct gm_entry *entry,
         context->unseen_reference = false;
     else
         context->references--;
-    gm_journal_note(
-        journal, &(struct gm_undo){.action = GM_UNDO_CONTEXT, .object = number, .unseen = unseen});
+    gm_ledger_note(
+        contexts->ledger, journal,
+        &(struct gm_undo){.action = GM_UNDO_CONTEXT, .object = number, .unseen = unseen});
     if (context->references == 0 && !context->unseen_reference)
-        end_lives(replay, ending_of(&replay->contexts, entry, number), journal);
+        end_lives(contexts->ledger, ending_of(contexts, entry, number), journal);
 }
 
-void gm_context_ended(struct gm_replay *replay, const struct gm_entry *entry,
+void gm_context_ended(struct gm_contexts *contexts, const struct gm_entry *entry,
                       struct gm_journal *journal)
 {
     const struct gm_record *record = entry->record;
-    uint32_t number =
-        entry->carried ? (uint16_t)record->aux : meant(&replay->contexts, record, false);
-    end_lives(replay, ending_of(&replay->contexts, entry, number), journal);
+    uint32_t number = entry->carried ? (uint16_t)record->aux : meant(contexts, record, false);
+    end_lives(contexts->ledger, ending_of(contexts, entry, number), journal);
 }
 
 void gm_context_undo(struct gm_contexts *contexts, const struct gm_undo *undo)

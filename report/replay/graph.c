@@ -2,12 +2,16 @@
 #include "replay/graph.h"
 #include "base/limit.h"
 #include "base/memory.h"
-#include "replay/replay.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define NODES_MAX (1u << 22)   /* of all graphs together: 128 MiB */
 #define AUTO_FREE_ON_LAUNCH 1u /* of CUgraphInstantiate_flags */
+
+void gm_graphs_begin(struct gm_graphs *graphs, struct gm_ledger *ledger)
+{
+    *graphs = (struct gm_graphs){.ledger = ledger};
+}
 
 void gm_graphs_end(struct gm_graphs *graphs)
 {
@@ -104,18 +108,17 @@ static void instantiate(struct gm_graphs *graphs, const struct gm_record *record
         graphs->entries[number].frees_on_launch = (record->extra & AUTO_FREE_ON_LAUNCH) != 0;
 }
 
-static void free_address(struct gm_replay *replay, uint64_t address)
+static void free_address(struct gm_ledger *ledger, uint64_t address)
 {
-    if (gm_replay_pays(replay, address))
+    if (gm_ledger_pays(ledger, address))
         return;
-    uint32_t life = gm_lives_find(&replay->lives, address);
+    uint32_t life = gm_lives_find(&ledger->lives, address);
     if (life != GM_NONE)
-        gm_replay_end_life(replay, life, false, NULL);
+        gm_ledger_end_life(ledger, life, false, NULL);
 }
 
-static void launch(struct gm_replay *replay, const struct gm_record *record)
+static void launch(struct gm_graphs *graphs, const struct gm_record *record)
 {
-    struct gm_graphs *graphs = &replay->graphs;
     uint32_t number = gm_map_get(&graphs->executables, record->address);
     graphs->launches++;
     if (number == GM_NONE)
@@ -125,26 +128,25 @@ static void launch(struct gm_replay *replay, const struct gm_record *record)
         return;
     for (size_t i = 0; graph->frees_on_launch && i < graph->count; i++)
         if (!graph->nodes[i].is_free)
-            free_address(replay, graph->nodes[i].address);
+            free_address(graphs->ledger, graph->nodes[i].address);
     for (size_t i = 0; i < graph->count; i++) {
         const struct gm_graph_node *node = &graph->nodes[i];
         if (node->is_free) {
-            free_address(replay, node->address);
+            free_address(graphs->ledger, node->address);
             continue;
         }
-        struct gm_life life = gm_replay_life(record, GM_KIND_GRAPH);
+        struct gm_life life = gm_life_of_record(record, GM_KIND_GRAPH);
         life.address = node->address;
         life.size = node->size;
         life.stack = node->stack;
         life.api = node->api;
         life.device = node->device;
-        gm_replay_begin_life(replay, &life);
+        gm_ledger_begin_life(graphs->ledger, &life);
     }
 }
 
-void gm_graph_apply(struct gm_replay *replay, const struct gm_record *record)
+void gm_graph_apply(struct gm_graphs *graphs, const struct gm_record *record)
 {
-    struct gm_graphs *graphs = &replay->graphs;
     switch (record->type) {
     case GM_EVENT_ALLOC:
     case GM_EVENT_GRAPH_ALLOC_NODE:
@@ -167,7 +169,7 @@ void gm_graph_apply(struct gm_replay *replay, const struct gm_record *record)
         instantiate(graphs, record);
         break;
     case GM_EVENT_GRAPH_LAUNCH:
-        launch(replay, record);
+        launch(graphs, record);
         break;
     case GM_EVENT_GRAPH_EXEC_DESTROY:
         drop(graphs, &graphs->executables, record->address);

@@ -3,12 +3,10 @@
 #define GPUMEM_REPORT_REPLAY_GRAPH_H
 
 #include "base/map.h"
+#include "ledger/ledger.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct gm_record;
-struct gm_replay;
 
 /* An allocation node or a free node. */
 struct gm_graph_node {
@@ -30,6 +28,7 @@ struct gm_graph {
 };
 
 struct gm_graphs {
+    struct gm_ledger *ledger; /* where the memory is booked */
     struct gm_graph *entries;
     size_t count;
     size_t capacity;
@@ -43,9 +42,10 @@ struct gm_graphs {
     uint64_t nodes_refused; /* beyond the bound */
 };
 
+void gm_graphs_begin(struct gm_graphs *graphs, struct gm_ledger *ledger);
 void gm_graphs_end(struct gm_graphs *graphs);
 
 /* Applies a record of the family (GRAPH_*), or an allocation or free made under capture. */
-void gm_graph_apply(struct gm_replay *replay, const struct gm_record *record);
+void gm_graph_apply(struct gm_graphs *graphs, const struct gm_record *record);
 
 #endif

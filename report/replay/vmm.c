@@ -2,7 +2,6 @@
 #include "replay/vmm.h"
 #include "base/limit.h"
 #include "base/memory.h"
-#include "replay/replay.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,131 +63,127 @@ static void recycle(struct gm_vmm *vmm, uint32_t number)
     free(object.bound);
 }
 
-static void settle(struct gm_replay *replay, uint32_t number, bool late);
+static void settle(struct gm_vmm *vmm, uint32_t number, bool late);
 
 /* Bindings refer to their memory as long as their multicast object is alive. */
-static void count_bindings(struct gm_replay *replay, uint32_t multicast, bool late)
+static void count_bindings(struct gm_vmm *vmm, uint32_t multicast, bool late)
 {
-    struct gm_vmm_object *objects = replay->vmm.objects;
+    struct gm_vmm_object *objects = vmm->objects;
     uint32_t by = objects[multicast].alive ? 1 : UINT32_MAX; /* up or down */
     gm_limits_spend(GM_STEPS_UNDO * objects[multicast].bound_count);
     for (size_t i = 0; i < objects[multicast].bound_count; i++) {
         uint32_t memory = objects[multicast].bound[i].memory;
         objects[memory].bindings += by;
         objects[memory].held -= by;
-        settle(replay, memory, late);
+        settle(vmm, memory, late);
     }
 }
 
 /* Ends an object that nothing refers to any more, or brings back one that something refers to after
  * all. While records are carried it is not known yet what will refer to it. */
-static void settle(struct gm_replay *replay, uint32_t number, bool late)
+static void settle(struct gm_vmm *vmm, uint32_t number, bool late)
 {
-    struct gm_vmm_object *object = &replay->vmm.objects[number];
-    if (replay->carrying || object->alive == referred_to(object))
+    struct gm_vmm_object *object = &vmm->objects[number];
+    if (vmm->ledger->carrying || object->alive == referred_to(object))
         return;
     object->alive = !object->alive;
     if (object->is_memory && object->alive) {
-        object->life =
-            gm_replay_revive(replay, &(struct gm_undo){.action = GM_UNDO_LIFE, .life = object->was},
-                             late, object->is_past);
+        object->life = gm_ledger_revive(
+            vmm->ledger, &(struct gm_undo){.action = GM_UNDO_LIFE, .life = object->was}, late,
+            object->is_past);
     } else if (object->is_memory) {
-        object->was = replay->lives.slots[object->life];
+        object->was = vmm->ledger->lives.slots[object->life];
         object->is_past = false;
-        gm_replay_end_life(replay, object->life, false, NULL);
+        gm_ledger_end_life(vmm->ledger, object->life, false, NULL);
         object->life = GM_NONE;
     }
-    count_bindings(replay, number, late);
-    recycle(&replay->vmm, number);
+    count_bindings(vmm, number, late);
+    recycle(vmm, number);
 }
 
-void gm_vmm_begin_history(struct gm_replay *replay)
+void gm_vmm_begin_history(struct gm_vmm *vmm)
 {
-    struct gm_vmm *vmm = &replay->vmm;
     for (uint32_t number = 0; number < vmm->count; number++)
         if (vmm->objects[number].used)
-            settle(replay, number, false);
+            settle(vmm, number, false);
     for (uint32_t number = 0; number < vmm->count; number++)
         vmm->objects[number].is_past = !vmm->objects[number].alive;
 }
 
 /* A handle value that the driver gave out anew: the old object lost its references unseen. */
-static void make_handle_free(struct gm_replay *replay, uint64_t handle)
+static void make_handle_free(struct gm_vmm *vmm, uint64_t handle)
 {
-    uint32_t number = gm_map_get(&replay->vmm.by_handle, handle);
+    uint32_t number = gm_map_get(&vmm->by_handle, handle);
     if (number == GM_NONE)
         return;
-    replay->lost_frees += replay->vmm.objects[number].handles > 0;
-    replay->vmm.objects[number].handles = 0;
-    replay->vmm.objects[number].nameless = true;
-    gm_map_remove(&replay->vmm.by_handle, handle);
-    settle(replay, number, false);
+    vmm->ledger->lost_frees += vmm->objects[number].handles > 0;
+    vmm->objects[number].handles = 0;
+    vmm->objects[number].nameless = true;
+    gm_map_remove(&vmm->by_handle, handle);
+    settle(vmm, number, false);
 }
 
-static void give_life(struct gm_replay *replay, uint32_t number, struct gm_life life)
+static void give_life(struct gm_vmm *vmm, uint32_t number, struct gm_life life)
 {
     life.object = number;
-    replay->vmm.objects[number].is_memory = true;
-    replay->vmm.objects[number].life = gm_replay_begin_life(replay, &life);
+    vmm->objects[number].is_memory = true;
+    vmm->objects[number].life = gm_ledger_begin_life(vmm->ledger, &life);
 }
 
-static void create(struct gm_replay *replay, const struct gm_record *record, unsigned kind)
+static void create(struct gm_vmm *vmm, const struct gm_record *record, unsigned kind)
 {
-    make_handle_free(replay, record->address);
-    give_life(replay, new_object(&replay->vmm, record->address), gm_replay_life(record, kind));
+    make_handle_free(vmm, record->address);
+    give_life(vmm, new_object(vmm, record->address), gm_life_of_record(record, kind));
 }
 
 /* An object as a checkpoint has it: with the references by handle in `aux`; if the handle has
  * become another's, under a handle of the checkpoint's own, with the former one in the detail. */
-static void carry(struct gm_replay *replay, const struct gm_entry *entry)
+static void carry(struct gm_vmm *vmm, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    make_handle_free(replay, record->address);
-    uint32_t number = new_object(&replay->vmm, record->address);
-    replay->vmm.objects[number].nameless = entry->detail != NULL;
-    replay->vmm.objects[number].handles =
-        record->aux > UINT32_MAX ? UINT32_MAX : (uint32_t)record->aux;
+    make_handle_free(vmm, record->address);
+    uint32_t number = new_object(vmm, record->address);
+    vmm->objects[number].nameless = entry->detail != NULL;
+    vmm->objects[number].handles = record->aux > UINT32_MAX ? UINT32_MAX : (uint32_t)record->aux;
     if (record->type == GM_EVENT_MULTICAST_CREATE)
         return;
     struct gm_life life =
-        gm_replay_life(record, record->type == GM_EVENT_VMM_IMPORT ? GM_KIND_EXTERNAL
-                               : record->kind == GM_KIND_HOST_VMM  ? GM_KIND_HOST_VMM
-                                                                   : GM_KIND_VMM);
+        gm_life_of_record(record, record->type == GM_EVENT_VMM_IMPORT ? GM_KIND_EXTERNAL
+                                  : record->kind == GM_KIND_HOST_VMM  ? GM_KIND_HOST_VMM
+                                                                      : GM_KIND_VMM);
     life.address = entry->detail ? entry->detail->address : life.address;
-    life.flags = (uint8_t)gm_replay_carried_flags(entry);
-    give_life(replay, number, life);
+    life.flags = (uint8_t)gm_life_carried_flags(entry);
+    give_life(vmm, number, life);
 }
 
-static void import(struct gm_replay *replay, const struct gm_record *record)
+static void import(struct gm_vmm *vmm, const struct gm_record *record)
 {
-    uint32_t number = find(&replay->vmm, record->address);
-    if (number != GM_NONE && replay->vmm.objects[number].handles)
-        replay->vmm.objects[number].handles++; /* our own memory, exported and imported again */
+    uint32_t number = find(vmm, record->address);
+    if (number != GM_NONE && vmm->objects[number].handles)
+        vmm->objects[number].handles++; /* our own memory, exported and imported again */
     else
-        create(replay, record, GM_KIND_EXTERNAL);
+        create(vmm, record, GM_KIND_EXTERNAL);
 }
 
-static void release(struct gm_replay *replay, const struct gm_record *record,
-                    struct gm_journal *journal)
+static void release(struct gm_vmm *vmm, const struct gm_record *record, struct gm_journal *journal)
 {
-    uint32_t number = find(&replay->vmm, record->address);
-    if (number == GM_NONE || !replay->vmm.objects[number].handles) {
-        replay->unknown_frees++;
-        gm_replay_note(replay, journal, &(struct gm_undo){.action = GM_UNDO_UNKNOWN_RELEASE});
+    uint32_t number = find(vmm, record->address);
+    if (number == GM_NONE || !vmm->objects[number].handles) {
+        vmm->ledger->unknown_frees++;
+        gm_ledger_note(vmm->ledger, journal, &(struct gm_undo){.action = GM_UNDO_UNKNOWN_RELEASE});
         return;
     }
-    replay->vmm.objects[number].handles--;
-    gm_replay_note(replay, journal, &(struct gm_undo){.action = GM_UNDO_HANDLE, .object = number});
-    settle(replay, number, false);
+    vmm->objects[number].handles--;
+    gm_ledger_note(vmm->ledger, journal,
+                   &(struct gm_undo){.action = GM_UNDO_HANDLE, .object = number});
+    settle(vmm, number, false);
 }
 
 /* ---- address ranges -------------------------------------------------------------------------- */
 
 /* Removes all mappings in [start, end); of those that reach beyond it, the rest stays. */
-static void unmap(struct gm_replay *replay, uint64_t start, uint64_t end,
-                  struct gm_journal *journal)
+static void unmap(struct gm_vmm *vmm, uint64_t start, uint64_t end, struct gm_journal *journal)
 {
-    struct gm_vmm *vmm = &replay->vmm;
     struct gm_range range;
     while (gm_ranges_find(&vmm->mappings, start, end, &range)) {
         struct gm_range before = {range.start, start, range.value};
@@ -202,40 +197,40 @@ static void unmap(struct gm_replay *replay, uint64_t start, uint64_t end,
         object->mappings--;
         range.start = range.start < start ? start : range.start;
         range.end = range.end > end ? end : range.end;
-        gm_replay_note(
-            replay, journal,
+        gm_ledger_note(
+            vmm->ledger, journal,
             &(struct gm_undo){.action = GM_UNDO_UNMAP, .object = range.value, .range = range});
-        settle(replay, range.value, false);
+        settle(vmm, range.value, false);
     }
 }
 
-static void map(struct gm_replay *replay, const struct gm_record *record)
+static void map(struct gm_vmm *vmm, const struct gm_record *record)
 {
     uint64_t end = gm_range_end(record->address, record->size);
-    uint32_t number = find(&replay->vmm, record->aux);
+    uint32_t number = find(vmm, record->aux);
     struct gm_range range;
     if (number == GM_NONE || record->size == 0) {
-        replay->malformed++;
+        vmm->ledger->malformed++;
         return;
     }
-    replay->vmm.objects[number].mappings++; /* first: what is in the way may be its own */
+    vmm->objects[number].mappings++; /* first: what is in the way may be its own */
     bool is_lost = false;
-    while (gm_ranges_find(&replay->vmm.mappings, record->address, end, &range)) {
-        unmap(replay, range.start, range.end, NULL); /* as a whole: CUDA has no other way */
+    while (gm_ranges_find(&vmm->mappings, record->address, end, &range)) {
+        unmap(vmm, range.start, range.end, NULL); /* as a whole: CUDA has no other way */
         is_lost = true;
     }
-    replay->lost_frees += is_lost;
-    gm_ranges_add(&replay->vmm.mappings, (struct gm_range){record->address, end, number});
+    vmm->ledger->lost_frees += is_lost;
+    gm_ranges_add(&vmm->mappings, (struct gm_range){record->address, end, number});
 }
 
 static void remove_reservations(struct gm_vmm *vmm, uint64_t start, uint64_t end,
-                                struct gm_replay *replay, struct gm_journal *journal)
+                                struct gm_journal *journal)
 {
     struct gm_range range;
     while (gm_ranges_find(&vmm->reservations, start, end, &range)) {
         gm_ranges_remove(&vmm->reservations, range.start);
         vmm->reserved -= range.end - range.start;
-        gm_replay_note(replay, journal,
+        gm_ledger_note(vmm->ledger, journal,
                        &(struct gm_undo){.action = GM_UNDO_RESERVATION, .range = range});
     }
 }
@@ -264,33 +259,32 @@ static uint32_t meant(const struct gm_vmm *vmm, uint64_t handle_or_address)
     return mapped ? range.value : GM_NONE;
 }
 
-static void add_binding(struct gm_replay *replay, uint32_t multicast,
+static void add_binding(struct gm_vmm *vmm, uint32_t multicast,
                         const struct gm_vmm_binding *binding, bool late)
 {
-    struct gm_vmm_object *object = &replay->vmm.objects[multicast];
+    struct gm_vmm_object *object = &vmm->objects[multicast];
     GM_RESERVE(object->bound, object->bound_capacity, object->bound_count + 1);
     object->bound[object->bound_count++] = *binding;
-    struct gm_vmm_object *memory = &replay->vmm.objects[binding->memory];
+    struct gm_vmm_object *memory = &vmm->objects[binding->memory];
     *(object->alive ? &memory->bindings : &memory->held) += 1;
-    settle(replay, binding->memory, late);
+    settle(vmm, binding->memory, late);
 }
 
-static void bind(struct gm_replay *replay, const struct gm_entry *entry)
+static void bind(struct gm_vmm *vmm, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    struct gm_vmm *vmm = &replay->vmm;
     uint32_t multicast = find(vmm, record->address);
     uint32_t memory = meant(vmm, record->aux);
     if (multicast != GM_NONE && memory == GM_NONE &&
-        gm_lives_find(&replay->lives, record->aux) != GM_NONE)
+        gm_lives_find(&vmm->ledger->lives, record->aux) != GM_NONE)
         return; /* stream-ordered memory, which may be bound by its address: its pool keeps it */
     if (multicast == GM_NONE || memory == GM_NONE || vmm->objects[multicast].is_memory ||
         !vmm->objects[memory].is_memory) {
-        replay->malformed++;
+        vmm->ledger->malformed++;
         return;
     }
-    const struct gm_life *life = &replay->lives.slots[vmm->objects[memory].life];
-    add_binding(replay, multicast,
+    const struct gm_life *life = &vmm->ledger->lives.slots[vmm->objects[memory].life];
+    add_binding(vmm, multicast,
                 &(struct gm_vmm_binding){
                     .offset = entry->detail ? entry->detail->address : 0,
                     .size = record->size,
@@ -301,31 +295,30 @@ static void bind(struct gm_replay *replay, const struct gm_entry *entry)
                 false);
 }
 
-static void remove_binding(struct gm_replay *replay, uint32_t multicast, size_t which,
+static void remove_binding(struct gm_vmm *vmm, uint32_t multicast, size_t which,
                            struct gm_journal *journal)
 {
-    struct gm_vmm_object *object = &replay->vmm.objects[multicast];
+    struct gm_vmm_object *object = &vmm->objects[multicast];
     struct gm_vmm_binding binding = object->bound[which];
     memmove(&object->bound[which], &object->bound[which + 1],
             (--object->bound_count - which) * sizeof(binding));
-    gm_replay_note(
-        replay, journal,
+    gm_ledger_note(
+        vmm->ledger, journal,
         &(struct gm_undo){.action = GM_UNDO_UNBIND, .object = multicast, .binding = binding});
-    replay->vmm.objects[binding.memory].bindings--;
-    settle(replay, binding.memory, false);
+    vmm->objects[binding.memory].bindings--;
+    settle(vmm, binding.memory, false);
 }
 
 /* An unbinding names the place as the binding did. What is bound elsewhere is never meant: where
  * nothing is known to be, there was memory of a pool. The device says which of several; that of
  * imported memory is a guess, so the place alone finds it where no other is. Of bindings that agree
  * as well the first one is meant; one that comes back is behind all. */
-static void unbind(struct gm_replay *replay, const struct gm_record *record,
-                   struct gm_journal *journal)
+static void unbind(struct gm_vmm *vmm, const struct gm_record *record, struct gm_journal *journal)
 {
-    uint32_t multicast = find(&replay->vmm, record->address);
+    uint32_t multicast = find(vmm, record->address);
     if (multicast == GM_NONE)
         return;
-    const struct gm_vmm_object *object = &replay->vmm.objects[multicast];
+    const struct gm_vmm_object *object = &vmm->objects[multicast];
     size_t found = object->bound_count;
     if (object->bound_count > 16 && !gm_limits_spend(object->bound_count / 16))
         return;
@@ -340,30 +333,28 @@ static void unbind(struct gm_replay *replay, const struct gm_record *record,
             break;
     }
     if (found < object->bound_count)
-        remove_binding(replay, multicast, found, journal);
+        remove_binding(vmm, multicast, found, journal);
 }
 
 /* ---- records and undoing --------------------------------------------------------------------- */
 
-void gm_vmm_apply(struct gm_replay *replay, const struct gm_entry *entry,
-                  struct gm_journal *journal)
+void gm_vmm_apply(struct gm_vmm *vmm, const struct gm_entry *entry, struct gm_journal *journal)
 {
     const struct gm_record *record = entry->record;
-    struct gm_vmm *vmm = &replay->vmm;
     uint64_t end = gm_range_end(record->address, record->size);
     uint32_t number;
     bool is_object = record->type == GM_EVENT_VMM_CREATE || record->type == GM_EVENT_VMM_IMPORT ||
                      record->type == GM_EVENT_MULTICAST_CREATE;
     if (entry->carried && is_object) {
-        carry(replay, entry);
+        carry(vmm, entry);
         return;
     }
     switch (record->type) {
     case GM_EVENT_VMM_CREATE:
-        create(replay, record, record->kind == GM_KIND_HOST_VMM ? GM_KIND_HOST_VMM : GM_KIND_VMM);
+        create(vmm, record, record->kind == GM_KIND_HOST_VMM ? GM_KIND_HOST_VMM : GM_KIND_VMM);
         break;
     case GM_EVENT_VMM_IMPORT:
-        import(replay, record);
+        import(vmm, record);
         break;
     case GM_EVENT_VMM_RETAIN:
         number = find(vmm, record->address);
@@ -371,56 +362,55 @@ void gm_vmm_apply(struct gm_replay *replay, const struct gm_entry *entry,
             vmm->objects[number].handles++;
         break;
     case GM_EVENT_VMM_RELEASE:
-        release(replay, record, journal);
+        release(vmm, record, journal);
         break;
     case GM_EVENT_VMM_RESERVE:
-        remove_reservations(vmm, record->address, end, replay, NULL);
+        remove_reservations(vmm, record->address, end, NULL);
         reserve(vmm, (struct gm_range){record->address, end, 0});
         break;
     case GM_EVENT_VMM_UNRESERVE:
-        remove_reservations(vmm, record->address, end, replay, journal);
+        remove_reservations(vmm, record->address, end, journal);
         break;
     case GM_EVENT_VMM_MAP:
-        map(replay, record);
+        map(vmm, record);
         break;
     case GM_EVENT_VMM_UNMAP:
-        unmap(replay, record->address, end, journal);
+        unmap(vmm, record->address, end, journal);
         break;
     case GM_EVENT_MULTICAST_CREATE:
-        make_handle_free(replay, record->address);
+        make_handle_free(vmm, record->address);
         new_object(vmm, record->address);
         break;
     case GM_EVENT_MULTICAST_BIND:
-        bind(replay, entry);
+        bind(vmm, entry);
         break;
     case GM_EVENT_MULTICAST_UNBIND:
-        unbind(replay, record, journal);
+        unbind(vmm, record, journal);
         break;
     default:
         break;
     }
 }
 
-void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo, bool late)
+void gm_vmm_undo(struct gm_vmm *vmm, const struct gm_undo *undo, bool late)
 {
-    struct gm_vmm *vmm = &replay->vmm;
     struct gm_range other;
     switch (undo->action) {
     case GM_UNDO_HANDLE:
         if (vmm->objects[undo->object].nameless)
             break; /* the driver gave its handle to another: the release did happen */
         vmm->objects[undo->object].handles++;
-        settle(replay, undo->object, late);
+        settle(vmm, undo->object, late);
         break;
     case GM_UNDO_UNMAP:
         if (gm_ranges_find(&vmm->mappings, undo->range.start, undo->range.end, &other))
             break;
         vmm->objects[undo->object].mappings++;
         gm_ranges_add(&vmm->mappings, undo->range);
-        settle(replay, undo->object, late);
+        settle(vmm, undo->object, late);
         break;
     case GM_UNDO_UNBIND:
-        add_binding(replay, undo->object, &undo->binding, late);
+        add_binding(vmm, undo->object, &undo->binding, late);
         break;
     case GM_UNDO_RESERVATION:
         if (!gm_ranges_find(&vmm->reservations, undo->range.start, undo->range.end, &other))
@@ -451,8 +441,9 @@ static void objects_of(const struct gm_undo *undo, uint32_t objects[2])
     }
 }
 
-void gm_vmm_hold(struct gm_vmm *vmm, const struct gm_undo *undo)
+static void hold_objects(void *argument, const struct gm_undo *undo)
 {
+    struct gm_vmm *vmm = argument;
     uint32_t objects[2];
     objects_of(undo, objects);
     for (int i = 0; i < 2; i++)
@@ -460,8 +451,9 @@ void gm_vmm_hold(struct gm_vmm *vmm, const struct gm_undo *undo)
             vmm->objects[objects[i]].held++;
 }
 
-void gm_vmm_forget(struct gm_vmm *vmm, const struct gm_undo *undo)
+static void release_objects(void *argument, const struct gm_undo *undo)
 {
+    struct gm_vmm *vmm = argument;
     uint32_t objects[2];
     objects_of(undo, objects);
     for (int i = 0; i < 2; i++)
@@ -469,4 +461,10 @@ void gm_vmm_forget(struct gm_vmm *vmm, const struct gm_undo *undo)
             vmm->objects[objects[i]].held--;
             recycle(vmm, objects[i]);
         }
+}
+
+void gm_vmm_begin(struct gm_vmm *vmm, struct gm_ledger *ledger)
+{
+    *vmm = (struct gm_vmm){.ledger = ledger};
+    ledger->keeper = (struct gm_undo_keeper){hold_objects, release_objects, vmm};
 }

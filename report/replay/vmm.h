@@ -10,24 +10,9 @@
 
 #include "base/map.h"
 #include "base/ranges.h"
-#include "ledger/lives.h"
+#include "ledger/ledger.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-struct gm_entry;
-struct gm_journal;
-struct gm_record;
-struct gm_replay;
-struct gm_undo;
-
-/* One place where a multicast object holds memory. */
-struct gm_vmm_binding {
-    uint64_t offset; /* into the multicast object; 0 if the trace does not tell */
-    uint64_t size;
-    uint32_t memory; /* object */
-    int8_t device;
-    bool imported; /* the memory was: its device is a guess */
-};
 
 /* Physical memory, or a multicast object. The slot outlives it, with its handle and its bindings,
  * while a journal may still bring it back. */
@@ -50,6 +35,7 @@ struct gm_vmm_object {
 };
 
 struct gm_vmm {
+    struct gm_ledger *ledger; /* where the memory is booked */
     struct gm_vmm_object *objects;
     size_t count;
     size_t capacity;
@@ -63,20 +49,17 @@ struct gm_vmm {
     uint64_t reserved_peak;
 };
 
+/* Begins empty, and keeps what the journals of `ledger` may bring back. */
+void gm_vmm_begin(struct gm_vmm *vmm, struct gm_ledger *ledger);
 void gm_vmm_end(struct gm_vmm *vmm);
 
 /* Applies a record of the family; free-like ones note in `journal` what they did. */
-void gm_vmm_apply(struct gm_replay *replay, const struct gm_entry *entry,
-                  struct gm_journal *journal);
+void gm_vmm_apply(struct gm_vmm *vmm, const struct gm_entry *entry, struct gm_journal *journal);
 
 /* All carried records are applied. Which objects nothing refers to is known only now. */
-void gm_vmm_begin_history(struct gm_replay *replay);
+void gm_vmm_begin_history(struct gm_vmm *vmm);
 
 /* Takes one step back. `late`: the driver was shut down already. */
-void gm_vmm_undo(struct gm_replay *replay, const struct gm_undo *undo, bool late);
-
-/* A journal keeps what an entry needs to be undone, or forgets it. */
-void gm_vmm_hold(struct gm_vmm *vmm, const struct gm_undo *undo);
-void gm_vmm_forget(struct gm_vmm *vmm, const struct gm_undo *undo);
+void gm_vmm_undo(struct gm_vmm *vmm, const struct gm_undo *undo, bool late);
 
 #endif

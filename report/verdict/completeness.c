@@ -71,17 +71,17 @@ static uint64_t other_newer_abi(const struct gm_analysis *analysis)
 
 static uint64_t lost_frees(const struct gm_analysis *analysis)
 {
-    return analysis->replay.lost_frees;
+    return analysis->replay.ledger.lost_frees;
 }
 
 static uint64_t unknown_frees(const struct gm_analysis *analysis)
 {
-    return analysis->replay.unknown_frees;
+    return analysis->replay.ledger.unknown_frees;
 }
 
 static uint64_t malformed(const struct gm_analysis *analysis)
 {
-    return analysis->replay.malformed + analysis->blocks.malformed;
+    return analysis->replay.ledger.malformed + analysis->blocks.malformed;
 }
 
 static uint64_t unknown_records(const struct gm_analysis *analysis)

@@ -4,8 +4,8 @@
 
 bool gm_verdict_has_events(const struct gm_analysis *analysis)
 {
-    return analysis->replay.step != 0 || analysis->transfers.site_count != 0 ||
-           analysis->blocks.records != 0 || analysis->replay.unknown_frees != 0;
+    return analysis->replay.ledger.step != 0 || analysis->transfers.site_count != 0 ||
+           analysis->blocks.records != 0 || analysis->replay.ledger.unknown_frees != 0;
 }
 
 static void add_living(struct gm_living *living, const struct gm_tally *tally)
@@ -16,7 +16,7 @@ static void add_living(struct gm_living *living, const struct gm_tally *tally)
 
 struct gm_verdict gm_verdict_of(const struct gm_analysis *analysis)
 {
-    const struct gm_counters *counters = &analysis->replay.counters;
+    const struct gm_counters *counters = &analysis->replay.ledger.counters;
     struct gm_verdict verdict = {
         .leaked = {analysis->leaked[GM_LEAK], analysis->leaked_count[GM_LEAK]}};
     for (int device = 0; device < GM_DEVICES; device++)

@@ -72,7 +72,7 @@ static void write_header(struct gm_json *json, const struct gm_analysis *analysi
     gm_json_close_array(json);
     gm_json_number(json, "start_realtime_ns", header->clock_start.realtime_ns);
     gm_json_number(json, "duration_ns", analysis->duration);
-    gm_json_number(json, "events", analysis->replay.events);
+    gm_json_number(json, "events", analysis->replay.ledger.events);
     gm_settings_json(json, trace);
     gm_json_string(json, "mode", header->flags & GM_HEADER_FLIGHT ? "flight" : "full");
     gm_flight_json(json, trace);
@@ -113,7 +113,7 @@ static void write_devices(struct gm_json *json, const struct gm_analysis *analys
                                     GM_KIND_VMM,    GM_KIND_GRAPH,   GM_KIND_EXTERNAL};
     gm_json_open_array(json, "devices");
     for (int i = 0; i < GM_DEVICES; i++) {
-        const struct gm_device_totals *totals = &analysis->replay.counters.device[i];
+        const struct gm_device_totals *totals = &analysis->replay.ledger.counters.device[i];
         const struct gm_device_facts *facts = &analysis->facts[i];
         if (!totals->seen && !facts->samples)
             continue;
@@ -138,7 +138,7 @@ static void write_devices(struct gm_json *json, const struct gm_analysis *analys
             gm_json_close_object(json);
         }
         gm_json_open_object(json, "at_end");
-        struct gm_holes holes = gm_holes_find(&analysis->replay.lives, i - 1);
+        struct gm_holes holes = gm_holes_find(&analysis->replay.ledger.lives, i - 1);
         write_holes(json, &holes);
         gm_json_close_object(json);
         write_samples(json, analysis, facts);
@@ -151,7 +151,7 @@ static void write_devices(struct gm_json *json, const struct gm_analysis *analys
 static void write_host(struct gm_json *json, const struct gm_analysis *analysis,
                        struct gm_stacks *stacks, size_t top)
 {
-    const struct gm_counters *counters = &analysis->replay.counters;
+    const struct gm_counters *counters = &analysis->replay.ledger.counters;
     gm_json_open_object(json, "host");
     write_counter(json, analysis, &counters->host[GM_KIND_PINNED], "pinned");
     write_counter(json, analysis, &counters->host[GM_KIND_REGISTERED], "registered");
@@ -295,12 +295,12 @@ void gm_report_json(struct gm_json *json, const char *key, const struct gm_analy
     gm_findings_json(json, analysis, stacks);
     write_devices(json, analysis, stacks, top);
     write_host(json, analysis, stacks, top);
-    gm_json_number(json, "failed", replay->counters.failed);
-    gm_json_number(json, "rejected", replay->counters.rejected);
-    gm_json_number(json, "refused_by_runtime", replay->counters.refused_by_runtime);
-    gm_json_number(json, "unknown_frees", replay->unknown_frees);
-    gm_json_number(json, "lost_frees", replay->lost_frees);
-    gm_json_number(json, "malformed", replay->malformed + analysis->blocks.malformed);
+    gm_json_number(json, "failed", replay->ledger.counters.failed);
+    gm_json_number(json, "rejected", replay->ledger.counters.rejected);
+    gm_json_number(json, "refused_by_runtime", replay->ledger.counters.refused_by_runtime);
+    gm_json_number(json, "unknown_frees", replay->ledger.unknown_frees);
+    gm_json_number(json, "lost_frees", replay->ledger.lost_frees);
+    gm_json_number(json, "malformed", replay->ledger.malformed + analysis->blocks.malformed);
     gm_json_number(json, "not_understood", replay->not_understood);
     gm_json_number(json, "reserved_addresses_peak", replay->vmm.reserved_peak);
     gm_json_number(json, "graph_launches", replay->graphs.launches);

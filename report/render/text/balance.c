@@ -9,7 +9,7 @@
 void gm_balance_of(struct gm_balance_part *part, const struct gm_analysis *analysis)
 {
     for (int i = 0; i < GM_DEVICES; i++) {
-        const struct gm_device_totals *totals = &analysis->replay.counters.device[i];
+        const struct gm_device_totals *totals = &analysis->replay.ledger.counters.device[i];
         struct gm_balance_line line = {.device = i - 1};
         if (!totals->seen)
             continue;

@@ -246,7 +246,7 @@ static void print_failure(struct gm_page *page, const struct gm_analysis *analys
                       gm_pool_failure_survived(failure, &analysis->blocks) ? "; it went on" : "");
     gm_page_stack(page, 6, gm_stacks_get(stacks, failure->stack, failure->api));
     print_device(page, analysis, failure);
-    if (analysis->replay.counters.failed == 0)
+    if (analysis->replay.ledger.counters.failed == 0)
         gm_page_paragraph(page, GM_PLAIN, 4,
                           "The driver refused nothing: a limit was set by the program itself, as "
                           "torch.cuda.set_per_process_memory_fraction() does.");

@@ -79,8 +79,8 @@ static void print_header(struct writer *writer)
     char *host = gm_clean_copy(gm_trace_field(header->host, sizeof(header->host)));
     print_command(writer);
     gm_page_print(page, GM_DIM, "process %u on %s, %s, %s event%s\n", header->pid, host,
-                  TIME(analysis->duration), COUNT(analysis->replay.events),
-                  gm_plural(analysis->replay.events));
+                  TIME(analysis->duration), COUNT(analysis->replay.ledger.events),
+                  gm_plural(analysis->replay.ledger.events));
     if (header->flags & GM_HEADER_SIMULATED)
         gm_page_print(page, GM_WARNING, "SIMULATED: there was no GPU, all devices are simulated\n");
     gm_settings_text(page, analysis->trace);
@@ -323,7 +323,7 @@ static void print_failure(struct writer *writer, const struct gm_failure *failur
 
 static void print_failures(struct writer *writer)
 {
-    const struct gm_counters *counters = &writer->analysis->replay.counters;
+    const struct gm_counters *counters = &writer->analysis->replay.ledger.counters;
     size_t told_before = 0;
     if (!writer->analysis->failure_count)
         return;
@@ -372,7 +372,7 @@ static void print_fragmentation(struct writer *writer)
     const struct gm_analysis *analysis = writer->analysis;
     for (size_t i = 0; i < analysis->device_peak_count; i++) {
         const struct gm_snapshot *peak = &analysis->device_peaks[i];
-        struct gm_holes at_end = gm_holes_find(&analysis->replay.lives, peak->device);
+        struct gm_holes at_end = gm_holes_find(&analysis->replay.ledger.lives, peak->device);
         char title[64];
         if (!is_worth_telling(&peak->holes) && !is_worth_telling(&at_end))
             continue;
@@ -386,7 +386,7 @@ static void print_fragmentation(struct writer *writer)
 static void print_pinned(struct writer *writer)
 {
     const struct gm_analysis *analysis = writer->analysis;
-    const struct gm_tally *host = analysis->replay.counters.host;
+    const struct gm_tally *host = analysis->replay.ledger.counters.host;
     char about[160];
     if (analysis->pinned_peak.step) {
         snprintf(about, sizeof(about), "peak %s, %s after the start; %s at the end",

@@ -79,7 +79,7 @@ static bool went_on(const struct gm_analysis *analysis)
  * are told. */
 static void print_refusals(struct gm_page *page, const struct gm_analysis *analysis)
 {
-    uint64_t failed = analysis->replay.counters.failed, pool = 0;
+    uint64_t failed = analysis->replay.ledger.counters.failed, pool = 0;
     for (int i = 0; i < GM_DEVICES; i++)
         pool += analysis->blocks.device[i].out_of_memory;
     char by_pool[64] = "", by_driver[64] = "";

@@ -102,9 +102,9 @@ static void two_threads_for_ever(void *unused)
 static void assert_slot(const struct gm_replay *replay, unsigned thread, uint64_t slot,
                         uint64_t known)
 {
-    uint32_t number = gm_lives_find(&replay->lives, address_of(thread, slot));
+    uint32_t number = gm_lives_find(&replay->ledger.lives, address_of(thread, slot));
     uint64_t left = known > slot ? known - 1 - (known - 1 - slot) % SLOTS + 1 : 0; /* its size */
-    uint64_t size = number == GM_NONE ? 0 : replay->lives.slots[number].size;
+    uint64_t size = number == GM_NONE ? 0 : replay->ledger.lives.slots[number].size;
     if (size != left && !(size == known + 1 && known % SLOTS == slot))
         fail_msg("thread %u, slot %lu: %lu after %lu records, not %lu", thread, slot, size, known,
                  left);
@@ -126,7 +126,7 @@ static void assert_nothing_missing(const struct gm_analysis *analysis)
     assert_int_equal(analysis->trace->ending, GM_ENDING_NORMAL);
     assert_int_equal(analysis->trace->damaged, 0);
     assert_int_equal(analysis->lost, 0);
-    assert_int_equal(analysis->replay.unknown_frees, 0);
+    assert_int_equal(analysis->replay.ledger.unknown_frees, 0);
 }
 
 /* Returns whether something was overwritten by then. */
@@ -239,8 +239,8 @@ static void a_full_ring_waits_for_an_earlier_record(void **unused)
     assert_non_null(trace->checkpoint);
     assert_nothing_missing(analysis);
     assert_int_equal(trace->header.counters[GM_COUNT_FLIGHT_LATE], 0);
-    assert_int_not_equal(gm_lives_find(&analysis->replay.lives, 0xa110c), GM_NONE);
-    assert_int_equal(analysis->replay.lives.count, 1 + SLOTS);
+    assert_int_not_equal(gm_lives_find(&analysis->replay.ledger.lives, 0xa110c), GM_NONE);
+    assert_int_equal(analysis->replay.ledger.lives.count, 1 + SLOTS);
     gm_analysis_free(analysis);
     gm_trace_close(trace);
 }
@@ -347,9 +347,9 @@ static void the_file_does_not_grow(void **unused)
     struct gm_trace *trace = open_it();
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_nothing_missing(analysis);
-    assert_int_equal(trace->checkpoint->before.events + analysis->replay.events,
+    assert_int_equal(trace->checkpoint->before.events + analysis->replay.ledger.events,
                      100000 + 100000 / 5);
-    assert_int_equal(analysis->replay.lives.count, SLOTS);
+    assert_int_equal(analysis->replay.ledger.lives.count, SLOTS);
     gm_analysis_free(analysis);
     gm_trace_close(trace);
 }
@@ -384,8 +384,8 @@ static void losses_in_what_was_overwritten_count(void **unused)
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_non_null(trace->checkpoint);
     assert_int_equal(analysis->lost, 0);
-    assert_int_equal(analysis->replay.lost_frees, 2);
-    assert_int_equal(analysis->replay.unknown_frees, 1);
+    assert_int_equal(analysis->replay.ledger.lost_frees, 2);
+    assert_int_equal(analysis->replay.ledger.unknown_frees, 1);
     assert_false(gm_analysis_is_complete(analysis));
     gm_analysis_free(analysis);
     gm_trace_close(trace);
@@ -436,7 +436,7 @@ static void when_there_is_room_again_all_is_exact(void **unused)
     assert_in_range(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 11000);
     assert_int_equal(analysis->lost, 0);
     assert_nothing_missing(analysis);
-    assert_int_equal(analysis->replay.lives.count, 10 + SLOTS);
+    assert_int_equal(analysis->replay.ledger.lives.count, 10 + SLOTS);
     gm_analysis_free(analysis);
     gm_trace_close(trace);
 }
@@ -468,8 +468,8 @@ static void a_forked_child_starts_over(void **unused)
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_nothing_missing(analysis);
     assert_non_null(trace->checkpoint);
-    assert_int_equal(analysis->replay.lives.count, 7);
-    assert_int_equal(trace->checkpoint->before.events + analysis->replay.events, 3000);
+    assert_int_equal(analysis->replay.ledger.lives.count, 7);
+    assert_int_equal(trace->checkpoint->before.events + analysis->replay.ledger.events, 3000);
     gm_analysis_free(analysis);
     gm_trace_close(trace);
 }

@@ -339,7 +339,7 @@ static int by_content(const void *left, const void *right)
 /* What can be told of a life from outside, in an order of its own. */
 static struct gm_life *lives_of(const struct gm_replay *replay)
 {
-    const struct gm_lives *lives = &replay->lives;
+    const struct gm_lives *lives = &replay->ledger.lives;
     struct gm_life *list = calloc((size_t)lives->count + 1, sizeof(*list));
     uint32_t count = 0;
     assert_non_null(list);
@@ -390,23 +390,24 @@ static bool same_contexts(const struct gm_contexts *a, const struct gm_contexts 
 static const char *difference(const struct world *all, const struct world *cut)
 {
     const struct gm_replay *a = &all->replay, *b = &cut->replay;
-    if (a->lives.count != b->lives.count)
+    if (a->ledger.lives.count != b->ledger.lives.count)
         return "number of lives";
     struct gm_life *ours = lives_of(a), *theirs = lives_of(b);
-    bool same = memcmp(ours, theirs, a->lives.count * sizeof(*ours)) == 0;
+    bool same = memcmp(ours, theirs, a->ledger.lives.count * sizeof(*ours)) == 0;
     free(ours);
     free(theirs);
     if (!same)
         return "lives";
     for (int device = 0; device < 3; device++) {
-        if (a->counters.device[device].live != b->counters.device[device].live)
+        if (a->ledger.counters.device[device].live != b->ledger.counters.device[device].live)
             return "live bytes";
         const struct gm_block_totals *x = &all->blocks.device[device];
         const struct gm_block_totals *y = &cut->blocks.device[device];
         if (x->live != y->live || x->count != y->count || x->reserved != y->reserved)
             return "blocks";
     }
-    if (a->lost_frees != b->lost_frees || a->unknown_frees != b->unknown_frees)
+    if (a->ledger.lost_frees != b->ledger.lost_frees ||
+        a->ledger.unknown_frees != b->ledger.unknown_frees)
         return "frees that were not seen";
     if (a->vmm.reserved != b->vmm.reserved)
         return "reserved addresses";
@@ -469,9 +470,9 @@ static void assert_totals(const struct gm_replay *replay)
         unsigned kind = at % GM_KINDS, device = at / GM_KINDS;
         const struct gm_tally none = {0}, *tally = &none;
         if (gm_kind_is_host(kind) && device == 3)
-            tally = &replay->counters.host[kind];
+            tally = &replay->ledger.counters.host[kind];
         else if (!gm_kind_is_host(kind) && device < 3)
-            tally = &replay->counters.device[device].kind[kind];
+            tally = &replay->ledger.counters.device[device].kind[kind];
         allocs += tally->allocs;
         frees += tally->frees;
         implicit += tally->implicit_frees;
@@ -511,8 +512,8 @@ static void compare_cuts(uint64_t seed)
         }
         assert_int_equal(gm_fold_missed, 0);
         assert_int_equal(gm_fold_totals.events, i);
-        assert_int_equal(gm_fold_lost_frees, all.replay.lost_frees);
-        assert_int_equal(gm_fold_unknown_frees, all.replay.unknown_frees);
+        assert_int_equal(gm_fold_lost_frees, all.replay.ledger.lost_frees);
+        assert_int_equal(gm_fold_unknown_frees, all.replay.ledger.unknown_frees);
         assert_totals(&all.replay);
         carry_over(&cut);
         what = difference(&all, &cut);
@@ -634,7 +635,7 @@ static unsigned compare_all_cuts(const struct event *events, size_t count)
             else
                 world_apply(&cut, &events[i]);
         }
-        left = all.replay.lives.count;
+        left = all.replay.ledger.lives.count;
         gm_fold_forget();
         world_end(&all);
         world_end(&cut);

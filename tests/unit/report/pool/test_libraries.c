@@ -113,7 +113,7 @@ static void every_byte_is_somebodys_at_each_moment(void **state)
         assert_int_equal(table.lines[i].at[GM_AT_FAILURE].bytes, expected[i].failure);
     }
     assert_int_equal(table.bytes[GM_AT_PEAK], analysis->device_peaks[0].owners.bytes);
-    assert_int_equal(table.bytes[GM_AT_END], analysis->replay.counters.device[1].live);
+    assert_int_equal(table.bytes[GM_AT_END], analysis->replay.ledger.counters.device[1].live);
     gm_library_table_free(&table);
     gm_libraries_free(libraries);
 }

@@ -8,8 +8,8 @@ static struct gm_counters *replay(struct scene *scene)
 {
     scene_analyse(scene);
     assert_true(gm_analysis_is_complete(scene->analysis));
-    assert_int_equal(scene->analysis->replay.malformed, 0);
-    return &scene->analysis->replay.counters;
+    assert_int_equal(scene->analysis->replay.ledger.malformed, 0);
+    return &scene->analysis->replay.ledger.counters;
 }
 
 /* The same where something was not seen: that is never complete. */
@@ -17,7 +17,7 @@ static struct gm_counters *replay_gaps(struct scene *scene)
 {
     scene_analyse(scene);
     assert_false(gm_analysis_is_complete(scene->analysis));
-    return &scene->analysis->replay.counters;
+    return &scene->analysis->replay.ledger.counters;
 }
 
 #define ALLOC(...) EVENT(GM_EVENT_ALLOC, __VA_ARGS__)
@@ -91,7 +91,7 @@ static void a_free_of_null_or_of_the_unknown_is_not_counted(void **state)
     UNDO(GM_EVENT_FREE, 0x6000, 1);
     struct gm_counters *counters = replay_gaps(scene);
     EXPECT(GM_KIND_DEVICE, 0, 0, 0, 0, 0, 0);
-    assert_int_equal(scene->analysis->replay.unknown_frees, 1);
+    assert_int_equal(scene->analysis->replay.ledger.unknown_frees, 1);
 }
 
 static void a_free_that_fails_is_no_free(void **state)
@@ -138,7 +138,7 @@ static void an_address_allocated_twice_was_freed_unseen(void **state)
     DEVICE_ALLOC(0x1000, 40);
     struct gm_counters *counters = replay_gaps(scene);
     EXPECT(GM_KIND_DEVICE, 0, 40, 100, 2, 1, 0);
-    assert_int_equal(scene->analysis->replay.lost_frees, 1);
+    assert_int_equal(scene->analysis->replay.ledger.lost_frees, 1);
 }
 
 static void memory_opened_twice_is_closed_twice(void **state)
@@ -380,7 +380,7 @@ static void a_handle_value_used_again_is_other_memory(void **state)
     UNMAP(0x100000, 100);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_VMM, 0, 5, 105, 2, 1, 0);
-    assert_int_equal(scene->analysis->replay.lost_frees, 0);
+    assert_int_equal(scene->analysis->replay.ledger.lost_frees, 0);
 }
 
 static void one_unmap_can_end_several_mappings(void **state)
@@ -613,7 +613,7 @@ static void auto_free_frees_before_the_launch(void **state)
     LAUNCH(0xe);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_GRAPH, 0, 100, 100, 3, 2, 0);
-    assert_int_equal(scene->analysis->replay.lost_frees, 0);
+    assert_int_equal(scene->analysis->replay.ledger.lost_frees, 0);
 }
 
 static void an_executable_is_what_the_graph_was(void **state)

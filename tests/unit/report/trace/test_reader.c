@@ -323,7 +323,8 @@ static void a_flight_begins_at_what_is_alive(void **state)
     writer_finish(&writer);
     struct gm_trace *trace = open_trace(&writer);
     struct gm_analysis *analysis = gm_analyse(trace);
-    const struct gm_tally *tally = gm_counters_kind(&analysis->replay.counters, GM_KIND_DEVICE, 0);
+    const struct gm_tally *tally =
+        gm_counters_kind(&analysis->replay.ledger.counters, GM_KIND_DEVICE, 0);
     assert_true(gm_analysis_is_complete(analysis));
     assert_int_equal(tally->live, 100);
     assert_int_equal(tally->allocs, 2);
@@ -354,11 +355,12 @@ static void frees_before_a_flight_can_fail_in_it(void **state)
     writer_finish(&writer);
     struct gm_trace *trace = open_trace(&writer);
     struct gm_analysis *analysis = gm_analyse(trace);
-    const struct gm_tally *tally = gm_counters_kind(&analysis->replay.counters, GM_KIND_DEVICE, 0);
+    const struct gm_tally *tally =
+        gm_counters_kind(&analysis->replay.ledger.counters, GM_KIND_DEVICE, 0);
     assert_int_equal(tally->live, 100);
     assert_int_equal(tally->allocs, 1);
     assert_int_equal(tally->frees, 0);
-    assert_int_equal(analysis->replay.unknown_frees, 0);
+    assert_int_equal(analysis->replay.ledger.unknown_frees, 0);
     gm_analysis_free(analysis);
     gm_trace_close(trace);
     writer_free(&writer);

@@ -1,0 +1,251 @@
+/* See ledger.h. */
+#include "ledger/ledger.h"
+#include "base/limit.h"
+#include "base/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+void gm_ledger_begin(struct gm_ledger *ledger)
+{
+    *ledger = (struct gm_ledger){0};
+    gm_lives_begin(&ledger->lives);
+    for (int i = 0; i < GM_DEVICES; i++)
+        ledger->mortals.first_unknown[i] = GM_NONE;
+    ledger->mortals.first_untold = GM_NONE;
+}
+
+void gm_ledger_end(struct gm_ledger *ledger)
+{
+    for (size_t i = 0; i < ledger->journal_count; i++)
+        free(ledger->journals[i].entries);
+    free(ledger->journals);
+    free(ledger->mortals.first);
+    gm_lives_end(&ledger->lives);
+}
+
+/* ---- lists of what ends with a context -------------------------------------------------------- */
+
+/* Where the list begins that a life belongs to. */
+static uint32_t *list_of(struct gm_mortals *mortals, uint16_t context, int device)
+{
+    if (context == 0)
+        return &mortals->first_unknown[device < 0 ? 0 : device + 1];
+    if (context == GM_CONTEXT_UNTOLD)
+        return &mortals->first_untold;
+    GM_RESERVE(mortals->first, mortals->capacity, (size_t)context + 1);
+    while (mortals->count <= context)
+        mortals->first[mortals->count++] = GM_NONE;
+    return &mortals->first[context];
+}
+
+static void link_mortal(struct gm_ledger *ledger, uint32_t number)
+{
+    const struct gm_life *life = &ledger->lives.slots[number];
+    if (life->flags & GM_LIFE_MORTAL)
+        gm_lives_link(&ledger->lives, list_of(&ledger->mortals, life->context, life->device),
+                      number);
+}
+
+static void unlink_mortal(struct gm_ledger *ledger, uint32_t number)
+{
+    const struct gm_life *life = &ledger->lives.slots[number];
+    if (life->flags & GM_LIFE_MORTAL)
+        gm_lives_unlink(&ledger->lives, list_of(&ledger->mortals, life->context, life->device),
+                        number);
+}
+
+uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int device)
+{
+    const struct gm_mortals *mortals = &ledger->mortals;
+    if (context == 0)
+        return mortals->first_unknown[device < 0 ? 0 : device + 1];
+    return context < mortals->count ? mortals->first[context] : GM_NONE;
+}
+
+/* ---- births and deaths ----------------------------------------------------------------------- */
+
+struct gm_life gm_life_of_record(const struct gm_record *record, unsigned kind)
+{
+    return (struct gm_life){
+        .address = record->address,
+        .size = record->size,
+        .time = record->time,
+        .stack = record->stack,
+        .object = GM_NONE,
+        .context = record->context,
+        .api = record->api,
+        .kind = (uint8_t)kind,
+        .device = record->device,
+    };
+}
+
+unsigned gm_life_carried_flags(const struct gm_entry *entry)
+{
+    return entry->carried && entry->record->extra == GM_SHUTTING_DOWN ? GM_LIFE_LATE : 0;
+}
+
+void gm_ledger_next_step(struct gm_ledger *ledger)
+{
+    if (++ledger->step == ledger->stop)
+        ledger->stopped(ledger->stop_argument);
+}
+
+/* What a birth and the undoing of a death share. A size that makes no sense is taken for 0. */
+static uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
+{
+    if (!gm_counters_has_room(&ledger->counters, life->size)) {
+        ledger->malformed++;
+        life->size = 0;
+    }
+    uint32_t number = gm_lives_add(&ledger->lives, life);
+    link_mortal(ledger, number);
+    gm_counters_add(&ledger->counters, life->kind, life->device, life->size, ledger->time,
+                    ledger->step + 1);
+    return number;
+}
+
+/* What is carried over is in order. */
+static void note_unpaired(struct gm_ledger *ledger, enum gm_unpaired_kind kind, uint64_t address)
+{
+    if (!ledger->now->carried)
+        gm_unpaired_note(&ledger->unpaired, kind, ledger->now->record, address, ledger->now->lane);
+}
+
+/* Ends the life at an address if there is one, as a new birth there needs. */
+static void make_way(struct gm_ledger *ledger, uint64_t address)
+{
+    uint32_t number = gm_lives_find(&ledger->lives, address);
+    if (number == GM_NONE)
+        return;
+    ledger->lost_frees++;
+    note_unpaired(ledger, GM_UNPAIRED_BIRTH, address);
+    gm_ledger_end_life(ledger, number, false, NULL);
+}
+
+bool gm_ledger_pays(struct gm_ledger *ledger, uint64_t address)
+{
+    uint32_t lane = ledger->now->lane;
+    if (!gm_unpaired_take(&ledger->unpaired, GM_UNPAIRED_BIRTH, address,
+                          gm_unpaired_since(ledger->now->record), &lane))
+        return false;
+    ledger->lost_frees -= ledger->lost_frees != 0; /* a checkpoint may be hostile */
+    return true;
+}
+
+/* A free of the address was stamped before its birth, on a lane which may still undo it. */
+static void end_early(struct gm_ledger *ledger, uint32_t number, uint32_t lane)
+{
+    struct gm_journal *journal = gm_ledger_journal(ledger, lane);
+    bool is_latest = journal->count == 1 && journal->entries[0].action == GM_UNDO_UNKNOWN_FREE &&
+                     journal->entries[0].range.start == ledger->lives.slots[number].address;
+    if (is_latest)
+        journal->count = 0;
+    ledger->unknown_frees -= ledger->unknown_frees != 0;
+    gm_ledger_end_life(ledger, number, false, is_latest ? journal : NULL);
+}
+
+uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, const struct gm_life *life)
+{
+    struct gm_life entered = *life;
+    entered.birth = ledger->events;
+    if (entered.object == GM_NONE) {
+        make_way(ledger, entered.address);
+        entered.flags |= GM_LIFE_ADDRESSED;
+    }
+    uint32_t number = enter_life(ledger, &entered);
+    gm_counters_kind(&ledger->counters, entered.kind, entered.device)->allocs++;
+    if (ledger->observer.begins)
+        ledger->observer.begins(ledger->observer.argument, &entered);
+    gm_ledger_next_step(ledger);
+    uint32_t lane = ledger->now->lane;
+    if (entered.object == GM_NONE &&
+        gm_unpaired_take(&ledger->unpaired, GM_UNPAIRED_FREE, entered.address,
+                         gm_unpaired_since(ledger->now->record), &lane))
+        end_early(ledger, number, lane);
+    return number;
+}
+
+void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
+                        struct gm_journal *journal)
+{
+    const struct gm_life life = ledger->lives.slots[number];
+    if (implicit)
+        gm_limits_spend(GM_STEPS_IMPLICIT);
+    struct gm_tally *counter = gm_counters_kind(&ledger->counters, life.kind, life.device);
+    if (implicit)
+        counter->implicit_frees++;
+    else
+        counter->frees++;
+    gm_counters_subtract(&ledger->counters, life.kind, life.device, life.size);
+    unlink_mortal(ledger, number);
+    gm_ledger_note(ledger, journal,
+                   &(struct gm_undo){.action = GM_UNDO_LIFE, .implicit = implicit, .life = life});
+    if (ledger->observer.ends)
+        ledger->observer.ends(ledger->observer.argument, &life, implicit);
+    gm_lives_remove(&ledger->lives, number);
+}
+
+/* Undoing a death before the history leaves one more of those that were alive when it began. */
+static void uncount(struct gm_tally *counter, const struct gm_undo *undo, bool is_past)
+{
+    if (is_past)
+        counter->allocs++;
+    else if (undo->implicit)
+        counter->implicit_frees--;
+    else
+        counter->frees--;
+}
+
+uint32_t gm_ledger_revive(struct gm_ledger *ledger, const struct gm_undo *undo, bool late,
+                          bool is_past)
+{
+    struct gm_life life = undo->life;
+    if (late)
+        life.flags |= GM_LIFE_LATE;
+    uint32_t number = enter_life(ledger, &life);
+    uncount(gm_counters_kind(&ledger->counters, life.kind, life.device), undo, is_past);
+    if (ledger->observer.undone)
+        ledger->observer.undone(ledger->observer.argument, &life, undo->implicit);
+    gm_ledger_next_step(ledger);
+    return number;
+}
+
+void gm_ledger_note_unknown_free(struct gm_ledger *ledger, uint64_t address,
+                                 struct gm_journal *journal)
+{
+    ledger->unknown_frees++;
+    note_unpaired(ledger, GM_UNPAIRED_FREE, address);
+    gm_ledger_note(ledger, journal,
+                   &(struct gm_undo){.action = GM_UNDO_UNKNOWN_FREE, .range = {.start = address}});
+}
+
+/* ---- journals -------------------------------------------------------------------------------- */
+
+void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,
+                    const struct gm_undo *undo)
+{
+    if (!journal)
+        return;
+    if (ledger->keeper.hold)
+        ledger->keeper.hold(ledger->keeper.argument, undo);
+    gm_journal_note(journal, undo);
+}
+
+struct gm_journal *gm_ledger_journal(struct gm_ledger *ledger, uint32_t lane)
+{
+    if (lane >= ledger->journal_count) {
+        ledger->journals = gm_resize(ledger->journals, (size_t)lane + 1, sizeof(*ledger->journals));
+        memset(ledger->journals + ledger->journal_count, 0,
+               (lane + 1 - ledger->journal_count) * sizeof(*ledger->journals));
+        ledger->journal_count = (size_t)lane + 1;
+    }
+    return &ledger->journals[lane];
+}
+
+void gm_ledger_forget(struct gm_ledger *ledger, struct gm_journal *journal)
+{
+    journal->type = GM_EVENT_NONE;
+    for (size_t i = 0; i < journal->count && ledger->keeper.release; i++)
+        ledger->keeper.release(ledger->keeper.argument, &journal->entries[i]);
+    journal->count = 0;
+}

@@ -1,0 +1,119 @@
+/* The ledger of a replay: what is alive, what was ever counted, and what can still be undone.
+ *
+ * The families of replay/ say what a record means; here it is booked. Guarantees: every birth (and
+ * every refused allocation) is one step; the same trace always gives the same steps. What was
+ * entered once is taken out once, so that no sum goes below zero.
+ */
+#ifndef GPUMEM_REPORT_LEDGER_LEDGER_H
+#define GPUMEM_REPORT_LEDGER_LEDGER_H
+
+#include "ledger/counters.h"
+#include "ledger/journal.h"
+#include "ledger/lives.h"
+#include "ledger/unpaired.h"
+#include "trace/stream.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the driver answers when it is shut down already: CUDA_ERROR_DEINITIALIZED,
+ * cudaErrorCudartUnloading. */
+#define GM_SHUTTING_DOWN 4u
+
+/* Who wants to know of births and deaths, as they are booked. */
+struct gm_life_observer {
+    void (*begins)(void *argument, const struct gm_life *life);
+    void (*ends)(void *argument, const struct gm_life *life, bool implicit);
+    void (*undone)(void *argument, const struct gm_life *life, bool implicit); /* alive again */
+    void *argument;
+};
+
+/* Whoever has to keep what an entry of a journal needs to be undone: an object of the VMM. */
+struct gm_undo_keeper {
+    void (*hold)(void *argument, const struct gm_undo *undo);
+    void (*release)(void *argument, const struct gm_undo *undo);
+    void *argument;
+};
+
+/* Lists of the lives that end with a context: each begins with a number in gm_ledger.lives. */
+struct gm_mortals {
+    uint32_t *first; /* [context], as the records number them */
+    size_t count;
+    size_t capacity;
+    uint32_t first_unknown[GM_DEVICES]; /* [device + 1]: allocated in a context that is not known */
+    uint32_t first_untold;              /* in one whose end is not on record */
+};
+
+struct gm_ledger {
+    struct gm_counters counters;
+    struct gm_lives lives;
+    struct gm_mortals mortals;
+    struct gm_journal *journals; /* [lane] */
+    size_t journal_count;
+    struct gm_unpaired unpaired;
+
+    struct gm_life_observer observer; /* functions may be NULL */
+    struct gm_undo_keeper keeper;     /* functions may be NULL */
+    uint64_t stop; /* after this step `stopped` is called, which may set another; 0: never */
+    void (*stopped)(void *argument);
+    void *stop_argument;
+
+    const struct gm_entry *now; /* being applied */
+    bool carrying;              /* carried records come first */
+
+    uint64_t step;
+    uint64_t events;
+    uint64_t time;          /* of the latest record */
+    uint64_t unknown_frees; /* frees of addresses and handles that are not known to live */
+    uint64_t lost_frees;    /* addresses, handles and places of mappings given out again without
+                               their end on record */
+    uint64_t malformed;     /* records that make no sense */
+};
+
+void gm_ledger_begin(struct gm_ledger *ledger);
+void gm_ledger_end(struct gm_ledger *ledger);
+
+/* A life as a record tells of it. */
+struct gm_life gm_life_of_record(const struct gm_record *record, unsigned kind);
+
+/* What a carried record says of its life besides: enum gm_life_flag. */
+unsigned gm_life_carried_flags(const struct gm_entry *entry);
+
+/* An allocation call succeeded: a birth, counted in `allocs`. Returns its number. */
+uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, const struct gm_life *life);
+
+/* A death, counted in `frees` or `implicit_frees`. `journal` may be NULL: it cannot be undone. */
+void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
+                        struct gm_journal *journal);
+
+/* A death, a LIFE, is undone: its free failed. `late`: the driver was shut down already; `is_past`:
+ * the death came before the history of a flight trace. Returns the life's number. */
+uint32_t gm_ledger_revive(struct gm_ledger *ledger, const struct gm_undo *undo, bool late,
+                          bool is_past);
+
+/* The latest life, of those that are left, that ends with `context` (0: not known, and allocated on
+ * `device`); GM_NONE if there is none. */
+uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int device);
+
+/* A birth or a refused allocation is booked. */
+void gm_ledger_next_step(struct gm_ledger *ledger);
+
+/* Whether a free of this address by the record being applied came before a birth there that was
+ * stamped earlier: then it is of what lived there until then. See unpaired.h. */
+bool gm_ledger_pays(struct gm_ledger *ledger, uint64_t address);
+
+/* A free of an address where nothing is known to live. */
+void gm_ledger_note_unknown_free(struct gm_ledger *ledger, uint64_t address,
+                                 struct gm_journal *journal);
+
+/* The journal of a lane. Valid until another lane's is asked for. */
+struct gm_journal *gm_ledger_journal(struct gm_ledger *ledger, uint32_t lane);
+
+/* Notes in `journal` (which may be NULL) what was just done. */
+void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,
+                    const struct gm_undo *undo);
+
+/* Nothing of what the journal holds can be undone any more. */
+void gm_ledger_forget(struct gm_ledger *ledger, struct gm_journal *journal);
+
+#endif
