@@ -17,6 +17,8 @@
 
 #include <cmocka.h> /* needs what stands above */
 
+#include "assert_between.h"
+
 #include "preload/writer/tables.h"
 #include "report/analysis/analysis.h"
 #include "report/trace/trace_open.h"
@@ -161,7 +163,7 @@ static void a_kill_at_any_moment_leaves_what_is_alive(void **unused)
     srandom(42);
     for (unsigned attempt = 0; attempt < 300; attempt++)
         overwritten += kill_at(1 + (uint64_t)random() % (attempt % 4 ? 20000 : 200));
-    assert_in_range(overwritten, 150, 300);
+    assert_between(overwritten, 150, 300);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -233,7 +235,7 @@ static void a_full_ring_waits_for_an_earlier_record(void **unused)
     (void)unused;
     scene_without_drainer = true;
     assert_int_equal(scene_play(two_threads_race, ""), 0);
-    assert_in_range(shared->waits, 1, RING);
+    assert_between(shared->waits, 1, RING);
     struct gm_trace *trace = open_it();
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_non_null(trace->checkpoint);
@@ -324,7 +326,7 @@ static void an_end_in_the_middle_of_a_change_is_no_damage(void **unused)
         gm_trace_close(trace);
         unlink(scene_path(TRACE));
     } while (shared->left == 0);
-    assert_in_range(ends, 40, 1000);
+    assert_between(ends, 40, 1000);
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -343,7 +345,7 @@ static void the_file_does_not_grow(void **unused)
     struct stat status;
     assert_int_equal(scene_play(allocate_many, NULL), 0);
     assert_int_equal(stat(scene_path(TRACE), &status), 0);
-    assert_in_range(status.st_size, 16 << 10, (16 << 10) + (64 << 10)); /* preamble and one ring */
+    assert_between(status.st_size, 16 << 10, (16 << 10) + (64 << 10)); /* preamble and one ring */
     struct gm_trace *trace = open_it();
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_nothing_missing(analysis);
@@ -419,9 +421,9 @@ static void what_there_is_no_room_for_is_told(void **unused)
     struct gm_trace *trace = open_it();
     struct gm_analysis *analysis = gm_analyse(trace);
     assert_int_equal(trace->damaged, 0);
-    assert_in_range(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 5000);
+    assert_between(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 5000);
     /* A checkpoint that still found room covers what was lost before it. */
-    assert_in_range(analysis->lost, 1, trace->header.counters[GM_COUNT_FLIGHT_FULL]);
+    assert_between(analysis->lost, 1, trace->header.counters[GM_COUNT_FLIGHT_FULL]);
     assert_false(gm_analysis_is_complete(analysis));
     gm_analysis_free(analysis);
     gm_trace_close(trace);
@@ -433,7 +435,7 @@ static void when_there_is_room_again_all_is_exact(void **unused)
     assert_int_equal(scene_play(keep_too_many, ""), 0);
     struct gm_trace *trace = open_it();
     struct gm_analysis *analysis = gm_analyse(trace);
-    assert_in_range(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 11000);
+    assert_between(trace->header.counters[GM_COUNT_FLIGHT_FULL], 1, 11000);
     assert_int_equal(analysis->lost, 0);
     assert_nothing_missing(analysis);
     assert_int_equal(analysis->replay.ledger.lives.count, 10 + SLOTS);

@@ -15,6 +15,8 @@
 
 #include <cmocka.h> /* needs what stands above */
 
+#include "assert_between.h"
+
 /* Real functions of tests look at few of their parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -57,7 +59,7 @@ extern uint32_t records_at_call; /* records committed when the last real call wa
 /* Fails at the caller's line unless record `index` has this type, address and size. */
 #define assert_record(index, type_, address_, size_)                                               \
     do {                                                                                           \
-        assert_in_range((index) + 1, 1, record_count());                                           \
+        assert_between((index) + 1, 1, record_count());                                            \
         assert_int_equal(record_at(index)->type, type_);                                           \
         assert_int_equal(record_at(index)->address, (uint64_t)(uintptr_t)(address_));              \
         assert_int_equal(record_at(index)->size, size_);                                           \

@@ -8,7 +8,7 @@ file(GLOB _effects CONFIGURE_DEPENDS ${GPUMEM_PRELOAD_DIR}/hooks/*.c)
 add_library(hooks_for_tests OBJECT ${_sources} ${_effects} ${CMAKE_CURRENT_LIST_DIR}/fake.c)
 add_dependencies(hooks_for_tests gpumem_preload) # which makes the sources
 target_compile_definitions(hooks_for_tests PUBLIC _GNU_SOURCE=)
-target_include_directories(hooks_for_tests PUBLIC ${CMAKE_CURRENT_LIST_DIR}/hooks
+target_include_directories(hooks_for_tests PUBLIC ${CMAKE_CURRENT_LIST_DIR} ${GPUMEM_TEST_SUPPORT}
   ${GPUMEM_PRELOAD_DIR} ${_made})
 target_link_libraries(hooks_for_tests PUBLIC gpumem_options)
 

@@ -24,6 +24,8 @@
 
 #include <cmocka.h> /* needs what stands above */
 
+#include "assert_between.h"
+
 #include "preload/ring/own_thread.h"
 #include "preload/writer/tables.h"
 #include "preload/writer/trace_place.h"
@@ -398,7 +400,7 @@ static void kill_at(uint64_t moment)
     for (unsigned thread = 0; thread < 2; thread++) {
         uint64_t known = atomic_load(&shared->committed[thread][0]);
         assert_int_equal(found.count[thread], found.next[thread]); /* none missing in between */
-        assert_in_range(found.count[thread], known, known + 1);
+        assert_between(found.count[thread], known, known + 1);
     }
 }
 
@@ -999,7 +1001,7 @@ static void threads_one_after_the_other_share_lanes(void **unused)
     assert_int_equal(found.wrong, 0);
     assert_int_equal(found.lost, 0);
     assert_int_equal(found.records, 5000);
-    assert_in_range(found.lanes, 1, 50); /* a joined thread may take a moment to be gone */
+    assert_between(found.lanes, 1, 50); /* a joined thread may take a moment to be gone */
 }
 
 static void record_in_handler(int unused)

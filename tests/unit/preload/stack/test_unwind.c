@@ -2,9 +2,9 @@
  * The unwinder in the situations that a random call tree does not reach. unwind_oracle compares
  * its answers with libunwind's at large.
  */
-#include "unwind_oracle/plugin.h"
 #include "base/platform.h"
 #include "stack/native/unwind.h"
+#include "unwind_oracle/plugin.h"
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <limits.h>
@@ -22,6 +22,8 @@
 #include <ucontext.h>
 
 #include <cmocka.h> /* needs what stands above */
+
+#include "assert_between.h"
 
 #define APART __attribute__((noinline))
 /* For is_in: no other of these functions begins in the same 512 bytes. */
@@ -71,7 +73,7 @@ static APART void assert_as_backtrace(void)
     int count = backtrace(expected, GM_UNWIND_DEPTH_MAX);
     look(&walk, GM_UNWIND_DEPTH_MAX);
     assert_int_equal(walk.flags, ORDINARY);
-    assert_in_range(count, walk.count, walk.count + 1);
+    assert_between(count, walk.count, walk.count + 1);
     for (uint32_t i = 1; i < walk.count; i++)
         assert_ptr_equal(innermost(&walk, i), expected[i + (uint32_t)count - walk.count]);
 }

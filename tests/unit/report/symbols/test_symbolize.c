@@ -18,6 +18,8 @@
 
 #include <cmocka.h> /* needs what stands above */
 
+#include "assert_between.h"
+
 #include "base/text.h"
 #include "symbols/demangle.h"
 #include "symbols/symbolize.h"
@@ -677,7 +679,7 @@ static void symbolize_damaged(const struct sample *sample, struct content conten
         struct gm_source_frame frames[MAX_FRAMES];
         size_t count =
             gm_symbolize(symbolizer, &module, sample->marks[i].address, frames, MAX_FRAMES);
-        assert_in_range(count, 1, MAX_FRAMES);
+        assert_between(count, 1, MAX_FRAMES);
         for (size_t k = 0; k < count; k++) {
             assert_true(strlen(frames[k].function) < GM_DEMANGLE_OUTPUT_SIZE);
             assert_true(frames[k].file == NULL || strlen(frames[k].file) < GM_DEMANGLE_OUTPUT_SIZE);
