@@ -4,14 +4,9 @@
 #ifndef GPUMEM_PRELOAD_BASE_API_H
 #define GPUMEM_PRELOAD_BASE_API_H
 
+#include "base/platform.h"
 #include <stddef.h>
 #include <stdint.h>
-
-/*
- * Runs before a sanitizer has set itself up: its own start looks functions up with dlsym, which is
- * ours where we are preloaded. Checks in such a function would use what is not there yet.
- */
-#define GM_BEFORE_SANITIZERS __attribute__((no_sanitize("address", "thread")))
 
 enum {
     GM_API_MAX = 2048, /* more than CUDA has functions; api ids from here on get no function */

@@ -1,12 +1,11 @@
 /*
- * The few things the preload asks of the machine: clocks, raw system calls, a lock of its own.
+ * The few things the preload asks of the machine and the kernel.
  */
 #ifndef GPUMEM_PRELOAD_BASE_PLATFORM_H
 #define GPUMEM_PRELOAD_BASE_PLATFORM_H
 
 #include <errno.h>
 #include <gpumem/trace.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,7 +13,6 @@
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define gm_likely(condition) __builtin_expect(!!(condition), 1)
@@ -26,37 +24,11 @@
 /* Library-internal symbols are never reached through the PLT: the host could interpose them. */
 #define GM_EXPORT __attribute__((visibility("default")))
 
-static inline uint64_t gm_clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-extern bool gm_clock_is_tsc; /* set once, before the first record */
-
 /*
- * Record clock. Events of one address on two threads are ordered by it, so a time taken after a
- * call must not be read early: the fence keeps the counter behind the call's own loads. A time
- * taken before a call needs none, since nothing the call does is visible before the read has
- * retired.
+ * Runs before a sanitizer has set itself up: its own start looks functions up with dlsym, which is
+ * ours where we are preloaded. Checks in such a function would use what is not there yet.
  */
-static inline uint64_t gm_ticks_before(void)
-{
-#if defined(__x86_64__)
-    if (gm_likely(gm_clock_is_tsc))
-        return __builtin_ia32_rdtsc();
-#endif
-    return gm_clock_ns(CLOCK_MONOTONIC);
-}
-
-static inline uint64_t gm_ticks_after(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_lfence();
-#endif
-    return gm_ticks_before();
-}
+#define GM_BEFORE_SANITIZERS __attribute__((no_sanitize("address", "thread")))
 
 /*
  * Path of what the kernel says of this process: "maps", "exe", "fd/5". By the calling thread,
@@ -129,56 +101,6 @@ static inline uint64_t gm_signals_block(void)
 static inline void gm_signals_restore(uint64_t before)
 {
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
-}
-
-/*
- * A lock for slow paths (file growth, new table entries, packing). Its holder never calls into the
- * host, never allocates and never blocks on anything but the file. No signal handler interrupts it:
- * one that never returned, or that waited for another thread, would make all wait that come after.
- * So it cannot deadlock with the host's locks.
- */
-struct gm_lock {
-    _Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */
-    uint64_t signals;       /* the holder's, to be restored */
-};
-
-static inline bool gm_lock_catch(struct gm_lock *lock)
-{
-    uint32_t free = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, memory_order_acquire,
-                                                   memory_order_relaxed);
-}
-
-static inline bool gm_lock_try(struct gm_lock *lock)
-{
-    uint64_t signals = gm_signals_block();
-    bool caught = gm_lock_catch(lock);
-    if (caught)
-        lock->signals = signals;
-    else
-        gm_signals_restore(signals);
-    return caught;
-}
-
-static inline void gm_lock_take(struct gm_lock *lock)
-{
-    uint64_t signals = gm_signals_block();
-    bool caught = gm_lock_catch(lock);
-    for (int spin = 0; !caught && spin < 100; spin++) {
-        gm_pause();
-        caught = gm_lock_catch(lock);
-    }
-    while (!caught && atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
-        syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
-    lock->signals = signals;
-}
-
-static inline void gm_lock_release(struct gm_lock *lock)
-{
-    uint64_t signals = lock->signals;
-    if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
-        syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    gm_signals_restore(signals);
 }
 
 #endif

@@ -78,6 +78,9 @@ struct gm_carried {
     bool kept;      /* what happened to it is not understood: all that was said of it stays */
 };
 
+/* Is given what is carried over, a record at a time, in the order in which it is to be replayed. */
+typedef void gm_carry_taker(void *argument, const struct gm_record *record, uint32_t lane);
+
 /* The entry of a number; not valid after the next gm_carry_add. */
 struct gm_carried *gm_carry_at(uint32_t number);
 

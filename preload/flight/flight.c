@@ -5,10 +5,12 @@
 #include <sys/mman.h>
 #define XXH_INLINE_ALL
 #include "base/config.h"
+#include "base/count.h"
+#include "base/ticks.h"
 #include "flight/flight_log.h"
 #include "flight/fold.h"
+#include "ring/block.h"
 #include "ring/lane.h"
-#include "ring/pack.h"
 #include "writer/trace_file.h"
 #include <xxhash.h>
 
@@ -43,7 +45,7 @@ static uint32_t too_many;       /* entries for which there was no room; 0: never
 static uint64_t late_counted;   /* likewise */
 static uint64_t missed_counted; /* what of the fold's count is in the header */
 
-bool gm_flight_begin(void)
+static bool begin(void)
 {
     size_t size = GM_BLOCK_RECORDS_MAX * (sizeof(chunk.records[0]) + sizeof(chunk.lanes[0]));
     char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -163,7 +165,7 @@ static void lose_patience(uint32_t waiting)
     fold_before(look());
 }
 
-uint64_t gm_flight_fold(const struct gm_thread *thread)
+static uint64_t fold_committed(const struct gm_thread *thread)
 {
     uint32_t lane = thread->number;
     uint64_t tail = thread->lane->tail;
@@ -188,7 +190,7 @@ struct checkpoint {
     bool failed;
 };
 
-uint32_t gm_flight_block_records(void)
+static uint32_t block_records(void)
 {
     uint64_t records = gm_log_capacity() / 8 / RECORD_BYTES;
     return records < GM_BLOCK_RECORDS_MAX ? (uint32_t)records : GM_BLOCK_RECORDS_MAX;
@@ -217,7 +219,7 @@ static void flush(struct checkpoint *checkpoint)
         .first_time = chunk.records[0].time,
         .last_time = chunk.records[run.count - 1].time,
     };
-    const unsigned char *bytes = gm_pack_records(&run, chunk.lanes, &block);
+    const unsigned char *bytes = gm_block_encode(&run, chunk.lanes, &block);
     checkpoint->failed = !bytes || !append(GM_EXTENT_CARRIED, &block, bytes, 0);
     checkpoint->at->carried += run.count;
     checkpoint->at->blocks++;
@@ -231,7 +233,7 @@ static void take(void *argument, const struct gm_record *record, uint32_t lane)
         return;
     chunk.records[checkpoint->chunk_count] = *record;
     chunk.lanes[checkpoint->chunk_count] = (uint16_t)lane;
-    if (++checkpoint->chunk_count == gm_flight_block_records())
+    if (++checkpoint->chunk_count == block_records())
         flush(checkpoint);
 }
 
@@ -299,16 +301,21 @@ static uint64_t spare_room(void)
     return latest_size > least ? latest_size : least;
 }
 
-bool gm_flight_write(const struct gm_block *block, const void *bytes)
+/* Takes a block. Where a checkpoint is due it comes behind the block and covers that too: the block's
+ * records are folded. */
+static bool write_block(const struct gm_block *block, const void *bytes)
 {
+    gm_lock_take(&gm_file.lock);
+    gm_trace_update_clock();
+    gm_lock_release(&gm_file.lock);
     bool written = append(GM_EXTENT_BLOCK, block, bytes, spare_room());
     if (written)
         gm_log_publish();
-    if ((!written || is_due()) && is_hopeful())
-        write_checkpoint(); /* it covers the block too: that is folded */
-    else
+    if ((written && !is_due()) || !is_hopeful())
         return written;
-    return written || too_many == 0;
+    write_checkpoint();
+    bool checkpoint_covers_block = too_many == 0;
+    return written || checkpoint_covers_block;
 }
 
 void gm_flight_forget(void)
@@ -320,3 +327,13 @@ void gm_flight_forget(void)
     latest_time = latest_end = latest_size = missed_counted = late_counted = 0;
     lane_count = too_many = 0;
 }
+
+const struct gm_sink gm_flight_sink = {
+    .merges_lanes = true,
+    .refused = GM_COUNT_FLIGHT_FULL,
+    .begin = begin,
+    .ready = fold_committed,
+    .block_records = block_records,
+    .write = write_block,
+    .seal = gm_log_seal,
+};

@@ -17,28 +17,11 @@
 #ifndef GPUMEM_PRELOAD_FLIGHT_FLIGHT_H
 #define GPUMEM_PRELOAD_FLIGHT_FLIGHT_H
 
-#include <gpumem/trace.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "ring/sink.h"
 
-struct gm_thread;
+extern const struct gm_sink gm_flight_sink;
 
-/* Makes room in the new trace, which has its preamble. Caller holds gm_file.lock. */
-bool gm_flight_begin(void);
-
-/* The following need gm_pack_lock. */
-
-/* Folds what is committed. Returns up to which of its records `thread` may be packed. That may be
- * nothing, also of a full ring: the caller tries again, shortly after. */
-uint64_t gm_flight_fold(const struct gm_thread *thread);
-
-/* Records of one block, at most: the area must have room for several. */
-uint32_t gm_flight_block_records(void);
-
-/* Writes a block down: its head, and then the stored bytes. False if there is no room. */
-bool gm_flight_write(const struct gm_block *block, const void *bytes);
-
+/* In a child: forgets what is folded, and the area. */
 void gm_flight_forget(void);
 
 #endif

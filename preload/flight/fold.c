@@ -1,129 +1,17 @@
 /* See fold.h. What ends and is undone, and the plain families: lives of addresses, blocks, pools,
  * modules, and what is only ever replaced by a later record of its kind. */
 #include "flight/fold.h"
+#include "flight/fold_context.h"
+#include "flight/fold_graph.h"
+#include "flight/fold_vmm.h"
 #include <string.h>
 
-#define FAILURES 8u      /* refused allocations that are carried: the last ones */
-#define NOTES 64u        /* as many as the report keeps */
-#define SHUTTING_DOWN 4u /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
-
-struct gm_flight_totals gm_fold_totals;
-uint64_t gm_fold_lost_frees;
-uint64_t gm_fold_unknown_frees;
-uint64_t gm_fold_late;
-uint64_t gm_fold_missed;
-
-static struct {
-    uint32_t ending; /* the latest free-like record, as long as something came of it */
-    uint32_t range;  /* the innermost open range */
-    bool unknown;    /* the ending is a free of what was not known to live */
-} lanes[GM_LANES_MAX];
-
-/* Births at live addresses and frees of unknown ones, of which the other half may have been stamped
- * late on another processor. The rule is that of report/ledger/unpaired.h. */
-static struct {
-    uint64_t address;
-    uint64_t time;
-    uint32_t lane;
-    uint8_t type;    /* ALLOC, FREE; NONE: not in use */
-    bool is_carried; /* what is carried over took it for what it seemed */
-} notes[NOTES];
-
-static uint32_t next_note;
-static uint32_t note_count;
+#define FAILURES 8u /* refused allocations that are carried: the last ones */
 
 static uint32_t failures[FAILURES];
 static uint64_t failure_count;
 
-uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
-                     const struct gm_record *detail, uint32_t lane)
-{
-    uint32_t number = gm_carry_add(role, key, record, detail, lane);
-    gm_fold_missed += number == 0;
-    return number;
-}
-
-/* ---- stamped in the wrong order -------------------------------------------------------------- */
-
-static void note(enum gm_event type, uint64_t address, uint64_t time, uint32_t lane)
-{
-    uint32_t at = next_note++ % NOTES;
-    note_count += notes[at].type == GM_EVENT_NONE;
-    notes[at].address = address;
-    notes[at].time = time;
-    notes[at].lane = lane;
-    notes[at].type = (uint8_t)type;
-    notes[at].is_carried = false;
-}
-
-/* Takes out a note that another lane made, and tells which. */
-static bool take_note(enum gm_event type, uint64_t address, uint64_t since, uint32_t *lane)
-{
-    for (uint32_t at = 0; note_count && at < NOTES; at++) {
-        if (notes[at].type != type || notes[at].address != address || notes[at].lane == *lane ||
-            notes[at].time < since)
-            continue;
-        gm_fold_late += notes[at].is_carried;
-        *lane = notes[at].lane;
-        notes[at].type = GM_EVENT_NONE;
-        note_count--;
-        return true;
-    }
-    return false;
-}
-
-static void drop_note(uint64_t address, uint32_t lane)
-{
-    for (uint32_t at = 0; note_count && at < NOTES; at++) {
-        if (notes[at].type != GM_EVENT_FREE || notes[at].address != address ||
-            notes[at].lane != lane)
-            continue;
-        notes[at].type = GM_EVENT_NONE;
-        note_count--;
-    }
-}
-
-static uint64_t before(uint64_t time, uint64_t early)
-{
-    uint64_t most = GM_CLOCK_SKEW + early;
-    return time > most ? time - most : 0;
-}
-
-bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane)
-{
-    bool pays = take_note(GM_EVENT_ALLOC, address, before(time, early), &lane);
-    gm_fold_lost_frees -= pays;
-    return pays;
-}
-
 /* ---- ends, and their undoing ----------------------------------------------------------------- */
-
-/* Whether its end is one of the frees that docs/accounting.md counts; memory of the VMM counts
- * itself. */
-static bool is_birth(const struct gm_carried *entry)
-{
-    return entry->role == GM_CARRY_LIFE && !entry->reference;
-}
-
-static uint64_t *frees_of(const struct gm_carried *entry)
-{
-    return entry->implicit ? &gm_fold_totals.implicit_frees : &gm_fold_totals.frees;
-}
-
-void gm_fold_end(uint32_t number, uint32_t ending, bool implicit)
-{
-    struct gm_carried *entry = gm_carry_at(number);
-    entry->implicit = implicit;
-    *frees_of(entry) += is_birth(entry);
-    if (!ending) {
-        gm_carry_remove(number);
-        return;
-    }
-    gm_carry_hide(number);
-    entry->ended = true;
-    entry->same = gm_carry_at(ending)->same;
-    gm_carry_at(ending)->same = number;
-}
 
 /* Who lives at the address since then shows that the free did happen. Memory of another owner is
  * open as often as before, whoever closed it last; was it over, that is one more birth. */
@@ -132,7 +20,7 @@ static bool life_may_go_on(struct gm_carried *entry)
     uint32_t other = gm_carry_find(GM_CARRY_LIFE, entry->key);
     if (!other) {
         gm_fold_totals.allocs += entry->reference;
-        *frees_of(entry) += entry->reference; /* which is taken back at once */
+        *gm_fold_frees_of(entry) += entry->reference; /* which is taken back at once */
         entry->reference = false;
         return true;
     }
@@ -163,13 +51,6 @@ static bool may_go_on(uint32_t number, uint32_t status)
     }
 }
 
-/* Tells the reader of its late free. */
-void gm_fold_mark_late(uint32_t number, uint32_t status)
-{
-    if (status == SHUTTING_DOWN)
-        gm_carry_at(number)->record.extra = SHUTTING_DOWN;
-}
-
 /* Its end is settled. */
 static void be_over(uint32_t number)
 {
@@ -190,9 +71,9 @@ static void go_on(uint32_t number, uint32_t status)
         return;
     }
     gm_carry_move_last(number);
-    *frees_of(entry) -= is_birth(entry);
+    *gm_fold_frees_of(entry) -= gm_fold_is_birth(entry);
     entry->ended = false;
-    if (is_birth(entry))
+    if (gm_fold_is_birth(entry))
         gm_fold_mark_late(number, status);
     if (entry->role < GM_CARRY_BINDING)
         gm_carry_show(number);
@@ -210,11 +91,11 @@ static void released(const struct gm_carried *ending, bool undone, uint32_t stat
 /* What the lane's latest free-like record did is settled, or back, last step first. */
 static void settle(uint32_t lane, bool undone, uint32_t status)
 {
-    uint32_t number = lanes[lane].ending, next;
+    uint32_t number = gm_fold_lanes[lane].ending, next;
     if (!number)
         return;
     const struct gm_carried *ending = gm_carry_at(number);
-    lanes[lane].ending = 0;
+    gm_fold_lanes[lane].ending = 0;
     for (uint32_t at = ending->same; at; at = next) {
         next = gm_carry_at(at)->same;
         gm_carry_at(at)->same = 0;
@@ -232,82 +113,39 @@ static void settle(uint32_t lane, bool undone, uint32_t status)
 static uint32_t begin_ending(const struct gm_record *record, uint32_t lane)
 {
     settle(lane, false, 0);
-    lanes[lane].unknown = false;
-    return lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, record, NULL, lane);
+    gm_fold_lanes[lane].unknown = false;
+    return gm_fold_lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, record, NULL, lane);
 }
 
 /* After it: what nothing came of need not be remembered. */
 static void finish_ending(uint32_t lane)
 {
-    uint32_t number = lanes[lane].ending;
+    uint32_t number = gm_fold_lanes[lane].ending;
     if (!number)
         return;
     const struct gm_carried *ending = gm_carry_at(number);
-    if (ending->same || ending->other || ending->kept || lanes[lane].unknown)
+    if (ending->same || ending->other || ending->kept || gm_fold_lanes[lane].unknown)
         return;
     gm_carry_remove(number);
-    lanes[lane].ending = 0;
+    gm_fold_lanes[lane].ending = 0;
 }
 
 static void undo(const struct gm_record *record, uint32_t lane)
 {
-    uint32_t number = lanes[lane].ending;
+    uint32_t number = gm_fold_lanes[lane].ending;
     if (number && gm_carry_at(number)->record.type == record->kind &&
         gm_carry_at(number)->record.address == record->address) {
-        if (lanes[lane].unknown) {
+        if (gm_fold_lanes[lane].unknown) {
             gm_fold_unknown_frees--;
             if (record->kind == GM_EVENT_FREE)
-                drop_note(record->address, lane);
+                gm_fold_drop_note(record->address, lane);
         }
-        lanes[lane].unknown = false;
+        gm_fold_lanes[lane].unknown = false;
         settle(lane, true, record->extra);
     }
 }
 
-void gm_fold_unknown_free(uint32_t lane, uint32_t ending)
-{
-    gm_fold_unknown_frees++;
-    lanes[lane].unknown = ending != 0;
-}
-
 /* ---- lives of addresses ---------------------------------------------------------------------- */
-
-void gm_fold_end_at(uint64_t address)
-{
-    for (uint32_t number; (number = gm_carry_find(GM_CARRY_LIFE, address));)
-        gm_fold_end(number, 0, false);
-}
-
-/* A free of the address was stamped before its birth, on a lane which may still undo it: then it is
- * carried behind the birth. */
-static void end_early(uint32_t number, uint32_t lane)
-{
-    uint32_t ending = lanes[lane].ending;
-    gm_fold_unknown_frees--;
-    if (!lanes[lane].unknown || gm_carry_at(ending)->record.type != GM_EVENT_FREE ||
-        gm_carry_at(ending)->record.address != gm_carry_at(number)->key) {
-        gm_fold_end(number, 0, false);
-        return;
-    }
-    struct gm_record record = gm_carry_at(ending)->record;
-    gm_carry_remove(ending);
-    lanes[lane].unknown = false;
-    lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, &record, NULL, lane);
-    gm_fold_end(number, lanes[lane].ending, false);
-}
-
-void gm_fold_begin_life(const struct gm_record *record, uint64_t early, uint32_t lane)
-{
-    if (gm_carry_find(GM_CARRY_LIFE, record->address)) {
-        gm_fold_lost_frees++;
-        note(GM_EVENT_ALLOC, record->address, record->time, lane);
-    }
-    gm_fold_end_at(record->address);
-    uint32_t number = gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
-    gm_fold_totals.allocs++;
-    if (take_note(GM_EVENT_FREE, record->address, before(record->time, early), &lane) && number)
-        end_early(number, lane);
-}
 
 static void allocated(const struct gm_record *record, uint32_t lane)
 {
@@ -336,7 +174,7 @@ static void freed(const struct gm_record *record, uint32_t lane, uint32_t ending
         return;
     }
     gm_fold_unknown_free(lane, ending);
-    note(GM_EVENT_FREE, record->address, record->time, lane);
+    gm_fold_note(GM_EVENT_FREE, record->address, record->time, lane);
 }
 
 static void refused(const struct gm_record *record, uint32_t lane)
@@ -396,16 +234,16 @@ static void push_range(const struct gm_record *record, uint32_t lane)
     uint32_t number = gm_fold_add(GM_CARRY_RANGE, 0, record, NULL, lane);
     if (!number)
         return;
-    gm_carry_at(number)->other = lanes[lane].range;
-    lanes[lane].range = number;
+    gm_carry_at(number)->other = gm_fold_lanes[lane].range;
+    gm_fold_lanes[lane].range = number;
 }
 
 static void pop_range(uint32_t lane)
 {
-    uint32_t number = lanes[lane].range;
+    uint32_t number = gm_fold_lanes[lane].range;
     if (!number)
         return;
-    lanes[lane].range = gm_carry_at(number)->other;
+    gm_fold_lanes[lane].range = gm_carry_at(number)->other;
     gm_carry_remove(number);
 }
 
@@ -530,7 +368,7 @@ void gm_fold(const struct gm_record *record, const struct gm_record *detail, uin
 
 /* ---- what is carried over -------------------------------------------------------------------- */
 
-static void emit(uint32_t number, gm_fold_taker *take, void *argument)
+static void emit(uint32_t number, gm_carry_taker *take, void *argument)
 {
     const struct gm_carried *entry = gm_carry_at(number);
     struct gm_record record = entry->record;
@@ -547,11 +385,11 @@ static void emit(uint32_t number, gm_fold_taker *take, void *argument)
 static bool is_unknown_free(uint32_t number)
 {
     const struct gm_carried *entry = gm_carry_at(number);
-    return entry->role == GM_CARRY_ENDING && lanes[entry->lane].ending == number &&
-           lanes[entry->lane].unknown;
+    return entry->role == GM_CARRY_ENDING && gm_fold_lanes[entry->lane].ending == number &&
+           gm_fold_lanes[entry->lane].unknown;
 }
 
-void gm_fold_emit(gm_fold_taker *take, void *argument)
+void gm_fold_emit(gm_carry_taker *take, void *argument)
 {
     gm_fold_context_emit(false, take, argument);
     for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next)
@@ -565,8 +403,7 @@ void gm_fold_emit(gm_fold_taker *take, void *argument)
             emit(at, take, argument);
     }
     gm_fold_context_emit(true, take, argument);
-    for (uint32_t at = 0; at < NOTES; at++)
-        notes[at].is_carried = true;
+    gm_fold_notes_are_carried();
 }
 
 void gm_fold_forget(void)
@@ -574,11 +411,7 @@ void gm_fold_forget(void)
     gm_carry_forget();
     gm_fold_context_forget();
     gm_fold_vmm_forget();
-    memset(&gm_fold_totals, 0, sizeof(gm_fold_totals));
-    gm_fold_missed = gm_fold_late = gm_fold_lost_frees = gm_fold_unknown_frees = 0;
-    memset(notes, 0, sizeof(notes));
-    next_note = note_count = 0;
-    memset(lanes, 0, sizeof(lanes));
+    gm_fold_lives_forget();
     memset(failures, 0, sizeof(failures));
     failure_count = 0;
 }

@@ -1,6 +1,7 @@
-/* See fold.h: contexts. A context is a few numbers, so it is not its records that are carried but
+/* See fold_context.h: contexts. A context is a few numbers, so it is not its records that are carried but
  * what they amount to: one CONTEXT record each, with the references in its size. */
-#include "flight/fold.h"
+#include "flight/fold_context.h"
+#include "flight/fold_lives.h"
 #include <string.h>
 
 #define CONTEXTS 65536u /* all numbers a record can name; pages no number reached are untouched */
@@ -213,7 +214,7 @@ void gm_fold_context_apply(const struct gm_record *record, uint32_t ending)
 }
 
 /* Once before all else, so that it is known, and once behind it, if a release was replayed. */
-void gm_fold_context_emit(bool again, gm_fold_taker *take, void *argument)
+void gm_fold_context_emit(bool again, gm_carry_taker *take, void *argument)
 {
     for (uint32_t number = 1; number < context_end; number++) {
         const struct context *context = &contexts[number];

@@ -1,6 +1,7 @@
-/* See fold.h: graphs. Each graph and executable has the list of its memory nodes, as report/replay/graph.c
+/* See fold_graph.h: graphs. Each graph and executable has the list of its memory nodes, as report/replay/graph.c
  * has; a launch turns them into lives of addresses at once, so that no launch is carried. */
-#include "flight/fold.h"
+#include "flight/fold_graph.h"
+#include "flight/fold_lives.h"
 
 #define AUTO_FREE_ON_LAUNCH 1u /* of CUgraphInstantiate_flags */
 #define NO_HANDLE UINT64_MAX   /* of the graph from which an executable is made again */
@@ -135,7 +136,7 @@ void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane)
 }
 
 /* An executable is made again from a graph that lives no longer than that takes. */
-void gm_fold_graph_emit(const struct gm_carried *graph, gm_fold_taker *take, void *argument)
+void gm_fold_graph_emit(const struct gm_carried *graph, gm_carry_taker *take, void *argument)
 {
     bool is_executable = graph->role == GM_CARRY_EXECUTABLE;
     uint64_t handle = is_executable ? NO_HANDLE : graph->key;

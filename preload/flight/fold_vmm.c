@@ -1,9 +1,10 @@
-/* See fold.h: physical memory by handle, address ranges, multicast. An object is alive exactly
+/* See fold_vmm.h: physical memory by handle, address ranges, multicast. An object is alive exactly
  * while something refers to it, and is kept as long as something may yet refer to it again:
  * whatever an UNDO brings back. It is carried with the number of its handle references, a mapping
  * or binding by its own record. CUDA unmaps whole mappings only: an unmapping of less than that is
  * kept word for word, with all it touched. */
-#include "flight/fold.h"
+#include "flight/fold_vmm.h"
+#include "flight/fold_lives.h"
 
 static uint32_t kept_mappings; /* which are in no tree */
 

@@ -4,21 +4,17 @@
  * everywhere: the program may have chosen its context before we were there, or on a road we do not
  * see. What the driver tells the program about them is believed over what was followed.
  */
-#include "base/api.h"
-#include "base/platform.h"
+#include "base/count.h"
+#include "hooks/driver_kind.h"
 #include "hooks/effects.h"
 #include "hooks/handles.h"
-#include "process/process.h"
 #include "sources/nvml.h"
-#include "writer/trace_file.h"
 
-struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];
 _Atomic uint32_t gm_context_ends;
 static _Atomic uint32_t next_number = 1;
 GM_HANDLES(numbers, 4096);                       /* CUcontext -> number */
 static _Atomic uint64_t primary[GM_DEVICES_MAX]; /* CUcontext */
 
-_Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
 #define self gm_context_self
 
 static uint16_t number_of(uint64_t context)
@@ -35,7 +31,7 @@ static void tell(struct gm_call *call, uint64_t context, uint16_t number, int de
                                .flags = flags};
     gm_call_record(call, &record, NULL);
     const int error = errno;
-    gm_process_note_driver(); /* by now it is loaded */
+    gm_driver_kind_note(); /* by now it is loaded */
     errno = error;
     gm_nvml_context(device);
 }
@@ -78,14 +74,6 @@ uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, u
     gm_context_set_device(number, device);
     tell(call, context, number, device, flags);
     return number;
-}
-
-int gm_context_device_without(uint16_t api)
-{
-    if (self.runtime_device)
-        return self.runtime_device - 1;
-    /* The runtime's device until it is told another. */
-    return gm_api[api].layer == GM_LAYER_RUNTIME ? 0 : -1;
 }
 
 /* ---- the stack of current contexts; what does not fit is untold ------------------------------ */
@@ -268,17 +256,10 @@ void gm_runtime_set_device(struct gm_call *call, int result, int device)
         set_top(number_of(primary_of(device)));
 }
 
-void gm_effects_forget(void)
+void gm_contexts_forget(void)
 {
-    gm_handles_after_fork();
-    gm_captures_forget();
-    gm_devices_forget();
-    gm_graphics_forget();
     gm_handles_clear(&numbers);
-    const uint32_t count = atomic_exchange_explicit(&next_number, 1, memory_order_relaxed);
-    for (uint32_t number = 1; number < count; number++)
-        atomic_store_explicit(&gm_contexts[number].uses, 0, memory_order_relaxed);
+    gm_current_forget(atomic_exchange_explicit(&next_number, 1, memory_order_relaxed));
     for (int device = 0; device < GM_DEVICES_MAX; device++)
         atomic_store_explicit(&primary[device], 0, memory_order_relaxed);
-    self = (struct gm_context_self){0};
 }

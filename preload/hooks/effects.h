@@ -10,6 +10,7 @@
 #define GPUMEM_PRELOAD_HOOKS_EFFECTS_H
 
 #include "hooks/cuda_abi.h"
+#include "record/current.h"
 #include "record/recorder.h"
 
 #define GM_WORD(value) ((uint64_t)(uintptr_t)(value))
@@ -242,8 +243,6 @@ uint64_t gm_capture_of(uint64_t stream);
 
 /* ---- devices.c: facts of devices; the devices of pools, streams and green contexts ----------- */
 
-#define GM_DEVICES_MAX 64 /* more are "unknown" */
-
 void gm_driver_device_memory(struct gm_call *call, int result, int device, uint64_t bytes);
 void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name,
                            int size);
@@ -294,28 +293,6 @@ void gm_driver_context_device(struct gm_call *call, int result, uint64_t device,
  * GM_CONTEXT_UNTOLD when all are given. device -1: unknown. */
 uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, uint8_t flags);
 
-/* The calling thread's stack of current contexts, as cuCtxPush/Pop/SetCurrent have it. */
-#define GM_CONTEXT_STACK 32u
-struct gm_context_self {
-    uint16_t number[GM_CONTEXT_STACK];
-    uint32_t depth;
-    int runtime_device; /* device + 1 of the last cudaSetDevice; 0: none */
-    uint64_t seen;      /* what the driver last said is current, and what that came to: */
-    uint32_t seen_ends; /* gm_context_ends then */
-    uint16_t seen_number;
-};
-extern _Thread_local struct gm_context_self gm_context_self
-    __attribute__((tls_model("initial-exec")));
-
-/* Number of the calling thread's current context, 0 unknown or none. */
-static inline uint16_t gm_context_current(void)
-{
-    uint32_t depth = gm_context_self.depth;
-    if (gm_likely(depth - 1 < GM_CONTEXT_STACK))
-        return gm_context_self.number[depth - 1];
-    return depth ? GM_CONTEXT_UNTOLD : 0;
-}
-
 /* Contexts that came to their end: from then on a handle may mean another one. */
 extern _Atomic uint32_t gm_context_ends;
 
@@ -327,49 +304,14 @@ static inline bool gm_context_is_known(uint64_t context)
            self->seen_ends == atomic_load_explicit(&gm_context_ends, memory_order_relaxed);
 }
 
-struct gm_context {
-    _Atomic int device; /* device + 1; 0: unknown */
-    _Atomic int uses;   /* cuCtxAttach beyond the first */
-};
-
-/*
- * Number n stands at [n]; 0 is "unknown", the last one GM_CONTEXT_UNTOLD. Numbers are not used
- * again: a record that comes late, of another thread, would be taken for one of the new context.
- * Pages of it that no number has reached were never touched.
- */
-#define GM_CONTEXTS_MAX GM_CONTEXT_UNTOLD
-extern struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];
-
-/* -1 unknown. */
-static inline int gm_context_device(uint16_t number)
-{
-    return atomic_load_explicit(&gm_contexts[number].device, memory_order_relaxed) - 1;
-}
-
-static inline void gm_context_set_device(uint16_t number, int device)
-{
-    if (number && number < GM_CONTEXTS_MAX)
-        atomic_store_explicit(&gm_contexts[number].device, device + 1, memory_order_relaxed);
-}
-
 /* Whether gm_driver_context_device would change nothing for the current context. */
 static inline bool gm_context_device_is_known(void)
 {
     return gm_context_device(gm_context_current()) >= 0;
 }
 
-/* The device where there is no context that would tell it. */
-int gm_context_device_without(uint16_t api);
-
-/* Device for an allocation of the calling thread inside a call of `api`, -1 unknown. */
-static inline int gm_context_current_device(uint16_t api)
-{
-    const int device = gm_context_device(gm_context_current());
-    return gm_likely(device >= 0) ? device : gm_context_device_without(api);
-}
-
 /* After a fork nothing of this holds any more: a child cannot use its parent's contexts. */
-void gm_effects_forget(void);
+void gm_contexts_forget(void);
 void gm_captures_forget(void);
 void gm_devices_forget(void);
 void gm_graphics_forget(void);

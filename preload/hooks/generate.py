@@ -163,7 +163,7 @@ def make_header(symbols):
 
 
 def make_table(symbols):
-    lines = [NOTE, "#include <string.h>", '#include "base/api.h"', '#include "gm_api.h"', '#include "interpose/roads.h"', ""]
+    lines = [NOTE, "#include <string.h>", '#include "base/api.h"', '#include "gm_api.h"', ""]
     lines += ['_Static_assert((int)GM_API_COUNT <= (int)GM_API_MAX, "api ids index fixed tables");', ""]
     lines += [f"extern void gm_custom_{s.name}(void) __asm__(\"{s.name}\");" for s in symbols if s.entry.layer == "custom"]
     lines += ["", "#define HOOK(name) ((void (*)(void))(name))", ""]

@@ -1,8 +1,8 @@
 /* See handles.h. Open addressing: a handle stands at most PROBES slots behind its place, in one of
  * the parts. */
 #include "hooks/handles.h"
-#include "base/platform.h"
-#include "writer/trace_file.h"
+#include "base/count.h"
+#include "base/lock.h"
 #include <stddef.h>
 #include <sys/mman.h>
 

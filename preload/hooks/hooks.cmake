@@ -12,7 +12,8 @@ add_custom_command(
   COMMENT "Making the hooks from api.table"
   VERBATIM)
 set(GPUMEM_HOOK_SOURCES ${_sources} ${GPUMEM_EXPORT_MAP})
-foreach(_file capture context devices effects effects_graph effects_graphics effects_pool effects_runtime
+set(GPUMEM_EFFECT_SOURCES) # the hooks' part that is written by hand
+foreach(_file capture context devices driver_kind effects effects_graph effects_graphics effects_pool effects_runtime
         effects_vmm handles)
-  list(APPEND GPUMEM_HOOK_SOURCES ${_hooks}/${_file}.c)
+  list(APPEND GPUMEM_EFFECT_SOURCES hooks/${_file}.c)
 endforeach()

@@ -11,36 +11,23 @@
 #include <stddef.h>
 
 #include "base/platform.h"
-#include "interpose/roads.h"
-#include "stack/native/unwind.h"
-#include "writer/modules.h"
+#include "interpose/dlclose.h"
+#include "interpose/get_proc_address.h"
+#include "interpose/real.h"
+#include "loader/next_symbol.h"
 
-/* Optional, so that the roads can be tested alone: without stacks there is nothing to renew. */
-#pragma weak gm_modules_changed
-#pragma weak gm_unwind_new_generation
+static _Atomic(void (*)(void)) watcher;
 
-typedef int dlclose_function(void *handle);
-
-static _Atomic(dlclose_function *) next_dlclose;
-
-int gm_next_dlclose(void *handle)
+void gm_dlclose_watch(void (*code_may_change)(void))
 {
-    dlclose_function *function = atomic_load_explicit(&next_dlclose, memory_order_acquire);
-    if (gm_unlikely(function == NULL)) {
-        function = (dlclose_function *)gm_next_symbol("dlclose", NULL);
-        if (function == NULL)
-            return -1;
-        atomic_store_explicit(&next_dlclose, function, memory_order_release);
-    }
-    return function(handle);
+    atomic_store_explicit(&watcher, code_may_change, memory_order_release);
 }
 
-static void new_generation(void)
+static void tell_watcher(void)
 {
-    if (gm_unwind_new_generation != NULL)
-        gm_unwind_new_generation();
-    if (gm_modules_changed != NULL)
-        gm_modules_changed();
+    void (*code_may_change)(void) = atomic_load_explicit(&watcher, memory_order_acquire);
+    if (code_may_change != NULL)
+        code_may_change();
 }
 
 /* The export is a second name: inside the library the name dlclose may mean another's. */
@@ -48,10 +35,10 @@ GM_EXPORT int dlclose(void *handle) __attribute__((alias("gm_dlclose_hook")));
 
 int gm_dlclose_hook(void *handle)
 {
-    new_generation();
+    tell_watcher();
     int result = gm_next_dlclose(handle);
     int error = errno;
-    new_generation();
+    tell_watcher();
     gm_real_forget();
     gm_get_proc_address_forget();
     errno = error;

@@ -22,9 +22,10 @@
 
 #include "base/api.h"
 #include "base/platform.h"
+#include "interpose/get_proc_address.h"
 #include "interpose/newer_abi.h"
 #include "interpose/real.h"
-#include "interpose/roads.h"
+#include "loader/objects.h"
 
 enum {
     CUDA_SUCCESS = 0,
@@ -175,7 +176,7 @@ static void *replace(const struct question *question, void *function, const void
     uint16_t api = flags_known ? find_by_export(question, rows, function) : 0;
     if (api == 0 && flags_known && question->name[length] == '\0')
         api = find_by_answers(question, rows, function);
-    if (!gm_road_is_ours(api != 0 ? api : rows.row[0], function, asker))
+    if (!gm_real_is_wanted(api != 0 ? api : rows.row[0], function, asker))
         return function;
     if (api == 0) {
         gm_newer_abi_note(rows.row[0], question->version, question->name + length);

@@ -21,8 +21,10 @@
 
 #include "base/api.h"
 #include "base/platform.h"
-#include "interpose/real.h"
-#include "interpose/roads.h"
+#include "interpose/dlclose.h"
+#include "interpose/dlsym.h"
+#include "loader/libc_dlsym.h"
+#include "loader/objects.h"
 #include "loader/redirect.h"
 
 static uintptr_t replacement(const char *name)

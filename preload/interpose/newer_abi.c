@@ -2,13 +2,10 @@
 #define _GNU_SOURCE
 #include "interpose/newer_abi.h"
 #include "base/api.h"
-#include "interpose/roads.h"
-#include "process/process.h"
+#include "base/change.h"
+#include "loader/objects.h"
 #include <stdatomic.h>
 #include <string.h>
-
-/* Optional, so that the roads can be tested alone: without a trace there is nobody to tell. */
-#pragma weak gm_process_tell_newer_abi
 
 /* As in the header: each is a struct gm_newer_abi, 0 if free. */
 static _Atomic uint64_t noted[GM_NEWER_ABI_MAX];
@@ -41,6 +38,39 @@ static void keep(uint64_t word, uint16_t api)
     }
 }
 
+/* Two threads may tell at once, with what they saw: the larger number is the later. */
+static void raise_to(uint64_t *counter, uint64_t value)
+{
+    uint64_t before = __atomic_load_n(counter, __ATOMIC_RELAXED);
+    while (before < value && !__atomic_compare_exchange_n(counter, &before, value, true,
+                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+void gm_newer_abi_write(struct gm_trace_header *header)
+{
+    for (uint32_t i = 0; i < GM_NEWER_ABI_MAX; i++) {
+        uint64_t word = atomic_load(&noted[i]);
+        struct gm_newer_abi entry;
+        memcpy(&entry, &word, sizeof(entry));
+        if (word != 0) /* never taken back: a thread that saw less must not empty it */
+            __atomic_store(&header->newer_abi[i], &entry, __ATOMIC_RELAXED);
+    }
+    raise_to(&header->counters[GM_COUNT_NEWER_ABI], atomic_load(&lookups));
+    raise_to(&header->counters[GM_COUNT_NEWER_ABI_VITAL], atomic_load(&vital_lookups));
+}
+
+/* Sequential, here and where the epoch is set: what is noted meanwhile one of the two sees. A fresh
+ * child has no epoch: its parent's header is not mapped there. */
+void gm_newer_abi_tell(void)
+{
+    if (__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST)) {
+        gm_change_begin();
+        gm_newer_abi_write(gm_process_page->header);
+        gm_change_end();
+    }
+}
+
 void gm_newer_abi_note(uint16_t api, int version, const char *suffix)
 {
     struct gm_newer_abi entry = {
@@ -51,8 +81,7 @@ void gm_newer_abi_note(uint16_t api, int version, const char *suffix)
     atomic_fetch_add(&lookups, 1);
     if (gm_api[api].is_vital)
         atomic_fetch_add(&vital_lookups, 1);
-    if (gm_process_tell_newer_abi != NULL)
-        gm_process_tell_newer_abi();
+    gm_newer_abi_tell();
 }
 
 GM_BEFORE_SANITIZERS uint16_t gm_newer_abi_form(const char *symbol)
@@ -95,26 +124,4 @@ void gm_newer_abi_note_linked(void)
 bool gm_newer_abi_is_vital(void)
 {
     return atomic_load(&vital_lookups) > 0;
-}
-
-/* Two threads may tell at once, with what they saw: the larger number is the later. */
-static void raise_to(uint64_t *counter, uint64_t value)
-{
-    uint64_t before = __atomic_load_n(counter, __ATOMIC_RELAXED);
-    while (before < value && !__atomic_compare_exchange_n(counter, &before, value, true,
-                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
-}
-
-void gm_newer_abi_tell(struct gm_trace_header *header)
-{
-    for (uint32_t i = 0; i < GM_NEWER_ABI_MAX; i++) {
-        uint64_t word = atomic_load(&noted[i]);
-        struct gm_newer_abi entry;
-        memcpy(&entry, &word, sizeof(entry));
-        if (word != 0) /* never taken back: a thread that saw less must not empty it */
-            __atomic_store(&header->newer_abi[i], &entry, __ATOMIC_RELAXED);
-    }
-    raise_to(&header->counters[GM_COUNT_NEWER_ABI], atomic_load(&lookups));
-    raise_to(&header->counters[GM_COUNT_NEWER_ABI_VITAL], atomic_load(&vital_lookups));
 }

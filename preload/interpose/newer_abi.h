@@ -30,6 +30,10 @@ void gm_newer_abi_note_linked(void);
 bool gm_newer_abi_is_vital(void);
 
 /* Brings the header of a trace up to date with what is noted. */
-void gm_newer_abi_tell(struct gm_trace_header *header);
+void gm_newer_abi_write(struct gm_trace_header *header);
+
+/* The same for the trace of this process, if it has one that records. To be called when one begins;
+ * from then on whatever notes something calls it. */
+void gm_newer_abi_tell(void);
 
 #endif

@@ -27,7 +27,8 @@
 #include "base/api.h"
 #include "base/platform.h"
 #include "interpose/real.h"
-#include "interpose/roads.h"
+#include "loader/libc_dlsym.h"
+#include "loader/next_symbol.h"
 
 enum {
     CALLER_MAX = 64,     /* objects that call the runtime; more share the first runtime */
@@ -305,6 +306,15 @@ bool gm_real_driver_defines(const char *symbol)
             return true;
     }
     return false;
+}
+
+bool gm_real_is_wanted(uint16_t api, const void *found, const void *asker)
+{
+    struct gm_object object;
+    if (gm_object_of(found, &object) && gm_object_precedes_us(&object))
+        return false;
+    return !gm_object_of(asker, &object) || gm_object_precedes_us(&object) ||
+           gm_object_function(&object, gm_api[api].symbol) == NULL;
 }
 
 bool gm_real_offer(uint16_t api, void *found, const void *asker)

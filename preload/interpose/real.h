@@ -4,6 +4,8 @@
  * A real function is found once and kept: the first pointer that the program, or the loader on its
  * behalf, was given for a symbol is the one the hook forwards to, so that other interposers stay in
  * the chain. Nothing here allocates; lookups happen outside the recorder's own locks.
+ *
+ * Words: the *asker* is the object that looks a function up, the *caller* the one that calls it.
  */
 #ifndef GPUMEM_PRELOAD_INTERPOSE_REAL_H
 #define GPUMEM_PRELOAD_INTERPOSE_REAL_H
@@ -47,7 +49,22 @@ bool gm_real_driver_defines(const char *symbol);
 /* Whether a lookup of a driver function, or a call of one, ever came here. */
 bool gm_real_driver_reached(void);
 
-/* The libc's own dlsym; never NULL once the library is loaded. */
-void *gm_real_dlsym(void *handle, const char *symbol);
+/*
+ * Whether a lookup of `api` that found `found` may be answered with our wrapper, as far as the
+ * asker is concerned. Not when
+ *   - `found` comes before us: it is called first and reaches us by itself;
+ *   - the asker stands behind us and defines that function itself: it asks for what it forwards to,
+ *     and our wrapper would lead back to it.
+ */
+bool gm_real_is_wanted(uint16_t api, const void *found, const void *asker);
+
+/*
+ * A lookup found `found` for `api`. Keeps it if nothing is kept yet; true if a call of our wrapper
+ * made by the asker would reach the same object's function, so that the wrapper can stand for it.
+ */
+bool gm_real_offer(uint16_t api, void *found, const void *asker);
+
+/* Objects may have been unloaded: forget every function of theirs. */
+void gm_real_forget(void);
 
 #endif

@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "interpose/real.h"
-#include "interpose/roads.h"
+#include "base/platform.h"
+#include "loader/libc_dlsym.h"
+#include "loader/objects.h"
 
 /* The dynamic section, with addresses made absolute. Absent tables are NULL. */
 struct dynamic {

@@ -1,7 +1,7 @@
 /* See redirect.h. */
 #define _GNU_SOURCE
 #include "loader/redirect.h"
-#include "interpose/roads.h"
+#include "loader/objects.h"
 #include <elf.h>
 #include <stdbool.h>
 #include <sys/mman.h>

@@ -3,9 +3,9 @@
  * marks the trace and does what it was called for; without the mark the report would call the trace
  * cut. Async-signal-safe, as the functions behind them are.
  */
-#include "interpose/real.h"
+#include "base/platform.h"
+#include "loader/libc_dlsym.h"
 #include "process/process.h"
-#include "writer/trace_file.h"
 #include <alloca.h>
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -84,7 +84,7 @@ GM_EXPORT _Noreturn void quick_exit(int status)
         bool marked = gm_process_mark_end(GM_END_EXEC);                                            \
         int result = (call);                                                                       \
         if (marked)                                                                                \
-            gm_trace_mark_end(GM_END_NONE);                                                        \
+            gm_process_mark_end(GM_END_NONE);                                                      \
         return result;                                                                             \
     } while (0)
 

@@ -5,7 +5,8 @@
  *
  * Not covered: such a child made by the bare system call.
  */
-#include "interpose/real.h"
+#include "base/platform.h"
+#include "loader/libc_dlsym.h"
 #include "process/process.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,57 +1,33 @@
 /* See process.h. */
 #include "process/process.h"
+#include "base/change.h"
 #include "base/config.h"
+#include "base/own_thread.h"
 #include "flight/flight.h"
 #include "hooks/effects.h"
 #include "hooks/handles.h"
+#include "interpose/dlclose.h"
 #include "interpose/newer_abi.h"
 #include "interpose/real.h"
-#include "process/loader_work.h"
-#include "ring/own_thread.h"
+#include "record/recorder.h"
+#include "ring/block.h"
+#include "ring/drain.h"
+#include "ring/seal.h"
+#include "ring/sink.h"
 #include "sources/nvtx_names.h"
+#include "stack/loader_work.h"
+#include "stack/native/unwind.h"
 #include "stack/stack.h"
 #include "writer/modules.h"
-#include "writer/seal.h"
 #include "writer/tables.h"
 #include "writer/trace_file.h"
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
-
-static struct gm_process_page no_page;
-struct gm_process_page *gm_process_page = &no_page;
-uint8_t gm_process_ending;
+#include <linux/futex.h>
 
 /* Outlives forks, unlike the page: each process that records has its own number. */
 static uint64_t last_epoch;
 
 /* The process that loaded us; not its forked children. */
 static long loaded_in;
-
-/* BYPASSED: the trace is there, for what it says of the process at its end, and nobody records. */
-enum { IDLE, STARTING, READY, REFUSED, BYPASSED };
-
-static void in_child_without_wipe(void)
-{
-    memset(gm_process_page, 0, sizeof(*gm_process_page));
-}
-
-/* A page that children get zeroed. Kernels before 4.14 cannot: there the fork handler of libc
- * serves. */
-static bool make_page(void)
-{
-    if (gm_process_page != &no_page)
-        return true;
-    void *page =
-        mmap(NULL, GM_TRACE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return false;
-    if (madvise(page, GM_TRACE_PAGE, MADV_WIPEONFORK) != 0 &&
-        pthread_atfork(NULL, NULL, in_child_without_wipe) != 0)
-        return false;
-    gm_process_page = page;
-    return true;
-}
 
 /*
  * All that a child resets before it makes a trace of its own: the locks that a thread which is not
@@ -60,9 +36,10 @@ static bool make_page(void)
  * too. Who adds a static variable that does not, adds its function here.
  */
 static void (*const reset_after_fork[])(void) = {
-    gm_seal_forget,    gm_trace_forget, gm_tables_forget,  gm_modules_forget,
-    gm_threads_forget, gm_pack_forget,  gm_flight_forget,  gm_drain_forget,
-    gm_loader_forget,  gm_own_forget,   gm_effects_forget, gm_nvtx_names_forget,
+    gm_seal_forget,    gm_trace_forget,    gm_tables_forget,      gm_modules_forget,
+    gm_threads_forget, gm_blocks_forget,   gm_flight_forget,      gm_drain_forget,
+    gm_loader_forget,  gm_own_forget,      gm_handles_after_fork, gm_captures_forget,
+    gm_devices_forget, gm_graphics_forget, gm_contexts_forget,    gm_nvtx_names_forget,
 };
 
 static void forget_parent(void)
@@ -85,19 +62,32 @@ void gm_process_forked(void)
     gm_seal_forget();
     gm_tables_unlock();
     gm_modules_forget();
-    gm_pack_forget();
+    gm_blocks_forget();
     thread->lane->head = thread->lane->tail = thread->head;
+}
+
+static bool create_trace(void)
+{
+    gm_sink_choose(gm_config.flight ? &gm_flight_sink : &gm_file_sink);
+    return gm_trace_create(gm_sink->begin);
+}
+
+static void code_may_change(void)
+{
+    gm_unwind_new_generation();
+    gm_modules_changed();
 }
 
 static bool start(bool bypassed)
 {
-    if (bypassed) { /* until now: a call came after our destructor */
+    gm_dlclose_watch(code_may_change); /* nothing is remembered before the first record */
+    if (bypassed) {                    /* until now: a call came after our destructor */
         gm_change_begin();
         __atomic_fetch_and(&gm_file.header->flags, ~(uint32_t)GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
         gm_change_end();
     } else {
         forget_parent();
-        if (!gm_trace_create())
+        if (!create_trace())
             return false;
     }
     gm_lock_take(&gm_file.lock);
@@ -105,19 +95,8 @@ static bool start(bool bypassed)
                                 soon */
     gm_lock_release(&gm_file.lock);
     __atomic_store_n(&gm_process_page->epoch, ++last_epoch, __ATOMIC_SEQ_CST);
-    gm_process_tell_newer_abi();
+    gm_newer_abi_tell();
     return true;
-}
-
-/* Sequential, here and in start: what is noted meanwhile one of the two sees. A fresh child has no
- * epoch: its parent's header is not mapped there. */
-void gm_process_tell_newer_abi(void)
-{
-    if (!__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST))
-        return;
-    gm_change_begin();
-    gm_newer_abi_tell(gm_file.header);
-    gm_change_end();
 }
 
 /* One thread starts, others wait for it. */
@@ -126,16 +105,17 @@ static bool process_start(void)
     _Atomic uint32_t *state = &gm_process_page->state;
     for (;;) {
         uint32_t now = atomic_load_explicit(state, memory_order_acquire);
-        if (now == READY || now == REFUSED)
-            return now == READY;
-        if (now == STARTING) {
-            syscall(SYS_futex, state, FUTEX_WAIT_PRIVATE, STARTING, NULL, NULL, 0);
+        if (now == GM_PROCESS_READY || now == GM_PROCESS_REFUSED)
+            return now == GM_PROCESS_READY;
+        if (now == GM_PROCESS_STARTING) {
+            syscall(SYS_futex, state, FUTEX_WAIT_PRIVATE, GM_PROCESS_STARTING, NULL, NULL, 0);
             continue;
         }
-        if (!atomic_compare_exchange_strong(state, &now, STARTING))
+        if (!atomic_compare_exchange_strong(state, &now, GM_PROCESS_STARTING))
             continue;
-        bool ready = start(now == BYPASSED);
-        atomic_store_explicit(state, ready ? READY : REFUSED, memory_order_release);
+        bool ready = start(now == GM_PROCESS_BYPASSED);
+        atomic_store_explicit(state, ready ? GM_PROCESS_READY : GM_PROCESS_REFUSED,
+                              memory_order_release);
         syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
         if (ready)
             gm_stack_prepare();
@@ -152,7 +132,7 @@ bool gm_process_join(struct gm_tls *tls)
     uint64_t signals = gm_signals_block();
     gm_gate_close(tls);
     tls->thread = NULL;
-    if (make_page() && process_start()) {
+    if (gm_process_make_page() && process_start()) {
         tls->epoch = gm_process_page->epoch;
         tls->thread = gm_thread_claim();
     }
@@ -174,17 +154,20 @@ __attribute__((constructor(200))) static void library_loaded(int count, char **a
     if (gm_is_secure())
         return;
     gm_config_read(environment);
-    make_page();
+    gm_process_make_page();
     loaded_in = syscall(SYS_getpid);
     gm_own_prepare();
     gm_loader_ask_early();
     gm_real_find_early();
 }
 
-void gm_process_refuse(void)
+static void mark_end(enum gm_end end)
 {
-    uint32_t idle = IDLE;
-    atomic_compare_exchange_strong(&gm_process_page->state, &idle, REFUSED);
+    gm_trace_mark_end(end);
+    if (end == GM_END_NONE)
+        gm_seal_take_back();
+    else
+        gm_seal();
 }
 
 /*
@@ -197,20 +180,21 @@ void gm_process_refuse(void)
  */
 static void tell_of_bypass(void)
 {
-    uint32_t idle = IDLE;
+    uint32_t idle = GM_PROCESS_IDLE;
     _Atomic uint32_t *state = &gm_process_page->state;
-    if (gm_process_page == &no_page || *state != IDLE || loaded_in != syscall(SYS_getpid) ||
+    if (!gm_process_has_page() || *state != GM_PROCESS_IDLE || loaded_in != syscall(SYS_getpid) ||
         (gm_real_driver_reached() && !gm_newer_abi_is_vital()) ||
         !gm_module_is_mapped("libcuda.so") ||
-        !atomic_compare_exchange_strong(state, &idle, STARTING))
+        !atomic_compare_exchange_strong(state, &idle, GM_PROCESS_STARTING))
         return;
-    bool created = gm_trace_create();
+    bool created = create_trace();
     if (created) {
         __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
-        gm_newer_abi_tell(gm_file.header);
-        gm_trace_mark_end(GM_END_EXIT);
+        gm_newer_abi_write(gm_file.header);
+        mark_end(GM_END_EXIT);
     }
-    atomic_store_explicit(state, created ? BYPASSED : REFUSED, memory_order_release);
+    atomic_store_explicit(state, created ? GM_PROCESS_BYPASSED : GM_PROCESS_REFUSED,
+                          memory_order_release);
     syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
@@ -224,21 +208,11 @@ __attribute__((destructor(200))) static void library_unloaded(void)
         tell_of_bypass();
 }
 
-void gm_process_note_driver(void)
-{
-    struct gm_trace_header *header = gm_process_page->header;
-    if (!header || !gm_real_driver_defines("gpumem_simulated_driver"))
-        return;
-    gm_change_begin();
-    __atomic_fetch_or(&header->flags, GM_HEADER_SIMULATED, __ATOMIC_RELAXED);
-    gm_change_end();
-}
-
 bool gm_process_mark_end(enum gm_end end)
 {
     /* A vfork child shares this memory: its end is not ours. */
     if (!gm_process_page->epoch || gm_file.header->pid != (uint32_t)syscall(SYS_getpid))
         return false;
-    gm_trace_mark_end(end);
+    mark_end(end);
     return true;
 }

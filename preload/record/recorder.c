@@ -1,10 +1,12 @@
 /* See recorder.h. The fast path of every event is in this file; all that is slow is behind it. */
 #include "record/recorder.h"
-#include "hooks/effects.h"
+#include "base/count.h"
+#include "base/ticks.h"
+#include "record/current.h"
+#include "ring/ring_full.h"
+#include "ring/seal.h"
 #include "stack/native/stack_bounds.h"
 #include "stack/stack.h"
-#include "writer/seal.h"
-#include "writer/trace_file.h"
 #include <string.h>
 
 /* Event types that carry a stack. Frees do not: who held the memory is what a report answers. */
@@ -127,7 +129,7 @@ uint32_t gm_call_elapsed_ns(const struct gm_call *call)
 {
     if (!call->thread || !call->start)
         return 0;
-    uint64_t elapsed = gm_trace_ticks_to_ns(gm_ticks_after() - call->start);
+    uint64_t elapsed = gm_clock_ticks_to_ns(gm_ticks_after() - call->start);
     return elapsed > UINT32_MAX ? UINT32_MAX : (uint32_t)elapsed;
 }
 

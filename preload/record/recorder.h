@@ -18,7 +18,6 @@
 #ifndef GPUMEM_PRELOAD_RECORD_RECORDER_H
 #define GPUMEM_PRELOAD_RECORD_RECORDER_H
 
-#include "process/process.h"
 #include "ring/lane.h"
 #include <gpumem/trace.h>
 #include <stdbool.h>
@@ -35,9 +34,16 @@ struct gm_call {
     uint16_t api;
 };
 
-/* Whom gm_process_admits does not: joins, or says why not in a counter. NULL: not recorded. `frame`
- * is that of the hook. */
+/* Slow path for a thread that gm_process_admits turns down: joins it to the trace, or counts why it
+ * cannot. NULL: not recorded. `frame` is that of the hook. */
 struct gm_thread *gm_call_admit(void *frame);
+
+/*
+ * Slow path of the first call of a process or a thread: makes the trace, claims a lane. False when
+ * this process or thread is not recorded. A port: process/process.c defines it, for a trace that
+ * begins takes all that stands above this folder.
+ */
+bool gm_process_join(struct gm_tls *tls);
 
 /*
  * How many open calls are around one that begins at `frame` while calls are open: none if they were

@@ -1,13 +1,10 @@
-/*
- * The drainer: one thread that packs rings when they are half full. It is started when the first
- * ring gets there, so that small programs never see a thread they did not make. It holds no lock of
- * the host and is not needed for correctness: a thread whose ring is full packs it itself, and one
- * that has no CPU to spare for the drainer does not wait until then.
- */
+/* See drain.h. */
+#include "ring/drain.h"
 #include "base/config.h"
+#include "base/own_thread.h"
 #include "ring/lane.h"
-#include "ring/own_thread.h"
-#include "writer/trace_file.h"
+#include "ring/pack.h"
+#include <linux/futex.h>
 
 static _Atomic uint32_t work;  /* futex: whether rings want packing */
 static _Atomic uint32_t state; /* of the thread */

@@ -34,7 +34,7 @@
 #ifndef GPUMEM_PRELOAD_RING_LANE_H
 #define GPUMEM_PRELOAD_RING_LANE_H
 
-#include "base/platform.h"
+#include "base/process_state.h"
 
 struct gm_stack;
 
@@ -68,33 +68,6 @@ struct gm_thread {
     struct gm_stack *stack;     /* stack.c */
 } __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */
 
-/* Per OS thread. Small: it is taken from every thread's stack. */
-struct gm_tls {
-    struct gm_thread *thread;
-    uint64_t epoch;  /* of the process when `thread` was set: a fork makes it stale */
-    uint64_t gate;   /* ~epoch: may record; GM_GATE_BUSY: in the recorder; 0: has no lane (yet) */
-    uint32_t missed; /* calls of signal handlers before there was a trace to count them in */
-};
-
-#define GM_GATE_BUSY UINT64_C(1) /* no epoch comes near its complement */
-
-/* initial-exec: no __tls_get_addr, which may allocate; we are loaded at start-up, where space is
- * reserved. */
-extern _Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
-
-/* Around all that the recorder does for itself: signal handlers of this thread must not record. */
-static inline void gm_gate_close(struct gm_tls *tls)
-{
-    tls->gate = GM_GATE_BUSY;
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-static inline void gm_gate_open(struct gm_tls *tls)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    tls->gate = tls->thread ? ~tls->epoch : 0;
-}
-
 #define GM_FIRST_RING_RECORDS 64u            /* with the lane's head, one page */
 #define GM_RINGS_BYTES (UINT64_C(128) << 20) /* of all larger ones */
 
@@ -120,28 +93,13 @@ void gm_threads_forget(void);
 uint32_t gm_thread_count(void);
 struct gm_thread *gm_thread_at(uint32_t number);
 
-/*
- * Looks how far the ring is packed, when head has reached limit, and sets the next limit. When the
- * ring is half full, goes on in a larger one; where that cannot be had or it is as large as it may
- * be, wakes the drainer, or packs it here if there is no CPU for the drainer. In a full one makes
- * room: packs it here, or waits for the drainer that is at it. Returns false when a record must be
- * dropped instead (GPUMEM_ON_FULL=drop), and counts it.
- */
-bool gm_thread_look(struct gm_thread *thread);
-
-/* Tells the drainer that there is work; starts it the first time. False when there is no drainer,
- * because no thread could be had. */
-bool gm_drain_wake(void);
-void gm_drain_forget(void);
+/* Whether a larger ring is worth taking locks for, as far as can be told without them. */
+bool gm_lane_may_grow(const struct gm_thread *thread);
 
 /*
- * Packs records from the lane's tail on into a block of the trace: all that are committed, or as
- * many as a block takes. Caller holds the lane's gm_pack_lock, which other lanes may share.
- * Records that cannot be written (disk full) are counted and given up: the host never waits for a
- * disk.
+ * Gives the thread a larger ring, with all that waits. By its owner alone, between two records,
+ * with the lane's gm_pack_lock. False: it is as large as it may be, or the file cannot grow.
  */
-struct gm_lock *gm_pack_lock(const struct gm_thread *thread);
-void gm_pack(struct gm_thread *thread);
-void gm_pack_forget(void);
+bool gm_lane_grow(struct gm_thread *thread);
 
 #endif

@@ -12,11 +12,12 @@
  */
 #include "sources/nvml.h"
 #include "base/config.h"
-#include "interpose/real.h"
-#include "process/loader_work.h"
-#include "process/process.h"
+#include "base/own_thread.h"
+#include "base/ticks.h"
+#include "loader/libc_dlsym.h"
 #include "record/recorder.h"
-#include "ring/own_thread.h"
+#include "ring/lane.h"
+#include "stack/loader_work.h"
 #include "writer/trace_file.h"
 #include <dlfcn.h>
 #include <stdlib.h>

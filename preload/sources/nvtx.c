@@ -22,9 +22,9 @@
 #include "sources/nvtx.h"
 #include "base/config.h"
 #include "base/platform.h"
-#include "interpose/real.h"
-#include "interpose/roads.h"
-#include "process/process.h"
+#include "base/process_state.h"
+#include "loader/libc_dlsym.h"
+#include "loader/objects.h"
 #include "sources/mark.h"
 #include "sources/nvtx_names.h"
 #include <dlfcn.h>

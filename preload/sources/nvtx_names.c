@@ -1,7 +1,7 @@
 /* See nvtx_names.h. A hash table with open addressing: entries are filled, then published by their
  * handle; a name changes by one store of where it stands. */
 #include "sources/nvtx_names.h"
-#include "base/platform.h"
+#include "base/lock.h"
 #include <sched.h>
 #include <string.h>
 

@@ -19,7 +19,7 @@
  */
 #include "base/config.h"
 #include "base/platform.h"
-#include "interpose/roads.h"
+#include "loader/objects.h"
 #include "record/recorder.h"
 #include <stddef.h>
 

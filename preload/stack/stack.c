@@ -13,13 +13,14 @@
  * whole stacks are remembered (known_stacks.c).
  */
 #include "stack/stack.h"
+#include "base/change.h"
 #include "base/config.h"
-#include "process/loader_work.h"
+#include "base/count.h"
 #include "stack/known_stacks.h"
+#include "stack/loader_work.h"
 #include "stack/native/unwind.h"
 #include "stack/python/python.h"
 #include "writer/modules.h"
-#include "writer/seal.h"
 #include "writer/tables.h"
 #include "writer/trace_file.h"
 #include <string.h>

@@ -254,3 +254,12 @@ void gm_columns_encode(const struct gm_run *run, unsigned char *to, struct gm_bl
     block->near = tile.near;
     block->raw_size = (uint32_t)(end - to);
 }
+
+void gm_columns_add_lanes(const uint16_t *lanes, unsigned char *to, struct gm_block *block)
+{
+    unsigned char *at = to + block->raw_size;
+    for (uint32_t n = 0; n < block->count; n++)
+        at = put_varint(at, lanes[n]);
+    block->lane_column_size = (uint32_t)(at - to) - block->raw_size;
+    block->raw_size += block->lane_column_size;
+}

@@ -27,4 +27,10 @@ static inline const struct gm_record *gm_run_at(const struct gm_run *run, uint32
  */
 void gm_columns_encode(const struct gm_run *run, unsigned char *to, struct gm_block *block);
 
+/*
+ * One more column behind those at `to`: the lane of each record of the block, for records that a
+ * flight recorder carries over. May write up to 8 bytes behind its end.
+ */
+void gm_columns_add_lanes(const uint16_t *lanes, unsigned char *to, struct gm_block *block);
+
 #endif

@@ -1,9 +1,8 @@
 /* See modules.h. */
 #include "writer/modules.h"
-#include "base/platform.h"
-#include "writer/seal.h"
+#include "base/change.h"
+#include "base/count.h"
 #include "writer/tables.h"
-#include "writer/trace_file.h"
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>

@@ -6,8 +6,9 @@
  * are as large as the newest).
  */
 #include "writer/tables.h"
-#include "base/platform.h"
-#include "writer/seal.h"
+#include "base/change.h"
+#include "base/count.h"
+#include "base/lock.h"
 #include "writer/trace_file.h"
 #include <gpumem/checksum.h>
 #include <string.h>

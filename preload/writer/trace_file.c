@@ -1,11 +1,10 @@
 /* See trace_file.h. */
 #include "writer/trace_file.h"
 #include "base/api.h"
+#include "base/change.h"
 #include "base/config.h"
-#include "flight/flight.h"
-#include "process/process.h"
+#include "base/ticks.h"
 #include "version.h"
-#include "writer/seal.h"
 #include "writer/trace_place.h"
 #include <fcntl.h>
 #include <gpumem/checksum.h>
@@ -17,7 +16,6 @@
 #include <sys/utsname.h>
 
 struct gm_trace_file gm_file = {.descriptor = -1};
-bool gm_clock_is_tsc;
 
 /* The system call itself: open() is a cancellation point, and hosts interpose it. */
 static int raw_open(const char *path, int flags, int mode)
@@ -573,15 +571,6 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
     return error;
 }
 
-/* ns per tick, 32.32 fixed point. */
-static _Atomic uint64_t tick_rate;
-
-uint64_t gm_trace_ticks_to_ns(uint64_t ticks)
-{
-    unsigned __int128 product = (unsigned __int128)ticks * tick_rate;
-    return (uint64_t)(product >> 32);
-}
-
 void gm_trace_update_clock(void)
 {
     struct gm_trace_header *header = gm_file.header;
@@ -590,10 +579,8 @@ void gm_trace_update_clock(void)
     header->clock_latest[next] = clock_pair();
     __atomic_store_n(&header->clock_latest_index, next, __ATOMIC_RELEASE);
     gm_change_end();
-    uint64_t ticks = header->clock_latest[next].ticks - header->clock_start.ticks;
-    uint64_t ns = header->clock_latest[next].monotonic_ns - header->clock_start.monotonic_ns;
-    if (ticks)
-        tick_rate = (uint64_t)(((unsigned __int128)ns << 32) / ticks);
+    gm_clock_set_rate(header->clock_latest[next].ticks - header->clock_start.ticks,
+                      header->clock_latest[next].monotonic_ns - header->clock_start.monotonic_ns);
 }
 
 void gm_trace_mark_end(enum gm_end end)
@@ -603,20 +590,6 @@ void gm_trace_mark_end(enum gm_end end)
     gm_change_begin();
     gm_file.header->end_time = gm_ticks_before();
     __atomic_store_n(&gm_file.header->end, (uint32_t)end, __ATOMIC_RELEASE);
-    gm_change_end();
-    if (end == GM_END_NONE)
-        gm_seal_take_back();
-    else
-        gm_seal();
-}
-
-void gm_count(enum gm_counter counter, uint64_t amount)
-{
-    struct gm_trace_header *header = gm_process_page->header;
-    if (!header || !amount)
-        return;
-    gm_change_begin();
-    __atomic_fetch_add(&header->counters[counter], amount, __ATOMIC_RELAXED);
     gm_change_end();
 }
 
@@ -696,7 +669,7 @@ static void tell_not_recorded(struct gm_trace_header *header)
         give_up(gm_file.path);
 }
 
-bool gm_trace_create(void)
+bool gm_trace_create(bool (*add_more)(void))
 {
     static struct gm_trace_header header; /* static: 2 KiB, and a hook's stack may be small */
     static char made[1040];
@@ -709,8 +682,7 @@ bool gm_trace_create(void)
         tell_not_recorded(&header);
         return false;
     }
-    if (!create_header(&header) || write_preamble() != 0 ||
-        (gm_config.flight && !gm_flight_begin())) {
+    if (!create_header(&header) || write_preamble() != 0 || !add_more()) {
         give_up(made);
         return false;
     }

@@ -13,7 +13,7 @@
 #ifndef GPUMEM_PRELOAD_WRITER_TRACE_FILE_H
 #define GPUMEM_PRELOAD_WRITER_TRACE_FILE_H
 
-#include "base/platform.h"
+#include "base/lock.h"
 
 struct gm_trace_file {
     int descriptor;  /* checked before each use: hosts close descriptors that are not theirs */
@@ -27,9 +27,12 @@ struct gm_trace_file {
 
 extern struct gm_trace_file gm_file;
 
-/* Creates the trace of this process; false when it cannot be had (the process is then not
- * recorded, and where no store would be safe a trace says so). */
-bool gm_trace_create(void);
+/*
+ * Creates the trace of this process; false when it cannot be had (the process is then not recorded,
+ * and where no store would be safe a trace says so). `add_more` adds the extents that stand before
+ * all records; where it returns false, there is no trace either.
+ */
+bool gm_trace_create(bool (*add_more)(void));
 
 /* Whether it is worth trying: growth that fails may take a tenth of a second in a row, and from
  * then on a sixteenth of the time. Takes no lock. */
@@ -63,13 +66,8 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
 /* Refreshes the header's latest clock pair. Caller holds the lock. */
 void gm_trace_update_clock(void);
 
-/* Duration on the record clock in ns, by the rate known so far. */
-uint64_t gm_trace_ticks_to_ns(uint64_t ticks);
-
-/* Marks how the process ended. Async-signal-safe, lock-free. */
+/* Marks how the process ended, in a trace that is unsealed. Async-signal-safe, lock-free. */
 void gm_trace_mark_end(enum gm_end end);
-
-void gm_count(enum gm_counter counter, uint64_t amount);
 
 /* Forgets the file of the parent process after a fork: its mappings are already gone. */
 void gm_trace_forget(void);

@@ -1,6 +1,6 @@
 /* See trace_place.h. */
 #include "writer/trace_place.h"
-#include "base/platform.h"
+#include "base/ticks.h"
 #include <fcntl.h>
 #include <gpumem/trace.h>
 #include <string.h>

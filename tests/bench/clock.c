@@ -1,7 +1,7 @@
 /*
  * What the record clock takes, ns: before a call and after one. Prints the least of many rounds.
  */
-#include "preload/base/platform.h"
+#include "preload/base/ticks.h"
 #include <stdio.h>
 
 bool gm_clock_is_tsc = true;

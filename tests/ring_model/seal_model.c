@@ -1,5 +1,5 @@
 /*
- * The protocol of the seal (preload/writer/seal.c), checked in every order its steps can take, as
+ * The protocol of the seal (preload/ring/seal.c, base/change.c), checked in every order its steps can take, as
  * ring_model.c does for the ring.
  *
  * One thread ends the process: it marks the end and seals the trace. Meanwhile two threads change

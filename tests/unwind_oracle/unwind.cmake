@@ -1,9 +1,9 @@
 # The unwinder: its unit test, the random oracle that compares it with libunwind, its benchmark.
 set(oracle_dir ${CMAKE_CURRENT_LIST_DIR})
 set(unwind_sources
-  ${GPUMEM_PRELOAD_DIR}/stack/known_stacks.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_cfi.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_fallback.c
-  ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_image.c ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_maps.c ${GPUMEM_PRELOAD_DIR}/stack/native/stack_bounds.c
-  ${GPUMEM_PRELOAD_DIR}/loader/objects.c ${GPUMEM_PRELOAD_DIR}/loader/redirect.c ${oracle_dir}/loader.c)
+  ${GPUMEM_PRELOAD_SOURCES})
+list(FILTER unwind_sources INCLUDE REGEX "^stack/(known_stacks|native/)|^loader/(libc_dlsym|objects|redirect)")
+list(TRANSFORM unwind_sources PREPEND ${GPUMEM_PRELOAD_DIR}/)
 
 add_library(unwind_for_tests STATIC ${unwind_sources})
 target_compile_definitions(unwind_for_tests PUBLIC _GNU_SOURCE=)

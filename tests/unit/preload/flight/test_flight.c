@@ -19,6 +19,7 @@
 
 #include "assert_between.h"
 
+#include "preload/ring/pack.h"
 #include "preload/writer/tables.h"
 #include "report/analysis/analysis.h"
 #include "report/trace/trace_open.h"

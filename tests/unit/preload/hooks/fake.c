@@ -1,12 +1,12 @@
 /* See fake.h. */
 #include "fake.h"
 #include "base/api.h"
-#include "base/platform.h"
+#include "base/process_state.h"
+#include "hooks/handles.h"
 #include "interpose/real.h"
-#include "process/process.h"
 #include "record/recorder.h"
+#include "sources/nvml.h"
 #include "writer/tables.h"
-#include "writer/trace_file.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,21 +19,12 @@ int real_result;
 uint32_t calls;
 uint32_t records_at_call;
 
-/* Each thread's own, and open to whom set_recorded lets in. */
-_Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
-static _Thread_local struct gm_thread thread;
-static struct gm_process_page page;
+static _Thread_local struct gm_thread thread; /* open to whom set_recorded lets in */
 static struct gm_trace_header header;
-struct gm_process_page *gm_process_page = &page;
 
 const struct gm_record *record_at(uint32_t index)
 {
     return &records[index];
-}
-
-void gm_count(enum gm_counter counter, uint64_t amount)
-{
-    header.counters[counter] += amount;
 }
 
 uint64_t counted(enum gm_counter counter)
@@ -55,13 +46,17 @@ int start_over(void **unused)
     set_recorded(true);
     for (uint16_t api = 0; api < GM_API_COUNT; api++)
         gm_real_first[api] = NULL;
-    gm_effects_forget();
+    gm_captures_forget();
+    gm_devices_forget();
+    gm_graphics_forget();
+    gm_contexts_forget();
     return 0;
 }
 
 void set_recorded(bool recorded)
 {
-    page.epoch = recorded;
+    gm_process_page->epoch = recorded;
+    gm_process_page->header = &header;
 }
 
 void set_real(uint16_t api, void *function)
@@ -88,9 +83,10 @@ void *gm_real(uint16_t api, const void *caller)
 struct gm_thread *gm_call_admit(void *frame)
 {
     (void)frame;
-    if (!page.epoch)
+    uint64_t epoch = gm_process_epoch();
+    if (!epoch)
         return NULL;
-    gm_tls = (struct gm_tls){.thread = &thread, .epoch = page.epoch, .gate = ~page.epoch};
+    gm_tls = (struct gm_tls){.thread = &thread, .epoch = epoch, .gate = ~epoch};
     return &thread;
 }
 
@@ -195,9 +191,11 @@ void gm_nvml_request(void)
 {
 }
 
-void gm_process_note_driver(void)
+bool gm_real_driver_defines(const char *symbol)
 {
+    (void)symbol;
     errno = ENOENT; /* the real one asks the loader */
+    return false;
 }
 
 /* Rows of the table without a hook. */

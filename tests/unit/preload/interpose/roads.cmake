@@ -53,13 +53,15 @@ endif()
 roads_target(LIBRARY interposer_dlsym SOURCES ${ROADS}/interposer.c
   DEFINE BY_DLSYM DLSYM_VERSION="${_dlsym_version}")
 
+set(_interpose ${GPUMEM_PRELOAD_SOURCES})
+list(FILTER _interpose INCLUDE REGEX "^interpose/|^loader/|^base/(change|process_state)")
+list(TRANSFORM _interpose PREPEND ${GPUMEM_PRELOAD_DIR}/)
+
 # The roads at both ends of what compilers do to a call in the last position.
 foreach(level O0 O2)
   foreach(copy us us_again)
     roads_target(LIBRARY ${copy}_${level} MAP library.map OPTIONS -${level} -fvisibility=hidden
-      SOURCES ${ROADS}/fake_table.c ${GPUMEM_PRELOAD_DIR}/interpose/dlsym.c ${GPUMEM_PRELOAD_DIR}/interpose/dlclose.c
-              ${GPUMEM_PRELOAD_DIR}/interpose/get_proc_address.c ${GPUMEM_PRELOAD_DIR}/interpose/injection.c ${GPUMEM_PRELOAD_DIR}/interpose/newer_abi.c
-              ${GPUMEM_PRELOAD_DIR}/loader/objects.c ${GPUMEM_PRELOAD_DIR}/interpose/real.c ${GPUMEM_PRELOAD_DIR}/loader/redirect.c)
+      SOURCES ${ROADS}/fake_table.c ${_interpose})
     target_include_directories(${copy}_${level} PRIVATE ${GPUMEM_PRELOAD_DIR})
     target_link_options(${copy}_${level} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,defs)
   endforeach()

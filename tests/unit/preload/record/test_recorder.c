@@ -26,7 +26,8 @@
 
 #include "assert_between.h"
 
-#include "preload/ring/own_thread.h"
+#include "preload/base/own_thread.h"
+#include "preload/ring/pack.h"
 #include "preload/writer/tables.h"
 #include "preload/writer/trace_place.h"
 #include "report/trace/trace_open.h"

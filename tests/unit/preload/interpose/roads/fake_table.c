@@ -7,8 +7,8 @@
 
 #include "base/api.h"
 #include "base/platform.h"
+#include "interpose/newer_abi.h"
 #include "interpose/real.h"
-#include "process/process.h"
 
 typedef int plain_function(void);
 
@@ -96,14 +96,10 @@ uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
 
 /* What is noted of newer ABIs, for the probe to read. */
 GM_EXPORT int cudaNotedNewerAbi(void);
-static _Atomic int noted;
 
 int cudaNotedNewerAbi(void)
 {
-    return noted;
-}
-
-void gm_process_tell_newer_abi(void)
-{
-    noted++;
+    struct gm_trace_header header = {0};
+    gm_newer_abi_write(&header);
+    return (int)header.counters[GM_COUNT_NEWER_ABI];
 }

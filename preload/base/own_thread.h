@@ -14,8 +14,8 @@
  * A main thread that ends by pthread_exit, or is cancelled, tells it by the destructor of a key;
  * one that ends by the bare system call is noticed where our threads wait, within a second or so.
  */
-#ifndef GPUMEM_PRELOAD_RING_OWN_THREAD_H
-#define GPUMEM_PRELOAD_RING_OWN_THREAD_H
+#ifndef GPUMEM_PRELOAD_BASE_OWN_THREAD_H
+#define GPUMEM_PRELOAD_BASE_OWN_THREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,24 +1,12 @@
 /*
- * Private to the roads: the files that put libgpumem.so between programs and CUDA.
- *
- *   dlsym.c             the dlsym hook
- *   dlclose.c           the dlclose hook
- *   get_proc_address.c  the two cuGetProcAddress hooks
- *   real.c              the function behind each hook
- *   objects.c           what the loader's own tables say of a loaded object
- *   injection.c         the door for when there is no LD_PRELOAD
- *   redirect.c          other functions for the imports of a loaded object
- *
- * Words: the *asker* is the object that looks a function up, the *caller* the one that calls it.
+ * What the loader's own tables say of loaded objects: read-only, no lock, no allocation.
  */
-#ifndef GPUMEM_PRELOAD_INTERPOSE_ROADS_H
-#define GPUMEM_PRELOAD_INTERPOSE_ROADS_H
+#ifndef GPUMEM_PRELOAD_LOADER_OBJECTS_H
+#define GPUMEM_PRELOAD_LOADER_OBJECTS_H
 
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* ---- objects.c: read-only, no lock, no allocation -------------------------------------------- */
 
 /* A loaded object: the program, a shared library. Its addresses are [start, end). */
 struct gm_object {
@@ -110,53 +98,5 @@ bool gm_object_each_import(const struct gm_object *object,
  * `version` becomes the version it was linked with, NULL if none.
  */
 bool gm_object_imports(const struct gm_object *object, const char *symbol, const char **version);
-
-/* ---- dlsym.c --------------------------------------------------------------------------------- */
-
-/* Some address inside libc. */
-const void *gm_libc_address(void);
-
-/* The dlsym and dlclose of this library, whoever else exports these names. */
-void *gm_dlsym_hook(void *handle, const char *symbol) __attribute__((visibility("hidden")));
-int gm_dlclose_hook(void *handle) __attribute__((visibility("hidden")));
-
-/*
- * The definition that the program's search order gives without this library: the next one after us,
- * or the first of all where we were not preloaded. `version` NULL: any.
- */
-void *gm_next_symbol(const char *symbol, const char *version);
-
-/* `symbol` in the search list of a loaded object: itself and what it depends on. */
-void *gm_object_search(const struct gm_object *object, const char *symbol, const char *version);
-
-/*
- * Whether a lookup of `api` that found `found` may be answered with our wrapper, as far as the
- * asker is concerned. Not when
- *   - `found` comes before us: it is called first and reaches us by itself;
- *   - the asker stands behind us and defines that function itself: it asks for what it forwards to,
- *     and our wrapper would lead back to it.
- */
-bool gm_road_is_ours(uint16_t api, const void *found, const void *asker);
-
-/* ---- dlclose.c ------------------------------------------------------------------------------- */
-
-/* dlclose as the program would have found it without us: for handles of our own. */
-int gm_next_dlclose(void *handle);
-
-/* ---- real.c ---------------------------------------------------------------------------------- */
-
-/*
- * A lookup found `found` for `api`. Keeps it if nothing is kept yet; true if a call of our wrapper
- * made by the asker would reach the same object's function, so that the wrapper can stand for it.
- */
-bool gm_real_offer(uint16_t api, void *found, const void *asker);
-
-/* Objects may have been unloaded: forget every function of theirs. */
-void gm_real_forget(void);
-
-/* ---- get_proc_address.c ---------------------------------------------------------------------- */
-
-/* The same for the addresses that the driver exports. */
-void gm_get_proc_address_forget(void);
 
 #endif

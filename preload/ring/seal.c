@@ -1,22 +1,12 @@
 /* See seal.h. */
-#include "writer/seal.h"
-#include "flight/flight_log.h"
+#include "ring/seal.h"
+#include "base/change.h"
+#include "ring/sink.h"
 #include "writer/tables.h"
 #include "writer/trace_file.h"
 #include <gpumem/checksum.h>
 #include <linux/membarrier.h>
 #include <sched.h>
-
-_Atomic uint32_t gm_changes;
-
-static struct gm_lock lock; /* inside all others */
-
-void gm_unseal(void)
-{
-    gm_lock_take(&lock);
-    __atomic_store_n(&gm_file.header->seal, 0, __ATOMIC_RELEASE);
-    gm_lock_release(&lock);
-}
 
 /*
  * Makes all threads see that the process ends before they take up their next record, and shows
@@ -75,7 +65,7 @@ static void seal_all(const struct gm_thread *own)
     if (!(gm_process_ending & GM_ENDING_SEALED) || is_changing() || !seal_lanes(own))
         return;
     gm_tables_seal();
-    gm_log_seal();
+    gm_sink->seal();
     __atomic_store_n(&header->seal, gm_header_seal(header), __ATOMIC_RELEASE);
 }
 
@@ -85,19 +75,19 @@ void gm_seal(void)
     if (!tell_threads())
         return;
     let_finish();
-    gm_lock_take(&lock);
+    gm_lock_take(&gm_seal_lock);
     seal_all(NULL);
-    gm_lock_release(&lock);
+    gm_lock_release(&gm_seal_lock);
 }
 
 void gm_seal_take_back(void)
 {
-    gm_lock_take(&lock);
+    gm_lock_take(&gm_seal_lock);
     __atomic_fetch_and(&gm_process_ending, (uint8_t)~GM_ENDING_SEALED, __ATOMIC_SEQ_CST);
     __atomic_store_n(&gm_file.header->seal, 0, __ATOMIC_RELEASE);
     for (uint32_t number = 0; number < gm_thread_count(); number++)
         gm_thread_at(number)->has_parts = false;
-    gm_lock_release(&lock);
+    gm_lock_release(&gm_seal_lock);
 }
 
 /* ---- one record behind the end --------------------------------------------------------------- */
@@ -114,24 +104,24 @@ static uint64_t next_parts(const struct gm_thread *thread, uint64_t next)
 
 void gm_seal_open(struct gm_thread *thread)
 {
-    gm_lock_take(&lock);
+    gm_lock_take(&gm_seal_lock);
     __atomic_store_n(&gm_file.header->seal, 0, __ATOMIC_RELEASE);
     thread->parts -= next_parts(thread, thread->head);
     thread->late_from = thread->head;
-    gm_lock_release(&lock);
+    gm_lock_release(&gm_seal_lock);
 }
 
 void gm_seal_close(struct gm_thread *thread)
 {
-    gm_lock_take(&lock);
+    gm_lock_take(&gm_seal_lock);
     thread->parts += next_parts(thread, thread->late_from);
     seal_all(thread);
-    gm_lock_release(&lock);
+    gm_lock_release(&gm_seal_lock);
 }
 
 void gm_seal_forget(void)
 {
-    lock = (struct gm_lock){0};
+    gm_seal_lock = (struct gm_lock){0};
     atomic_store(&gm_changes, 0);
     gm_process_ending &= (uint8_t)~GM_ENDING_SEALED;
 }

@@ -1,7 +1,6 @@
 /* See own_thread.h. */
-#include "ring/own_thread.h"
-#include "base/platform.h"
-#include "ring/lane.h"
+#include "base/own_thread.h"
+#include "base/process_state.h"
 #include <linux/close_range.h>
 #include <pthread.h>
 #include <sched.h>

@@ -8,8 +8,8 @@
  * will want the answers; else by a thread of our own, for which nobody waits: the first stacks of
  * such a program may lack what it finds.
  */
-#ifndef GPUMEM_PRELOAD_PROCESS_LOADER_WORK_H
-#define GPUMEM_PRELOAD_PROCESS_LOADER_WORK_H
+#ifndef GPUMEM_PRELOAD_STACK_LOADER_WORK_H
+#define GPUMEM_PRELOAD_STACK_LOADER_WORK_H
 
 /* From our constructor. */
 void gm_loader_ask_early(void);

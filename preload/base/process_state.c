@@ -1,0 +1,42 @@
+/* See process_state.h. */
+#include "base/process_state.h"
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static struct gm_process_page no_page;
+struct gm_process_page *gm_process_page = &no_page;
+uint8_t gm_process_ending;
+_Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
+
+static void wipe_page_in_child(void)
+{
+    memset(gm_process_page, 0, sizeof(*gm_process_page));
+}
+
+bool gm_process_has_page(void)
+{
+    return gm_process_page != &no_page;
+}
+
+/* Kernels before 4.14 cannot wipe: there the fork handler of libc serves. */
+bool gm_process_make_page(void)
+{
+    if (gm_process_has_page())
+        return true;
+    void *page =
+        mmap(NULL, GM_TRACE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    if (madvise(page, GM_TRACE_PAGE, MADV_WIPEONFORK) != 0 &&
+        pthread_atfork(NULL, NULL, wipe_page_in_child) != 0)
+        return false;
+    gm_process_page = page;
+    return true;
+}
+
+void gm_process_refuse(void)
+{
+    uint32_t idle = GM_PROCESS_IDLE;
+    atomic_compare_exchange_strong(&gm_process_page->state, &idle, GM_PROCESS_REFUSED);
+}
