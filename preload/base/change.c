@@ -1,7 +1,7 @@
 /* See change.h. */
 #include "base/change.h"
 
-struct gm_lock gm_seal_lock;
+struct gm_lock gm_seal_lock = GM_LOCK(GM_RANK_SEAL);
 _Atomic uint32_t gm_changes;
 
 void gm_unseal(void)

@@ -2,6 +2,7 @@
 #ifndef GPUMEM_PRELOAD_BASE_LOCK_H
 #define GPUMEM_PRELOAD_BASE_LOCK_H
 
+#include "base/lock_order.h"
 #include "base/platform.h"
 #include <linux/futex.h>
 
@@ -13,8 +14,14 @@
  */
 struct gm_lock {
     _Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */
+    enum gm_lock_rank rank; /* never changes */
     uint64_t signals;       /* the holder's, to be restored */
 };
+
+#define GM_LOCK(rank_)                                                                             \
+    {                                                                                              \
+        .rank = (rank_)                                                                            \
+    }
 
 static inline bool gm_lock_catch(struct gm_lock *lock)
 {
@@ -27,16 +34,19 @@ static inline bool gm_lock_try(struct gm_lock *lock)
 {
     uint64_t signals = gm_signals_block();
     bool caught = gm_lock_catch(lock);
-    if (caught)
+    if (caught) {
         lock->signals = signals;
-    else
+        gm_lock_order_take(lock->rank);
+    } else {
         gm_signals_restore(signals);
+    }
     return caught;
 }
 
 static inline void gm_lock_take(struct gm_lock *lock)
 {
     uint64_t signals = gm_signals_block();
+    gm_lock_order_take(lock->rank);
     bool caught = gm_lock_catch(lock);
     for (int spin = 0; !caught && spin < 100; spin++) {
         gm_pause();
@@ -50,9 +60,16 @@ static inline void gm_lock_take(struct gm_lock *lock)
 static inline void gm_lock_release(struct gm_lock *lock)
 {
     uint64_t signals = lock->signals;
+    gm_lock_order_release(lock->rank);
     if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
         syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     gm_signals_restore(signals);
+}
+
+/* In a child: whoever held it is not there. */
+static inline void gm_lock_forget(struct gm_lock *lock)
+{
+    atomic_store_explicit(&lock->state, 0, memory_order_relaxed);
 }
 
 #endif

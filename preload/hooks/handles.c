@@ -10,7 +10,7 @@ enum { PROBES = 64 };
 
 #define REMOVED 1u /* key of a slot to use again; no handle has this value */
 
-static struct gm_lock lock;
+static struct gm_lock lock = GM_LOCK(GM_RANK_ALONE);
 
 static void take_lock(void)
 {
@@ -28,7 +28,7 @@ static void release_lock(void)
 
 void gm_handles_after_fork(void)
 {
-    atomic_store_explicit(&lock.state, 0, memory_order_relaxed);
+    gm_lock_forget(&lock);
 }
 
 static struct gm_handle *slot_at(const struct gm_handles *handles, uint64_t key, uint32_t probe)

@@ -2,7 +2,6 @@
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_initStaticCCtx: a context in our own memory */
 #include "ring/block.h"
 #include "ring/sink.h"
-#include <string.h>
 #include <sys/mman.h>
 #include <zstd.h>
 
@@ -23,7 +22,14 @@ static struct packer {
     unsigned char *packed;  /* ZSTD_compressBound of that */
     size_t packed_size;
     ZSTD_CCtx *context;
-} packers[PACKERS];
+} packers[PACKERS] = {
+    {.lock = GM_LOCK(GM_RANK_PACKER)},
+    {.lock = GM_LOCK(GM_RANK_PACKER)},
+    {.lock = GM_LOCK(GM_RANK_PACKER)},
+    {.lock = GM_LOCK(GM_RANK_PACKER)},
+};
+
+_Static_assert(PACKERS == 4, "each packer's lock has its rank");
 
 static struct packer *packer_of(uint32_t lane)
 {
@@ -80,5 +86,6 @@ const unsigned char *gm_block_encode(const struct gm_run *run, const uint16_t *l
 /* The parent may have been packing, or mapping the workspaces, when it forked: begin afresh. */
 void gm_blocks_forget(void)
 {
-    memset(packers, 0, sizeof(packers));
+    for (uint32_t i = 0; i < PACKERS; i++)
+        packers[i] = (struct packer){.lock = GM_LOCK(GM_RANK_PACKER)};
 }

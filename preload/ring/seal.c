@@ -121,7 +121,7 @@ void gm_seal_close(struct gm_thread *thread)
 
 void gm_seal_forget(void)
 {
-    gm_seal_lock = (struct gm_lock){0};
+    gm_lock_forget(&gm_seal_lock);
     atomic_store(&gm_changes, 0);
     gm_process_ending &= (uint8_t)~GM_ENDING_SEALED;
 }

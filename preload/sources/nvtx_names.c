@@ -17,7 +17,7 @@ static struct entry entries[ENTRIES];
 static char bytes[BYTES];
 static uint32_t bytes_used;
 static uint32_t entry_count;
-static struct gm_lock lock;
+static struct gm_lock lock = GM_LOCK(GM_RANK_ALONE);
 
 /* What handles of our own point to: nothing ever reads it, but the addresses are ours. */
 static char tokens[ENTRIES / 2];
@@ -120,7 +120,7 @@ const void *gm_nvtx_name_register(struct gm_name name)
 
 void gm_nvtx_names_forget(void)
 {
-    lock = (struct gm_lock){0};
+    gm_lock_forget(&lock);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ static struct known known[KNOWN_MAX];
 static _Atomic uint32_t known_count;
 static uint32_t victim; /* guarded by the lock, as all writing */
 static _Atomic uint32_t generation;
-static struct gm_lock lock;
+static struct gm_lock lock = GM_LOCK(GM_RANK_MODULES);
 
 /* ---- /proc/self/maps ------------------------------------------------------------------------- */
 
@@ -373,5 +373,5 @@ void gm_modules_forget(void)
     memset(known, 0, sizeof(known[0]) * atomic_load_explicit(&known_count, memory_order_relaxed));
     atomic_store_explicit(&known_count, 0, memory_order_relaxed);
     victim = 0;
-    lock = (struct gm_lock){0};
+    gm_lock_forget(&lock);
 }

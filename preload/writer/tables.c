@@ -36,21 +36,24 @@ struct table {
     enum gm_extent_type type;
 };
 
-#define TABLE(name, TYPE, MAX, PER, SIZE)                                                          \
+#define TABLE(name, TYPE, RANK, MAX, PER, SIZE)                                                    \
     static _Atomic(struct gm_extent *) name##_extents[(MAX) / (PER) + 1];                          \
     static struct table name = {                                                                   \
         .extents = name##_extents,                                                                 \
         .max = (MAX),                                                                              \
         .per_extent = (PER),                                                                       \
         .entry_size = (SIZE),                                                                      \
+        .lock = GM_LOCK(RANK),                                                                     \
         .type = (TYPE),                                                                            \
     }
 
-TABLE(nodes, GM_EXTENT_NODES, GM_NODES_MAX, GM_NODES_PER_EXTENT, sizeof(struct gm_node));
-TABLE(frames, GM_EXTENT_FRAMES, GM_FRAMES_MAX, GM_FRAMES_PER_EXTENT,
+TABLE(nodes, GM_EXTENT_NODES, GM_RANK_TABLE, GM_NODES_MAX, GM_NODES_PER_EXTENT,
+      sizeof(struct gm_node));
+TABLE(frames, GM_EXTENT_FRAMES, GM_RANK_TABLE, GM_FRAMES_MAX, GM_FRAMES_PER_EXTENT,
       sizeof(struct gm_script_frame));
-TABLE(modules, GM_EXTENT_MODULES, GM_MODULES_MAX, GM_MODULES_PER_EXTENT, sizeof(struct gm_module));
-TABLE(strings, GM_EXTENT_STRINGS, GM_STRINGS_MAX, GM_STRINGS_PER_EXTENT, 1);
+TABLE(modules, GM_EXTENT_MODULES, GM_RANK_UNSET, GM_MODULES_MAX, GM_MODULES_PER_EXTENT,
+      sizeof(struct gm_module));
+TABLE(strings, GM_EXTENT_STRINGS, GM_RANK_STRINGS, GM_STRINGS_MAX, GM_STRINGS_PER_EXTENT, 1);
 
 static void *entry(struct table *table, uint32_t id)
 {
@@ -410,14 +413,16 @@ static void forget(struct table *table)
     for (uint32_t number = 0; number < table->extent_count; number++)
         atomic_store_explicit(&table->extents[number], NULL, memory_order_relaxed);
     atomic_store_explicit(&table->index, NULL, memory_order_relaxed);
-    table->lock = (struct gm_lock){0};
+    gm_lock_forget(&table->lock);
     table->full = false;
     table->count = table->indexed = table->extent_count = table->sealed = 0;
 }
 
 void gm_tables_unlock(void)
 {
-    nodes.lock = frames.lock = modules.lock = strings.lock = (struct gm_lock){0};
+    gm_lock_forget(&nodes.lock);
+    gm_lock_forget(&frames.lock);
+    gm_lock_forget(&strings.lock);
 }
 
 void gm_tables_forget(void)

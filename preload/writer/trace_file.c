@@ -15,7 +15,12 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-struct gm_trace_file gm_file = {.descriptor = -1};
+#define NO_FILE                                                                                    \
+    {                                                                                              \
+        .descriptor = -1, .lock = GM_LOCK(GM_RANK_FILE)                                            \
+    }
+
+struct gm_trace_file gm_file = NO_FILE;
 
 /* The system call itself: open() is a cancellation point, and hosts interpose it. */
 static int raw_open(const char *path, int flags, int mode)
@@ -645,7 +650,7 @@ static void give_up(const char *made)
     if (gm_file.path[0])
         unlink(gm_file.path);
     syscall(SYS_close, gm_file.descriptor);
-    gm_file = (struct gm_trace_file){.descriptor = -1};
+    gm_file = (struct gm_trace_file)NO_FILE;
 }
 
 /*
@@ -675,7 +680,8 @@ bool gm_trace_create(bool (*add_more)(void))
     static char made[1040];
     memset(&header, 0, sizeof(header));
     fill_header(&header);
-    gm_file = (struct gm_trace_file){.descriptor = create_file(&header, made)};
+    gm_file = (struct gm_trace_file)NO_FILE;
+    gm_file.descriptor = create_file(&header, made);
     if (gm_file.descriptor < 0)
         return false;
     if (header.flags & GM_HEADER_NOT_RECORDED) {
@@ -695,7 +701,7 @@ static void forget_file(void)
     note_growth(false, 0);
     if (names_our_file(gm_file.descriptor))
         syscall(SYS_close, gm_file.descriptor);
-    gm_file = (struct gm_trace_file){.descriptor = -1};
+    gm_file = (struct gm_trace_file)NO_FILE;
 }
 
 void gm_trace_forget(void)

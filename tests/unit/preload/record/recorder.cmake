@@ -5,8 +5,9 @@ list(FILTER _core EXCLUDE REGEX "interpose/(dlclose|dlsym|get_proc_address|injec
 list(FILTER _core EXCLUDE REGEX "sources/(nvtx\\.c|torch|mark)")
 list(TRANSFORM _core PREPEND ${GPUMEM_PRELOAD_DIR}/)
 get_target_property(_made gpumem_preload BINARY_DIR)
-add_library(recorder_for_tests OBJECT ${_core} ${CMAKE_CURRENT_LIST_DIR}/fake.c)
-target_compile_definitions(recorder_for_tests PRIVATE _GNU_SOURCE=)
+add_library(recorder_for_tests OBJECT ${_core} ${GPUMEM_PRELOAD_DIR}/base/lock_order.c
+  ${CMAKE_CURRENT_LIST_DIR}/fake.c)
+target_compile_definitions(recorder_for_tests PRIVATE _GNU_SOURCE= GPUMEM_CHECK_LOCKS)
 target_include_directories(recorder_for_tests PRIVATE ${GPUMEM_PRELOAD_DIR}
                            ${_made}) # version.h
 target_link_libraries(recorder_for_tests PRIVATE gpumem_options)
@@ -37,3 +38,10 @@ if(NOT GPUMEM_SANITIZE)
   add_test(NAME unit.statics COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/statics.py
            $<TARGET_FILE:gpumem_preload> ${GPUMEM_PRELOAD_DIR} ${CMAKE_CURRENT_LIST_DIR}/statics.list)
 endif()
+
+# The order of the locks, which all tests with recorder_for_tests check besides.
+gpumem_unit_test(test_lock_order SOURCES ${CMAKE_CURRENT_LIST_DIR}/../base/test_lock_order.c
+                 ${GPUMEM_PRELOAD_DIR}/base/lock_order.c ${GPUMEM_PRELOAD_DIR}/base/change.c
+                 ${GPUMEM_PRELOAD_DIR}/base/process_state.c)
+target_compile_definitions(test_lock_order PRIVATE GPUMEM_CHECK_LOCKS)
+target_include_directories(test_lock_order PRIVATE ${GPUMEM_PRELOAD_DIR})
