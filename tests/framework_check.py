@@ -7,9 +7,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "e2e"), os.path.join(HERE, "torch")]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ("e2e", "torch", "support")]
 import run as e2e  # noqa: E402
 import trace_reader as t  # noqa: E402
+from report_json import with_stacks  # noqa: E402
 
 
 def record(build, command, environment):
@@ -19,7 +20,7 @@ def record(build, command, environment):
         subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
         [trace] = glob.glob(folder + "/*.trace")
         shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", trace])
-        return json.loads(shown), t.Trace(trace)
+        return with_stacks(json.loads(shown)), t.Trace(trace)
 
 
 def totals(build, command, environment):

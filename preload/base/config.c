@@ -159,6 +159,12 @@ bool gm_config_is_recorded(const char *name_and_value)
         "WORLD_SIZE=",
         "SLURM_JOB_ID=",
         "SLURM_PROCID=",
+        "SLURM_LOCALID=",
+        "SLURM_NTASKS=",
+        "OMPI_COMM_WORLD_",
+        "PMI_RANK=",
+        "PMI_SIZE=",
+        "MPI_LOCALRANKID=",
     };
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (strncmp(name_and_value, prefixes[i], strlen(prefixes[i])) == 0)

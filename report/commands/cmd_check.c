@@ -1,5 +1,4 @@
 /* gpumem check: the gate. Judges traces, or runs a command and judges what it left. */
-#include "analysis/growing.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "commands/apart.h"
@@ -9,8 +8,6 @@
 #include "commands/session.h"
 #include "commands/trace_home.h"
 #include "render/text/sections.h"
-#include "verdict/completeness.h"
-#include "verdict/verdict.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,77 +78,95 @@ static void print_result(struct gm_page *page, bool good, const char *what, cons
     gm_page_print(page, GM_PLAIN, "  %-16s %s\n", what, text);
 }
 
-static bool judge_leaks(const struct gate *gate, struct gm_page *page,
-                        const struct gm_session *session)
+static bool judge_leaks(const struct gate *gate, const struct gm_view *view)
 {
-    const struct gm_analysis *analysis = session->analysis;
-    struct gm_living leaked = gm_verdict_of(analysis).leaked;
+    const struct gm_model_run *run = view->run;
+    struct gm_living leaked = run->verdict.leaked;
     bool good = leaked.bytes <= gate->max_leak;
     char text[160];
     snprintf(text, sizeof(text), "%s in %s allocation%s, allowed %s", SIZE(leaked.bytes),
              COUNT(leaked.count), gm_plural(leaked.count), SIZE(gate->max_leak));
-    print_result(page, good, "leaks", text);
+    print_result(view->page, good, "leaks", text);
     if (!good)
-        gm_leaks_text(page, analysis, session->stacks, GM_LEAK, GM_LEAKS_ALL, gate->top);
+        gm_leaks_text(view, GM_LEAK, GM_LEAKS_ALL);
     for (unsigned leak_class = GM_LEAK_LATE; leak_class < GM_LEAK_CLASSES; leak_class++)
-        if (analysis->leaked_count[leak_class])
-            gm_page_print(page, GM_DIM, "  note  %-16s %s in %s allocation%s\n",
-                          gm_leak_class_name(leak_class), SIZE(analysis->leaked[leak_class]),
-                          COUNT(analysis->leaked_count[leak_class]),
-                          gm_plural(analysis->leaked_count[leak_class]));
+        if (run->leaked_count[leak_class])
+            gm_page_print(view->page, GM_DIM, "  note  %-16s %s in %s allocation%s\n",
+                          gm_leak_class_name(leak_class), BYTES(run->leaked[leak_class]),
+                          NUMBER(run->leaked_count[leak_class]),
+                          gm_plural((uint64_t)run->leaked_count[leak_class]));
     return good;
 }
 
-static bool judge_peaks(const struct gate *gate, struct gm_page *page,
-                        const struct gm_session *session)
+static bool judge_peaks(const struct gate *gate, const struct gm_view *view)
 {
     bool all_good = true;
     for (size_t i = 0; i < gate->limit_count; i++) {
         const struct limit *limit = &gate->limits[i];
-        for (int slot = 0; slot < GM_DEVICES; slot++) {
-            const struct gm_device_totals *totals =
-                &session->analysis->replay.ledger.counters.device[slot];
-            if (!totals->seen || (limit->device >= 0 && limit->device != slot - 1))
+        for (size_t at = 0; at < view->run->device_count; at++) {
+            const struct gm_model_device *device = &view->run->devices[at];
+            if (!device->seen || (limit->device >= 0 && limit->device != device->id))
                 continue;
-            bool good = totals->peak.bytes <= limit->bytes;
+            bool good = device->all.peak <= gm_amount(limit->bytes);
             char what[32], text[96];
-            snprintf(what, sizeof(what), "peak, device %d", slot - 1);
-            snprintf(text, sizeof(text), "%s, allowed %s", SIZE(totals->peak.bytes),
+            snprintf(what, sizeof(what), "peak, device %d", device->id);
+            snprintf(text, sizeof(text), "%s, allowed %s", BYTES(device->all.peak),
                      SIZE(limit->bytes));
-            print_result(page, good, what, text);
+            print_result(view->page, good, what, text);
             all_good &= good;
         }
     }
     return all_good;
 }
 
-static bool judge_growth(const struct gate *gate, struct gm_page *page,
-                         const struct gm_session *session)
+static bool judge_growth(const struct gate *gate, const struct gm_view *view)
 {
-    uint64_t bytes = gm_growth_bytes(session->analysis);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < view->run->growing_count; i++)
+        bytes += gm_model_growth(&view->run->growing[i]);
     bool good = bytes <= gate->max_growth;
     char text[96];
     if (gate->max_growth == UINT64_MAX)
         return true;
     snprintf(text, sizeof(text), "%s over the last marks, allowed %s", SIZE(bytes),
              SIZE(gate->max_growth));
-    print_result(page, good, "growth", text);
+    print_result(view->page, good, "growth", text);
     if (!good)
-        gm_growth_text(page, session->analysis, session->stacks, gate->top);
+        gm_growth_text(view);
     return good;
 }
 
 /* Peaks and growth are of all the history, of which a flight trace may have the end alone. */
-static bool has_history(const struct gate *gate, struct gm_page *page,
-                        const struct gm_session *session)
+static bool has_history(const struct gate *gate, const struct gm_view *view)
 {
     bool matters = gate->limit_count != 0 || gate->max_growth != UINT64_MAX;
-    if (!session->trace->checkpoint || !matters || gate->judge_cut)
+    if (!view->run->is_overwritten || !matters || gate->judge_cut)
         return true;
-    gm_page_paragraph(page, GM_BAD, 0,
+    gm_page_paragraph(view->page, GM_BAD, 0,
                       "Peaks and growth cannot be judged: the flight recorder has overwritten the "
                       "history before. --on-cut judge takes what is there.");
     return false;
+}
+
+static void judge_run(const struct gate *gate, const struct gm_view *view, struct outcome *outcome)
+{
+    const struct gm_model_run *run = view->run;
+    bool has_events = run->verdict.state != GM_VERDICT_NOTHING;
+    outcome->anything |= has_events;
+    gm_notes_text(view, "note: ");
+    gm_losses_text(view);
+    if (!run->is_recorded || (!run->complete && !gate->judge_cut) || !has_history(gate, view)) {
+        outcome->unreadable = true;
+    } else if (!has_events) {
+        gm_page_print(view->page, GM_DIM, "  no CUDA memory call was seen\n");
+        gm_bypass_text(view, 2);
+    } else {
+        bool leaks_good = judge_leaks(gate, view);
+        bool peaks_good = judge_peaks(gate, view);
+        bool growth_good = judge_growth(gate, view);
+        gm_findings_notes(view);
+        outcome->findings |= !leaks_good || !peaks_good || !growth_good;
+    }
 }
 
 static void judge_here(const char *path, const void *gate_of, void *outcome_of)
@@ -161,33 +176,18 @@ static void judge_here(const char *path, const void *gate_of, void *outcome_of)
     struct gm_page page = {stdout, gate->colour, false};
     struct gm_stacks_options options = {.names = true};
     struct gm_session session;
-    if (!gm_session_open(&session, path, &options)) {
+    if (!gm_session_open(&session, path, &options, GM_NEEDS_FINDINGS)) {
         outcome->unreadable = true;
         return;
     }
+    struct gm_view view = {&page, session.model, &session.model->runs[0], gate->top};
     char *clean = gm_clean_copy((struct gm_text){path, strlen(path)});
     gm_page_print(&page, GM_BOLD, "%s", clean);
-    if (session.trace->header.flags & GM_HEADER_SIMULATED)
+    if (view.run->simulated)
         gm_page_print(&page, GM_WARNING, "  SIMULATED device");
     putchar('\n');
     free(clean);
-    outcome->anything |= gm_verdict_has_events(session.analysis);
-    bool complete = gm_analysis_is_complete(session.analysis);
-    gm_notes_text(&page, session.analysis, "note: ");
-    gm_losses_text(&page, session.analysis);
-    bool recorded = !(session.trace->header.flags & GM_HEADER_NOT_RECORDED);
-    if (!recorded || (!complete && !gate->judge_cut) || !has_history(gate, &page, &session))
-        outcome->unreadable = true;
-    else if (!gm_verdict_has_events(session.analysis)) {
-        gm_page_print(&page, GM_DIM, "  no CUDA memory call was seen\n");
-        gm_bypass_text(&page, 2, session.analysis);
-    } else {
-        bool leaks_good = judge_leaks(gate, &page, &session);
-        bool peaks_good = judge_peaks(gate, &page, &session);
-        bool growth_good = judge_growth(gate, &page, &session);
-        gm_findings_notes(&page, session.analysis, session.stacks);
-        outcome->findings |= !leaks_good || !peaks_good || !growth_good;
-    }
+    judge_run(gate, &view, outcome);
     gm_session_close(&session);
 }
 

@@ -2,9 +2,9 @@
 #include "base/limit.h"
 #include "commands/apart.h"
 #include "commands/command.h"
+#include "commands/outputs.h"
 #include "commands/runs.h"
 #include "commands/session.h"
-#include "render/json/report_json.h"
 #include "render/text/balance.h"
 #include "render/text/report_text.h"
 #include "version.h"
@@ -35,92 +35,49 @@ static void print_help(void)
 
 struct report {
     struct gm_stacks_options stacks;
-    bool json;
-    uint64_t top; /* 0: the default of the form */
+    struct gm_output_options options;
+    const struct gm_output *output;
 };
 
-/* What each reader is asked for. */
-struct request {
-    const struct report *report;
-    const struct gm_json *json; /* where the trace's object goes */
-    const struct gm_text_options *text;
-};
-
+/* What a reader answers. */
 struct answer {
     bool is_shown;
     bool is_whole;
     struct gm_balance_part part;
 };
 
-static void read_json(const char *path, const void *request_of, void *answer_of)
+static void read_trace(const char *path, const void *report_of, void *answer_of)
 {
-    const struct request *request = request_of;
+    const struct report *report = report_of;
     struct answer *answer = answer_of;
-    struct gm_json json = *request->json;
     struct gm_session session;
-    if (!gm_session_open(&session, path, &request->report->stacks))
+    if (!gm_session_open(&session, path, &report->stacks, report->output->needs))
         return;
-    gm_report_json(&json, NULL, session.analysis, session.stacks,
-                   request->report->top ? request->report->top : SIZE_MAX);
+    report->output->write(stdout, session.model, &report->options);
+    gm_balance_of(&answer->part, session.model, &session.model->runs[0]);
     answer->is_shown = true;
     answer->is_whole = gm_session_close(&session);
 }
 
-static void read_text(const char *path, const void *request_of, void *answer_of)
+static int write_report(struct report *report, char **paths, size_t count)
 {
-    const struct request *request = request_of;
-    struct answer *answer = answer_of;
-    struct gm_session session;
-    if (!gm_session_open(&session, path, &request->report->stacks))
-        return;
-    gm_report_text(stdout, session.analysis, session.stacks, request->text);
-    gm_balance_of(&answer->part, session.analysis);
-    answer->is_shown = true;
-    answer->is_whole = gm_session_close(&session);
-}
-
-static int write_json(const struct report *report, char **paths, size_t count)
-{
-    struct gm_json json = {.out = stdout};
-    const struct request request = {.report = report, .json = &json};
-    struct answer answer = {0};
-    int code = GM_EXIT_FINE;
-    if (count > 1) {
-        gm_json_open_object(&json, NULL);
-        gm_json_open_array(&json, "traces");
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!gm_apart(read_json, paths[i], &request, &answer, sizeof(answer)) || !answer.is_whole)
-            code = GM_EXIT_UNREADABLE;
-        if (answer.is_shown)
-            gm_json_was_written(&json);
-    }
-    if (count > 1) {
-        gm_json_close_array(&json);
-        gm_json_close_object(&json);
-    }
-    if (count > 1 || answer.is_shown)
-        gm_json_end(&json);
-    return code;
-}
-
-static int write_text(const struct report *report, char **paths, size_t count)
-{
-    struct gm_text_options options = {.top = report->top ? report->top : 5,
-                                      .colour = gm_wants_colour(),
-                                      .many = count > 1,
-                                      .all_frames = report->stacks.all_frames};
-    const struct request request = {.report = report, .text = &options};
+    const struct gm_output *output = report->output;
     struct gm_balance balance = {0};
     struct answer answer = {0};
     int code = GM_EXIT_FINE;
+    report->options.many = count > 1;
+    if (count > 1 && output->begin_many)
+        output->begin_many(stdout);
     for (size_t i = 0; i < count; i++) {
-        if (!gm_apart(read_text, paths[i], &request, &answer, sizeof(answer)) || !answer.is_whole)
+        if (!gm_apart(read_trace, paths[i], report, &answer, sizeof(answer)) || !answer.is_whole)
             code = GM_EXIT_UNREADABLE;
+        report->options.follows |= answer.is_shown;
         gm_balance_add(&balance, paths[i], &answer.part);
     }
-    if (count > 1)
-        gm_balance_text(stdout, &balance, &options);
+    if (count > 1 && output->end_many)
+        output->end_many(stdout, report->options.follows);
+    if (count > 1 && output == &gm_output_text)
+        gm_balance_text(stdout, &balance, report->options.colour);
     gm_balance_free(&balance);
     return code;
 }
@@ -145,18 +102,21 @@ int gm_cmd_report(int count, char **arguments)
                                             {"no-local-files", no_argument, NULL, NO_LOCAL_FILES},
                                             {"no-limits", no_argument, NULL, NO_LIMITS},
                                             GM_COMMON_OPTIONS};
-    struct report report = {.stacks = {.names = true}};
+    struct report report = {.stacks = {.names = true},
+                            .options = {.colour = gm_wants_colour()},
+                            .output = gm_output_find("text")};
+    uint64_t top = 0;
     for (int option; (option = gm_next_option(count, arguments, ":n:h", options)) != -1;) {
         switch (option) {
         case 'n':
-            if (!gm_parse_count("--top", optarg, &report.top))
+            if (!gm_parse_count("--top", optarg, &top))
                 return GM_EXIT_USAGE;
             break;
         case JSON:
-            report.json = true;
+            report.output = gm_output_find("json");
             break;
         case ALL_FRAMES:
-            report.stacks.all_frames = true;
+            report.stacks.all_frames = report.options.all_frames = true;
             break;
         case NO_SYMBOLS:
             report.stacks.names = false;
@@ -188,8 +148,8 @@ int gm_cmd_report(int count, char **arguments)
     size_t path_count = (size_t)(count - optind);
     if (!gm_run_if_none_named(&newest, &paths, &path_count))
         return GM_EXIT_UNREADABLE;
-    int code = report.json ? write_json(&report, paths, path_count)
-                           : write_text(&report, paths, path_count);
+    report.options.top = top;
+    int code = write_report(&report, paths, path_count);
     gm_run_free(&newest);
     return code;
 }

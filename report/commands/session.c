@@ -14,12 +14,13 @@ static bool open_trace(struct gm_session *session, const char *path)
 }
 
 bool gm_session_open(struct gm_session *session, const char *path,
-                     const struct gm_stacks_options *options)
+                     const struct gm_stacks_options *options, unsigned needs)
 {
     if (!open_trace(session, path))
         return false;
     session->analysis = gm_analyse(session->trace);
     session->stacks = gm_stacks_new(session->trace, options);
+    session->model = gm_model_of(session->analysis, session->stacks, needs);
     return true;
 }
 
@@ -40,6 +41,7 @@ bool gm_session_close(struct gm_session *session)
         gm_complain("%s: asks for more memory or work than a trace of its size should, and was "
                     "read in part (report --no-limits reads on)",
                     session->trace->path);
+    gm_model_free(session->model);
     gm_stacks_free(session->stacks);
     gm_analysis_free(session->analysis);
     gm_trace_close(session->trace);

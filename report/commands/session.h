@@ -2,20 +2,21 @@
 #ifndef GPUMEM_REPORT_COMMANDS_SESSION_H
 #define GPUMEM_REPORT_COMMANDS_SESSION_H
 
-#include "analysis/analysis.h"
-#include "stacks/stacks.h"
+#include "model/model.h"
 
 struct gm_session {
     struct gm_trace *trace;
     struct gm_analysis *analysis;
     struct gm_stacks *stacks;
+    struct gm_model *model;
 };
 
-/* Opens and replays a trace. False after one line about what is wrong. */
+/* Opens and replays a trace; its model has what is needed (enum gm_model_needs). False after one
+ * line about what is wrong. */
 bool gm_session_open(struct gm_session *session, const char *path,
-                     const struct gm_stacks_options *options);
+                     const struct gm_stacks_options *options, unsigned needs);
 
-/* The same without what `info` has no use for: peaks, leaks, stacks. */
+/* The same without what `info` has no use for: peaks, leaks, stacks, a model. */
 bool gm_session_open_briefly(struct gm_session *session, const char *path);
 
 /* False after one line about it if the trace could not be read to its end: see limit.h. */

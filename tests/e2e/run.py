@@ -23,6 +23,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from report_json import with_stacks  # noqa: E402
+
 problems = []
 emulator = os.environ.get("GPUMEM_TEST_EMULATOR", "").split()
 
@@ -143,7 +146,7 @@ def set_children_aside(build, folder, pid):
         if not name.endswith(".trace") or name.endswith(f".{pid}.trace"):
             continue
         trace = os.path.join(folder, name)
-        report = json.loads(gpumem(build, "report", "--json", trace).stdout)
+        report = with_stacks(json.loads(gpumem(build, "report", "--json", trace).stdout))
         kinds = [*report["host"].values(), *(kind for device in report["devices"] for kind in device["kinds"].values())]
         if not report["complete"] or any(kind["allocs"] or kind["frees"] or kind["live"] for kind in kinds):
             problem(f"not the trace of a child without memory: {json.dumps(report)[:400]}")
@@ -151,7 +154,7 @@ def set_children_aside(build, folder, pid):
 
 
 def compare_bypassed(build, trace):
-    report = json.loads(gpumem(build, "report", "--json", trace).stdout)
+    report = with_stacks(json.loads(gpumem(build, "report", "--json", trace).stdout))
     if not report["bypassed"] or not report["complete"] or report["events"] or report["devices"]:
         problem(f"not a trace of a bypassed recorder: {json.dumps(report)[:400]}")
     if "BYPASSED" not in gpumem(build, "report", trace).stdout:
@@ -195,7 +198,7 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
         if shown.returncode != 0:
             problem(f"report: exit code {shown.returncode}: {shown.stderr}")
             return False
-        report = json.loads(shown.stdout)
+        report = with_stacks(json.loads(shown.stdout))
         oracle = json.loads(subprocess.check_output([*emulator, build + "/sim/sim-oracle", oracle_file]))
         if not report["complete"] or not report["simulated"] or report["bypassed"]:
             problem(f"complete {report['complete']}, simulated {report['simulated']}, bypassed {report['bypassed']}")

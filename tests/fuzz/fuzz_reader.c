@@ -60,16 +60,16 @@ static void read_all(const unsigned char *bytes, size_t size)
     if (!trace)
         return;
     struct gm_stacks_options stack_options = {.names = true, .sysroot = folder};
-    struct gm_text_options text_options = {.top = 3};
     struct gm_analysis *analysis = gm_analyse(trace);
     struct gm_stacks *stacks = gm_stacks_new(trace, &stack_options);
+    struct gm_model *model = gm_model_of(analysis, stacks, GM_NEEDS_ALL);
     FILE *nowhere = fopen("/dev/null", "w");
     if (nowhere) {
-        struct gm_json json = {.out = nowhere};
-        gm_report_json(&json, NULL, analysis, stacks, 100);
-        gm_report_text(nowhere, analysis, stacks, &text_options);
+        gm_output_json.write(nowhere, model, &(struct gm_output_options){.top = 100});
+        gm_output_text.write(nowhere, model, &(struct gm_output_options){.top = 3});
         fclose(nowhere);
     }
+    gm_model_free(model);
     gm_stacks_free(stacks);
     gm_analysis_free(analysis);
     gm_trace_close(trace);

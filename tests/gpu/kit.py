@@ -16,6 +16,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from report_json import with_stacks  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PROGRAMS = os.path.join(HERE, "programs")
@@ -135,7 +138,7 @@ class Kit:
         done = subprocess.run([self.gpumem, "report", "--json", trace], capture_output=True, text=True, timeout=300,
                               check=False)
         expect(done.returncode == 0, f"gpumem report: exit code {done.returncode}: {done.stderr[-300:]}")
-        report = json.loads(done.stdout)
+        report = with_stacks(json.loads(done.stdout))
         expect(report["complete"], f"the trace is not complete: {report['ending']}, {report['lost']} lost")
         expect(report["simulated"] == bool(self.simulator), f"simulated: {report['simulated']}")
         expect(not report["bypassed"], "the driver was loaded and no call to it was seen")

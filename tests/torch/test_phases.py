@@ -10,8 +10,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
 import blocks  # noqa: E402
+from report_json import with_stacks  # noqa: E402
 from trace_reader import MARK  # noqa: E402
 
 STEPS, KEPT, WORK = 8, 1 << 20, 5 << 20
@@ -62,8 +63,9 @@ def main():
         assert output == f"active {STEPS} forward\n", output
         trace = os.path.join(where, os.listdir(where)[0])
         names = [name for kind, name in blocks.Replay(trace).names if kind == MARK]
-        report = json.loads(subprocess.run([build + "/report/gpumem", "report", "--json", trace], timeout=60, check=True,
-                                           capture_output=True).stdout)
+        shown = subprocess.run([build + "/report/gpumem", "report", "--json", trace], timeout=60, check=True,
+                               capture_output=True).stdout
+        report = with_stacks(json.loads(shown))
     assert names[:STEPS] == ["step"] * STEPS and names[STEPS + 1:] == ["17", ""], names
     named = check_report(report)
     print(f"{STEPS} steps, {STEPS} blocks that grow" + (", told by the line that keeps them" if named else ""))

@@ -1,19 +1,12 @@
 /* See sections.h. */
-#include "findings/findings.h"
 #include "render/json/sections.h"
-#include "render/json_where.h"
 
-static const struct gm_frame *frame_of(struct gm_stacks *stacks, const struct gm_finding *finding)
+static void write_finding(struct gm_json_view *view, const struct gm_model_finding *finding)
 {
-    if (!finding->stack)
-        return NULL;
-    return gm_stack_telling_frame(gm_stacks_get(stacks, finding->stack, finding->api));
-}
-
-static void write_finding(struct gm_json *json, const struct gm_analysis *analysis,
-                          struct gm_stacks *stacks, const struct gm_finding *finding)
-{
-    const struct gm_frame *frame = frame_of(stacks, finding);
+    struct gm_json *json = view->json;
+    const struct gm_frame *frame = NULL;
+    if (finding->stack != GM_NONE)
+        frame = gm_stack_telling_frame(gm_model_stack(view->model, finding->stack));
     gm_json_open_object(json, NULL);
     gm_json_string(json, "code", gm_finding_name(finding->code));
     gm_json_string(json, "severity", gm_severity_name(finding->severity));
@@ -27,19 +20,15 @@ static void write_finding(struct gm_json *json, const struct gm_analysis *analys
     gm_json_string(json, "function", frame ? frame->function : NULL);
     gm_json_string(json, "file", frame ? frame->file : NULL);
     gm_json_number(json, "line", frame ? frame->line : 0);
-    if (finding->stack)
-        gm_json_where(json, stacks, analysis, finding->stack, finding->api);
+    if (finding->stack != GM_NONE)
+        gm_json_where(view, finding->stack, finding->api);
     gm_json_close_object(json);
 }
 
-void gm_findings_json(struct gm_json *json, const struct gm_analysis *analysis,
-                      struct gm_stacks *stacks)
+void gm_findings_json(struct gm_json_view *view)
 {
-    struct gm_findings findings = {0};
-    gm_findings_collect(analysis, &findings);
-    gm_json_open_array(json, "findings");
-    for (size_t i = 0; i < findings.count; i++)
-        write_finding(json, analysis, stacks, &findings.entries[i]);
-    gm_json_close_array(json);
-    gm_findings_free(&findings);
+    gm_json_open_array(view->json, "findings");
+    for (size_t i = 0; i < view->run->finding_count; i++)
+        write_finding(view, &view->run->findings[i]);
+    gm_json_close_array(view->json);
 }

@@ -1,29 +1,25 @@
 /* See sections.h. */
-#include "analysis/lifetimes.h"
 #include "render/json/sections.h"
-#include "render/json_where.h"
-#include <stdlib.h>
 
-void gm_lifetimes_json(struct gm_json *json, const struct gm_analysis *analysis,
-                       struct gm_stacks *stacks, size_t top)
+void gm_lifetimes_json(struct gm_json_view *view)
 {
-    struct gm_lifetimes ranking = gm_lifetimes_rank(&analysis->activity);
+    struct gm_json *json = view->json;
     gm_json_open_array(json, "lifetimes");
-    for (size_t i = 0; i < ranking.count && i < top; i++) {
-        const struct gm_active_site *site = ranking.sites[i];
+    for (size_t i = 0; i < view->run->lifetime_count && i < view->top; i++) {
+        const struct gm_model_lifetime *lifetime = &view->run->lifetimes[i];
+        const struct gm_model_place *place = &view->model->places[lifetime->place];
         gm_json_open_object(json, NULL);
-        gm_json_number(json, "allocs", site->allocs);
-        gm_json_number(json, "allocated", site->allocated);
-        gm_json_number(json, "short_lived", site->short_lived);
-        gm_json_number(json, "short_lived_bytes", site->short_bytes);
-        gm_json_bool(json, "temporary", gm_lifetime_is_temporary(analysis->trace, site));
-        gm_json_number(json, "live", site->live_count);
-        gm_json_number(json, "live_bytes", site->live);
-        gm_json_number(json, "peak", site->peak);
-        gm_json_kind(json, site->kind, site->device);
-        gm_json_where(json, stacks, analysis, site->stack, site->api);
+        gm_json_amount(json, "allocs", lifetime->allocs);
+        gm_json_amount(json, "allocated", lifetime->allocated);
+        gm_json_amount(json, "short_lived", lifetime->short_lived);
+        gm_json_amount(json, "short_lived_bytes", lifetime->short_bytes);
+        gm_json_bool(json, "temporary", lifetime->temporary);
+        gm_json_amount(json, "live", lifetime->live_count);
+        gm_json_amount(json, "live_bytes", lifetime->live);
+        gm_json_amount(json, "peak", lifetime->peak);
+        gm_json_kind(json, place->kind, place->device);
+        gm_json_where(view, place->stack, place->api);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
-    free(ranking.sites);
 }

@@ -1,24 +1,28 @@
 /* See balance.h. */
 #include "render/text/balance.h"
 #include "base/memory.h"
-#include "base/size.h"
-#include "stacks/stacks.h"
+#include "base/text.h"
+#include "ledger/counters.h"
+#include "render/amount.h"
+#include "render/page.h"
 #include <stdlib.h>
 #include <string.h>
 
-void gm_balance_of(struct gm_balance_part *part, const struct gm_analysis *analysis)
+void gm_balance_of(struct gm_balance_part *part, const struct gm_model *model,
+                   const struct gm_model_run *run)
 {
-    for (int i = 0; i < GM_DEVICES; i++) {
-        const struct gm_device_totals *totals = &analysis->replay.ledger.counters.device[i];
-        struct gm_balance_line line = {.device = i - 1};
-        if (!totals->seen)
+    const struct gm_model_moment *end = gm_model_moment(run, run->end);
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_model_device *device = &run->devices[i];
+        struct gm_balance_line line = {
+            .device = device->id, .peak = device->all.peak, .live = device->all.live};
+        if (!device->seen)
             continue;
-        line.peak = totals->peak.bytes;
-        line.live = totals->live;
-        for (size_t site = 0; site < analysis->leaks.count; site++) {
-            const struct gm_site *leak = &analysis->leaks.entries[site];
-            if (leak->class == GM_LEAK && !gm_kind_is_host(leak->kind) && leak->device == i - 1)
-                line.leaked += leak->bytes;
+        for (size_t at = 0; end && at < end->sample_count; at++) {
+            const struct gm_model_place *place = &model->places[end->samples[at].place];
+            if (place->leak_class == GM_LEAK && !gm_kind_is_host(place->kind) &&
+                place->device == device->id)
+                line.leaked += end->samples[at].bytes;
         }
         part->lines[part->count++] = line;
     }
@@ -36,11 +40,20 @@ void gm_balance_add(struct gm_balance *balance, const char *path,
     }
 }
 
-void gm_balance_text(FILE *out, const struct gm_balance *balance,
-                     const struct gm_text_options *options)
+void gm_balance_add_model(struct gm_balance *balance, const struct gm_model *model)
 {
-    struct gm_page page = {out, options->colour, false};
-    uint64_t peak = 0, live = 0, leaked = 0;
+    for (size_t i = 0; i < model->run_count; i++) {
+        struct gm_balance_part *part = gm_allocate(1, sizeof(*part));
+        gm_balance_of(part, model, &model->runs[i]);
+        gm_balance_add(balance, model->runs[i].path, part);
+        free(part);
+    }
+}
+
+void gm_balance_text(FILE *out, const struct gm_balance *balance, bool colour)
+{
+    struct gm_page page = {out, colour, false};
+    int64_t peak = 0, live = 0, leaked = 0;
     gm_page_print(&page, GM_BOLD, "All traces\n");
     gm_page_print(&page, GM_DIM, "  %-36s %8s %10s %10s %10s\n", "", "device", "peak", "at the end",
                   "leaked");
@@ -48,14 +61,14 @@ void gm_balance_text(FILE *out, const struct gm_balance *balance,
         const struct gm_balance_line *line = &balance->lines[i];
         fputs("  ", out);
         gm_page_cell(&page, line->trace, 36);
-        fprintf(out, " %8d %10s %10s %10s\n", line->device, SIZE(line->peak), SIZE(line->live),
-                SIZE(line->leaked));
+        fprintf(out, " %8d %10s %10s %10s\n", line->device, BYTES(line->peak), BYTES(line->live),
+                BYTES(line->leaked));
         peak += line->peak;
         live += line->live;
         leaked += line->leaked;
     }
-    gm_page_print(&page, GM_BOLD, "  %-36s %8s %10s %10s %10s\n", "sum", "", SIZE(peak), SIZE(live),
-                  SIZE(leaked));
+    gm_page_print(&page, GM_BOLD, "  %-36s %8s %10s %10s %10s\n", "sum", "", BYTES(peak),
+                  BYTES(live), BYTES(leaked));
 }
 
 void gm_balance_free(struct gm_balance *balance)

@@ -2,15 +2,16 @@
 #ifndef GPUMEM_REPORT_RENDER_TEXT_BALANCE_H
 #define GPUMEM_REPORT_RENDER_TEXT_BALANCE_H
 
-#include "render/text/report_text.h"
+#include "model/model.h"
+#include <stdio.h>
 
 /* A device of one trace. */
 struct gm_balance_line {
     char *trace;
     int device;
-    uint64_t peak;
-    uint64_t live;
-    uint64_t leaked;
+    int64_t peak;
+    int64_t live;
+    int64_t leaked;
 };
 
 /* One trace's part of it, without its name. */
@@ -25,11 +26,12 @@ struct gm_balance {
     size_t capacity;
 };
 
-void gm_balance_of(struct gm_balance_part *part, const struct gm_analysis *analysis);
+void gm_balance_of(struct gm_balance_part *part, const struct gm_model *model,
+                   const struct gm_model_run *run);
 void gm_balance_add(struct gm_balance *balance, const char *path,
                     const struct gm_balance_part *part);
-void gm_balance_text(FILE *out, const struct gm_balance *balance,
-                     const struct gm_text_options *options);
+void gm_balance_add_model(struct gm_balance *balance, const struct gm_model *model);
+void gm_balance_text(FILE *out, const struct gm_balance *balance, bool colour);
 void gm_balance_free(struct gm_balance *balance);
 
 #endif

@@ -1,6 +1,4 @@
 /* See sections.h. */
-#include "base/size.h"
-#include "findings/findings.h"
 #include "render/text/sections.h"
 
 static const enum gm_style styles[] = {
@@ -9,15 +7,16 @@ static const enum gm_style styles[] = {
     [GM_SEVERITY_ERROR] = GM_BAD,
 };
 
-static const struct gm_frame *frame_of(struct gm_stacks *stacks, const struct gm_finding *finding)
+static const struct gm_frame *frame_of(const struct gm_model *model,
+                                       const struct gm_model_finding *finding)
 {
-    if (!finding->stack)
+    if (finding->stack == GM_NONE)
         return NULL;
-    return gm_stack_telling_frame(gm_stacks_get(stacks, finding->stack, finding->api));
+    return gm_stack_telling_frame(gm_model_stack(model, finding->stack));
 }
 
 /* "retained, 22.0 MiB on device 0" */
-static void print_what(struct gm_page *page, const struct gm_finding *finding)
+static void print_what(struct gm_page *page, const struct gm_model_finding *finding)
 {
     gm_page_print(page, GM_BOLD, "%s", gm_finding_name(finding->code));
     if (finding->bytes)
@@ -27,10 +26,11 @@ static void print_what(struct gm_page *page, const struct gm_finding *finding)
     fputc('\n', page->out);
 }
 
-static void print_finding(struct gm_page *page, struct gm_stacks *stacks,
-                          const struct gm_finding *finding, unsigned indent, bool with_remedy)
+static void print_finding(const struct gm_view *view, const struct gm_model_finding *finding,
+                          unsigned indent, bool with_remedy)
 {
-    const struct gm_frame *frame = frame_of(stacks, finding);
+    struct gm_page *page = view->page;
+    const struct gm_frame *frame = frame_of(view->model, finding);
     print_what(page, finding);
     if (frame) {
         fprintf(page->out, "%*s", (int)indent, "");
@@ -42,30 +42,23 @@ static void print_finding(struct gm_page *page, struct gm_stacks *stacks,
         gm_page_paragraph(page, GM_DIM, indent, "%s", finding->remedy);
 }
 
-void gm_findings_text(struct gm_page *page, const struct gm_analysis *analysis,
-                      struct gm_stacks *stacks)
+void gm_findings_text(const struct gm_view *view)
 {
-    struct gm_findings findings = {0};
-    gm_findings_collect(analysis, &findings);
-    if (findings.count)
-        gm_page_heading(page, "Findings", NULL);
-    for (size_t i = 0; i < findings.count; i++) {
-        const struct gm_finding *finding = &findings.entries[i];
-        gm_page_print(page, styles[finding->severity], "  %-9s",
+    const struct gm_model_run *run = view->run;
+    if (run->finding_count)
+        gm_page_heading(view->page, "Findings", NULL);
+    for (size_t i = 0; i < run->finding_count; i++) {
+        const struct gm_model_finding *finding = &run->findings[i];
+        gm_page_print(view->page, styles[finding->severity], "  %-9s",
                       gm_severity_name(finding->severity));
-        print_finding(page, stacks, finding, 11, true);
+        print_finding(view, finding, 11, true);
     }
-    gm_findings_free(&findings);
 }
 
-void gm_findings_notes(struct gm_page *page, const struct gm_analysis *analysis,
-                       struct gm_stacks *stacks)
+void gm_findings_notes(const struct gm_view *view)
 {
-    struct gm_findings findings = {0};
-    gm_findings_collect(analysis, &findings);
-    for (size_t i = 0; i < findings.count; i++) {
-        gm_page_print(page, GM_DIM, "  note  ");
-        print_finding(page, stacks, &findings.entries[i], 8, false);
+    for (size_t i = 0; i < view->run->finding_count; i++) {
+        gm_page_print(view->page, GM_DIM, "  note  ");
+        print_finding(view, &view->run->findings[i], 8, false);
     }
-    gm_findings_free(&findings);
 }

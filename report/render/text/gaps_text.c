@@ -1,19 +1,16 @@
 /* See sections.h. */
 #include "render/text/sections.h"
-#include "verdict/completeness.h"
 
-void gm_losses_text(struct gm_page *page, const struct gm_analysis *analysis)
+void gm_losses_text(const struct gm_view *view)
 {
-    struct gm_gap gap;
-    for (size_t at = 0; gm_gap_next(analysis, &at, &gap);)
-        if (gap.effect == GM_GAP_LOSS)
-            gm_page_paragraph(page, GM_BAD, 0, "%s", gap.text);
+    for (size_t i = 0; i < view->run->gap_count; i++)
+        if (view->run->gaps[i].loss)
+            gm_page_paragraph(view->page, GM_BAD, 0, "%s", view->run->gaps[i].text);
 }
 
-void gm_notes_text(struct gm_page *page, const struct gm_analysis *analysis, const char *start)
+void gm_notes_text(const struct gm_view *view, const char *start)
 {
-    struct gm_gap gap;
-    for (size_t at = 0; gm_gap_next(analysis, &at, &gap);)
-        if (gap.effect == GM_GAP_NOTE)
-            gm_page_paragraph(page, GM_DIM, 2, "%s%s", start, gap.text);
+    for (size_t i = 0; i < view->run->gap_count; i++)
+        if (!view->run->gaps[i].loss)
+            gm_page_paragraph(view->page, GM_DIM, 2, "%s%s", start, view->run->gaps[i].text);
 }

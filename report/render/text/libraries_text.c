@@ -1,6 +1,4 @@
 /* See sections.h. */
-#include "analysis/library_table.h"
-#include "base/size.h"
 #include "render/text/sections.h"
 #include <string.h>
 
@@ -19,10 +17,10 @@ static void print_name(struct gm_page *page, const struct gm_library_line *line)
     gm_page_cell(page, suffix, NAME_COLUMNS - used);
 }
 
-static void print_line(struct gm_page *page, const struct gm_library_table *table,
+static void print_line(struct gm_page *page, const struct gm_model_device *device,
                        const struct gm_library_line *line)
 {
-    uint64_t bytes = line->at[GM_AT_PEAK].bytes, whole = table->bytes[GM_AT_PEAK];
+    uint64_t bytes = line->at[GM_AT_PEAK].bytes, whole = device->library_bytes[GM_AT_PEAK];
     fputs("  ", page->out);
     print_name(page, line);
     gm_page_print(page, GM_BOLD, "%11s", bytes ? SIZE(bytes) : "-");
@@ -31,28 +29,26 @@ static void print_line(struct gm_page *page, const struct gm_library_table *tabl
     bytes = line->at[GM_AT_END].bytes;
     gm_page_print(page, GM_PLAIN, "%11s", bytes ? SIZE(bytes) : "-");
     bytes = line->at[GM_AT_FAILURE].bytes;
-    if (table->failure_time)
+    if (device->has_failed)
         gm_page_print(page, GM_PLAIN, "%11s", bytes ? SIZE(bytes) : "-");
     fputc('\n', page->out);
 }
 
-void gm_libraries_text(struct gm_page *page, const struct gm_analysis *analysis, int device,
-                       size_t top)
+void gm_libraries_text(const struct gm_view *view, const struct gm_model_device *device)
 {
-    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
-    struct gm_library_table table = gm_library_table_of(libraries, analysis, device);
-    size_t shown = top > LISTED_ALWAYS ? top : LISTED_ALWAYS;
+    struct gm_page *page = view->page;
+    size_t count = device->library_count, shown = view->top;
     char title[64];
-    if (table.count > 1 || (table.count == 1 && strcmp(table.lines[0].name, GM_APPLICATION) != 0)) {
-        snprintf(title, sizeof(title), "Device %d by library", device);
-        gm_page_heading(page, title, NULL);
-        gm_page_print(page, GM_DIM, "  %-*s%11s %6s %7s%11s%s\n", NAME_COLUMNS, "", "at the peak",
-                      "", "count", "at the end", table.failure_time ? "     at OOM" : "");
-        for (size_t i = 0; i < table.count && i < shown; i++)
-            print_line(page, &table, &table.lines[i]);
-        if (table.count > shown)
-            gm_page_print(page, GM_DIM, "  ... and %zu more\n", table.count - shown);
-    }
-    gm_library_table_free(&table);
-    gm_libraries_free(libraries);
+    if (count == 0 || (count == 1 && strcmp(device->libraries[0].name, GM_APPLICATION) == 0))
+        return;
+    if (shown < LISTED_ALWAYS)
+        shown = LISTED_ALWAYS;
+    snprintf(title, sizeof(title), "Device %d by library", device->id);
+    gm_page_heading(page, title, NULL);
+    gm_page_print(page, GM_DIM, "  %-*s%11s %6s %7s%11s%s\n", NAME_COLUMNS, "", "at the peak", "",
+                  "count", "at the end", device->has_failed ? "     at OOM" : "");
+    for (size_t i = 0; i < count && i < shown; i++)
+        print_line(page, device, &device->libraries[i]);
+    if (count > shown)
+        gm_page_print(page, GM_DIM, "  ... and %zu more\n", count - shown);
 }

@@ -1,5 +1,5 @@
 /* See sections.h. */
-#include "base/size.h"
+#include "base/text.h"
 #include "render/text/sections.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,39 +18,37 @@ static void put_before(char *text, size_t *start, const char *name, const char *
     memcpy(text + *start, piece, (size_t)length);
 }
 
-static void put_name_before(const struct gm_analysis *analysis, char *text, size_t *start,
-                            const struct gm_phase *phase, const char *separator)
+static void put_name_before(char *text, size_t *start, const struct gm_model_phase *phase,
+                            const char *separator)
 {
-    char *name = gm_clean_copy(gm_trace_string(analysis->trace, phase->name));
+    char *name = gm_clean_copy(phase->name);
     put_before(text, start, name[0] ? name : "(no name)", separator);
     free(name);
-    if (phase->from) {
-        char *owner = gm_clean_copy(gm_trace_string(analysis->trace, phase->from));
+    if (phase->has_from) {
+        char *owner = gm_clean_copy(phase->from);
         put_before(text, start, owner, ":");
         free(owner);
     }
 }
 
 /* "epoch > step": innermost last. */
-static const char *range_name(const struct gm_analysis *analysis, const struct gm_phase *phase,
+static const char *range_name(const struct gm_model_run *run, const struct gm_model_phase *phase,
                               char text[NAME_BYTES])
 {
-    const struct gm_phase *entries = analysis->phases.entries;
     size_t start = NAME_BYTES - 1;
     text[start] = 0;
-    put_name_before(analysis, text, &start, phase, "");
+    put_name_before(text, &start, phase, "");
     while (phase->parent != GM_NONE) {
-        phase = &entries[phase->parent];
-        put_name_before(analysis, text, &start, phase, " > ");
+        phase = &run->phases[phase->parent];
+        put_name_before(text, &start, phase, " > ");
     }
     return text + start;
 }
 
-static const char *interval_name(const struct gm_analysis *analysis, const struct gm_phase *phase,
-                                 char text[NAME_BYTES])
+static const char *interval_name(const struct gm_model_phase *phase, char text[NAME_BYTES])
 {
-    char *from = gm_clean_copy(gm_trace_string(analysis->trace, phase->from));
-    char *to = gm_clean_copy(gm_trace_string(analysis->trace, phase->name));
+    char *from = gm_clean_copy(phase->from);
+    char *to = gm_clean_copy(phase->name);
     snprintf(text, NAME_BYTES, "%.200s .. %.200s", from[0] ? from : "(start)",
              to[0] ? to : "(end)");
     free(from);
@@ -84,7 +82,7 @@ static void print_name(struct gm_page *page, const char *name)
     gm_page_cell(page, tail_of(name, NAME_COLUMNS - 3), NAME_COLUMNS - 3);
 }
 
-static const char *place_name(const struct gm_phase_place *place, char text[GM_SIZE_TEXT])
+static const char *place_name(const struct gm_model_phase_memory *place, char text[GM_SIZE_TEXT])
 {
     if (place->where == GM_PHASE_PINNED)
         snprintf(text, GM_SIZE_TEXT, "pinned");
@@ -108,46 +106,42 @@ static const char *growth_text(int64_t growth, char text[GM_SIZE_TEXT])
     return text;
 }
 
-static void print_phase(struct gm_page *page, const struct gm_analysis *analysis,
-                        const struct gm_phase *phase)
+static void print_phase(const struct gm_view *view, const struct gm_model_phase *phase)
 {
+    struct gm_page *page = view->page;
     char text[NAME_BYTES];
-    bool first = true;
     fputs("  ", page->out);
-    print_name(page, phase->is_interval ? interval_name(analysis, phase, text)
-                                        : range_name(analysis, phase, text));
-    gm_page_print(page, GM_PLAIN, "%7s %9s  ", COUNT(phase->count),
-                  TIME(gm_phase_time(phase, &analysis->trace->clock)));
+    print_name(page, phase->is_interval ? interval_name(phase, text)
+                                        : range_name(view->run, phase, text));
+    gm_page_print(page, GM_PLAIN, "%7s %9s  ", COUNT(phase->count), TIME(phase->time_ns));
     for (size_t i = 0; i < phase->memory_count; i++) {
-        const struct gm_phase_memory *memory = &phase->memory[i];
-        if (!gm_phase_is_touched(memory))
-            continue;
-        if (!first)
+        const struct gm_model_phase_memory *memory = &phase->memory[i];
+        if (i)
             fprintf(page->out, "%*s", NAME_COLUMNS + 21, "");
-        gm_page_print(page, GM_PLAIN, "%-9s",
-                      place_name(&analysis->phases.places[i], (char[GM_SIZE_TEXT]){0}));
-        gm_page_print(page, GM_BOLD, "%9s", SIZE(memory->peak));
-        gm_page_print(page, memory->growth > 0 ? GM_WARNING : GM_PLAIN, "%11s\n",
-                      growth_text(memory->growth, (char[GM_SIZE_TEXT]){0}));
-        first = false;
+        gm_page_print(page, GM_PLAIN, "%-9s", place_name(memory, (char[GM_SIZE_TEXT]){0}));
+        gm_page_print(page, GM_BOLD, "%9s", SIZE(memory->sums.peak));
+        gm_page_print(page, memory->sums.growth > 0 ? GM_WARNING : GM_PLAIN, "%11s\n",
+                      growth_text(memory->sums.growth, (char[GM_SIZE_TEXT]){0}));
     }
-    if (first)
+    if (phase->memory_count == 0)
         gm_page_print(page, GM_DIM, "no memory\n");
 }
 
-void gm_phases_text(struct gm_page *page, const struct gm_analysis *analysis, size_t top)
+void gm_phases_text(const struct gm_view *view)
 {
-    const struct gm_phases *phases = &analysis->phases;
-    if (phases->count == 0)
+    const struct gm_model_run *run = view->run;
+    size_t top = 2 * view->top;
+    if (run->phase_count == 0)
         return;
-    gm_page_heading(page, "Phases", "between marks, and in ranges; memory of the whole process");
-    gm_page_print(page, GM_DIM, "  %-*s%7s %9s  %-9s%9s%11s\n", NAME_COLUMNS, "", "times", "time",
-                  "", "peak", "growth");
-    for (size_t i = 0; i < phases->count && i < top; i++)
-        print_phase(page, analysis, &phases->entries[phases->order[i]]);
-    if (phases->count > top)
-        gm_page_print(page, GM_DIM, "  ... and %zu more\n", phases->count - top);
-    if (phases->not_kept)
-        gm_page_print(page, GM_DIM, "  %s times of phases with too many names are left out\n",
-                      COUNT(phases->not_kept));
+    gm_page_heading(view->page, "Phases",
+                    "between marks, and in ranges; memory of the whole process");
+    gm_page_print(view->page, GM_DIM, "  %-*s%7s %9s  %-9s%9s%11s\n", NAME_COLUMNS, "", "times",
+                  "time", "", "peak", "growth");
+    for (size_t i = 0; i < run->phase_count && i < top; i++)
+        print_phase(view, &run->phases[run->phase_order[i]]);
+    if (run->phase_count > top)
+        gm_page_print(view->page, GM_DIM, "  ... and %zu more\n", run->phase_count - top);
+    if (run->phases_not_kept)
+        gm_page_print(view->page, GM_DIM, "  %s times of phases with too many names are left out\n",
+                      COUNT(run->phases_not_kept));
 }

@@ -1,6 +1,4 @@
 /* See sections.h. */
-#include "base/size.h"
-#include "pool/pool_lines.h"
 #include "render/text/sections.h"
 
 #define LISTED_SHARE 200u /* lines below half a percent are only counted */
@@ -21,10 +19,10 @@ static const struct gm_frame *outer_frame(const struct gm_stack *stack,
     return NULL;
 }
 
-static void print_line(struct gm_page *page, struct gm_stacks *stacks,
-                       const struct gm_pool_line *line, uint64_t whole)
+static void print_line(const struct gm_view *view, const struct gm_model_line *line, uint64_t whole)
 {
-    const struct gm_stack *stack = gm_stacks_get(stacks, line->stack, line->api);
+    struct gm_page *page = view->page;
+    const struct gm_stack *stack = gm_model_stack(view->model, line->stack);
     const struct gm_frame *frame = gm_stack_telling_frame(stack);
     const struct gm_frame *outer = outer_frame(stack, frame);
     gm_page_print(page, GM_PLAIN, "%5.1f%%  ", percent(line->bytes, whole));
@@ -42,22 +40,22 @@ static void print_line(struct gm_page *page, struct gm_stacks *stacks,
     }
 }
 
-void gm_pool_lines_text(struct gm_page *page, const struct gm_analysis *analysis,
-                        struct gm_stacks *stacks, const struct gm_sites *owners, size_t top)
+void gm_pool_lines_text(const struct gm_view *view, const struct gm_model_pool_state *state)
 {
-    struct gm_pool_lines lines = gm_pool_lines_of(analysis->callers, owners);
-    uint64_t left = lines.bytes;
+    uint64_t whole = 0, left;
     size_t shown = 0;
-    for (; shown < lines.count && shown < top; shown++) {
-        const struct gm_pool_line *line = &lines.entries[shown];
-        if (shown && line->bytes < lines.bytes / LISTED_SHARE)
+    for (size_t i = 0; i < state->line_count; i++)
+        whole += state->lines[i].bytes;
+    left = whole;
+    for (; shown < state->line_count && shown < view->top; shown++) {
+        const struct gm_model_line *line = &state->lines[shown];
+        if (shown && line->bytes < whole / LISTED_SHARE)
             break;
-        print_line(page, stacks, line, lines.bytes);
+        print_line(view, line, whole);
         left -= line->bytes;
     }
-    if (shown < lines.count)
-        gm_page_print(page, GM_DIM, "%5.1f%%  %-9s from %zu more place%s\n",
-                      percent(left, lines.bytes), SIZE(left), lines.count - shown,
-                      gm_plural(lines.count - shown));
-    gm_pool_lines_free(&lines);
+    if (shown < state->line_count)
+        gm_page_print(view->page, GM_DIM, "%5.1f%%  %-9s from %zu more place%s\n",
+                      percent(left, whole), SIZE(left), state->line_count - shown,
+                      gm_plural(state->line_count - shown));
 }

@@ -1,33 +1,31 @@
 /* See sections.h. */
-#include "analysis/library_table.h"
-#include "base/size.h"
+#include "base/text.h"
 #include "render/text/sections.h"
-#include "trace/environment.h"
 #include <stdlib.h>
-
-#define MOMENT(analysis, time) TIME(gm_clock_elapsed(&(analysis)->trace->clock, (time)))
 
 #define CURVE_COLUMNS 60u
 #define SEGMENTS_SHOWN 3u
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static void print_pin(struct gm_page *page, struct gm_stacks *stacks,
-                      const struct gm_pool_block *block, unsigned indent)
+static void print_pin(const struct gm_view *view, uint32_t place, uint64_t size, unsigned indent)
 {
+    struct gm_page *page = view->page;
     const struct gm_frame *frame =
-        gm_stack_telling_frame(gm_stacks_get(stacks, block->stack, block->api));
-    gm_page_print(page, GM_PLAIN, "%*s%-9s  ", (int)indent, "", SIZE(block->size));
+        gm_stack_telling_frame(gm_model_stack(view->model, view->model->places[place].stack));
+    gm_page_print(page, GM_PLAIN, "%*s%-9s  ", (int)indent, "", SIZE(size));
     if (frame)
         gm_page_frame(page, frame, GM_PAGE_COLUMNS - indent - 11);
     fputc('\n', page->out);
 }
 
-static void print_segments(struct gm_page *page, struct gm_stacks *stacks,
-                           const struct gm_segments *segments, size_t top, unsigned indent)
+static void print_segments(const struct gm_view *view, const struct gm_model_pool_state *state,
+                           unsigned indent)
 {
-    for (size_t i = 0; i < segments->kept_count && i < top; i++) {
-        const struct gm_segment *segment = &segments->kept[i];
+    struct gm_page *page = view->page;
+    for (size_t i = 0; i < state->segment_count && i < SEGMENTS_SHOWN; i++) {
+        const struct gm_model_segment *own = &state->segments[i];
+        const struct gm_segment *segment = &own->segment;
         fprintf(page->out, "%*s", (int)indent, "");
         if (segment->count > 1)
             gm_page_print(page, GM_BOLD, "%s x ", COUNT(segment->count));
@@ -37,7 +35,7 @@ static void print_segments(struct gm_page *page, struct gm_stacks *stacks,
                       gm_plural(segment->blocks),
                       segment->blocks > GM_SEGMENT_PINS ? ", the largest:" : ":");
         for (size_t pin = 0; pin < GM_SEGMENT_PINS && segment->pins[pin].alive; pin++)
-            print_pin(page, stacks, &segment->pins[pin], indent + 2);
+            print_pin(view, own->pins[pin], segment->pins[pin].size, indent + 2);
     }
 }
 
@@ -51,32 +49,39 @@ static void print_line(struct gm_page *page, const char *name, uint64_t allocate
                   sums->returnable ? SIZE(sums->returnable) : "-");
 }
 
-static void print_moment(struct gm_page *page, const char *name,
-                         const struct gm_pool_snapshot *snapshot)
+static struct gm_segment_sums all_sums(const struct gm_model_pool_state *state)
 {
-    struct gm_segment_sums all = gm_segments_all(&snapshot->segments);
-    print_line(page, name, snapshot->allocated, snapshot->reserved, &all);
+    struct gm_segments segments = {
+        .sums = {state->sums[GM_SEGMENTS_SMALL], state->sums[GM_SEGMENTS_LARGE]}};
+    return gm_segments_all(&segments);
+}
+
+static void print_moment(struct gm_page *page, const char *name,
+                         const struct gm_model_pool_state *state)
+{
+    struct gm_segment_sums all = all_sums(state);
+    print_line(page, name, state->allocated, state->reserved, &all);
 }
 
 /* Small and large blocks apart, if there are both. */
-static void print_pools(struct gm_page *page, const struct gm_segments *segments)
+static void print_pools(struct gm_page *page, const struct gm_model_pool_state *state)
 {
     static const char *const names[GM_SEGMENT_POOLS] = {
         [GM_SEGMENTS_SMALL] = "  small blocks",
         [GM_SEGMENTS_LARGE] = "  large blocks",
     };
-    if (!segments->sums[GM_SEGMENTS_SMALL].count || !segments->sums[GM_SEGMENTS_LARGE].count)
+    if (!state->sums[GM_SEGMENTS_SMALL].count || !state->sums[GM_SEGMENTS_LARGE].count)
         return;
     for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++) {
-        const struct gm_segment_sums *sums = &segments->sums[pool];
+        const struct gm_segment_sums *sums = &state->sums[pool];
         print_line(page, names[pool], sums->size - sums->free, sums->size, sums);
     }
 }
 
 /* How many segments could go, and how many are held. */
-static void print_counts(struct gm_page *page, const struct gm_segments *segments)
+static void print_counts(struct gm_page *page, const struct gm_model_pool_state *state)
 {
-    struct gm_segment_sums all = gm_segments_all(segments);
+    struct gm_segment_sums all = all_sums(state);
     if (all.count)
         gm_page_print(page, GM_DIM, "  %s segment%s after the last use, %s without a block\n",
                       COUNT(all.count), gm_plural(all.count), COUNT(all.empty));
@@ -100,14 +105,13 @@ static void print_curve(struct gm_page *page, const char *name, const struct gm_
     fputc('\n', page->out);
 }
 
-static void print_settings(struct gm_page *page, const struct gm_trace *trace)
+static void print_settings(const struct gm_view *view)
 {
-    const char *name;
-    struct gm_text value;
-    if (!gm_environment_allocator(trace, &name, &value))
+    if (!view->run->allocator_variable)
         return;
-    char *clean = gm_clean_copy(value);
-    gm_page_print(page, GM_DIM, "  %s=", name);
+    struct gm_page *page = view->page;
+    char *clean = gm_clean_copy(view->run->allocator_settings);
+    gm_page_print(page, GM_DIM, "  %s=", view->run->allocator_variable);
     gm_page_begin(page, GM_DIM);
     gm_page_cut(page, clean, 50);
     gm_page_end(page, GM_DIM);
@@ -115,69 +119,69 @@ static void print_settings(struct gm_page *page, const struct gm_trace *trace)
     free(clean);
 }
 
-static void print_lines(struct gm_page *page, const struct gm_analysis *analysis,
-                        struct gm_stacks *stacks, const char *when, const struct gm_sites *owners,
-                        size_t top)
+static void print_lines(const struct gm_view *view, const char *when,
+                        const struct gm_model_pool_state *state)
 {
-    if (!owners->count)
+    if (!state->line_count)
         return;
-    gm_page_print(page, GM_PLAIN, "  Lines that held blocks %s:\n", when);
-    gm_pool_lines_text(page, analysis, stacks, owners, top);
+    gm_page_print(view->page, GM_PLAIN, "  Lines that held blocks %s:\n", when);
+    gm_pool_lines_text(view, state);
 }
 
 /* Worth a reader's time: much of the pool is free, and blocks keep it from going back. */
-static bool is_held_open(const struct gm_segments *segments)
+static bool is_held_open(const struct gm_model_pool_state *state)
 {
-    struct gm_segment_sums all = gm_segments_all(segments);
+    struct gm_segment_sums all = all_sums(state);
     return all.free - all.returnable > all.size / 10 && all.size > 16 * GM_SMALL_SEGMENT;
 }
 
-static void print_pool(struct gm_page *page, const struct gm_analysis *analysis,
-                       struct gm_stacks *stacks, size_t which, size_t top)
+static void print_pool(const struct gm_view *view, const struct gm_model_pool *pool)
 {
-    const struct gm_pool_snapshot *peak = &analysis->pool_peaks[which];
-    const struct gm_pool_snapshot *last = &analysis->pool_lasts[which];
-    const struct gm_block_totals *totals = &analysis->blocks.device[peak->device + 1];
+    const struct gm_model_pool_state *peak = gm_model_moment(view->run, pool->at_peak)->pool;
+    const struct gm_model_pool_state *last = gm_model_moment(view->run, pool->last)->pool;
+    struct gm_page *page = view->page;
+    uint64_t whole = pool->reserved_peak > 0 ? (uint64_t)pool->reserved_peak : 0;
     char title[64], about[128];
-    snprintf(title, sizeof(title), "PyTorch's pool on device %d", peak->device);
+    snprintf(title, sizeof(title), "PyTorch's pool on device %d", pool->device);
     snprintf(about, sizeof(about), "%s allocated at the peak, %s reserved", SIZE(peak->allocated),
-             SIZE(totals->reserved_peak.bytes));
+             BYTES(pool->reserved_peak));
     gm_page_heading(page, title, about);
-    print_settings(page, analysis->trace);
+    print_settings(view);
     gm_page_print(page, GM_DIM, "  %-18s %10s %10s %10s %12s %10s\n", "", "allocated", "reserved",
                   "free", "largest hole", "returnable");
     print_moment(page, "at the peak", peak);
-    print_pools(page, &peak->segments);
+    print_pools(page, peak);
     print_moment(page, "after the last use", last);
-    print_pools(page, &last->segments);
-    print_counts(page, &last->segments);
-    if (totals->allocs >= CURVE_COLUMNS) {
-        print_curve(page, "allocated", totals->curve, 0, totals->reserved_peak.bytes);
-        print_curve(page, "reserved", totals->curve, 1, totals->reserved_peak.bytes);
+    print_pools(page, last);
+    print_counts(page, last);
+    if (pool->allocs >= CURVE_COLUMNS && pool->curve) {
+        print_curve(page, "allocated", pool->curve, 0, whole);
+        print_curve(page, "reserved", pool->curve, 1, whole);
     }
-    print_lines(page, analysis, stacks, "at the peak", &peak->owners, top);
+    print_lines(view, "at the peak", peak);
     if (last->allocated < peak->allocated)
-        print_lines(page, analysis, stacks, "after the last use", &last->owners, top);
-    if (is_held_open(&last->segments)) {
+        print_lines(view, "after the last use", last);
+    if (is_held_open(last)) {
         gm_page_print(page, GM_PLAIN, "  Segments with most free space, after the last use:\n");
-        print_segments(page, stacks, &last->segments, SEGMENTS_SHOWN, 4);
+        print_segments(view, last, 4);
     }
 }
 
-void gm_pools_text(struct gm_page *page, const struct gm_analysis *analysis,
-                   struct gm_stacks *stacks, size_t top)
+void gm_pools_text(const struct gm_view *view)
 {
-    for (size_t i = 0; i < analysis->pool_count; i++)
-        print_pool(page, analysis, stacks, i, top);
+    for (size_t i = 0; i < view->run->pool_count; i++)
+        if (view->run->pools[i].at_peak != GM_NONE)
+            print_pool(view, &view->run->pools[i]);
 }
 
 /* ---- out of memory --------------------------------------------------------------------------- */
 
 /* Free space that a request of that size could have come from, and why it did not. */
-static void print_reason(struct gm_page *page, const struct gm_pool_failure *failure)
+static void print_reason(struct gm_page *page, const struct gm_model_pool_failure *failure,
+                         bool is_known)
 {
-    struct gm_pool_reason reason = gm_pool_failure_reason(failure);
-    if (!failure->snapshot.record)
+    struct gm_pool_reason reason = failure->reason;
+    if (!is_known)
         gm_page_paragraph(page, GM_DIM, 4, "What lived then was overwritten (flight recorder).");
     else if (reason.fragmentation)
         gm_page_paragraph(page, GM_WARNING, 4,
@@ -196,11 +200,10 @@ static void print_reason(struct gm_page *page, const struct gm_pool_failure *fai
 }
 
 /* What else was on the device. */
-static void print_device(struct gm_page *page, const struct gm_analysis *analysis,
-                         const struct gm_pool_failure *failure)
+static void print_device(const struct gm_view *view, const struct gm_model_pool_failure *failure,
+                         const struct gm_model_pool_state *at)
 {
-    const struct gm_pool_snapshot *at = &failure->snapshot;
-    const struct gm_device_facts *facts = &analysis->facts[failure->device + 1];
+    const struct gm_model_device *device = gm_model_device(view->run, failure->device);
     uint64_t outside = failure->tracked > at->reserved ? failure->tracked - at->reserved : 0;
     char more[4][64] = {"", "", "", ""};
     if (outside)
@@ -210,67 +213,63 @@ static void print_device(struct gm_page *page, const struct gm_analysis *analysi
                  SIZE(failure->residual));
     if (failure->elsewhere)
         snprintf(more[2], sizeof(more[2]), ", %s by other processes", SIZE(failure->elsewhere));
-    if (facts->total)
-        snprintf(more[3], sizeof(more[3]), "; the device has %s", SIZE(facts->total));
-    gm_page_paragraph(page, GM_PLAIN, 4, "%s allocated in %s reserved%s%s%s%s.",
+    if (device && device->total)
+        snprintf(more[3], sizeof(more[3]), "; the device has %s", SIZE(device->total));
+    gm_page_paragraph(view->page, GM_PLAIN, 4, "%s allocated in %s reserved%s%s%s%s.",
                       SIZE(at->allocated), SIZE(at->reserved), more[0], more[1], more[2], more[3]);
 }
 
-static void print_libraries(struct gm_page *page, const struct gm_analysis *analysis,
-                            const struct gm_sites *owners)
+static void print_libraries(struct gm_page *page, const struct gm_model_pool_failure *failure)
 {
-    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
-    struct gm_library_share shares[4];
-    size_t count = gm_library_shares(libraries, owners, shares, sizeof(shares) / sizeof(*shares));
-    if (count > 1)
-        gm_page_print(page, GM_PLAIN, "    Blocks of ");
-    for (size_t i = 0; i < count && count > 1; i++)
-        gm_page_print(page, GM_PLAIN, "%s%.14s %s", i ? ", " : "", shares[i].name,
-                      SIZE(shares[i].bytes));
-    if (count > 1)
-        fputc('\n', page->out);
-    gm_libraries_free(libraries);
+    size_t count = failure->library_count;
+    if (count < 2)
+        return;
+    gm_page_print(page, GM_PLAIN, "    Blocks of ");
+    for (size_t i = 0; i < count; i++)
+        gm_page_print(page, GM_PLAIN, "%s%.14s %s", i ? ", " : "", failure->libraries[i].name,
+                      SIZE(failure->libraries[i].bytes));
+    fputc('\n', page->out);
 }
 
-static void print_failure(struct gm_page *page, const struct gm_analysis *analysis,
-                          struct gm_stacks *stacks, const struct gm_pool_failure *failure,
-                          size_t top)
+static void print_failure(const struct gm_view *view, const struct gm_model_pool_failure *failure)
 {
-    const struct gm_pool_snapshot *at = &failure->snapshot;
+    const struct gm_model_moment *moment = gm_model_moment(view->run, failure->moment);
+    const struct gm_model_pool_state *at = moment->pool;
+    const struct gm_model_place *place = &view->model->places[failure->place];
+    struct gm_page *page = view->page;
     char times[96] = "";
     if (failure->count > 1)
         snprintf(times, sizeof(times), " (%s times, at first %s)", COUNT(failure->count),
                  SIZE(failure->first));
     gm_page_paragraph(page, GM_BOLD, 2, "%s asked on device %d%s, %s after the start%s",
-                      SIZE(failure->size), failure->device, times, MOMENT(analysis, at->time),
-                      gm_pool_failure_survived(failure, &analysis->blocks) ? "; it went on" : "");
-    gm_page_stack(page, 6, gm_stacks_get(stacks, failure->stack, failure->api));
-    print_device(page, analysis, failure);
-    if (analysis->replay.ledger.counters.failed == 0)
+                      SIZE(failure->size), failure->device, times, TIME(moment->time_ns),
+                      failure->survived ? "; it went on" : "");
+    gm_page_stack(page, 6, gm_model_stack(view->model, place->stack));
+    print_device(view, failure, at);
+    if (view->run->failed == 0)
         gm_page_paragraph(page, GM_PLAIN, 4,
                           "The driver refused nothing: a limit was set by the program itself, as "
                           "torch.cuda.set_per_process_memory_fraction() does.");
-    print_reason(page, failure);
-    print_libraries(page, analysis, &at->owners);
-    gm_pool_lines_text(page, analysis, stacks, &at->owners, top);
-    if (gm_pool_failure_reason(failure).fragmentation) {
+    print_reason(page, failure, at->is_known);
+    print_libraries(page, failure);
+    gm_pool_lines_text(view, at);
+    if (failure->reason.fragmentation) {
         gm_page_print(page, GM_PLAIN, "    Segments with most free space:\n");
-        print_segments(page, stacks, &at->segments, SEGMENTS_SHOWN, 6);
+        print_segments(view, at, 6);
     }
 }
 
-void gm_pool_failures_text(struct gm_page *page, const struct gm_analysis *analysis,
-                           struct gm_stacks *stacks, size_t top)
+void gm_pool_failures_text(const struct gm_view *view)
 {
-    const struct gm_pool_failures *failures = &analysis->pool_failures;
-    uint64_t count = 0;
+    const struct gm_model_run *run = view->run;
+    int64_t count = 0;
     char about[64];
-    for (int i = 0; i < GM_DEVICES; i++)
-        count += analysis->blocks.device[i].out_of_memory;
-    if (!failures->count)
+    for (size_t i = 0; i < run->pool_count; i++)
+        count += run->pools[i].out_of_memory;
+    if (!run->pool_failure_count)
         return;
-    snprintf(about, sizeof(about), "%s time%s", COUNT(count), gm_plural(count));
-    gm_page_heading(page, "Out of memory in PyTorch's pool", about);
-    for (size_t i = failures->count, shown = 0; i-- > 0 && shown < top; shown++)
-        print_failure(page, analysis, stacks, &failures->entries[i], top);
+    snprintf(about, sizeof(about), "%s time%s", NUMBER(count), gm_plural((uint64_t)count));
+    gm_page_heading(view->page, "Out of memory in PyTorch's pool", about);
+    for (size_t i = run->pool_failure_count, shown = 0; i-- > 0 && shown < view->top; shown++)
+        print_failure(view, &run->pool_failures[i]);
 }

@@ -1,28 +1,14 @@
 /* See report_text.h. */
 #include "render/text/report_text.h"
 #include "base/memory.h"
-#include "base/size.h"
+#include "base/text.h"
+#include "ledger/counters.h"
+#include "render/text/balance.h"
 #include "render/text/sections.h"
 #include "stacks/cuda_error.h"
-#include "verdict/completeness.h"
-#include "verdict/verdict.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct writer {
-    struct gm_page page;
-    const struct gm_analysis *analysis;
-    struct gm_stacks *stacks;
-    size_t top;
-};
-
-static const char *moment(const struct gm_analysis *analysis, uint64_t time,
-                          char text[GM_SIZE_TEXT])
-{
-    return gm_time_format(gm_clock_elapsed(&analysis->trace->clock, time), text);
-}
-#define MOMENT(analysis, time) moment((analysis), (time), (char[GM_SIZE_TEXT]){0})
 
 /* "device 0", "the host", "an unknown device". */
 static const char *place_name(unsigned kind, int device, char text[GM_SIZE_TEXT])
@@ -36,24 +22,22 @@ static const char *place_name(unsigned kind, int device, char text[GM_SIZE_TEXT]
 }
 #define PLACE(kind, device) place_name((kind), (device), (char[GM_SIZE_TEXT]){0})
 
-static void print_stack(struct gm_page *page, struct gm_stacks *stacks, uint32_t stack,
-                        uint16_t api, unsigned indent)
+static void print_stack(const struct gm_view *view, uint32_t stack, unsigned indent)
 {
-    gm_page_stack(page, indent, gm_stacks_get(stacks, stack, api));
+    gm_page_stack(view->page, indent, gm_model_stack(view->model, stack));
 }
 
 /* ---- who and what ---------------------------------------------------------------------------- */
 
 /* The command line in one line, each argument cleaned. */
-static void print_command(struct writer *writer)
+static void print_command(const struct gm_view *view)
 {
-    const struct gm_trace_header *header = &writer->analysis->trace->header;
-    size_t size = header->command_line_size;
+    struct gm_text command = view->run->command_line;
     size_t left = GM_PAGE_COLUMNS - strlen("gpumem report of ") - 3;
-    if (size > sizeof(header->command_line))
-        size = sizeof(header->command_line);
-    char line[sizeof(header->command_line) + 1];
-    memcpy(line, header->command_line, size);
+    size_t size = command.size;
+    char *line = gm_allocate(size + 1, 1);
+    if (size)
+        memcpy(line, command.bytes, size);
     while (size && line[size - 1] == 0)
         size--;
     for (size_t i = 0; i < size; i++)
@@ -64,218 +48,227 @@ static void print_command(struct writer *writer)
     if (cut)
         clean[left] = 0;
     char *whole = gm_clean_copy((struct gm_text){clean, strlen(clean)}); /* a cut character */
-    gm_page_print(&writer->page, GM_BOLD, "gpumem report");
-    gm_page_print(&writer->page, GM_PLAIN, " of %s%s\n", whole[0] ? whole : "an unnamed command",
+    gm_page_print(view->page, GM_BOLD, "gpumem report");
+    gm_page_print(view->page, GM_PLAIN, " of %s%s\n", whole[0] ? whole : "an unnamed command",
                   cut ? "..." : "");
     free(whole);
     free(clean);
+    free(line);
 }
 
-static void print_header(struct writer *writer)
+static void print_header(const struct gm_view *view)
 {
-    const struct gm_analysis *analysis = writer->analysis;
-    const struct gm_trace_header *header = &analysis->trace->header;
-    struct gm_page *page = &writer->page;
-    char *host = gm_clean_copy(gm_trace_field(header->host, sizeof(header->host)));
-    print_command(writer);
-    gm_page_print(page, GM_DIM, "process %u on %s, %s, %s event%s\n", header->pid, host,
-                  TIME(analysis->duration), COUNT(analysis->replay.ledger.events),
-                  gm_plural(analysis->replay.ledger.events));
-    if (header->flags & GM_HEADER_SIMULATED)
-        gm_page_print(page, GM_WARNING, "SIMULATED: there was no GPU, all devices are simulated\n");
-    gm_settings_text(page, analysis->trace);
+    const struct gm_model_run *run = view->run;
+    char *host = gm_clean_copy(run->host_name);
+    print_command(view);
+    gm_page_print(view->page, GM_DIM, "process %u on %s, %s, %s event%s\n", run->pid, host,
+                  TIME(run->duration_ns), COUNT(run->events), gm_plural(run->events));
+    if (run->simulated)
+        gm_page_print(view->page, GM_WARNING,
+                      "SIMULATED: there was no GPU, all devices are simulated\n");
+    gm_settings_text(view);
     free(host);
-    fputc('\n', page->out);
-    gm_verdict_text(page, analysis);
+    fputc('\n', view->page->out);
+    gm_verdict_text(view);
 }
 
 /* ---- peaks ----------------------------------------------------------------------------------- */
 
-static void print_device_name(struct writer *writer, int device)
+static void print_device_name(const struct gm_view *view, const struct gm_model_device *device)
 {
-    const struct gm_device_facts *facts = &writer->analysis->facts[device + 1];
-    if (!facts->name.size)
+    if (!device->name.size)
         return;
-    char *name = gm_clean_copy(facts->name);
-    gm_page_print(&writer->page, GM_DIM, "  %.40s\n", name);
+    char *name = gm_clean_copy(device->name);
+    gm_page_print(view->page, GM_DIM, "  %.40s\n", name);
     free(name);
 }
 
 /* What kinds the memory at a peak was of, if not all of one. */
-static void print_kinds(struct writer *writer, const struct gm_sites *owners)
+static void print_kinds(const struct gm_view *view, const struct gm_model_moment *moment)
 {
-    uint64_t bytes[GM_KINDS] = {0};
+    int64_t bytes[GM_KINDS] = {0};
     unsigned kinds = 0;
-    for (size_t i = 0; i < owners->count; i++) {
-        kinds += bytes[owners->entries[i].kind] == 0 && owners->entries[i].bytes > 0;
-        bytes[owners->entries[i].kind] += owners->entries[i].bytes;
+    for (size_t i = 0; i < moment->sample_count; i++) {
+        const struct gm_model_sample *sample = &moment->samples[i];
+        unsigned kind = view->model->places[sample->place].kind;
+        kinds += bytes[kind] == 0 && sample->bytes != 0;
+        bytes[kind] += sample->bytes;
     }
     if (kinds < 2)
         return;
     const char *separator = "  ";
     for (unsigned kind = 0; kind < GM_KINDS; kind++)
         if (bytes[kind]) {
-            gm_page_print(&writer->page, GM_PLAIN, "%s%s %s", separator, gm_kind_name(kind),
-                          SIZE(bytes[kind]));
+            gm_page_print(view->page, GM_PLAIN, "%s%s %s", separator, gm_kind_name(kind),
+                          BYTES(bytes[kind]));
             separator = ", ";
         }
-    fputc('\n', writer->page.out);
+    fputc('\n', view->page->out);
 }
 
-static void print_peaks(struct writer *writer)
+/* Whether blocks of a pool were told. */
+static bool has_pool(const struct gm_model_run *run, int device)
 {
-    const struct gm_analysis *analysis = writer->analysis;
-    for (size_t i = 0; i < analysis->device_peak_count; i++) {
-        const struct gm_snapshot *peak = &analysis->device_peaks[i];
-        const struct gm_device_facts *facts = &analysis->facts[peak->device + 1];
-        char title[64], about[128];
-        snprintf(title, sizeof(title), "Peak of %s", PLACE(GM_KIND_DEVICE, peak->device));
-        int length = snprintf(about, sizeof(about), "%s", SIZE(peak->owners.bytes));
-        if (facts->total) /* managed memory need not be on the device, and more than it has */
-            length += snprintf(about + length, sizeof(about) - (size_t)length, "%s %s",
-                               peak->owners.bytes <= facts->total ? " of" : ", the device has",
-                               SIZE(facts->total));
-        snprintf(about + length, sizeof(about) - (size_t)length, ", %s after the start",
-                 MOMENT(analysis, peak->time));
-        gm_page_heading(&writer->page, title, about);
-        print_device_name(writer, peak->device);
-        if (gm_analysis_pool_peak(analysis, peak->device))
-            gm_page_paragraph(&writer->page, GM_DIM, 2,
-                              "PyTorch's pool takes memory in segments. A line here made it take "
-                              "one; the lines that held what is in them are above.");
-        print_kinds(writer, &peak->owners);
-        gm_owners_text(&writer->page, analysis, writer->stacks, &peak->owners, writer->top, 0);
-        gm_libraries_text(&writer->page, analysis, peak->device, writer->top);
-    }
+    for (size_t i = 0; i < run->pool_count; i++)
+        if (run->pools[i].device == device && run->pools[i].at_peak != GM_NONE)
+            return true;
+    return false;
+}
+
+static void print_peak(const struct gm_view *view, const struct gm_model_device *device)
+{
+    const struct gm_model_moment *peak = gm_model_moment(view->run, device->peak);
+    char title[64], about[128];
+    if (!peak)
+        return;
+    snprintf(title, sizeof(title), "Peak of %s", PLACE(GM_KIND_DEVICE, device->id));
+    int length = snprintf(about, sizeof(about), "%s", BYTES(peak->bytes));
+    if (device->total) /* managed memory need not be on the device, and more than it has */
+        length += snprintf(about + length, sizeof(about) - (size_t)length, "%s %s",
+                           peak->bytes <= gm_amount(device->total) ? " of" : ", the device has",
+                           SIZE(device->total));
+    snprintf(about + length, sizeof(about) - (size_t)length, ", %s after the start",
+             TIME(peak->time_ns));
+    gm_page_heading(view->page, title, about);
+    print_device_name(view, device);
+    if (has_pool(view->run, device->id))
+        gm_page_paragraph(view->page, GM_DIM, 2,
+                          "PyTorch's pool takes memory in segments. A line here made it take one; "
+                          "the lines that held what is in them are above.");
+    print_kinds(view, peak);
+    gm_owners_text(view, peak, view->top, 0);
+    gm_libraries_text(view, device);
 }
 
 /* ---- residual -------------------------------------------------------------------------------- */
 
-static void print_residual_line(struct writer *writer, const char *when,
-                                const struct gm_residual *residual)
+static void print_residual_line(const struct gm_view *view, const char *when,
+                                const struct gm_model_residual *residual)
 {
-    gm_page_print(&writer->page, GM_PLAIN, "  %-12s  ", when);
-    gm_page_print(&writer->page, GM_BOLD, "%s%s", residual->estimated ? "about " : "",
+    gm_page_print(view->page, GM_PLAIN, "  %-12s  ", when);
+    gm_page_print(view->page, GM_BOLD, "%s%s", residual->estimated ? "about " : "",
                   SIZE(residual->bytes));
-    gm_page_print(&writer->page, GM_PLAIN, " (%s used, %s tracked) at %s\n", SIZE(residual->used),
-                  SIZE(residual->tracked), MOMENT(writer->analysis, residual->time));
+    gm_page_print(view->page, GM_PLAIN, " (%s used, %s tracked) at %s\n", SIZE(residual->used),
+                  SIZE(residual->tracked), TIME(residual->time_ns));
 }
 
-static void print_residuals(struct writer *writer)
+static void print_residual(const struct gm_view *view, const struct gm_model_device *device)
 {
-    for (int i = 0; i < GM_DEVICES; i++) {
-        const struct gm_device_facts *facts = &writer->analysis->facts[i];
-        char title[64];
-        if (!facts->residuals)
-            continue;
-        snprintf(title, sizeof(title), "Residual of %s", PLACE(GM_KIND_DEVICE, i - 1));
-        gm_page_heading(&writer->page, title, "what the driver holds beside what was tracked");
-        if (facts->largest.bytes != facts->last.bytes)
-            print_residual_line(writer, "at most", &facts->largest);
-        print_residual_line(writer, "at last", &facts->last);
-    }
+    char title[64];
+    if (!device->residuals)
+        return;
+    snprintf(title, sizeof(title), "Residual of %s", PLACE(GM_KIND_DEVICE, device->id));
+    gm_page_heading(view->page, title, "what the driver holds beside what was tracked");
+    if (device->largest.bytes != device->last.bytes)
+        print_residual_line(view, "at most", &device->largest);
+    print_residual_line(view, "at last", &device->last);
 }
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
-/* Memory of another owner is nobody's leak here, and no library's either. */
-static bool is_told(const struct gm_site *site, enum gm_leak_class class, enum gm_leak_part part)
+static bool has_pools(const struct gm_model_run *run)
 {
-    bool is_foreign = site->kind == GM_KIND_EXTERNAL;
-    return site->class == class &&
+    for (size_t i = 0; i < run->pool_count; i++)
+        if (run->pools[i].at_peak != GM_NONE)
+            return true;
+    return false;
+}
+
+/* Memory of another owner is nobody's leak here, and no library's either. */
+static bool is_told(const struct gm_model_place *place, enum gm_leak_class leak_class,
+                    enum gm_leak_part part)
+{
+    bool is_foreign = place->kind == GM_KIND_EXTERNAL;
+    return place->leak_class == leak_class &&
            (part == GM_LEAKS_ALL || is_foreign == (part == GM_LEAKS_FOREIGN));
 }
 
-void gm_leaks_text(struct gm_page *page, const struct gm_analysis *analysis,
-                   struct gm_stacks *stacks, enum gm_leak_class class, enum gm_leak_part part,
-                   size_t top)
+void gm_leaks_text(const struct gm_view *view, enum gm_leak_class leak_class,
+                   enum gm_leak_part part)
 {
-    size_t shown = 0, more = 0;
-    for (size_t i = 0; i < analysis->leaks.count; i++) {
-        const struct gm_site *site = &analysis->leaks.entries[i];
-        if (!is_told(site, class, part))
+    const struct gm_model_moment *end = gm_model_moment(view->run, view->run->end);
+    size_t told = 0;
+    for (size_t i = 0; end && i < end->sample_count; i++) {
+        const struct gm_model_sample *sample = &end->samples[i];
+        const struct gm_model_place *place = &view->model->places[sample->place];
+        if (!is_told(place, leak_class, part) || told++ >= view->top)
             continue;
-        if (shown == top) {
-            more++;
-            continue;
-        }
-        shown++;
-        const char *api = gm_trace_api(analysis->trace, site->api);
-        gm_page_print(page, GM_BOLD, "  %s", SIZE(site->bytes));
-        gm_page_print(page, GM_PLAIN, " of %s memory on %s, %s x %s\n", gm_kind_name(site->kind),
-                      PLACE(site->kind, site->device), COUNT(site->count), api[0] ? api : "?");
-        print_stack(page, stacks, site->stack, site->api, 6);
+        gm_page_print(view->page, GM_BOLD, "  %s", BYTES(sample->bytes));
+        gm_page_print(view->page, GM_PLAIN, " of %s memory on %s, %s x %s\n",
+                      gm_kind_name(place->kind), PLACE(place->kind, place->device),
+                      NUMBER(sample->count), place->api[0] ? place->api : "?");
+        print_stack(view, place->stack, 6);
     }
-    if (more)
-        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", more, gm_plural(more));
+    if (told > view->top)
+        gm_page_print(view->page, GM_DIM, "  ... and %zu more place%s\n", told - view->top,
+                      gm_plural(told - view->top));
 }
 
 /* One section of what was left. */
-static void print_leaks_of(struct writer *writer, enum gm_leak_class class, enum gm_leak_part part,
-                           const char *title, const char *explanation)
+static void print_leaks_of(const struct gm_view *view, enum gm_leak_class leak_class,
+                           enum gm_leak_part part, const char *title, const char *explanation)
 {
-    const struct gm_analysis *analysis = writer->analysis;
-    struct gm_living living = {0};
-    for (size_t i = 0; i < analysis->leaks.count; i++) {
-        const struct gm_site *site = &analysis->leaks.entries[i];
-        if (is_told(site, class, part)) {
-            living.bytes += site->bytes;
-            living.count += site->count;
+    const struct gm_model_moment *end = gm_model_moment(view->run, view->run->end);
+    int64_t bytes = 0, count = 0;
+    for (size_t i = 0; end && i < end->sample_count; i++)
+        if (is_told(&view->model->places[end->samples[i].place], leak_class, part)) {
+            bytes += end->samples[i].bytes;
+            count += end->samples[i].count;
         }
-    }
-    if (!living.count)
+    if (!count && !bytes)
         return;
-    gm_page_heading(&writer->page, title, NULL);
-    gm_page_paragraph(&writer->page, GM_PLAIN, 2, "%s in %s allocation%s: %s", SIZE(living.bytes),
-                      COUNT(living.count), gm_plural(living.count), explanation);
-    if (class != GM_LEAK_CACHED || !analysis->pool_count) /* the pool was told, above */
-        gm_leaks_text(&writer->page, analysis, writer->stacks, class, part, writer->top);
+    gm_page_heading(view->page, title, NULL);
+    gm_page_paragraph(view->page, GM_PLAIN, 2, "%s in %s allocation%s: %s", BYTES(bytes),
+                      NUMBER(count), gm_plural((uint64_t)count), explanation);
+    bool is_told_before = leak_class == GM_LEAK_CACHED && has_pools(view->run);
+    if (!is_told_before)
+        gm_leaks_text(view, leak_class, part);
 }
 
-static void print_leaks(struct writer *writer)
+static void print_leaks(const struct gm_view *view)
 {
-    switch (writer->analysis->trace->ending) {
+    switch (view->run->ending) {
     case GM_ENDING_NORMAL:
-        print_leaks_of(writer, GM_LEAK, GM_LEAKS_ALL, "Leaked", "never freed");
+        print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Leaked", "never freed");
         break;
     case GM_ENDING_CUT:
-        print_leaks_of(writer, GM_LEAK, GM_LEAKS_ALL, "Live", "live when the process was cut off");
+        print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Live", "live when the process was cut off");
         break;
     case GM_ENDING_RUNNING:
-        print_leaks_of(writer, GM_LEAK, GM_LEAKS_ALL, "Live",
+        print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Live",
                        "live now: the process is still running");
         break;
     }
-    print_leaks_of(writer, GM_LEAK_LATE, GM_LEAKS_ALL, "Freed too late",
+    print_leaks_of(view, GM_LEAK_LATE, GM_LEAKS_ALL, "Freed too late",
                    "the driver was shut down when the free came");
-    print_leaks_of(writer, GM_LEAK_IMPLICIT, GM_LEAKS_ALL, "Freed with its context",
+    print_leaks_of(view, GM_LEAK_IMPLICIT, GM_LEAKS_ALL, "Freed with its context",
                    "not freed before the reset or the end of its context");
-    print_leaks_of(writer, GM_LEAK_EXTERNAL, GM_LEAKS_OWN, "Held by libraries",
+    print_leaks_of(view, GM_LEAK_EXTERNAL, GM_LEAKS_OWN, "Held by libraries",
                    "allocated by a vendor's library");
-    print_leaks_of(writer, GM_LEAK_EXTERNAL, GM_LEAKS_FOREIGN, "Another owner's memory",
+    print_leaks_of(view, GM_LEAK_EXTERNAL, GM_LEAKS_FOREIGN, "Another owner's memory",
                    "imported or opened here, and not closed");
-    print_leaks_of(writer, GM_LEAK_CACHED, GM_LEAKS_ALL, "Cached by frameworks",
+    print_leaks_of(view, GM_LEAK_CACHED, GM_LEAKS_ALL, "Cached by frameworks",
                    "kept by a framework to the end, in use or for its next use");
-    print_leaks_of(writer, GM_LEAK_UNTOLD, GM_LEAKS_ALL, "Freed or not",
+    print_leaks_of(view, GM_LEAK_UNTOLD, GM_LEAKS_ALL, "Freed or not",
                    "whether their context ended is not on record: there were too many");
 }
 
 /* ---- refused allocations --------------------------------------------------------------------- */
 
 /* The error that is none of memory, on a line of its own if it has a name. */
-static void print_status(struct writer *writer, const struct gm_failure *failure, const char *api)
+static void print_status(struct gm_page *page, const struct gm_model_failure *failure,
+                         const char *api)
 {
     const char *name = gm_cuda_error_name(failure->status, strncmp(api, "cuda", 4) == 0);
-    gm_page_print(&writer->page, GM_WARNING, "error %u", failure->status);
+    gm_page_print(page, GM_WARNING, "error %u", failure->status);
     if (name)
-        gm_page_print(&writer->page, GM_WARNING, "\n    %s", name);
+        gm_page_print(page, GM_WARNING, "\n    %s", name);
 }
 
-static void print_holes_of(struct gm_page *page, const struct gm_analysis *analysis,
-                           const struct gm_failure *failure)
+static void print_holes_of(struct gm_page *page, const struct gm_model_failure *failure,
+                           const struct gm_holes *holes)
 {
-    const struct gm_holes *holes = &failure->snapshot.holes;
-    switch (gm_analysis_fragmentation(analysis, failure)) {
+    switch (failure->fragmentation) {
     case GM_FRAGMENTATION_CERTAIN:
         gm_page_paragraph(page, GM_WARNING, 4,
                           "Between live allocations %s were free, but in holes of at most %s: "
@@ -294,55 +287,53 @@ static void print_holes_of(struct gm_page *page, const struct gm_analysis *analy
     }
 }
 
-static void print_failure(struct writer *writer, const struct gm_failure *failure)
+static void print_failure(const struct gm_view *view, const struct gm_model_failure *failure)
 {
-    const struct gm_analysis *analysis = writer->analysis;
-    struct gm_page *page = &writer->page;
-    const char *api = gm_trace_api(analysis->trace, failure->api);
+    const struct gm_model_place *place = &view->model->places[failure->place];
+    const struct gm_model_moment *moment = gm_model_moment(view->run, failure->moment);
+    struct gm_page *page = view->page;
     gm_page_print(page, GM_BOLD, "  %s", SIZE(failure->size));
-    gm_page_print(page, GM_PLAIN, " asked on %s by %s: ", PLACE(failure->kind, failure->device),
-                  api[0] ? api : "?");
+    gm_page_print(page, GM_PLAIN, " asked on %s by %s: ", PLACE(place->kind, place->device),
+                  place->api[0] ? place->api : "?");
     if (failure->out_of_memory)
         gm_page_print(page, GM_BAD, "out of memory");
     else
-        print_status(writer, failure, api);
+        print_status(page, failure, place->api);
     if (failure->count > 1)
         gm_page_print(page, GM_PLAIN, "\n    %s times, at first %s", COUNT(failure->count),
                       SIZE(failure->first));
     fputc('\n', page->out);
-    print_stack(page, writer->stacks, failure->stack, failure->api, 6);
-    if (!failure->snapshot.step)
+    print_stack(view, place->stack, 6);
+    if (!moment)
         return;
-    const struct gm_sites *owners = &failure->snapshot.owners;
     gm_page_print(page, GM_PLAIN, "    %s after the start, when %s lived on the device%s\n",
-                  MOMENT(analysis, failure->time), owners->count ? SIZE(owners->bytes) : "nothing",
-                  owners->count ? ":" : "");
-    gm_owners_text(page, analysis, writer->stacks, owners, writer->top < 3 ? writer->top : 3, 4);
-    print_holes_of(page, analysis, failure);
+                  TIME(failure->time_ns), moment->sample_count ? BYTES(moment->bytes) : "nothing",
+                  moment->sample_count ? ":" : "");
+    gm_owners_text(view, moment, view->top < 3 ? view->top : 3, 4);
+    print_holes_of(page, failure, &moment->holes);
 }
 
-static void print_failures(struct writer *writer)
+static void print_failures(const struct gm_view *view)
 {
-    const struct gm_counters *counters = &writer->analysis->replay.ledger.counters;
+    const struct gm_model_run *run = view->run;
     size_t told_before = 0;
-    if (!writer->analysis->failure_count)
-        return;
     char about[128];
+    if (!run->failure_count)
+        return;
     snprintf(about, sizeof(about), "%s for lack of memory, %s for another reason",
-             COUNT(counters->failed), COUNT(counters->rejected + counters->refused_by_runtime));
-    gm_page_heading(&writer->page, "Refused allocations", about);
-    for (size_t i = writer->analysis->failure_count, shown = 0; i-- > 0 && shown < writer->top;) {
-        const struct gm_failure *failure = &writer->analysis->failures[i];
-        if (gm_analysis_pool_failure(writer->analysis, failure)) {
+             NUMBER(run->failed), NUMBER(run->rejected + run->refused_by_runtime));
+    gm_page_heading(view->page, "Refused allocations", about);
+    for (size_t i = run->failure_count, shown = 0; i-- > 0 && shown < view->top;) {
+        if (run->failures[i].is_of_pool) {
             told_before++;
         } else {
-            print_failure(writer, failure);
+            print_failure(view, &run->failures[i]);
             shown++;
         }
     }
     if (told_before)
-        gm_page_print(&writer->page, GM_DIM, "  %zu place%s: see PyTorch's pool, above\n",
-                      told_before, gm_plural(told_before));
+        gm_page_print(view->page, GM_DIM, "  %zu place%s: see PyTorch's pool, above\n", told_before,
+                      gm_plural(told_before));
 }
 
 /* ---- fragmentation, pinned memory ------------------------------------------------------------ */
@@ -367,139 +358,154 @@ static bool is_worth_telling(const struct gm_holes *holes)
     return holes->count > 1 && holes->free >= holes->span / 100;
 }
 
-static void print_fragmentation(struct writer *writer)
+static void print_fragmentation(const struct gm_view *view, const struct gm_model_device *device)
 {
-    const struct gm_analysis *analysis = writer->analysis;
-    for (size_t i = 0; i < analysis->device_peak_count; i++) {
-        const struct gm_snapshot *peak = &analysis->device_peaks[i];
-        struct gm_holes at_end = gm_holes_find(&analysis->replay.ledger.lives, peak->device);
-        char title[64];
-        if (!is_worth_telling(&peak->holes) && !is_worth_telling(&at_end))
-            continue;
-        snprintf(title, sizeof(title), "Fragmentation of %s", PLACE(GM_KIND_DEVICE, peak->device));
-        gm_page_heading(&writer->page, title, "of addresses: 1 - largest gap / all gaps");
-        print_holes_line(&writer->page, "at the peak", &peak->holes);
-        print_holes_line(&writer->page, "at the end", &at_end);
-    }
+    const struct gm_model_moment *peak = gm_model_moment(view->run, device->peak);
+    char title[64];
+    if (!peak || (!is_worth_telling(&peak->holes) && !is_worth_telling(&device->holes_at_end)))
+        return;
+    snprintf(title, sizeof(title), "Fragmentation of %s", PLACE(GM_KIND_DEVICE, device->id));
+    gm_page_heading(view->page, title, "of addresses: 1 - largest gap / all gaps");
+    print_holes_line(view->page, "at the peak", &peak->holes);
+    print_holes_line(view->page, "at the end", &device->holes_at_end);
 }
 
-static void print_pinned(struct writer *writer)
+static void print_pinned(const struct gm_view *view)
 {
-    const struct gm_analysis *analysis = writer->analysis;
-    const struct gm_tally *host = analysis->replay.ledger.counters.host;
+    const struct gm_model_tally *host = view->run->host;
+    const struct gm_model_moment *peak = gm_model_moment(view->run, view->run->pinned_peak);
     char about[160];
-    if (analysis->pinned_peak.step) {
+    if (peak) {
         snprintf(about, sizeof(about), "peak %s, %s after the start; %s at the end",
-                 SIZE(host[GM_KIND_PINNED].peak.bytes),
-                 MOMENT(analysis, analysis->pinned_peak.time), SIZE(host[GM_KIND_PINNED].live));
-        gm_page_heading(&writer->page, "Pinned host memory", about);
-        gm_owners_text(&writer->page, analysis, writer->stacks, &analysis->pinned_peak.owners,
-                       writer->top, 0);
+                 BYTES(host[GM_KIND_PINNED].peak), TIME(peak->time_ns),
+                 BYTES(host[GM_KIND_PINNED].live));
+        gm_page_heading(view->page, "Pinned host memory", about);
+        gm_owners_text(view, peak, view->top, 0);
     }
     if (host[GM_KIND_REGISTERED].allocs) {
         snprintf(about, sizeof(about), "peak %s; %s at the end",
-                 SIZE(host[GM_KIND_REGISTERED].peak.bytes), SIZE(host[GM_KIND_REGISTERED].live));
-        gm_page_heading(&writer->page, "Registered host memory", about);
+                 BYTES(host[GM_KIND_REGISTERED].peak), BYTES(host[GM_KIND_REGISTERED].live));
+        gm_page_heading(view->page, "Registered host memory", about);
     }
 }
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-static void print_transfer_sites(struct writer *writer)
+static void print_transfer_places(const struct gm_view *view)
 {
-    const struct gm_transfers *transfers = &writer->analysis->transfers;
-    struct gm_page *page = &writer->page;
-    for (size_t i = 0; i < transfers->site_count && i < writer->top; i++) {
-        const struct gm_transfer_site *site = &transfers->sites[i];
-        const char *api = gm_trace_api(writer->analysis->trace, site->api);
-        gm_page_print(page, GM_BOLD, "  %s", SIZE(site->sum.bytes));
-        gm_page_print(page, GM_PLAIN, " %s, %s x %s", gm_direction_name(site->direction),
-                      COUNT(site->sum.count), api[0] ? api : "?");
-        if (site->sum.pageable_count)
+    const struct gm_model_run *run = view->run;
+    struct gm_page *page = view->page;
+    for (size_t i = 0; i < run->transfer_count && i < view->top; i++) {
+        const struct gm_model_transfer *transfer = &run->transfers[i];
+        gm_page_print(page, GM_BOLD, "  %s", BYTES(transfer->bytes));
+        gm_page_print(page, GM_PLAIN, " %s, %s x %s", gm_direction_name(transfer->direction),
+                      NUMBER(transfer->count), transfer->api[0] ? transfer->api : "?");
+        if (transfer->pageable_count)
             gm_page_print(page, GM_WARNING, ", pageable");
-        if (site->sum.tiny == site->sum.count)
+        if (transfer->tiny == transfer->count)
             gm_page_print(page, GM_WARNING, ", tiny");
         fputc('\n', page->out);
-        print_stack(page, writer->stacks, site->stack, site->api, 6);
+        print_stack(view, transfer->stack, 6);
     }
-    if (transfers->site_count > writer->top)
-        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n",
-                      transfers->site_count - writer->top,
-                      gm_plural(transfers->site_count - writer->top));
+    if (run->transfer_count > view->top)
+        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", run->transfer_count - view->top,
+                      gm_plural(run->transfer_count - view->top));
 }
 
-static void print_transfers(struct writer *writer)
+static void print_transfers(const struct gm_view *view)
 {
-    const struct gm_transfers *transfers = &writer->analysis->transfers;
-    struct gm_page *page = &writer->page;
-    if (!transfers->site_count)
+    const struct gm_model_run *run = view->run;
+    if (!run->transfer_count)
         return;
-    gm_page_heading(page, "Transfers", NULL);
-    gm_page_print(page, GM_DIM, "  %-17s %10s %12s %10s %12s %10s\n", "", "bytes", "calls",
+    gm_page_heading(view->page, "Transfers", NULL);
+    gm_page_print(view->page, GM_DIM, "  %-17s %10s %12s %10s %12s %10s\n", "", "bytes", "calls",
                   "host time", "tiny calls", "pageable");
-    for (unsigned direction = 0; direction < GM_DIRECTIONS; direction++) {
-        const struct gm_transfer *sum = &transfers->total[direction];
-        if (sum->count)
-            gm_page_print(page, GM_PLAIN, "  %-17s %10s %12s %10s %12s %10s\n",
-                          gm_direction_name(direction), SIZE(sum->bytes), COUNT(sum->count),
-                          TIME(sum->nanoseconds), COUNT(sum->tiny),
-                          sum->pageable_bytes ? SIZE(sum->pageable_bytes) : "-");
+    for (size_t i = 0; i < run->direction_count; i++) {
+        const struct gm_model_transfer *sum = &run->directions[i];
+        gm_page_print(view->page, GM_PLAIN, "  %-17s %10s %12s %10s %12s %10s\n",
+                      gm_direction_name(sum->direction), BYTES(sum->bytes), NUMBER(sum->count),
+                      DURATION(sum->call_ns), NUMBER(sum->tiny),
+                      sum->pageable_bytes ? BYTES(sum->pageable_bytes) : "-");
     }
-    print_transfer_sites(writer);
+    print_transfer_places(view);
 }
 
-/* ---- contexts, framework, recorder ----------------------------------------------------------- */
+/* ---- contexts, notes ------------------------------------------------------------------------- */
 
-static void print_contexts(struct writer *writer)
+static void print_contexts(const struct gm_view *view)
 {
-    const struct gm_contexts *contexts = &writer->analysis->replay.contexts;
-    struct gm_page *page = &writer->page;
-    bool titled = false;
-    for (size_t i = 1; i < contexts->count; i++) {
-        const struct gm_context *context = &contexts->entries[i];
-        if (!context->known)
-            continue;
-        if (!titled)
-            gm_page_heading(page, "Contexts", "who made the driver keep memory of its own");
-        titled = true;
-        const char *api = gm_trace_api(writer->analysis->trace, context->api);
-        gm_page_paragraph(page, GM_PLAIN, 2, "%scontext on %s, %s after the start, by %s",
+    const struct gm_model_run *run = view->run;
+    if (run->context_count)
+        gm_page_heading(view->page, "Contexts", "who made the driver keep memory of its own");
+    for (size_t i = 0; i < run->context_count; i++) {
+        const struct gm_model_context *context = &run->contexts[i];
+        gm_page_paragraph(view->page, GM_PLAIN, 2, "%scontext on %s, %s after the start, by %s",
                           context->primary ? "primary " : "",
-                          PLACE(GM_KIND_DEVICE, context->device),
-                          MOMENT(writer->analysis, context->time), api[0] ? api : "?");
-        print_stack(page, writer->stacks, context->stack, context->api, 6);
+                          PLACE(GM_KIND_DEVICE, context->device), TIME(context->time_ns),
+                          context->api[0] ? context->api : "?");
+        print_stack(view, context->stack, 6);
     }
 }
 
-static void print_notes(struct writer *writer)
+static void print_notes(const struct gm_view *view)
 {
-    if (!gm_has_notes(writer->analysis))
+    size_t notes = 0;
+    for (size_t i = 0; i < view->run->gap_count; i++)
+        notes += !view->run->gaps[i].loss;
+    if (!notes)
         return;
-    gm_page_heading(&writer->page, "Notes", NULL);
-    gm_notes_text(&writer->page, writer->analysis, "");
+    gm_page_heading(view->page, "Notes", NULL);
+    gm_notes_text(view, "");
 }
 
-void gm_report_text(FILE *out, const struct gm_analysis *analysis, struct gm_stacks *stacks,
-                    const struct gm_text_options *options)
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static void each_device(const struct gm_view *view,
+                        void (*print)(const struct gm_view *view,
+                                      const struct gm_model_device *device))
 {
-    struct writer writer = {
-        {out, options->colour, options->all_frames}, analysis, stacks, options->top};
-    print_header(&writer);
-    gm_findings_text(&writer.page, analysis, stacks);
-    gm_pool_failures_text(&writer.page, analysis, stacks, writer.top);
-    gm_pools_text(&writer.page, analysis, stacks, writer.top);
-    print_peaks(&writer);
-    print_residuals(&writer);
-    print_leaks(&writer);
-    gm_growth_text(&writer.page, analysis, stacks, writer.top);
-    print_failures(&writer);
-    gm_phases_text(&writer.page, analysis, 2 * writer.top);
-    print_fragmentation(&writer);
-    print_pinned(&writer);
-    gm_lifetimes_text(&writer.page, analysis, stacks, writer.top);
-    print_transfers(&writer);
-    print_contexts(&writer);
-    print_notes(&writer);
-    if (options->many)
-        fputs("\n----------------------------------------------------------------\n\n", out);
+    for (size_t i = 0; i < view->run->device_count; i++)
+        print(view, &view->run->devices[i]);
 }
+
+static void print_run(const struct gm_view *view)
+{
+    print_header(view);
+    gm_findings_text(view);
+    gm_pool_failures_text(view);
+    gm_pools_text(view);
+    each_device(view, print_peak);
+    each_device(view, print_residual);
+    print_leaks(view);
+    gm_growth_text(view);
+    print_failures(view);
+    gm_phases_text(view);
+    each_device(view, print_fragmentation);
+    print_pinned(view);
+    gm_lifetimes_text(view);
+    print_transfers(view);
+    print_contexts(view);
+    print_notes(view);
+}
+
+static void write_text(FILE *out, const struct gm_model *model,
+                       const struct gm_output_options *options)
+{
+    struct gm_page page = {out, options->colour, options->all_frames};
+    struct gm_view view = {.page = &page, .model = model, .top = options->top ? options->top : 5};
+    bool many = options->many || model->run_count > 1;
+    for (size_t i = 0; i < model->run_count; i++) {
+        view.run = &model->runs[i];
+        print_run(&view);
+        if (many)
+            fputs("\n----------------------------------------------------------------\n\n", out);
+    }
+    if (model->run_count > 1) {
+        struct gm_balance balance = {0};
+        gm_balance_add_model(&balance, model);
+        gm_balance_text(out, &balance, options->colour);
+        gm_balance_free(&balance);
+    }
+}
+
+const struct gm_output gm_output_text = {"text", GM_NEEDS_ALL, write_text, NULL, NULL};

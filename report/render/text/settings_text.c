@@ -1,14 +1,13 @@
 /* See sections.h. */
+#include "base/text.h"
 #include "render/text/sections.h"
-#include "verdict/settings.h"
 #include <stdlib.h>
 
-void gm_settings_text(struct gm_page *page, const struct gm_trace *trace)
+void gm_settings_text(const struct gm_view *view)
 {
-    struct gm_text rest = trace->environment, one;
-    while (gm_settings_next(&rest, &one)) {
-        char *clean = gm_clean_copy(one);
-        gm_page_paragraph(page, GM_WARNING, 0,
+    for (size_t i = 0; i < view->run->setting_count; i++) {
+        char *clean = gm_clean_copy(view->run->settings_not_understood[i]);
+        gm_page_paragraph(view->page, GM_WARNING, 0,
                           "SETTING: %.200s was not understood; the default was used.", clean);
         free(clean);
     }

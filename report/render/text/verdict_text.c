@@ -1,7 +1,5 @@
 /* See sections.h. */
-#include "base/size.h"
 #include "render/text/sections.h"
-#include "verdict/verdict.h"
 #include <stdio.h>
 
 #define PEAKS_SHOWN 3u /* devices; as many as fit a line */
@@ -39,10 +37,10 @@ static void print_host(struct gm_page *page, const struct gm_verdict *verdict)
                       gm_plural(verdict->on_host.count));
 }
 
-void gm_bypass_text(struct gm_page *page, unsigned indent, const struct gm_analysis *analysis)
+void gm_bypass_text(const struct gm_view *view, unsigned indent)
 {
-    if (analysis->trace->header.flags & GM_HEADER_BYPASSED)
-        gm_page_paragraph(page, GM_WARNING, indent,
+    if (view->run->bypassed)
+        gm_page_paragraph(view->page, GM_WARNING, indent,
                           "BYPASSED: the CUDA driver (libcuda) was loaded, yet no call to it was "
                           "seen. Either the process made none, or it reached the driver where no "
                           "LD_PRELOAD can follow: through a library opened with dlmopen or "
@@ -50,61 +48,54 @@ void gm_bypass_text(struct gm_page *page, unsigned indent, const struct gm_analy
 }
 
 /* Goes on in the line of the leaks if there is one device, in one of its own if there are more. */
-static void print_peaks(struct gm_page *page, const struct gm_analysis *analysis)
+static void print_peaks(const struct gm_view *view)
 {
-    size_t count = analysis->device_peak_count;
+    const struct gm_model_run *run = view->run;
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < run->device_count; i++)
+        count += run->devices[i].peak != GM_NONE;
     const char *separator = count == 1 ? ", peak " : ".\nPeak ";
-    for (size_t i = 0; i < count && i < PEAKS_SHOWN; i++) {
-        const struct gm_snapshot *peak = &analysis->device_peaks[i];
-        gm_page_print(page, GM_PLAIN, "%s%s on device %d", separator, SIZE(peak->owners.bytes),
-                      peak->device);
+    for (size_t i = 0; i < run->device_count && shown < PEAKS_SHOWN; i++) {
+        if (run->devices[i].peak == GM_NONE)
+            continue;
+        gm_page_print(view->page, GM_PLAIN, "%s%s on device %d", separator,
+                      BYTES(gm_model_moment(run, run->devices[i].peak)->bytes), run->devices[i].id);
         separator = ", ";
+        shown++;
     }
-    gm_page_print(page, GM_PLAIN, "%s.\n", count > PEAKS_SHOWN ? " ..." : "");
-}
-
-/* Whether memory was allocated after every refusal that is known: the program could do without. */
-static bool went_on(const struct gm_analysis *analysis)
-{
-    for (size_t i = 0; i < analysis->failure_count; i++)
-        if (analysis->failures[i].out_of_memory && !analysis->failures[i].survived)
-            return false;
-    for (size_t i = 0; i < analysis->pool_failures.count; i++)
-        if (!gm_pool_failure_survived(&analysis->pool_failures.entries[i], &analysis->blocks))
-            return false;
-    return true;
+    gm_page_print(view->page, GM_PLAIN, "%s.\n", count > PEAKS_SHOWN ? " ..." : "");
 }
 
 /* A request that a framework could serve after all is no lack of memory, but the driver's refusals
  * are told. */
-static void print_refusals(struct gm_page *page, const struct gm_analysis *analysis)
+static void print_refusals(const struct gm_view *view)
 {
-    uint64_t failed = analysis->replay.ledger.counters.failed, pool = 0;
-    for (int i = 0; i < GM_DEVICES; i++)
-        pool += analysis->blocks.device[i].out_of_memory;
+    int64_t failed = view->run->failed, pool = 0;
+    for (size_t i = 0; i < view->run->pool_count; i++)
+        pool += view->run->pools[i].out_of_memory;
     char by_pool[64] = "", by_driver[64] = "";
     if (pool)
-        snprintf(by_pool, sizeof(by_pool), " PyTorch gave up %s time%s%s", COUNT(pool),
-                 gm_plural(pool), failed ? ";" : "");
+        snprintf(by_pool, sizeof(by_pool), " PyTorch gave up %s time%s%s", NUMBER(pool),
+                 gm_plural((uint64_t)pool), failed ? ";" : "");
     if (failed)
-        snprintf(by_driver, sizeof(by_driver), " the driver refused %s request%s", COUNT(failed),
-                 gm_plural(failed));
+        snprintf(by_driver, sizeof(by_driver), " the driver refused %s request%s", NUMBER(failed),
+                 gm_plural((uint64_t)failed));
     if (pool || failed)
-        gm_page_paragraph(page, GM_BAD, 0, "Out of memory:%s%s%s.", by_pool, by_driver,
-                          went_on(analysis) ? "; the program went on" : "");
+        gm_page_paragraph(view->page, GM_BAD, 0, "Out of memory:%s%s%s.", by_pool, by_driver,
+                          view->run->went_on ? "; the program went on" : "");
 }
 
-void gm_verdict_text(struct gm_page *page, const struct gm_analysis *analysis)
+void gm_verdict_text(const struct gm_view *view)
 {
-    struct gm_verdict verdict = gm_verdict_of(analysis);
-    gm_losses_text(page, analysis);
-    gm_flight_text(page, analysis->trace);
-    print_state(page, &verdict);
-    if (verdict.state == GM_VERDICT_NOTHING) {
-        gm_bypass_text(page, 0, analysis);
+    const struct gm_verdict *verdict = &view->run->verdict;
+    gm_losses_text(view);
+    gm_flight_text(view);
+    print_state(view->page, verdict);
+    if (verdict->state == GM_VERDICT_NOTHING) {
+        gm_bypass_text(view, 0);
         return;
     }
-    print_peaks(page, analysis);
-    print_host(page, &verdict);
-    print_refusals(page, analysis);
+    print_peaks(view);
+    print_host(view->page, verdict);
+    print_refusals(view);
 }

@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from report_json import with_stacks  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 FUNCTION = re.compile(r"^static \w+ (\w+)\(.*\)$")
 PART = r"(?:finding: [a-z-]+|marked: [a-z-]+|leak)"
@@ -67,8 +70,8 @@ def problems(build, program, marked, expected):
         trace = os.path.join(folder, "x.trace")
         subprocess.run([build + "/report/gpumem", "run", "-q", "-o", trace, "--", build + "/tests/findings_programs",
                         program, *(["marked"] if marked else [])], env=environment, timeout=60, check=True)
-        report = json.loads(subprocess.run([build + "/report/gpumem", "report", "--json", trace], check=True,
-                                           capture_output=True, timeout=60).stdout)
+        report = with_stacks(json.loads(subprocess.run([build + "/report/gpumem", "report", "--json", trace], check=True,
+                                                       capture_output=True, timeout=60).stdout))
     texts = []
     for want, found in zip(wanted(expected, marked), found_in(report)):
         texts += [f"missing: {one}" for one in sorted(want - found)]

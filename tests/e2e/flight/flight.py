@@ -19,6 +19,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from report_json import with_stacks  # noqa: E402
+
 THREADS, KEPT_SIZE = 4, 512
 problems = 0
 
@@ -59,7 +62,7 @@ class Run:
     def report(self):
         done = subprocess.run([self.build + "/report/gpumem", "report", "--json", self.trace], capture_output=True, check=False)
         expect(done.returncode == 0, f"report: {done.returncode} {done.stderr.decode()}")
-        return json.loads(done.stdout)
+        return with_stacks(json.loads(done.stdout))
 
     def bound(self):
         """docs/trace-format.md: header and preamble, the area, 5 rings, tables that a small program needs."""

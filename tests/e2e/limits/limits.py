@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from report_json import with_stacks  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1])
 PROGRAM = BUILD + "/tests/limits"
 problems = []
@@ -47,7 +50,7 @@ class Run:
     def report(self):
         shown = gpumem("report", "--json", self.trace)
         expect(shown.returncode == 0, f"report: exit code {shown.returncode}: {shown.stderr}")
-        return json.loads(shown.stdout)
+        return with_stacks(json.loads(shown.stdout))
 
     def text(self):
         return " ".join(gpumem("report", self.trace).stdout.split())

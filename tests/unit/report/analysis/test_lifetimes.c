@@ -74,8 +74,10 @@ static void text_of(const struct scene *scene, size_t top, char text[4096])
     FILE *out = fmemopen(text, 4096, "w");
     assert_non_null(out);
     struct gm_page page = {out, false, false};
-    gm_lifetimes_text(&page, scene->analysis, stacks, top);
+    struct gm_model *model = gm_model_of(scene->analysis, stacks, GM_NEEDS_HISTORY);
+    gm_lifetimes_text(&(struct gm_view){&page, model, &model->runs[0], top});
     fclose(out);
+    gm_model_free(model);
     gm_stacks_free(stacks);
 }
 

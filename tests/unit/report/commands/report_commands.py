@@ -94,6 +94,23 @@ def check_text(name, text):
     expect(not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), f"{name}: control characters in the text")
 
 
+def stack_numbers(value):
+    """All that refer to a stack, in a report or a part of it."""
+    found = []
+    if isinstance(value, dict):
+        found += [value["stack"]] if "stack" in value else []
+        value = list(value.values())
+    for one in value if isinstance(value, list) else []:
+        found += stack_numbers(one)
+    return found
+
+
+def check_stacks(name, report):
+    stacks = report["stacks"]
+    expect(set(stack_numbers(report)) == set(range(len(stacks))), f"{name}: stacks that are not referred to, or not there")
+    expect(len({json.dumps(stack) for stack in stacks}) == len(stacks), f"{name}: a stack stands twice")
+
+
 def check_corpus(gpumem, source):
     with open(os.path.join(source, "docs/report.schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
@@ -122,6 +139,7 @@ def check_corpus(gpumem, source):
             document = json.loads(shown.stdout.decode("utf-8"), object_pairs_hook=unique_members)
             for violation in violations(document, schema, schema):
                 expect(False, f"{name}: {violation}")
+            check_stacks(name, document)
             expect(document["complete"] == (check.returncode != 3), f"{name}: complete is {document['complete']}")
     whole = [os.path.join(folder, name + ".trace") for name in ("leak", "clean", "hostile-text")]
     several = run(gpumem, "report", "--json", *whole)

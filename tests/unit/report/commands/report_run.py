@@ -16,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../support"))
+from report_json import with_stacks  # noqa: E402
+
 problems = 0
 
 
@@ -73,7 +76,7 @@ def main():
     expect("train_step" in before and "changed since" not in before, f"names are missing: {before}")
     expect(re.search(r"program\+0x[0-9a-f]+ +\(changed since the recording\)", after) is not None and
            "train_step" not in after and "training_loop.c" not in after, f"a replaced program: {after}")
-    frames = [frame for owner in json.loads(run("report", "--json", "changed.trace").stdout)["leaks"]
+    frames = [frame for owner in with_stacks(json.loads(run("report", "--json", "changed.trace").stdout))["leaks"]
               for frame in owner["stack"] if frame["module"] == "program"]
     expect(frames and all(frame["module_status"] == "changed since the recording" and frame["line"] == 0
                           for frame in frames), f"a replaced program, as JSON: {frames}")

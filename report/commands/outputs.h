@@ -1,0 +1,10 @@
+/* The outputs that commands know by name. */
+#ifndef GPUMEM_REPORT_COMMANDS_OUTPUTS_H
+#define GPUMEM_REPORT_COMMANDS_OUTPUTS_H
+
+#include "render/output.h"
+
+/* The output of that name; NULL: there is none. */
+const struct gm_output *gm_output_find(const char *name);
+
+#endif

@@ -1,0 +1,165 @@
+/* Who ran, and how far the trace can be trusted. See builder.h. */
+#include "analysis/recorder_counters.h"
+#include "base/memory.h"
+#include "model/builder.h"
+#include "trace/environment.h"
+#include "verdict/completeness.h"
+#include "verdict/newer_abi.h"
+#include "verdict/settings.h"
+#include <stdlib.h>
+
+/* ---- the place in a job ---------------------------------------------------------------------- */
+
+/* A whole number that is not negative, -1 if the variable has none. */
+static int64_t number_of(const struct gm_trace *trace, const char *name)
+{
+    struct gm_text value;
+    int64_t number = 0;
+    if (!gm_environment_get(trace, name, &value) || value.size == 0 || value.size > 9)
+        return -1;
+    for (size_t i = 0; i < value.size; i++) {
+        if (value.bytes[i] < '0' || value.bytes[i] > '9')
+            return -1;
+        number = 10 * number + (value.bytes[i] - '0');
+    }
+    return number;
+}
+
+/* The launchers that tell, the innermost first: torchrun under Slurm sets its own variables, and
+ * those of Slurm are of the task that torchrun is. */
+static struct gm_model_rank rank_of(const struct gm_trace *trace)
+{
+    static const char *const launchers[][3] = {
+        {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
+        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
+        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"},
+    };
+    for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+        int64_t rank = number_of(trace, launchers[i][0]);
+        if (rank >= 0)
+            return (struct gm_model_rank){rank, number_of(trace, launchers[i][1]),
+                                          number_of(trace, launchers[i][2])};
+    }
+    return (struct gm_model_rank){-1, -1, -1};
+}
+
+/* ---- trust ----------------------------------------------------------------------------------- */
+
+static void build_gaps(struct gm_builder *builder)
+{
+    struct gm_model_run *run = builder->run;
+    struct gm_gap gap;
+    size_t count = 0;
+    for (size_t at = 0; gm_gap_next(builder->analysis, &at, &gap);)
+        count++;
+    run->gaps = GM_BUILDER_ARRAY(builder, struct gm_model_gap, count);
+    run->complete = true;
+    for (size_t at = 0; gm_gap_next(builder->analysis, &at, &gap);) {
+        run->gaps[run->gap_count++] = (struct gm_model_gap){
+            .code = gap.code,
+            .loss = gap.effect == GM_GAP_LOSS,
+            .count = gap.count,
+            .text = gm_arena_string(&builder->model->tables->arena, gap.text),
+        };
+        run->complete &= gap.effect != GM_GAP_LOSS;
+    }
+}
+
+static void build_newer_abi(struct gm_builder *builder)
+{
+    struct gm_model_run *run = builder->run;
+    run->newer_abi = GM_BUILDER_ARRAY(builder, struct gm_model_newer_abi, GM_NEWER_ABI_MAX);
+    for (size_t i = 0; i < GM_NEWER_ABI_MAX; i++) {
+        const struct gm_newer_abi *entry = &builder->trace->header.newer_abi[i];
+        if (entry->api)
+            run->newer_abi[run->newer_abi_count++] = (struct gm_model_newer_abi){
+                gm_newer_abi_name(builder->trace, entry), entry->form, entry->version};
+    }
+}
+
+static void build_settings(struct gm_builder *builder)
+{
+    struct gm_model_run *run = builder->run;
+    struct gm_text rest = builder->trace->environment, one;
+    size_t count = 0;
+    while (gm_settings_next(&rest, &one))
+        count++;
+    run->settings_not_understood = GM_BUILDER_ARRAY(builder, struct gm_text, count);
+    for (rest = builder->trace->environment; gm_settings_next(&rest, &one);)
+        run->settings_not_understood[run->setting_count++] = one;
+    if (!gm_environment_allocator(builder->trace, &run->allocator_variable,
+                                  &run->allocator_settings))
+        run->allocator_variable = NULL;
+}
+
+static void build_overwritten(struct gm_builder *builder)
+{
+    const struct gm_checkpoint *checkpoint = builder->trace->checkpoint;
+    struct gm_model_run *run = builder->run;
+    if (!checkpoint)
+        return;
+    run->is_overwritten = true;
+    run->overwritten_until_ns = gm_builder_time(builder, checkpoint->time);
+    run->overwritten.events = checkpoint->before.events;
+    run->overwritten.allocs = checkpoint->before.allocs;
+    run->overwritten.frees = checkpoint->before.frees;
+    run->overwritten.implicit_frees = checkpoint->before.implicit_frees;
+    run->overwritten.failed = checkpoint->before.failed;
+    run->overwritten.copies = checkpoint->before.copies;
+    run->overwritten.copied = checkpoint->before.copied;
+}
+
+/* Whether memory was allocated after every refusal that is known: the program could do without. */
+static bool went_on(const struct gm_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        if (analysis->failures[i].out_of_memory && !analysis->failures[i].survived)
+            return false;
+    for (size_t i = 0; i < analysis->pool_failures.count; i++)
+        if (!gm_pool_failure_survived(&analysis->pool_failures.entries[i], &analysis->blocks))
+            return false;
+    return true;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+#define FIELD(field) gm_trace_field((field), sizeof(field))
+
+void gm_build_facts(struct gm_builder *builder)
+{
+    const struct gm_analysis *analysis = builder->analysis;
+    const struct gm_trace *trace = builder->trace;
+    const struct gm_trace_header *header = &trace->header;
+    struct gm_model_run *run = builder->run;
+    run->path = trace->path;
+    run->run_id = FIELD(header->run_id);
+    run->host_name = FIELD(header->host);
+    run->executable = FIELD(header->executable);
+    run->tool_version = FIELD(header->tool_version);
+    run->python = gm_trace_string(trace, header->python_state);
+    run->command_line = (struct gm_text){header->command_line, header->command_line_size};
+    if (run->command_line.size > sizeof(header->command_line))
+        run->command_line.size = sizeof(header->command_line);
+    run->pid = header->pid;
+    run->rank = rank_of(trace);
+    run->start_realtime_ns = header->clock_start.realtime_ns;
+    run->duration_ns = analysis->duration;
+    run->events = analysis->replay.ledger.events;
+    run->ending = trace->ending;
+    run->is_recorded = !(header->flags & GM_HEADER_NOT_RECORDED);
+    run->truncated = trace->truncated;
+    run->simulated = (header->flags & GM_HEADER_SIMULATED) != 0;
+    run->bypassed = (header->flags & GM_HEADER_BYPASSED) != 0;
+    run->flight = (header->flags & GM_HEADER_FLIGHT) != 0;
+    run->damaged = trace->damaged;
+    run->lost = analysis->lost;
+    run->verdict = gm_verdict_of(analysis);
+    run->went_on = went_on(analysis);
+    for (unsigned i = 0; i < GM_COUNTERS; i++)
+        run->recorder[i] = header->counters[i];
+    build_gaps(builder);
+    build_newer_abi(builder);
+    build_settings(builder);
+    build_overwritten(builder);
+}

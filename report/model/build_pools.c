@@ -1,0 +1,152 @@
+/* PyTorch's pools. See builder.h. */
+#include "base/memory.h"
+#include "model/builder.h"
+#include "pool/pool_lines.h"
+
+static void build_segments(struct gm_builder *builder, struct gm_model_pool_state *state,
+                           const struct gm_segments *segments)
+{
+    state->segments = GM_BUILDER_ARRAY(builder, struct gm_model_segment, segments->kept_count);
+    state->segment_count = segments->kept_count;
+    for (size_t i = 0; i < segments->kept_count; i++) {
+        struct gm_model_segment *segment = &state->segments[i];
+        segment->segment = segments->kept[i];
+        for (size_t pin = 0; pin < GM_SEGMENT_PINS && segment->segment.pins[pin].alive; pin++) {
+            const struct gm_pool_block *block = &segment->segment.pins[pin];
+            struct gm_site site = {.stack = block->stack,
+                                   .api = block->api,
+                                   .kind = GM_KIND_DEVICE,
+                                   .device = block->device};
+            segment->pins[pin] = gm_builder_place(builder, &site, true);
+        }
+    }
+}
+
+static void build_lines(struct gm_builder *builder, struct gm_model_pool_state *state,
+                        const struct gm_sites *owners)
+{
+    struct gm_pool_lines lines = gm_pool_lines_of(builder->analysis->callers, owners);
+    state->lines = GM_BUILDER_ARRAY(builder, struct gm_model_line, lines.count);
+    state->line_count = lines.count;
+    for (size_t i = 0; i < lines.count; i++)
+        state->lines[i] = (struct gm_model_line){
+            .stack = gm_model_add_trace_stack(builder->model, lines.entries[i].stack,
+                                              lines.entries[i].api),
+            .bytes = lines.entries[i].bytes,
+            .count = lines.entries[i].count,
+        };
+    gm_pool_lines_free(&lines);
+}
+
+static uint32_t add_snapshot(struct gm_builder *builder, enum gm_model_moment_kind kind,
+                             const struct gm_pool_snapshot *snapshot)
+{
+    struct gm_model_pool_state *state = GM_BUILDER_ARRAY(builder, struct gm_model_pool_state, 1);
+    state->is_known = snapshot->record != 0;
+    state->allocated = snapshot->allocated;
+    state->reserved = snapshot->reserved;
+    for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++)
+        state->sums[pool] = snapshot->segments.sums[pool];
+    build_segments(builder, state, &snapshot->segments);
+    build_lines(builder, state, &snapshot->owners);
+    struct gm_model_moment moment = {.kind = kind,
+                                     .device = snapshot->device,
+                                     .time_ns = gm_builder_time(builder, snapshot->time),
+                                     .pool = state};
+    return gm_builder_moment(builder, &moment, &snapshot->owners, true);
+}
+
+/* Blocks that were never freed. */
+static uint32_t add_end(struct gm_builder *builder, int device)
+{
+    struct gm_sites owners = {0};
+    gm_blocks_owners(&builder->analysis->blocks, device, &owners);
+    gm_sites_finish(&owners);
+    struct gm_model_moment moment = {
+        .kind = GM_MODEL_POOL_END, .device = device, .time_ns = builder->analysis->duration};
+    uint32_t number = gm_builder_moment(builder, &moment, &owners, true);
+    gm_sites_free(&owners);
+    return number;
+}
+
+static void build_pool(struct gm_builder *builder, int device)
+{
+    const struct gm_analysis *analysis = builder->analysis;
+    const struct gm_block_totals *totals = &analysis->blocks.device[device + 1];
+    const struct gm_curve *curve = totals->curve;
+    struct gm_model_run *run = builder->run;
+    if (!totals->allocs && !totals->out_of_memory)
+        return;
+    struct gm_model_pool *pool = &run->pools[run->pool_count++];
+    *pool = (struct gm_model_pool){
+        .device = device,
+        .allocs = gm_amount(totals->allocs),
+        .frees = gm_amount(totals->frees),
+        .live = gm_amount(totals->live),
+        .peak = gm_amount(totals->peak.bytes),
+        .peak_time_ns = gm_builder_time(builder, totals->peak.time),
+        .reserved = gm_amount(totals->reserved),
+        .reserved_peak = gm_amount(totals->reserved_peak.bytes),
+        .reserved_peak_time_ns = gm_builder_time(builder, totals->reserved_peak.time),
+        .out_of_memory = gm_amount(totals->out_of_memory),
+        .curve = curve,
+        .at_peak = GM_NONE,
+        .last = GM_NONE,
+        .at_end = add_end(builder, device),
+    };
+    if (curve) {
+        pool->curve_start_ns = gm_builder_time(builder, curve->start);
+        pool->bucket_ns = gm_builder_time(builder, curve->start + ((uint64_t)1 << curve->shift)) -
+                          pool->curve_start_ns;
+    }
+    for (size_t i = 0; i < analysis->pool_count; i++)
+        if (analysis->pool_peaks[i].device == device) {
+            pool->at_peak = add_snapshot(builder, GM_MODEL_POOL_PEAK, &analysis->pool_peaks[i]);
+            pool->last = add_snapshot(builder, GM_MODEL_POOL_LAST, &analysis->pool_lasts[i]);
+        }
+}
+
+static void build_failure(struct gm_builder *builder, const struct gm_pool_failure *failure)
+{
+    const struct gm_analysis *analysis = builder->analysis;
+    struct gm_arena *arena = &builder->model->tables->arena;
+    struct gm_site site = {.stack = failure->stack,
+                           .api = failure->api,
+                           .kind = GM_KIND_DEVICE,
+                           .device = failure->device};
+    struct gm_model_pool_failure *own =
+        &builder->run->pool_failures[builder->run->pool_failure_count++];
+    *own = (struct gm_model_pool_failure){
+        .place = gm_builder_place(builder, &site, true),
+        .moment = add_snapshot(builder, GM_MODEL_POOL_FAILURE, &failure->snapshot),
+        .device = failure->device,
+        .size = failure->size,
+        .first = failure->first,
+        .count = failure->count,
+        .tracked = failure->tracked,
+        .residual = failure->residual,
+        .elsewhere = failure->elsewhere,
+        .survived = gm_pool_failure_survived(failure, &analysis->blocks),
+        .succeeded = failure->succeeded,
+        .reason = gm_pool_failure_reason(failure),
+    };
+    own->library_count =
+        gm_library_shares(builder->libraries, &failure->snapshot.owners, own->libraries,
+                          sizeof(own->libraries) / sizeof(own->libraries[0]));
+    for (size_t i = 0; i < own->library_count; i++)
+        own->libraries[i].name = gm_arena_string(arena, own->libraries[i].name);
+}
+
+void gm_build_pools(struct gm_builder *builder)
+{
+    const struct gm_analysis *analysis = builder->analysis;
+    struct gm_model_run *run = builder->run;
+    run->has_blocks = analysis->blocks.records != 0;
+    run->pools = GM_BUILDER_ARRAY(builder, struct gm_model_pool, GM_DEVICES);
+    for (int device = -1; device < GM_DEVICES - 1; device++)
+        build_pool(builder, device);
+    run->pool_failures =
+        GM_BUILDER_ARRAY(builder, struct gm_model_pool_failure, analysis->pool_failures.count);
+    for (size_t i = 0; i < analysis->pool_failures.count; i++)
+        build_failure(builder, &analysis->pool_failures.entries[i]);
+}

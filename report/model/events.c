@@ -1,0 +1,117 @@
+/* Events of a model on demand: one more replay. See model.h. */
+#include "base/memory.h"
+#include "model/builder.h"
+#include "trace/stream.h"
+#include <stdlib.h>
+
+struct events {
+    struct gm_builder builder;
+    struct gm_replay replay;
+    struct gm_blocks blocks;
+    void (*visit)(void *argument, const struct gm_model_event *event);
+    void *argument;
+};
+
+static void tell(struct events *events, const struct gm_site *site, bool is_block,
+                 struct gm_model_event event)
+{
+    event.place = gm_builder_place(&events->builder, site, is_block);
+    event.time_ns = gm_builder_time(&events->builder, events->replay.ledger.time);
+    events->visit(events->argument, &event);
+}
+
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+static void tell_life(struct events *events, const struct gm_life *life,
+                      struct gm_model_event event)
+{
+    struct gm_site site = gm_site_of_life(life, 0);
+    event.address = life->address;
+    event.size = life->size;
+    tell(events, &site, false, event);
+}
+
+static void life_begins(void *argument, const struct gm_life *life)
+{
+    tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_BEGINS});
+}
+
+static void life_ends(void *argument, const struct gm_life *life, bool implicit)
+{
+    tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_ENDS, .implicit = implicit});
+}
+
+static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
+{
+    tell_life(argument, life,
+              (struct gm_model_event){.what = GM_MODEL_GOES_ON, .implicit = implicit});
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static void tell_block(struct events *events, const struct gm_pool_block *block,
+                       struct gm_model_event event)
+{
+    struct gm_site site = {
+        .stack = block->stack, .api = block->api, .kind = GM_KIND_DEVICE, .device = block->device};
+    event.address = block->address;
+    event.size = block->size;
+    tell(events, &site, true, event);
+}
+
+/* A record, before the blocks take notice of it: a block whose end is not on record ends when its
+ * address is given out again. */
+static void note_block(struct events *events, const struct gm_record *record)
+{
+    if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
+        return;
+    const struct gm_pool_block *there = gm_blocks_at(&events->blocks, record->address);
+    if (there)
+        tell_block(events, there, (struct gm_model_event){.what = GM_MODEL_ENDS});
+    if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        struct gm_pool_block block = {.address = record->address,
+                                      .size = gm_blocks_size(&events->blocks, record),
+                                      .stack = record->stack,
+                                      .api = record->api,
+                                      .device = record->device};
+        tell_block(events, &block, (struct gm_model_event){.what = GM_MODEL_BEGINS});
+    }
+}
+
+/* ---- the replay ------------------------------------------------------------------------------ */
+
+bool gm_model_events(const struct gm_model *model,
+                     void (*visit)(void *argument, const struct gm_model_event *event),
+                     void *argument)
+{
+    const struct gm_analysis *analysis = model->tables->analysis;
+    if (!analysis)
+        return false;
+    struct events *events = gm_allocate(1, sizeof(*events));
+    struct gm_stream *stream = gm_stream_open(analysis->trace);
+    struct gm_entry entry;
+    /* Places that have not been met are added: the tables of a model are its cache. */
+    events->builder = (struct gm_builder){.model = (struct gm_model *)(uintptr_t)model,
+                                          .analysis = analysis,
+                                          .trace = analysis->trace,
+                                          .libraries = gm_libraries_new(analysis->trace)};
+    events->visit = visit;
+    events->argument = argument;
+    gm_replay_begin(&events->replay);
+    events->replay.checkpoint = analysis->trace->checkpoint;
+    events->replay.ledger.observer =
+        (struct gm_life_observer){life_begins, life_ends, life_goes_on, events};
+    while (gm_stream_next(stream, &entry)) {
+        gm_replay_apply(&events->replay, &entry);
+        note_block(events, entry.record);
+        gm_blocks_note(&events->blocks, &entry);
+    }
+    gm_replay_finish(&events->replay);
+    gm_stream_close(stream);
+    gm_blocks_free(&events->blocks);
+    gm_replay_end(&events->replay);
+    gm_map_free(&events->builder.by_key);
+    gm_libraries_free(events->builder.libraries);
+    free(events);
+    return true;
+}

@@ -1,0 +1,436 @@
+/* What a report knows: read-only, complete, built once. Every output prints a model and asks nothing
+ * else, neither the trace nor the symbolizer.
+ *
+ * A model has the stacks and places of all its runs, and for each run (the trace of one process) the
+ * facts, the moments with who held memory then, failures, findings, phases and totals. A model of a
+ * trace has one run. gm_model_merge (merge.h) unites models, gm_model_subtract (subtract.h) gives
+ * their difference: both are models again, so bytes and counts that can differ are signed.
+ *
+ * Times are nanoseconds since the start of the run. Sizes are bytes. A `const char *` is clean: valid
+ * UTF-8 without control characters. A `struct gm_text` is as the trace has it: hostile.
+ */
+#ifndef GPUMEM_REPORT_MODEL_MODEL_H
+#define GPUMEM_REPORT_MODEL_MODEL_H
+
+#include "analysis/analysis.h"
+#include "analysis/library_table.h"
+#include "findings/finding.h"
+#include "stacks/stacks.h"
+#include "verdict/verdict.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A sum as models have it: what is beyond all bounds is the bound. */
+static inline int64_t gm_amount(uint64_t value)
+{
+    return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+/* ---- who held memory ------------------------------------------------------------------------- */
+
+/* Where memory comes from, and what it is. Each stands in a model once. */
+struct gm_model_place {
+    uint32_t stack;      /* number; see gm_model_stack */
+    const char *api;     /* the function of CUDA or of a framework; "" unknown */
+    const char *library; /* whose memory it is */
+    const char *pool;    /* the library in whose cache it lies; NULL: in none */
+    uint8_t kind;        /* enum gm_kind */
+    int8_t device;       /* -1: of the host, or unknown */
+    uint8_t leak_class;  /* enum gm_leak_class, at the end of a run; else 0 */
+    bool is_block;       /* of a framework's pool: it lies in memory of other places */
+};
+
+struct gm_model_sample {
+    uint32_t place;
+    int64_t bytes;
+    int64_t count; /* allocations */
+};
+
+enum gm_model_moment_kind {
+    GM_MODEL_PEAK,         /* of a device */
+    GM_MODEL_PINNED_PEAK,  /* of pinned memory */
+    GM_MODEL_FAILURE,      /* a request was refused on a device */
+    GM_MODEL_END,          /* of the run: what was left, by class */
+    GM_MODEL_POOL_PEAK,    /* of a framework's pool on a device */
+    GM_MODEL_POOL_LAST,    /* just after the last use of all pools */
+    GM_MODEL_POOL_FAILURE, /* the pool had nothing to give */
+    GM_MODEL_POOL_END,     /* blocks that were never freed */
+};
+
+/* A segment of a pool, and the places of its largest blocks. */
+struct gm_model_segment {
+    struct gm_segment segment;
+    uint32_t pins[GM_SEGMENT_PINS]; /* places; of pins that are alive */
+};
+
+/* What one line of the application held of a pool. */
+struct gm_model_line {
+    uint32_t stack; /* with most bytes; its telling frame names the line */
+    uint64_t bytes;
+    uint64_t count; /* blocks */
+};
+
+/* A pool at a moment. */
+struct gm_model_pool_state {
+    bool is_known; /* else only the totals: what lived then was overwritten */
+    uint64_t allocated;
+    uint64_t reserved;
+    struct gm_segment_sums sums[GM_SEGMENT_POOLS];
+    struct gm_model_segment *segments; /* with most free space first */
+    size_t segment_count;
+    struct gm_model_line *lines; /* with most bytes first */
+    size_t line_count;
+};
+
+struct gm_model_moment {
+    enum gm_model_moment_kind kind;
+    int device; /* -1: unknown, or of none */
+    uint64_t time_ns;
+    int64_t bytes;                   /* of all samples */
+    struct gm_model_sample *samples; /* most bytes first */
+    size_t sample_count;
+    struct gm_holes holes;            /* of PEAK and FAILURE */
+    struct gm_model_pool_state *pool; /* of POOL_...; NULL of POOL_END and of all others */
+};
+
+/* ---- totals ---------------------------------------------------------------------------------- */
+
+struct gm_model_tally {
+    int64_t live;
+    int64_t peak;
+    uint64_t peak_time_ns;
+    int64_t allocs;
+    int64_t frees;
+    int64_t implicit_frees;
+};
+
+/* What the process used on a device beyond what was tracked there: analysis.h, struct gm_residual. */
+struct gm_model_residual {
+    uint64_t time_ns;
+    uint64_t used;
+    uint64_t tracked;
+    uint64_t bytes;
+    bool estimated;
+};
+
+struct gm_model_device {
+    int id;         /* -1: unknown */
+    bool is_listed; /* memory was allocated there, or it was sampled; else only its size is known */
+    struct gm_text name;
+    uint64_t total; /* of the device; 0 unknown */
+    bool seen;
+    struct gm_model_tally all; /* of all kinds but external; the calls are not counted */
+    struct gm_model_tally kinds[GM_KIND_EXTERNAL + 1];
+    uint64_t samples;
+    uint64_t used_by_process; /* largest sample */
+    uint64_t used_by_all;
+    uint64_t residuals; /* samples that tell of this process */
+    struct gm_model_residual largest;
+    struct gm_model_residual last;
+    struct gm_holes holes_at_end;
+    struct gm_library_line *libraries; /* most at the peak first */
+    size_t library_count;
+    uint64_t library_bytes[GM_LIBRARY_MOMENTS];
+    bool has_failed; /* an allocation, for lack of memory: libraries tell of that moment */
+    uint32_t peak;   /* number of the moment; GM_NONE */
+};
+
+/* ---- failures, pools ------------------------------------------------------------------------- */
+
+/* A request that was refused: analysis.h, struct gm_failure. */
+struct gm_model_failure {
+    uint32_t place;
+    uint32_t moment; /* GM_NONE: not known */
+    uint64_t time_ns;
+    uint64_t size;
+    uint64_t first;
+    uint64_t count;
+    uint64_t used;
+    uint32_t status;
+    bool out_of_memory;
+    bool is_of_pool; /* a pool asked, and gave up: told with pool_failures */
+    enum gm_fragmentation fragmentation;
+};
+
+struct gm_model_pool {
+    int device;
+    int64_t allocs;
+    int64_t frees;
+    int64_t live;
+    int64_t peak;
+    uint64_t peak_time_ns;
+    int64_t reserved;
+    int64_t reserved_peak;
+    uint64_t reserved_peak_time_ns;
+    int64_t out_of_memory;
+    const struct gm_curve *curve; /* bytes in blocks, bytes reserved; NULL: none */
+    uint64_t curve_start_ns;
+    uint64_t bucket_ns;
+    uint32_t at_peak; /* numbers of moments; GM_NONE: there never was a block */
+    uint32_t last;
+    uint32_t at_end;
+};
+
+/* A time that a pool gave up: pool_failures.h. */
+struct gm_model_pool_failure {
+    uint32_t place;
+    uint32_t moment;
+    int device;
+    uint64_t size;
+    uint64_t first;
+    uint64_t count;
+    uint64_t tracked;
+    uint64_t residual;
+    uint64_t elsewhere;
+    bool survived;
+    bool succeeded;
+    struct gm_pool_reason reason;
+    struct gm_library_share libraries[4]; /* with most bytes just then */
+    size_t library_count;
+};
+
+/* ---- over time ------------------------------------------------------------------------------- */
+
+struct gm_model_phase_memory {
+    enum gm_phase_where where;
+    int device;
+    struct gm_phase_memory sums;
+};
+
+/* phases.h, struct gm_phase. */
+struct gm_model_phase {
+    bool is_interval;
+    bool has_name; /* else it ends with the run */
+    bool has_from; /* else it begins with the run; or it is the program's */
+    uint32_t parent;
+    struct gm_text name;
+    struct gm_text from;
+    uint64_t count;
+    uint64_t unfinished;
+    uint64_t time_ns;
+    struct gm_model_phase_memory *memory; /* what was touched */
+    size_t memory_count;
+};
+
+/* A place that grew from mark to mark: growth.h. */
+struct gm_model_growing {
+    uint32_t place;
+    enum gm_moment_kind series;
+    struct gm_text name;
+    uint64_t marks;
+    uint64_t over;
+    uint64_t bytes[GM_GROWTH_PARTS + 1];
+};
+
+static inline uint64_t gm_model_growth(const struct gm_model_growing *growing)
+{
+    return growing->bytes[GM_GROWTH_PARTS] - growing->bytes[0];
+}
+
+/* A place and how long its allocations lived: lifetimes.h. */
+struct gm_model_lifetime {
+    uint32_t place;
+    bool temporary;
+    int64_t allocs;
+    int64_t allocated;
+    int64_t short_lived;
+    int64_t short_bytes;
+    int64_t live_count;
+    int64_t live;
+    int64_t peak;
+};
+
+/* Copies and fills, of all or of one place: transfers.h, struct gm_transfer. */
+struct gm_model_transfer {
+    uint32_t stack; /* GM_NONE: of all */
+    const char *api;
+    unsigned direction;
+    int64_t bytes;
+    int64_t count;
+    int64_t call_ns;
+    int64_t tiny;
+    int64_t pageable_bytes;
+    int64_t pageable_count;
+};
+
+struct gm_model_context {
+    uint32_t stack;
+    const char *api;
+    int device;
+    bool primary;
+    uint64_t time_ns;
+};
+
+struct gm_model_finding {
+    enum gm_finding_code code;
+    enum gm_severity severity;
+    int device;     /* -1: of none, or of more than one */
+    uint32_t stack; /* GM_NONE: no place */
+    const char *api;
+    uint64_t bytes;
+    const char *cause;
+    const char *remedy; /* NULL */
+};
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+/* What is not seen or not understood: verdict/completeness.h. */
+struct gm_model_gap {
+    const char *code;
+    bool loss;
+    uint64_t count;
+    const char *text;
+};
+
+struct gm_model_newer_abi {
+    struct gm_text name;
+    unsigned form;
+    unsigned cuda_version;
+};
+
+/* The place of a process in its job, by the environment of torchrun, Slurm, Open MPI or MPICH. */
+struct gm_model_rank {
+    int64_t rank;       /* -1: not told */
+    int64_t local_rank; /* on its host */
+    int64_t world_size;
+};
+
+struct gm_model_run {
+    /* who and what */
+    const char *path; /* as it was given; not clean */
+    struct gm_text run_id, host_name, executable, tool_version, python;
+    struct gm_text command_line; /* arguments, each with a NUL behind it but perhaps the last */
+    uint32_t pid;
+    struct gm_model_rank rank;
+    uint64_t start_realtime_ns; /* since 1970 */
+    uint64_t duration_ns;
+    uint64_t events;
+    struct gm_text *settings_not_understood; /* NAME=VALUE */
+    size_t setting_count;
+    const char *allocator_variable; /* of PyTorch's allocator; NULL: not set */
+    struct gm_text allocator_settings;
+
+    /* how far it can be trusted */
+    enum gm_ending ending;
+    bool is_recorded; /* else the trace says why it was not, and no more */
+    bool complete, truncated, simulated, bypassed, flight;
+    uint64_t damaged, lost;
+    struct gm_model_gap *gaps;
+    size_t gap_count;
+    struct gm_verdict verdict;
+    bool went_on; /* memory was allocated after every refusal */
+    bool is_overwritten;
+    uint64_t overwritten_until_ns;
+    struct {
+        uint64_t events, allocs, frees, implicit_frees, failed, copies, copied;
+    } overwritten;
+    uint64_t recorder[GM_COUNTERS];
+    struct gm_model_newer_abi *newer_abi;
+    size_t newer_abi_count;
+
+    /* totals */
+    int64_t failed, rejected, refused_by_runtime; /* allocations */
+    int64_t unknown_frees, lost_frees, malformed, not_understood;
+    int64_t reserved_addresses_peak, graph_launches, marks;
+    struct gm_model_device *devices; /* by id */
+    size_t device_count;
+    struct gm_model_tally host[GM_KINDS]; /* of the host kinds */
+    int64_t leaked[GM_LEAK_CLASSES];      /* bytes */
+    int64_t leaked_count[GM_LEAK_CLASSES];
+
+    /* at moments */
+    struct gm_model_moment *moments;
+    size_t moment_count;
+    uint32_t pinned_peak; /* GM_NONE: nothing was pinned */
+    uint32_t end;
+    struct gm_model_failure *failures; /* latest last */
+    size_t failure_count;
+    bool has_blocks;             /* of a framework are on record */
+    struct gm_model_pool *pools; /* by device */
+    size_t pool_count;
+    struct gm_model_pool_failure *pool_failures; /* latest last */
+    size_t pool_failure_count;
+
+    /* over time */
+    struct gm_model_phase *phases; /* one around another comes before it */
+    size_t phase_count;
+    uint32_t *phase_order; /* highest peak first */
+    uint64_t phases_not_kept;
+    struct gm_model_growing *growing; /* most growth first */
+    size_t growing_count;
+    struct gm_model_lifetime *lifetimes; /* most short-lived allocations first */
+    size_t lifetime_count;
+    struct gm_model_transfer *directions; /* that occurred */
+    size_t direction_count;
+    struct gm_model_transfer *transfers; /* by place, most bytes first */
+    size_t transfer_count;
+    struct gm_model_context *contexts;
+    size_t context_count;
+    struct gm_model_finding *findings; /* most severe first */
+    size_t finding_count;
+};
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* What of a model an output needs; what it does not need is empty. Runs, totals and what was left at
+ * the end are always there. */
+enum gm_model_needs {
+    GM_NEEDS_FINDINGS = 1u << 0,
+    GM_NEEDS_MOMENTS = 1u << 1, /* of peaks and failures; pools */
+    GM_NEEDS_HISTORY = 1u << 2, /* phases, lifetimes, transfers, contexts */
+    GM_NEEDS_ALL = (1u << 3) - 1
+};
+
+struct gm_model {
+    struct gm_model_run *runs;
+    size_t run_count;
+    const struct gm_model_place *places;
+    size_t place_count;
+    bool is_difference;             /* bytes and counts can be negative */
+    struct gm_model_tables *tables; /* of the model's own: tables.h */
+};
+
+/* The model of a trace. The analysis and what names its stacks must outlive it. `needs`: of
+ * enum gm_model_needs. */
+struct gm_model *gm_model_of(const struct gm_analysis *analysis, struct gm_stacks *stacks,
+                             unsigned needs);
+void gm_model_free(struct gm_model *model);
+
+/* The stack with that number: each is named when it is asked for first. */
+const struct gm_stack *gm_model_stack(const struct gm_model *model, uint32_t number);
+
+/* The number that a stack has in outputs: stacks whose frames read the same have the same one. */
+uint32_t gm_model_same_stack(const struct gm_model *model, uint32_t number);
+
+/* The frames of a stack, innermost first, as numbers below gm_model_frame_count: equal frames of all
+ * stacks have one number. */
+const uint32_t *gm_model_frames(const struct gm_model *model, uint32_t stack);
+const struct gm_frame *gm_model_frame(const struct gm_model *model, uint32_t frame);
+size_t gm_model_frame_count(const struct gm_model *model); /* of the stacks asked for so far */
+
+/* The device of an ordinal, NULL if nothing is known of it. */
+const struct gm_model_device *gm_model_device(const struct gm_model_run *run, int id);
+
+/* The moment of a number; NULL for GM_NONE. */
+const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, uint32_t number);
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* An allocation that comes or goes, or a block of a pool. */
+struct gm_model_event {
+    enum { GM_MODEL_BEGINS, GM_MODEL_ENDS, GM_MODEL_GOES_ON /* its free failed */ } what;
+    bool implicit; /* it ended with its context */
+    uint32_t place;
+    uint64_t time_ns;
+    uint64_t address; /* or a handle */
+    uint64_t size;
+};
+
+/* Replays the trace of a model of one trace, in the order of time. False if there is no trace behind
+ * the model. */
+bool gm_model_events(const struct gm_model *model,
+                     void (*visit)(void *argument, const struct gm_model_event *event),
+                     void *argument);
+
+#endif

@@ -1,0 +1,26 @@
+/* An output is one file: it prints a model, and knows nothing else. */
+#ifndef GPUMEM_REPORT_RENDER_OUTPUT_H
+#define GPUMEM_REPORT_RENDER_OUTPUT_H
+
+#include "model/model.h"
+#include <stdio.h>
+
+/* How the reader wants it. An output passes over what it has no use for. */
+struct gm_output_options {
+    size_t top; /* places per section; 0: as many as the output shows by default */
+    bool colour;
+    bool all_frames; /* of stacks: all, none folded */
+    bool many;       /* the model is one of several in one document */
+    bool follows;    /* another one stands before it there */
+};
+
+struct gm_output {
+    const char *name; /* as commands look it up: "text" */
+    unsigned needs;   /* enum gm_model_needs */
+    void (*write)(FILE *out, const struct gm_model *model, const struct gm_output_options *options);
+    /* Before the first and behind the last of many, `follows`: there was one; NULL: nothing. */
+    void (*begin_many)(FILE *out);
+    void (*end_many)(FILE *out, bool follows);
+};
+
+#endif
