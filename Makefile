@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch test-tensorflow test-jax test-numba gpu-check sanitize fuzz loss-matrix bench lint install clean help
+.PHONY: all demo test test-distributions test-pytorch test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install clean help
 
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
 	cmake --build $(BUILD) -j $(JOBS)
@@ -38,6 +38,9 @@ gpu-check: all ## try it on a genuine GPU with what is installed there
 
 sanitize: ## the end-to-end tests under AddressSanitizer, UBSan and ThreadSanitizer
 	./scripts/sanitize
+
+coverage: ## the share of preload/ and report/ that the tests run, line by line (90 % at least)
+	./scripts/coverage
 
 fuzz: ## the reader against hostile traces, under libFuzzer (needs clang): MINUTES=30
 	./scripts/fuzz $(or $(MINUTES),30)
