@@ -111,6 +111,17 @@ enum gm_counter {
     GM_COUNT_HANDLE_LIMIT,  /* pools, streams and the like of which nothing could be noted for lack
                                of  memory: of what is allocated by them, device or capture is not
                                known */
+    GM_COUNT_DEVICE_LIMIT,  /* calls about devices beyond those that are followed: what ended with
+                              their primary contexts may have ended unseen */
+    GM_COUNT_SAMPLE_LIMIT, /* samples of a device left out, or without this process's share, because
+                              NVML or the environment names more than there is room for (no loss of
+                              events) */
+    GM_COUNT_NAME_LIMIT,   /* names registered with NVTX that had no room: marks and ranges by their
+                              handles have none (no loss of events) */
+    GM_COUNT_ENVIRONMENT_LIMIT, /* variables of the environment that had no room in the trace (no
+                                   loss of events) */
+    GM_COUNT_LEND_LIMIT, /* parts of the trace that a child would not be lent private memory for, if
+                            a signal handler forked it inside the recorder (no loss) */
     GM_COUNTERS = 32
 };
 

@@ -213,7 +213,7 @@ void gm_driver_context_detached(struct gm_call *call, int result, CUcontext cont
 
 static uint64_t primary_of(int device)
 {
-    return device >= 0 && device < GM_DEVICES_MAX
+    return gm_device_is_followed(device)
                ? atomic_load_explicit(&primary[device], memory_order_relaxed)
                : 0;
 }
@@ -229,7 +229,7 @@ void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context
         .device = (int8_t)device,
         .flags = GM_FLAG_PRIMARY,
     };
-    if (device >= 0 && device < GM_DEVICES_MAX)
+    if (gm_device_is_followed(device))
         atomic_store_explicit(&primary[device], context, memory_order_relaxed);
     gm_call_record(call, &record, NULL);
 }

@@ -15,15 +15,10 @@ GM_HANDLES(green_contexts, 256);
 static _Atomic uint64_t current_pool[GM_DEVICES_MAX];
 static _Atomic uint64_t told_memory, told_name; /* one bit per device */
 
-static bool is_device(int device)
-{
-    return device >= 0 && device < GM_DEVICES_MAX;
-}
-
 /* One record per device and fact: programs ask again and again. */
 static bool first_time(_Atomic uint64_t *told, int device)
 {
-    const uint64_t bit = is_device(device) ? 1ull << device : 0;
+    const uint64_t bit = gm_device_is_followed(device) ? 1ull << device : 0;
     return bit && !(atomic_fetch_or_explicit(told, bit, memory_order_relaxed) & bit);
 }
 
@@ -84,14 +79,15 @@ void gm_pool_forget(uint64_t pool)
 {
     uint64_t was = pool;
     int device = (int)gm_handles_take(&pools, pool) - 1;
-    if (is_device(device)) /* the default pool takes its place */
+    if (gm_device_is_followed(device)) /* the default pool takes its place */
         atomic_compare_exchange_strong(&current_pool[device], &was, 0);
 }
 
 uint64_t gm_pool_of(int device)
 {
-    return is_device(device) ? atomic_load_explicit(&current_pool[device], memory_order_relaxed)
-                             : 0;
+    return gm_device_is_followed(device)
+               ? atomic_load_explicit(&current_pool[device], memory_order_relaxed)
+               : 0;
 }
 
 void gm_driver_pool_of_device(struct gm_call *call, int result, uint64_t pool, int device)
@@ -110,7 +106,7 @@ void gm_driver_pool_of_location(struct gm_call *call, int result, uint64_t pool,
 void gm_driver_pool_current(struct gm_call *call, int result, uint64_t pool, int device)
 {
     gm_driver_pool_of_device(call, result, pool, device);
-    if (result == 0 && is_device(device))
+    if (result == 0 && gm_device_is_followed(device))
         atomic_store_explicit(&current_pool[device], pool, memory_order_relaxed);
 }
 

@@ -3,6 +3,7 @@
 #include "interpose/newer_abi.h"
 #include "base/api.h"
 #include "base/change.h"
+#include "base/count.h"
 #include "loader/objects.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -38,17 +39,10 @@ static void keep(uint64_t word, uint16_t api)
     }
 }
 
-/* Two threads may tell at once, with what they saw: the larger number is the later. */
-static void raise_to(uint64_t *counter, uint64_t value)
+void gm_newer_abi_write(void)
 {
-    uint64_t before = __atomic_load_n(counter, __ATOMIC_RELAXED);
-    while (before < value && !__atomic_compare_exchange_n(counter, &before, value, true,
-                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
-}
-
-void gm_newer_abi_write(struct gm_trace_header *header)
-{
+    struct gm_trace_header *header = gm_process_page->header;
+    gm_change_begin();
     for (uint32_t i = 0; i < GM_NEWER_ABI_MAX; i++) {
         uint64_t word = atomic_load(&noted[i]);
         struct gm_newer_abi entry;
@@ -56,19 +50,17 @@ void gm_newer_abi_write(struct gm_trace_header *header)
         if (word != 0) /* never taken back: a thread that saw less must not empty it */
             __atomic_store(&header->newer_abi[i], &entry, __ATOMIC_RELAXED);
     }
-    raise_to(&header->counters[GM_COUNT_NEWER_ABI], atomic_load(&lookups));
-    raise_to(&header->counters[GM_COUNT_NEWER_ABI_VITAL], atomic_load(&vital_lookups));
+    gm_change_end();
+    gm_count_up_to(GM_COUNT_NEWER_ABI, atomic_load(&lookups));
+    gm_count_up_to(GM_COUNT_NEWER_ABI_VITAL, atomic_load(&vital_lookups));
 }
 
 /* Sequential, here and where the epoch is set: what is noted meanwhile one of the two sees. A fresh
  * child has no epoch: its parent's header is not mapped there. */
 void gm_newer_abi_tell(void)
 {
-    if (__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST)) {
-        gm_change_begin();
-        gm_newer_abi_write(gm_process_page->header);
-        gm_change_end();
-    }
+    if (__atomic_load_n(&gm_process_page->epoch, __ATOMIC_SEQ_CST))
+        gm_newer_abi_write();
 }
 
 void gm_newer_abi_note(uint16_t api, int version, const char *suffix)

@@ -29,10 +29,10 @@ void gm_newer_abi_note_linked(void);
 /* Whether a function was noted that makes or ends memory. */
 bool gm_newer_abi_is_vital(void);
 
-/* Brings the header of a trace up to date with what is noted. */
-void gm_newer_abi_write(struct gm_trace_header *header);
+/* Brings the header of this process's trace up to date with what is noted. */
+void gm_newer_abi_write(void);
 
-/* The same for the trace of this process, if it has one that records. To be called when one begins;
+/* The same, if there is a trace that records. To be called when one begins;
  * from then on whatever notes something calls it. */
 void gm_newer_abi_tell(void);
 

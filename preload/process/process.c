@@ -96,6 +96,7 @@ static bool start(bool bypassed)
     gm_lock_release(&gm_file.lock);
     __atomic_store_n(&gm_process_page->epoch, ++last_epoch, __ATOMIC_SEQ_CST);
     gm_newer_abi_tell();
+    gm_nvtx_names_tell();
     return true;
 }
 
@@ -190,7 +191,7 @@ static void tell_of_bypass(void)
     bool created = create_trace();
     if (created) {
         __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
-        gm_newer_abi_write(gm_file.header);
+        gm_newer_abi_write();
         mark_end(GM_END_EXIT);
     }
     atomic_store_explicit(state, created ? GM_PROCESS_BYPASSED : GM_PROCESS_REFUSED,

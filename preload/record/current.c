@@ -1,9 +1,18 @@
 /* See current.h. */
 #include "record/current.h"
 #include "base/api.h"
+#include "base/count.h"
 
 struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];
 _Thread_local struct gm_context_self gm_context_self __attribute__((tls_model("initial-exec")));
+
+bool gm_device_is_followed(int device)
+{
+    if (device < GM_DEVICES_MAX)
+        return device >= 0;
+    gm_count(GM_COUNT_DEVICE_LIMIT, 1);
+    return false;
+}
 
 int gm_context_device_without(uint16_t api)
 {

@@ -8,7 +8,10 @@
 
 #include "base/platform.h"
 
-#define GM_DEVICES_MAX 64 /* more are "unknown" */
+#define GM_DEVICES_MAX 64 /* more are counted, and "unknown" */
+
+/* Whether what belongs to a device is followed. One that is beyond the limit is counted. */
+bool gm_device_is_followed(int device);
 
 /* The calling thread's stack of current contexts, as cuCtxPush/Pop/SetCurrent have it. */
 #define GM_CONTEXT_STACK 32u

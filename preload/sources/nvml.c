@@ -12,6 +12,7 @@
  */
 #include "sources/nvml.h"
 #include "base/config.h"
+#include "base/count.h"
 #include "base/own_thread.h"
 #include "base/ticks.h"
 #include "loader/libc_dlsym.h"
@@ -24,13 +25,15 @@
 #include <string.h>
 
 #define DEVICES_MAX 64
-#define PROCESSES_MAX 512
+#define PROCESSES_MAX 512 /* of one device */
+#define VISIBLE_MAX 1024  /* bytes of CUDA_VISIBLE_DEVICES, the terminator included */
+#define ENTRY_MAX 128     /* of one entry there */
 #define TRIES 5
 #define MILLISECOND 1000000u /* in ns */
 
 /* ---- the few things of NVML that are used; its binary interface is stable -------------------- */
 
-enum { NVML_SUCCESS = 0 };
+enum { NVML_SUCCESS = 0, NVML_ERROR_INSUFFICIENT_SIZE = 7 };
 
 typedef struct nvml_device *nvml_device;
 
@@ -64,7 +67,8 @@ enum { IDLE, WANTED, LAST, DONE };
 static _Atomic uint64_t started_in; /* epoch of the process that has or wanted the thread */
 static _Atomic uint32_t state;      /* futex: what is asked of the thread; DONE: there is none */
 static _Atomic uint64_t devices;    /* one bit per device with a context */
-static char visible[1024];          /* CUDA_VISIBLE_DEVICES */
+static char visible[VISIBLE_MAX];   /* CUDA_VISIBLE_DEVICES */
+static bool is_visible_cut;         /* it is longer: no device is certain */
 static bool ordered_by_bus;         /* CUDA_DEVICE_ORDER=PCI_BUS_ID */
 
 /* ---- which device ---------------------------------------------------------------------------- */
@@ -80,6 +84,8 @@ static bool visible_entry(int device, char *entry, size_t size)
     }
     at += strspn(at, " ");
     size_t length = strcspn(at, ", ");
+    if (length >= size)
+        gm_count(GM_COUNT_SAMPLE_LIMIT, 1);
     if (length == 0 || length >= size)
         return false;
     memcpy(entry, at, length);
@@ -89,10 +95,14 @@ static bool visible_entry(int device, char *entry, size_t size)
 
 static bool find_device(int device, nvml_device *found, bool *certain)
 {
-    char entry[128], *end = entry;
+    char entry[ENTRY_MAX], *end = entry;
     unsigned long index = (unsigned long)device;
     unsigned int count = 0;
     *certain = true;
+    if (is_visible_cut) {
+        gm_count(GM_COUNT_SAMPLE_LIMIT, 1);
+        return false;
+    }
     if (visible[0]) {
         if (!visible_entry(device, entry, sizeof(entry)))
             return false;
@@ -111,7 +121,10 @@ static uint64_t used_by_us(nvml_device device)
 {
     static struct nvml_process processes[PROCESSES_MAX];
     unsigned int count = PROCESSES_MAX;
-    if (!nvml.processes || nvml.processes(device, &count, processes) != NVML_SUCCESS)
+    int result = nvml.processes ? nvml.processes(device, &count, processes) : NVML_SUCCESS;
+    if (result == NVML_ERROR_INSUFFICIENT_SIZE)
+        gm_count(GM_COUNT_SAMPLE_LIMIT, 1);
+    if (!nvml.processes || result != NVML_SUCCESS)
         return 0;
     for (unsigned int i = 0; i < count && i < PROCESSES_MAX; i++)
         if (processes[i].pid == gm_file.header->pid && processes[i].used != ~0ull)
@@ -262,7 +275,8 @@ static void start(void)
 {
     const char *value = getenv("CUDA_VISIBLE_DEVICES");
     visible[0] = 0;
-    if (value && strlen(value) < sizeof(visible))
+    is_visible_cut = value && strlen(value) >= sizeof(visible);
+    if (value && !is_visible_cut)
         strcpy(visible, value);
     value = getenv("CUDA_DEVICE_ORDER");
     ordered_by_bus = value && strcmp(value, "PCI_BUS_ID") == 0;
@@ -291,6 +305,8 @@ void gm_nvml_context(int device)
 {
     const int error = errno;
     uint64_t epoch = gm_process_page->epoch, before = atomic_load(&started_in);
+    if (gm_config.nvml && device >= DEVICES_MAX)
+        gm_count(GM_COUNT_SAMPLE_LIMIT, 1);
     if (!gm_config.nvml || device < 0 || device >= DEVICES_MAX || !epoch)
         return;
     if (before != epoch && atomic_compare_exchange_strong(&started_in, &before, epoch)) {

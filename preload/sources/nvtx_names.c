@@ -1,12 +1,14 @@
 /* See nvtx_names.h. A hash table with open addressing: entries are filled, then published by their
  * handle; a name changes by one store of where it stands. */
 #include "sources/nvtx_names.h"
+#include "base/count.h"
 #include "base/lock.h"
 #include <sched.h>
 #include <string.h>
 
-#define ENTRIES 8192u /* a power of two; at most half of them are used */
-#define BYTES (256u << 10)
+#define NAMES_MAX 4096u
+#define NAME_BYTES_MAX (256u << 10)
+#define ENTRIES (2 * NAMES_MAX) /* a power of two, at most half full: a search ends */
 
 struct entry {
     _Atomic uintptr_t handle; /* 0: free */
@@ -14,15 +16,29 @@ struct entry {
 };
 
 static struct entry entries[ENTRIES];
-static char bytes[BYTES];
+static char bytes[NAME_BYTES_MAX];
 static uint32_t bytes_used;
 static uint32_t entry_count;
 static struct gm_lock lock = GM_LOCK(GM_RANK_ALONE);
 
 /* What handles of our own point to: nothing ever reads it, but the addresses are ours. */
-static char tokens[ENTRIES / 2];
-static uint64_t token_places[ENTRIES / 2];
+static char tokens[NAMES_MAX];
+static uint64_t token_places[NAMES_MAX];
 static uint32_t token_count;
+
+/* Names that had no room, in this process and its parents. */
+static _Atomic uint64_t refused;
+
+static void refuse(void)
+{
+    atomic_fetch_add_explicit(&refused, 1, memory_order_seq_cst);
+    gm_nvtx_names_tell();
+}
+
+void gm_nvtx_names_tell(void)
+{
+    gm_count_up_to(GM_COUNT_NAME_LIMIT, atomic_load(&refused));
+}
 
 static bool take_lock(void)
 {
@@ -64,7 +80,7 @@ struct gm_name gm_nvtx_name_of(const void *handle)
 /* Under the lock. False when there is no room. */
 static bool keep(struct gm_name name, uint64_t *place)
 {
-    if (name.size > BYTES - bytes_used)
+    if (name.size > NAME_BYTES_MAX - bytes_used)
         return false;
     memcpy(bytes + bytes_used, name.bytes, name.size);
     *place = (uint64_t)bytes_used << 16 | name.size;
@@ -90,31 +106,44 @@ static void publish(struct entry *entry, uintptr_t handle, uint64_t place)
 void gm_nvtx_name_set(const void *handle, struct gm_name name)
 {
     uint64_t place;
-    if (handle == NULL || name.bytes == NULL || !take_lock())
+    if (handle == NULL || name.bytes == NULL)
         return;
+    if (!take_lock()) {
+        refuse();
+        return;
+    }
     struct entry *entry = slot_of((uintptr_t)handle);
     bool is_known = atomic_load_explicit(&entry->handle, memory_order_relaxed) != 0;
-    bool is_wanted = is_known ? !is_same(name_at(entry->place), name) : entry_count < ENTRIES / 2;
-    if (is_wanted && keep(name, &place))
+    bool is_there = is_known && is_same(name_at(entry->place), name);
+    bool has_room = is_there || ((is_known || entry_count < NAMES_MAX) && keep(name, &place));
+    if (has_room && !is_there)
         publish(entry, (uintptr_t)handle, place);
     gm_lock_release(&lock);
+    if (!has_room)
+        refuse();
 }
 
 const void *gm_nvtx_name_register(struct gm_name name)
 {
     const void *handle = NULL;
     uint64_t place;
-    if (name.bytes == NULL || !take_lock())
+    if (name.bytes == NULL)
         return NULL;
+    if (!take_lock()) {
+        refuse();
+        return NULL;
+    }
     for (uint32_t i = 0; i < token_count && !handle; i++)
         if (is_same(name_at(token_places[i]), name))
             handle = &tokens[i];
-    if (!handle && entry_count < ENTRIES / 2 && keep(name, &place)) {
+    if (!handle && entry_count < NAMES_MAX && keep(name, &place)) {
         token_places[token_count] = place;
         handle = &tokens[token_count++];
         publish(slot_of((uintptr_t)handle), (uintptr_t)handle, place);
     }
     gm_lock_release(&lock);
+    if (!handle)
+        refuse();
     return handle;
 }
 

@@ -4,7 +4,7 @@
  * Guarantees: looking a name up takes no lock; registering takes one of its own, holds it for a
  * bounded time and never calls out. Who cannot have it for long, because its holder was interrupted
  * or stayed behind at a fork, goes without a name. No malloc: there is room for 4096 names and 256
- * KiB of them; what does not fit has no name. Names survive a fork, as the program's handles do.
+ * KiB of them; what does not fit has no name, and is counted. Names survive a fork, as the program's handles do.
  */
 #ifndef GPUMEM_PRELOAD_SOURCES_NVTX_NAMES_H
 #define GPUMEM_PRELOAD_SOURCES_NVTX_NAMES_H
@@ -29,6 +29,10 @@ struct gm_name gm_nvtx_narrow(const char *text);
 
 /* A wide string as UTF-8 in `buffer`; what is no character becomes U+FFFD. */
 struct gm_name gm_nvtx_wide(const wchar_t *text, char buffer[GM_NVTX_NAME_MAX]);
+
+/* Tells the trace of this process how many names had no room. To be called when it begins; from then
+ * on whoever has no room calls it. */
+void gm_nvtx_names_tell(void);
 
 /* In a child: who held the lock may not be there. Names stay, handles of the program's mean them.
  */

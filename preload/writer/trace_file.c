@@ -3,6 +3,7 @@
 #include "base/api.h"
 #include "base/change.h"
 #include "base/config.h"
+#include "base/count.h"
 #include "base/ticks.h"
 #include "version.h"
 #include "writer/trace_place.h"
@@ -402,6 +403,8 @@ static void *map_shared(uint64_t offset, uint64_t length)
     uint32_t number = atomic_fetch_add_explicit(&mapping_count, 1, memory_order_relaxed);
     if (number < MAPPINGS_MAX)
         mappings[number] = (struct mapping){at, length};
+    else
+        gm_count(GM_COUNT_LEND_LIMIT, 1);
     return at;
 }
 
@@ -598,11 +601,14 @@ void gm_trace_mark_end(enum gm_end end)
     gm_change_end();
 }
 
+#define ENVIRONMENT_MAX 65536u /* bytes; the names of ~600 functions take a quarter */
+#define VARIABLE_MAX 4095u     /* of one variable */
+
 /* Name table and environment: what a reader needs to know before the first record. */
 static int write_preamble(void)
 {
-    static char names[65536]; /* ~600 names of ~25 bytes; static: a hook's stack may be small */
-    size_t used = 1;          /* name 0 is empty */
+    static char names[ENVIRONMENT_MAX]; /* static: a hook's stack may be small */
+    size_t used = 1;                    /* name 0 is empty */
     for (uint16_t api = 1; api < gm_api_count; api++) {
         size_t length = strlen(gm_api[api].symbol) + 1;
         if (used + length > sizeof(names))
@@ -614,10 +620,14 @@ static int write_preamble(void)
     used = 0;
     for (char *const *at = gm_config.environment; at && *at && !error; at++) {
         size_t length = strlen(*at) + 1;
-        if (gm_config_is_recorded(*at) && length < 4096 && used + length <= sizeof(names)) {
-            memcpy(names + used, *at, length);
-            used += length;
+        if (!gm_config_is_recorded(*at))
+            continue;
+        if (length > VARIABLE_MAX || used + length > sizeof(names)) {
+            gm_count(GM_COUNT_ENVIRONMENT_LIMIT, 1);
+            continue;
         }
+        memcpy(names + used, *at, length);
+        used += length;
     }
     return error ? error : gm_trace_write_extent(GM_EXTENT_ENVIRONMENT, 0, names, used, NULL, 0);
 }

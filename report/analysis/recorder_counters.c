@@ -93,6 +93,26 @@ static const struct gm_counter_rule rules[GM_COUNTERS] = {
                                "%s pools, streams or captures could not be noted for lack of "
                                "memory: what was allocated by them may be on another device, or a "
                                "graph's."},
+    [GM_COUNT_DEVICE_LIMIT] =
+        {"device_limit", GM_COUNTER_WRONG_NUMBERS,
+         "%s call about a device beyond 64 was not followed: memory there may "
+         "have ended unseen.",
+         "%s calls about devices beyond 64 were not followed: memory there "
+         "may have ended unseen."},
+    [GM_COUNT_SAMPLE_LIMIT] =
+        {"sample_limit", GM_COUNTER_WORSE_STACKS,
+         "%s sample of a device is missing or incomplete: NVML or CUDA_VISIBLE_DEVICES names more "
+         "than the recorder takes",
+         "%s samples of devices are missing or incomplete: NVML or CUDA_VISIBLE_DEVICES names more "
+         "than the recorder takes"},
+    [GM_COUNT_NAME_LIMIT] = {"name_limit", GM_COUNTER_WORSE_STACKS,
+                             "%s name registered with NVTX is missing: their table was full",
+                             "%s names registered with NVTX are missing: their table was full"},
+    [GM_COUNT_ENVIRONMENT_LIMIT] =
+        {"environment_limit", GM_COUNTER_WORSE_STACKS,
+         "%s variable of the environment is missing: it is too long, or 64 KiB were full",
+         "%s variables of the environment are missing: they are too long, or 64 KiB were full"},
+    [GM_COUNT_LEND_LIMIT] = {"lend_limit", GM_COUNTER_STATISTICS, NULL, NULL},
 };
 
 const struct gm_counter_rule *gm_counter_rule(unsigned counter)

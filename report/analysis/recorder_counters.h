@@ -10,8 +10,8 @@ enum gm_counter_meaning {
     GM_COUNTER_UNKNOWN,        /* none of ours: a newer recorder counts something that went wrong */
     GM_COUNTER_MISSING_RECORD, /* each is a record that is missing, and belongs to `lost` */
     GM_COUNTER_WRONG_NUMBERS,  /* the numbers are wrong, but not by a missing record each */
-    GM_COUNTER_WORSE_STACKS,   /* names or stacks are worse, no byte is missing */
-    GM_COUNTER_STATISTICS,     /* how the recorder worked */
+    GM_COUNTER_WORSE_STACKS, /* names, stacks, samples or settings are worse, no byte is missing */
+    GM_COUNTER_STATISTICS,   /* how the recorder worked */
 };
 
 /* One counter of enum gm_counter. */

@@ -54,7 +54,7 @@ roads_target(LIBRARY interposer_dlsym SOURCES ${ROADS}/interposer.c
   DEFINE BY_DLSYM DLSYM_VERSION="${_dlsym_version}")
 
 set(_interpose ${GPUMEM_PRELOAD_SOURCES})
-list(FILTER _interpose INCLUDE REGEX "^interpose/|^loader/|^base/(change|process_state)")
+list(FILTER _interpose INCLUDE REGEX "^interpose/|^loader/|^base/(change|count|process_state)")
 list(TRANSFORM _interpose PREPEND ${GPUMEM_PRELOAD_DIR}/)
 
 # The roads at both ends of what compilers do to a call in the last position.

@@ -28,6 +28,15 @@ target_include_directories(test_calls PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRE
   ${CMAKE_CURRENT_LIST_DIR})
 target_link_options(test_calls PRIVATE -Wl,--wrap=pthread_create)
 
+gpumem_unit_test(test_limits
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_limits.c ${CMAKE_CURRENT_LIST_DIR}/scene.c
+          $<TARGET_OBJECTS:recorder_for_tests>
+  LIBRARIES gpumem_report)
+target_include_directories(test_limits PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR}
+  ${CMAKE_CURRENT_LIST_DIR})
+target_link_options(test_limits PRIVATE -Wl,--wrap=pthread_create,--wrap=syscall) # threads that never end
+add_test(NAME unit.limits COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/limits.py ${PROJECT_SOURCE_DIR})
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT GPUMEM_SANITIZE)
   add_test(NAME shadow_stack COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/shadow_stack.py
            $<TARGET_FILE:gpumem_preload>)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/api.h"
-#include "base/platform.h"
+#include "base/process_state.h"
 #include "interpose/newer_abi.h"
 #include "interpose/real.h"
 
@@ -99,7 +99,8 @@ GM_EXPORT int cudaNotedNewerAbi(void);
 
 int cudaNotedNewerAbi(void)
 {
-    struct gm_trace_header header = {0};
-    gm_newer_abi_write(&header);
+    static struct gm_trace_header header;
+    gm_process_page->header = &header;
+    gm_newer_abi_write();
     return (int)header.counters[GM_COUNT_NEWER_ABI];
 }
