@@ -81,11 +81,11 @@ static void print_result(struct gm_page *page, bool good, const char *what, cons
 static bool judge_leaks(const struct gate *gate, const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
-    struct gm_living leaked = run->verdict.leaked;
-    bool good = leaked.bytes <= gate->max_leak;
+    struct gm_model_living leaked = run->verdict.leaked;
+    bool good = leaked.bytes <= gm_amount(gate->max_leak);
     char text[160];
-    snprintf(text, sizeof(text), "%s in %s allocation%s, allowed %s", SIZE(leaked.bytes),
-             COUNT(leaked.count), gm_plural(leaked.count), SIZE(gate->max_leak));
+    snprintf(text, sizeof(text), "%s in %s allocation%s, allowed %s", BYTES(leaked.bytes),
+             NUMBER(leaked.count), gm_plural((uint64_t)leaked.count), SIZE(gate->max_leak));
     print_result(view->page, good, "leaks", text);
     if (!good)
         gm_leaks_text(view, GM_LEAK, GM_LEAKS_ALL);

@@ -124,6 +124,18 @@ static bool went_on(const struct gm_analysis *analysis)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+static struct gm_model_living living_of(struct gm_living living)
+{
+    return (struct gm_model_living){gm_amount(living.bytes), gm_amount(living.count)};
+}
+
+static struct gm_model_verdict verdict_of(const struct gm_analysis *analysis)
+{
+    struct gm_verdict verdict = gm_verdict_of(analysis);
+    return (struct gm_model_verdict){verdict.state, living_of(verdict.on_devices),
+                                     living_of(verdict.on_host), living_of(verdict.leaked)};
+}
+
 #define FIELD(field) gm_trace_field((field), sizeof(field))
 
 void gm_build_facts(struct gm_builder *builder)
@@ -154,7 +166,7 @@ void gm_build_facts(struct gm_builder *builder)
     run->flight = (header->flags & GM_HEADER_FLIGHT) != 0;
     run->damaged = trace->damaged;
     run->lost = analysis->lost;
-    run->verdict = gm_verdict_of(analysis);
+    run->verdict = verdict_of(analysis);
     run->went_on = went_on(analysis);
     for (unsigned i = 0; i < GM_COUNTERS; i++)
         run->recorder[i] = header->counters[i];

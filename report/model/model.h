@@ -275,6 +275,20 @@ struct gm_model_finding {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
+/* Allocations that are alive, and their bytes. */
+struct gm_model_living {
+    int64_t bytes;
+    int64_t count;
+};
+
+/* What the run amounts to: verdict/verdict.h. */
+struct gm_model_verdict {
+    enum gm_verdict_state state;
+    struct gm_model_living on_devices;
+    struct gm_model_living on_host;
+    struct gm_model_living leaked;
+};
+
 /* What is not seen or not understood: verdict/completeness.h. */
 struct gm_model_gap {
     const char *code;
@@ -298,7 +312,8 @@ struct gm_model_rank {
 
 struct gm_model_run {
     /* who and what */
-    const char *path; /* as it was given; not clean */
+    const char *path;      /* as it was given; not clean */
+    const char *base_path; /* of what was subtracted; NULL: nothing was */
     struct gm_text run_id, host_name, executable, tool_version, python;
     struct gm_text command_line; /* arguments, each with a NUL behind it but perhaps the last */
     uint32_t pid;
@@ -318,7 +333,7 @@ struct gm_model_run {
     uint64_t damaged, lost;
     struct gm_model_gap *gaps;
     size_t gap_count;
-    struct gm_verdict verdict;
+    struct gm_model_verdict verdict;
     bool went_on; /* memory was allocated after every refusal */
     bool is_overwritten;
     uint64_t overwritten_until_ns;

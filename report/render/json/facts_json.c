@@ -71,6 +71,8 @@ void gm_facts_json(struct gm_json_view *view)
     struct gm_json *json = view->json;
     gm_json_number(json, "format", FORMAT_VERSION);
     gm_json_string(json, "trace", run->path);
+    if (run->base_path)
+        gm_json_string(json, "base_trace", run->base_path);
     gm_json_bool(json, "complete", run->complete);
     write_gaps(view);
     gm_json_string(json, "ending", endings[run->ending]);
@@ -105,11 +107,11 @@ void gm_verdict_json(struct gm_json_view *view)
                                          [GM_VERDICT_LEAKS] = "leaks",
                                          [GM_VERDICT_NO_LEAKS] = "no leaks",
                                          [GM_VERDICT_NO_LEAKS_SEEN] = "no leaks seen"};
-    const struct gm_verdict *verdict = &view->run->verdict;
+    const struct gm_model_verdict *verdict = &view->run->verdict;
     struct gm_json *json = view->json;
     const struct {
         const char *name;
-        const struct gm_living *living;
+        const struct gm_model_living *living;
     } members[] = {{"on_devices", &verdict->on_devices},
                    {"on_host", &verdict->on_host},
                    {"leaked", &verdict->leaked}};
@@ -117,8 +119,8 @@ void gm_verdict_json(struct gm_json_view *view)
     gm_json_string(json, "state", states[verdict->state]);
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         gm_json_open_object(json, members[i].name);
-        gm_json_number(json, "bytes", members[i].living->bytes);
-        gm_json_number(json, "count", members[i].living->count);
+        gm_json_amount(json, "bytes", members[i].living->bytes);
+        gm_json_amount(json, "count", members[i].living->count);
         gm_json_close_object(json);
     }
     gm_json_close_object(json);

@@ -2,9 +2,15 @@
 #include "ledger/counters.h"
 #include "render/text/sections.h"
 
-static double percent(int64_t bytes, int64_t whole)
+/* How much of all it is, which says nothing of a difference. */
+static void print_share(const struct gm_view *view, unsigned indent, int64_t bytes, int64_t whole)
 {
-    return whole ? 100.0 * (double)bytes / (double)whole : 0;
+    double share = whole ? 100.0 * (double)bytes / (double)whole : 0;
+    fprintf(view->page->out, "%*s", (int)indent, "");
+    if (view->model->is_difference)
+        fprintf(view->page->out, "%6s  ", "");
+    else
+        fprintf(view->page->out, "%5.1f%%  ", share);
 }
 
 void gm_owners_text(const struct gm_view *view, const struct gm_model_moment *moment, size_t top,
@@ -16,8 +22,7 @@ void gm_owners_text(const struct gm_view *view, const struct gm_model_moment *mo
         const struct gm_model_sample *sample = &moment->samples[i];
         const struct gm_model_place *place = &view->model->places[sample->place];
         left -= sample->bytes;
-        gm_page_print(page, GM_PLAIN, "%*s%5.1f%%  ", (int)indent, "",
-                      percent(sample->bytes, whole));
+        print_share(view, indent, sample->bytes, whole);
         gm_page_print(page, GM_BOLD, "%-9s", BYTES(sample->bytes));
         gm_page_print(page, GM_PLAIN, "  %s x %s", NUMBER(sample->count),
                       place->api[0] ? place->api : "?");
@@ -26,8 +31,11 @@ void gm_owners_text(const struct gm_view *view, const struct gm_model_moment *mo
         fputc('\n', page->out);
         gm_page_stack(page, indent + 8, gm_model_stack(view->model, place->stack));
     }
-    if (moment->sample_count > top)
-        gm_page_print(page, GM_DIM, "%*s%5.1f%%  %-9s  from %zu more place%s\n", (int)indent, "",
-                      percent(left, whole), BYTES(left), moment->sample_count - top,
-                      gm_plural(moment->sample_count - top));
+    if (moment->sample_count > top) {
+        gm_page_begin(page, GM_DIM);
+        print_share(view, indent, left, whole);
+        fprintf(page->out, "%-9s  from %zu more place%s\n", BYTES(left), moment->sample_count - top,
+                gm_plural(moment->sample_count - top));
+        gm_page_end(page, GM_DIM);
+    }
 }

@@ -167,10 +167,17 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
     }
 }
 
+/* Differences have none: their pools differ by place. */
+static bool has_state(const struct gm_model_run *run, const struct gm_model_pool *pool)
+{
+    const struct gm_model_moment *peak = gm_model_moment(run, pool->at_peak);
+    return peak && peak->pool;
+}
+
 void gm_pools_text(const struct gm_view *view)
 {
     for (size_t i = 0; i < view->run->pool_count; i++)
-        if (view->run->pools[i].at_peak != GM_NONE)
+        if (has_state(view->run, &view->run->pools[i]))
             print_pool(view, &view->run->pools[i]);
 }
 

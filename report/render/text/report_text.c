@@ -56,6 +56,21 @@ static void print_command(const struct gm_view *view)
     free(line);
 }
 
+/* What a difference is of: it amounts to no verdict. */
+static void print_compared(const struct gm_view *view)
+{
+    const char *const paths[] = {view->run->path, view->run->base_path};
+    char *clean[2];
+    for (size_t i = 0; i < 2; i++)
+        clean[i] = gm_clean_copy((struct gm_text){paths[i], strlen(paths[i])});
+    gm_page_paragraph(view->page, GM_BOLD, 0, "gpumem difference of %.900s to %.900s",
+                      clean[0][0] ? clean[0] : "nothing", clean[1][0] ? clean[1] : "nothing");
+    if (!view->run->complete)
+        gm_page_paragraph(view->page, GM_BAD, 0, "INCOMPLETE: not all of both was seen.");
+    for (size_t i = 0; i < 2; i++)
+        free(clean[i]);
+}
+
 static void print_header(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
@@ -470,7 +485,10 @@ static void each_device(const struct gm_view *view,
 
 static void print_run(const struct gm_view *view)
 {
-    print_header(view);
+    if (view->run->base_path)
+        print_compared(view);
+    else
+        print_header(view);
     gm_findings_text(view);
     gm_pool_failures_text(view);
     gm_pools_text(view);

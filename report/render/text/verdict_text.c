@@ -4,7 +4,7 @@
 
 #define PEAKS_SHOWN 3u /* devices; as many as fit a line */
 
-static void print_state(struct gm_page *page, const struct gm_verdict *verdict)
+static void print_state(struct gm_page *page, const struct gm_model_verdict *verdict)
 {
     switch (verdict->state) {
     case GM_VERDICT_NOTHING:
@@ -12,12 +12,12 @@ static void print_state(struct gm_page *page, const struct gm_verdict *verdict)
         break;
     case GM_VERDICT_LIVE:
         gm_page_print(page, GM_WARNING, "%s live in %s allocation%s at that moment",
-                      SIZE(verdict->on_devices.bytes), COUNT(verdict->on_devices.count),
-                      gm_plural(verdict->on_devices.count));
+                      BYTES(verdict->on_devices.bytes), NUMBER(verdict->on_devices.count),
+                      gm_plural((uint64_t)verdict->on_devices.count));
         break;
     case GM_VERDICT_LEAKS:
-        gm_page_print(page, GM_BAD, "%s leaked in %s allocation%s", SIZE(verdict->leaked.bytes),
-                      COUNT(verdict->leaked.count), gm_plural(verdict->leaked.count));
+        gm_page_print(page, GM_BAD, "%s leaked in %s allocation%s", BYTES(verdict->leaked.bytes),
+                      NUMBER(verdict->leaked.count), gm_plural((uint64_t)verdict->leaked.count));
         break;
     case GM_VERDICT_NO_LEAKS:
         gm_page_print(page, GM_GOOD, "No leaks");
@@ -29,12 +29,12 @@ static void print_state(struct gm_page *page, const struct gm_verdict *verdict)
 }
 
 /* What was not on a device at that moment. */
-static void print_host(struct gm_page *page, const struct gm_verdict *verdict)
+static void print_host(struct gm_page *page, const struct gm_model_verdict *verdict)
 {
     if (verdict->state == GM_VERDICT_LIVE && verdict->on_host.count)
         gm_page_print(page, GM_WARNING, "%s of host memory live in %s allocation%s.\n",
-                      SIZE(verdict->on_host.bytes), COUNT(verdict->on_host.count),
-                      gm_plural(verdict->on_host.count));
+                      BYTES(verdict->on_host.bytes), NUMBER(verdict->on_host.count),
+                      gm_plural((uint64_t)verdict->on_host.count));
 }
 
 void gm_bypass_text(const struct gm_view *view, unsigned indent)
@@ -87,7 +87,7 @@ static void print_refusals(const struct gm_view *view)
 
 void gm_verdict_text(const struct gm_view *view)
 {
-    const struct gm_verdict *verdict = &view->run->verdict;
+    const struct gm_model_verdict *verdict = &view->run->verdict;
     gm_losses_text(view);
     gm_flight_text(view);
     print_state(view->page, verdict);

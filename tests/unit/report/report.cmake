@@ -10,6 +10,12 @@ foreach(_test trace/reader replay/replay stacks/cuda_error pool/pools pool/libra
   add_test(NAME unit.${_name} COMMAND test_${_name})
 endforeach()
 
+add_executable(test_model ${CMAKE_CURRENT_LIST_DIR}/model/test_model.c)
+target_compile_definitions(test_model PRIVATE _GNU_SOURCE=)
+target_include_directories(test_model PRIVATE ${GPUMEM_TEST_SUPPORT})
+target_link_libraries(test_model PRIVATE gpumem_report ${GPUMEM_CMOCKA})
+add_test(NAME unit.model COMMAND test_model ${PROJECT_SOURCE_DIR}/tests/corpus)
+
 add_test(NAME unit.report_commands
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_commands.py
                  $<TARGET_FILE:gpumem> ${PROJECT_SOURCE_DIR})
