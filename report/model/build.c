@@ -49,7 +49,7 @@ struct gm_model *gm_model_of(const struct gm_analysis *analysis, struct gm_stack
         gm_build_pools(&builder);
     }
     if (needs & GM_NEEDS_HISTORY)
-        gm_build_history(&builder);
+        gm_build_history(&builder, needs);
     if (needs & GM_NEEDS_FINDINGS)
         build_findings(&builder);
     builder.run->moments = gm_arena_copy(&model->tables->arena, builder.moments,

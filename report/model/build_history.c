@@ -81,14 +81,18 @@ static void build_phases(struct gm_builder *builder)
 
 /* ---- lifetimes ------------------------------------------------------------------------------- */
 
-static void build_lifetimes(struct gm_builder *builder)
+static void build_lifetimes(struct gm_builder *builder, bool all)
 {
     const struct gm_activity *activity = &builder->analysis->activity;
     struct gm_lifetimes ranking = gm_lifetimes_rank(activity);
     struct gm_model_run *run = builder->run;
-    run->lifetimes = GM_BUILDER_ARRAY(builder, struct gm_model_lifetime, ranking.count);
-    run->lifetime_count = ranking.count;
-    for (size_t i = 0; i < ranking.count; i++) {
+    size_t kept = 0;
+    for (size_t i = 0; i < ranking.count; i++)
+        if (all || gm_lifetime_is_temporary(builder->trace, ranking.sites[i]))
+            ranking.sites[kept++] = ranking.sites[i];
+    run->lifetimes = GM_BUILDER_ARRAY(builder, struct gm_model_lifetime, kept);
+    run->lifetime_count = kept;
+    for (size_t i = 0; i < kept; i++) {
         const struct gm_active_site *site = ranking.sites[i];
         run->lifetimes[i] = (struct gm_model_lifetime){
             .place = place_of(builder, site),
@@ -163,10 +167,10 @@ static void build_contexts(struct gm_builder *builder)
     }
 }
 
-void gm_build_history(struct gm_builder *builder)
+void gm_build_history(struct gm_builder *builder, unsigned needs)
 {
     build_phases(builder);
-    build_lifetimes(builder);
+    build_lifetimes(builder, needs & GM_NEEDS_LIFETIMES);
     build_transfers(builder);
     build_contexts(builder);
 }

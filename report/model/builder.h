@@ -32,7 +32,7 @@ void gm_build_moments(struct gm_builder *builder, unsigned needs);
 void gm_build_devices(struct gm_builder *builder); /* after the totals */
 void gm_build_pools(struct gm_builder *builder);
 void gm_build_growth(struct gm_builder *builder);
-void gm_build_history(struct gm_builder *builder);
+void gm_build_history(struct gm_builder *builder, unsigned needs);
 
 /* Adds a moment with these owners; returns its number. */
 uint32_t gm_builder_moment(struct gm_builder *builder, const struct gm_model_moment *moment,

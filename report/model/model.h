@@ -393,8 +393,9 @@ struct gm_model_run {
 enum gm_model_needs {
     GM_NEEDS_FINDINGS = 1u << 0,
     GM_NEEDS_MOMENTS = 1u << 1, /* of peaks and failures; pools */
-    GM_NEEDS_HISTORY = 1u << 2, /* phases, lifetimes, transfers, contexts */
-    GM_NEEDS_ALL = (1u << 3) - 1
+    GM_NEEDS_HISTORY = 1u << 2, /* phases, lifetimes of the temporary places, transfers, contexts */
+    GM_NEEDS_LIFETIMES = 1u << 3, /* of all places */
+    GM_NEEDS_ALL = (1u << 4) - 1
 };
 
 struct gm_model {

@@ -12,6 +12,12 @@ struct gm_model_stack_entry {
     const uint32_t *numbers; /* of its frames; NULL: not named yet */
 };
 
+/* A frame whose texts live as long as the model. */
+struct gm_model_named_frame {
+    struct gm_frame frame;
+    uint32_t number;
+};
+
 struct gm_model *gm_model_new(void)
 {
     struct gm_model *model = gm_allocate(1, sizeof(*model));
@@ -26,11 +32,13 @@ void gm_model_free(struct gm_model *model)
     struct gm_model_tables *tables = model->tables;
     free(tables->stacks);
     free(tables->frames);
+    free(tables->named);
     free(tables->places);
     free(tables->runs);
     gm_map_free(&tables->stack_by_id);
     gm_map_free(&tables->stack_by_frames);
     gm_map_free(&tables->frame_by_hash);
+    gm_map_free(&tables->named_by_hash);
     gm_map_free(&tables->place_by_hash);
     gm_arena_free(&tables->arena);
     free(tables);
@@ -71,16 +79,20 @@ static bool is_same_frame(const struct gm_frame *one, const struct gm_frame *oth
            one->script == other->script && one->inlined == other->inlined;
 }
 
+static uint64_t hash_frame(const struct gm_frame *frame)
+{
+    uint64_t hash = (uint64_t)frame->line << 2 | (uint64_t)frame->script << 1 | frame->inlined;
+    hash = mix_name(mix_name(hash, frame->function), frame->file);
+    return mix_name(mix_name(mix_name(hash, frame->module), frame->framework), frame->trouble);
+}
+
 static uint32_t add_frame(struct gm_model_tables *tables, const struct gm_frame *frame)
 {
-    struct gm_arena *arena = &tables->arena;
     struct gm_frame own = *frame;
-    uint64_t hash = (uint64_t)own.line << 2 | (uint64_t)own.script << 1 | own.inlined;
     const char **names[] = {&own.function, &own.file, &own.module, &own.framework, &own.trouble};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        *names[i] = gm_arena_string(arena, *names[i]);
-        hash = mix_name(hash, *names[i]);
-    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        *names[i] = gm_arena_string(&tables->arena, *names[i]);
+    uint64_t hash = hash_frame(&own);
     uint32_t known;
     for (; (known = gm_map_get(&tables->frame_by_hash, hash)) != GM_NONE; hash++)
         if (is_same_frame(&tables->frames[known], &own))
@@ -91,17 +103,34 @@ static uint32_t add_frame(struct gm_model_tables *tables, const struct gm_frame 
     return (uint32_t)tables->frame_count++;
 }
 
+/* The same for a frame whose texts stay: most have been met before, with the same pointers. */
+static uint32_t add_named_frame(struct gm_model_tables *tables, const struct gm_frame *frame)
+{
+    uint64_t hash = hash_frame(frame);
+    uint32_t known;
+    for (; (known = gm_map_get(&tables->named_by_hash, hash)) != GM_NONE; hash++)
+        if (is_same_frame(&tables->named[known].frame, frame))
+            return tables->named[known].number;
+    GM_RESERVE(tables->named, tables->named_capacity, tables->named_count + 1);
+    struct gm_model_named_frame *added = &tables->named[tables->named_count];
+    *added = (struct gm_model_named_frame){*frame, add_frame(tables, frame)};
+    gm_map_set(&tables->named_by_hash, hash, (uint32_t)tables->named_count++);
+    return added->number;
+}
+
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Gives an entry its frames, which must stay, and says which was the first with the same ones. */
-static void set_frames(struct gm_model_tables *tables, uint32_t number,
-                       const struct gm_stack *stack)
+/* Gives an entry its frames, which must stay, and says which was the first with the same ones.
+ * `add` gives a frame its number. */
+static void
+set_frames(struct gm_model_tables *tables, uint32_t number, const struct gm_stack *stack,
+           uint32_t (*add)(struct gm_model_tables *tables, const struct gm_frame *frame))
 {
     uint32_t *numbers = gm_arena_allocate(&tables->arena, stack->count + 1, sizeof(*numbers));
     uint64_t hash = mix(stack->cut, stack->count);
     struct gm_model_stack_entry *entry = &tables->stacks[number];
     for (size_t i = 0; i < stack->count; i++)
-        hash = mix(hash, numbers[i] = add_frame(tables, &stack->frames[i]));
+        hash = mix(hash, numbers[i] = add(tables, &stack->frames[i]));
     entry->numbers = numbers;
     entry->same = number;
     uint32_t known;
@@ -141,7 +170,7 @@ uint32_t gm_model_add_stack(struct gm_model *model, const struct gm_stack *stack
 {
     struct gm_model_tables *tables = model->tables;
     uint32_t number = new_stack(tables, 0, 0);
-    set_frames(tables, number, stack);
+    set_frames(tables, number, stack, add_frame);
     struct gm_model_stack_entry *entry = &tables->stacks[number];
     if (entry->same != number) {
         tables->stack_count--;
@@ -158,7 +187,8 @@ static const struct gm_model_stack_entry *named(const struct gm_model *model, ui
     struct gm_model_tables *tables = model->tables;
     struct gm_model_stack_entry *entry = &tables->stacks[number];
     if (!entry->numbers)
-        set_frames(tables, number, gm_stacks_get(tables->names, entry->id, entry->api));
+        set_frames(tables, number, gm_stacks_get(tables->names, entry->id, entry->api),
+                   add_named_frame);
     return entry;
 }
 

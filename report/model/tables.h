@@ -23,6 +23,11 @@ struct gm_model_tables {
     size_t frame_count;
     size_t frame_capacity;
     struct gm_map frame_by_hash;
+    struct gm_model_named_frame
+        *named; /* frames as `names` gave them: compared by their pointers */
+    size_t named_count;
+    size_t named_capacity;
+    struct gm_map named_by_hash;
 
     struct gm_model_place *places;
     size_t place_capacity;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 200u
+#define ROUNDS 60u
 
 static const char *corpus; /* the folder */
 
