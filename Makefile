@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install clean help
+.PHONY: all demo test test-distributions test-pytorch exam test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install clean help
 
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
 	cmake --build $(BUILD) -j $(JOBS)
@@ -23,6 +23,9 @@ test-distributions: ## demo and tests on Debian 12, 13 and unstable, with gcc an
 
 test-pytorch: all ## the real PyTorch wheel on the simulator (downloads it)
 	./tests/torch/run_wheel $(BUILD)
+
+exam: all ## programs as people write them, on the real PyTorch: what the findings say of each
+	./tests/torch/exam/run_exam $(BUILD)
 
 test-tensorflow: all ## the real TensorFlow on the simulator (downloads it)
 	./tests/xla/run_xla $(BUILD) tensorflow
