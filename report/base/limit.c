@@ -20,12 +20,21 @@
 
 static struct {
     uint64_t memory; /* in all, with what was in use before */
-    uint64_t steps;  /* that are left */
     uint64_t columns;
     uint64_t frames;
     bool reached;
     bool lifted;
-} limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, false, false};
+} limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX, false, false};
+
+extern uint64_t gm_limits_steps_left; /* of gm_limits_spend, which is inline */
+uint64_t gm_limits_steps_left = UINT64_MAX;
+
+/* No more of anything. */
+static void call_reached(void)
+{
+    limits.reached = true;
+    gm_limits_steps_left = 0;
+}
 
 /* glibc 2.33 and later: without it, memory is not limited. Declared here to be weak. */
 struct heap {
@@ -53,7 +62,7 @@ void gm_limits_begin(uint64_t size)
         return;
     uint64_t used = in_use(), memory = scaled(MEMORY, size, MEMORY_PER_BYTE);
     limits.memory = memory < UINT64_MAX - used ? memory + used : UINT64_MAX;
-    limits.steps = scaled(STEPS, size, STEPS_PER_BYTE);
+    gm_limits_steps_left = scaled(STEPS, size, STEPS_PER_BYTE);
     limits.columns = scaled(COLUMNS, size, COLUMNS_PER_BYTE);
     limits.frames = scaled(FRAMES, size, FRAMES_PER_BYTE);
 }
@@ -63,21 +72,18 @@ bool gm_limits_reached(void)
     return limits.reached;
 }
 
-bool gm_limits_spend(uint64_t steps)
+bool gm_limits_exceed(void);
+bool gm_limits_exceed(void)
 {
-    if (limits.lifted)
-        return true;
-    if (steps > limits.steps)
-        limits.reached = true;
-    else
-        limits.steps -= steps;
-    return !limits.reached;
+    if (!limits.lifted)
+        call_reached();
+    return limits.lifted;
 }
 
 bool gm_limits_take_frame(void)
 {
     if (limits.frames == 0)
-        limits.reached = true;
+        call_reached();
     else if (!limits.lifted)
         limits.frames--;
     return !limits.reached;
@@ -87,7 +93,7 @@ void gm_limits_note_memory(size_t bytes)
 {
     if (bytes >= LARGE_ENOUGH && limits.memory != UINT64_MAX &&
         (bytes > limits.memory || in_use() > limits.memory - bytes))
-        limits.reached = true;
+        call_reached();
 }
 
 bool gm_limits_take_columns(uint64_t bytes)

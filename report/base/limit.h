@@ -23,7 +23,15 @@ void gm_limits_begin(uint64_t size);
 bool gm_limits_reached(void);
 
 /* Counts steps beyond the few that each record costs. False: no more of them. */
-bool gm_limits_spend(uint64_t steps);
+static inline bool gm_limits_spend(uint64_t steps)
+{
+    extern uint64_t gm_limits_steps_left;
+    bool gm_limits_exceed(void);
+    if (steps > gm_limits_steps_left)
+        return gm_limits_exceed();
+    gm_limits_steps_left -= steps;
+    return true;
+}
 
 /* Memory about to be allocated. Called by memory.c. */
 void gm_limits_note_memory(size_t bytes);

@@ -1,8 +1,8 @@
 /* Decodes one block of a trace, a batch of records at a time.
  *
  * Guarantees: a block whose checksum, compression or columns are wrong is told apart from one that
- * ends; nothing outside the block is read. Memory: the columns of one block, and as many records as
- * its distance.
+ * ends; nothing outside the block counts. Memory: the columns of one block, and two times as many
+ * records as its distance.
  */
 #ifndef GPUMEM_REPORT_TRACE_BLOCK_READER_H
 #define GPUMEM_REPORT_TRACE_BLOCK_READER_H
@@ -14,10 +14,11 @@
 #include <zstd.h>
 
 struct gm_block_reader {
-    unsigned char *columns; /* decompressed */
+    unsigned char *columns; /* decompressed, and zeros behind them: see SLACK */
     size_t capacity;
-    struct gm_record *models; /* the latest `distance` records; record n stands at n % distance */
-    size_t models_capacity;
+    struct gm_record *window; /* the latest records, as models of the next */
+    size_t window_capacity;
+    size_t window_count; /* records in it, the zeros before the block's first ones among them */
     uint32_t distance;
     uint32_t near;
     uint32_t next;                       /* of the block's records, the next to be decoded */
@@ -34,9 +35,9 @@ struct gm_block_reader {
 bool gm_block_begin(struct gm_block_reader *reader, const struct gm_block *block,
                     ZSTD_DCtx *context);
 
-/* Decodes up to `max` records to `records`, of one tile. Returns how many; 0 at the end of the
- * block, -1 if the block turns out to be damaged here. */
-int gm_block_read(struct gm_block_reader *reader, struct gm_record *records, uint32_t max);
+/* Decodes the next records, up to `max`, of one tile. Returns how many stand at `*records` until
+ * the next call; 0 at the end of the block, -1 if the block turns out to be damaged here. */
+int gm_block_read(struct gm_block_reader *reader, const struct gm_record **records, uint32_t max);
 
 /* The lanes of the `count` records just read, of a block of carried records. False if the block
  * turns out to be damaged here. */

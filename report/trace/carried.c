@@ -31,7 +31,7 @@ static bool next_batch(struct gm_carried_reader *reader, ZSTD_DCtx *context)
                 call_damaged(reader, place);
         }
         place = &reader->trace->carried[reader->block - 1];
-        int count = gm_block_read(&reader->columns, reader->batch, GM_CARRIED_BATCH);
+        int count = gm_block_read(&reader->columns, &reader->batch, GM_TILE_RECORDS);
         if (count > 0 && gm_block_read_lanes(&reader->columns, reader->lanes, (uint32_t)count)) {
             reader->count = (uint32_t)count;
             reader->at = 0;

@@ -5,14 +5,12 @@
 #include "trace/block_reader.h"
 #include "trace/trace_file.h"
 
-#define GM_CARRIED_BATCH GM_TILE_RECORDS
-
 struct gm_carried_reader {
     struct gm_trace *trace;
     size_t block; /* next to open */
     struct gm_block_reader columns;
-    struct gm_record batch[GM_CARRIED_BATCH];
-    uint32_t lanes[GM_CARRIED_BATCH];
+    const struct gm_record *batch;
+    uint32_t lanes[GM_TILE_RECORDS];
     uint32_t at;
     uint32_t count;
 };

@@ -47,41 +47,48 @@ static bool next_block(struct gm_lane_reader *reader, ZSTD_DCtx *context)
     return false;
 }
 
-/* Decodes on until there is a batch with something new in it. */
-static bool next_batch(struct gm_lane_reader *reader, ZSTD_DCtx *context)
+/* Decodes on until there is something new. Returns how many records, 0 if no block is left. */
+static size_t next_of_blocks(struct gm_lane_reader *reader, ZSTD_DCtx *context,
+                             const struct gm_record **records)
 {
     for (;;) {
         if (reader->block_next == reader->block_end && !next_block(reader, context))
-            return false;
-        int count = gm_block_read(&reader->columns, reader->batch, GM_LANE_BATCH);
+            return 0;
+        int count = gm_block_read(&reader->columns, records, GM_TILE_RECORDS);
         if (count <= 0) {
             call_damaged(reader, &reader->source->blocks[reader->block - 1]);
             continue;
         }
         uint64_t first = reader->block_next;
         reader->block_next += (uint32_t)count;
-        reader->batch_count = (uint32_t)count;
         if (reader->block_next > reader->next) {
-            reader->batch_at = (uint32_t)(reader->next - first);
-            return true;
+            *records += reader->next - first;
+            return (size_t)(reader->block_next - reader->next);
         }
     }
 }
 
-const struct gm_record *gm_lane_next(struct gm_lane_reader *reader, ZSTD_DCtx *context)
+/* Up to where the ring wraps around. */
+static size_t next_of_ring(struct gm_lane_reader *reader, const struct gm_record **records)
 {
-    if (reader->batch_at == reader->batch_count) {
-        reader->batch_at = reader->batch_count = 0;
-        if (!next_batch(reader, context)) {
-            const struct gm_lane_source *source = reader->source;
-            if (!source->ring)
-                return NULL;
-            skip_to(reader, source->ring_first);
-            if (reader->next >= source->ring_end)
-                return NULL;
-            return &source->ring[(reader->next++ - source->ring_origin) & source->ring_mask];
-        }
-    }
-    reader->next++;
-    return &reader->batch[reader->batch_at++];
+    const struct gm_lane_source *source = reader->source;
+    if (!source->ring)
+        return 0;
+    skip_to(reader, source->ring_first);
+    if (reader->next >= source->ring_end)
+        return 0;
+    uint64_t slot = (reader->next - source->ring_origin) & source->ring_mask;
+    uint64_t count = source->ring_end - reader->next;
+    *records = &source->ring[slot];
+    return (size_t)(count - 1 < source->ring_mask - slot ? count : source->ring_mask - slot + 1);
+}
+
+size_t gm_lane_next(struct gm_lane_reader *reader, ZSTD_DCtx *context,
+                    const struct gm_record **records)
+{
+    size_t count = next_of_blocks(reader, context, records);
+    if (!count)
+        count = next_of_ring(reader, records);
+    reader->next += count;
+    return count;
 }

@@ -7,9 +7,6 @@
 #include "trace/trace_file.h"
 #include <stdbool.h>
 
-/* Records decoded at a time: they stay in the first-level cache. */
-#define GM_LANE_BATCH GM_TILE_RECORDS
-
 struct gm_lane_reader {
     struct gm_trace *trace;
     struct gm_lane_source *source;
@@ -19,16 +16,15 @@ struct gm_lane_reader {
     uint64_t block_end;  /* one past its last */
     uint64_t lost;       /* sequence numbers that nothing was found for */
     struct gm_block_reader columns;
-    struct gm_record batch[GM_LANE_BATCH];
-    uint32_t batch_at;
-    uint32_t batch_count;
 };
 
 void gm_lane_begin(struct gm_lane_reader *reader, struct gm_trace *trace,
                    struct gm_lane_source *source);
 
-/* The next record, or NULL at the end. Valid until the next call. */
-const struct gm_record *gm_lane_next(struct gm_lane_reader *reader, ZSTD_DCtx *context);
+/* The next records: how many stand at `*records` until the next call, 0 at the end. If `lost` has
+ * grown, what is missing stood before them. */
+size_t gm_lane_next(struct gm_lane_reader *reader, ZSTD_DCtx *context,
+                    const struct gm_record **records);
 
 void gm_lane_end(struct gm_lane_reader *reader);
 

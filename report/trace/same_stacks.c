@@ -13,6 +13,14 @@ struct numbers {
     bool has_script;
 };
 
+/* Answers that are kept at hand. */
+#define ANSWERS 4096u
+
+struct answer {
+    uint32_t stack; /* 0: none yet */
+    uint32_t first;
+};
+
 struct gm_same_stacks {
     const struct gm_trace *trace;
     struct gm_map by_node; /* node -> place in `known` */
@@ -24,7 +32,8 @@ struct gm_same_stacks {
     /* A frame is an address in a module; maps have keys of 64 bits, so that it takes three. */
     struct gm_map by_address, by_frame, by_parent;
     uint32_t address_count, frame_count, stack_count;
-    struct gm_map first; /* number -> stack */
+    struct gm_map first;            /* number -> stack */
+    struct answer answers[ANSWERS]; /* the latest, by the stack that was asked for */
 };
 
 bool gm_is_interpreter(struct gm_text path)
@@ -123,7 +132,7 @@ uint32_t gm_same_stacks_number(struct gm_same_stacks *same, uint32_t stack)
     return numbers.has_script ? numbers.shown : numbers.all;
 }
 
-uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack)
+static uint32_t find_first(struct gm_same_stacks *same, uint32_t stack)
 {
     if (!gm_trace_node(same->trace, stack))
         return stack;
@@ -132,4 +141,12 @@ uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack)
     if (first == GM_NONE)
         gm_map_set(&same->first, number, first = stack);
     return first;
+}
+
+uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack)
+{
+    struct answer *answer = &same->answers[stack % ANSWERS];
+    if (answer->stack != stack)
+        *answer = (struct answer){stack, find_first(same, stack)};
+    return answer->first; /* of no stack, 0, it is 0 */
 }

@@ -10,12 +10,10 @@
 struct lane {
     struct gm_lane_reader reader;
     uint32_t number;
-    uint64_t time; /* of `ready`, never going back within the lane */
-    /* Three records take turns: the one being delivered, its detail, and the next. */
-    struct gm_record slots[3];
-    struct gm_record *ready; /* the record to deliver next; NULL at the end */
-    struct gm_record *detail;
-    struct gm_record *ahead; /* read to see whether it is a detail; NULL if none */
+    uint64_t time;              /* of the next record, never going back within the lane */
+    const struct gm_record *at; /* the next record; at `end` there is none any more */
+    const struct gm_record *end;
+    bool behind_gap; /* records are missing before `at` */
 };
 
 struct gm_stream {
@@ -25,64 +23,54 @@ struct gm_stream {
     size_t heap_size;
     struct lane **lanes;
     size_t lane_count;
-    struct lane *current; /* delivered last: moves on at the next call */
+    struct gm_record slots[2]; /* the record that was delivered last, and its detail */
     struct gm_carried_reader carried;
     struct gm_record carried_slots[3]; /* being delivered, its detail, and the next */
     uint32_t carried_lane;             /* of the next */
     bool carried_ahead;                /* there is a next */
 };
 
-static bool fetch(struct gm_stream *stream, struct lane *lane, struct gm_record *slot)
+static void read_on(struct gm_stream *stream, struct lane *lane)
 {
-    const struct gm_record *record = gm_lane_next(&lane->reader, stream->context);
-    if (!record)
-        return false;
-    *slot = *record;
-    slot->stack = gm_same_stacks_first(lane->reader.trace->same_stacks, record->stack);
-    return true;
-}
-
-/* A slot that holds neither `a` nor `b`. */
-static struct gm_record *free_slot(struct lane *lane, const struct gm_record *a,
-                                   const struct gm_record *b)
-{
-    struct gm_record *slot = lane->slots;
-    while (slot == a || slot == b)
-        slot++;
-    return slot;
-}
-
-/* Moves the lane to its next record. A detail without the record before it is passed over, also
- * when an older record stands before it: what lies behind a gap belongs to nothing before the gap.
- */
-static void advance(struct gm_stream *stream, struct lane *lane)
-{
-    struct gm_record *slot = lane->ahead;
-    if (!slot) {
-        slot = lane->slots;
-        if (!fetch(stream, lane, slot))
-            slot = NULL;
-    }
-    while (slot && slot->type == GM_EVENT_DETAIL)
-        if (!fetch(stream, lane, slot))
-            slot = NULL;
-    lane->ready = slot;
-    lane->detail = lane->ahead = NULL;
-    if (!slot)
-        return;
-    if (slot->time > lane->time)
-        lane->time = slot->time;
-    struct gm_record *next = free_slot(lane, slot, NULL);
     uint64_t lost = lane->reader.lost;
-    if (!fetch(stream, lane, next))
-        return;
-    lane->ahead = next;
-    if (next->type != GM_EVENT_DETAIL || lane->reader.lost != lost)
-        return;
-    lane->detail = next;
-    lane->ahead = free_slot(lane, slot, next);
-    if (!fetch(stream, lane, lane->ahead))
-        lane->ahead = NULL;
+    size_t count = gm_lane_next(&lane->reader, stream->context, &lane->at);
+    lane->end = lane->at + count;
+    lane->behind_gap = lane->reader.lost != lost;
+}
+
+/* Goes on to the next record. */
+static inline void step(struct gm_stream *stream, struct lane *lane)
+{
+    lane->behind_gap = false;
+    if (++lane->at == lane->end)
+        read_on(stream, lane);
+}
+
+/* Passes over details that belong to nothing: what lies behind a gap does not belong to what stands
+ * before it. */
+static inline void find_next(struct gm_stream *stream, struct lane *lane)
+{
+    while (lane->at < lane->end && lane->at->type == GM_EVENT_DETAIL)
+        step(stream, lane);
+    if (lane->at < lane->end && lane->at->time > lane->time)
+        lane->time = lane->at->time;
+}
+
+/* Hands out the lane's next record, with its detail, and goes on to the one behind. */
+static inline void deliver(struct gm_stream *stream, struct lane *lane, struct gm_entry *entry)
+{
+    struct gm_record *slots = stream->slots;
+    slots[0] = *lane->at;
+    slots[0].stack = gm_same_stacks_first(stream->trace->same_stacks, slots[0].stack);
+    *entry = (struct gm_entry){.record = &slots[0], .lane = lane->number};
+    step(stream, lane);
+    if (lane->at < lane->end && lane->at->type == GM_EVENT_DETAIL && !lane->behind_gap) {
+        slots[1] = *lane->at;
+        slots[1].stack = gm_same_stacks_first(stream->trace->same_stacks, slots[1].stack);
+        entry->detail = &slots[1];
+        step(stream, lane);
+    }
+    find_next(stream, lane);
 }
 
 static bool before(const struct lane *a, const struct lane *b)
@@ -158,8 +146,9 @@ struct gm_stream *gm_stream_open(struct gm_trace *trace)
         gm_lane_begin(&lane->reader, trace, source);
         lane->number = (uint32_t)number;
         stream->lanes[stream->lane_count++] = lane;
-        advance(stream, lane);
-        if (lane->ready)
+        read_on(stream, lane);
+        find_next(stream, lane);
+        if (lane->at < lane->end)
             stream->heap[stream->heap_size++] = lane;
     }
     for (size_t at = stream->heap_size / 2; at-- > 0;)
@@ -197,19 +186,14 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
         return false;
     if (stream->carried_ahead && next_carried(stream, entry))
         return true;
-    if (stream->current) {
-        advance(stream, stream->current);
-        if (!stream->current->ready)
-            stream->heap[0] = stream->heap[--stream->heap_size];
-        if (stream->heap_size)
-            sift_down(stream, 0);
-    }
-    stream->current = stream->heap_size ? stream->heap[0] : NULL;
-    if (!stream->current)
+    if (!stream->heap_size)
         return false;
-    *entry = (struct gm_entry){.record = stream->current->ready,
-                               .detail = stream->current->detail,
-                               .lane = stream->current->number};
+    struct lane *lane = stream->heap[0];
+    deliver(stream, lane, entry);
+    if (lane->at == lane->end)
+        stream->heap[0] = stream->heap[--stream->heap_size];
+    if (stream->heap_size > 1)
+        sift_down(stream, 0);
     return true;
 }
 

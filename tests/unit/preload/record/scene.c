@@ -200,8 +200,9 @@ static uint64_t stored_records(struct gm_trace *trace)
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         struct gm_lane_reader reader;
         gm_lane_begin(&reader, trace, &trace->lanes[lane]);
-        while (gm_lane_next(&reader, context))
-            stored++;
+        const struct gm_record *records;
+        for (size_t count; (count = gm_lane_next(&reader, context, &records)) > 0;)
+            stored += count;
         gm_lane_end(&reader);
     }
     ZSTD_freeDCtx(context);

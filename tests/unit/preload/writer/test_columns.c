@@ -88,11 +88,11 @@ static void encode(const struct gm_run *run)
 static void expect_equal(const struct gm_run *run, uint32_t batch)
 {
     struct gm_block_reader reader = {0};
-    struct gm_record records[GM_TILE_RECORDS];
+    const struct gm_record *records;
     uint32_t done = 0;
     int count;
     assert_true(gm_block_begin(&reader, block, NULL));
-    while ((count = gm_block_read(&reader, records, batch)) > 0)
+    while ((count = gm_block_read(&reader, &records, batch)) > 0)
         for (int n = 0; n < count; n++, done++)
             assert_memory_equal(&records[n], gm_run_at(run, done), sizeof(records[n]));
     assert_int_equal(count, 0);
@@ -174,7 +174,7 @@ static void wrong_blocks_are_told(void **state)
 {
     (void)state;
     struct gm_run run = {ring, RING - 1, 0, 300};
-    struct gm_record records[GM_TILE_RECORDS];
+    const struct gm_record *records;
     fill_with_loop(&run, 16, 512);
     for (int wrong = 0; wrong < 3; wrong++) {
         struct gm_block_reader reader = {0};
@@ -190,7 +190,7 @@ static void wrong_blocks_are_told(void **state)
         assert_true(gm_block_begin(&reader, block, NULL));
         int count;
         do
-            count = gm_block_read(&reader, records, GM_TILE_RECORDS);
+            count = gm_block_read(&reader, &records, GM_TILE_RECORDS);
         while (count > 0);
         assert_int_equal(count, -1);
         gm_block_end(&reader);
