@@ -36,7 +36,8 @@ static struct gm_active_site *site_of(struct gm_activity *activity, const struct
 /* More or less is live there: to be looked at when the next mark comes. */
 static void changed(struct gm_activity *activity, const struct gm_active_site *site)
 {
-    gm_growth_touch(&activity->growth, (uint32_t)(site - activity->sites));
+    if (activity->growth.series_count)
+        gm_growth_touch(&activity->growth, (uint32_t)(site - activity->sites));
 }
 
 static void add(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
@@ -49,42 +50,42 @@ static void add(struct gm_activity *activity, struct gm_active_site *site, uint6
     changed(activity, site);
 }
 
-static void begins(struct gm_activity *activity, const struct gm_life *life, bool is_block)
+static void begins(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
 {
-    struct gm_active_site *site = site_of(activity, life, is_block);
     site->allocs++;
-    site->allocated = gm_add_saturated(site->allocated, life->size);
-    add(activity, site, life->size);
+    site->allocated = gm_add_saturated(site->allocated, size);
+    add(activity, site, size);
 }
 
-static void ends(struct gm_activity *activity, const struct gm_life *life, bool is_block,
-                 uint64_t time)
+static void ends(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
+                 uint64_t birth, uint64_t now)
 {
-    struct gm_active_site *site = site_of(activity, life, is_block);
-    site->live -= life->size;
+    site->live -= size;
     site->live_count--;
-    activity->live[is_block] -= life->size;
-    if (time - life->time < activity->short_ticks || time < life->time) {
+    activity->live[site->is_block] -= size;
+    if (now - birth < activity->short_ticks || now < birth) {
         site->short_lived++;
-        site->short_bytes = gm_add_saturated(site->short_bytes, life->size);
+        site->short_bytes = gm_add_saturated(site->short_bytes, size);
     }
     changed(activity, site);
 }
 
-void gm_activity_life_begins(struct gm_activity *activity, const struct gm_life *life)
+void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life)
 {
-    begins(activity, life, false);
+    struct gm_active_site *site = site_of(activity, life, false);
+    life->place = (uint32_t)(site - activity->sites);
+    begins(activity, site, life->size);
 }
 
 void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time)
 {
-    ends(activity, life, false, time);
+    ends(activity, &activity->sites[life->place], life->size, life->time, time);
 }
 
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
                               uint64_t time)
 {
-    struct gm_active_site *site = site_of(activity, life, false);
+    struct gm_active_site *site = &activity->sites[life->place];
     if (site->short_lived && (time - life->time < activity->short_ticks || time < life->time)) {
         site->short_lived--;
         site->short_bytes -= life->size;
@@ -111,17 +112,15 @@ void gm_activity_note(struct gm_activity *activity, const struct gm_record *reco
     const struct gm_pool_block *there = gm_blocks_at(blocks, record->address);
     if (there) {
         struct gm_life life = life_of(there);
-        ends(activity, &life, true, record->time);
+        ends(activity, site_of(activity, &life, true), life.size, life.time, record->time);
     }
-    if (record->type == GM_EVENT_BLOCK_ALLOC)
-        begins(activity,
-               &(struct gm_life){.size = gm_blocks_size(blocks, record),
-                                 .time = record->time,
-                                 .stack = record->stack,
-                                 .api = record->api,
-                                 .kind = GM_KIND_DEVICE,
-                                 .device = record->device},
-               true);
+    if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        struct gm_life life = {.stack = record->stack,
+                               .api = record->api,
+                               .kind = GM_KIND_DEVICE,
+                               .device = record->device};
+        begins(activity, site_of(activity, &life, true), gm_blocks_size(blocks, record));
+    }
 }
 
 static struct gm_growth_view view_of(const struct gm_activity *activity)

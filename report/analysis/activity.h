@@ -31,8 +31,8 @@ struct gm_activity {
 
 void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock);
 
-/* Allocations come and go; `time` is now. */
-void gm_activity_life_begins(struct gm_activity *activity, const struct gm_life *life);
+/* Allocations come and go; `time` is now. The first sets life->place, which the others rely on. */
+void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life);
 void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time);
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
                               uint64_t time);

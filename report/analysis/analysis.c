@@ -44,7 +44,7 @@ static void note_served(struct gm_analysis *analysis, const struct gm_life *life
     }
 }
 
-static void life_begins(void *argument, const struct gm_life *life)
+static void life_begins(void *argument, struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
     note_served(analysis, life);
@@ -59,9 +59,10 @@ static void life_begins(void *argument, const struct gm_life *life)
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
 {
     struct gm_analysis *analysis = argument;
-    struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
-    if (implicit)
+    if (implicit) {
+        struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
         gm_sites_add(&analysis->leaks, &site);
+    }
     note_pinned(analysis, life);
     analysis->ended_since_use++;
     gm_late_lives_add(&analysis->late, life);
@@ -208,8 +209,7 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
         gm_transfers_note(&analysis->transfers, record);
         note_block(analysis, entry);
     }
-    if (record->type == GM_EVENT_ALLOC || record->type == GM_EVENT_COPY ||
-        record->type == GM_EVENT_BLOCK_ALLOC)
+    if (record->type == GM_EVENT_COPY || record->type == GM_EVENT_BLOCK_ALLOC)
         analysis->active_until = analysis->replay.ledger.events;
 }
 
@@ -222,6 +222,10 @@ static void first_pass(struct gm_analysis *analysis)
         (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(replay, &entry);
+        if (entry.record->type == GM_EVENT_ALLOC)
+            analysis->active_until = replay->ledger.events;
+        if (entry.record->type == GM_EVENT_ALLOC || entry.record->type == GM_EVENT_FREE)
+            continue; /* all that they mean was told by births and deaths */
         gm_activity_note(&analysis->activity, entry.record, &analysis->blocks);
         note(analysis, &entry);
         gm_activity_mark(&analysis->activity,

@@ -20,8 +20,36 @@ struct gm_map {
     size_t count;
 };
 
+/* Where a key is looked for first. */
+static inline size_t gm_map_home(const struct gm_map *map, uint64_t key)
+{
+    key ^= key >> 32;
+    key *= 0x9e3779b97f4a7c15ull;
+    key ^= key >> 29;
+    return (size_t)key & (map->capacity - 1);
+}
+
+/* The slot of a key, or the empty one where it belongs. The map must have slots. */
+static inline struct gm_map_slot *gm_map_find(const struct gm_map *map, uint64_t key)
+{
+    size_t at = gm_map_home(map, key);
+    while (map->slots[at].value != GM_NONE && map->slots[at].key != key)
+        at = (at + 1) & (map->capacity - 1);
+    return &map->slots[at];
+}
+
 /* Value of a key, GM_NONE if it is not there. */
-uint32_t gm_map_get(const struct gm_map *map, uint64_t key);
+static inline uint32_t gm_map_get(const struct gm_map *map, uint64_t key)
+{
+    return map->count ? gm_map_find(map, key)->value : GM_NONE;
+}
+
+/* A key is looked up soon: brings its slot near. */
+static inline void gm_map_prefetch(const struct gm_map *map, uint64_t key)
+{
+    if (map->count)
+        __builtin_prefetch(&map->slots[gm_map_home(map, key)], 1);
+}
 
 /* Sets or replaces the value of a key. */
 void gm_map_set(struct gm_map *map, uint64_t key, uint32_t value);

@@ -1,4 +1,5 @@
-/* The numbers of docs/accounting.md: bytes and calls per kind, per device and on the host. */
+/* The numbers of docs/accounting.md: bytes and calls per kind, per device and on the host. Only what
+ * was added is ever subtracted, so no sum goes below zero. */
 #ifndef GPUMEM_REPORT_LEDGER_COUNTERS_H
 #define GPUMEM_REPORT_LEDGER_COUNTERS_H
 
@@ -63,10 +64,21 @@ static inline bool gm_kind_is_valid(unsigned kind)
 /* "device", "managed" ...; the host's VMM is "vmm" too, as in the accounting rules. */
 const char *gm_kind_name(unsigned kind);
 
-struct gm_device_totals *gm_counters_device(struct gm_counters *counters, int device);
+static inline struct gm_device_totals *gm_counters_device(struct gm_counters *counters, int device)
+{
+    struct gm_device_totals *totals = &counters->device[device < 0 ? 0 : device + 1];
+    totals->seen = true;
+    return totals;
+}
 
 /* The counter of a kind; `device` matters for kinds on a device only. */
-struct gm_tally *gm_counters_kind(struct gm_counters *counters, unsigned kind, int device);
+static inline struct gm_tally *gm_counters_kind(struct gm_counters *counters, unsigned kind,
+                                                int device)
+{
+    if (gm_kind_is_host(kind))
+        return &counters->host[kind];
+    return &gm_counters_device(counters, device)->kind[kind];
+}
 
 /* Whether so many bytes more can live. */
 static inline bool gm_counters_has_room(const struct gm_counters *counters, uint64_t size)
@@ -74,10 +86,39 @@ static inline bool gm_counters_has_room(const struct gm_counters *counters, uint
     return size <= GM_LIVE_MAX && counters->live <= GM_LIVE_MAX - size;
 }
 
-/* Bytes come to life at `time`, which is step `step` of the replay; or cease to. The callers count
- * the calls. */
-void gm_counters_add(struct gm_counters *counters, unsigned kind, int device, uint64_t size,
-                     uint64_t time, uint64_t step);
-void gm_counters_subtract(struct gm_counters *counters, unsigned kind, int device, uint64_t size);
+static inline void gm_peak_raise(struct gm_peak *peak, uint64_t live, uint64_t time, uint64_t step)
+{
+    if (live > peak->bytes)
+        *peak = (struct gm_peak){live, time, step};
+}
+
+/* Bytes come to life at `time`, which is step `step` of the ledger; or cease to. Returns the counter
+ * of the kind: the callers count the calls. */
+static inline struct gm_tally *gm_counters_add(struct gm_counters *counters, unsigned kind,
+                                               int device, uint64_t size, uint64_t time,
+                                               uint64_t step)
+{
+    struct gm_tally *counter = gm_counters_kind(counters, kind, device);
+    counter->live += size;
+    counters->live += size;
+    gm_peak_raise(&counter->peak, counter->live, time, step);
+    if (!gm_kind_is_host(kind) && kind != GM_KIND_EXTERNAL) {
+        struct gm_device_totals *totals = gm_counters_device(counters, device);
+        totals->live += size;
+        gm_peak_raise(&totals->peak, totals->live, time, step);
+    }
+    return counter;
+}
+
+static inline struct gm_tally *gm_counters_subtract(struct gm_counters *counters, unsigned kind,
+                                                    int device, uint64_t size)
+{
+    struct gm_tally *counter = gm_counters_kind(counters, kind, device);
+    counter->live -= size;
+    counters->live -= size;
+    if (!gm_kind_is_host(kind) && kind != GM_KIND_EXTERNAL)
+        gm_counters_device(counters, device)->live -= size;
+    return counter;
+}
 
 #endif

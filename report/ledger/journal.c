@@ -2,8 +2,7 @@
 #include "ledger/journal.h"
 #include "base/memory.h"
 
-void gm_journal_note(struct gm_journal *journal, const struct gm_undo *undo)
+void gm_journal_grow(struct gm_journal *journal)
 {
     GM_RESERVE(journal->entries, journal->capacity, journal->count + 1);
-    journal->entries[journal->count++] = *undo;
 }

@@ -51,7 +51,22 @@ struct gm_journal {
     size_t capacity;
 };
 
-/* Notes what was just done. */
-void gm_journal_note(struct gm_journal *journal, const struct gm_undo *undo);
+/* Makes room for one entry more. */
+void gm_journal_grow(struct gm_journal *journal);
+
+/* A new entry, to be filled in: what was just done. Valid until the next one. */
+static inline struct gm_undo *gm_journal_add(struct gm_journal *journal)
+{
+    if (journal->count == journal->capacity)
+        gm_journal_grow(journal);
+    return &journal->entries[journal->count++];
+}
+
+/* Whether an entry is about an object of the VMM, which must last as long as it. */
+static inline bool gm_undo_holds(const struct gm_undo *undo)
+{
+    return undo->action == GM_UNDO_HANDLE || undo->action == GM_UNDO_UNMAP ||
+           undo->action == GM_UNDO_UNBIND;
+}
 
 #endif

@@ -3,10 +3,9 @@
 #include "base/memory.h"
 #include <stdlib.h>
 
-void gm_late_lives_add(struct gm_late_lives *late, const struct gm_life *life)
+void gm_late_lives_grow(struct gm_late_lives *late)
 {
     GM_RESERVE(late->entries, late->capacity, late->count + 1);
-    late->entries[late->count++] = *life;
 }
 
 /* The latest, nearly always. */

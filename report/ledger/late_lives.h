@@ -19,7 +19,15 @@ static inline void gm_late_lives_forget(struct gm_late_lives *late)
     late->count = 0;
 }
 
-void gm_late_lives_add(struct gm_late_lives *late, const struct gm_life *life);
+/* Makes room for one life more. */
+void gm_late_lives_grow(struct gm_late_lives *late);
+
+static inline void gm_late_lives_add(struct gm_late_lives *late, const struct gm_life *life)
+{
+    if (late->count == late->capacity)
+        gm_late_lives_grow(late);
+    late->entries[late->count++] = *life;
+}
 
 /* It goes on after all: its free failed. */
 void gm_late_lives_remove(struct gm_late_lives *late, const struct gm_life *life);

@@ -25,16 +25,22 @@ void gm_ledger_end(struct gm_ledger *ledger)
 
 /* ---- lists of what ends with a context -------------------------------------------------------- */
 
+static void add_lists(struct gm_mortals *mortals, uint16_t context)
+{
+    GM_RESERVE(mortals->first, mortals->capacity, (size_t)context + 1);
+    while (mortals->count <= context)
+        mortals->first[mortals->count++] = GM_NONE;
+}
+
 /* Where the list begins that a life belongs to. */
-static uint32_t *list_of(struct gm_mortals *mortals, uint16_t context, int device)
+static inline uint32_t *list_of(struct gm_mortals *mortals, uint16_t context, int device)
 {
     if (context == 0)
         return &mortals->first_unknown[device < 0 ? 0 : device + 1];
     if (context == GM_CONTEXT_UNTOLD)
         return &mortals->first_untold;
-    GM_RESERVE(mortals->first, mortals->capacity, (size_t)context + 1);
-    while (mortals->count <= context)
-        mortals->first[mortals->count++] = GM_NONE;
+    if (context >= mortals->count)
+        add_lists(mortals, context);
     return &mortals->first[context];
 }
 
@@ -64,32 +70,6 @@ uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int 
 
 /* ---- births and deaths ----------------------------------------------------------------------- */
 
-struct gm_life gm_life_of_record(const struct gm_record *record, unsigned kind)
-{
-    return (struct gm_life){
-        .address = record->address,
-        .size = record->size,
-        .time = record->time,
-        .stack = record->stack,
-        .object = GM_NONE,
-        .context = record->context,
-        .api = record->api,
-        .kind = (uint8_t)kind,
-        .device = record->device,
-    };
-}
-
-unsigned gm_life_carried_flags(const struct gm_entry *entry)
-{
-    return entry->carried && entry->record->extra == GM_SHUTTING_DOWN ? GM_LIFE_LATE : 0;
-}
-
-void gm_ledger_next_step(struct gm_ledger *ledger)
-{
-    if (++ledger->step == ledger->stop)
-        ledger->stopped(ledger->stop_argument);
-}
-
 /* What a birth and the undoing of a death share. A size that makes no sense is taken for 0. */
 static uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
 {
@@ -99,9 +79,13 @@ static uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
     }
     uint32_t number = gm_lives_add(&ledger->lives, life);
     link_mortal(ledger, number);
-    gm_counters_add(&ledger->counters, life->kind, life->device, life->size, ledger->time,
-                    ledger->step + 1);
     return number;
+}
+
+static struct gm_tally *count_in(struct gm_ledger *ledger, const struct gm_life *life)
+{
+    return gm_counters_add(&ledger->counters, life->kind, life->device, life->size, ledger->time,
+                           ledger->step + 1);
 }
 
 /* What is carried over is in order. */
@@ -122,7 +106,7 @@ static void make_way(struct gm_ledger *ledger, uint64_t address)
     gm_ledger_end_life(ledger, number, false, NULL);
 }
 
-bool gm_ledger_pays(struct gm_ledger *ledger, uint64_t address)
+bool gm_ledger_pays_one(struct gm_ledger *ledger, uint64_t address)
 {
     uint32_t lane = ledger->now->lane;
     if (!gm_unpaired_take(&ledger->unpaired, GM_UNPAIRED_BIRTH, address,
@@ -144,22 +128,21 @@ static void end_early(struct gm_ledger *ledger, uint32_t number, uint32_t lane)
     gm_ledger_end_life(ledger, number, false, is_latest ? journal : NULL);
 }
 
-uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, const struct gm_life *life)
+uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
 {
-    struct gm_life entered = *life;
-    entered.birth = ledger->events;
-    if (entered.object == GM_NONE) {
-        make_way(ledger, entered.address);
-        entered.flags |= GM_LIFE_ADDRESSED;
+    life->birth = ledger->events;
+    if (life->object == GM_NONE) {
+        make_way(ledger, life->address);
+        life->flags |= GM_LIFE_ADDRESSED;
     }
-    uint32_t number = enter_life(ledger, &entered);
-    gm_counters_kind(&ledger->counters, entered.kind, entered.device)->allocs++;
+    uint32_t number = enter_life(ledger, life);
+    count_in(ledger, life)->allocs++;
     if (ledger->observer.begins)
-        ledger->observer.begins(ledger->observer.argument, &entered);
+        ledger->observer.begins(ledger->observer.argument, &ledger->lives.slots[number]);
     gm_ledger_next_step(ledger);
     uint32_t lane = ledger->now->lane;
-    if (entered.object == GM_NONE &&
-        gm_unpaired_take(&ledger->unpaired, GM_UNPAIRED_FREE, entered.address,
+    if (life->object == GM_NONE && ledger->unpaired.count &&
+        gm_unpaired_take(&ledger->unpaired, GM_UNPAIRED_FREE, life->address,
                          gm_unpaired_since(ledger->now->record), &lane))
         end_early(ledger, number, lane);
     return number;
@@ -168,20 +151,24 @@ uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, const struct gm_life *li
 void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
                         struct gm_journal *journal)
 {
-    const struct gm_life life = ledger->lives.slots[number];
-    if (implicit)
+    const struct gm_life *life = &ledger->lives.slots[number];
+    struct gm_tally *counter =
+        gm_counters_subtract(&ledger->counters, life->kind, life->device, life->size);
+    if (implicit) {
         gm_limits_spend(GM_STEPS_IMPLICIT);
-    struct gm_tally *counter = gm_counters_kind(&ledger->counters, life.kind, life.device);
-    if (implicit)
         counter->implicit_frees++;
-    else
+    } else {
         counter->frees++;
-    gm_counters_subtract(&ledger->counters, life.kind, life.device, life.size);
+    }
     unlink_mortal(ledger, number);
-    gm_ledger_note(ledger, journal,
-                   &(struct gm_undo){.action = GM_UNDO_LIFE, .implicit = implicit, .life = life});
+    if (journal) {
+        struct gm_undo *undo = gm_journal_add(journal);
+        undo->action = GM_UNDO_LIFE;
+        undo->implicit = implicit;
+        undo->life = *life;
+    }
     if (ledger->observer.ends)
-        ledger->observer.ends(ledger->observer.argument, &life, implicit);
+        ledger->observer.ends(ledger->observer.argument, life, implicit);
     gm_lives_remove(&ledger->lives, number);
 }
 
@@ -203,7 +190,7 @@ uint32_t gm_ledger_revive(struct gm_ledger *ledger, const struct gm_undo *undo, 
     if (late)
         life.flags |= GM_LIFE_LATE;
     uint32_t number = enter_life(ledger, &life);
-    uncount(gm_counters_kind(&ledger->counters, life.kind, life.device), undo, is_past);
+    uncount(count_in(ledger, &life), undo, is_past);
     if (ledger->observer.undone)
         ledger->observer.undone(ledger->observer.argument, &life, undo->implicit);
     gm_ledger_next_step(ledger);
@@ -226,26 +213,24 @@ void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,
 {
     if (!journal)
         return;
-    if (ledger->keeper.hold)
+    if (gm_undo_holds(undo) && ledger->keeper.hold)
         ledger->keeper.hold(ledger->keeper.argument, undo);
-    gm_journal_note(journal, undo);
+    *gm_journal_add(journal) = *undo;
 }
 
-struct gm_journal *gm_ledger_journal(struct gm_ledger *ledger, uint32_t lane)
+void gm_ledger_add_journals(struct gm_ledger *ledger, uint32_t lane)
 {
-    if (lane >= ledger->journal_count) {
-        ledger->journals = gm_resize(ledger->journals, (size_t)lane + 1, sizeof(*ledger->journals));
-        memset(ledger->journals + ledger->journal_count, 0,
-               (lane + 1 - ledger->journal_count) * sizeof(*ledger->journals));
-        ledger->journal_count = (size_t)lane + 1;
-    }
-    return &ledger->journals[lane];
+    ledger->journals = gm_resize(ledger->journals, (size_t)lane + 1, sizeof(*ledger->journals));
+    memset(ledger->journals + ledger->journal_count, 0,
+           (lane + 1 - ledger->journal_count) * sizeof(*ledger->journals));
+    ledger->journal_count = (size_t)lane + 1;
 }
 
 void gm_ledger_forget(struct gm_ledger *ledger, struct gm_journal *journal)
 {
     journal->type = GM_EVENT_NONE;
-    for (size_t i = 0; i < journal->count && ledger->keeper.release; i++)
-        ledger->keeper.release(ledger->keeper.argument, &journal->entries[i]);
+    for (size_t i = 0; i < journal->count; i++)
+        if (gm_undo_holds(&journal->entries[i]) && ledger->keeper.release)
+            ledger->keeper.release(ledger->keeper.argument, &journal->entries[i]);
     journal->count = 0;
 }

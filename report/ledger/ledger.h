@@ -22,7 +22,7 @@
 
 /* Who wants to know of births and deaths, as they are booked. */
 struct gm_life_observer {
-    void (*begins)(void *argument, const struct gm_life *life);
+    void (*begins)(void *argument, struct gm_life *life); /* may set life->place */
     void (*ends)(void *argument, const struct gm_life *life, bool implicit);
     void (*undone)(void *argument, const struct gm_life *life, bool implicit); /* alive again */
     void *argument;
@@ -74,13 +74,30 @@ void gm_ledger_begin(struct gm_ledger *ledger);
 void gm_ledger_end(struct gm_ledger *ledger);
 
 /* A life as a record tells of it. */
-struct gm_life gm_life_of_record(const struct gm_record *record, unsigned kind);
+static inline struct gm_life gm_life_of_record(const struct gm_record *record, unsigned kind)
+{
+    return (struct gm_life){
+        .address = record->address,
+        .size = record->size,
+        .time = record->time,
+        .stack = record->stack,
+        .object = GM_NONE,
+        .context = record->context,
+        .api = record->api,
+        .kind = (uint8_t)kind,
+        .device = record->device,
+    };
+}
 
 /* What a carried record says of its life besides: enum gm_life_flag. */
-unsigned gm_life_carried_flags(const struct gm_entry *entry);
+static inline unsigned gm_life_carried_flags(const struct gm_entry *entry)
+{
+    return entry->carried && entry->record->extra == GM_SHUTTING_DOWN ? GM_LIFE_LATE : 0;
+}
 
-/* An allocation call succeeded: a birth, counted in `allocs`. Returns its number. */
-uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, const struct gm_life *life);
+/* An allocation call succeeded: a birth, counted in `allocs`. Returns its number; `life` becomes
+ * what was entered. */
+uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life);
 
 /* A death, counted in `frees` or `implicit_frees`. `journal` may be NULL: it cannot be undone. */
 void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
@@ -96,18 +113,32 @@ uint32_t gm_ledger_revive(struct gm_ledger *ledger, const struct gm_undo *undo, 
 uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int device);
 
 /* A birth or a refused allocation is booked. */
-void gm_ledger_next_step(struct gm_ledger *ledger);
+static inline void gm_ledger_next_step(struct gm_ledger *ledger)
+{
+    if (++ledger->step == ledger->stop)
+        ledger->stopped(ledger->stop_argument);
+}
 
 /* Whether a free of this address by the record being applied came before a birth there that was
  * stamped earlier: then it is of what lived there until then. See unpaired.h. */
-bool gm_ledger_pays(struct gm_ledger *ledger, uint64_t address);
+bool gm_ledger_pays_one(struct gm_ledger *ledger, uint64_t address);
+static inline bool gm_ledger_pays(struct gm_ledger *ledger, uint64_t address)
+{
+    return ledger->unpaired.count != 0 && gm_ledger_pays_one(ledger, address);
+}
 
 /* A free of an address where nothing is known to live. */
 void gm_ledger_note_unknown_free(struct gm_ledger *ledger, uint64_t address,
                                  struct gm_journal *journal);
 
 /* The journal of a lane. Valid until another lane's is asked for. */
-struct gm_journal *gm_ledger_journal(struct gm_ledger *ledger, uint32_t lane);
+void gm_ledger_add_journals(struct gm_ledger *ledger, uint32_t lane);
+static inline struct gm_journal *gm_ledger_journal(struct gm_ledger *ledger, uint32_t lane)
+{
+    if (lane >= ledger->journal_count)
+        gm_ledger_add_journals(ledger, lane);
+    return &ledger->journals[lane];
+}
 
 /* Notes in `journal` (which may be NULL) what was just done. */
 void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,

@@ -24,6 +24,7 @@ struct gm_life {
     uint32_t references; /* further openings of external memory at the same address */
     uint32_t next;       /* in the list of its context; GM_NONE at the end */
     uint32_t previous;
+    uint32_t place;   /* for the observer of the ledger, who may set it when the life begins */
     uint16_t context; /* 0: unknown */
     uint16_t api;
     uint8_t kind; /* enum gm_kind; GM_KIND_NONE: the slot is free */
@@ -43,15 +44,64 @@ struct gm_lives {
 void gm_lives_begin(struct gm_lives *lives);
 void gm_lives_end(struct gm_lives *lives);
 
+/* Makes room for one slot more. */
+void gm_lives_grow(struct gm_lives *lives);
+
 /* Adds a life and returns its number, which stays until it is removed. */
-uint32_t gm_lives_add(struct gm_lives *lives, const struct gm_life *life);
-void gm_lives_remove(struct gm_lives *lives, uint32_t number);
+static inline uint32_t gm_lives_add(struct gm_lives *lives, const struct gm_life *life)
+{
+    uint32_t number = lives->free;
+    if (number != GM_NONE) {
+        lives->free = lives->slots[number].next;
+    } else {
+        if (lives->used == lives->capacity)
+            gm_lives_grow(lives);
+        number = lives->used++;
+    }
+    lives->slots[number] = *life;
+    lives->slots[number].next = lives->slots[number].previous = GM_NONE;
+    lives->count++;
+    if (life->flags & GM_LIFE_ADDRESSED)
+        gm_map_set(&lives->by_address, life->address, number);
+    return number;
+}
+
+static inline void gm_lives_remove(struct gm_lives *lives, uint32_t number)
+{
+    struct gm_life *life = &lives->slots[number];
+    if (life->flags & GM_LIFE_ADDRESSED)
+        gm_map_remove(&lives->by_address, life->address);
+    life->kind = GM_KIND_NONE;
+    life->next = lives->free;
+    lives->free = number;
+    lives->count--;
+}
 
 /* Number of the life at an address, GM_NONE if there is none. */
-uint32_t gm_lives_find(const struct gm_lives *lives, uint64_t address);
+static inline uint32_t gm_lives_find(const struct gm_lives *lives, uint64_t address)
+{
+    return gm_map_get(&lives->by_address, address);
+}
 
 /* Puts a life at the front of the list that starts at `*first`, or takes it out. */
-void gm_lives_link(struct gm_lives *lives, uint32_t *first, uint32_t number);
-void gm_lives_unlink(struct gm_lives *lives, uint32_t *first, uint32_t number);
+static inline void gm_lives_link(struct gm_lives *lives, uint32_t *first, uint32_t number)
+{
+    lives->slots[number].next = *first;
+    lives->slots[number].previous = GM_NONE;
+    if (*first != GM_NONE)
+        lives->slots[*first].previous = number;
+    *first = number;
+}
+
+static inline void gm_lives_unlink(struct gm_lives *lives, uint32_t *first, uint32_t number)
+{
+    const struct gm_life *life = &lives->slots[number];
+    if (life->previous == GM_NONE)
+        *first = life->next;
+    else
+        lives->slots[life->previous].next = life->next;
+    if (life->next != GM_NONE)
+        lives->slots[life->next].previous = life->previous;
+}
 
 #endif

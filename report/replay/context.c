@@ -30,10 +30,8 @@ static size_t slot(int device)
     return device < 0 ? 0 : (size_t)device + 1;
 }
 
-void gm_context_used(struct gm_contexts *contexts, uint16_t context)
+void gm_context_used_first(struct gm_contexts *contexts, uint16_t context)
 {
-    if (context == 0 || context == GM_CONTEXT_UNTOLD)
-        return;
     struct gm_context *state = at(contexts, context);
     if (state->references == 0)
         state->unseen_reference = true;

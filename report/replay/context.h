@@ -32,7 +32,14 @@ void gm_contexts_begin(struct gm_contexts *contexts, struct gm_ledger *ledger);
 void gm_contexts_end(struct gm_contexts *contexts);
 
 /* An allocation was made in this context, so it is alive. */
-void gm_context_used(struct gm_contexts *contexts, uint16_t context);
+void gm_context_used_first(struct gm_contexts *contexts, uint16_t context);
+static inline void gm_context_used(struct gm_contexts *contexts, uint16_t context)
+{
+    if (context == 0 || context == GM_CONTEXT_UNTOLD)
+        return;
+    if (context >= contexts->count || contexts->entries[context].references == 0)
+        gm_context_used_first(contexts, context);
+}
 
 /* The records of the family. */
 void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *record);

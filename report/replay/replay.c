@@ -237,7 +237,7 @@ void gm_replay_finish(struct gm_replay *replay)
 void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    struct gm_journal *journal = gm_ledger_journal(&replay->ledger, entry->lane);
+    struct gm_journal *journal = NULL; /* of the lane, where the record has to do with it */
     replay->ledger.now = entry;
     if (!entry->carried && !replay->has_history)
         begin_history(replay);
@@ -245,7 +245,9 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
     replay->ledger.events++;
     if (record->time > replay->ledger.time)
         replay->ledger.time = record->time;
-    if (gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE))
+    if (gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE | 1ull << GM_EVENT_UNDO))
+        journal = gm_ledger_journal(&replay->ledger, entry->lane);
+    if (journal && record->type != GM_EVENT_UNDO)
         begin_journal(replay, entry, journal);
     switch (record->type) {
     case GM_EVENT_ALLOC:

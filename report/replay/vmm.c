@@ -426,19 +426,8 @@ void gm_vmm_undo(struct gm_vmm *vmm, const struct gm_undo *undo, bool late)
 /* The objects an entry is about, GM_NONE for none. */
 static void objects_of(const struct gm_undo *undo, uint32_t objects[2])
 {
-    objects[0] = objects[1] = GM_NONE;
-    switch (undo->action) {
-    case GM_UNDO_UNBIND:
-        objects[1] = undo->binding.memory;
-        objects[0] = undo->object;
-        break;
-    case GM_UNDO_HANDLE:
-    case GM_UNDO_UNMAP:
-        objects[0] = undo->object;
-        break;
-    default:
-        break;
-    }
+    objects[0] = gm_undo_holds(undo) ? undo->object : GM_NONE;
+    objects[1] = undo->action == GM_UNDO_UNBIND ? undo->binding.memory : GM_NONE;
 }
 
 static void hold_objects(void *argument, const struct gm_undo *undo)
