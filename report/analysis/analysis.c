@@ -65,6 +65,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
     }
     note_pinned(analysis, life);
     analysis->ended_since_use++;
+    gm_peak_lives_ends(&analysis->peak_lives, &analysis->replay.ledger, life);
     gm_late_lives_add(&analysis->late, life);
     gm_transfers_life_ends(&analysis->transfers, life);
     gm_phases_life_ends(&analysis->phases, life);
@@ -213,6 +214,11 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
         analysis->active_until = analysis->replay.ledger.events;
 }
 
+static void look_ahead(void *argument, const struct gm_record *records, size_t count)
+{
+    gm_lives_prefetch(argument, records, count);
+}
+
 static void first_pass(struct gm_analysis *analysis)
 {
     struct gm_replay *replay = &analysis->replay;
@@ -220,6 +226,7 @@ static void first_pass(struct gm_analysis *analysis)
     struct gm_entry entry;
     replay->ledger.observer =
         (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
+    gm_stream_show_ahead(stream, look_ahead, &replay->ledger.lives);
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(replay, &entry);
         if (entry.record->type == GM_EVENT_ALLOC)
@@ -307,13 +314,20 @@ static void collect_peaks(struct gm_analysis *analysis)
     analysis->device_peaks = gm_allocate(GM_DEVICES, sizeof(*analysis->device_peaks));
     for (int i = 0; i < GM_DEVICES; i++) {
         const struct gm_peak *peak = &counters->device[i].peak;
-        if (peak->step)
-            analysis->device_peaks[analysis->device_peak_count++] =
-                (struct gm_snapshot){.step = peak->step, .time = peak->time, .device = i - 1};
+        if (!peak->step)
+            continue;
+        struct gm_snapshot *snapshot = &analysis->device_peaks[analysis->device_peak_count++];
+        *snapshot = (struct gm_snapshot){.step = peak->step, .time = peak->time, .device = i - 1};
+        gm_snapshot_of_peak(snapshot, &analysis->peak_lives, &analysis->replay.ledger);
     }
     const struct gm_peak *pinned = &counters->host[GM_KIND_PINNED].peak;
     analysis->pinned_peak = (struct gm_snapshot){
         .step = pinned->step, .time = pinned->time, .device = -1, .kind = GM_KIND_PINNED};
+    if (pinned->step)
+        gm_snapshot_of_peak(&analysis->pinned_peak, &analysis->peak_lives,
+                            &analysis->replay.ledger);
+    gm_peak_lives_free(&analysis->peak_lives);
+    analysis->peak_lives = (struct gm_peak_lives){0};
 }
 
 static void collect_pools(struct gm_analysis *analysis)
@@ -354,14 +368,9 @@ static void second_pass(struct gm_analysis *analysis)
     struct gm_moments moments = {0};
     collect_peaks(analysis);
     collect_pools(analysis);
-    moments.devices = gm_allocate(analysis->device_peak_count + 1 + analysis->failure_count,
-                                  sizeof(struct gm_snapshot *));
+    moments.devices = gm_allocate(analysis->failure_count + 1, sizeof(struct gm_snapshot *));
     moments.pools = gm_allocate(2 * analysis->pool_count + refused->count + 1,
                                 sizeof(struct gm_pool_snapshot *));
-    for (size_t i = 0; i < analysis->device_peak_count; i++)
-        moments.devices[moments.device_count++] = &analysis->device_peaks[i];
-    if (analysis->pinned_peak.step)
-        moments.devices[moments.device_count++] = &analysis->pinned_peak;
     for (size_t i = 0; i < analysis->failure_count; i++)
         if (analysis->failures[i].snapshot.step)
             moments.devices[moments.device_count++] = &analysis->failures[i].snapshot;
@@ -417,6 +426,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     if (!analysis)
         return;
     gm_replay_end(&analysis->replay);
+    gm_peak_lives_free(&analysis->peak_lives);
     for (size_t i = 0; i < analysis->device_peak_count; i++)
         gm_sites_free(&analysis->device_peaks[i].owners);
     free(analysis->device_peaks);

@@ -83,9 +83,10 @@ struct gm_device_facts {
 
 struct gm_analysis {
     struct gm_trace *trace;
-    struct gm_replay replay;          /* at the end of the trace */
-    uint64_t lost;                    /* records that are missing */
-    uint64_t duration;                /* ns, to the end mark or the last record */
+    struct gm_replay replay; /* at the end of the trace */
+    uint64_t lost;           /* records that are missing */
+    uint64_t duration;       /* ns, to the end mark or the last record */
+    struct gm_peak_lives peak_lives;
     struct gm_snapshot *device_peaks; /* of devices with a peak, by ordinal */
     size_t device_peak_count;
     struct gm_snapshot pinned_peak;   /* step 0: nothing was pinned */

@@ -46,6 +46,36 @@ static void take(struct gm_snapshot *snapshot, const struct gm_ledger *ledger)
         snapshot->holes = gm_holes_find(lives, snapshot->device);
 }
 
+/* The snapshot of a peak while it is filled in. */
+struct filling {
+    struct gm_snapshot *snapshot;
+    struct gm_range *places; /* of memory of kind `device` */
+    size_t count;
+    size_t capacity;
+};
+
+static void add_life(void *argument, const struct gm_life *life)
+{
+    struct filling *filling = argument;
+    struct gm_site site = gm_site_of_life(life, 0);
+    gm_sites_add(&filling->snapshot->owners, &site);
+    if (filling->snapshot->kind || life->kind != GM_KIND_DEVICE || !life->size)
+        return;
+    GM_RESERVE(filling->places, filling->capacity, filling->count + 1);
+    filling->places[filling->count++] =
+        (struct gm_range){life->address, gm_range_end(life->address, life->size), 0};
+}
+
+void gm_snapshot_of_peak(struct gm_snapshot *snapshot, const struct gm_peak_lives *peaks,
+                         const struct gm_ledger *ledger)
+{
+    struct filling filling = {.snapshot = snapshot};
+    gm_peak_lives_visit(peaks, ledger, snapshot->kind, snapshot->device, add_life, &filling);
+    gm_sites_finish(&snapshot->owners);
+    snapshot->holes = gm_holes_between(filling.places, filling.count);
+    free(filling.places);
+}
+
 static void set_stop(const struct stops *stops)
 {
     const struct gm_moments *moments = stops->moments;

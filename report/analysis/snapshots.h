@@ -1,8 +1,10 @@
-/* Who held the memory at moments that are known from a first replay: a second one stops there. It
- * ends with the last moment, so that it costs little where all of them are early. */
+/* Who held the memory at certain moments. Peaks are noted while the first replay passes them. At the
+ * others, refusals and what PyTorch's pools held, a second one stops: it ends with the last of them,
+ * and is not needed where there are none. */
 #ifndef GPUMEM_REPORT_ANALYSIS_SNAPSHOTS_H
 #define GPUMEM_REPORT_ANALYSIS_SNAPSHOTS_H
 
+#include "ledger/peak_lives.h"
 #include "ledger/sites.h"
 #include "pool/holes.h"
 #include "pool/pool_failures.h"
@@ -19,6 +21,10 @@ struct gm_snapshot {
     struct gm_sites owners;
     struct gm_holes holes; /* of a device */
 };
+
+/* Fills in who lived at the peak that the snapshot is of. */
+void gm_snapshot_of_peak(struct gm_snapshot *snapshot, const struct gm_peak_lives *peaks,
+                         const struct gm_ledger *ledger);
 
 /* Moments to stop at; their owners, holes and segments are filled in. */
 struct gm_moments {

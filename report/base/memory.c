@@ -2,9 +2,15 @@
 #include "base/memory.h"
 #include "base/exit_code.h"
 #include "base/limit.h"
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((size_t)2 << 20)
+#define LARGE (4 * LARGE_PAGE) /* what is smaller is not rounded up */
 
 static _Noreturn void out_of_memory(void)
 {
@@ -19,13 +25,25 @@ static void note(size_t count, size_t size)
     gm_limits_note_memory(__builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
 }
 
+/* What is looked up all over is worth few, large pages. The kernel may say no. */
+static void *ask_for_large_pages(void *memory, size_t bytes)
+{
+    uintptr_t start = ((uintptr_t)memory + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(LARGE_PAGE - 1);
+    int saved = errno;
+    if (start < end)
+        madvise((void *)start, end - start, MADV_HUGEPAGE);
+    errno = saved;
+    return memory;
+}
+
 void *gm_allocate(size_t count, size_t size)
 {
     note(count, size);
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
         out_of_memory();
-    return memory;
+    return count * size < LARGE ? memory : ask_for_large_pages(memory, count * size);
 }
 
 void *gm_resize(void *memory, size_t count, size_t size)
@@ -34,7 +52,7 @@ void *gm_resize(void *memory, size_t count, size_t size)
     void *moved = reallocarray(memory, count ? count : 1, size);
     if (!moved)
         out_of_memory();
-    return moved;
+    return count * size < LARGE ? moved : ask_for_large_pages(moved, count * size);
 }
 
 char *gm_copy_text(const char *text)

@@ -77,6 +77,7 @@ static uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
         ledger->malformed++;
         life->size = 0;
     }
+    life->entered = ledger->step + 1;
     uint32_t number = gm_lives_add(&ledger->lives, life);
     link_mortal(ledger, number);
     return number;

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include <gpumem/trace.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum gm_life_flag {
@@ -19,6 +20,7 @@ struct gm_life {
     uint64_t size;    /* bytes */
     uint64_t time;    /* of birth, record clock */
     uint64_t birth;   /* how many records there had been until then, this one included */
+    uint64_t entered; /* step of the ledger at which it came to life, or came back */
     uint32_t stack;
     uint32_t object;     /* of the VMM that this is the memory of; GM_NONE */
     uint32_t references; /* further openings of external memory at the same address */
@@ -82,6 +84,9 @@ static inline uint32_t gm_lives_find(const struct gm_lives *lives, uint64_t addr
 {
     return gm_map_get(&lives->by_address, address);
 }
+
+/* Records are about to be booked: brings near what lives at their addresses. */
+void gm_lives_prefetch(const struct gm_lives *lives, const struct gm_record *records, size_t count);
 
 /* Puts a life at the front of the list that starts at `*first`, or takes it out. */
 static inline void gm_lives_link(struct gm_lives *lives, uint32_t *first, uint32_t number)

@@ -31,7 +31,7 @@ static void tell_life(struct events *events, const struct gm_life *life,
     tell(events, &site, false, event);
 }
 
-static void life_begins(void *argument, const struct gm_life *life)
+static void life_begins(void *argument, struct gm_life *life)
 {
     tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_BEGINS});
 }

@@ -28,6 +28,14 @@ static struct gm_holes measure(const struct gm_range *ranges, size_t count)
     return holes;
 }
 
+struct gm_holes gm_holes_between(struct gm_range *places, size_t count)
+{
+    if (!count)
+        return (struct gm_holes){0};
+    qsort(places, count, sizeof(*places), by_start);
+    return measure(places, count);
+}
+
 struct gm_holes gm_holes_find(const struct gm_lives *lives, int device)
 {
     struct gm_range *ranges = gm_allocate(lives->count, sizeof(*ranges));
@@ -38,11 +46,7 @@ struct gm_holes gm_holes_find(const struct gm_lives *lives, int device)
             ranges[count++] =
                 (struct gm_range){life->address, gm_range_end(life->address, life->size), i};
     }
-    struct gm_holes holes = {0};
-    if (count) {
-        qsort(ranges, count, sizeof(*ranges), by_start);
-        holes = measure(ranges, count);
-    }
+    struct gm_holes holes = gm_holes_between(ranges, count);
     free(ranges);
     return holes;
 }

@@ -2,8 +2,10 @@
 #ifndef GPUMEM_REPORT_POOL_HOLES_H
 #define GPUMEM_REPORT_POOL_HOLES_H
 
+#include "base/ranges.h"
 #include "ledger/lives.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The address space of one device between its lowest and its highest live allocation of kind
@@ -16,6 +18,9 @@ struct gm_holes {
     uint64_t free;    /* bytes in all holes */
     uint64_t largest; /* bytes */
 };
+
+/* Between `count` places, which are sorted for it. */
+struct gm_holes gm_holes_between(struct gm_range *places, size_t count);
 
 struct gm_holes gm_holes_find(const struct gm_lives *lives, int device);
 

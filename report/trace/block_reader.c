@@ -59,7 +59,9 @@ bool gm_block_begin(struct gm_block_reader *reader, const struct gm_block *block
     reader->next = 0;
     reader->left = block->count;
     /* Models that the block does not reach back to are zeros. */
-    GM_RESERVE(reader->window, reader->window_capacity, 2 * block->distance + 2 * GM_TILE_RECORDS);
+    uint32_t wanted = block->distance + block->distance / 4 + 2 * GM_TILE_RECORDS;
+    uint32_t all = block->near + block->count;
+    GM_RESERVE(reader->window, reader->window_capacity, wanted < all ? wanted : all);
     memset(reader->window, 0, block->near * sizeof(*reader->window));
     reader->window_count = block->near;
     return true;

@@ -1,8 +1,8 @@
 /* Decodes one block of a trace, a batch of records at a time.
  *
  * Guarantees: a block whose checksum, compression or columns are wrong is told apart from one that
- * ends; nothing outside the block counts. Memory: the columns of one block, and two times as many
- * records as its distance.
+ * ends; nothing outside the block counts. Memory: the columns of one block, and a quarter more
+ * records than its distance.
  */
 #ifndef GPUMEM_REPORT_TRACE_BLOCK_READER_H
 #define GPUMEM_REPORT_TRACE_BLOCK_READER_H

@@ -24,6 +24,8 @@ struct gm_stream {
     struct lane **lanes;
     size_t lane_count;
     struct gm_record slots[2]; /* the record that was delivered last, and its detail */
+    void (*look)(void *argument, const struct gm_record *records, size_t count); /* may be NULL */
+    void *look_argument;
     struct gm_carried_reader carried;
     struct gm_record carried_slots[3]; /* being delivered, its detail, and the next */
     uint32_t carried_lane;             /* of the next */
@@ -36,6 +38,8 @@ static void read_on(struct gm_stream *stream, struct lane *lane)
     size_t count = gm_lane_next(&lane->reader, stream->context, &lane->at);
     lane->end = lane->at + count;
     lane->behind_gap = lane->reader.lost != lost;
+    if (stream->look)
+        stream->look(stream->look_argument, lane->at, count);
 }
 
 /* Goes on to the next record. */
@@ -167,6 +171,15 @@ void gm_stream_close(struct gm_stream *stream)
     free(stream->lanes);
     free(stream->heap);
     free(stream);
+}
+
+void gm_stream_show_ahead(struct gm_stream *stream,
+                          void (*look)(void *argument, const struct gm_record *records,
+                                       size_t count),
+                          void *argument)
+{
+    stream->look = look;
+    stream->look_argument = argument;
 }
 
 /* What asks for more than a trace of its size may is not read to its end. */

@@ -11,6 +11,7 @@
 
 #include "trace/trace_file.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* One record with the detail that may follow it. Valid until the next call. */
@@ -26,6 +27,13 @@ struct gm_stream;
 /* Marks blocks that turn out to be damaged in `trace`, and counts each once. */
 struct gm_stream *gm_stream_open(struct gm_trace *trace);
 void gm_stream_close(struct gm_stream *stream);
+
+/* `look` is shown the records of a lane that were decoded and are to be delivered soon, so that it
+ * can bring near what they need. NULL: nobody is shown them. */
+void gm_stream_show_ahead(struct gm_stream *stream,
+                          void (*look)(void *argument, const struct gm_record *records,
+                                       size_t count),
+                          void *argument);
 
 /* The next record; false at the end. */
 bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry);
