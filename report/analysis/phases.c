@@ -30,19 +30,24 @@ void gm_phases_begin(struct gm_phases *phases, uint64_t start_time)
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* NULL if it is one too many. */
-static struct gm_phase_place *place_of(struct gm_phases *phases, enum gm_phase_where where,
-                                       int device)
+static struct gm_phase_place *add_place(struct gm_phases *phases, enum gm_phase_where where,
+                                        int device)
 {
-    uint16_t *number = &phases->place_of[where][device < 0 ? 0 : device + 1];
-    if (*number == 0 && phases->place_count == GM_PHASE_PLACES)
+    if (phases->place_count == GM_PHASE_PLACES)
         return NULL;
-    if (*number == 0) {
-        GM_RESERVE(phases->places, phases->place_capacity, phases->place_count + 1);
-        phases->places[phases->place_count++] =
-            (struct gm_phase_place){.where = where, .device = device < 0 ? -1 : device};
-        *number = (uint16_t)phases->place_count;
-    }
-    return &phases->places[*number - 1];
+    GM_RESERVE(phases->places, phases->place_capacity, phases->place_count + 1);
+    phases->places[phases->place_count++] =
+        (struct gm_phase_place){.where = where, .device = device < 0 ? -1 : device};
+    phases->place_of[where][device < 0 ? 0 : device + 1] = (uint16_t)phases->place_count;
+    return &phases->places[phases->place_count - 1];
+}
+
+/* NULL if there is no room for it. */
+static inline struct gm_phase_place *place_of(struct gm_phases *phases, enum gm_phase_where where,
+                                              int device)
+{
+    uint16_t number = phases->place_of[where][device < 0 ? 0 : device + 1];
+    return number ? &phases->places[number - 1] : add_place(phases, where, device);
 }
 
 /* Where a life counts; NULL if nowhere. */

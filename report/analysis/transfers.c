@@ -28,13 +28,11 @@ const char *gm_direction_name(unsigned direction)
 /* Adds device addresses, whole pieces at a time, so that a handful of ranges covers them all. They
  * stay when the memory goes: the driver keeps its address space to itself, so what was the device's
  * once is not the host's later. */
-static void add_device(struct gm_transfers *transfers, uint64_t start, uint64_t end)
+static void add_pieces(struct gm_transfers *transfers, uint64_t start, uint64_t end)
 {
-    struct gm_range range = transfers->latest_device;
+    struct gm_range range;
     start &= ~(PIECE - 1);
     end = end > UINT64_MAX - PIECE ? UINT64_MAX : (end + PIECE - 1) & ~(PIECE - 1);
-    if (start >= range.start && end <= range.end)
-        return;
     /* What only touches is joined as well. */
     while (
         gm_ranges_find(&transfers->device, start ? start - 1 : 0, gm_range_end(end, 1), &range)) {
@@ -44,6 +42,13 @@ static void add_device(struct gm_transfers *transfers, uint64_t start, uint64_t 
     }
     transfers->latest_device = (struct gm_range){start, end, 0};
     gm_ranges_add(&transfers->device, transfers->latest_device);
+}
+
+static inline void add_device(struct gm_transfers *transfers, uint64_t start, uint64_t end)
+{
+    const struct gm_range *latest = &transfers->latest_device; /* whole pieces */
+    if (start < latest->start || end > latest->end)
+        add_pieces(transfers, start, end);
 }
 
 void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life)

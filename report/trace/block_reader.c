@@ -90,10 +90,15 @@ static bool get_long_varint(const unsigned char **at, uint64_t *value)
     return false;
 }
 
-/* The same for numbers whose length is hard to foretell: without a branch for each byte. */
+/* Most take one byte; how many the others take is hard to foretell, so that they are read without a
+ * branch for each. */
 static inline bool get_varint(const unsigned char **at, uint64_t *value)
 {
     uint64_t word;
+    if (**at < 0x80) {
+        *value = *(*at)++;
+        return true;
+    }
     memcpy(&word, *at, sizeof(word));
     word = le64toh(word);
     uint64_t ends = ~word & 0x8080808080808080;
