@@ -201,6 +201,7 @@ enum gm_extent_type {
     GM_EXTENT_FLIGHT = 10,     /* struct gm_flight, then from GM_TRACE_PAGE on extents of its own */
     GM_EXTENT_CHECKPOINT = 11, /* in FLIGHT: struct gm_checkpoint, then first_sequence[lanes] */
     GM_EXTENT_CARRIED = 12,    /* in FLIGHT: struct gm_block, then its packed columns */
+    GM_EXTENT_WHY = 13, /* struct gm_why_ring, of a recorder that is built to tell (no seal) */
 };
 
 struct gm_extent {
@@ -233,6 +234,53 @@ struct gm_extent {
 #define GM_MODULES_MAX (1u << 14)
 #define GM_FRAMES_MAX (1u << 20)
 #define GM_LANES_MAX 65536u
+
+/* ---- what a debug build tells ---------------------------------------------------------------- */
+
+/* Why the recorder declined something. */
+enum gm_why {
+    GM_WHY_NONE,
+    GM_WHY_CALL_IN_RECORDER, /* a call by a signal handler that interrupted the recorder */
+    GM_WHY_CALL_NOT_JOINED,  /* a call of a process without a trace, or a thread without a lane */
+    GM_WHY_CALL_FORKED,      /* a call during which a handler forked: its lane is the parent's */
+    GM_WHY_ROAD_NAMESPACE,   /* dlsym found it in another namespace of the loader */
+    GM_WHY_ROAD_BEFORE_US, /* what was found comes before this library, and reaches it by itself */
+    GM_WHY_ROAD_ASKER,     /* who asks defines the function, and asks for what it forwards to */
+    GM_WHY_ROAD_NOT_DEFINED, /* what was found is not the object's own definition */
+    GM_WHY_ROAD_OTHER,       /* calls of ours go to another library's function */
+    GM_WHY_ROAD_ABSENT,      /* without this library the name would not be found */
+    GM_WHY_ROAD_NEWER_ABI,   /* the ABI is not in the table, or nothing proves which it is */
+    GM_WHY_STEP_NO_RULE,     /* no unwind data for the code at the address */
+    GM_WHY_STEP_DECLINED,    /* unwind data that our rules do not cover */
+    GM_WHY_STEP_BEYOND,      /* the frame would lie beyond what may be read of the stack */
+    GM_WHY_WALK_CUT,         /* libunwind is not there, or found no more than our rules */
+    GM_WHY_WALK_BUSY,        /* a signal handler interrupted a walk of its thread */
+    GM_WHY_PYTHON_OFF,       /* the interpreter is not read; the name says why */
+    GM_WHY_PYTHON_ENDING,    /* the interpreter is finalizing */
+    GM_WHY_PYTHON_NO_STATE,  /* the thread is none of the interpreter's, or has not the GIL */
+    GM_WHY_PYTHON_UNKNOWN,   /* which subinterpreter runs is not told */
+    GM_WHY_PYTHON_UNPROVEN,  /* what was read does not prove the layout */
+    GM_WHY_PYTHON_CODE_GONE, /* the frame's code object is gone, or none */
+    GM_WHYS
+};
+
+#define GM_WHY_ENTRIES 1022u
+
+struct gm_why_entry {
+    uint64_t address; /* of the code it was about; 0: none */
+    uint32_t count;   /* how often */
+    uint16_t reason;  /* enum gm_why; NONE: not in use */
+    uint16_t reserved;
+    char name
+        [48]; /* of the function it was about, or what stands with the reason; cut, terminated */
+};
+
+/* The same reason for the same thing is one entry. When all are in use, the oldest makes room. */
+struct gm_why_ring {
+    uint64_t begun; /* entries, ever; the next stands at begun % GM_WHY_ENTRIES */
+    uint64_t reserved[7];
+    struct gm_why_entry entry[GM_WHY_ENTRIES];
+};
 
 /* ---- strings, modules, stacks ---------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@ enum gm_lock_rank {
     GM_RANK_FILE,  /* whoever grows the trace */
     GM_RANK_ALONE, /* handles, names of NVTX: nothing but the seal is taken inside */
     GM_RANK_SEAL,  /* inside all others, for any of them may count something */
+    GM_RANK_WHY,   /* likewise; in the debug build alone */
 };
 
 #ifdef GPUMEM_CHECK_LOCKS

@@ -28,6 +28,7 @@
 #include "interpose/real.h"
 #include "loader/libc_dlsym.h"
 #include "loader/next_symbol.h"
+#include "writer/why.h"
 
 static void *wrapper_of(uint16_t api)
 {
@@ -59,14 +60,23 @@ static void *find_in_handle(void *handle, const char *symbol)
         return NULL;
     if (found == wrapper_of(api)) {
         /* Without us the global scope would hold what comes after us, or nothing. */
-        if (is_global_scope(handle) && gm_next_symbol(symbol, NULL) == NULL)
+        if (is_global_scope(handle) && gm_next_symbol(symbol, NULL) == NULL) {
+            gm_why(GM_WHY_ROAD_ABSENT, 0, symbol);
             return NULL;
+        }
         return found;
     }
-    bool ours = is_in_our_namespace(handle) && gm_real_is_wanted(api, found, asker) &&
-                (gm_is_preloaded() || gm_object_is_definition(found, symbol)) &&
-                gm_real_offer(api, found, asker);
-    return ours ? wrapper_of(api) : found;
+    if (!is_in_our_namespace(handle)) {
+        gm_why(GM_WHY_ROAD_NAMESPACE, (uintptr_t)found, symbol);
+        return found;
+    }
+    if (!gm_real_is_wanted(api, found, asker))
+        return found;
+    if (!gm_is_preloaded() && !gm_object_is_definition(found, symbol)) {
+        gm_why(GM_WHY_ROAD_NOT_DEFINED, (uintptr_t)found, symbol);
+        return found;
+    }
+    return gm_real_offer(api, found, asker) ? wrapper_of(api) : found;
 }
 
 /* Real lookup of a form of a function of the table that the table does not know. */
@@ -148,6 +158,8 @@ GM_BEFORE_SANITIZERS gm_dlsym *gm_dlsym_target(void *handle, const char *symbol,
      * comes before it for the asker. */
     bool exists =
         handle == RTLD_NEXT ? exists_next(symbol, asker) : exists_by_default(api, symbol, asker);
+    if (!exists)
+        gm_why(GM_WHY_ROAD_ABSENT, 0, symbol);
     return exists ? gm_next_dlsym() : find_nothing;
 }
 

@@ -5,6 +5,7 @@
 #include "base/change.h"
 #include "base/count.h"
 #include "loader/objects.h"
+#include "writer/why.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ void gm_newer_abi_note(uint16_t api, int version, const char *suffix)
     atomic_fetch_add(&lookups, 1);
     if (gm_api[api].is_vital)
         atomic_fetch_add(&vital_lookups, 1);
+    gm_why(GM_WHY_ROAD_NEWER_ABI, 0, gm_api[api].symbol);
     gm_newer_abi_tell();
 }
 

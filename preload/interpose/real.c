@@ -29,6 +29,7 @@
 #include "interpose/real.h"
 #include "loader/libc_dlsym.h"
 #include "loader/next_symbol.h"
+#include "writer/why.h"
 
 enum {
     CALLER_MAX = 64,     /* objects that call the runtime; more share the first runtime */
@@ -311,10 +312,15 @@ bool gm_real_driver_defines(const char *symbol)
 bool gm_real_is_wanted(uint16_t api, const void *found, const void *asker)
 {
     struct gm_object object;
-    if (gm_object_of(found, &object) && gm_object_precedes_us(&object))
+    if (gm_object_of(found, &object) && gm_object_precedes_us(&object)) {
+        gm_why(GM_WHY_ROAD_BEFORE_US, (uintptr_t)found, gm_api[api].symbol);
         return false;
-    return !gm_object_of(asker, &object) || gm_object_precedes_us(&object) ||
-           gm_object_function(&object, gm_api[api].symbol) == NULL;
+    }
+    if (!gm_object_of(asker, &object) || gm_object_precedes_us(&object) ||
+        gm_object_function(&object, gm_api[api].symbol) == NULL)
+        return true;
+    gm_why(GM_WHY_ROAD_ASKER, (uintptr_t)asker, gm_api[api].symbol);
+    return false;
 }
 
 bool gm_real_offer(uint16_t api, void *found, const void *asker)
@@ -327,10 +333,15 @@ bool gm_real_offer(uint16_t api, void *found, const void *asker)
         gm_object_imports(&object, gm_api[api].symbol, &version)) {
         /* The asker's calls by name and by pointer arrive alike: both must mean one runtime. */
         void *bound = find_binding(api, &object, version);
-        if (bound != NULL && !gm_object_same(bound, found))
+        if (bound != NULL && !gm_object_same(bound, found)) {
+            gm_why(GM_WHY_ROAD_OTHER, (uintptr_t)found, gm_api[api].symbol);
             return false;
+        }
     }
-    return gm_object_same(keep(&gm_real_first[api], found), found);
+    bool is_kept = gm_object_same(keep(&gm_real_first[api], found), found);
+    if (!is_kept)
+        gm_why(GM_WHY_ROAD_OTHER, (uintptr_t)found, gm_api[api].symbol);
+    return is_kept;
 }
 
 /* ---- unloading -------------------------------------------------------------------------------

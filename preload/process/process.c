@@ -21,6 +21,7 @@
 #include "writer/modules.h"
 #include "writer/tables.h"
 #include "writer/trace_file.h"
+#include "writer/why.h"
 #include <linux/futex.h>
 
 /* Outlives forks, unlike the page: each process that records has its own number. */
@@ -40,6 +41,7 @@ static void (*const reset_after_fork[])(void) = {
     gm_threads_forget, gm_blocks_forget,   gm_flight_forget,      gm_drain_forget,
     gm_loader_forget,  gm_own_forget,      gm_handles_after_fork, gm_captures_forget,
     gm_devices_forget, gm_graphics_forget, gm_contexts_forget,    gm_nvtx_names_forget,
+    gm_why_forget,
 };
 
 static void forget_parent(void)
@@ -69,7 +71,10 @@ void gm_process_forked(void)
 static bool create_trace(void)
 {
     gm_sink_choose(gm_config.flight ? &gm_flight_sink : &gm_file_sink);
-    return gm_trace_create(gm_sink->begin);
+    if (!gm_trace_create(gm_sink->begin))
+        return false;
+    gm_why_begin();
+    return true;
 }
 
 static void code_may_change(void)

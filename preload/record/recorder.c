@@ -6,7 +6,9 @@
 #include "ring/ring_full.h"
 #include "ring/seal.h"
 #include "stack/native/stack_bounds.h"
+#include "stack/native/unwind.h"
 #include "stack/stack.h"
+#include "writer/why.h"
 #include <string.h>
 
 /* Event types that carry a stack. Frees do not: who held the memory is what a report answers. */
@@ -101,6 +103,7 @@ struct gm_thread *gm_call_admit(void *frame)
             gm_gate_open(tls);
             return tls->thread;
         }
+        gm_why(GM_WHY_CALL_IN_RECORDER, gm_registers_of_caller(frame).pc, NULL);
         if (ready)
             gm_count(GM_COUNT_REENTRANT, 1);
         else
@@ -108,7 +111,10 @@ struct gm_thread *gm_call_admit(void *frame)
         return NULL;
     }
     /* A thread for which there was no lane when it joined tries again. */
-    return gm_process_join(tls) ? tls->thread : NULL;
+    if (gm_process_join(tls))
+        return tls->thread;
+    gm_why(GM_WHY_CALL_NOT_JOINED, gm_registers_of_caller(frame).pc, NULL);
+    return NULL;
 }
 
 void gm_call_clock(struct gm_call *call)
@@ -190,6 +196,7 @@ static inline uint64_t enter(struct gm_thread *thread)
     atomic_signal_fence(memory_order_seq_cst);
     if (gm_unlikely(!gm_process_admits(&gm_tls) || gm_tls.thread != thread)) {
         __atomic_store_n(&thread->committing, false, __ATOMIC_RELAXED);
+        gm_why(GM_WHY_CALL_FORKED, 0, NULL);
         return 0;
     }
     gm_gate_close(&gm_tls);

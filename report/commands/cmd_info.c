@@ -4,6 +4,7 @@
 #include "commands/command.h"
 #include "commands/runs.h"
 #include "commands/session.h"
+#include "render/why_text.h"
 #include "verdict/completeness.h"
 #include "verdict/file_system.h"
 #include "verdict/newer_abi.h"
@@ -15,11 +16,13 @@
 
 static void print_help(void)
 {
-    puts("usage: gpumem info [TRACE...]\n"
+    puts("usage: gpumem info [--why] [TRACE...]\n"
          "\n"
          "Says what a trace is: of which process, how it ended, what is in it. Without\n"
          "TRACE: all traces of the newest run in this folder.\n"
          "\n"
+         "      --why       also what the recorder declined and why, where it was built to\n"
+         "                  tell (cmake -DGPUMEM_WHY=ON)\n"
          "  -h, --help\n"
          "      --version");
 }
@@ -130,10 +133,9 @@ static void print_state(const struct gm_session *session)
     }
 }
 
-static void print_info(const char *path, const void *nothing, void *is_printed)
+static void print_info(const char *path, const void *wants_why, void *is_printed)
 {
     struct gm_session session;
-    (void)nothing;
     if (!gm_session_open_briefly(&session, path))
         return;
     const struct gm_trace_header *header = &session.trace->header;
@@ -152,14 +154,22 @@ static void print_info(const char *path, const void *nothing, void *is_printed)
     print_text("python", gm_trace_string(session.trace, header->python_state));
     print_environment(session.trace);
     print_settings(session.trace);
+    if (*(const bool *)wants_why)
+        gm_why_text(session.trace);
     gm_session_close(&session);
     *(bool *)is_printed = true;
 }
 
 int gm_cmd_info(int count, char **arguments)
 {
-    static const struct option options[] = {GM_COMMON_OPTIONS};
+    enum { WHY = GM_OPTION_FIRST };
+    static const struct option options[] = {{"why", no_argument, NULL, WHY}, GM_COMMON_OPTIONS};
+    bool wants_why = false;
     for (int option; (option = gm_next_option(count, arguments, ":h", options)) != -1;) {
+        if (option == WHY) {
+            wants_why = true;
+            continue;
+        }
         if (option == GM_OPTION_HELP)
             print_help();
         else if (option == GM_OPTION_VERSION)
@@ -176,7 +186,8 @@ int gm_cmd_info(int count, char **arguments)
         if (i)
             putchar('\n');
         bool is_printed;
-        if (!gm_apart(print_info, paths[i], NULL, &is_printed, sizeof(is_printed)) || !is_printed)
+        if (!gm_apart(print_info, paths[i], &wants_why, &is_printed, sizeof(is_printed)) ||
+            !is_printed)
             code = GM_EXIT_UNREADABLE;
     }
     gm_run_free(&newest);

@@ -69,6 +69,7 @@ struct gm_trace {
     struct gm_table nodes, strings, modules, frames;
     struct gm_text names;
     struct gm_text environment;
+    const struct gm_why_ring *why; /* of a debug build; else NULL */
     char *api_text;
     const char **api_names; /* into `api_text`, each terminated and clean */
     size_t api_count;

@@ -162,6 +162,12 @@ static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, s
     case GM_EXTENT_ENVIRONMENT:
         trace->environment = (struct gm_text){(const char *)payload, used};
         break;
+    case GM_EXTENT_WHY:
+        if (size >= sizeof(*trace->why))
+            trace->why = (const struct gm_why_ring *)payload;
+        else
+            *damaged += present == extent->length;
+        break;
     default: /* padding, and what newer writers add */
         break;
     }
@@ -333,6 +339,7 @@ static void forget_scan(struct gm_trace *trace)
             trace->lanes[lane].ring = NULL;
     }
     trace->damaged = 0;
+    trace->why = NULL;
     trace->has_area = false;
     trace->checkpoint = NULL;
     trace->carried_count = 0;

@@ -16,6 +16,7 @@
 #include "base/platform.h"
 #include "stack/native/stack_bounds.h"
 #include "stack/native/unwind_fallback.h"
+#include "writer/why.h"
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -72,6 +73,8 @@ static void walk_general(struct gm_unwind_thread *thread, struct gm_registers re
         walk->count = native;
         walk->flags = GM_WALK_CUT;
     }
+    if (walk->flags & GM_WALK_CUT && walk->count > 0)
+        gm_why(GM_WHY_WALK_CUT, walk->frames[0].pc, NULL);
 }
 
 #if defined(__x86_64__)
@@ -225,6 +228,20 @@ RAW_STACK static inline enum step step(struct gm_unwind_thread *thread,
         outer->rbp = load(saved_rbp);
     }
     return STEP_DONE;
+}
+
+/* What a debug build says of it. */
+static inline enum gm_why why_declined(struct gm_unwind_thread *thread,
+                                       const struct gm_frame *inner)
+{
+    switch (find_rule(thread, inner->pc)->kind) {
+    case GM_RULE_NO_CFI:
+        return GM_WHY_STEP_NO_RULE;
+    case GM_RULE_DECLINED:
+        return GM_WHY_STEP_DECLINED;
+    default:
+        return GM_WHY_STEP_BEYOND;
+    }
 }
 
 /* ---- reuse of the last walk ------------------------------------------------------------------ */
@@ -384,6 +401,7 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
             return;
         }
         if (gm_unlikely(result == STEP_DECLINED)) {
+            gm_why(why_declined(thread, frame), frame->pc, NULL);
             walk_general(thread, registers, depth, fresh, walk);
             return;
         }
@@ -476,6 +494,7 @@ void gm_unwind_walk(struct gm_unwind_thread *thread, struct gm_registers registe
     if (gm_unlikely(thread->busy)) {
         if (!is_abandoned(thread, here)) {
             walk->flags = GM_WALK_BUSY;
+            gm_why(GM_WHY_WALK_BUSY, registers.pc, NULL);
             return;
         }
         drop_all(thread);

@@ -9,6 +9,7 @@
 #include "stack/python/python_lines.h"
 #include "stack/python/python_memory.h"
 #include "stack/python/python_text.h"
+#include "writer/why.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -201,9 +202,15 @@ static __attribute__((noinline)) uint64_t state_among_several(uint64_t state)
 static inline uint64_t readable_state(struct gm_python_walk *walk)
 {
     enum gm_python_status status = gm_python_status();
-    if (status == GM_PYTHON_ABSENT || status == GM_PYTHON_OFF || gm_python_interpreter.finalizing())
+    if (status == GM_PYTHON_ABSENT || status == GM_PYTHON_OFF)
         return 0;
+    if (gm_python_interpreter.finalizing()) {
+        gm_why(GM_WHY_PYTHON_ENDING, 0, NULL);
+        return 0;
+    }
     uint64_t state = (uint64_t)(uintptr_t)gm_python_interpreter.thread_state();
+    if (!state)
+        gm_why(GM_WHY_PYTHON_NO_STATE, 0, NULL);
     if (state && gm_unlikely(status == GM_PYTHON_UNPROVEN))
         gm_python_find_main();
     if (state && gm_python_interpreter.newest &&
@@ -211,9 +218,13 @@ static inline uint64_t readable_state(struct gm_python_walk *walk)
                     __atomic_load_n(&gm_python_interpreter.main, __ATOMIC_RELAXED))) {
         state = state_among_several(state);
         walk->unknown = !state;
+        if (!state)
+            gm_why(GM_WHY_PYTHON_UNKNOWN, 0, NULL);
     }
-    if (state && status == GM_PYTHON_UNPROVEN && !gm_python_prove(state))
+    if (state && status == GM_PYTHON_UNPROVEN && !gm_python_prove(state)) {
+        gm_why(GM_WHY_PYTHON_UNPROVEN, 0, NULL);
         return 0;
+    }
     return state;
 }
 
@@ -265,8 +276,10 @@ static uint32_t resolve(const struct gm_python_frame *frame, const struct gm_pyt
     /* 3.11 lets go of a returning function's code while its frame is still linked: if that was the
      * last reference, its names may be gone. */
     if ((layout->chain == GM_CHAIN_ENTRY && !gm_word(code, GM_PYTHON_REFERENCES)) ||
-        gm_word(code + layout->header, GM_PYTHON_TYPE) != gm_python_interpreter.code_type)
+        gm_word(code + layout->header, GM_PYTHON_TYPE) != gm_python_interpreter.code_type) {
+        gm_why(GM_WHY_PYTHON_CODE_GONE, code, NULL);
         return 0;
+    }
     uint64_t lines = gm_word(code, layout->code_lines) + layout->header;
     uint32_t line =
         gm_python_line(layout->lines, (const uint8_t *)(uintptr_t)lines + GM_PYTHON_BYTES_DATA,

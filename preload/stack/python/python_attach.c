@@ -4,6 +4,7 @@
 #include "stack/python/python.h"
 #include "stack/python/python_memory.h"
 #include "stack/python/python_told.h"
+#include "writer/why.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -41,6 +42,7 @@ const char *gm_python_state(void)
 
 static void turn_off(const char *why)
 {
+    gm_why(GM_WHY_PYTHON_OFF, 0, why);
     atomic_store_explicit(&trouble, why, memory_order_relaxed);
     atomic_store_explicit(&status, GM_PYTHON_OFF, memory_order_release);
 }

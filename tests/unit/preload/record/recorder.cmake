@@ -43,7 +43,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT GPUMEM_SANITIZE)
 endif()
 
 # What a forked child finds in the library's variables. Sanitizers add variables of their own.
-if(NOT GPUMEM_SANITIZE)
+if(NOT GPUMEM_SANITIZE AND NOT GPUMEM_WHY)
   add_test(NAME unit.statics COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/statics.py
            $<TARGET_FILE:gpumem_preload> ${GPUMEM_PRELOAD_DIR} ${CMAKE_CURRENT_LIST_DIR}/statics.list)
 endif()
@@ -54,3 +54,8 @@ gpumem_unit_test(test_lock_order SOURCES ${CMAKE_CURRENT_LIST_DIR}/../base/test_
                  ${GPUMEM_PRELOAD_DIR}/base/process_state.c)
 target_compile_definitions(test_lock_order PRIVATE GPUMEM_CHECK_LOCKS)
 target_include_directories(test_lock_order PRIVATE ${GPUMEM_PRELOAD_DIR})
+
+gpumem_unit_test(test_why SOURCES ${CMAKE_CURRENT_LIST_DIR}/../writer/test_why.c ${GPUMEM_PRELOAD_DIR}/writer/why.c
+                 ${GPUMEM_PRELOAD_DIR}/base/lock_order.c ${GPUMEM_PRELOAD_DIR}/base/process_state.c)
+target_compile_definitions(test_why PRIVATE GPUMEM_WHY GPUMEM_CHECK_LOCKS)
+target_include_directories(test_why PRIVATE ${GPUMEM_PRELOAD_DIR})
