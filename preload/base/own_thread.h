@@ -4,11 +4,11 @@
  * Guarantees
  *   - They handle no signal of the process: all are blocked on them.
  *   - They run on the CPUs the process was started on, whoever asked for them: a thread that is
- * bound to one CPU binds only itself.
- *   - They do not keep the process alive. A process whose main thread ended by pthread_exit ends
- * with its last thread, and until then takes signals on any; so ours leave when the main thread
- * did, and none is started after that. Nobody depends on them: what they do is done without them,
- * or left out.
+ *     bound to one CPU binds only itself.
+ *   - They do not keep the process alive. A process whose main thread ended by pthread_exit ends with
+ *     its last thread, and until then takes signals on any; so ours leave when the main thread did,
+ *     and none is started after that. Nothing depends on them: what they do is done without them, or
+ *     left out.
  *   - No host's function waits for one of them, but for a last sample at the normal end.
  *
  * A main thread that ends by pthread_exit, or is cancelled, tells it by the destructor of a key;

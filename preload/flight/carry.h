@@ -3,11 +3,10 @@
  * that is alive the record that began it, in the order of time.
  *
  * Guarantees: an entry keeps its number until it is removed; the order is that of adding, or of
- * being moved behind all others; finding,
- * adding and removing take constant time, for ranges of addresses logarithmic time. No malloc:
- * memory is mapped, grows by doubling, and is not inherited by children. Relies on gm_pack_lock:
- * one thread at a time. When memory cannot be had, adding returns 0 and the caller counts what is
- * now missing.
+ * being moved behind all others; finding, adding and removing take constant time, for ranges of
+ * addresses logarithmic time. No malloc: memory is mapped, grows by doubling, and is not inherited by
+ * children. Relies on gm_pack_lock: one thread at a time. When memory cannot be had, adding returns 0
+ * and the caller counts what is now missing.
  */
 #ifndef GPUMEM_PRELOAD_FLIGHT_CARRY_H
 #define GPUMEM_PRELOAD_FLIGHT_CARRY_H

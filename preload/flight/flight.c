@@ -27,7 +27,7 @@ static struct {
     uint64_t time;   /* of its latest record folded: within a lane time does not go back */
     uint32_t waited; /* for others, with a full ring */
     bool awaited;    /* it may commit a record of before the latest look */
-    bool stuck;      /* others have waited in vain for its next record */
+    bool given_up;   /* others have waited in vain for its next record */
 } lanes[GM_LANES_MAX];
 
 static uint32_t lane_count; /* at the latest look */
@@ -117,59 +117,62 @@ static void fold_before(uint64_t cut)
     }
 }
 
-static void look_at(uint32_t lane, uint64_t *cut)
+/* Notes what the lane has committed. Lowers *safe_time to the lane's latest record if its owner may
+ * still commit one behind that. */
+static void look_at_lane(uint32_t lane, uint64_t *safe_time)
 {
     const struct gm_thread *thread = gm_thread_at(lane);
-    bool committing = __atomic_load_n(&thread->committing, __ATOMIC_ACQUIRE); /* first */
+    bool committing = __atomic_load_n(&thread->committing, __ATOMIC_ACQUIRE); /* before the head */
     uint64_t head = __atomic_load_n(&gm_thread_lane(thread)->head, __ATOMIC_ACQUIRE);
     if (head != lanes[lane].head) {
-        /* It is not packed yet, which no more than was seen before can be; so it stands still. */
+        /* Safe to read: packing never goes beyond the head seen earlier, so this slot cannot be
+         * reused yet. */
         uint64_t time = record_at(lane, head - 1)->time;
         lanes[lane].latest = time > lanes[lane].latest ? time : lanes[lane].latest;
         lanes[lane].head = head;
-        lanes[lane].stuck = false;
+        lanes[lane].given_up = false;
     }
-    lanes[lane].awaited = committing && !lanes[lane].stuck;
-    if (lanes[lane].awaited && lanes[lane].latest < *cut)
-        *cut = lanes[lane].latest;
+    lanes[lane].awaited = committing && !lanes[lane].given_up;
+    if (lanes[lane].awaited && lanes[lane].latest < *safe_time)
+        *safe_time = lanes[lane].latest;
 }
 
-/* Looks what is committed. Returns the time before which nothing more will be: a thread that may
- * have taken a time already has taken it after that of its latest record, and any other will take
- * one that is later than this look. */
-static uint64_t look(void)
+/* Notes what all lanes have committed. Returns the time before which no thread will commit anything
+ * more: a thread that may have taken a time already took it after that of its latest record, and any
+ * other thread will take one that is later than this call. */
+static uint64_t look_at_lanes(void)
 {
-    uint64_t cut = gm_ticks_before();
-    (void)gm_ticks_after();
-    /* Who took a time before that is seen to be committing: the threads are made to show what they
-     * have written, so that they need no fence of their own. */
+    uint64_t safe_time = gm_ticks_before();
+    (void)gm_ticks_after(); /* for its fence: nothing below is read before that time is taken */
+    /* membarrier makes every thread's `committing` store visible, so any thread that took a time
+     * before safe_time is seen; the threads need no fence of their own. */
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     lane_count = gm_thread_count();
     for (uint32_t lane = 0; lane < lane_count; lane++)
-        look_at(lane, &cut);
-    return cut;
+        look_at_lane(lane, &safe_time);
+    return safe_time;
 }
 
-/* The host shall not wait for a thread that cannot go on. The record which that may yet commit will
- * be folded behind its turn, and may miss what it was about. */
+/* Gives up on the threads that lane `waiting` waits for: the host must not wait for a thread that
+ * cannot run. A record that such a thread commits later is folded out of order. */
 static void lose_patience(uint32_t waiting)
 {
     for (uint32_t lane = 0; lane < lane_count; lane++) {
         if (lane == waiting || !lanes[lane].awaited)
             continue;
-        lanes[lane].stuck = true;
+        lanes[lane].given_up = true;
         gm_count(GM_COUNT_FLIGHT_LATE, 1);
     }
     lanes[waiting].waited = 0;
-    fold_before(look());
+    fold_before(look_at_lanes());
 }
 
 static uint64_t fold_committed(const struct gm_thread *thread)
 {
     uint32_t lane = thread->number;
     uint64_t tail = thread->lane->tail;
-    fold_before(look());
+    fold_before(look_at_lanes());
     bool is_full = lanes[lane].head - tail > thread->mask;
     if (!is_full || lanes[lane].next > tail)
         lanes[lane].waited = 0;

@@ -2,9 +2,9 @@
  * The dlsym hook: programs that open the driver by hand get our functions too.
  *
  * Guarantees
- *   - A name that is not in the table, RTLD_NEXT and RTLD_DEFAULT are answered by a jump to the
- * real dlsym that leaves the return address and the arguments as they came: glibc tells by the
- * return address who asks, and what "next" means.
+ *   - A name that is not in the table, RTLD_NEXT and RTLD_DEFAULT are answered by a jump to the real
+ *     dlsym that leaves the return address and the arguments as they came: glibc tells by the return
+ *     address who asks, and what "next" means.
  *   - A name of the table is looked up for real first. What does not exist without us stays NULL,
  *     with an error in dlerror. What exists is kept as the function behind our wrapper (real.c).
  *     A form of such a function that is not in the table (cuMemAlloc_v9) is found as natively, and

@@ -235,7 +235,7 @@ store(struct gm_thread *thread, enum gm_event type, void *frame, uint64_t time, 
     uint32_t lower = (uint32_t)what;
     if (!context)
         context = gm_context_current();
-    if ((int8_t)(what >> GM_WHAT_DEVICE) < 0) {
+    if (gm_what_is_on_current_device(what)) {
         uint8_t device = (uint8_t)gm_context_current_device(thread->api);
         lower = (lower & ~(0xffu << GM_WHAT_DEVICE)) | (uint32_t)device << GM_WHAT_DEVICE;
     }

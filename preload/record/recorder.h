@@ -129,6 +129,13 @@ void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t addre
 void gm_call_commit_block(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
                           uint64_t size, uint64_t allocated, uint64_t reserved);
 
+/*
+ * What an event is, in one word, laid out as the record has it: type, kind, device (-1: that of the
+ * current context) and flags, a byte each, are the upper half of the record's last word; then `extra`.
+ *
+ *     bit   0     8     16      24     32
+ *           type  kind  device  flags  extra
+ */
 #define GM_WHAT_KIND 8
 #define GM_WHAT_DEVICE 16
 #define GM_WHAT_FLAGS 24
@@ -140,6 +147,12 @@ static inline uint64_t gm_what(enum gm_event type, enum gm_kind kind, int8_t dev
     return (uint64_t)type | (uint64_t)kind << GM_WHAT_KIND |
            (uint64_t)(uint8_t)device << GM_WHAT_DEVICE | (uint64_t)flags << GM_WHAT_FLAGS |
            (uint64_t)extra << GM_WHAT_EXTRA;
+}
+
+/* Whether it is on the device of the current context. */
+static inline bool gm_what_is_on_current_device(uint64_t what)
+{
+    return (int8_t)(what >> GM_WHAT_DEVICE) < 0;
 }
 
 /* Record-clock ticks since the call began, in ns (saturating), for the `extra` of copies. Needs

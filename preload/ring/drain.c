@@ -75,8 +75,8 @@ static void wake(void)
 static struct gm_own_thread drainer = {
     .name = "gpumem", .stack_size = 1024 * 1024, .run = drain, .wake = wake};
 
-/* Tells of work. Nothing is missed: here work is told before rest is looked at, there the other
- * way round. */
+/* Publishes work, then reads `rest`; the drainer does the reverse (it stores `rest`, and the kernel
+ * checks `work` before it sleeps), so no wake-up is lost. */
 static bool must_wake(void)
 {
     uint32_t before = NO_WORK;

@@ -38,9 +38,9 @@ static uint32_t current_tid(void)
 }
 
 /*
- * Takes the lane if its owner has ended. A lane of "this" tid belongs to a former thread of that
- * number; that its claim gets a new number keeps out whoever saw the former thread dead and comes
- * for the lane only now.
+ * Takes the lane if its owner has ended. A lane whose owner has the caller's own tid belongs to a
+ * former thread of that number. Each claim has a number of its own: it defeats a thread that saw the
+ * old owner dead but only now tries to take the lane (ABA).
  */
 static bool take_over(struct gm_thread *thread, long process, uint32_t tid)
 {
@@ -52,8 +52,8 @@ static bool take_over(struct gm_thread *thread, long process, uint32_t tid)
     return atomic_compare_exchange_strong(&thread->owner, &owner, claim);
 }
 
-/* Looks at a few lanes, each time at the next ones: joining takes the same however many threads
- * there are, and as long as one lane of so many is free, it is found in one turn. */
+/* Each search looks at the next few lanes. So joining costs the same however many threads there are,
+ * and a lane that is free is found after at most one round. */
 #define LOOKED_AT 8u
 
 static struct gm_thread *find_free(uint32_t tid)

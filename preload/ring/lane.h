@@ -3,16 +3,16 @@
  * calls.
  *
  * Guarantees, after a kill at any instant (tests/ring_model checks them step by step):
- *   - A record whose `head` was stored is found by a reader once, whole, and in the order its
- * thread committed it: the record is filled before `head` passes it, and `tail` passes it only when
- * it stands in a block that `file_end` covers. In between it stands in both, and its sequence
- *     number tells. It can be missing only where a counter of the header says so (dropped, or the
- *     disk would not take it).
+ *   - A reader finds a record whose `head` was stored once, whole, and in the order its thread
+ *     committed it: the record is filled before `head` passes it, and `tail` passes it only when it
+ *     stands in a block that `file_end` covers. In between it stands in both, and its sequence number
+ *     tells. It can be missing only where a counter of the header says so (dropped, or the disk would
+ *     not take it).
  *   - At most the records of calls still under way are not there: one per thread, with its detail.
  *   - The fast path takes no lock and writes no line that another recording thread writes.
- *   - A full ring waits only for packing, never for the program: who waits packs itself. (A flight
- *     recorder's waits for other threads that are between the time of a record and its commit,
- * too.)
+ *   - A full ring waits only for packing, never for the program: the thread that waits packs itself.
+ *     (A flight recorder's also waits for threads that are between the time of a record and its
+ *     commit.)
  *
  * Who writes what: `head` and the records the owner of the lane; `tail` the holder of the lane's
  * gm_pack_lock; `file_end` the holder of gm_file.lock, which is taken inside that, never around it.

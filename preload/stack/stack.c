@@ -49,9 +49,9 @@ struct gm_stack {
     uint32_t nodes_generation;                     /* unwind.generation that they are of */
     uint32_t missed;                               /* nodes that were not among them, ever */
     uint32_t costly; /* captures during which known stacks are looked for */
-    uint16_t
-        scripts_up_to[GM_UNWIND_DEPTH_MAX]; /* Python frames in native frames [0, i], last time */
-    uint32_t native_count;                  /* of the last capture */
+    uint16_t python_end
+        [GM_UNWIND_DEPTH_MAX]; /* where the Python frames of native frames [0, i] ended, last time */
+    uint32_t native_count;     /* of the last capture */
     uint32_t script_count;
     uint32_t node;
     bool lost; /* some node could not be recorded: what hangs on it would be another stack */
@@ -184,19 +184,27 @@ static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_p
 }
 
 /*
- * Gives each native frame its Python frames, from the inner end, which is where the walk knows
- * them, until it meets a frame from which outwards all is as last time. Returns that frame's
- * successor: the first native frame to look at again. Fills up_to[] from there on.
+ * Assigns Python frames to the native frames that run them. Native frame i runs those from
+ * python_end[i - 1] up to python_end[i], both lists root first:
+ *
+ *     native   main   Py_Run   _PyEval   read   _PyEval   extension
+ *     Python                   <module>         train
+ *     end      0      0        1         1      2         2
+ *
+ * Starts at the inner end, which is where the walk knows them, and stops at a native frame from which
+ * outwards all is as in the last capture. Returns the number of native frames up to that one: the
+ * first to look at again. Fills python_end[] from there on.
  */
-static uint32_t share_out(const struct capture *capture, uint16_t up_to[GM_UNWIND_DEPTH_MAX])
+static uint32_t assign_python_frames(const struct capture *capture,
+                                     uint16_t python_end[GM_UNWIND_DEPTH_MAX])
 {
     const struct gm_walk *native = &capture->native;
     uint32_t scripts = capture->python.count;
     for (uint32_t i = native->count; i-- > 0;) {
         if (i < native->kept && i < capture->stack->native_count &&
-            scripts <= capture->python.kept && scripts == capture->stack->scripts_up_to[i])
+            scripts <= capture->python.kept && scripts == capture->stack->python_end[i])
             return i + 1;
-        up_to[i] = (uint16_t)scripts;
+        python_end[i] = (uint16_t)scripts;
         if (scripts)
             scripts -= gm_python_frames_in(capture->python.frames, scripts, native->frames[i].pc,
                                            i ? native->frames[i - 1].sp : 0);
@@ -206,12 +214,12 @@ static uint32_t share_out(const struct capture *capture, uint16_t up_to[GM_UNWIN
 
 /* Goes on from `node` with Python frames [*script, end). */
 static uint32_t add_scripts(struct capture *capture, uint32_t node, uint32_t *script, uint32_t end,
-                            bool *same)
+                            bool *unchanged)
 {
     for (; *script < end; (*script)++) {
         struct gm_python_frame *frame = &capture->python.frames[*script];
-        *same = *same && *script < capture->python.kept && frame->node;
-        if (!*same) {
+        *unchanged = *unchanged && *script < capture->python.kept && frame->node;
+        if (!*unchanged) {
             frame->node = script_node(capture->stack, node, frame);
             capture->looked_up++;
         }
@@ -239,7 +247,7 @@ static uint32_t add_native(struct gm_stack *stack, const struct gm_walk *native)
         node = cut_node(stack);
     for (; i < native->count; i++) {
         node = frames[i].node = native_node(stack, node, &frames[i]);
-        stack->scripts_up_to[i] = 0;
+        stack->python_end[i] = 0;
     }
     return node;
 }
@@ -249,31 +257,31 @@ static uint32_t merge(struct capture *capture)
     struct gm_stack *stack = capture->stack;
     struct gm_frame *frames = capture->native.frames;
     struct gm_python_frame *scripts = capture->python.frames;
-    uint16_t up_to[GM_UNWIND_DEPTH_MAX];
-    uint32_t first = share_out(capture, up_to);
-    uint32_t script = first ? stack->scripts_up_to[first - 1] : 0;
+    uint16_t python_end[GM_UNWIND_DEPTH_MAX];
+    uint32_t first = assign_python_frames(capture, python_end);
+    uint32_t script = first ? stack->python_end[first - 1] : 0;
     uint32_t node = 0;
-    bool same =
+    bool unchanged =
         first > 0 || capture->native.count == 0; /* the chain so far is that of the last capture */
     if (first) {
-        bool runs_scripts = script > (first > 1 ? stack->scripts_up_to[first - 2] : 0);
+        bool runs_scripts = script > (first > 1 ? stack->python_end[first - 2] : 0);
         node = runs_scripts ? scripts[script - 1].node : frames[first - 1].node;
     } else if (capture->native.flags & (GM_WALK_TRUNCATED | GM_WALK_CUT)) {
         node = cut_node(stack);
     }
     for (uint32_t i = first; i < capture->native.count; i++) {
-        same = same && i < capture->native.kept;
-        if (!same) {
+        unchanged = unchanged && i < capture->native.kept;
+        if (!unchanged) {
             frames[i].node = native_node(stack, node, &frames[i]);
             capture->looked_up++;
         }
         node = frames[i].node;
-        node = add_scripts(capture, node, &script, up_to[i], &same);
-        same = same && up_to[i] == stack->scripts_up_to[i];
-        stack->scripts_up_to[i] = up_to[i];
+        node = add_scripts(capture, node, &script, python_end[i], &unchanged);
+        unchanged = unchanged && python_end[i] == stack->python_end[i];
+        stack->python_end[i] = python_end[i];
     }
     /* Left over only where native stacks are off. */
-    return add_scripts(capture, node, &script, capture->python.count, &same);
+    return add_scripts(capture, node, &script, capture->python.count, &unchanged);
 }
 
 /* Before nodes are looked for. */
