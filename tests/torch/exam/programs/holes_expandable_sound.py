@@ -18,7 +18,7 @@ if __name__ == "__main__":
     store = Store()
     values = [store.add(number) for number in range(45)]
     del values
-    index = torch.empty(400 << 18, device="cuda")
+    index = torch.empty(180 << 18, device="cuda")
     for _ in range(20):
         index.fill_(0.0)
     print(index.shape)

@@ -18,7 +18,7 @@ def main():
     for _ in range(24):
         documents.append(encode(random.randint(2600, 3900)))
         torch.cuda.synchronize()
-    pages = [torch.empty(random.randint(5, 9) << 18, device="cuda") for _ in range(40)]  # cause
+    pages = [torch.empty(random.randint(5, 9) << 18, device="cuda") for _ in range(50)]  # cause
     del pages[::2]
     return torch.zeros(160 << 18, device="cuda"), documents  # cause
 

@@ -13,9 +13,9 @@ def beams(count):
 
 def main():
     random.seed(21)
-    alive = list(beams(70))
+    alive = list(beams(85))
     random.shuffle(alive)
-    alive = alive[:30]
+    alive = alive[:42]
     try:
         return torch.empty(300 << 18, device="cuda"), alive  # cause
     except torch.cuda.OutOfMemoryError:
