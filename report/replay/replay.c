@@ -237,7 +237,7 @@ void gm_replay_finish(struct gm_replay *replay)
 void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    struct gm_journal *journal = NULL; /* of the lane, where the record has to do with it */
+    struct gm_journal *journal = NULL; /* of the lane, where the record is like a free */
     replay->ledger.now = entry;
     if (!entry->carried && !replay->has_history)
         begin_history(replay);
@@ -245,10 +245,10 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
     replay->ledger.events++;
     if (record->time > replay->ledger.time)
         replay->ledger.time = record->time;
-    if (gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE | 1ull << GM_EVENT_UNDO))
+    if (gm_event_is_in(record->type, GM_EVENTS_FREE_LIKE)) {
         journal = gm_ledger_journal(&replay->ledger, entry->lane);
-    if (journal && record->type != GM_EVENT_UNDO)
         begin_journal(replay, entry, journal);
+    }
     switch (record->type) {
     case GM_EVENT_ALLOC:
         if (record->flags & GM_FLAG_CAPTURED)
@@ -263,7 +263,7 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
             freed(replay, record, journal);
         break;
     case GM_EVENT_UNDO:
-        undo_all(replay, record, journal);
+        undo_all(replay, record, gm_ledger_journal(&replay->ledger, entry->lane));
         break;
     case GM_EVENT_ALLOC_FAILED:
         refused(replay, record);
