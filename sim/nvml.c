@@ -4,7 +4,7 @@
  * A process uses what the oracle says is live (GPUMEM_SIM_ORACLE, sim/oracle.h), and on each device
  * GPUMEM_SIM_NVML_CONTEXT more: a number of bytes with an optional K, M or G. Without an oracle,
  * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
- * containers. The calling process is the only one there is.
+ * containers. This library knows no other process than its caller.
  */
 #include "oracle.h"
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  *
  * The driver maps the file named by GPUMEM_SIM_ORACLE (MAP_SHARED) at its first cuInit and updates
  * it under its own lock, so that the totals survive every ending of the process, SIGKILL included.
- * It shares no code with the preload or the report: that is what makes it an oracle.
+ * It shares no code with the preload or the report, which makes it an oracle.
  */
 #ifndef GPUMEM_SIM_ORACLE_H
 #define GPUMEM_SIM_ORACLE_H

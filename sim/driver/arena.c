@@ -1,5 +1,6 @@
 /*
- * Arenas: see arena.h. The holes live in a range set; neighbours are merged when memory comes back.
+ * Arenas: see arena.h. The holes live in a range set, which merges neighbours when memory comes
+ * back.
  */
 #include "arena.h"
 

@@ -1,7 +1,8 @@
 /*
  * An arena: a span of addresses backed by a memory file, handed out first fit. Taking fails when no
- * hole is large enough, however much is free in all: fragmentation is real. Contents of whole pages
- * are dropped when given back, so that the process stays small. The driver lock protects every use.
+ * hole is large enough, however much is free in total: fragmentation is real. Giving memory back
+ * drops the contents of its whole pages, so that the process stays small. The driver lock protects
+ * every use.
  */
 #ifndef GPUMEM_SIM_ARENA_H
 #define GPUMEM_SIM_ARENA_H
@@ -27,7 +28,7 @@ bool gpusim_arena_open(struct gpusim_arena *arena, const char *name, uint64_t si
 /* The same over a file that exists, such as one imported: takes the descriptor over. */
 bool gpusim_arena_open_fd(struct gpusim_arena *arena, int fd, uint64_t size);
 
-/* Unmaps and closes; what was handed out is gone. */
+/* Unmaps and closes. Addresses that were handed out become invalid. */
 void gpusim_arena_close(struct gpusim_arena *arena);
 
 /* The address of size bytes (a multiple of the arena's alignment), or 0. */

@@ -476,7 +476,7 @@ static void end_mipmap(void *mipmap)
     free_mipmap(mipmap, true);
 }
 
-/* Parts go with what they are a part of; those of mipmaps have gone already. */
+/* A part ends with its array; the parts of mipmapped arrays have ended already. */
 static void end_array(void *object)
 {
     struct gpusim_array *array = object;

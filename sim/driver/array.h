@@ -1,6 +1,6 @@
 /*
  * CUDA arrays: linear storage behind an opaque handle. Levels of a mipmapped array and planes of an
- * array are arrays too, which share the storage of their owner and go with it.
+ * array are arrays too, which share the storage of their owner and end with it.
  */
 #ifndef GPUMEM_SIM_ARRAY_H
 #define GPUMEM_SIM_ARRAY_H

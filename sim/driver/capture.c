@@ -1,5 +1,5 @@
 /*
- * Stream capture: what a capturing stream is given becomes nodes of a graph, each after the
+ * Stream capture: work submitted to a capturing stream becomes nodes of a graph, each after the
  * stream's last ones (its tail). Events carry tails to other streams, which join the capture by
  * waiting for them and must be joined back before the end. Calls that would wait for the device, or
  * that a capture mode forbids, fail; the first kind also makes the capture invalid.
@@ -22,7 +22,7 @@ struct gpusim_capture {
     CUstreamCaptureMode mode;
     uint64_t thread;
     struct gpusim_stream *origin;
-    struct gpusim_stream **streams; /* all that capture into it */
+    struct gpusim_stream **streams; /* all streams that capture into it */
     size_t stream_count;
     struct gpusim_capture *next;
 };
@@ -102,7 +102,7 @@ static bool add_to_tail(struct gpusim_stream *stream, const CUgraphNode *nodes, 
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* The node that is captured again next: it must be of the same kind and of the same memory. */
+/* The node to be captured again next: it must have the same kind and the same memory. */
 static struct gpusim_node *repeat(struct gpusim_capture *capture,
                                   const struct gpusim_operation *operation)
 {
@@ -217,7 +217,7 @@ static void leave(struct gpusim_stream *stream)
     stream->capture = NULL;
 }
 
-/* Ends the capture. Its graph stays when it was given, or when keep_graph says so. */
+/* Ends the capture. Its graph stays if the program supplied it, or if keep_graph says so. */
 static void finish(struct gpusim_capture *capture, bool keep_graph)
 {
     struct gpusim_capture **link = &captures;
@@ -369,7 +369,7 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle,
     return begin(stream, mode, graph, dependencies, count);
 }
 
-/* Kept with the stream by begin: a capture of another kind than usual. */
+/* The capture that begin() attached to the stream, for the unusual kinds of capture. */
 static struct gpusim_capture *begun(CUstream handle)
 {
     struct gpusim_stream *stream;
@@ -387,7 +387,7 @@ CUresult cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     if (callback)
-        return CUDA_ERROR_NOT_SUPPORTED; /* what differs is taken without asking */
+        return CUDA_ERROR_NOT_SUPPORTED; /* differences are accepted without a check */
     GPUSIM_TRY(begin(stream, mode, graph, NULL, 0));
     begun(stream)->again = true;
     return CUDA_SUCCESS;
@@ -418,7 +418,7 @@ CUresult cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCaptureParam
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-/* The command list is the graphics library's to run: the work ends here. */
+/* The graphics library runs the command list, so the work ends here. */
 CUresult cuStreamEndCaptureToCig(CUstream handle)
 {
     GPUSIM_ENTER();
@@ -468,7 +468,7 @@ static bool mark(struct gpusim_graph *graph, const CUgraphNode *tail, size_t cou
     return true;
 }
 
-/* Whether the origin stream has waited for all that the others captured. */
+/* Whether the origin stream has waited for everything that the other streams captured. */
 static bool all_joined(const struct gpusim_capture *capture)
 {
     const struct gpusim_stream *origin = capture->origin;

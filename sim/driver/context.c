@@ -2,9 +2,9 @@
  * Contexts: primary and created ones, the stack of current contexts of each thread, limits and
  * flags.
  *
- * A context that goes takes with it what docs/accounting.md says (implicit frees) and every stream,
- * event, array and module made in it. The handle of a primary context stays the same for good;
- * between its last release or reset and the next retain it is as good as destroyed.
+ * When a context ends, so do the memory that docs/accounting.md names (implicit frees) and every
+ * stream, event, array and module made in it. The handle of a primary context stays the same for
+ * good; between its last release or reset and the next retain it is as good as destroyed.
  */
 #include "array.h"
 #include "memory.h"

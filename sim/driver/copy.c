@@ -371,7 +371,7 @@ CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *items,
     return cuMemcpy3DBatchAsync(count, items, NULL, flags, stream);
 }
 
-/* ---- copies with attributes, which say where memory may be: all of it is at hand here -------- */
+/* ---- copies with attributes, which say where memory may be; here all of it is reachable ------ */
 
 CUresult cuMemcpyWithAttributesAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
                                      CUmemcpyAttributes *attributes, CUstream stream)

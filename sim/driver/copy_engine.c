@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Where the box starts on one side and how it goes on. */
+/* Where the box starts on one side, and its strides. */
 struct side {
     uint64_t address, pitch, slice;
 };

@@ -3,8 +3,8 @@
  *
  * Every exported function takes the one driver lock for as long as it runs (GPUSIM_ENTER), so
  * nothing below locks again. Only callbacks into the application run without it. Handles are
- * numbers never used twice, so a stale handle is always recognised. Exported functions never call
- * each other through the lock; what several of them need is an internal function named gpusim_...
+ * numbers that are never reused, so a stale handle is always recognised. Exported functions never
+ * call each other, which would take the lock twice; they share internal functions named gpusim_...
  */
 #ifndef GPUMEM_SIM_DRIVER_H
 #define GPUMEM_SIM_DRIVER_H
@@ -34,10 +34,10 @@ struct gpusim_settings {
 extern struct gpusim_settings gpusim_settings;
 extern atomic_bool gpusim_noop; /* GPUMEM_SIM_NOOP: allocate and free do nothing at all */
 
-/* An error of work that had been accepted; the next synchronisation tells it once. */
+/* An error of work that had been accepted; the next synchronisation returns it once. */
 extern CUresult gpusim_device_error;
 
-/* Takes the lock, or says why the driver cannot serve and takes nothing. */
+/* Takes the lock, or returns why the driver cannot serve and does not take it. */
 CUresult gpusim_enter(void);
 void gpusim_leave(char *unused);
 /* Around a callback into the application. */
@@ -120,7 +120,7 @@ struct gpusim_device {
     struct gpusim_arena linear;
     struct gpusim_context *primary;
     struct gpusim_pool *default_pool, *current_pool, *graph_pool;
-    struct gpusim_pool *pools; /* all that have storage here */
+    struct gpusim_pool *pools; /* all pools that have storage here */
 };
 
 extern struct gpusim_device gpusim_devices[GPUSIM_MAX_DEVICES];
@@ -139,7 +139,7 @@ struct gpusim_context {
     struct gpusim_object base;
     struct gpusim_device *device;
     bool primary;
-    bool active;          /* a primary context without a reference is not */
+    bool active;          /* false for a primary context without a reference */
     unsigned int retains; /* references of a primary context; uses of another */
     unsigned int flags;
     unsigned int api_version;

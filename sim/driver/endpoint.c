@@ -1,6 +1,6 @@
 /*
- * Logical endpoints: numbers under which other nodes of a fabric reach what is bound to them. Like
- * multicast objects they have no memory and keep what is bound to them alive.
+ * Logical endpoints: numbers under which other nodes of a fabric reach the memory bound to them.
+ * Like multicast objects they have no memory of their own and keep bound memory alive.
  */
 #include "memory.h"
 #include "newer.h"

@@ -140,7 +140,7 @@ CUresult cuGetErrorName(CUresult error, const char **name)
     return look_up(names, sizeof(names) / sizeof(names[0]), error, name);
 }
 
-/* Of the codes that the headers have: those of newer ones have no name here. */
+/* Covers the codes that the headers have; codes of newer headers have no name here. */
 CUresult cuGetErrorString(CUresult error, const char **text)
 {
     const char *name;

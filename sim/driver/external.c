@@ -42,7 +42,7 @@ CUresult cuImportExternalMemory(CUexternalMemory *handle,
         return CUDA_ERROR_INVALID_VALUE;
     if (description->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD)
         return CUDA_ERROR_NOT_SUPPORTED;
-    uint64_t pages, pages_size; /* a first mapping shows whether the descriptor is any good */
+    uint64_t pages, pages_size; /* a first mapping shows whether the descriptor can be mapped */
     if (!gpusim_map_external(description->handle.fd, 0, description->size, &pages, &pages_size))
         return CUDA_ERROR_INVALID_HANDLE;
     gpusim_unmap_external(pages, pages_size);

@@ -1,9 +1,10 @@
 /*
- * What cuGetProcAddress answers beside the generated table: functions of CUDA 13.1 to 13.5 that the
- * headers at hand may not have yet, and functions of a CUDA that does not exist: ABIs that no header has, as each new driver brings some.
- * cuGetProcAddress answers with them from version 14.0 on, which GPUMEM_SIM_DRIVER_VERSION must
- * allow. They take an argument more than the ABI before them, in front: called by any other ABI,
- * they fail or do the wrong thing. Some are exported, others not.
+ * What cuGetProcAddress answers in addition to the generated table: functions of CUDA 13.1 to 13.5
+ * that the installed headers may not have yet, and functions of a CUDA that does not exist, because
+ * each new driver brings ABIs that no header has. cuGetProcAddress answers with these from version
+ * 14.0 on, which GPUMEM_SIM_DRIVER_VERSION must allow. Each takes one argument more than the ABI
+ * before it, in front: called by another ABI, they fail or do the wrong thing. Some are exported,
+ * some are not.
  */
 #include "driver.h"
 #include "newer.h"

@@ -17,7 +17,7 @@ import sys
 TYPEDEF_HEADERS = ["cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h",
                    "cudaProfilerTypedefs.h"]
 PER_THREAD = re.compile(r"_pts[z]$|_ptds$")
-# Names whose typedef versions and exported ABIs do not pair one to one.
+# Names whose typedef versions and exported ABIs do not correspond one to one.
 IRREGULAR = {"cuGLGetDevices": {4010: "cuGLGetDevices", 6050: "cuGLGetDevices_v2"},
              "cuEventCreateFromEGLSync": {9000: "cuEventCreateFromEGLSync"}}
 

@@ -221,7 +221,7 @@ bool gpusim_graph_sort(struct gpusim_graph *graph)
         return false;
     for (size_t i = 0; i < graph->node_count; i++)
         graph->nodes[i]->visited = false;
-    do { /* one pass when nodes were added in an order of execution, as nearly always */
+    do { /* usually one pass, because programs add nodes in an order of execution */
         before = count;
         for (size_t i = 0; i < graph->node_count; i++) {
             struct gpusim_node *node = graph->nodes[i];
@@ -330,7 +330,7 @@ CUresult cuGraphDestroyNode(CUgraphNode handle)
     return CUDA_SUCCESS;
 }
 
-/* ---- lists: count alone, or as many as there is room for ------------------------------------- */
+/* ---- lists: the count alone, or as many entries as fit ------------------------------------- */
 
 struct list {
     CUgraphNode *first, *second; /* second: the other ends of edges */
@@ -352,7 +352,8 @@ static void list_add(struct list *list, const struct gpusim_node *first,
     list->count++;
 }
 
-/* Unused places become NULL, the count is what was written, or all when only counting. */
+/* Unused places become NULL. The count is the number of entries written or, without an array, of
+ * all. */
 static void list_end(const struct list *list, size_t *count)
 {
     size_t written = list->count < list->room ? list->count : list->room;

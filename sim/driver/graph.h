@@ -6,8 +6,8 @@
 
 #include "stream.h"
 
-/* The address of an allocation node: held by its graph, by executables and while it is allocated.
- */
+/* The address of an allocation node: held by its graph, by executables and while it is
+ * allocated. */
 struct gpusim_graph_memory {
     struct gpusim_device *device;
     uint64_t address, size;
@@ -44,7 +44,7 @@ struct gpusim_graph {
     struct gpusim_object base;
     struct gpusim_node **nodes; /* in order of creation; in an executable in order of execution */
     size_t node_count;
-    bool is_child;                    /* goes with its node */
+    bool is_child;                    /* ends with its node */
     uint64_t executable;              /* handle of the last executable made of it */
     struct gpusim_retained *retained; /* user objects */
     size_t retained_count;
@@ -89,16 +89,16 @@ CUDA_MEMSET_NODE_PARAMS_v2 gpusim_set_of_v1(const CUDA_MEMSET_NODE_PARAMS_v1 *ol
 /* Addresses of a set may come to life only at the launch, so a node's shape alone is checked. */
 CUresult gpusim_check_set_shape(unsigned int element);
 
-/* What an executable made of a node of its graph, or NULL (graph_exec.c). */
+/* An executable's copy of a node of its graph, or NULL (graph_exec.c). */
 struct gpusim_node *gpusim_exec_node(CUgraphExec handle, CUgraphNode original);
-/* Whether a launch is under way, so that what nodes own must stay. */
+/* Whether a launch is under way, so that memory owned by nodes must stay. */
 bool gpusim_exec_is_running(CUgraphExec handle);
 
 /* ---- memory of graphs (graph_memory.c) ------------------------------------------------------- */
 
 struct gpusim_graph_memory *gpusim_graph_memory_new(struct gpusim_device *device, uint64_t size);
 void gpusim_graph_memory_release(struct gpusim_graph_memory *memory);
-/* Storage for a node about to be allocated, and the other way; nothing is counted. */
+/* Gives storage to a node about to be allocated, or takes it back. Neither counts anything. */
 bool gpusim_graph_memory_commit(struct gpusim_graph_memory *memory);
 void gpusim_graph_memory_uncommit(struct gpusim_graph_memory *memory);
 /* The node's memory comes to life; its storage was committed. */

@@ -6,7 +6,7 @@
 #include "memory.h"
 #include "newer.h"
 
-/* Adds a node to the graph of a handle; drops what the operation owns when that fails. */
+/* Adds a node to the graph of a handle; on failure drops what the operation owns. */
 static CUresult add(CUgraphNode *node, CUgraph handle, const CUgraphNode *dependencies,
                     size_t count, struct gpusim_operation operation)
 {
@@ -335,7 +335,7 @@ CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dep
     return cuGraphAddNode_v2(node, graph, dependencies, NULL, count, parameters);
 }
 
-/* The prototype is that of the second; what it adds are types of nodes. */
+/* The prototype is that of the second; it only adds types of nodes. */
 CUresult cuGraphAddNode_v3(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                            const CUgraphEdgeData *edges, size_t count,
                            CUgraphNodeParams *parameters)

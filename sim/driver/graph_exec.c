@@ -1,9 +1,9 @@
 /*
  * Executables: instantiating a graph, launching, updating.
  *
- * A launch first finds room for every allocation node, so that one that is refused has done nothing
- * and counts for nothing. Then the nodes run in order. A copy or set that fails then is an error of
- * the device: the launch has succeeded and the next synchronisation tells, as on a GPU.
+ * A launch first finds room for every allocation node, so that a refused launch has no effect and
+ * counts nothing. Then the nodes run in order. A copy or set that fails then is an error of the
+ * device: the launch has succeeded and the next synchronisation returns the error, as on a GPU.
  */
 #include "graph.h"
 #include "memory.h"
@@ -151,7 +151,7 @@ CUresult cuGraphExecDestroy(CUgraphExec handle)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* Calls the function for each allocation node, child graphs included, until it says false. */
+/* Calls the function for each allocation node, child graphs included, until it returns false. */
 static bool each_allocation(const struct gpusim_graph *graph,
                             bool (*function)(struct gpusim_graph_memory *, void *), void *data)
 {
@@ -194,7 +194,7 @@ static bool uncommit(struct gpusim_graph_memory *memory, void *committed)
     return true;
 }
 
-/* Ends the life of what the last launch left over, keeping the storage for this one. */
+/* Ends the lives that the last launch left over, keeping their storage for this one. */
 static bool free_left_over(struct gpusim_graph_memory *memory, void *unused)
 {
     struct gpusim_allocation *allocation =
@@ -203,7 +203,7 @@ static bool free_left_over(struct gpusim_graph_memory *memory, void *unused)
     (void)unused;
     if (allocation && allocation->node == memory) {
         gpusim_graph_memory_commit(
-            memory); /* takes part in granules that are committed: no failure */
+            memory); /* lies in granules that are committed, so this cannot fail */
         gpusim_allocation_free(allocation, false);
     }
     return true;
@@ -317,7 +317,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph_handle,
         gpusim_graph_delete(copy);
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
-    /* The nodes go on answering to the graph that the executable was made of. */
+    /* Lookups by nodes of the graph that the executable was made of still find its nodes. */
     for (size_t i = 0; i < copy->node_count; i++) {
         copy->nodes[i]->original_handle = executable->graph->nodes[i]->original_handle;
         copy->nodes[i]->disabled = executable->graph->nodes[i]->disabled;

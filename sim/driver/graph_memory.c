@@ -1,7 +1,7 @@
 /*
- * Memory of graphs. A node has its address from its creation on; storage comes with a launch and
- * goes with a free, back to the device's graph pool, which keeps it until cuDeviceGraphMemTrim or
- * need.
+ * Memory of graphs. A node has its address from its creation on; a launch gives it storage, and a
+ * free returns the storage to the device's graph pool, which keeps it until cuDeviceGraphMemTrim or
+ * until the device needs it.
  */
 #include "graph.h"
 #include "memory.h"

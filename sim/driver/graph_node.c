@@ -162,7 +162,7 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode handle,
 
 /* ---- changing: in a graph (executable NULL) or what an executable made of the node ----------- */
 
-/* What a change goes to, or NULL when the node is not there or has another type. */
+/* The operation to be changed, or NULL if there is no such node or it has another type. */
 static struct gpusim_operation *target(CUgraphExec executable, CUgraphNode handle,
                                        CUgraphNodeType type)
 {

@@ -1,7 +1,7 @@
 /*
- * Handles: numbers that are never used twice, looked up in a chained hash table. They are no
- * addresses (not canonical on x86-64), so an application that looks inside one faults instead of
- * reading ours.
+ * Handles: numbers that are never reused, looked up in a chained hash table. They are not addresses
+ * (not canonical on x86-64), so an application that looks inside one faults instead of reading
+ * ours.
  */
 #include "driver.h"
 

@@ -1,8 +1,7 @@
 /*
  * Memory handles between processes. A handle says where the exporter's linear memory is: its
  * process, the descriptor of the device's memory file there, and the place in it. Opening maps the
- * same pages. Needs a /proc of the exporter that this process may look into, as for a debugger's
- * reading.
+ * same pages. This process must be allowed to read the exporter's /proc, as a debugger must.
  */
 #include "memory.h"
 
@@ -98,7 +97,7 @@ static CUresult open_memory(CUdeviceptr *pointer, const CUipcMemHandle *opaque, 
     struct gpusim_allocation *allocation = find_open(&handle);
     if (!allocation) {
         GPUSIM_TRY(map(&handle, context, &allocation));
-        allocation->counted = 0; /* the call does not tell the size */
+        allocation->counted = 0; /* the call does not have the size */
         allocation->exporter = (uint64_t)handle.process;
         allocation->exporter_id = handle.id;
         gpusim_count_alloc(context->device, GPUSIM_EXTERNAL, 0);

@@ -21,7 +21,7 @@ static uint64_t occupied(uint64_t size)
 
 static bool open_linear(struct gpusim_device *device)
 {
-    char name[32]; /* the number tells an importer the device */
+    char name[32]; /* the number gives an importer the device */
 
     snprintf(name, sizeof(name), "gpusim-linear-%d", device->ordinal);
     return gpusim_arena_open(&device->linear, name, device->capacity);
@@ -212,8 +212,8 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr po
     return CUDA_SUCCESS;
 }
 
-/* GPUMEM_SIM_NOOP: an address from a cycle of the thread's own, so that a benchmark measures
- * nothing of ours. Addresses of two threads never meet. */
+/* GPUMEM_SIM_NOOP: an address from the thread's own cycle, so that a benchmark does not measure the
+ * simulator. Addresses of two threads never meet. */
 CUresult gpusim_noop_alloc(CUdeviceptr *pointer)
 {
     enum { CYCLE = 1 << 20 };

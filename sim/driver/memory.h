@@ -17,13 +17,13 @@ enum gpusim_origin {
     GPUSIM_FROM_POOL_IMPORT,
     GPUSIM_FROM_EXTERNAL,
     GPUSIM_FROM_MODULE,  /* a variable of a module: in no total */
-    GPUSIM_FROM_MAPPING, /* a VMM mapping: its physical memory is what is counted */
+    GPUSIM_FROM_MAPPING, /* a VMM mapping: only its physical memory counts */
 };
 
 struct gpusim_graph_memory;
 struct gpusim_physical;
 
-/* What was advised about managed memory, for the whole allocation. */
+/* The advice about managed memory, for the whole allocation. */
 struct gpusim_advice {
     bool read_mostly;
     CUmemLocation preferred, prefetched;
@@ -69,10 +69,10 @@ struct gpusim_allocation *gpusim_allocation_next(uint64_t address);
 bool gpusim_allocation_overlaps(uint64_t address, uint64_t size);
 /* Ends an allocation's life: counts the free and gives its memory back. */
 void gpusim_allocation_free(struct gpusim_allocation *allocation, bool implicit);
-/* Ends the lives of all that goes with a context. */
+/* Ends the lives of all memory that ends with a context. */
 void gpusim_allocations_of_context_free(struct gpusim_context *context);
 /* Whether size bytes from the address can be read and written. Device memory must be ours; other
- * addresses pass for pageable host memory when the caller allows it. */
+ * addresses count as pageable host memory if the caller allows that. */
 CUresult gpusim_check_access(uint64_t address, uint64_t size, bool pageable_allowed);
 
 /* ---- linear memory (linear.c) ---------------------------------------------------------------- */
@@ -87,8 +87,8 @@ void gpusim_host_give(uint64_t address, uint64_t size);
 /* Whether cuMemFree and cuMemFreeAsync may end the allocation's life. */
 bool gpusim_is_freeable(const struct gpusim_allocation *allocation);
 /*
- * Ends the life of what starts at the address, or says why not. Failures are injected into calls
- * only: that of a graph's node would show in no result.
+ * Ends the life that starts at the address, or returns why not. Failures are injected into calls
+ * only, because the failure of a graph's node would show in no result.
  */
 CUresult gpusim_free_address(CUdeviceptr pointer, bool by_call);
 CUresult gpusim_noop_alloc(CUdeviceptr *pointer);
@@ -118,17 +118,18 @@ struct gpusim_pool *gpusim_default_pool(struct gpusim_device *device);
 struct gpusim_pool *gpusim_graph_pool(struct gpusim_device *device);
 /* An address range of the pool, without storage: 0 when it has no such hole. */
 uint64_t gpusim_pool_take_address(struct gpusim_pool *pool, uint64_t size);
-/* Storage for a range; false when the device has not enough. */
+/* Storage for a range; false when the device does not have enough. */
 bool gpusim_pool_commit(struct gpusim_pool *pool, uint64_t address, uint64_t size);
 void gpusim_pool_uncommit(struct gpusim_pool *pool, uint64_t address, uint64_t size);
 void gpusim_pool_free(struct gpusim_pool *pool, uint64_t address, uint64_t size);
 void gpusim_pool_trim(struct gpusim_pool *pool, uint64_t keep);
-/* What a synchronisation does: pools keep no more than their thresholds. */
+/* A synchronisation calls this: pools keep no more than their thresholds. */
 void gpusim_pools_release(struct gpusim_device *device);
-/* A destroyed pool goes with its last allocation. */
+/* A destroyed pool ends with its last allocation. */
 void gpusim_pool_drop_if_unused(struct gpusim_pool *pool);
 
-/* Maps part of a file; says where the pages begin, to unmap them later. 0 when that fails. */
+/* Maps part of a file and returns where the pages begin, so that they can be unmapped. 0 on
+ * failure. */
 uint64_t gpusim_map_external(int fd, uint64_t offset, uint64_t size, uint64_t *pages,
                              uint64_t *pages_size);
 void gpusim_unmap_external(uint64_t address, uint64_t size);

@@ -1,8 +1,8 @@
 /*
  * Modules and libraries. The simulator does not read code: any image loads and any kernel name is
- * found. Variables are those that gpumem_sim_register_variable declared, which the simulated
- * runtime calls with what the compiler registered; their memory appears per context at the first
- * query and is in no total.
+ * found. The simulated runtime declares the variables that the compiler registered, by
+ * gpumem_sim_register_variable; their memory appears per context at the first query and is in no
+ * total.
  */
 #include "module.h"
 #include "memory.h"
@@ -183,8 +183,8 @@ static CUresult new_instance(struct gpusim_library *library, const struct gpusim
     return CUDA_SUCCESS;
 }
 
-/* The variable's memory in the current context. Contexts have numbers that are never used twice, so
- * what remains of a destroyed one is never found. */
+/* The variable's memory in the current context. Contexts have numbers that are never reused, so
+ * remains of a destroyed one are never found. */
 static CUresult find_variable(struct gpusim_library *library, const char *name, bool only_managed,
                               CUdeviceptr *pointer, size_t *bytes)
 {

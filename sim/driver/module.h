@@ -1,5 +1,6 @@
 /*
- * Modules and libraries: code is not read, names are taken as they come, variables are registered.
+ * Modules and libraries: the driver does not read code and accepts any name; variables are
+ * registered.
  */
 #ifndef GPUMEM_SIM_MODULE_H
 #define GPUMEM_SIM_MODULE_H
@@ -29,7 +30,7 @@ struct gpusim_library {
 
 struct gpusim_module {
     struct gpusim_object base;
-    struct gpusim_library *library; /* variables and kernels are here */
+    struct gpusim_library *library; /* owner of variables and kernels */
     bool owns_library;              /* loaded as a module, not through a library */
     struct gpusim_module *next;
 };

@@ -1,7 +1,7 @@
 /*
- * Multicast objects. They have no memory: they keep what is bound to them alive, but for memory of
- * a pool, which may be bound by its address and is its own to keep. Their mappings cannot be copied
- * to or from, as on a GPU, where only kernels use them.
+ * Multicast objects. They have no memory of their own and keep bound memory alive, except for
+ * memory of a pool, which can be bound by its address and which the pool keeps. Their mappings
+ * cannot be copied to or from, as on a GPU, where only kernels use them.
  */
 #include "memory.h"
 #include "newer.h"
@@ -124,11 +124,11 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice ordi
     return object ? gpusim_multicast_add(object, ordinal) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What is to be bound: a part of physical memory or of a pool's. */
+/* The memory to be bound: a part of physical memory or of a pool's. */
 struct part {
     struct gpusim_physical *physical; /* NULL: of a pool */
     const struct gpusim_device *device;
-    uint64_t offset, whole; /* of the part, into so many bytes */
+    uint64_t offset, whole; /* where the part starts within `whole` bytes */
 };
 
 static struct part part_of(struct gpusim_physical *physical, uint64_t offset)
@@ -157,7 +157,7 @@ static CUresult bind(struct gpusim_physical *object, uint64_t offset, struct par
         part.offset > part.whole || size > part.whole - part.offset)
         return CUDA_ERROR_INVALID_VALUE;
     if ((unsigned int)__builtin_popcount(team->devices) != team->properties.numDevices)
-        return CUDA_ERROR_ILLEGAL_STATE; /* all devices come first */
+        return CUDA_ERROR_ILLEGAL_STATE; /* all devices must have been added before */
     if (!(team->devices & 1u << part.device->ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
     if (is_in_use(team, part.device, offset, size))
@@ -172,7 +172,8 @@ static CUresult bind(struct gpusim_physical *object, uint64_t offset, struct par
     return CUDA_SUCCESS;
 }
 
-/* The newer ABIs name the device, which must be that of the memory; the older ones do not: -1. */
+/* The newer ABIs name the device, which must be the memory's; the older ones do not, and pass
+ * -1. */
 static bool is_device_of(CUdevice ordinal, const struct gpusim_device *device)
 {
     return ordinal == -1 || (device && device->ordinal == ordinal);

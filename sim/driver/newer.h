@@ -1,6 +1,6 @@
 /*
- * Functions of CUDA 13.1 to 13.5 that this driver has whatever headers it is built with: what the
- * headers at hand do not declare yet is declared here.
+ * Functions of CUDA 13.1 to 13.5, which this driver has whatever headers it is built with: this
+ * file declares those that the headers do not declare yet.
  */
 #ifndef GPUMEM_SIM_NEWER_H
 #define GPUMEM_SIM_NEWER_H

@@ -1,6 +1,6 @@
 /*
- * What can be asked about an address: cuPointerGetAttribute and its relatives. Sizes of the answers
- * are those the header documents.
+ * Queries about an address: cuPointerGetAttribute and its relatives. Answers have the sizes that
+ * the header documents.
  */
 #include "memory.h"
 #include "vmm.h"
@@ -96,7 +96,7 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
     return attribute_of(allocation, attribute, pointer, data);
 }
 
-/* What several attributes at once say of an address that CUDA does not know. */
+/* The answers to a query of several attributes for an address that CUDA does not know. */
 static CUresult attribute_of_nothing(CUpointer_attribute attribute, void *data)
 {
     switch (attribute) {

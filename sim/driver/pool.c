@@ -1,8 +1,8 @@
 /*
- * Storage of memory pools. A pool has addresses for all it may hold and charges the device for the
- * 2 MiB granules that allocations touch. A granule without allocations stays charged until a trim
- * or a synchronisation finds the pool above its release threshold, or another allocation needs the
- * room.
+ * Storage of memory pools. A pool reserves addresses for everything that it may hold and charges
+ * the device for the 2 MiB granules that allocations touch. A granule without allocations stays
+ * charged until a trim or a synchronisation finds the pool above its release threshold, or another
+ * allocation needs the room.
  */
 #include "memory.h"
 
@@ -53,7 +53,7 @@ static bool open_arena(struct gpusim_pool *pool)
     uint64_t granules = pool->arena_size / GPUSIM_GRANULARITY;
 
     if (!pool->arena.base) {
-        char name[32]; /* the number tells an importer the device */
+        char name[32]; /* the number gives an importer the device */
 
         snprintf(name, sizeof(name), "gpusim-pool-%d", pool->device->ordinal);
         if (!gpusim_arena_open(&pool->arena, name, pool->arena_size))

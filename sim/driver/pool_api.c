@@ -1,7 +1,7 @@
 /*
  * Stream-ordered allocation and the pool functions. Frees take effect when they are called, in
- * stream order of an infinitely fast device. Pools live on devices; host and managed pools are not
- * offered (the attributes say so).
+ * stream order of an infinitely fast device. Pools live on devices; there are no host and managed
+ * pools (the attributes say so).
  */
 #include "memory.h"
 #include "stream.h"
@@ -471,7 +471,7 @@ static CUresult import_pointer(CUdeviceptr *pointer, struct gpusim_pool *pool,
         gpusim_allocation_add(GPUSIM_FROM_POOL_IMPORT, address, exported.size, device, NULL);
     if (!allocation)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    allocation->counted = 0; /* the call does not tell the size */
+    allocation->counted = 0; /* the call does not have the size */
     allocation->pool = pool;
     pool->live++;
     gpusim_count_alloc(device, GPUSIM_EXTERNAL, 0);

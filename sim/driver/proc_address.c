@@ -1,6 +1,7 @@
 /*
- * cuGetProcAddress, both ABIs: the highest version of a name that is not above the one asked for,
- * from the generated table. Needs no cuInit. An unknown name, the empty one included, is not found.
+ * cuGetProcAddress, both ABIs: returns the highest version of a name that is not above the
+ * requested one, from the generated table. Needs no cuInit, and finds no unknown name, which
+ * includes the empty one.
  */
 #include "driver.h"
 #include "proc_table.h"

@@ -14,7 +14,8 @@ struct gpusim_proc {
 extern const struct gpusim_proc gpusim_procs[];
 extern const unsigned int gpusim_proc_count;
 
-/* The same of what the headers may not know (future.c): the newest up to that version, or NULL. */
+/* The same for functions that the headers may not have (future.c): the newest up to that version,
+ * or NULL. */
 const struct gpusim_proc *gpusim_future_proc(const char *name, int version);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The profiler's switches: accepted, with nothing to switch.
+ * The profiler's switches: the driver accepts them, but has nothing to switch.
  */
 #include "driver.h"
 

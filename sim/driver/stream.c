@@ -1,5 +1,5 @@
 /*
- * Streams: created, legacy default and per-thread default; what is submitted to them; callbacks.
+ * Streams: created, legacy default and per-thread default; work submitted to them; callbacks.
  */
 #include "stream.h"
 #include "graph.h"

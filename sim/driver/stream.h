@@ -1,6 +1,6 @@
 /*
- * Streams and what is submitted to them. Work runs when it is submitted, before the call returns: a
- * device that is infinitely fast. On a capturing stream it becomes a node of the capture's graph.
+ * Streams and the work submitted to them. Work runs before the call that submits it returns, as if
+ * the device were infinitely fast. On a capturing stream it becomes a node of the capture's graph.
  */
 #ifndef GPUMEM_SIM_STREAM_H
 #define GPUMEM_SIM_STREAM_H
@@ -66,7 +66,7 @@ void gpusim_event_delete(void *event);
 CUresult gpusim_event_record(CUevent event);
 uint64_t gpusim_thread_id(void);
 
-/* What cuMemcpy and the others run (copy.c, set.c, batch.c). */
+/* What cuMemcpy and the others run (copy.c, set.c). */
 CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *copy);
 CUDA_MEMCPY3D_PEER gpusim_box(const CUDA_MEMCPY3D *copy);
 CUresult gpusim_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set);
@@ -75,7 +75,7 @@ CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *kernel);
 
 /* ---- capture (capture.c) --------------------------------------------------------------------- */
 
-/* Refuses a call that is unsafe while a capture is under way that forbids it to this thread. */
+/* Refuses an unsafe call while a capture is under way whose mode forbids it to this thread. */
 CUresult gpusim_check_unsafe_call(void);
 /* Refuses to wait for a stream that captures, or for anything while one of the context's does. */
 CUresult gpusim_check_wait(const struct gpusim_stream *stream);

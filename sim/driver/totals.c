@@ -2,7 +2,7 @@
  * The oracle: totals by docs/accounting.md in the file of GPUMEM_SIM_ORACLE, and injected failures.
  *
  * Relies on the driver lock. Without the variable the totals go to memory of our own, so that the
- * callers need not know. The file is mapped shared: every update is there whatever ends the
+ * callers need not know. The file is mapped shared, so every update survives whatever ends the
  * process.
  */
 #include "driver.h"

@@ -1,6 +1,6 @@
 /*
- * User objects: a destructor of the application that runs when the last reference goes, those that
- * graphs and executables hold included. Destructors run without the driver lock.
+ * User objects: a destructor of the application that runs when the last reference is dropped;
+ * graphs and executables hold references, too. Destructors run without the driver lock.
  */
 #include "graph.h"
 

@@ -1,9 +1,9 @@
 /*
  * Virtual memory management: physical memory, address reservations, mappings, access, sharing.
  *
- * Each piece of physical memory is a memory file, so that mapping it anywhere shows the same
- * contents and its descriptor can be handed to another process. When the process runs out of
- * descriptors the soft limit is raised to the hard one.
+ * Each piece of physical memory is a memory file, so that every mapping shows the same contents and
+ * another process can get its descriptor. When the process runs out of descriptors, the driver
+ * raises the soft limit to the hard one.
  */
 #include "vmm.h"
 #include "memory.h"
@@ -65,7 +65,7 @@ static bool raise_file_limit(void)
 
 static int new_file(const struct gpusim_device *device, uint64_t size)
 {
-    char name[32]; /* the number tells an importer the device; -1 is the host */
+    char name[32]; /* the number gives an importer the device; -1 is the host */
 
     snprintf(name, sizeof(name), "gpusim-vmm-%d", device ? device->ordinal : -1);
     int fd = memfd_create(name, MFD_CLOEXEC);
@@ -288,7 +288,7 @@ static uint64_t reserve(uint64_t size, uint64_t alignment, uint64_t hint)
 
         if (there == (void *)(uintptr_t)hint)
             return hint;
-        if (there != MAP_FAILED) /* an old kernel takes the flag for a hint */
+        if (there != MAP_FAILED) /* an old kernel treats the flag as a hint */
             munmap(there, size);
     }
     if (size + alignment < size)
@@ -362,7 +362,7 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t size, size_t offset,
         return CUDA_ERROR_INVALID_VALUE;
     if (gpusim_allocation_overlaps(pointer, size))
         return CUDA_ERROR_ALREADY_MAPPED;
-    /* Only what has access can be copied to, which gpusim_check_access sees to. */
+    /* Copies need access, which gpusim_check_access enforces. */
     if (physical->fd >= 0 &&
         mmap((void *)(uintptr_t)pointer, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
              physical->fd, (off_t)offset) == MAP_FAILED)

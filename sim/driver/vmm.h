@@ -23,11 +23,11 @@ struct gpusim_physical {
 
 struct gpusim_physical *gpusim_physical_of(CUmemGenericAllocationHandle handle);
 void gpusim_physical_drop_if_unused(struct gpusim_physical *physical);
-/* A multicast object goes: its bindings do too (multicast.c). */
+/* Ends a multicast object with its bindings (multicast.c). */
 void gpusim_multicast_delete(struct gpusim_multicast *team);
 
-/* What multicast objects and logical endpoints do alike (multicast.c). `object` NULL and `device`
- * -1 (not told) are fine where memory is bound. */
+/* Functions that multicast objects and logical endpoints share (multicast.c). Binding memory
+ * accepts `object` NULL and `device` -1 (not given). */
 CUresult gpusim_multicast_new(uint64_t size, unsigned int devices, struct gpusim_physical **object);
 CUresult gpusim_multicast_add(struct gpusim_physical *object, CUdevice ordinal);
 CUresult gpusim_multicast_bind_memory(struct gpusim_physical *object, CUdevice device,

@@ -1,5 +1,5 @@
 /*
- * What runtime 12 exports with another signature than runtime 13, whose headers this is built with.
+ * Functions that runtime 12 exports with another signature than runtime 13, whose headers we use.
  *
  * The headers declare the newer prototypes, so the older ones get C names of their own and the
  * exported name through an assembler label (a GNU extension; there is no other way to define a

@@ -1,11 +1,11 @@
 /*
- * Which device and which context a call means.
+ * Finds the device and the context that a call means.
  *
  * Like the real runtime, a thread starts on device 0 without a context; the first call that needs
  * one retains the primary context of the thread's device and makes it current. A context that the
- * program made current itself through the driver API is used as it is. One retain per device is
- * held for the process; cudaDeviceReset gives it back, and a generation number tells the other
- * threads that the context they had made current is gone.
+ * program made current itself through the driver API is used as it is. The process holds one retain
+ * per device. cudaDeviceReset gives it back, and a generation number shows the other threads that
+ * the context they had made current is gone.
  */
 #include "runtime.h"
 #include <pthread.h>

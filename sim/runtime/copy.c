@@ -1,9 +1,9 @@
 /*
  * Copies of linear memory: one-dimensional, pitched, volumes, device variables.
  *
- * Compiled twice, for the legacy and for the per-thread default stream (runtime.h). A copy kind
- * picks the driver function, so that a trace of the driver's calls tells directions apart; with
- * cudaMemcpyDefault the driver finds them out itself.
+ * Compiled twice, for the legacy and for the per-thread default stream (runtime.h). The copy kind
+ * selects the driver function, so that a trace of the driver's calls distinguishes directions; with
+ * cudaMemcpyDefault the driver finds the direction itself.
  */
 #include "runtime.h"
 

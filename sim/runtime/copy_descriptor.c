@@ -26,7 +26,8 @@ bool gpusim_memory_types(enum cudaMemcpyKind kind, CUmemorytype *source, CUmemor
     return true;
 }
 
-/* The address goes where the memory type makes the driver look; the other field is not read. */
+/* The address goes into the field that the driver reads for this memory type; it ignores the
+ * other. */
 static void set_source(CUDA_MEMCPY3D *copy, const void *pointer)
 {
     if (copy->srcMemoryType == CU_MEMORYTYPE_HOST)

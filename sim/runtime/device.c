@@ -1,6 +1,6 @@
 /*
- * Devices: how many, what they are, and what the runtime knows about versions and driver entry
- * points. Nothing here creates a context.
+ * Devices: their number, their properties, and the runtime's answers about versions and driver
+ * entry points. Nothing here creates a context.
  */
 #include "runtime.h"
 #include <cuda_profiler_api.h>
@@ -64,7 +64,7 @@ cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWrites
                 (CUflushGPUDirectRDMAWritesScope)scope);
 }
 
-/* The first device with at least the memory and the compute capability asked for, else 0. */
+/* The first device with at least the requested memory and compute capability, else 0. */
 cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted)
 {
     if (!device || !wanted)

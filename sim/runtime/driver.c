@@ -1,6 +1,6 @@
 /*
- * Finds the driver exactly as NVIDIA's runtime does, so that whatever sits between a runtime and
- * its driver meets the same road here: dlopen("libcuda.so.1"), one dlsym("cuGetProcAddress_v2"), a
+ * Finds the driver exactly as NVIDIA's runtime does, so that a tool between a runtime and its
+ * driver sees the same road here: dlopen("libcuda.so.1"), one dlsym("cuGetProcAddress_v2"), a
  * request with an empty name, and one request per function and stream form.
  *
  * Relies on libcuda.so.1 being the simulated driver or a hook above it; it uses only public API,

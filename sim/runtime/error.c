@@ -1,9 +1,9 @@
 /*
  * Error codes: the last error of each thread, names and texts.
  *
- * The runtime's codes are numerically those of the driver wherever the driver can return them, so
- * a driver result becomes a runtime error by a cast. A failure is remembered until it is fetched;
- * an error that destroys the context (sticky) stays.
+ * The runtime's codes are numerically those of the driver wherever the driver can return them, so a
+ * driver result becomes a runtime error by a cast. The runtime keeps a failure until the program
+ * fetches it; an error that destroys the context (sticky) stays.
  */
 #include "runtime.h"
 
@@ -161,7 +161,7 @@ static _Thread_local cudaError_t last_error;
     X(cudaErrorUnknown, "unknown error")                                                           \
     X(cudaErrorApiFailureBase, "api failure base")
 
-/* Those that came after the oldest headers we are built with. */
+/* Codes that are newer than the oldest headers we are built with. */
 #if CUDART_VERSION >= 13010
 #define SINCE_13010(X) X(cudaErrorStreamDetached, "stream is detached")
 #else

@@ -1,6 +1,5 @@
 /*
- * Kernels and device variables as the program asks about them: handles, attributes, occupancy,
- * addresses and sizes.
+ * Queries about kernels and device variables: handles, attributes, occupancy, addresses and sizes.
  */
 #include "runtime.h"
 

@@ -11,7 +11,8 @@
 _Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams), "same size");
 _Static_assert(sizeof(struct cudaMemAllocNodeParamsV2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2),
                "same layout");
-/* Since 13.1 it goes on with a context and with what kind of function it is: the current one, ours. */
+/* Since 13.1 two members follow, a context and the kind of function; we use the current context and
+ * our kind. */
 _Static_assert(offsetof(struct cudaKernelNodeParams, extra) ==
                    offsetof(struct cudaKernelNodeParamsV2, extra),
                "same layout");

@@ -204,8 +204,8 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaG
     return error == cudaSuccess ? set_copy(executable, node, &copy) : error;
 }
 
-/* The device address `offset` bytes into a variable with room for `bytes`; a failure is recorded.
- */
+/* The device address `offset` bytes into a variable with room for `bytes`; a failure is
+ * recorded. */
 static cudaError_t enter_with_symbol(const void *symbol, size_t offset, size_t bytes,
                                      void **address)
 {

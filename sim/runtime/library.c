@@ -1,6 +1,6 @@
 /*
  * Libraries that the program loads itself. Their kernels can be launched through their handles, so
- * each handle given out is remembered.
+ * the runtime remembers each handle.
  */
 #include "runtime.h"
 

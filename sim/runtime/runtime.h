@@ -2,8 +2,8 @@
  * What the files of the simulated CUDA runtime share.
  *
  * The runtime owns no memory: every call becomes calls of the driver, which is found as NVIDIA's
- * runtime finds it (driver.c). Handles of the runtime API are the driver's handles; where the two
- * APIs have structures of their own, the layouts are compared at compile time beside the cast.
+ * runtime finds it (driver.c). Handles of the runtime API are the driver's handles; where each API
+ * has its own structure, a check next to the cast compares the layouts at compile time.
  *
  * Files that define functions with a per-thread-default-stream form are compiled twice, the second
  * time with CUDA_API_PER_THREAD_DEFAULT_STREAM: the CUDA headers then rename the functions to their
@@ -60,7 +60,7 @@ extern PFN_cuGetProcAddress_v12000 gpusim_get_proc_address;
 
 /* driver.c: finds and initialises the driver once; the error of that one time is kept. */
 cudaError_t gpusim_driver_open(void);
-/* The driver's way of learning about a __device__ variable, whose size only the host code knows. */
+/* Declares a __device__ variable to the driver, because only the host code knows its size. */
 CUresult gpusim_driver_register_variable(CUlibrary library, const char *name, size_t bytes,
                                          bool managed);
 
@@ -103,7 +103,7 @@ void gpusim_describe_copy_back(const CUDA_MEMCPY3D *from, struct cudaMemcpy3DPar
 /* The same for a linear copy, as graph nodes need it. */
 void gpusim_describe_linear_copy(void *destination, const void *source, size_t bytes,
                                  enum cudaMemcpyKind kind, CUDA_MEMCPY3D *to);
-/* What a copy kind says about its two sides; false for a value that is no kind. */
+/* The two sides of a copy kind; false for a value that is not a kind. */
 bool gpusim_memory_types(enum cudaMemcpyKind kind, CUmemorytype *source, CUmemorytype *destination);
 
 /* Device addresses are integers in the driver API and pointers in the runtime API. */

@@ -1,6 +1,6 @@
 /*
- * Streams and events as objects: creation and destruction, and event queries. What is put into a
- * stream is in stream_work.c.
+ * Streams and events as objects: creation and destruction, and event queries. Work of a stream is
+ * in stream_work.c.
  */
 #include "runtime.h"
 

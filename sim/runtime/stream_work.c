@@ -1,6 +1,6 @@
 /*
- * What a stream is asked and told: waiting, callbacks, attributes, events, capture, graph launch,
- * and the prefetching and discarding of managed memory.
+ * Work of a stream: waiting, callbacks, attributes, events, capture, graph launch, and the
+ * prefetching and discarding of managed memory.
  *
  * Compiled twice, for the legacy and for the per-thread default stream (runtime.h).
  */
