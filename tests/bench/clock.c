@@ -1,5 +1,5 @@
 /*
- * What the record clock takes, ns: before a call and after one. Prints the least of many rounds.
+ * Cost of the record clock in ns, before a call and after one. Prints the smallest of many rounds.
  */
 #include "preload/base/ticks.h"
 #include <stdio.h>

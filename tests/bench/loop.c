@@ -114,7 +114,8 @@ static double now(void)
 static void *run(void *result)
 {
     struct state state = {.seed = 42};
-    /* main's and libc's frames count too: the harness asks for the depth of the whole stack, about.
+    /* The harness passes the approximate depth of the whole stack, which includes the frames of
+     * main and libc.
      */
     int below = depth > 4 ? depth - 4 : 1;
 #ifdef LOOP_CUDA
@@ -136,7 +137,7 @@ static void *run(void *result)
     return NULL;
 }
 
-/* ---- what /proc tells of this process -------------------------------------------------------- */
+/* ---- what /proc says about this process ------------------------------------------------------ */
 
 static FILE *open_of_task(const char *task, const char *file)
 {

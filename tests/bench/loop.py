@@ -2,8 +2,8 @@
 
     loop.py PAIRS DEPTH
 
-Prints ns per event, wall time. Most of it is what ctypes takes: what Python stacks cost is the
-difference between a run with them and one without.
+Prints ns per event, wall time. Most of it is the cost of ctypes: the cost of Python stacks is the difference between a
+run with them and one without.
 """
 import ctypes
 import sys

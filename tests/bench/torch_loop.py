@@ -1,11 +1,11 @@
-"""A loop of small steps on the real PyTorch, for scripts/bench: what a user of gpumem pays.
+"""A loop of small steps on the real PyTorch, for scripts/bench: the cost that a user of gpumem sees.
 
     torch_loop.py [HISTORY]
 
 A step is 40 layers of relu(a * b) + b on 1,024 floats: PyTorch's allocator hands out 120 blocks and takes 120 back,
-each operator on a path of its own. With HISTORY, "python" or "all", PyTorch keeps its own history with these stacks.
+each operator on its own call path. With HISTORY, "python" or "all", PyTorch keeps its own history with these stacks.
 
-Says "ready", then prints for each number of steps that it reads how long the median step took, in us.
+Prints "ready"; then, for each number of steps that it reads, the time of the median step in us.
 """
 import os
 import statistics
@@ -28,7 +28,7 @@ def refuse_a_foreign_runtime():
 
 
 def start_a_thread():
-    """CUDA's driver starts threads, the simulator none; and libc's locks cost more in a process that has some."""
+    """CUDA's driver starts threads but the simulator does not, and libc's locks cost more in a process with threads."""
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 

@@ -1,5 +1,5 @@
 /* Writes the traces of this folder anew: make_corpus FOLDER. Their bytes are checked in, so that
- * the reader is tested on what an older writer wrote; expected.txt says what each must lead to. */
+ * the tests read traces of older writers; expected.txt has the expected result of each. */
 #include "../support/trace_writer.h"
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ static void save_bytes(const char *name, const void *bytes, size_t size)
     }
 }
 
-/* Of a trace that was changed: what is wrong with it, its checksums do not tell. */
+/* Recomputes the checksums of a changed trace, so that they do not reveal the change. */
 static void save_mended(const char *name)
 {
     writer_mend(&writer);
@@ -153,7 +153,8 @@ static void save_whole_files(void)
     save("hostile-text");
 }
 
-/* 3 MiB alive from before, of which one is freed, 8 MiB allocated since. */
+/* 3 MiB alive from before the checkpoint, 1 MiB of them freed after it, and 8 MiB allocated
+ * since. */
 static void begin_flight(void)
 {
     writer_begin(&writer);
@@ -202,7 +203,7 @@ static void save_flight_files(void)
     writer_free(&writer);
 }
 
-/* Eight steps: each leaves 64 KiB behind at one place, in a range, and takes and returns more. */
+/* Eight steps, each in a range: each keeps 64 KiB at one place, and takes and returns more. */
 static void save_phases(void)
 {
     static const char *const modules[] = {"/lib/libnccl.so.2", "/lib/libc10_cuda.so",
@@ -384,7 +385,8 @@ static void save_deep(void)
     save("deep");
 }
 
-/* Many places in one module. The fuzz target puts what stands behind the trace there as a file. */
+/* Many places in one module. The fuzz target provides that module as a file, from the bytes behind
+ * the trace. */
 static void save_symbols(void)
 {
     writer_begin(&writer);

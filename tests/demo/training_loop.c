@@ -22,7 +22,7 @@ static void check(cudaError_t error, const char *what)
 
 struct loader {
     void *staging[2]; /* pinned: copies to the device overlap */
-    void *labels;     /* plain memory: every copy of it is a pageable one */
+    void *labels;     /* ordinary memory: every copy from it is pageable */
     size_t bytes;
 };
 
@@ -65,7 +65,7 @@ static void model_destroy(struct model *model)
     }
 }
 
-/* The planted leak: a mask is made for every step and nobody owns it. */
+/* The planted leak: every step makes a mask that has no owner. */
 static void cache_attention_mask(int step)
 {
     void *mask;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs one program without and with the preload and holds the report against the oracle.
+"""Runs one program without and with the preload and compares the report with the oracle.
 
     run.py --build DIR [--env NAME=VALUE]... [--preload LIB]... [--expect-no-trace | --expect-bypassed]
            -- PROGRAM [ARG]...
@@ -8,10 +8,10 @@ What must hold (each broken promise is one line on stderr, and exit code 1):
   - standard output, standard error and exit code are the same with and without the preload;
   - live, peak, allocs, frees and implicit frees per kind and device, and failed and rejected calls, in the
     report equal the oracle's of the same run;
-  - every line `LEAK function=F line=N bytes=B [count=C]` the program printed is found as a leak whose stack
-    has a frame F at line N, with those bytes; nothing else is called a leak.
-With --expect-no-trace, instead of the last two: nothing is left behind. With --expect-bypassed: the trace says
-that the driver was loaded and no call was seen, and the gate does not judge it.
+  - every line `LEAK function=F line=N bytes=B [count=C]` that the program printed is a leak in the report whose stack
+    has a frame F at line N, with those bytes; there is no other leak. With --expect-no-trace, instead of the last two:
+    the program leaves no file. With --expect-bypassed: the trace says that the driver was loaded and no call was seen,
+    and the gate does not judge it.
 
 GPUMEM_TEST_EMULATOR names a user-mode emulator, for a build folder of another architecture.
 """
@@ -36,7 +36,7 @@ def problem(text):
 
 
 def run(command, environment, folder):
-    if emulator:  # whose own loader must not see the preload
+    if emulator:  # its own loader must not see the preload
         environment = dict(environment)
         preload = environment.pop("LD_PRELOAD", None)
         command = [*emulator, *(["-E", "LD_PRELOAD=" + preload] if preload else []), *command]
@@ -89,8 +89,8 @@ def alive(counter):
 
 def compare_flight(oracle, report, racing):
     """
-    Of a trace whose history may have been overwritten: what is alive is exact, and the peaks are of the time since:
-    at least what is alive, at most what it was in all (by chance another where threads race).
+    For a trace whose history may have been overwritten: live memory is exact, and peaks are at least the live memory
+    and at most the peaks of the whole run (which are random where threads race).
     """
     reported = {device["id"]: device for device in report["devices"]}
     places = [(f"device {device['id']}", device["kinds"], reported.get(device["id"], {}).get("kinds", {}))
@@ -166,10 +166,10 @@ def compare_bypassed(build, trace):
 def hold(build, command, environment, preload=None, leaks=True, racing=False, expect_no_trace=False,
          expect_bypassed=False, flight=None, forks=False, examine=None):
     """
-    Runs `command` both ways and compares everything; True when all promises were kept. Where threads race, what
-    they print and how their peaks meet is chance and not compared. `flight`: the size of the area of a flight
-    recorder's trace, which the program must overfill. `forks`: children may leave traces without memory. `examine`: what
-    else is to be held against each other, called with what the program printed and the report.
+    Runs `command` both ways and compares everything; True when all promises were kept. Where threads race, their output
+    and their peaks are random and not compared. `flight`: the size of the area of a flight trace, which the program
+    must overfill. `forks`: children may leave traces without memory. `examine`: a further check, called with the
+    program's output and the report.
     """
     problems.clear()
     base = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LC_ALL="C.UTF-8", **environment)

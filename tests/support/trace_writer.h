@@ -266,8 +266,8 @@ static inline const struct gm_record *writer_model(const struct gm_block *block,
     return n >= back ? &records[n - back] : &nothing;
 }
 
-/* What a column takes of the tile that starts with record `begin`, and its bit in the tile's set.
- */
+/* What a column takes of the tile that starts with record `begin`, and its bit in the tile's
+ * set. */
 static inline unsigned char *writer_tile(unsigned char *to, unsigned char *set, int column,
                                          const struct gm_record *records, uint32_t begin,
                                          const struct gm_block *block)

@@ -143,8 +143,8 @@ static bool intern(struct gm_walk *walk)
     return true;
 }
 
-/* Tells a walk from all others, pcs and sps; as what is known of a stack it takes a node's place.
- */
+/* Tells a walk from all others, pcs and sps; as what is known of a stack it takes a node's
+ * place. */
 static uint32_t mark_of(const struct gm_walk *walk)
 {
     uint64_t mark = walk->flags;

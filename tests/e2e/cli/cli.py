@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The command line's promises: cli.py BUILD
 
-Bad input gives one clear line on standard error and exit code 2 or 3, never a crash and never "no leaks"; the
-gate's exit codes are those of docs; a killed program's trace is read up to the kill and never passes the gate.
+Bad input gives one clear line on standard error and exit code 2 or 3, never a crash and never "no leaks"; the gate's
+exit codes are those of docs; a killed program's trace is readable up to the kill and never passes the gate.
 """
 import json
 import os
@@ -95,7 +95,7 @@ def bad_traces(folder, good):
     for what, path in bad.items():
         for command in ("report", "check", "info"):
             expect(f"{command}: {what}", run(gpumem, command, path), {2, 3}, one_line=True)
-    # What is left of a truncated trace is shown, but never passes.
+    # The report shows the rest of a truncated trace, but the gate never passes it.
     for part in (0.3, 0.6, 0.9):
         path = written(f"truncated{part}.trace", content[:int(len(content) * part)])
         expect(f"check: truncated at {part}", run(gpumem, "check", "--max-leak", "1G", path), {3})

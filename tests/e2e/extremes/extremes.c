@@ -1,4 +1,4 @@
-/* Programs that ask as much of a reader as an honest one may: extremes KIND NUMBER. */
+/* Programs that demand as much of a reader as a real program may: extremes KIND NUMBER. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
         }                                                                                          \
     while (0)
 
-#define PER_THREAD 1000000 /* below the simulator's cycle of addresses when it does nothing */
+#define PER_THREAD 1000000 /* below the period of the simulator's addresses in its no-op mode */
 
 static void *leak(void *number)
 {
@@ -137,7 +137,7 @@ static void stacks(size_t number)
         walk(i, 9);
 }
 
-/* Two frames a step: beyond what is recorded. */
+/* Two frames per step, deeper than the recorder's limit. */
 static void deep(size_t number)
 {
     for (size_t i = 0; i < number; i++)

@@ -3,16 +3,16 @@
 
     extremes.py BUILD [SCALE]
 
-Programs that leak from one line, destroy contexts, launch graphs, have many stacks or deep ones, or many threads
-are recorded; report, report --json and check must say the same with and without the limits of the reader. SCALE
-multiplies what the programs do (1).
+The programs leak from one line, destroy contexts, launch graphs, or have many stacks, deep stacks or many threads.
+report, report --json and check must give the same with and without the limits of the reader. SCALE (1) multiplies the
+work of the programs.
 """
 import os
 import subprocess
 import sys
 import tempfile
 
-# name: what the program does, how often, and the recorder's settings. NOOP: the simulator does as good as nothing.
+# name: what the program does, how often, and the recorder's settings. NOOP: the simulator's no-op mode.
 NOOP = {"GPUMEM_SIM_NOOP": "1"}
 PROGRAMS = {
     "leaks": ("leaks", 500000, NOOP),

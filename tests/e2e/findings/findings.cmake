@@ -1,4 +1,4 @@
-# Programs as people have them, sound and not, and what the report finds in them.
+# Realistic programs, sound and not, and the findings of their reports.
 gpumem_cuda_program(findings_programs gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/main.c
   ${CMAKE_CURRENT_LIST_DIR}/sound.c ${CMAKE_CURRENT_LIST_DIR}/sick.c)
 target_include_directories(findings_programs PRIVATE ${PROJECT_SOURCE_DIR}/include)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Programs as people have them, and what the report finds in them: findings.py BUILD [PROGRAM]...
+"""Realistic programs and the findings of their reports: findings.py BUILD [PROGRAM]...
 
-Each program runs with and without named steps. What must be found, and what must be called a leak, stands in its
-source at the line to blame (programs.h); there must be nothing else.
+Each program runs with and without named steps. Comments in its source mark the lines that must have a finding or a leak
+(programs.h); there must be no other.
 """
 import json
 import os
@@ -21,7 +21,8 @@ COMMENT = re.compile(rf"/\* ({PART}(?:; {PART})*) \*/$")
 
 
 def expectations(names):
-    """{program: {(file, line): {"finding": CODE, "marked": CODE, "leak": ""}}}; functions above a program are its."""
+    """{program: {(file, line): {"finding": CODE, "marked": CODE, "leak": ""}}}; a program's own functions stand above
+    it."""
     found = {name: {} for name in names}
     for file_name in ("sound.c", "sick.c"):
         open_lines, function = {}, None

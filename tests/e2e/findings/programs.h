@@ -1,8 +1,9 @@
-/* Small programs that use memory as real ones do, sound and not: what they share.
+/* Shared by small programs that use memory as real ones do, sound and not.
  *
- * A comment `finding: CODE` at the end of a line says what the report must find at that line,
- * `marked: CODE` what it must find there if the program names its steps, `leak` that memory is lost
- * there (findings.py). A program without such comments is sound: the report must find nothing.
+ * A comment `finding: CODE` at the end of a line says that the report must have this finding at
+ * that line, `marked: CODE` that it must if the program names its steps, `leak` that it must report
+ * a leak there (findings.py). A program without such comments is sound: the report must find
+ * nothing.
  */
 #ifndef GPUMEM_TESTS_FINDINGS_PROGRAMS_H
 #define GPUMEM_TESTS_FINDINGS_PROGRAMS_H
@@ -30,10 +31,10 @@ void step_done(const char *name);
 /* A number that looks random, the same in every run: in [least, most]. */
 size_t draw(size_t least, size_t most);
 
-/* cudaFree, and the pointer is NULL. */
+/* cudaFree, and sets the pointer to NULL. */
 void release(void **memory);
 
-/* What a step takes and gives back: a few temporaries of a size. */
+/* The temporaries of a step: takes a few of that size and gives them back. */
 void work(size_t bytes);
 
 #endif

@@ -2,7 +2,7 @@
 #include "programs.h"
 #include <stdlib.h>
 
-/* A batch that is not well-formed leaves by the early way out. */
+/* A malformed batch leaves by an early return. */
 static bool judge_batch(int number)
 {
     void *scores;
@@ -22,7 +22,7 @@ static void early_return(void)
     }
 }
 
-/* An entry for each shape that comes by, for ever; a destructor frees them all. */
+/* Keeps an entry for each new shape; a destructor frees them all. */
 static void unbounded_cache(void)
 {
     enum { SHAPES = 80 };
@@ -52,7 +52,7 @@ static void cancelled_requests(void)
     }
 }
 
-/* Each result is appended to all before it, in a new buffer. */
+/* Appends each result to all earlier ones, in a new buffer. */
 static void history(void)
 {
     void *all = NULL;
@@ -82,7 +82,7 @@ static void pageable_batches(void)
     free(batch);
 }
 
-/* A pinned buffer for each batch, given back when all is done. */
+/* A pinned buffer for each batch, freed at the end. */
 static void pinned_batches(void)
 {
     enum { BATCHES = 64 };
@@ -98,7 +98,7 @@ static void pinned_batches(void)
     release(&target);
 }
 
-/* The same model on two devices, and the first one gathers what both have made. */
+/* The same model on two devices; the first device gathers the results of both. */
 static void gathering(void)
 {
     enum { BATCHES = 16 };
@@ -116,7 +116,7 @@ static void gathering(void)
         release(&replicas[device]);
 }
 
-/* A limit that is too high for the device: the program ends of it. */
+/* A limit that is too high for the device, which ends the program. */
 static void too_large(void)
 {
     void *blocks[200];
@@ -127,7 +127,7 @@ static void too_large(void)
         release(&blocks[count]);
 }
 
-/* The largest buffer that fits is found by failing. */
+/* Finds the largest buffer that fits, by failing. */
 static void search(void)
 {
     void *buffer = NULL;

@@ -1,4 +1,4 @@
-/* Programs whose memory is as it should be, however much it moves. */
+/* Sound programs, however much memory they move. */
 #include "programs.h"
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ static void release_layers(void *layers[LAYERS])
         release(&layers[i]);
 }
 
-/* Through a pinned buffer that is taken for it alone. */
+/* Copies through a pinned buffer of its own. */
 static void save_checkpoint(void *layers[LAYERS], size_t bytes)
 {
     void *staging;
@@ -66,7 +66,7 @@ static void train(void)
     release_layers(state);
 }
 
-/* A large model is trained, then a small one judges it. */
+/* Trains a large model, then evaluates it with a small one. */
 static void swap_models(void)
 {
     void *large[LAYERS], *small[LAYERS];
@@ -126,7 +126,7 @@ static void cache_of_an_epoch(void)
         release(&cache[i]);
 }
 
-/* The least recently used of sixteen gives way. */
+/* Evicts the least recently used of sixteen. */
 static void lru_cache(void)
 {
     enum { ENTRIES = 16 };
@@ -158,8 +158,8 @@ static void workspace_of_the_largest(void)
     release(&workspace);
 }
 
-/* Requests of any length: each token adds to what the request remembers, its end gives all of it
- * back. The last one is the longest. */
+/* Requests of any length: each token adds to the request's state, and the end of the request frees
+ * all of it. The last request is the longest. */
 static void token_cache(void)
 {
     enum { LONGEST = 64 };
@@ -198,7 +198,7 @@ static void joined_results(void)
 
 /* ---- many, asynchronous, and from the host --------------------------------------------------- */
 
-/* Batches are copied ahead of their use; a table of a few values is written anew now and then. */
+/* Copies batches ahead of their use, and rewrites a table of a few values now and then. */
 static void prefetch(void)
 {
     void *staging[2], *target[2], *table, *values = calloc(1, 100 * KIB);

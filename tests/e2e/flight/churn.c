@@ -1,7 +1,7 @@
 /*
- * Allocates and frees for ever, or so many times, in 4 threads, and keeps one allocation now and
- * then. What has been begun and done stands in a file that outlives any kill: flight.py holds the
- * trace against it.
+ * Allocates and frees in 4 threads, for ever or PAIRS times, and keeps one allocation now and then.
+ * A file that survives any kill counts what was begun and done; flight.py compares the trace with
+ * it.
  *
  *     churn FILE KEPT PAIRS: so many kept allocations, and so many pairs, of each thread; PAIRS 0:
  *     without end

@@ -5,7 +5,7 @@
 
 churn allocates and frees in 4 threads and keeps some. What must hold, of areas far smaller than the history:
   - at the end every kept allocation is live, nothing else, and the trace is complete and no larger than its bound;
-  - killed at any moment, all is live that was alive then, but for the one call that each thread was in;
+  - killed at any moment, the live allocations are those alive then, except for the call that each thread was in;
   - read while it runs, the same holds of the moment of reading.
 """
 import argparse
@@ -76,7 +76,7 @@ def live(report, function):
 
 
 def check(what, run, report, before, after):
-    """`before` and `after`: sums read before and after the moment that the report is of."""
+    """`before` and `after`: sums read before and after the moment that the report describes."""
     size, kept = live(report, "keep")
     expect(before[1] <= kept <= after[0], f"{what}: {kept} kept, not {before[1]} to {after[0]}")
     expect(size == kept * KEPT_SIZE, f"{what}: {size} bytes in {kept}")
@@ -85,7 +85,7 @@ def check(what, run, report, before, after):
     expect(low <= taken <= high, f"{what}: {taken} taken, not {low} to {high}")
     expect(report["lost"] == 0 and report["damaged"] == 0 and not report["truncated"],
            f"{what}: lost {report['lost']}, damaged {report['damaged']}")
-    if report["ending"] != "running":  # whose rings are read one after the other
+    if report["ending"] != "running":  # then rings are read one after the other
         expect(report["unknown_frees"] == 0 and report["lost_frees"] == 0 and report["malformed"] == 0, f"{what}: unsound")
     expect(os.path.getsize(run.trace) <= run.bound(), f"{what}: {os.path.getsize(run.trace)} bytes")
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The flight recorder where room ends: it is told, no gate passes on it, and the program goes on.
+"""The flight recorder out of room: the report says so, no gate passes, and the program goes on.
 
     limits.py BUILD
 
-churn (4 threads, 3000 allocations each) runs with an area too small for what it keeps, under a limit on file sizes,
-and, where a user may mount one, on a file system that is full before the area is made and after.
+churn (4 threads, 3000 allocations each) runs with an area that is too small for it, under a limit on file sizes, and,
+if the user may mount one, on a file system that is full before or after the recorder makes the area.
 """
 import json
 import os
@@ -24,7 +24,7 @@ def limit_files():
 
 
 class Place:
-    """A folder for traces, and what runs in it; `prefix` enters another mount namespace."""
+    """A folder for traces in which programs run; `prefix` enters another mount namespace."""
 
     def __init__(self, build, folder, prefix=(), before=None):
         self.build, self.folder, self.prefix, self.before = build, folder, prefix, before
@@ -57,7 +57,7 @@ def too_much_alive(build, folder):
 
 
 def expect_no_trace(place, what):
-    """Not even a file that says nothing is left behind, and the default area would be the whole disk."""
+    """Leaves not even an empty file behind; the default area would be the whole disk."""
     done = place.record("--flight")
     expect(done.returncode == 0 and not done.stdout, f"{what}: churn: {done.returncode} {done.stdout}")
     expect("there is no trace" in done.stderr and done.stderr.count("\n") == 1, f"{what}: {done.stderr}")
@@ -74,14 +74,14 @@ def limited(build, folder):
 
 
 def full_disk(build, folder):
-    """No thread gets a ring, not even a page, when the area has taken all that there was: its calls are counted."""
+    """When the area has taken all room, no thread gets even a page of ring, and the trace counts its calls."""
     mount = 'mount -t tmpfs -o size=1m tmpfs "$0" && cd "$0" && exec "$@"'
     if subprocess.run(["unshare", "-rm", "sh", "-c", mount, folder, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
         print("skipped: a user may not mount a file system here")
         return
     prefix = ("unshare", "-rm", "sh", "-c", mount, folder)
     expect_no_trace(Place(build, folder, prefix), "full disk")
-    # The largest area that there is room for leaves no page.
+    # The largest area that fits leaves no page.
     script = """for size in $(seq 1020 -4 500); do
         "$0" run --flight=${size}K -o t.trace -- "$1" "$2" 10 10 2>/dev/null && test -s t.trace && break
     done

@@ -1,4 +1,4 @@
-/* Preloaded before the recorder: has the process look as if it had rights that its user has not. */
+/* Preloaded before the recorder: makes the process look as if it had rights that its user lacks. */
 #include <dlfcn.h>
 #include <sys/auxv.h>
 

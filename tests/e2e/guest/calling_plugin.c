@@ -1,4 +1,4 @@
-/* A plugin whose constructor, under the loader's lock, does what the program asks of it. */
+/* A plugin whose constructor calls back into the program under the loader's lock. */
 extern void (*waiting_constructor_calls)(void);
 
 __attribute__((constructor)) static void run(void)

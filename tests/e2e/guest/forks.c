@@ -1,6 +1,6 @@
 /*
- * A signal handler forks, and its child returns from it into whatever was interrupted. Run by
- * run.py; without a guest every child ends well.
+ * A signal handler forks, and its child returns from it into the interrupted code. Run by run.py;
+ * without a guest every child ends well.
  */
 #include <cuda_runtime_api.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static void handle(int number)
     }
 }
 
-/* Always from here: but for the first, what is recorded is a few stores. */
+/* Always from this line, so that all records but the first are a few stores. */
 static void call_cuda(void)
 {
     void *address;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-Children of a signal handler return into the recorder and live: forks.py BUILD PROGRAM. The parent's trace is whole.
-What the children record is not looked at: they free what is not on record with them.
+Children of a signal handler return into the recorder and live: forks.py BUILD PROGRAM. The parent's trace is whole. It
+ignores what the children record, because they free memory that their own traces do not have.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 /*
- * Places where a guest in the process could be felt: guest MODE [PLUGIN]. Run by run.py, which
+ * Programs that could notice a guest in their process: guest MODE [PLUGIN]. Run by run.py, which
  * compares output, totals and leaks with and without the preload.
  */
 #include "../programs/plant.h"
@@ -46,7 +46,8 @@ static generated_code *generate(void)
     return (generated_code *)page;
 }
 
-/* On pages of the stack where no call has been before: what is known of pages does not help. */
+/* On pages of the stack that no call has used before, so that knowledge about pages does not
+ * help. */
 static void call_far_below(generated_code *code, void (*function)(void))
 {
     volatile char room[256 * 1024];
@@ -61,8 +62,8 @@ static void leak(void)
 }
 
 /*
- * The host closes what it did not open, as daemons do, and opens files of its own. Stacks through
- * generated code must leave them alone, and be told.
+ * The host closes descriptors that it did not open, as daemons do, and opens its own files. Stacks
+ * through generated code must not touch these files, and must still be recorded.
  */
 static void descriptors_behind_generated_code(void)
 {
@@ -87,8 +88,8 @@ static void descriptors_behind_generated_code(void)
     PLANTED(3000, 1);
 }
 
-/* A view of a file that may be executed, behind one that may not be read: as runtimes map code that
- * they write through yet another view. */
+/* An executable view of a file behind one that is not readable, as runtimes map code that they
+ * write through a third view. */
 static void generated_code_in_a_file(void)
 {
     int file = memfd_create("code", 0);

@@ -1,4 +1,4 @@
-# Where a guest in the process could be felt. Uses gpumem_cuda_program and gpumem_e2e.
+# Programs that could notice a guest in their process. Uses gpumem_cuda_program and gpumem_e2e.
 set(_guest ${CMAKE_CURRENT_LIST_DIR})
 gpumem_cuda_program(guest gpumem_sim_runtime_13 ${_guest}/guest.c)
 target_link_libraries(guest PRIVATE ${CMAKE_DL_LIBS})
@@ -12,10 +12,10 @@ foreach(mode descriptors_behind_generated_code generated_code_in_a_file no_stand
   gpumem_e2e(guest.${mode} $<TARGET_FILE:guest> ${mode})
 endforeach()
 gpumem_e2e(guest.constructor_that_waits $<TARGET_FILE:guest> constructor_that_waits $<TARGET_FILE:waiting_plugin>)
-set_tests_properties(e2e.guest.constructor_that_waits PROPERTIES TIMEOUT 60) # what is wrong here is a deadlock
+set_tests_properties(e2e.guest.constructor_that_waits PROPERTIES TIMEOUT 60) # a failure is a deadlock
 
-# Threads that call CUDA, the first calls of the process among them, while a constructor or a look at the loader's list
-# waits for them. Without a guest none of it asks the loader. What is wrong here is a deadlock.
+# Threads call CUDA, with the first calls of the process among them, while a constructor or a callback over the loader's
+# list waits for them. Without a guest none of this asks the loader. A failure is a deadlock.
 add_library(calling_plugin MODULE ${_guest}/calling_plugin.c)
 set_target_properties(calling_plugin PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 gpumem_cuda_program(loader_linked gpumem_sim_driver ${_guest}/loader.c)
@@ -46,7 +46,7 @@ if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(e2e.guest.handler_that_forks PROPERTIES TIMEOUT 300)
 endif()
 
-# With rights that its user has not, a process is left alone: no environment is read, no file made.
+# The recorder leaves a process alone that has rights its user lacks: it reads no environment and makes no file.
 add_library(as_if_secure SHARED ${_guest}/as_if_secure.c)
 target_compile_definitions(as_if_secure PRIVATE _GNU_SOURCE=)
 target_link_libraries(as_if_secure PRIVATE ${CMAKE_DL_LIBS})
@@ -63,8 +63,8 @@ if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set_tests_properties(e2e.guest.set_user_id PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
-# Allocators that training is often run with, preloaded before gpumem and behind it. scripts/bootstrap has the first
-# installed; the others are tried where they are. Sanitizers bring an allocator of their own.
+# Allocators that are common in training, preloaded before and after gpumem. scripts/bootstrap installs the first; the
+# others are tested where they are installed. Sanitizers have an allocator of their own.
 foreach(_allocator jemalloc.so.2 tcmalloc_minimal.so.4 mimalloc.so.2)
   find_library(GPUMEM_TEST_${_allocator} lib${_allocator})
   set(_library ${GPUMEM_TEST_${_allocator}})

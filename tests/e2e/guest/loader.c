@@ -1,6 +1,6 @@
 /*
- * Threads that call CUDA while another holds a lock of the loader's and waits for them. Run by
- * run.py. Without a guest no call of theirs asks the loader; with one none may either. The driver
+ * Threads that call CUDA while another thread holds a lock of the loader and waits for them. Run by
+ * run.py. Without a guest none of their calls asks the loader; with one none may either. The driver
  * is linked (LINKED) or opened by hand before.
  *
  *   loader constructor PLUGIN   the constructor of a plugin waits

@@ -1,5 +1,5 @@
-/* Allocates, with the recorder linked to it, and says whether the process has rights its user has
- * not. */
+/* Allocates, with the recorder linked to it, and prints whether the process has rights that its
+ * user lacks. */
 #include <cuda.h>
 #include <stdio.h>
 #include <sys/auxv.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-A set-user-id program that has the recorder linked to it makes no file where its caller says: secure.py PROGRAM.
-Skipped (77) where the caller is not root, or the folder for temporary files honours no such bit.
+A set-user-id program with the recorder linked to it makes no file where its caller says: secure.py PROGRAM. Skipped
+(77) if the caller is not root, or the folder for temporary files ignores the bit.
 """
 import os
 import shutil

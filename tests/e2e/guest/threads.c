@@ -1,5 +1,5 @@
 /*
- * What threads of a guest's could change in a process: threads MODE. Run by run.py.
+ * What the threads of a guest could change in a process: threads MODE. Run by run.py.
  */
 #include "../programs/plant.h"
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* More than half a ring a few times over, with rests in which a drainer has a CPU to itself. */
+/* More than half a ring a few times, with pauses in which a drainer has a CPU to itself. */
 static void churn(void)
 {
     for (int i = 0; i < 60000; i++) {
@@ -28,7 +28,7 @@ static void say_goodbye(void)
 {
     void *address;
     puts("exit handler");
-    cudaMalloc(&address, 700); /* recorded, on whatever thread this is */
+    cudaMalloc(&address, 700); /* recorded, whichever thread this is */
     cudaFree(address);
     fflush(stdout);
 }
@@ -54,12 +54,12 @@ static pthread_t start_worker(void *(*work)(void *))
 static void main_leaves(void)
 {
     atexit(say_goodbye);
-    churn(); /* every thread that a guest starts is there */
+    churn(); /* all threads of a guest have started */
     pthread_detach(start_worker(churn_and_leak));
     pthread_exit(NULL);
 }
 
-/* The same, with the guest's threads asked for after the main one has left. */
+/* The same, but the guest needs its threads only after the main one has left. */
 static void main_leaves_early(void)
 {
     atexit(say_goodbye);
@@ -82,7 +82,8 @@ static void *end_process(void *unused)
     return unused;
 }
 
-/* Past the C library: it still counts on the main thread, so another one has to end the process. */
+/* Ends the main thread without the C library, which then still counts that thread, so another one
+ * has to end the process. */
 static void main_leaves_by_system_call(void)
 {
     churn();
@@ -119,7 +120,7 @@ static void bound_thread(void)
     printf("fewest CPUs: %d\n", fewest);
 }
 
-/* Main thread, worker and exit code as ever. */
+/* Main thread, worker and exit code are unchanged. */
 static void worker_ends_first(void)
 {
     pthread_join(start_worker(just_churn), NULL);

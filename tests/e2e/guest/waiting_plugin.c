@@ -1,5 +1,5 @@
-/* A plugin whose constructor waits for threads of its own: without a guest it waits for nothing
- * that the loader holds. */
+/* A plugin whose constructor waits for its own threads: without a guest it waits for nothing that
+ * the loader holds. */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory by library: modules with the names of known libraries, and what the report makes of them.
+"""Memory by library: modules with the names of known libraries, and their lines in the report.
 
     libraries.py BUILD PROGRAM
 """

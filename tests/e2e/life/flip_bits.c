@@ -1,6 +1,7 @@
 /* Flips bits of a trace that ended well, one at a time, all over the file: flip_bits TRACE. Prints
- * those that nobody would notice, and how many were tried. Of a small trace a bit of every byte is
- * tried, of a larger one of as many as can be; and of one in 61 of those in long runs of zeros. */
+ * the flips that the reader does not notice, and how many it tried. It tries a bit of every byte of
+ * a small trace, of evenly spread bytes of a larger one, and of one byte in 61 in long runs of
+ * zeros. */
 #include "trace/stream.h"
 #include "trace/trace_open.h"
 #include <stdio.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whatever bit of a trace that ended is flipped, the reader finds it.
+"""The reader finds any flipped bit of a trace that ended.
 
     flip_bits.py BUILD
 
-Traces of the whole history and of a flight recorder that came round several times, of one thread and of several,
-of programs that end by exit, by _exit, by exec and that free behind the end, are handed to flip_bits.
+Runs flip_bits on traces of the whole history and of a flight recorder that wrapped several times, of one thread and of
+several, and of programs that end by exit, by _exit, by exec and that free after the end.
 """
 import os
 import subprocess

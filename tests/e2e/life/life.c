@@ -38,8 +38,7 @@ static void closed_descriptors(void)
     unlink(name);
 }
 
-/* Written into by nobody but its owner: descriptor numbers are what they would be without a guest.
- */
+/* Only its owner writes to it, and descriptor numbers are the same as without a guest. */
 static void descriptor_numbers(void)
 {
     churn(10);
@@ -54,9 +53,10 @@ static void *leak_one(void *unused)
     cudaMalloc(&address, 1000);
     return NULL;
 }
+enum { LINE_OF_LEAK = __LINE__ - 3 };
 
-/* More threads than rings, one after the other and at once; each dies with an allocation of its
- * own. */
+/* More threads than rings, one after the other and at the same time; each dies with an allocation
+ * of its own. */
 static void threads_end(void)
 {
     pthread_t threads[40];
@@ -67,10 +67,11 @@ static void threads_end(void)
         for (int i = 0; i < 40; i++)
             pthread_join(threads[i], NULL);
     }
-    /* The peak is here, where nobody races for it: of two calls at once the order is not known. */
+    /* The peak is here, where no thread races for it, because the order of concurrent calls is
+     * unknown. */
     cudaMalloc(&address, 1 << 20);
     cudaFree(address);
-    printf("LEAK function=leak_one line=%d bytes=400000 count=400\n", 54);
+    printf("LEAK function=leak_one line=%d bytes=400000 count=400\n", LINE_OF_LEAK);
 }
 
 /* A child without CUDA calls leaves nothing; the parent's trace goes on. */

@@ -3,7 +3,7 @@
 
     loss.py BUILD [--write FILE]
 
-Exit code 1 if any is missing or an ending is told wrongly. --write puts the table into docs/reliability.md.
+Exit code 1 if any is missing or a trace reports the wrong ending. --write puts the table into docs/reliability.md.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 /*
- * What comes upon the limits of the recorder: limits MODE COUNT [PLUGIN...]. Run by limits.py,
+ * Programs that reach the limits of the recorder: limits MODE COUNT [PLUGIN...]. Run by limits.py,
  * which reads the trace.
  */
 #include <cuda.h>
@@ -34,7 +34,7 @@ static CUdeviceptr take(size_t size)
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-/* Each is made, holds an allocation, and is destroyed with it. */
+/* Creates each, allocates in it, and destroys it with the allocation. */
 static void contexts(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -73,7 +73,7 @@ static void start_thread(pthread_t *thread)
     pthread_attr_destroy(&small);
 }
 
-/* So many live at one time, and then so many one after the other. */
+/* That many threads at the same time, then as many one after the other. */
 static void threads(int count)
 {
     demand(cuCtxCreate(&shared_context, NULL, 0, device) == 0, "cuCtxCreate");
@@ -106,7 +106,7 @@ static void call_plugin(const char *path, int keep)
         dlclose(library);
 }
 
-/* Of each mark a name of its own. */
+/* A different name for each mark. */
 static void marks(int count)
 {
     char name[80];
@@ -151,7 +151,7 @@ static void generated(int count)
     call_plugin(plugins[1], 1);
 }
 
-/* Two libraries that take each other's place. */
+/* Two libraries that are loaded in turn at the same place. */
 static void churn(int count)
 {
     make_current();
@@ -167,7 +167,7 @@ static void leaf(void)
     pair();
 }
 
-/* Calls on a path of its own for each `path`. */
+/* Calls through a different stack for each `path`. */
 static void descend(int depth, int path)
 {
     volatile int after = depth;
@@ -205,7 +205,7 @@ static void full_disk(int count)
         descend(13, i);
     off_t size = trace_size();
     setrlimit(RLIMIT_FSIZE, &before);
-    for (int i = count; trace_size() == size; i++) { /* it is tried again, not at once */
+    for (int i = count; trace_size() == size; i++) { /* the recorder tries again, not at once */
         demand(i < count + 60000, "the trace has not grown for a minute");
         descend(13, i % 8192);
         usleep(1000);

@@ -1,4 +1,4 @@
-# The limits of the recorder, each come upon by a program. Uses gpumem_cuda_program.
+# The limits of the recorder, each reached by a program. Uses gpumem_cuda_program.
 set(_limits ${CMAKE_CURRENT_LIST_DIR})
 gpumem_cuda_program(limits gpumem_sim_driver ${_limits}/limits.c)
 target_link_libraries(limits PRIVATE ${CMAKE_DL_LIBS})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Programs that come upon the limits of the recorder: limits.py BUILD [CASE]...
+"""Programs that reach the limits of the recorder: limits.py BUILD [CASE]...
 
-Each limit has a counter of its own; what it costs is said by report, info and check, and nothing false is said.
+Each limit has its own counter; report, info and check say what it cost, and say nothing false.
 """
 import json
 import os
@@ -29,7 +29,7 @@ def gpumem(*arguments):
 
 
 class Run:
-    """One recorded program; what it left is looked at while the folder is there."""
+    """One recorded program, whose trace is examined while its folder exists."""
 
     def __init__(self, *arguments, **environment):
         self.folder = tempfile.TemporaryDirectory()
@@ -108,7 +108,7 @@ def plugin(room):
 
 
 def functions_of(report, size):
-    """Of the leak of so many bytes, innermost first."""
+    """The frames of the leak of that many bytes, innermost first."""
     return [[frame["function"] for frame in leak["stack"]] for leak in report["leaks"] if leak["bytes"] == size]
 
 

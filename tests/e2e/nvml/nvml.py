@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the driver holds beside what was tracked, by a simulated NVML: nvml.py BUILD
+"""The memory that the driver holds in addition to the tracked one, by a simulated NVML: nvml.py BUILD
 
-The simulated NVML adds a fixed number of bytes to what the oracle says is live. Each sample that tells of the
-process must come to exactly that residual, also while threads allocate, and nothing changes where there is no NVML.
+The simulated NVML adds a fixed number of bytes to the oracle's live bytes. Each sample of the process must give exactly
+that residual, also while threads allocate, and nothing changes without NVML.
 """
 import json
 import os
@@ -16,7 +16,7 @@ CONTEXT = 300 << 20
 
 
 def run(command, environment, nvml=True, preload=True):
-    """The program's doings, the report and the oracle's live bytes of the devices."""
+    """The program's output, the report and the oracle's live bytes of the devices."""
     with tempfile.TemporaryDirectory() as folder:
         base = dict(os.environ, GPUMEM_SIM_ORACLE=folder + "/oracle", GPUMEM_SIM_NVML_CONTEXT="300M", **environment)
         base["LD_LIBRARY_PATH"] = build + "/sim" + (f":{build}/sim/nvml" if nvml else "")

@@ -1,6 +1,6 @@
 /*
- * Records all the time while the file system in the folder FULL gets full: fill FULL. Ends with 0
- * when it got through.
+ * Records all the time while it fills the file system of the folder FULL: fill FULL. Ends with 0 if
+ * it survives.
  */
 #include <cuda.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ int main(int count, char **arguments)
     allocate(20000);
     sync();
     fill(arguments[1]);
-    /* Each time the pages are written back, the next store into one wants room again. */
+    /* Each time the kernel writes the pages back, the next store into one needs room again. */
     for (int round = 0; round < 20; round++) {
         allocate(5000);
         sync();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Traces on a file system that copies on write, and gets full: place.py BUILD
+"""Traces on a copy-on-write file system that becomes full: place.py BUILD
 
-A store into a mapped page of btrfs wants room that fallocate has not kept, and kills with SIGBUS where there is none.
-On a real one the program must end as it does bare, and its trace be whole: by gpumem run, which brings it home if there
-is room; and by LD_PRELOAD alone, which leaves a link. The same of an overlay over btrfs, and where no other place is to
-be had. Needs mkfs.btrfs and leave to mount: skips without.
+A store into a mapped page of btrfs needs room that fallocate has not reserved; without room, SIGBUS kills the process.
+On a real btrfs the program must end as it does bare, with a complete trace: by gpumem run, which brings it home if
+there is room; and by LD_PRELOAD alone, which leaves a link. The same holds for an overlay over btrfs, and if there is
+no other place. Skips without mkfs.btrfs or the right to mount.
 """
 import json
 import os
@@ -78,7 +78,7 @@ def preloaded(what, disk, trace, name):
 
 
 def by_run(disk):
-    """The disk is full at the end: the link stays. With room again the trace comes home."""
+    """The disk is full at the end, so the link stays. Once there is room, the trace comes home."""
     trace = disk.folder + "/run.trace"
     done = run(gpumem, "run", "-o", trace, "--", build + "/tests/fill", disk.folder)
     expect(done.returncode == 0 and "a link" in done.stderr and os.path.islink(trace), f"run: {done.returncode} {done.stderr}")
@@ -113,8 +113,8 @@ def on_overlay(base, disk):
 
 
 def nowhere(disk):
-    """All that could serve instead is no better: nothing is recorded, and nothing passes for it."""
-    # From inside the folder, by names that do not pass by what is covered.
+    """All other places are no better: nothing is recorded, and no gate passes."""
+    # From inside the folder, by names that do not lead through a covered place.
     script = """cd "$0" && for place in /var/tmp /dev/shm /tmp; do test ! -d $place || mount --bind . $place || exit 77; done
 LD_LIBRARY_PATH=build LD_PRELOAD=build/libgpumem.so GPUMEM_OUTPUT=nowhere.trace exec build/fill ."""
     trace = disk.folder + "/nowhere.trace"

@@ -1,8 +1,8 @@
 /*
- * What CUDA 13.1 to 13.5 brought and does something to memory, over the driver API: multicast binds
- * that name the device beside those that do not, logical endpoints, copies with attributes, graphs
- * captured again, captures for a graphics library. With an argument the functions are asked for by
- * cuGetProcAddress, at the version that the argument says; without, they are linked.
+ * The memory functions of CUDA 13.1 to 13.5, through the driver API: multicast binds that name the
+ * device next to those that do not, logical endpoints, copies with attributes, graphs captured
+ * again, captures for a graphics library. With an argument the program gets them from
+ * cuGetProcAddress, at the version of the argument; without one, it is linked to them.
  */
 #define __CUDA_API_VERSION_INTERNAL /* every ABI under its own name */
 #include "newer.h"
@@ -36,7 +36,7 @@
 FUNCTIONS
 #undef FUNCTION
 
-/* The newest of a name at the version asked, others at their own. */
+/* The newest of a name at the requested version, others at their own. */
 static void find_all(int asked)
 {
     CUdriverProcAddressQueryResult status;

@@ -1,6 +1,7 @@
 /*
- * The families of the driver API, each in the ways that differ for a profiler: contexts and streams
- * of two devices, captures that spread, graphs in graphs, virtual memory, memory of other owners.
+ * The families of the driver API, each in the forms that differ for a profiler: contexts and
+ * streams of two devices, captures that spread, graphs in graphs, virtual memory, memory of other
+ * owners.
  */
 #include "plant.h"
 #include <cuda.h>

@@ -1,5 +1,5 @@
-/* How end-to-end programs tell the harness (run.py) what they planted, and log what the API
- * answered. */
+/* How end-to-end programs report their planted leaks to the harness (run.py), and log the results
+ * of the API. */
 #ifndef GPUMEM_TESTS_PLANT_H
 #define GPUMEM_TESTS_PLANT_H
 

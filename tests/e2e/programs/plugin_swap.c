@@ -1,8 +1,8 @@
 /*
  * plugin_swap FIRST SECOND: loads one library, lets it allocate and unloads it, then the other,
- * which the loader puts in the same place, and so on. The allocations of each are its own, although
- * they come from the same addresses of code, and those of one come from one place, although it was
- * loaded anew for each.
+ * which the loader puts in the same place, and so on. The report must separate the allocations of
+ * the two, although their code has the same addresses, and must attribute those of one library to
+ * one place, although it was loaded anew for each.
  */
 #include <cuda.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 # The random programs: random_program, whose threads take turns, and random_race, whose threads do not.
 set(GPUMEM_RANDOM ${CMAKE_CURRENT_LIST_DIR})
 
-# What is compiled a second time, for the per-thread default stream.
+# Files that are compiled a second time, for the per-thread default stream.
 set(GPUMEM_RANDOM_PER_THREAD array_copy async copy graph hint set)
 set(GPUMEM_RANDOM_FAMILIES ${GPUMEM_RANDOM_PER_THREAD} array context host linear mistake module pool process shared vmm)
 

@@ -1,7 +1,7 @@
 /*
- * What the files of the random program share: the state, the log, the objects it holds, and one
- * step per family (random_FAMILY.c). A step makes a few calls of its family, logs each result and
- * keeps what it made.
+ * Shared by the files of the random program: the state, the log, the objects it holds, and one step
+ * per family (random_FAMILY.c). A step makes a few calls of its family, logs each result and keeps
+ * the new objects.
  *
  * The families with stream-ordered functions are compiled twice, the second time for the per-thread
  * default stream, so that every exported form is called: STEP() gives their steps two names.
@@ -33,7 +33,7 @@
 #endif
 
 enum family {
-    LINEAR, /* what cuMemFree ends: linear, pitched, managed, stream-ordered, mapped buffers ... */
+    LINEAR, /* for cuMemFree: linear, pitched, managed, stream-ordered, mapped buffers ... */
     PINNED,
     REGISTERED,
     ARRAY,
@@ -85,13 +85,13 @@ int current_device(void);
 cudaStream_t random_stream(void);
 cudaStream_t created_stream(void); /* never the default stream */
 void create_streams_of(int device);
-/* Adds to what the program holds; its device is the current one. */
+/* Adds to the program's objects; its device is the current one. */
 void keep(struct object object);
 void keep_on(int device, struct object object);
 void forget(int index);
 /* An object of the family, any of them by chance, or -1. */
 int find(enum family family);
-/* One with at least so many bytes, or -1. */
+/* One with at least that many bytes, or -1. */
 int find_sized(enum family family, size_t size);
 
 /* Calls, prints the result and the symbol called (macros of the headers are expanded). */

@@ -83,7 +83,7 @@ static void copy_rectangles(cudaArray_t a, cudaArray_t b, void *memory, cudaStre
     }
 }
 
-/* The variable is found by its host address, as code of the compiler does. */
+/* Finds the variable by its host address, as compiled code does. */
 static void copy_variable(cudaStream_t stream)
 {
     void *address;

@@ -1,5 +1,5 @@
-/* Random program: stream-ordered allocation, from the device's pool, our own and another device's.
- */
+/* Random program: stream-ordered allocation, from the device's pool, our own and another
+ * device's. */
 #include "random.h"
 
 static void keep_of_pool(void *address, size_t size, const struct object *pool)

@@ -1,6 +1,6 @@
 /*
- * Random program: contexts of the program's own, the primary context, and the ends of both, which
- * end the lives of what is in them.
+ * Random program: the program's own contexts, the primary context, and the ends of both, which end
+ * the lives in them.
  */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include "random.h"
@@ -43,8 +43,8 @@ int destroy_context(CUcontext context)
     return pick(2) ? LOG(cuCtxDestroy(context)) : LOG_AS("cuCtxDestroy", cuCtxDestroy_v1(context));
 }
 
-/* Something of each family in the current context; some of it is freed, the rest is left to its
- * end. Of what a context does not end, nothing may be forgotten: it is kept. */
+/* Something of each family in the current context. Frees some of it and leaves the rest to the end
+ * of the context, but keeps objects that outlive a context. */
 static void fill_context(void)
 {
     CUdeviceptr linear = 0, managed = 0, ordered = 0;
@@ -95,7 +95,7 @@ static void use_own_context(void)
         keep((struct object){.family = CONTEXT, .pointer = context});
 }
 
-/* Back into a context that was left, for more. */
+/* Returns to an earlier context and does more in it. */
 static void reuse_context(CUcontext context)
 {
     CUcontext popped;
@@ -107,7 +107,7 @@ static void reuse_context(CUcontext context)
     LOG(cuCtxPopCurrent(&popped));
 }
 
-/* The driver's view of what the runtime uses: one more reference, and back. */
+/* The runtime's context through the driver: takes one more reference, and gives it back. */
 static void use_primary(void)
 {
     CUcontext primary, current;
@@ -154,7 +154,7 @@ static void ask_and_limit(void)
 }
 
 #ifndef RACING
-/* The last reference goes; the next one is to a new context with the old handle, which the runtime
+/* Drops the last reference. The next one gets a new context with the old handle, which the runtime
  * goes on using. */
 static void release_primary(int device)
 {
@@ -179,7 +179,7 @@ static void reset_primary(int device)
     LOG(cudaDeviceReset());
 }
 
-/* Everything of the primary context dies, but for pools, graphs, VMM and what others own. */
+/* Everything of the primary context dies, except pools, graphs, VMM and memory of other owners. */
 static void end_primary(void)
 {
     const int device = current_device();

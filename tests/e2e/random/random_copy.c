@@ -226,7 +226,7 @@ static void copy_batch(CUdeviceptr a, CUdeviceptr b, cudaStream_t stream)
     }
 }
 
-/* Attributes may be left out for a line, a box has its own. */
+/* A linear copy may have no attributes; a box has its own. */
 static void copy_alone(CUdeviceptr a, CUdeviceptr b, cudaStream_t stream)
 {
     CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};

@@ -1,8 +1,8 @@
-"""Which functions of the table the random programs have to call, and whether they did.
+"""The functions of the table that the random programs must call, and whether they did.
 
-They are those of every section of preload/hooks/api.table that the simulator implements: strong symbols of its
-driver, and per-thread forms of them; exports of its runtime that are no generated stubs. Those that no random
-program calls with success are listed here with the reason; one that is called all the same has to leave the list.
+They are those of every section of preload/hooks/api.table that the simulator implements: strong symbols of its driver,
+and per-thread forms of them; exports of its runtime that are not generated stubs. LEFT_OUT lists those that no random
+program calls successfully, with the reason; a function that is called must leave the list.
 """
 import os
 import re
@@ -19,7 +19,7 @@ LEFT_OUT = {
 
 
 def table():
-    """{symbol: section} of all that the table hooks."""
+    """{symbol: section} of all functions that the table hooks."""
     section, found = "", {}
     with open(TABLE, encoding="utf-8") as lines:
         for line in lines:

@@ -1,4 +1,4 @@
-/* Random program: memory of graphs: nodes, captures, launches, what outlives them. */
+/* Random program: memory of graphs: nodes, captures, launches, memory that outlives them. */
 #include "random.h"
 
 CUresult cuGraphInstantiate_v1(CUgraphExec *, CUgraph, CUgraphNode *, char *,
@@ -120,7 +120,7 @@ static int launch(CUgraphExec executable)
                    : LOG(cuGraphLaunch(executable, random_stream()));
 }
 
-/* Keeps what can be launched; what cannot is destroyed at once. */
+/* Keeps the graph if it can be launched, and destroys it otherwise. */
 static void keep_graph(CUgraph graph, CUdeviceptr address)
 {
     const CUgraphExec executable = instantiate(graph);
@@ -175,7 +175,7 @@ static CUgraph begin_capture(CUstream stream)
     return result == 0 ? (graph ? graph : (CUgraph)-1) : NULL;
 }
 
-/* Work of the stream spreads to another one and comes back. */
+/* The capture spreads to another stream and returns. */
 static void fork_and_join(CUstream stream, CUdeviceptr address)
 {
     CUevent forked, joined;
@@ -191,8 +191,8 @@ static void fork_and_join(CUstream stream, CUdeviceptr address)
     LOG(cuEventDestroy(joined));
 }
 
-/* What a stream is given while it captures; the same `shape` makes the same nodes. Answers with the
- * memory that is to outlive a launch, or 0. */
+/* Submits work to a capturing stream; the same `shape` makes the same nodes. Returns the memory
+ * that is to outlive a launch, or 0. */
 static CUdeviceptr capture_work(CUstream stream, size_t size, unsigned shape)
 {
     CUdeviceptr address = 0, staying = 0;
@@ -207,8 +207,8 @@ static CUdeviceptr capture_work(CUstream stream, size_t size, unsigned shape)
     return staying;
 }
 
-/* Once more into the same graph: the memory stays that of its nodes. Other work, and less of it, is
- * refused at the end, and the graph stays as it was. */
+/* Captures into the same graph again: its nodes keep their memory. The end of the capture refuses
+ * other or less work, and the graph stays as it was. */
 static void capture_again(CUstream stream, CUgraph graph, size_t size, unsigned shape)
 {
     CUgraph same;
@@ -249,8 +249,8 @@ static void capture(void)
     keep_graph(graph, staying);
 }
 
-/* Into a list of a graphics library, which runs it: no graph of ours. It takes no memory, and ends
- * in its own way alone. The legacy stream is refused. */
+/* Captures into a command list of a graphics library, which runs it, so there is no graph of ours.
+ * It cannot allocate, and has its own function to end. The legacy stream is refused. */
 static void capture_graphics(void)
 {
     void *list = &list;
@@ -273,7 +273,7 @@ static void capture_graphics(void)
         LOG_AS("cuStreamEndCaptureToCig" PTSZ, end_graphics(stream)); /* refused: over */
 }
 
-/* ---- what is done with graphs ---------------------------------------------------------------- */
+/* ---- use of graphs --------------------------------------------------------------------------- */
 
 static void launch_one(struct object *executable)
 {
@@ -307,7 +307,7 @@ static void free_left_over(struct object *executable)
     LOG(cudaGraphDestroy(graph));
 }
 
-/* Graphs with memory can be neither cloned nor made a child: refused. Others can. */
+/* Graphs with memory cannot be cloned or become a child (refused). Others can. */
 static void copy_graph(CUgraph original)
 {
     CUgraph parent, clone;
@@ -384,7 +384,7 @@ void STEP(graph)(void)
 }
 
 #ifndef CUDA_API_PER_THREAD_DEFAULT_STREAM
-/* Ends no life: what outlived the launch is from now on memory like any other. */
+/* Ends no life: memory that outlived the launch is from now on like any other. */
 void drop_executable(int index)
 {
     const struct object object = objects[index];

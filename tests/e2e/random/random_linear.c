@@ -1,5 +1,5 @@
-/* Random program: linear, pitched and managed memory, and the frees of everything cuMemFree ends.
- */
+/* Random program: linear, pitched and managed memory, and the frees of everything cuMemFree
+ * ends. */
 #include "random.h"
 
 static void keep_linear(void *address, size_t size)
@@ -50,11 +50,12 @@ void linear_step(void)
             keep_linear((void *)driver_address, pitch * height);
         break;
     default:
-        LOG(cudaMalloc(&address, (size_t)1 << 45)); /* no device has that */
+        LOG(cudaMalloc(&address, (size_t)1 << 45)); /* more than any device has */
     }
 }
 
-/* All of these end all of it: stream-ordered memory by cuMemFree, linear memory by cudaFreeAsync.
+/* Each of these frees all of these kinds: stream-ordered memory by cuMemFree, linear memory by
+ * cudaFreeAsync.
  */
 int free_linear(struct object object)
 {

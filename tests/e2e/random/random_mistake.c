@@ -1,10 +1,10 @@
 /*
- * Random program: mistakes. Each is refused, in a program of its own choice: the recorder has begun
- * a free by then and must take it back.
+ * Random program: mistakes. CUDA refuses each of them; by then the recorder has recorded a free and
+ * must take it back.
  */
 #include "random.h"
 
-/* Frees of what never was. */
+/* Frees of memory that never existed. */
 static void free_nonsense(void)
 {
     size_t free_bytes;
@@ -35,7 +35,7 @@ static void free_nonsense(void)
     }
 }
 
-/* Frees of the wrong kind, or of an address inside: what was to be freed lives on. */
+/* Frees of the wrong kind, or of an address inside an allocation, which lives on. */
 static void free_wrongly(void)
 {
     const int index = find((enum family)pick(FAMILIES));
@@ -71,12 +71,12 @@ static void free_wrongly(void)
         LOG(cudaFreeArray(pointer));
         break;
     default:
-        LOG(cudaFree(pointer)); /* a handle is no address */
+        LOG(cudaFree(pointer)); /* a handle is not an address */
     }
 }
 
 #ifndef RACING
-/* Where threads race, the address could be another's by the second time. */
+/* Where threads race, another thread could own the address by the second time. */
 static void free_twice(void)
 {
     const int index = find(LINEAR);

@@ -1,7 +1,7 @@
 /* Random program: modules and libraries, and the variables in them. */
 #include "random.h"
 
-/* The simulator's own door: what the compiler would have put into the image. */
+/* The simulator's own function, for what the compiler would put into the image. */
 CUresult gpumem_sim_register_variable(CUlibrary library, const char *name, size_t bytes,
                                       int managed);
 
@@ -60,7 +60,7 @@ static void load_library(void)
     keep((struct object){.family = LIBRARY, .pointer = library});
 }
 
-/* Variables: of no kind, whatever is asked of them. A free of one is refused. */
+/* Variables: they have no kind, whatever the query. A free of one is refused. */
 static void use_variables(CUlibrary library)
 {
     CUdeviceptr address = 0;

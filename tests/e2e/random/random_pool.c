@@ -61,7 +61,8 @@ static void tune(const struct object *pool)
     }
 }
 
-/* Which pool cuMemAllocAsync takes from. An imported pool and another device's are refused. */
+/* Sets the pool that cuMemAllocAsync takes from. An imported pool and another device's are
+ * refused. */
 static void choose(const struct object *pool)
 {
     CUmemoryPool found;
@@ -90,7 +91,7 @@ static void choose(const struct object *pool)
     }
 }
 
-/* The pool once more, as another process would have it. */
+/* Imports the pool again, as another process would. */
 static void import_pool(const struct object *pool)
 {
     CUmemoryPool imported;
@@ -126,8 +127,8 @@ static int find_pool(int imported)
     return -1;
 }
 
-/* Memory of an exported pool at its address in an imported one. Which of the pools it was does not
- * matter to the simulator: offsets count. */
+/* Memory of an exported pool at its address in an imported one. The simulator does not care which
+ * of the pools it is; only offsets count. */
 static void import_pointer(void)
 {
     CUdeviceptr memory, address;

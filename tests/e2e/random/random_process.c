@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After a fork the driver is not there for the child: each call is refused. */
+/* After a fork the child has no driver: each call is refused. */
 static inline int use_driver_in_child(void)
 {
     CUdeviceptr address;

@@ -1,15 +1,15 @@
 /*
  * A random CUDA program: random_program SEED [STEPS]. It uses all families of both layers from
  * several threads, frees in legal but unusual ways, makes mistakes on purpose, and leaves some
- * memory behind. Each family is a file; this one takes the turns and holds what they share.
+ * memory behind. Each family is a file; this one gives the turns and has the shared functions.
  *
  * The threads take turns, in a random but repeatable order, so the order of events is that of
  * the oracle and peaks are exact. Every API result is logged: the run with the preload must print
  * the same. Addresses are not logged; they differ between any two runs.
  *
  * Compiled with RACING, each thread is a program of its own, with its own objects and streams, and
- * nobody waits for a turn or resets a device under the others. What is printed and the peaks are
- * then chance, the totals are not; and a ThreadSanitizer has something to see.
+ * nobody waits for a turn or resets a device under the others. Output and peaks are then random,
+ * totals are not; and ThreadSanitizer has something to check.
  */
 #include "random.h"
 
@@ -269,7 +269,8 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_changed = PTHREAD_COND_INITIALIZER;
 static int owner;
 
-/* The next thread is drawn, not raced for: which thread makes a call decides its current device. */
+/* The next thread is drawn at random, not by a race, because the calling thread decides the current
+ * device. */
 static void *run(void *number)
 {
     pthread_mutex_lock(&turn);
@@ -296,7 +297,8 @@ static void prepare(uint64_t number)
 
 #endif
 
-/* What the compiler's code does before main(), so that cudaMemcpyToSymbol knows the variable. */
+/* Does what the compiler's code does before main(), so that cudaMemcpyToSymbol knows the
+ * variable. */
 void **__cudaRegisterFatBinary(void *image);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaRegisterVar(void **handle, const char *host, char *device, const char *name,
@@ -311,7 +313,7 @@ static void register_variable(void)
     __cudaRegisterFatBinaryEnd(handle);
 }
 
-/* Whatever the end, what is left is live in the totals. */
+/* Whatever the end, the remaining memory is live in the totals. */
 static int end(uint64_t number)
 {
     stop_exporter();
@@ -347,6 +349,6 @@ int main(int count, char **arguments)
         pthread_create(&threads[i], NULL, run, (void *)i);
     for (int i = 0; i < thread_count; i++)
         pthread_join(threads[i], NULL);
-    free_most(); /* what the threads share */
+    free_most(); /* shared by the threads */
     return end(number);
 }

@@ -3,14 +3,14 @@
 
     random_runs.py BUILD [--first SEED] [--count N] [--jobs N] [--racing] [--coverage] [--flight SIZE --steps N]
 
-Each seed is one program (random_program.c) with its own device count, capacity and injected failures. It runs
-without and with the preload: output and exit code must be equal, the report's totals must equal the oracle's, and
-its copies and sets be as many as the program made. Exit code 1 if any differs; the failing seeds are printed, so that one can be run alone. With --racing
-the threads do not take turns: totals must be equal, but output and peaks are chance. With --flight the trace is a
-flight recorder's with an area of SIZE, which programs of N steps must fill more than once.
+Each seed is one program (random_program.c) with its own device count, capacity and injected failures. It runs without
+and with the preload: output and exit code must be equal, the report's totals must equal the oracle's, and it must have
+as many copies and sets as the program made. Exit code 1 if any differs; the failing seeds are printed, so that you can
+run one alone. With --racing the threads do not take turns: totals must be equal, but output and peaks are random. With
+--flight the trace is a flight recorder's with an area of SIZE, which programs of N steps must fill more than once.
 
-With --coverage the programs of seeds 1 to 200 must together have called, with success, every function of the
-table (preload/hooks/api.table) that the simulator implements, but for those left out (random_coverage.py).
+With --coverage the programs of seeds 1 to 200 must together have called, with success, every function of the table
+(preload/hooks/api.table) that the simulator implements, except those left out (random_coverage.py).
 """
 import argparse
 import collections

@@ -101,7 +101,7 @@ void stop_exporter(void)
 
 /* ---- IPC ------------------------------------------------------------------------------------- */
 
-/* Opened once more, memory stays one life, which the last close ends. */
+/* Memory that is opened again stays one life, which the last close ends. */
 static void note_opened(void *address)
 {
     for (int i = 0; i < object_count; i++)
@@ -112,8 +112,8 @@ static void note_opened(void *address)
     keep((struct object){.family = OPENED, .pointer = address, .references = 1, .in_context = 1});
 }
 
-/* Of the exported handles each thread of the racing program has its own: whether two openings meet
- * would be chance there. */
+/* Each thread of the racing program has its own exported handles, because otherwise it would be
+ * random whether two openings meet. */
 static void open_handle(void)
 {
 #ifdef RACING
@@ -143,7 +143,7 @@ static void open_handle(void)
     }
 }
 
-/* Our own memory for others: no life of ours. We cannot open it. */
+/* Exports our own memory, which begins no life. We cannot open it. */
 static void export_handle(void)
 {
     const int index = find(LINEAR);
@@ -244,7 +244,7 @@ void shared_step(void)
     }
 }
 
-/* An IMPORT can go before what is mapped of it. 0: the object is gone. */
+/* An IMPORT can end before its mappings. 0: the object is gone. */
 int free_shared(struct object *object)
 {
     if (object->family == IMPORT)

@@ -1,7 +1,7 @@
 /* Random program: virtual memory management, multicast objects and logical endpoints. */
 #include "random.h"
 
-#include "newer.h" /* what the headers at hand may lack */
+#include "newer.h" /* the installed headers may lack these */
 #include <unistd.h>
 
 CUresult cuMulticastBindMem_v1(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle,
@@ -35,7 +35,7 @@ static void import_handle(void)
     CUmemGenericAllocationHandle imported;
     int shared = -1;
     const int index = find(HANDLE);
-    LOG(cudaSetDevice(current_device())); /* else nobody says whose device the import is */
+    LOG(cudaSetDevice(current_device())); /* otherwise nothing tells the device of the import */
     if (index < 0 || LOG(cuMemExportToShareableHandle(
                          &shared, (CUmemGenericAllocationHandle)objects[index].pointer,
                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)) != 0)
@@ -147,7 +147,7 @@ void vmm_step(void)
 
 #define TEAM_PARTS 4 /* places of each device, for memory of one granule each */
 
-/* Sometimes of all devices: what is bound at a place is then told by the device alone. */
+/* Sometimes of all devices; then only the device identifies what is bound at a place. */
 static void create_team(void)
 {
     CUmemGenericAllocationHandle team;
@@ -191,7 +191,7 @@ static void create_endpoint(void)
         .family = TEAM, .pointer = (void *)(uintptr_t)id, .size = properties.size, .endpoint = 1});
 }
 
-/* By the ABI that names the device, or by the one that does not. */
+/* Binds by the ABI that names the device, or by the one that does not. */
 static int bind_memory(const struct object *team, CUdevice device, size_t place,
                        const struct object *memory)
 {
@@ -221,7 +221,8 @@ static int bind_address(const struct object *team, CUdevice device, size_t place
                   cuMulticastBindAddr_v1(object, place, (CUdeviceptr)address, GRANULARITY, 0));
 }
 
-/* Memory of a pool may be bound by its address. It is not kept: its pool has it. */
+/* Memory of a pool can be bound by its address. The binding does not keep it, because its pool
+ * does. */
 static int bind_pool_memory(const struct object *team, CUdevice device, size_t place)
 {
     CUdeviceptr memory;
@@ -231,10 +232,10 @@ static int bind_pool_memory(const struct object *team, CUdevice device, size_t p
     return bind_address(team, device, place, (void *)memory);
 }
 
-/* Several pieces can be bound, so which one an unbinding ends is told by its place and device. Now
- * and then the device is not that of the memory: the ABIs that name one refuse. Memory of a pool
- * has the last place to itself: a trace keeps no such binding, and the device of imported memory is
- * a guess there, so of both at one place it could not be told which one an unbinding meant. */
+/* Several pieces can be bound, so place and device identify the one that an unbinding ends. Now and
+ * then the device is not that of the memory, which the ABIs that name one refuse. Memory of a pool
+ * has the last place to itself: a trace has no such binding and guesses the device of imported
+ * memory, so with both at one place it could not know which one an unbinding meant. */
 static void bind(int index)
 {
     const struct object team = objects[index];
@@ -258,7 +259,7 @@ static void bind(int index)
         objects[index].live |= 1 << (device * TEAM_PARTS + (int)place);
 }
 
-/* Of a place where nothing is, too: refused. */
+/* Also unbinds a place where nothing is bound (refused). */
 static void unbind(struct object *team)
 {
     const unsigned places = DEVICES_MAX * TEAM_PARTS;
@@ -285,8 +286,8 @@ void multicast_step(void)
         pick(3) ? bind(index) : unbind(&objects[index]);
 }
 
-/* What is bound is let go with the last handle and the last mapping; of an endpoint at once. Its
- * number can be made another endpoint, or be given back. */
+/* The last handle and the last mapping release the bound memory; for an endpoint this happens at
+ * once. Its number can become another endpoint, or be given back. */
 void drop_team(int index)
 {
     struct object *team = &objects[index];

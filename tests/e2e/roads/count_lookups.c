@@ -1,5 +1,5 @@
 /*
- * Preloaded before everything else: notes each lookup that a CUDA runtime makes of the driver, and
+ * Preloaded before everything else: logs each lookup of the driver that a CUDA runtime makes, and
  * changes none. A runtime finds the driver's cuGetProcAddress_v2 by dlsym, and asks that for the
  * cuGetProcAddress it goes on with; here it gets one that writes a line to the file LOOKUPS and
  * passes the call on: to the driver, or to LIBGPUMEM where that is preloaded.

@@ -48,7 +48,7 @@ def forget_by_driver():
 
 
 def probe_absent():
-    """Names that nobody but the preload could answer."""
+    """Names that only the preload could answer."""
     program = ctypes.CDLL(None)
     print([hasattr(program, name) for name in ("cudaMalloc", "cuMemAlloc_v2", "cuGetProcAddress_v2", "malloc")])
     print([hasattr(driver, name) for name in ("cuMemAlloc_v9", "cudnnCreate")])

@@ -1,6 +1,6 @@
 /*
- * The driver API over each road that leads to it. The work is the same; ROAD says how its functions
- * are found:
+ * The driver API over each road. The work is the same; ROAD says how the program finds its
+ * functions:
  *   ROAD_LINKED        by the loader
  *   ROAD_DLSYM         dlopen("libcuda.so.1") and dlsym
  *   ROAD_PROC          cuGetProcAddress_v2 of a linked driver, 12.0 ABI

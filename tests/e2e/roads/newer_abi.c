@@ -1,7 +1,7 @@
 /*
- * Asks a driver of the future for the ABIs of today and for its own, in the order that the argument
- * says, over the road that the second says, and calls both. Without an argument too many, the same
- * is printed whoever stands between.
+ * Asks a future driver for today's ABIs and for its own, in the order of the first argument, over
+ * the road of the second, and calls both. It prints the same with or without a tool in between,
+ * unless a call gets an argument too many.
  *
  *   newer_abi STEPS proc|proc_old|entry_point|dlsym|default|linked
  *
@@ -93,7 +93,7 @@ static void find_future(void)
     set_b = (set_future *)find("cuMemsetD8", 14000, 0, NULL);
 }
 
-/* What allocates by one ABI is freed by the other's, where there is one. */
+/* Memory allocated by one ABI is freed by the other's function, if it has one. */
 static void release(CUdeviceptr address)
 {
     if (free_b)

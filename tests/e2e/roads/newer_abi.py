@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A driver with ABIs from the future: newer_abi.py BUILD
 
-The program must get the driver's own functions for what the table does not know and ours for all else, over each
-road and in any order; the trace says what was not seen, in info, report, JSON and check.
+The program must get the driver's own functions where the table does not know the ABI and ours otherwise, over each road
+and in any order; info, report, JSON and check say which calls were not seen.
 """
 import json
 import os
@@ -28,7 +28,7 @@ def gpumem(folder, *arguments):
 
 
 def run(steps, road, program=PROGRAM, processes=1):
-    """What the traces say of a run whose doings are the same without and with the preload."""
+    """The reports of a run that prints the same without and with the preload."""
     environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", GPUMEM_SIM_DRIVER_VERSION="14020")
     doings = []
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +64,7 @@ def newer_abis_are_told(steps, road, names, lookups, **settings):
 
 
 def today_is_seen(told, what, seen):
-    """The allocations by the ABIs of today, each of which is freed by them."""
+    """The allocations by today's ABIs, which also free each of them."""
     kinds = told["json"]["devices"][0]["kinds"]["device"] if told["json"]["devices"] else {}
     expect(f"{what}: {seen} allocations of today are seen", kinds.get("allocs") == seen and kinds.get("frees") == seen, kinds)
 
@@ -83,7 +83,7 @@ newer_abis_are_told("iabAB", "linked", FORMS, 3, program=PROGRAM + "_linked")
 # A child has the pointers of its parent.
 for trace in newer_abis_are_told("abfiAB", "proc", ALL, 5, processes=2):
     today_is_seen(trace, "a process and its child", 2)
-# No call of today's: the driver was used all the same.
+# No call of today's ABIs, although the program used the driver.
 newer_abis_are_told("b", "proc", ALL, 5)
 
 [told] = run("iaA", "proc")[1]

@@ -1,6 +1,6 @@
 /*
- * A plugin with a runtime of its own, as Python extension modules have it. Its functions need what
- * both runtime 12 and 13 offer in the same form.
+ * A plugin with a runtime of its own, as Python extension modules have. Its functions use only what
+ * runtime 12 and 13 offer in the same form.
  */
 #include "../programs/plant.h"
 #include <cuda_runtime_api.h>

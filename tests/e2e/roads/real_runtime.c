@@ -1,6 +1,7 @@
 /*
- * A program on NVIDIA's own runtime. Above a simulated driver the runtime refuses to work, which is
- * its right; every answer it gives is printed, and must be the same with and without the preload.
+ * A program on NVIDIA's own runtime. On a simulated driver the runtime refuses to work, which is
+ * its right. The program prints all its answers, which must be the same with and without the
+ * preload.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

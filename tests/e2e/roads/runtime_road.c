@@ -1,7 +1,7 @@
 /*
  * The runtime API, called as most programs do. Built three times: against the shared runtime; with
- * the runtime inside the program, and with its functions found by dlvsym. No hook sees the calls of
- * the latter two, and the driver layer must do.
+ * the runtime inside the program, and with its functions found by dlvsym. No runtime hook sees the
+ * calls of the latter two, so the driver layer must suffice.
  */
 #include "../programs/plant.h"
 #include <cuda_runtime_api.h>

@@ -66,8 +66,8 @@ static void stop(const char *call, int line, int result)
     exit(1);
 }
 
-/* The result is printed, so that another one with the preload is seen; an error ends the program.
- */
+/* The result is printed, so that another one with the preload is seen; an error ends the
+ * program. */
 #define CALL(call)                                                                                 \
     do {                                                                                           \
         int ledger_result = (int)(call);                                                           \

@@ -113,8 +113,8 @@ static void cut(void)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* One processor's clock is 50 ns ahead: a free stamped 150 came before an allocation stamped 120.
- */
+/* One processor's clock is 50 ns ahead: a free stamped 150 came before an allocation stamped
+ * 120. */
 static void skew(void)
 {
     ALLOC(0, BASE, 10 * MIB, .stack = mine, .time = 2050);

@@ -191,8 +191,8 @@ static void the_caller_is_the_innermost_frame_of_the_application(void **state)
     assert_int_equal(gm_callers_get(callers, 0), 0);
 }
 
-/* CPython rewrites its bytecode: later calls of a line come from another place of the interpreter.
- */
+/* CPython rewrites its bytecode: later calls of a line come from another place of the
+ * interpreter. */
 static void where_the_interpreter_stands_makes_no_other_line(void **state)
 {
     struct scene *scene = *state;
