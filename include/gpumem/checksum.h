@@ -1,5 +1,5 @@
 /*
- * The checksums of a trace, for who writes it and who reads it; docs/trace-format.md says what they
+ * The checksums of a trace, for its writer and its readers; docs/trace-format.md says what they
  * cover. All are XXH3 with 64 bits. A seal is never 0, which stands for "not sealed".
  */
 #ifndef GPUMEM_CHECKSUM_H
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Of what does not change in the header page. */
+/* Checksum of the constant part of the header page. */
 static inline uint64_t gm_header_checksum(const struct gm_trace_header *header)
 {
     return XXH3_64bits(header, offsetof(struct gm_trace_header, checksum));
@@ -23,7 +23,7 @@ static inline uint64_t gm_seal_of(uint64_t hash)
     return hash ? hash : 1;
 }
 
-/* Of the whole header page but the seal itself. `page` is GM_TRACE_PAGE bytes. */
+/* Seal of the whole header page except the seal itself. `page` is GM_TRACE_PAGE bytes. */
 static inline uint64_t gm_header_seal(const void *page)
 {
     const size_t at = offsetof(struct gm_trace_header, seal), behind = at + sizeof(uint64_t);
@@ -32,34 +32,35 @@ static inline uint64_t gm_header_seal(const void *page)
         XXH3_64bits_withSeed((const char *)page + behind, GM_TRACE_PAGE - behind, hash));
 }
 
-/* Of an extent's own header, and its seed for what follows. */
+/* Checksum of an extent's own header, which is the seed for its payload. */
 static inline uint64_t gm_extent_seed(const struct gm_extent *extent)
 {
     return XXH3_64bits(extent, offsetof(struct gm_extent, checksum));
 }
 
-/* Of an extent that lies in memory as in the file. */
+/* Checksum of an extent that lies in memory as in the file. */
 static inline uint64_t gm_extent_checksum(const struct gm_extent *extent)
 {
     return XXH3_64bits_withSeed(extent + 1, extent->used, gm_extent_seed(extent));
 }
 
-/* Of a table's extent. */
+/* Seal of a table's extent. */
 static inline uint64_t gm_table_seal(const struct gm_extent *extent)
 {
     return gm_seal_of(XXH3_64bits(extent + 1, (size_t)extent->length - sizeof(*extent)));
 }
 
 /*
- * Slots of a ring that may have been written to: all records so far, and one that was begun and
- * never committed. Those behind are zero.
+ * Slots of a ring that may have been written to: all records so far, and one that a thread began
+ * and never committed. The slots after them are zero.
  */
 static inline uint64_t gm_lane_slots(const struct gm_lane *lane)
 {
     return lane->head < lane->capacity ? lane->head + 1 : lane->capacity;
 }
 
-/* A slot's part in the seal of its lane. They are added up, so that one can be replaced. */
+/* A slot's part in the seal of its lane. The seal adds the parts up, so that one can be
+ * replaced. */
 static inline uint64_t gm_slot_part(const struct gm_record *slot, uint64_t number)
 {
     return XXH3_64bits_withSeed(slot, sizeof(*slot), number);
@@ -74,15 +75,15 @@ static inline uint64_t gm_lane_parts(const struct gm_lane *lane)
     return sum;
 }
 
-/* Of a lane whose slots' parts add up to `parts`. */
+/* Seal of a lane whose slots' parts add up to `parts`. */
 static inline uint64_t gm_lane_seal(const struct gm_lane *lane, uint64_t parts)
 {
     return gm_seal_of(XXH3_64bits(lane, sizeof(*lane)) + parts);
 }
 
 /*
- * Of a flight trace's extent: what stands before its area, and what of the area lies outside
- * [start, end) and was ever written to. The extents in between have checksums of their own.
+ * Seal of a flight trace's extent: everything before its area, and the part of the area outside
+ * [start, end) that was ever written to. The extents in between have their own checksums.
  */
 static inline uint64_t gm_flight_seal(const struct gm_flight *flight)
 {

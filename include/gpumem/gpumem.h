@@ -1,5 +1,5 @@
 /*
- * Marks and ranges: a program's own names for what it is doing, as phases of the report.
+ * Marks and ranges: a program's own names for its work, which become phases of the report.
  *
  *     #include <gpumem/gpumem.h>
  *
@@ -10,20 +10,21 @@
  *         gpumem_mark("epoch done");
  *     }
  *
- * Nothing has to be linked. Without libgpumem.so in the process each call is a test of a pointer
- * and does nothing; with it, a record in the trace, in less than a tenth of a microsecond. No
- * function fails, sets errno or calls CUDA. All can be called from any thread; from a signal
- * handler too, where a call that interrupts the recorder is counted, not recorded.
+ * You need not link anything. Without libgpumem.so in the process each call tests a pointer and
+ * does nothing; with it, each call writes a record into the trace, in less than a tenth of a
+ * microsecond. No function fails, sets errno or calls CUDA. You can call all of them from any
+ * thread, and from a signal handler; if the handler interrupts the recorder, the call is counted
+ * and not recorded.
  *
- * Names are bytes, UTF-8 by custom, copied before the call returns; they are cut at 4096 bytes, and
- * NULL is the empty name. A name made anew for each call ("step 17231") costs trace space for ever;
- * "step" costs it once.
+ * Names are bytes, usually UTF-8. Each call copies its name before it returns, cuts it at 4096
+ * bytes, and takes NULL as the empty name. A new name for each call ("step 17231") needs trace
+ * space each time; "step" needs it once.
  *
- * The first of these calls in a process begins its trace, as its first CUDA call would: phases
- * before that are phases too.
+ * The first of these calls in a process begins its trace, as its first CUDA call would, so phases
+ * before any CUDA call count, too.
  *
- * Other languages call the same three names as exported by the library, when they find them in the
- * process (Python: docs/pytorch.md).
+ * Other languages look up the three functions that the library exports under these names and call
+ * them if they find them (Python: docs/pytorch.md).
  */
 #ifndef GPUMEM_GPUMEM_H
 #define GPUMEM_GPUMEM_H
@@ -38,13 +39,13 @@ extern "C" {
 #endif
 
 /*
- * What the functions below call: the library's function of the same name, NULL when absent.
+ * The library's functions of the same names, which the functions below call; NULL if absent.
  *
- * A weak symbol costs least. In code of fixed addresses (-no-pie) it would be absent for good,
- * because the linker settles what it does not find; there the dynamic linker is asked at each call.
- * (With glibc before 2.34 such a program needs -ldl.)
+ * A weak symbol costs least. In code of fixed addresses (-no-pie) it would stay NULL, because the
+ * linker resolves missing symbols for good; such code asks the dynamic linker at each call. (With
+ * glibc before 2.34 such a program needs -ldl.)
  *
- * Two functions of one name in one file: the assembler knows ours as gpumem_stub_...
+ * That makes two functions of one name in one file, so the assembler gets ours as gpumem_stub_...
  */
 typedef void gpumem_named_function(const char *name);
 typedef void gpumem_plain_function(void);
@@ -59,11 +60,11 @@ extern gpumem_plain_function gpumem_library_range_pop __asm__("gpumem_range_pop"
 #else
 #define GPUMEM_LIBRARY_(type, name) (__extension__(type *) dlsym(RTLD_DEFAULT, "gpumem_" #name))
 #ifndef RTLD_DEFAULT
-#define RTLD_DEFAULT NULL /* <dlfcn.h> tells only those who define _GNU_SOURCE */
+#define RTLD_DEFAULT NULL /* <dlfcn.h> declares it only with _GNU_SOURCE */
 #endif
 #endif
 
-/* A moment of the process: "growing" sites are those whose live bytes rise from mark to mark. */
+/* A moment of the process: the report finds sites whose live bytes rise from mark to mark. */
 static inline void gpumem_mark(const char *name) __asm__("gpumem_stub_mark");
 static inline void gpumem_mark(const char *name)
 {
@@ -81,7 +82,8 @@ static inline void gpumem_range_push(const char *name)
         function(name);
 }
 
-/* Ends the calling thread's innermost range; one too many is recorded and ignored by the report. */
+/* Ends the calling thread's innermost range. The recorder records one call too many; the report
+ * ignores it. */
 static inline void gpumem_range_pop(void) __asm__("gpumem_stub_range_pop");
 static inline void gpumem_range_pop(void)
 {

@@ -1,9 +1,9 @@
 /*
- * The values of the GPUMEM_ variables: which are understood, and what they mean. The preload reads
- * them by these functions, and gpumem asks them which values were not understood, so that the two
- * cannot disagree. No malloc, no stdio, nothing but the text: values are untrusted.
+ * The values of the GPUMEM_ variables: which are valid, and what they mean. The preload reads them
+ * with these functions, and gpumem uses them to find values that were not understood, so that the
+ * two cannot disagree. They use no malloc and no stdio, and treat values as untrusted.
  *
- * Every function returns false, and changes nothing, for a value that is not understood.
+ * Every function returns false, and changes nothing, for an invalid value.
  */
 #ifndef GPUMEM_SETTINGS_H
 #define GPUMEM_SETTINGS_H
@@ -104,8 +104,8 @@ static inline bool gm_setting_choice(const char *text, const char *no, const cha
     return true;
 }
 
-/* Whether the value of the variable `name` is understood. An empty value is as good as none, and of
- * other variables nothing is known. */
+/* Whether the value of the variable `name` is valid. An empty value counts as none, and every value
+ * of another variable as valid. */
 static inline bool gm_setting_is_understood(const char *name, const char *value)
 {
     uint64_t size;

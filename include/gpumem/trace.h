@@ -1,15 +1,14 @@
 /*
  * The trace format: the one contract between libgpumem.so, which writes it, and gpumem, which reads
- * it. docs/trace-format.md is the prose; where the two disagree this header is right.
+ * it. docs/trace-format.md explains it; if the two disagree, this header is right.
  *
- * A trace is one file: a header page, then extents. It is written through a shared mapping and is
- * readable at every instant, whatever happened to the writer:
+ * A trace is one file: a header page, then extents. The recorder writes it through a shared
+ * mapping, and it is readable at every instant, whatever happens to the writer:
  *   - everything below header.file_end is made of complete extents;
- *   - a lane (one thread's ring) is valid from `tail` to `head`, records are filled before `head`
- * moves;
- *   - a block is complete before `file_end` passes it, and a lane's `tail` moves only after that: a
- * record can stand both in a block and in the ring, never in neither. (lane, sequence) tells them
- * apart.
+ *   - a lane (one thread's ring) is valid from `tail` to `head`: a thread fills a record before it
+ *     moves `head`;
+ *   - a block is complete before `file_end` passes it, and a lane's `tail` moves only after that:
+ *     a record is in the ring, in a block, or in both, and (lane, sequence) identifies it;
  *   - a stack node, a string and a module are complete before any record refers to them.
  * All integers are little endian. A reader must treat the file as hostile: check every bound.
  */
@@ -33,8 +32,8 @@ enum gm_clock {
     GM_CLOCK_TICKS = 2,     /* times are CPU ticks; convert with the clock pairs */
 };
 
-/* Units of the record clock by which the stamps of two processors may disagree: more than a kernel
- * lets them before it distrusts the counter. */
+/* Units of the record clock by which the times of two processors may disagree: more than a kernel
+ * allows before it distrusts the counter. */
 #define GM_CLOCK_SKEW 2048u
 
 /* One moment on both clocks, and on the wall clock. */
@@ -57,15 +56,17 @@ enum gm_header_flag {
     GM_HEADER_PYTHON_STACKS = 1u << 2, /* Python frames were recorded */
     GM_HEADER_DROP_ON_FULL = 1u << 3,  /* GPUMEM_ON_FULL=drop */
     GM_HEADER_FLIGHT = 1u << 4,        /* GPUMEM_MODE=flight */
-    GM_HEADER_BYPASSED = 1u << 5,  /* at its end the process had the driver loaded, and no call had
-                                      been seen */
-    GM_HEADER_ELSEWHERE = 1u << 6, /* written on another file system than was asked for: that one
-                                      (asked_file_system) does not store in place */
-    GM_HEADER_NOT_RECORDED = 1u << 7, /* nothing was recorded, for there was no such other one: the
-                                         file is never mapped, and how the process ended not told */
+    GM_HEADER_BYPASSED = 1u << 5,  /* at its end the process had the driver loaded, but the recorder
+                                      had seen no call */
+    GM_HEADER_ELSEWHERE = 1u << 6, /* written on another file system than the requested one
+                                      (asked_file_system), which does not store in place */
+    GM_HEADER_NOT_RECORDED = 1u << 7, /* nothing was recorded, because there was no other file
+                                         system: the file is never mapped, and the end of the
+                                         process is unknown */
 };
 
-/* Troubles of the recorder, counted in the header. All zero in a complete trace but where noted. */
+/* Troubles of the recorder, counted in the header. All are zero in a complete trace except where
+ * noted. */
 enum gm_counter {
     GM_COUNT_DROPPED,      /* records dropped because a ring was full (GPUMEM_ON_FULL=drop) */
     GM_COUNT_REENTRANT,    /* calls made from a signal handler inside a hook, not recorded */
@@ -77,21 +78,21 @@ enum gm_counter {
                               events) */
     GM_COUNT_STRING_LIMIT, /* names of code not recorded because the table of strings was full (no
                               loss of events) */
-    GM_COUNT_FALLBACK,     /* stacks for which libunwind was asked (no loss) */
+    GM_COUNT_FALLBACK,     /* stacks for which the recorder asked libunwind (no loss) */
     GM_COUNT_MODULE_LIMIT, /* frames without a module because the table of modules was full (no loss
                               of events) */
-    GM_COUNT_FLIGHT_FULL, /* records that the area of a flight trace had no room for: they are lost,
+    GM_COUNT_FLIGHT_FULL, /* records for which the area of a flight trace had no room: they are lost
                              unless a later checkpoint covers them */
-    GM_COUNT_FLIGHT_MISSED, /* records that a flight trace could not carry over, for lack of memory:
-                               its checkpoints are not exact */
-    GM_COUNT_FLIGHT_LATE,   /* records that a flight trace did not wait for any longer: its
-                               checkpoints may not be exact */
+    GM_COUNT_FLIGHT_MISSED, /* records that a flight trace could not carry, for lack of memory: its
+                               checkpoints are not exact */
+    GM_COUNT_FLIGHT_LATE,   /* records that were folded out of order, because a flight trace waits
+                               only so long: its checkpoints may not be exact */
     GM_COUNT_NEWER_ABI,     /* lookups answered with an ABI of a function that the recorder does not
                                know: its calls are not seen (header.newer_abi) */
-    GM_COUNT_NEWER_ABI_VITAL, /* those of them whose function makes or ends memory: what it did is
-                                 missing. The others copy, set or ask */
-    GM_COUNT_PYTHON_UNKNOWN, /* stacks without Python frames because CPython (to 3.11) does not tell
-                                which of its subinterpreters runs (no loss of events) */
+    GM_COUNT_NEWER_ABI_VITAL, /* those of them whose function makes or ends memory, which the trace
+                                 lacks. The others copy, set or query */
+    GM_COUNT_PYTHON_UNKNOWN,  /* stacks without Python frames because CPython (to 3.11) does not
+                                reveal which of its subinterpreters runs (no loss of events) */
     GM_COUNT_GROW_FAILED, /* stacks, names and modules not recorded because the file could not grow
                              just then: a full disk, a limit on files, no memory (no loss of
                              events) */
@@ -104,15 +105,14 @@ enum gm_counter {
                              strings that they may fill was full (no loss of events) */
     GM_COUNT_MODULE_UNREAD, /* frames without a module because /proc/self/maps could not be read (no
                                loss of events) */
-    GM_COUNT_CONTEXT_LIMIT, /* contexts made when all numbers were given: what is in them may have
+    GM_COUNT_CONTEXT_LIMIT, /* contexts made when all numbers were in use: their memory may have
                                ended unseen */
-    GM_COUNT_CONTEXT_DEPTH, /* contexts pushed deeper than a thread's stack of them is followed:
-                               what is allocated there may have ended unseen */
-    GM_COUNT_HANDLE_LIMIT,  /* pools, streams and the like of which nothing could be noted for lack
-                               of  memory: of what is allocated by them, device or capture is not
-                               known */
-    GM_COUNT_DEVICE_LIMIT,  /* calls about devices beyond those that are followed: what ended with
-                              their primary contexts may have ended unseen */
+    GM_COUNT_CONTEXT_DEPTH, /* contexts pushed deeper than the recorder follows: memory allocated
+                               there may have ended unseen */
+    GM_COUNT_HANDLE_LIMIT,  /* pools, streams and the like that the recorder could not note for lack
+                               of memory: it does not know device or capture of their allocations */
+    GM_COUNT_DEVICE_LIMIT,  /* calls about devices beyond those that the recorder follows: memory of
+                               their primary contexts may have ended unseen */
     GM_COUNT_SAMPLE_LIMIT, /* samples of a device left out, or without this process's share, because
                               NVML or the environment names more than there is room for (no loss of
                               events) */
@@ -120,17 +120,17 @@ enum gm_counter {
                               handles have none (no loss of events) */
     GM_COUNT_ENVIRONMENT_LIMIT, /* variables of the environment that had no room in the trace (no
                                    loss of events) */
-    GM_COUNT_LEND_LIMIT, /* parts of the trace that a child would not be lent private memory for, if
-                            a signal handler forked it inside the recorder (no loss) */
+    GM_COUNT_LEND_LIMIT, /* parts of the trace for which a child would get no private memory, if a
+                            signal handler forked it inside the recorder (no loss) */
     GM_COUNTERS = 32
 };
 
-/* A function that was handed on unseen, because its ABI is newer than the recorder. */
+/* A function that the program got without a hook, because its ABI is newer than the recorder. */
 #define GM_NEWER_ABI_MAX 32
 struct gm_newer_abi {
-    uint32_t version; /* CUDA version that was asked for, 1000 * major + 10 * minor; 0: none */
+    uint32_t version; /* requested CUDA version, 1000 * major + 10 * minor; 0: none */
     uint16_t api;     /* an ABI of it that the recorder knows, an index into NAMES; 0: not in use */
-    uint16_t form;    /* n of the NAME_vn that was asked for; 0: none */
+    uint16_t form;    /* n of the requested NAME_vn; 0: none */
 };
 
 struct gm_trace_header {
@@ -161,9 +161,9 @@ struct gm_trace_header {
     uint32_t reserved1;
 
     struct gm_clock_pair clock_start;
-    uint64_t checksum; /* XXH3 64 of all before it, which does not change */
+    uint64_t checksum; /* XXH3 64 of everything before it, which does not change */
 
-    /* Changing while the process runs; each is a single aligned store. */
+    /* The rest changes while the process runs; each change is a single aligned store. */
     /* The latest pair: the writer fills the slot that `clock_latest_index` does not name, then
      * flips it. */
     struct gm_clock_pair clock_latest[2];
@@ -210,27 +210,27 @@ struct gm_extent {
     uint16_t reserved;
     uint32_t index;  /* position among the extents of this type, where order matters */
     uint32_t used;   /* payload bytes, from its start, that do not change any more */
-    uint64_t length; /* bytes with this header; a multiple of GM_EXTENT_ALIGN */
+    uint64_t length; /* bytes including this header; a multiple of GM_EXTENT_ALIGN */
     uint64_t reserved2[3];
-    uint64_t checksum; /* gm_extent_checksum: of all before it, and of the `used` bytes */
-    uint64_t seal;     /* LANE, FLIGHT and tables: of the whole payload, set when the header is
-                          sealed and true while that is; else 0 */
+    uint64_t checksum; /* gm_extent_checksum: of everything before it, and of the `used` bytes */
+    uint64_t seal;     /* LANE, FLIGHT and tables: of the whole payload, set and valid while the
+                          header is sealed; else 0 */
 };
 
-/* Types whose extent is written once: behind the `used` bytes stand zeros. */
+/* Types whose extent is written once: zeros follow the `used` bytes. */
 #define GM_EXTENTS_WRITTEN_ONCE                                                                    \
     (1u << GM_EXTENT_PAD | 1u << GM_EXTENT_BLOCK | 1u << GM_EXTENT_NAMES |                         \
      1u << GM_EXTENT_ENVIRONMENT | 1u << GM_EXTENT_CHECKPOINT | 1u << GM_EXTENT_CARRIED)
 
-/* Tables grow by extents of 64 KiB: what fits behind the extent header. */
+/* Tables grow by extents of 64 KiB; these numbers of entries fit after the extent header. */
 #define GM_TABLE_EXTENT 65536u
 #define GM_NODES_PER_EXTENT 4092u
 #define GM_STRINGS_PER_EXTENT 65472u
 #define GM_MODULES_PER_EXTENT 511u
 #define GM_FRAMES_PER_EXTENT 4092u
-#define GM_NODES_MAX (1u << 20)   /* bound of the stack table; beyond it stacks are 0 and counted */
+#define GM_NODES_MAX (1u << 20)   /* bound of the stack table; further stacks are 0 and counted */
 #define GM_STRINGS_MAX (1u << 25) /* bytes */
-#define GM_MARK_STRINGS_MAX (1u << 24) /* of these, for names of marks and ranges alone */
+#define GM_MARK_STRINGS_MAX (1u << 24) /* of these, the share for names of marks and ranges */
 #define GM_MODULES_MAX (1u << 14)
 #define GM_FRAMES_MAX (1u << 20)
 #define GM_LANES_MAX 65536u
@@ -285,34 +285,34 @@ struct gm_why_ring {
 /* ---- strings, modules, stacks ---------------------------------------------------------------- */
 
 /*
- * A string reference is an offset into the string space (the STRINGS extents laid end to end);
- * there stands a uint16_t length, then that many bytes (no terminator). 0 is "none". A string never
- * crosses an extent. Content is untrusted: any bytes.
+ * A string reference is an offset into the string space (the STRINGS extents laid end to end). At
+ * that offset is a uint16_t length, then that many bytes (no terminator). 0 is "none". A string
+ * never crosses an extent. Content is untrusted: any bytes.
  */
 #define GM_STRING_LENGTH_MAX 4096u
 
 struct gm_module {
-    /* Where it was mapped when it was first seen. A file that is opened again has the same number,
-     * and stacks name its addresses in the file's own terms. */
-    uint64_t load_bias;  /* pc - load_bias is the address in those terms */
+    /* Where the recorder first saw it mapped. A file that is opened again has the same number, and
+     * stacks contain addresses of the file itself. */
+    uint64_t load_bias;  /* pc - load_bias is the address in the file */
     uint64_t start;      /* first mapped byte */
     uint64_t end;        /* one past the last */
     uint32_t path;       /* string reference */
-    uint32_t generation; /* of dlclose then; two modules may share addresses over time */
+    uint32_t generation; /* count of dlclose then; two modules may share addresses over time */
     uint8_t build_id_size;
     uint8_t build_id[31];
     uint64_t reserved[8];
 };
 
 /*
- * A stack is the id of its innermost node; parents lead outward to 0. Parents always have smaller
- * ids than their children.
+ * A stack is the id of its innermost node. Parents lead outward to 0 and always have smaller ids
+ * than their children.
  */
 enum gm_node_kind {
     GM_NODE_NATIVE = 0, /* address: module-relative return address (not reduced by 1) */
     GM_NODE_LEAF = 1,   /* address: module-relative address of the instruction itself */
     GM_NODE_SCRIPT = 2, /* address: index of a script frame */
-    GM_NODE_CUT = 3,    /* outermost node of a stack that was cut there; address unused */
+    GM_NODE_CUT = 3,    /* outermost node of a cut stack; address unused */
 };
 
 struct gm_node {
@@ -332,19 +332,18 @@ struct gm_script_frame {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* What a record tells. Fields not named for a type are 0. `stack` is set for all but the
+/* The types of records. Fields not named for a type are 0. `stack` is set for all except the
  * bookkeeping types. */
 enum gm_event {
     GM_EVENT_NONE = 0,
-    /* Lives of addresses. Frees are recorded before the call that frees, all else after its call.
-     */
+    /* Lives of addresses. Frees are recorded before their call, everything else after it. */
     GM_EVENT_ALLOC =
         1, /* address, size, kind, device; aux: pool or array handle's owner, 0 if none */
     GM_EVENT_FREE =
         2, /* address; kind: family of the call (enum gm_kind), any family may free any */
     GM_EVENT_UNDO =
-        3, /* the call behind this lane's latest free-like record failed: it did not happen.
-              address as there; extra: status; kind: the type (enum gm_event) undone */
+        3, /* the call of this lane's latest free-like record failed, so it had no effect. address
+              as there; extra: status; kind: the type (enum gm_event) undone */
     GM_EVENT_ALLOC_FAILED = 4, /* size, kind, device; extra: CUresult/cudaError; aux: as ALLOC */
     GM_EVENT_COPY =
         5, /* address: destination, aux: source, size; kind: enum gm_copy; extra: ns in the call */
@@ -384,7 +383,7 @@ enum gm_event {
     GM_EVENT_GRAPH_INSTANTIATE =
         29,                     /* address: exec, aux: graph; extra: CUgraphInstantiate_flags */
     GM_EVENT_GRAPH_LAUNCH = 30, /* address: exec; extra: units of the record clock in the call,
-                                   which may have freed what it frees as early as that */
+                                   which may have freed its memory as early as its beginning */
     GM_EVENT_GRAPH_EXEC_DESTROY = 31, /* address: exec */
     GM_EVENT_GRAPH_DESTROY = 32,      /* address: graph */
     GM_EVENT_GRAPH_CLONE = 33,        /* address: new graph, aux: original */
@@ -393,7 +392,7 @@ enum gm_event {
     GM_EVENT_MODULE_LOAD = 35,   /* address: CUmodule or CUlibrary */
     GM_EVENT_MODULE_UNLOAD = 36, /* address; free-like */
     GM_EVENT_GLOBAL =
-        37, /* address, size, aux: module or library: a variable's place was asked for */
+        37, /* address, size, aux: module or library: the program queried a variable's place */
     GM_EVENT_HINT =
         38, /* address, size: advise, prefetch, discard; extra: CUmem_advise where it applies */
     /* The recorder's own. */
@@ -401,30 +400,30 @@ enum gm_event {
         39, /* device; size: total bytes or 0; aux: string reference of the name or 0 */
     GM_EVENT_THREAD =
         40, /* this lane now belongs to thread `address` (tid); aux: string reference of its name */
-    GM_EVENT_DETAIL = 41, /* more words of the record before it in the same lane */
-    /* Names given by the program: aux: string reference. Those of a library that keeps its own (an
-       NVTX domain) have extra: string reference of the library's name. */
+    GM_EVENT_DETAIL = 41, /* further words of the record before it in the same lane */
+    /* Names from the program: aux: string reference. Names of a library with its own (an NVTX
+       domain) have extra: string reference of the library's name. */
     GM_EVENT_MARK = 42,
-    GM_EVENT_RANGE_PUSH = 43, /* address: whose ranges it nests in: 0 gpumem.h's, else NVTX's */
+    GM_EVENT_RANGE_PUSH = 43, /* address: owner of its nest: 0 gpumem.h, else an NVTX domain */
     GM_EVENT_RANGE_POP = 44,  /* address: the same */
     GM_EVENT_DEVICE_SAMPLE =
         45, /* device; size: bytes used on the device by this process, 0 unknown; aux: by all;
                flags: ESTIMATED if the device was found by its index alone */
     GM_EVENT_BLOCK_ALLOC =
-        46, /* block of a framework's pool: address, size, device; aux: allocated total as the
-               framework says it, then a DETAIL with address: reserved total */
+        46, /* block of a framework's pool: address, size, device; aux: allocated total by the
+               framework's own count, then a DETAIL with address: reserved total */
     GM_EVENT_BLOCK_FREE = 47, /* the same; size positive */
     GM_EVENT_BLOCK_OOM =
         48, /* size asked, device; aux: allocated total; DETAIL address: reserved total */
     GM_EVENT_HOST_CALL =
-        49, /* a call of the table that moves no memory but tells of it (query, export) */
+        49, /* a call of the table that does not change memory but concerns it (query, export) */
     /* Ranges that any thread can end, in any order. */
     GM_EVENT_RANGE_START = 50, /* as RANGE_PUSH, but address: the range's own number */
     GM_EVENT_RANGE_END = 51,   /* address: of the range */
     GM_EVENTS
 };
 
-/* A set of types, by bit. Free-like: recorded before its call, and what an UNDO can take back. */
+/* A set of types, by bit. Free-like: recorded before its call; an UNDO can take it back. */
 #define GM_EVENTS_FREE_LIKE                                                                        \
     (1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE | 1ull << GM_EVENT_CONTEXT_END |     \
      1ull << GM_EVENT_VMM_RELEASE | 1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |  \
@@ -439,7 +438,7 @@ static inline int gm_event_is_in(unsigned type, uint64_t set)
     return type < 64 && (set >> type & 1);
 }
 
-/* Families of memory; docs/accounting.md says what counts in each. */
+/* Families of memory; docs/accounting.md defines them. */
 enum gm_kind {
     GM_KIND_NONE = 0,
     GM_KIND_DEVICE = 1,
@@ -456,7 +455,7 @@ enum gm_kind {
 
 enum gm_copy {
     GM_COPY_UNKNOWN =
-        0, /* direction left to unified addressing: the reader tells by the addresses */
+        0, /* direction left to unified addressing: the reader infers it from the addresses */
     GM_COPY_HOST_TO_DEVICE = 1,
     GM_COPY_DEVICE_TO_HOST = 2,
     GM_COPY_DEVICE_TO_DEVICE = 3,
@@ -476,8 +475,8 @@ enum gm_record_flag {
     GM_FLAG_MIPMAPPED = 1u << 7, /* mipmapped array */
 };
 
-/* Number of all contexts for which there was none left, or that lay too deep: no record tells of
- * them, or of their end. */
+/* The number of all contexts for which there was no number left, or that lay too deep: there is no
+ * record of them or of their end. */
 #define GM_CONTEXT_UNTOLD 0xffffu
 
 struct gm_record {
@@ -498,17 +497,17 @@ struct gm_record {
 /* ---- lanes and blocks ------------------------------------------------------------------------ */
 
 /*
- * One thread's ring. Sequence numbers count the records of the lane from 0; record n stands at
- * n & (capacity - 1). A lane outlives its thread and can be taken over by another. Of several LANE
- * extents with one index, each larger than the one before, the last one is the lane: it began with
- * all that waited in the former, which nobody writes to since.
+ * One thread's ring. Sequence numbers count the records of the lane from 0; record n is in slot
+ * n & (capacity - 1). A lane outlives its thread, and another thread can take it over. If several LANE
+ * extents have one index, each is larger than the one before, and the last one is the lane: it
+ * began with all waiting records of the former, to which no thread writes any more.
  */
 struct gm_lane {
     uint64_t capacity; /* records, a power of two; the only part that does not change */
     uint64_t reserved0[7];
     uint64_t head; /* records committed; written by the thread */
     uint64_t reserved1[7];
-    uint64_t tail; /* records that also stand in blocks (or were given up) */
+    uint64_t tail; /* records that are also in blocks (or were given up) */
     uint64_t reserved2[7];
 };
 
@@ -518,19 +517,19 @@ enum gm_codec { GM_CODEC_NONE = 0, GM_CODEC_ZSTD = 1 };
 
 /*
  * Records [first_sequence, first_sequence + count) of one lane, column by column, packed by what
- * they repeat: programs do the same again and again, and then a record is like the one `distance`
- * before it, its model, but for the time. Where the block does not reach back so far, the model is
- * the record `near` before it, and where not even that is there, one of zeros. The records are
- * taken in tiles of GM_TILE_RECORDS, the last of which may be shorter. First stands for each tile,
- * in two bytes (little-endian), the set of columns it has a part in; in each other column its
- * records have the value of their models. Then come the columns in the order of enum gm_column,
- * each a run of varints (LEB128) or bytes as the comment says. All of it is compressed by `codec`
- * as one independent frame.
+ * they repeat: programs repeat themselves, and then a record equals the one `distance` before it,
+ * its model, except for the time. If the block does not reach back so far, the model is the record
+ * `near` before it; if there is none either, a record of zeros. Records are grouped in tiles of
+ * GM_TILE_RECORDS; the last tile may be shorter. First comes for each tile, in two bytes
+ * (little-endian), the set of columns that contain it; in each other column its records have the
+ * value of their models. Then come the columns in the order of enum gm_column, each a run of
+ * varints (LEB128) or bytes as the comment says. `codec` compresses all of this as one independent
+ * frame.
  */
 enum gm_column {
     GM_COLUMN_TYPE,    /* bytes */
-    GM_COLUMN_TIME,    /* varint: difference to the record before; the first: to first_time. Every
-                          tile has a part in it */
+    GM_COLUMN_TIME,    /* varint: difference to the record before; the first: to first_time.
+                          Contains every tile */
     GM_COLUMN_API,     /* varint */
     GM_COLUMN_STACK,   /* zigzag varint: difference to the model */
     GM_COLUMN_ADDRESS, /* zigzag varint: difference to the model */
@@ -545,7 +544,7 @@ enum gm_column {
 };
 
 #define GM_BLOCK_RECORDS_MAX 16384u
-#define GM_BLOCK_RAW_MAX (GM_BLOCK_RECORDS_MAX * 96u) /* no record takes more in columns */
+#define GM_BLOCK_RAW_MAX (GM_BLOCK_RECORDS_MAX * 96u) /* no record needs more in columns */
 #define GM_TILE_RECORDS 128u
 #define GM_DISTANCE_MAX 4096u
 
@@ -559,14 +558,14 @@ struct gm_block {
     uint32_t raw_size;    /* bytes before compression, at most GM_BLOCK_RAW_MAX */
     uint32_t codec;       /* enum gm_codec */
     uint32_t column_size[GM_COLUMNS];
-    uint32_t lane_column_size; /* CARRIED: a varint for each record, the lane it is of; stands
-                                  behind the columns and counts in raw_size. Else 0 */
+    uint32_t lane_column_size; /* CARRIED: a varint for each record, its lane; follows the columns
+                                  and counts in raw_size. Else 0 */
     uint32_t distance;         /* from a record to its model, 1..GM_DISTANCE_MAX */
     uint32_t near;             /* 1..distance */
     uint32_t reserved[6];
 };
 
-/* Bytes of a block's sets of columns, which stand before the columns and count in raw_size. */
+/* Bytes of a block's sets of columns, which precede the columns and count in raw_size. */
 static inline uint32_t gm_block_sets_size(uint32_t count)
 {
     return (count + GM_TILE_RECORDS - 1) / GM_TILE_RECORDS * 2;
@@ -575,17 +574,17 @@ static inline uint32_t gm_block_sets_size(uint32_t count)
 /* ---- flight recorder ------------------------------------------------------------------------- */
 
 /*
- * GPUMEM_MODE=flight: blocks do not stand behind each other in the file but in one extent of fixed
- * size, which they fill round and round. Positions count bytes and never go back; position p stands
- * at p % capacity of the area, and no extent is cut by its end. Extents [start, end) are complete.
- * The one at `start` is a CHECKPOINT, or `start` is 0 and nothing was overwritten yet. A checkpoint
- * behind `start` is one that the writer may go on to: readers pass over it.
+ * GPUMEM_MODE=flight: blocks do not follow each other in the file but fill one extent of fixed size
+ * again and again. Positions count bytes and never go back; position p lies at p % capacity of the
+ * area, whose end cuts no extent. Extents [start, end) are complete. The one at `start` is a
+ * CHECKPOINT, or `start` is 0 and nothing was overwritten yet. A checkpoint after `start` is one to
+ * which the writer may move `start`: readers skip it.
  */
 struct gm_flight {
     uint64_t capacity; /* bytes, a multiple of GM_EXTENT_ALIGN */
-    uint64_t start;    /* moves before anything is overwritten */
+    uint64_t start;    /* moves before the writer overwrites anything */
     uint64_t end;
-    uint64_t touched; /* bytes of the area, from its start, that were ever written to */
+    uint64_t touched; /* bytes of the area, from its start, that were ever written */
     uint64_t reserved[4];
 };
 
@@ -601,10 +600,10 @@ struct gm_flight_totals {
 };
 
 /*
- * What must be known of the records before it, so that they may be overwritten: the CARRIED extents
- * that follow at once hold the records of what is alive, in the order in which they are to be
- * replayed. Each lane goes on with its first_sequence; what of it stands in blocks or rings before
- * that is passed over. In carried records members have meanings of their own:
+ * Replaces the records before it, so that the writer may overwrite them: the CARRIED extents that
+ * follow immediately hold the records of what is alive, in the order in which a reader replays
+ * them. Each lane continues with its first_sequence; readers skip its earlier records in blocks or
+ * rings. In carried records some members have special meanings:
  *   ALLOC, VMM_CREATE, VMM_IMPORT: extra: status of a free that failed
  *   VMM_CREATE, VMM_IMPORT, MULTICAST_CREATE: aux: references by handle; a DETAIL has the handle as
  *     address if the record has another, because it was given out anew
@@ -619,7 +618,7 @@ struct gm_checkpoint {
     uint32_t blocks; /* CARRIED extents */
     uint32_t lanes;
     uint64_t carried;               /* records in them, details too */
-    struct gm_flight_totals before; /* of all records before it */
+    struct gm_flight_totals before; /* counts of all records before it */
     uint64_t lost_frees;            /* among them: addresses and handles given out again, and places
                                        mapped again, without a free */
     uint64_t unknown_frees;         /* and frees of addresses and handles not known to live */
