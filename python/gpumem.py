@@ -1,4 +1,4 @@
-"""Marks and ranges for gpumem: a program's own names for what it is doing, as phases of the report.
+"""Marks and ranges for gpumem: a program's own names for its work, which become phases of the report.
 
     import gpumem
 
@@ -10,11 +10,11 @@
     @gpumem.range("validation")
     def validate(model): ...
 
-Nothing has to be installed: this is one file without dependencies. Without libgpumem.so in the process
-everything here does nothing, at the cost of a function call. Nothing raises, for any name.
+You need not install anything: this is one file without dependencies. Without libgpumem.so in the process all functions
+here do nothing, at the cost of a function call. None raises, for any name.
 
-Names are str or bytes; a name made anew for each call ("step 17231") costs trace space for ever, "step"
-costs it once. Ranges nest per thread: do not keep one open across an await.
+Names are str or bytes; a new name for each call ("step 17231") needs trace space each time, "step" needs it once.
+Ranges nest per thread: do not keep one open across an await.
 """
 import contextlib
 import ctypes
@@ -27,9 +27,9 @@ def _nothing(*_):
 
 
 def _library_functions():
-    """The functions of the preloaded library; else such that do nothing."""
+    """The functions of the preloaded library, or functions that do nothing."""
     try:
-        process = ctypes.PyDLL(None)  # not CDLL: a mark is no reason to let another thread run
+        process = ctypes.PyDLL(None)  # not CDLL: a mark should not let another thread run
         mark, push, pop = process.gpumem_mark, process.gpumem_range_push, process.gpumem_range_pop
     except (AttributeError, OSError, TypeError):
         return False, _nothing, _nothing, _nothing
@@ -53,7 +53,7 @@ def active():
 
 
 def mark(name):
-    """A moment of the process: the report finds what holds more at each mark of one name."""
+    """A moment of the process: the report finds places that hold more at each mark of one name."""
     if _active:
         _mark(_bytes(name))
 
