@@ -1,4 +1,4 @@
-"""What the checks of frameworks other than PyTorch share: a scenario is a program of one argument, its name."""
+"""Shared by the checks of frameworks other than PyTorch: a scenario is a program with one argument, its name."""
 import glob
 import json
 import os
@@ -24,13 +24,13 @@ def record(build, command, environment):
 
 
 def totals(build, command, environment):
-    """Same output both ways, all totals the oracle's."""
+    """The output is the same both ways, and all totals are the oracle's."""
     good = e2e.hold(build, command, environment, leaks=False)
     return ([] if good else list(e2e.problems)), "output equal, totals those of the oracle"
 
 
 def place(report, scenarios, library):
-    """The largest owner is the line of the scenarios that says so, and most is the library's."""
+    """The largest owner is the line of the scenarios that is marked so, and most memory belongs to the library."""
     owner = report["devices"][0]["at_peak"]["owners"][0]
     with open(scenarios, encoding="utf-8") as file:
         line = next(number for number, text in enumerate(file, 1) if "the report must name" in text)
@@ -43,7 +43,7 @@ def place(report, scenarios, library):
 
 
 def run_all(checks):
-    """Of (name, function that returns problems and figures): a line each. Exit code."""
+    """Runs (name, function that returns problems and figures) and prints a line for each. Returns the exit code."""
     failed = False
     for name, check in checks:
         problems, figures = check()

@@ -498,9 +498,9 @@ struct gm_record {
 
 /*
  * One thread's ring. Sequence numbers count the records of the lane from 0; record n is in slot
- * n & (capacity - 1). A lane outlives its thread, and another thread can take it over. If several LANE
- * extents have the same index, each is larger than the one before, and the last one is the lane: it
- * began with all waiting records of the former, to which no thread writes any more.
+ * n & (capacity - 1). A lane outlives its thread, and another thread can take it over. If several
+ * LANE extents have the same index, each is larger than the one before, and the last one is the
+ * lane: it began with all waiting records of the former, to which no thread writes any more.
  */
 struct gm_lane {
     uint64_t capacity; /* records, a power of two; the only part that does not change */

@@ -1,5 +1,5 @@
-/* Writes a trace that is small and asks for much: bombs KIND FILE [NUMBER | PATH]. What each must
- * lead to says bombs.py. */
+/* Writes a small trace that demands much of a reader: bombs KIND FILE [NUMBER | PATH]. bombs.py has
+ * the expected result of each. */
 #include "../support/trace_writer.h"
 #include <stdio.h>
 
@@ -88,7 +88,7 @@ static void lanes(uint64_t number)
     }
 }
 
-/* Stacks along one chain of nodes: the n-th has n frames. */
+/* Stacks along one chain of nodes; the n-th has n frames. */
 static void deep(uint64_t number)
 {
     for (uint32_t at = 0; at <= number; at += GM_NODES_PER_EXTENT) {
@@ -103,7 +103,7 @@ static void deep(uint64_t number)
         put_allocation(i, 0, (uint32_t)i + 1);
 }
 
-/* Many binds of one piece of memory; unbinds that fit none of them well. */
+/* Many binds of one piece of memory, and unbinds that match none of them exactly. */
 static void multicast(uint64_t number)
 {
     PUT(MULTICAST_CREATE, .address = 1);
@@ -162,7 +162,7 @@ int main(int count, char **arguments)
     }
     writer_begin(&writer);
     uint32_t node = 0;
-    if (!kinds[kind].make && count > 3) /* names a file that is none */
+    if (!kinds[kind].make && count > 3) /* names something that is not a regular file */
         node =
             writer_node(&writer, 0, writer_module(&writer, arguments[3]), 0x1100, GM_NODE_NATIVE);
     writer_room(&writer, GM_TRACE_PAGE);

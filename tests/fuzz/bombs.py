@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Small traces that ask for much are read in part, and said to be; no file that a trace names is disturbed.
+"""gpumem reads small traces that demand much in part, says so, and disturbs no file that a trace names.
 
     bombs.py GPUMEM BOMBS
 
-Each costs at most 256 MB (the steps are counted by the tool itself; the limit on CPU time is a watchdog). The exit
-code is 3, JSON is whole, and traces beside a bad one are reported.
+Each costs at most 256 MB (the steps are counted by the tool itself; the limit on CPU time is a watchdog). The exit code
+is 3, the JSON is complete, and other traces next to a bad one are reported.
 """
 import json
 import os
@@ -62,7 +62,7 @@ def try_among_others(gpumem, bombs, folder):
 
 
 def try_out_of_memory(gpumem, folder):
-    """Memory that really ends, in the middle of a trace."""
+    """Memory really runs out, in the middle of a trace."""
     with open(gpumem, "rb") as file:
         if b"__asan_init" in file.read():
             print("SKIP: AddressSanitizer needs all of the address space")
@@ -80,7 +80,7 @@ def try_out_of_memory(gpumem, folder):
 
 
 def wait_in_open(path):
-    """A thread that waits for somebody to read the pipe; returns once it waits."""
+    """Starts a thread that waits for a reader of the pipe; returns once it waits."""
     ids = []
 
     def write():

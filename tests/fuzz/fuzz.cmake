@@ -1,4 +1,4 @@
-# The reader against hostile traces: what each may cost, and a fuzz target.
+# The reader against hostile traces: limits of their cost, and a fuzz target.
 add_executable(bombs ${CMAKE_CURRENT_LIST_DIR}/bombs.c)
 target_compile_definitions(bombs PRIVATE _GNU_SOURCE=)
 target_link_libraries(bombs PRIVATE gpumem_report)

@@ -1,9 +1,8 @@
 /* Fuzz target: everything that reads a trace, on arbitrary bytes.
  *
  * With libFuzzer: clang -fsanitize=fuzzer,address,undefined and -DGM_FUZZ_LIBFUZZER. Without it
- * this is a program that runs the files it is given, and random changes of them: fuzz_reader [-n
- * ROUNDS] FILE... Each is read as it is, and with its checksums made right again, which reaches
- * deeper.
+ * this is a program that reads the given files and random changes of them: fuzz_reader [-n ROUNDS]
+ * FILE... It reads each as it is, and with corrected checksums, which reaches deeper.
  */
 #include "analysis/analysis.h"
 #include "render/json/report_json.h"
@@ -17,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What stands behind the trace is a file that the trace may name, /fuzz.elf. */
+/* The bytes after the trace are a file that the trace may name, /fuzz.elf. */
 static char folder[] = "/tmp/gpumem-fuzz-XXXXXX";
 
 static void remove_folder(void)

@@ -1,4 +1,4 @@
-"""Checks of frameworks, as far as they are installed, and of what recording costs a training step."""
+"""Checks of installed frameworks, and of the cost of recording for a training step."""
 import json
 import os
 import re
@@ -23,7 +23,7 @@ ROUNDS = 3
 
 @check(seconds=150)
 def overhead(kit):
-    """A figure, not a promise: it is never a failure. The three ways take turns, so that drift hits all alike."""
+    """A figure, not a promise, so it never fails. The three ways take turns, so that drift affects all alike."""
     kit.need_hardware("a time on the simulated device says nothing about a GPU")
     kit.need_package("torch")
     program = [kit.python, os.path.join(PROGRAMS, "step_time.py")]
@@ -44,7 +44,7 @@ def overhead(kit):
 # ---- PyTorch ---------------------------------------------------------------------------------------
 
 class Figures(wheel_check.AtFigures):
-    """On a GPU other libraries take memory too, so that segments are told from the rest by the blocks in them."""
+    """On a GPU other libraries take memory too, so the check recognises segments by the blocks in them."""
     alone = False
 
     def __init__(self, path, has_blocks):
@@ -52,7 +52,7 @@ class Figures(wheel_check.AtFigures):
 
 
 def wheel_environment(kit):
-    """On the simulator only the environment of run_wheel will do, which has no runtime of NVIDIA's."""
+    """The simulator needs the environment of run_wheel, which has no runtime of NVIDIA's."""
     kit.need_gpu()
     kit.need_package("torch")
     if not kit.simulator:
@@ -64,7 +64,7 @@ def wheel_environment(kit):
 
 
 def torch_scenario(kit, program, scenario, settings="", caching=True):
-    """Every event's totals equal PyTorch's counters; blocks and their sums are in the report too."""
+    """Every event's totals equal PyTorch's counters; the report has the blocks and their sums, too."""
     if program != WHEEL:
         kit.need_hardware("needs kernels, which the simulated device does not run")
     environment = wheel_environment(kit)
@@ -95,7 +95,7 @@ def torch_scenario(kit, program, scenario, settings="", caching=True):
 
 @check(seconds=40)
 def torch_sleeping_pool(kit):
-    """Physical memory that is given back under the living blocks of a pool, as sleep modes do it."""
+    """Physical memory that is given back under the live blocks of a pool, as in sleep modes."""
     environment = wheel_environment(kit)
     library = kit.compile("sleep_allocator", [kit.driver()], folder=os.path.dirname(WHEEL), flags=["-shared", "-fPIC"])
     run = kit.both([kit.python, os.path.join(os.path.dirname(WHEEL), "sleep_mode.py"), library, "asleep"], environment)
@@ -108,7 +108,7 @@ def torch_sleeping_pool(kit):
 
 
 def main_trace(run):
-    """Of the process that trained: its trace is the largest."""
+    """The report of the process that trained, which has the largest trace."""
     return max(run.traces, key=os.path.getsize)
 
 
@@ -137,8 +137,8 @@ torch_check("tensors_no_caching", WHEEL, "tensors", 40, caching=False)
 
 def arrays(kit, package, framework, library, pool=False, environment=None, exact=True):
     """
-    The result is the same with gpumem. At the end the report has at least what the framework says is alive, or its
-    pool to the byte, and says whose it is.
+    The result is the same with gpumem. At the end the report has at least the bytes that the framework says are alive,
+    or its pool to the byte, and names their owner.
     """
     kit.need_hardware("needs kernels, which the simulated device does not run")
     kit.need_package(package)

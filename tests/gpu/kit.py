@@ -1,7 +1,7 @@
-"""Machinery of the GPU check kit: where things are, running a program both ways, one line per check.
+"""Machinery of the GPU check kit: finds files and tools, runs a program both ways, prints one line per check.
 
-A check is a function of a Kit that returns its figures in a sentence, raises Skip when something that it needs
-is missing, or Failed. It is done when its seconds are over, whatever it waits for. Nothing here or in a check
+A check is a function of a Kit that returns its figures in a sentence, raises Skip if something that it needs is
+missing, or raises Failed. The kit ends it when its seconds are over, whatever it waits for. Nothing here or in a check
 changes a setting of the GPU.
 """
 import glob
@@ -23,7 +23,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PROGRAMS = os.path.join(HERE, "programs")
 
-# What a process finds on this machine. In a process of its own: the kit itself must not keep a context.
+# Prints what a process finds on this machine. It runs in a separate process, because the kit itself must not keep a
+# context.
 PROBE = """
 import ctypes, json, sys
 try:
@@ -50,7 +51,7 @@ print(json.dumps({"count": count.value, "cuda": version.value, "name": name.valu
 
 
 class Skip(Exception):
-    """What the check needs and is not here."""
+    """Something that the check needs is missing."""
 
 
 class Failed(Exception):
@@ -63,7 +64,7 @@ def expect(condition, text):
 
 
 class Run:
-    """What one run of a program left behind."""
+    """The results of one run of a program."""
 
     def __init__(self, done, folder):
         self.code = done.returncode
@@ -90,15 +91,15 @@ class Kit:
         self.environment = dict(os.environ, LC_ALL="C.UTF-8")
         if simulator:
             self.environment["LD_LIBRARY_PATH"] = simulator + "/sim"
-        self.deadline = None  # of the check under way
-        self.gpu = None  # what PROBE says
+        self.deadline = None  # of the running check
+        self.gpu = None  # the output of PROBE
         self.no_gpu = "there is no GPU"
         self.packages = {}
 
     # ---- running ---------------------------------------------------------------------------------
 
     def run(self, command, preload=False, environment=None, answer=None):
-        """One run in a folder of its own; ended with all its children when the check's time is over."""
+        """One run in its own folder; the kit ends it with all its children when the check's time is over."""
         folder = tempfile.mkdtemp(dir=self.folder)
         full = dict(self.environment, **(environment or {}))
         if preload:
@@ -107,7 +108,7 @@ class Kit:
                                    stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
         left = max(1, self.deadline - time.monotonic())
         try:
-            if answer:  # which may wait for a line that never comes
+            if answer:  # the program may wait for a line that never comes
                 watchdog = threading.Timer(left, os.killpg, (process.pid, signal.SIGKILL))
                 watchdog.start()
                 try:
@@ -124,7 +125,7 @@ class Kit:
         return Run(subprocess.CompletedProcess(command, process.returncode, output, errors), folder)
 
     def both(self, command, environment=None):
-        """The recorded run, after one without the preload that must have said the same."""
+        """The recorded run, after one without the preload that must print the same."""
         bare = self.run(command, environment=environment)
         expect(bare.code == 0, f"without gpumem: exit code {bare.code}: {(bare.output + bare.errors)[-400:]}")
         recorded = self.run(command, preload=True, environment=environment)
@@ -173,7 +174,7 @@ class Kit:
             raise Skip(self.no_gpu)
 
     def need_hardware(self, why):
-        """For what the simulated device cannot do."""
+        """Skips what the simulated device cannot do."""
         self.need_gpu()
         if self.simulator:
             raise Skip(why)
@@ -228,7 +229,7 @@ def check(seconds):
 
 
 def run_checks(kit, wanted, budget):
-    """Yields (name, verdict, figures) of each check, in the order in which they were written down."""
+    """Yields (name, verdict, figures) of each check, in the order of the source."""
     end = time.monotonic() + budget
     for name, seconds, function in CHECKS:
         if wanted and not any(name.startswith(start) for start in wanted):
@@ -243,5 +244,5 @@ def run_checks(kit, wanted, budget):
             yield name, "SKIP", str(missing)
         except Failed as broken:
             yield name, "FAIL", " ".join(str(broken).split())
-        except Exception as error:  # the check's own fault: the others go on
+        except Exception as error:  # an error of the check itself: the others go on
             yield name, "FAIL", f"{type(error).__name__}: {' '.join(str(error).split())}"

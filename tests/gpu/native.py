@@ -1,4 +1,4 @@
-"""Checks that need no framework: the driver, the runtime, what the device itself says, leaks."""
+"""Checks that need no framework: the driver, the runtime, the device's own figures, leaks."""
 import glob
 import json
 import os
@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 def same_totals(report, ledger):
-    """The report's totals against what the program itself kept; the number of totals that were compared."""
+    """Compares the report's totals with the program's own; returns the number of totals."""
     device = next((device for device in report["devices"] if device["id"] == 0), {"live": 0, "peak": 0, "kinds": {}})
     compared = 0
     for kind, own in ledger["kinds"].items():
@@ -30,7 +30,7 @@ def same_totals(report, ledger):
 
 
 def all_totals(kit, run):
-    """Every process that told its totals has a trace that says the same."""
+    """Every process that printed its totals has a trace with the same totals."""
     compared = 0
     for ledger in run.notes("totals"):
         trace = next((trace for trace in run.traces if f".{ledger['pid']}." in os.path.basename(trace)), None)
@@ -54,9 +54,9 @@ def driver_calls(kit):
 
 @check(seconds=30)
 def memory_taken(kit):
-    """cuMemGetInfo around eight allocations of 64 MiB: nothing of what is counted is imaginary."""
+    """cuMemGetInfo around eight allocations of 64 MiB: counted bytes are real."""
     memory = kit.run([kit.compile("driver", [kit.driver()])], preload=True).note("memory")
-    slack = 32 * MIB  # granularity of the driver's; others on the same GPU show up as a failure here
+    slack = 32 * MIB  # the driver's granularity; other users of the GPU make this check fail
     for name in ("taken", "given_back"):
         expect(0 <= memory[name] - memory["asked"] <= slack, f"{name} {memory[name]} for {memory['asked']} asked")
     return f"asked {memory['asked']}, taken {memory['taken']}, given back {memory['given_back']}"
@@ -139,7 +139,7 @@ def static_runtime(kit):
 
 @check(seconds=90)
 def kernel_by_nvcc(kit):
-    """A module, a kernel and a leak, built the way that people build."""
+    """A module, a kernel and a leak, built as people build them."""
     kit.need_hardware("the simulated device runs no kernels")
     program = os.path.join(kit.folder, "kernel")
     done = subprocess.run([kit.tool("nvcc"), "-g", "-O0", "-o", program, os.path.join(PROGRAMS, "kernel.cu")],
@@ -178,7 +178,7 @@ def used_by_nvidia_smi(kit, pid):
 
 @check(seconds=60)
 def residual(kit):
-    """What the driver holds for a process beside what was allocated, against nvidia-smi."""
+    """The driver's memory for a process in addition to its allocations, against nvidia-smi."""
     kit.need_hardware("the simulated device has no contexts to pay for (ctest: e2e.nvml)")
     program = kit.compile("driver", [kit.driver()])
     seen = {}
@@ -246,7 +246,7 @@ def leak_by_compute_sanitizer(kit):
 
 @check(seconds=30)
 def exits(kit):
-    """A process that is killed loses nothing that it had recorded."""
+    """A killed process loses no record."""
     program = kit.compile("driver", [kit.driver()])
 
     def end(process, folder):
@@ -268,7 +268,7 @@ def exits(kit):
 
 
 def driver_version():
-    """As the kernel module says; the user of the report wants it."""
+    """The version of the kernel module, for the reader of the report."""
     try:
         with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
             return re.search(r"\d+\.\d+(\.\d+)?", file.read())[0]

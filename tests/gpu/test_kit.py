@@ -3,8 +3,8 @@
 
   - without a device every check is skipped with the reason, one line says so, and the exit code is 0;
   - the simulated driver is never taken for a GPU;
-  - in its self-test on the simulator the checks pass, every line says SIMULATED, and nothing can be
-    written under the name of a GPU's results;
+  - in its self-test on the simulator the checks pass, every line says SIMULATED, and the kit refuses to write results
+    under the name of a GPU's;
   - a broken promise is a FAIL and the exit code 1.
 """
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs Numba's scenarios under gpumem and holds the report against the simulator's own totals.
+"""Runs Numba's scenarios under gpumem and compares the report with the simulator's own totals.
 
     numba_check.py BUILD
 
@@ -26,7 +26,7 @@ def record(name, **environment):
 
 
 def frees_before(trace, mark):
-    """Of linear memory, until the mark."""
+    """Events of linear memory before the mark."""
     frees = 0
     for record_, _ in trace.records():
         if record_.type == t.MARK and trace.string(record_.aux) == mark:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Numba does with memory without a kernel: numba_scenarios.py NAME. What it prints is the same each time."""
+"""Numba's use of memory without a kernel: numba_scenarios.py NAME. It prints the same each time."""
 import os
 import sys
 
@@ -54,7 +54,7 @@ def managed():
 
 @scenario
 def late_frees():
-    """Numba queues what is to be freed, and frees in batches."""
+    """Numba queues frees, and frees in batches."""
     host = numpy.zeros(COUNT, numpy.float32)
     for _ in range(7):
         cuda.to_device(host)

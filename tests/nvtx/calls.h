@@ -1,5 +1,5 @@
-/* One of each call of NVTX that matters, by whoever includes this: every copy of NVTX is one of its
- * own. Prints what the calls return, but for handles. */
+/* One of each relevant call of NVTX, by every file that includes this: each has its own copy of
+ * NVTX. Prints what the calls return, except handles. */
 #ifndef GM_TESTS_NVTX_CALLS_H
 #define GM_TESTS_NVTX_CALLS_H
 
@@ -19,9 +19,9 @@ static nvtxEventAttributes_t with_message(int type, const void *message)
     return attributes;
 }
 
-/* Each copy of NVTX looks for a tool in its first call, and may leave errno changed then, without
- * any tool too (since CUDA 13.5): errno counts from the second on. Numbers of ranges are printed
- * only where a tool gives them: without one they are 0, and with gpumem alone they are not. */
+/* Each copy of NVTX looks for a tool in its first call, which may change errno even without any
+ * tool (since CUDA 13.5), so errno counts from the second call on. The program prints numbers of
+ * ranges only if a tool gives them: without one they are 0, and with gpumem alone they are not. */
 static void name_everything(const char *who, int has_tool, void (*work)(void))
 {
     static char too_long[5000];
@@ -39,7 +39,7 @@ static void name_everything(const char *who, int has_tool, void (*work)(void))
     wide = with_message(NVTX_MESSAGE_TYPE_UNICODE, L"w\u00efde");
     registered = with_message(NVTX_MESSAGE_TYPE_REGISTERED, string);
     short_struct = ascii;
-    short_struct.size = 8; /* no message, says the caller */
+    short_struct.size = 8; /* the caller says that there is no message */
 
     printf("%s: %d", who, nvtxRangePushA(who));
     printf(" %d", nvtxRangePushW(L"w\u00efde push"));

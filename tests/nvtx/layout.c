@@ -1,4 +1,5 @@
-/* What preload/sources/nvtx.h says of NVTX, held against NVTX's own headers. Compiling it is the test. */
+/* Compares the declarations of preload/sources/nvtx.h with NVTX's own headers. Compiling it is the
+ * test. */
 #include "sources/nvtx.h"
 #include <nvtx3/nvToolsExt.h>
 #include <stddef.h>

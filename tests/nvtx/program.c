@@ -1,6 +1,6 @@
-/* program [tool] [cuda] [injection]: names what it does by NVTX, and lets a library do so. The
- * memory of each piece of work is known: 1 MiB more. With "injection" a preloaded tool is injected
- * by hand first. */
+/* program [tool] [cuda] [injection]: names its work by NVTX, and lets a library do so. Each piece
+ * of work allocates 1 MiB and keeps it. With "injection" it first injects a preloaded tool by
+ * hand. */
 #include "calls.h"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -24,8 +24,8 @@ static const void *no_table(uint32_t number)
     return NULL;
 }
 
-/* As a copy of NVTX without functions would do it: what that does to errno is the tool's doing
- * alone. */
+/* Calls the tool as a copy of NVTX without functions would, so that only the tool can change
+ * errno. */
 static void inject(void)
 {
     void *symbol = dlsym(dlopen(NULL, RTLD_NOW), "InitializeInjectionNvtx2");

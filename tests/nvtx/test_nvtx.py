@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NVTX marks and ranges become phases, and nobody notices: not the program, not another tool.
+"""NVTX marks and ranges become phases, and neither the program nor another tool notices.
 
     test_nvtx.py BUILD FOLDER
 """
@@ -32,7 +32,7 @@ class Scene:
         self.environment["LD_LIBRARY_PATH"] = self.build + "/sim"
 
     def run(self, *arguments, command=(), **variables):
-        """What the program said, what a tool said, and the traces that were left, as JSON."""
+        """The output of the program, the output of a tool, and the traces as JSON."""
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([*command, self.folder + "/nvtx_program", *arguments], cwd=folder,
                                   env=dict(self.environment, **variables), capture_output=True, timeout=60,
@@ -70,7 +70,7 @@ def main():
     on = dict(off, GPUMEM_NVTX="1")
     run = (scene.gpumem, "run", "--quiet", "--nvtx", "--")
 
-    # Alone: the program sees no difference, and the report has what it named.
+    # Alone: the program sees no difference, and the report has its names.
     bare, said, _ = scene.run("cuda")
     expect(b"-2" in bare and said == b"", f"without anybody: {bare!r} {said!r}")
     for variables, command in ((off, ()), (on, ()), ({}, run)):
@@ -116,9 +116,9 @@ def main():
 
 
 def check_details(report):
-    """What is one of a kind: domains, registered strings, started ranges, marks."""
+    """Calls that occur once: domains, registered strings, started ranges, marks."""
     def grown(path, domain):
-        """By this path, whoever the names around it belong to."""
+        """The phase with this path, whoever owns the names around it."""
         return sum(place["growth"] for phase in report["phases"] for place in phase["memory"]
                    if (phase.get("path"), phase.get("domain")) == (list(path), domain))
 

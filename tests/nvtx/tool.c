@@ -1,5 +1,5 @@
-/* Another NVTX tool: tells each call on standard error, with what it was given, in the order they
- * come, and counts levels, numbers and handles as tools do. With TOOL_FAILS set it refuses. */
+/* Another NVTX tool: prints each call with its arguments on standard error, in their order, and
+ * counts levels, numbers and handles as tools do. With TOOL_FAILS set it refuses. */
 #include <nvtx3/nvToolsExt.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
-"""Cost of a Python stack in ns, for every interpreter that is here.
+"""Cost of a Python stack in ns, for every installed interpreter.
 
     python bench.py PROBE
 
-Columns: Python depth; walk only; walk and intern where the stack is that of the event before; where
-its three innermost frames differ; and where none of it is the same.
+Columns: Python depth; walk only; walk and intern if the stack is that of the event before; if its three innermost
+frames differ; and if nothing is the same.
 """
 
 import os

@@ -1,10 +1,10 @@
 /*
- * A thread of CPython made of the interpreter's own structures, for builds that cannot be had:
- * compiled with its headers (from 3.14), as with Py_GIL_DISABLED, so that every offset is the
- * compiler's. What reads it is the preload's code; image.py compiles and runs it.
+ * A thread of CPython built from the interpreter's own structures, for builds that are not
+ * available: compiled with its headers (from 3.14), also with Py_GIL_DISABLED, so that every offset
+ * comes from the compiler. The preload's code reads it; image.py compiles and runs it.
  */
 #define Py_BUILD_CORE 1
-#include <Python.h> /* first: it sets what the others are compiled with */
+#include <Python.h> /* first: it sets macros for the others */
 
 #include "internal/pycore_code.h"
 #include "internal/pycore_debug_offsets.h"
@@ -114,7 +114,7 @@ static void make_thread(void)
     thread.base.current_frame = &leaf;
 }
 
-/* ---- what the preload asks for --------------------------------------------------------------- */
+/* ---- functions that the preload calls -------------------------------------------------------- */
 
 static void *thread_state(void)
 {
@@ -223,7 +223,7 @@ static void run_copies(void)
     expect_stack(100);
     leaf.instr_ptr = copy + 2;
     expect_stack(102);
-    leaf.tlbc_index = 2; /* not there: then the line is not known */
+    leaf.tlbc_index = 2; /* missing: then the line is unknown */
     expect_stack(0);
     leaf.tlbc_index = 1;
     leaf.instr_ptr = copy + 8;

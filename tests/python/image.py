@@ -1,5 +1,5 @@
-"""Compiles image.c with the headers of each CPython that scripts/get-pythons has fetched, as with a
-GIL and without, and runs it.
+"""Compiles image.c with the headers of each CPython that scripts/get-pythons has fetched, with a GIL and without, and
+runs it.
 
     python image.py COMPILER PRELOAD_FOLDER
 """

@@ -1,6 +1,6 @@
 /*
- * What the Python tests load: walks and interns the calling thread's Python stack as the recorder
- * does, and lays the native stack (by the C compiler's own unwinder) beside it.
+ * The library that the Python tests load: walks and interns the calling thread's Python stack as
+ * the recorder does, next to the native stack by the C compiler's own unwinder.
  *
  * Loaded with ctypes.CDLL (the GIL is released around the call), with ctypes.PyDLL (it is held) and
  * with LD_PRELOAD, where getppid() stands for a hooked function of a library.
@@ -23,7 +23,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define NATIVE_MAX 4096
 
-/* ---- the sink: what the recorder's tables do, without a trace -------------------------------- */
+/* ---- the sink: stands for the recorder's tables, without a trace ----------------------------- */
 
 struct text {
     char *bytes;
@@ -89,8 +89,9 @@ static _Unwind_Reason_Code add_native(struct _Unwind_Context *context, void *arg
 }
 
 /*
- * Where the evaluation loop's code is, its parts that the compiler moved elsewhere included: run.py
- * reads it from the machine code and tells it in PROBE_LOOP, as "start-end" from the symbol on.
+ * The places of the evaluation loop's code, including parts that the compiler moved elsewhere:
+ * run.py reads them from the machine code and passes them in PROBE_LOOP, as "start-end" from the
+ * symbol on.
  */
 static struct {
     uint64_t start, end;
@@ -110,7 +111,7 @@ __attribute__((constructor)) static void read_loop_parts(void)
     }
 }
 
-/* A return address: of a call that ends a part it lies one past the end. */
+/* Takes a return address: that of a call at the end of a part lies one past the end. */
 static bool runs_a_loop(uint64_t pc)
 {
     for (unsigned i = 0; i < loop_part_count; i++)
@@ -235,13 +236,14 @@ EXPORT int probe_loops(void)
     return last_loops;
 }
 
-/* Whether this thread's last walk left frames away, not knowing which subinterpreter runs. */
+/* Whether this thread's last walk left frames out because it did not know which subinterpreter
+ * runs. */
 EXPORT int probe_unknown(void)
 {
     return last.unknown;
 }
 
-/* Frames that were said to be kept, but whose node is not that of the stack now. */
+/* Frames that the walk reported as kept, but whose node is not that of the present stack. */
 EXPORT uint32_t probe_node_mistakes(void)
 {
     return node_mistakes;
@@ -305,7 +307,7 @@ EXPORT void probe_call_in_thread(void (*function)(void))
         pthread_join(id, NULL);
 }
 
-/* Walks until the process ends, as a daemon thread in the middle of native work would. */
+/* Walks until the process ends, like a daemon thread in the middle of native work. */
 EXPORT void probe_walk_for_ever(void)
 {
     for (;;) {
@@ -333,8 +335,7 @@ static double now_ns(void)
 
 /*
  * ns per stack here, the best of several rounds. `forget`: how many of the innermost frames the
- * thread is made to have forgotten before each walk (all: no use of the walk before), or -1: only
- * walk.
+ * thread forgets before each walk (all: no use of the walk before), or -1: only walk.
  */
 EXPORT double probe_bench(int forget)
 {

@@ -1,4 +1,4 @@
-# Python stacks: the refusals (made-up interpreters), and every real interpreter that is found.
+# Python stacks: refusals (fake interpreters), and every real interpreter found.
 set(GPUMEM_PYTHON_SOURCES)
 foreach(source stack/python/python stack/python/python_attach stack/python/python_lines stack/python/python_text
         stack/python/python_told stack/native/unwind_maps stack/native/stack_bounds)
@@ -16,7 +16,7 @@ target_compile_definitions(python_probe PRIVATE _GNU_SOURCE=)
 target_compile_options(python_probe PRIVATE -iquote ${GPUMEM_PRELOAD_DIR})
 target_link_libraries(python_probe PRIVATE gpumem_options Threads::Threads ${CMAKE_DL_LIBS})
 
-# An instrumented library cannot be loaded into an interpreter that is not.
+# An interpreter without instrumentation cannot load an instrumented library.
 if(NOT GPUMEM_SANITIZE)
   add_test(NAME python_turns COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/turns.py ${PROJECT_BINARY_DIR})
   add_test(NAME python_stacks COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/run.py
@@ -24,7 +24,7 @@ if(NOT GPUMEM_SANITIZE)
   set_tests_properties(python_stacks PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 endif()
 
-# Builds that cannot be had, made of their own headers.
+# Builds that are not available, made from their own headers.
 add_test(NAME python_image COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/image.py ${CMAKE_C_COMPILER}
                                    ${GPUMEM_PRELOAD_DIR})
 set_tests_properties(python_image PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)

@@ -1,10 +1,10 @@
-"""Runs stacks.py with every interpreter that is here, loaded in every way.
+"""Runs stacks.py with every installed interpreter, loaded in every way.
 
     python run.py PROBE
 
-Looks for interpreters in GPUMEM_PYTHONS (paths, separated by colons), among pyenv's versions, in
-/usr/bin and /usr/local/bin, and where scripts/get-pythons has put the newest, which it is asked for
-first. Prints one line for each; exits with 77 (skipped) when there is none.
+Looks for interpreters in GPUMEM_PYTHONS (paths, separated by colons), among pyenv's versions, in /usr/bin and
+/usr/local/bin, and in the folder of scripts/get-pythons, which it first asks for the newest. Prints one line for each;
+exits with 77 (skipped) if there is none.
 """
 
 import concurrent.futures
@@ -42,8 +42,7 @@ def run(python, arguments, environment, limit=600):
 
 
 def describe(python):
-    """Minor version, whether its structures are those of a release build, and its name; None if it
-    is not usable."""
+    """Minor version, whether its structures are those of a release build, and its name; None if it is unusable."""
     code = ("import ctypes, sys; from sysconfig import get_config_var as var; print(sys.version_info[1],"
             " int(bool(var('Py_DEBUG') or sys.version_info[3] in ('alpha', 'beta'))),"
             " sys.version.split()[0] + 't' * bool(var('Py_GIL_DISABLED')))")
@@ -55,8 +54,7 @@ def describe(python):
 
 
 def packages(version):
-    """Folder with greenlet for that version, fetched when it is not there; None if it is not to be
-    had."""
+    """Folder with greenlet for that version, fetched if missing; None if it is not available."""
     name = "3.%s%s" % (version.split(".")[1], "t" * version.endswith("t"))
     folder = os.path.join(PACKAGES, name)
     if not os.path.exists(os.path.join(folder, "tried")):
@@ -84,9 +82,9 @@ def output_of(*command):
 
 
 def parts_of_loop(python):
-    """The evaluation loop's code as the probe wants it, from the machine code itself: the function
-    by its symbol, and what it jumps to that is another entry of the unwind table, though not at its
-    start (that would be a call in the tail): a part that the compiler moved away."""
+    """The evaluation loop's code in the probe's form, from the machine code itself: the function by its symbol, and
+    each part that the compiler moved away. Such a part is the target of a jump into another entry of the unwind table,
+    but not to its start (that would be a tail call)."""
     file = run(python, ["-c", PLACE_OF_LOOP], {}, 60)[1].strip()
     symbol = re.search(r"^.*?: ([0-9a-f]+) +(\d+) .* _PyEval_EvalFrameDefault$",
                        output_of("readelf", "-W", "--dyn-syms", file), re.M)
@@ -106,7 +104,7 @@ def parts_of_loop(python):
 
 
 def compare(python, probe, version, ways):
-    """Stacks compared, how many were wrong, what was left out, and the texts about it."""
+    """Stacks compared, how many were wrong, what was left out, and the messages."""
     total, mistakes, skipped, wrong = 0, 0, set(), []
     environment = {"PROBE_TELL_THE_END": "1", "PROBE_LOOP": parts_of_loop(python),
                    "PROBE_PACKAGES": packages(version), "PYTHON_GIL": "0" if version[-1] == "t" else ""}
@@ -124,7 +122,7 @@ def compare(python, probe, version, ways):
 
 
 def end_with_daemons(python, probe):
-    """Threads that are in native code while the interpreter goes away must not be hurt by it."""
+    """The end of the interpreter must not hurt threads that are in native code."""
     code = ("import ctypes, threading, time\n"
             "probe = ctypes.CDLL(%r)\n"
             "def work(n):\n"
@@ -137,7 +135,7 @@ def end_with_daemons(python, probe):
             "slow = Slow()\n"
             "time.sleep(0.02)\n" % probe)
     for _ in range(5):
-        # glibc overwrites what is freed: a freed thread state that is read leads astray for sure.
+        # glibc overwrites freed memory, so reading a freed thread state surely gives wrong results.
         status, output = run(python, ["-c", code], {"MALLOC_PERTURB_": "85"}, 60)
         if status != 0:
             return ["daemon threads at the end, exit %d: %s" % (status, output[-2000:])]
@@ -157,7 +155,7 @@ def refused(python, probe):
 
 
 def examine(python, about, probe, ways):
-    """A line about that interpreter, and what is wrong."""
+    """A line about that interpreter, and its problems."""
     minor, unusual, version = about
     if unusual or minor not in KNOWN:
         state, wrong = refused(python, probe)
@@ -181,7 +179,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = []
         for python, about in found:
-            # Once in every way for each minor version and build; other releases of it are laid out alike.
+            # Each minor version and build once in every way; its other releases have the same layout.
             first = about[0], about[2][-1] == "t"
             ways = WAYS if first not in [done for done, _ in runs] else WAYS[:1]
             runs.append((first, pool.submit(examine, python, about, probe, ways)))

@@ -1,13 +1,13 @@
-"""Compares the stacks that the preload reads with those that the interpreter itself tells.
+"""Compares the stacks that the preload reads with those that the interpreter itself reports.
 
     python stacks.py PROBE cdll|pydll|preload
 
-Every case calls check() somewhere odd; check() reads its own stack both ways and compares frame by
-frame: file, function (qualified where the version has it), line, and which evaluation loop of the
-native stack runs it. The last line tells "N stacks, M wrong".
+Every case calls check() in an odd place; check() reads its own stack both ways and compares frame by frame: file,
+function (qualified where the version has it), line, and which evaluation loop of the native stack runs it. The last
+line says "N stacks, M wrong".
 
-PROBE_PACKAGES names a folder with packages (greenlet), PROBE_LOOP tells the probe where the
-evaluation loop's code is.
+PROBE_PACKAGES names a folder with packages (greenlet), PROBE_LOOP gives the probe the place of the evaluation loop's
+code.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ import weakref
 
 DEPTH_MAX = 256
 FREE_THREADED = "t" in sys.abiflags
-KNOWS_SUBINTERPRETERS = sys.version_info >= (3, 12)  # asked for the state of a thread
+KNOWS_SUBINTERPRETERS = sys.version_info >= (3, 12)  # from the state of a thread
 INLINED_CALLS = sys.version_info >= (3, 11)  # a Python function called by another shares its loop
-LOOP_OUTLIVES_FRAME = sys.version_info >= (3, 12)  # locals die in the loop, not behind it
+LOOP_OUTLIVES_FRAME = sys.version_info >= (3, 12)  # locals die in the loop, not after it
 
 
 class ProbeFrame(ctypes.Structure):
@@ -65,7 +65,7 @@ stacks = 0
 wrong = []
 skipped = []
 several_interpreters = False
-inside_another = False  # whose evaluation loops are further out on the native stack
+inside_another = False  # its evaluation loops are further out on the native stack
 empty_loops = False  # a loop may have lost its last frame already, or hide its first as yet
 
 
@@ -89,7 +89,7 @@ def capture(depth=DEPTH_MAX, native=1):
 
 
 def encoded(text):
-    """As UTF-8; odd bytes of file names as they are; other lone surrogates as U+FFFD."""
+    """In UTF-8, with odd bytes of file names unchanged and other lone surrogates as U+FFFD."""
     text = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text)
     return text.encode("utf-8", "surrogateescape")
 
@@ -106,7 +106,7 @@ def told(frame):
 
 
 def unknowable():
-    """Whether nobody can tell which interpreter runs: then there are no frames, and it is said."""
+    """Whether it is unknown which interpreter runs: then there are no frames, and the preload says so."""
     return several_interpreters and not KNOWS_SUBINTERPRETERS and (
         # The GIL is not held; or a thread state is in use on a thread for which it was not made.
         mode == "cdll" or (inside_another and threading.current_thread() is not threading.main_thread()))
@@ -331,7 +331,7 @@ def classes():
 
 @case
 def hot_constructors():
-    """From 3.12 the interpreter slips a frame of its own between __init__ and its caller."""
+    """From 3.12 the interpreter puts a frame of its own between __init__ and its caller."""
 
     class Made:
         def __init__(self, n):
@@ -421,7 +421,7 @@ def executed_code():
     exec("check(" + "\n" * 300 + "check())", space)
     exec("x = [" + "\n" * 200 + "check(),\n" + "check(), " * 80 + "\n]", space)
     exec("\n".join("if 1: check()" for _ in range(1100)), space)
-    # A str of another type, as a path library may hand in.
+    # A str of another type, as a path library may pass.
     exec(compile("check()", type("Path", (str,), {})("/odd/pfäd.py"), "exec"), space)
 
 
@@ -524,9 +524,9 @@ def destructors():
 
 @case
 def code_that_dies_with_its_frame():
-    """3.11 frees the code of a returning function with its frame still linked: only to be survived,
-    since the interpreter itself cannot show that frame."""
-    if FREE_THREADED:  # keeps all constants for ever
+    """3.11 frees the code of a returning function with its frame still linked. The test only requires survival, because
+    the interpreter itself cannot show that frame."""
+    if FREE_THREADED:  # it keeps all constants for ever
         return
 
     class Held:
@@ -550,7 +550,7 @@ def code_that_dies_with_its_frame():
 
 @case
 def collections_in_calls():
-    """Before 3.12 a collection may start in a call, in a frame that the interpreter hides as yet."""
+    """Before 3.12 a collection may start in a call, in a frame that the interpreter still hides."""
     thresholds = gc.get_threshold()
 
     def closing(a, b):
@@ -696,7 +696,7 @@ def loops():
 
 @case
 def threads_of_others():
-    if mode != "pydll":  # these threads ask for the GIL, which such a call holds
+    if mode != "pydll":  # such a call holds the GIL, which these threads need
         done = []
 
         def called():
@@ -725,7 +725,7 @@ def threads_of_others():
 
 @case
 def greenlets():
-    """Stacks that are switched: pieces of the C stack are moved away and back."""
+    """Switched stacks: greenlet moves pieces of the C stack away and back."""
     try:
         import greenlet
     except ImportError:
@@ -733,7 +733,7 @@ def greenlets():
         return
 
     def look():
-        # Without the native stack, which is not whole above the first frame of a greenlet.
+        # Without the native stack, which is incomplete above the first frame of a greenlet.
         (read, truncated), want = capture(DEPTH_MAX - 1, 0), told(sys._getframe())
         here.loops = []
         compare(read, truncated, want)
@@ -781,7 +781,7 @@ os.write(%d, repr((space["stacks"], [text[:500] for text in space["wrong"][:3]])
 
 
 def subinterpreter(module, *kind, **options):
-    """Stacks compared in a new interpreter, by this thread and another, and here beside it."""
+    """Stacks compared in a new interpreter, by this thread and another, and here next to it."""
     global several_interpreters, stacks
     reader, writer = os.pipe()
     number = module.create(*kind, **options)

@@ -1,7 +1,7 @@
 /*
- * What the reader of Python stacks refuses, and that it does so without a crash: interpreters made
- * of a few bytes, answered by a dlsym of ours. Each one meets a process of its own, since a process
- * has one interpreter. (Real interpreters: run.py.)
+ * The reader of Python stacks must refuse bad interpreters without a crash. Each interpreter is a
+ * few bytes behind our own dlsym and has its own process, because a process has one interpreter.
+ * (Real interpreters: run.py.)
  */
 #include "stack/python/python.h"
 #include "stack/python/python_lines.h"
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 /* ---- an interpreter ---------------------------------------------------------------------------
  * Objects are arrays of words, addressed by byte offsets as the layouts tell them.
@@ -40,7 +40,7 @@ static struct interpreter {
     bool finalizing;
     bool threadless;
     bool has_subinterpreter;
-    void *running; /* thread state of who holds the GIL */
+    void *running; /* thread state of the holder of the GIL */
     object other_thread, other_frame;
     object runtime, thread, cframe, frame, code, filename, name, lines;
 } fake;
@@ -130,7 +130,7 @@ static void make_str(object str, const char *text)
     strcpy((char *)str + 48, text);
 }
 
-/* A thread of CPython 3.11.7 in one function, all in order. */
+/* A thread of CPython 3.11.7 in one function, with everything valid. */
 static void make_interpreter(void)
 {
     memset(&fake, 0, sizeof(fake));
@@ -157,7 +157,7 @@ static void make_interpreter(void)
 
 /* ---- meeting it ------------------------------------------------------------------------------ */
 
-/* Memory that the child of a fork tells its results in. */
+/* Memory in which the child of a fork reports its results. */
 static struct result {
     char state[200];
     enum gm_python_status status;
@@ -201,7 +201,7 @@ static void read_stack(void)
     strncpy(result->state, gm_python_state(), sizeof(result->state) - 1);
 }
 
-/* Runs `action` in a process of its own, which must end well. */
+/* Runs `action` in its own process, which must end well. */
 static void apart(void (*action)(void))
 {
     memset(result, 0, sizeof(*result));
@@ -314,7 +314,7 @@ static void no_interpreter_leaves_no_error(void **state)
     assert_int_equal(result->error, 0);
 }
 
-/* To 3.11 the thread's state is known to be the one that runs only if it holds the GIL. */
+/* Up to 3.11 the thread's state is surely the running one only if it holds the GIL. */
 static void of_subinterpreters_only_what_is_known_is_read(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void unusual_builds_are_refused(void **state)
     assert_refused("validation failed: the interpreter lacks a symbol");
 }
 
-/* A row of words as 3.14 tells it, of a free-threaded build or not. */
+/* A row of words as 3.14 publishes it, of a free-threaded build or not. */
 static void tell(bool free_threaded)
 {
     enum { VERSION = 0x030e0af0, LARGE = 400 };
@@ -430,7 +430,7 @@ static void what_is_told_must_be_possible(void **state)
         assert_told(1, 0x030e00b4, early);
         assert_told(26, 396, wrong);        /* reaches beyond the thread state */
         assert_told(26, 76, wrong);         /* not aligned */
-        assert_told(26, 0, wrong);          /* would stand for none */
+        assert_told(26, 0, wrong);          /* would mean none */
         assert_told(32, 56, wrong);         /* where another one is */
         assert_told(40, UINT64_MAX, wrong); /* wraps around */
         assert_told(40, 16, wrong);         /* in the object's header */
@@ -443,7 +443,7 @@ static void what_is_told_must_be_possible(void **state)
     assert_told(49, 0, wrong);
 }
 
-/* A filter that forbids process_vm_readv, as containers have it, keeps nothing from being read. */
+/* A filter that forbids process_vm_readv, as in containers, does not prevent reading. */
 static void read_stack_filtered(void)
 {
     struct sock_filter filter[] = {
@@ -525,7 +525,7 @@ static void line_tables_have_an_end(void **state)
     srand(1);
     for (unsigned round = 0; round < 30000; round++) {
         size_t size = (size_t)rand() % 12;
-        uint8_t *table = malloc(size ? size : 1); /* its end is one for a sanitizer */
+        uint8_t *table = malloc(size ? size : 1); /* a sanitizer notices reading past its end */
         for (size_t i = 0; i < size; i++)
             table[i] = (uint8_t)rand();
         gm_python_line((enum gm_python_lines)(round % 3), table, size, rand() - RAND_MAX / 2,

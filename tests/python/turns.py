@@ -1,11 +1,11 @@
 """Stacks that take turns: each allocation must be on the line that made it.
 
     turns.py BUILD          runs the program below under the preload and reads its trace
-    turns.py BUILD program  the program: its allocations' sizes say which line they are on
+    turns.py BUILD program  the program: the size of an allocation identifies its line
 
-The recorder remembers whole stacks where paths take turns, and guesses which one comes next. So here they come in
-an order that no guess holds for, from lines that differ in nothing but themselves, through callbacks from C, and
-by code that is made anew all the time, where the last one was.
+The recorder remembers whole stacks where paths alternate, and guesses which one comes next. So here they come in an
+unpredictable order, from lines that differ only in their number, through callbacks from C, and by code that is created
+again and again at the place of the last.
 """
 import ctypes
 import functools
@@ -32,7 +32,7 @@ def program():
         assert driver.cuMemFree_v2(address) == 0
 
     def make(number, through_c, lines_before):
-        """A function, at one of three lines, whose allocation has the size that tells it."""
+        """A function at one of three lines; the size of its allocation identifies the line."""
         text = "\n" * lines_before + (
             f"def path_{number}_{lines_before}(allocate):\n"
             f"    {'sorted([1], key=lambda _: ' if through_c else '('}allocate({FIRST_SIZE + 16 * number + lines_before}))\n")

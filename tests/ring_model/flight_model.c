@@ -6,16 +6,16 @@
  * Two threads record into lanes of two records and pack their own lane when it is full, and the
  * drainer packs the first lane once: they fold what is known to be complete, write a block and a
  * checkpoint into an area of three extents, and overwrite the oldest. After every step of every
- * schedule the process is killed: the checkpoint that a reader begins with, and the records behind
- * it, must come to what all committed records come to in the order of their times. What they come
- * to here is a number that any other order, and any record missing or taken twice, makes another.
+ * schedule the model kills the process: the checkpoint with which a reader begins, and the records
+ * after it, must give the same result as all committed records in the order of their times. The
+ * result here is a number that any other order, and any record missing or taken twice, changes.
  *
- * Steps are taken one after the other, as if memory were sequentially consistent. Between the look
- * at the clock and that at the threads the real code earns that with membarrier; the rest with
- * release stores and acquire loads. That a thread loses its patience is not modelled: it counts
- * what may be wrong then.
+ * Steps are taken one after the other, as if memory were sequentially consistent. The real code
+ * ensures that with membarrier between its look at the clock and its look at the threads, and
+ * elsewhere with release stores and acquire loads. The model leaves out that a thread loses its
+ * patience, because that thread counts the records which may then be wrong.
  *
- * The protocol is then weakened in one point at a time, and each time the check must find it.
+ * The model then weakens the protocol in one point at a time, and each time the check must find it.
  */
 #include "met.h"
 #include <stdbool.h>
@@ -31,16 +31,16 @@ enum { DRAINER = LANES, ACTORS = LANES + 1, NOBODY = 0xff };
 enum weakness {
     SOUND,
     THREADS_NOT_LOOKED_AT,   /* folds up to the clock, whoever is about to commit */
-    TIME_BEFORE_FLAG,        /* a thread says that it takes a time when it has taken it */
-    HEAD_BEFORE_FLAG,        /* what is committed is looked at first, and who is about to second */
+    TIME_BEFORE_FLAG,        /* a thread announces that it takes a time only after taking it */
+    HEAD_BEFORE_FLAG,        /* looks first at what is committed, then at who is about to commit */
     CLOCK_AFTER_LOOK,        /* the clock is read last */
-    PACKS_UNFOLDED,          /* a block takes all that is committed */
-    CHECKPOINT_OF_HEADS,     /* a checkpoint says it stands for all that is committed */
-    TAIL_BEFORE_BLOCK,       /* records leave the ring before their block is there */
+    PACKS_UNFOLDED,          /* a block takes everything committed */
+    CHECKPOINT_OF_HEADS,     /* a checkpoint claims to replace everything committed */
+    TAIL_BEFORE_BLOCK,       /* records leave the ring before their block exists */
     END_BEFORE_BLOCK,        /* end moves before the block is written */
-    OVERWRITES_BEFORE_START, /* start moves after what stood there is overwritten */
-    START_BEFORE_CHECKPOINT, /* the history may begin at a checkpoint that is not written yet */
-    READER_TAKES_ALL,        /* the reader applies what a checkpoint stands for once more */
+    OVERWRITES_BEFORE_START, /* start moves after the old extent is overwritten */
+    START_BEFORE_CHECKPOINT, /* the history may begin at a checkpoint that is not yet written */
+    READER_TAKES_ALL,        /* the reader applies the records that a checkpoint replaces again */
     WEAKNESSES
 };
 
@@ -79,7 +79,7 @@ struct lane {
     struct record ring[CAPACITY];
 };
 
-/* Where an actor stands: the next step it takes. */
+/* The state of an actor: the next step it takes. */
 enum place {
     /* recording: recorder.c, lane.c */
     SAY_COMMITTING,
@@ -132,7 +132,7 @@ struct state {
     uint8_t starts[STARTS], start_count;
     uint8_t clock, lock;
     struct actor actors[ACTORS];
-    /* What is true: times of all that was committed. */
+    /* The truth: times of all committed records. */
     uint8_t truth[LANES][RECORDS_MAX];
     uint8_t unused[2];
 };
@@ -164,7 +164,7 @@ static uint32_t true_value(const struct state *state)
     return value;
 }
 
-/* What a reader has found. */
+/* The results of a reader. */
 struct found {
     uint32_t value;                    /* of the checkpoint */
     uint8_t next[LANES];               /* records before this one are known */
@@ -332,7 +332,7 @@ static void make_room(struct state *state, struct actor *actor)
         return;
     }
     if (state->start_count == 0)
-        abort(); /* there is always a checkpoint to go on to, or this model's area is too small */
+        abort(); /* there is always a later checkpoint, or this model's area is too small */
     *start = state->starts[0];
     memmove(state->starts, state->starts + 1, --state->start_count);
     state->starts[state->start_count] = 0;
@@ -384,7 +384,7 @@ static void note_start(struct state *state, struct actor *actor)
 
 /* ---- all schedules --------------------------------------------------------------------------- */
 
-/* One step; false when the actor waits or is through. */
+/* One step; false if the actor waits or has finished. */
 static bool step(struct state *state, unsigned number)
 {
     struct actor *actor = &state->actors[number];
@@ -456,8 +456,8 @@ static bool step(struct state *state, unsigned number)
     return false;
 }
 
-/* Number of schedules from here on. A weakened protocol is given up at its first failure; a
- * schedule in which a thread tries again what it tried is counted once. */
+/* Number of schedules from here on. The search in a weakened protocol ends at its first failure; a
+ * schedule in which a thread retries the same step counts once. */
 static double explore(const struct state *state)
 {
     uint64_t key = met_key(state, sizeof(*state));

@@ -44,7 +44,7 @@ static void met_grow(void)
     free(old);
 }
 
-/* Where the state is, or would be put by met_add right behind. */
+/* The slot of the state, or the slot that an immediate met_add would use. */
 static struct met *met_place(uint64_t key)
 {
     if (met_used * 2 >= met_size)

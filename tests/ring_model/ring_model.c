@@ -5,14 +5,14 @@
  * Two threads record into lanes of two records, each packs its own lane when that is full, and the
  * drainer packs whichever is half full. Where rings grow, a thread goes on in a ring of four
  * records instead of packing its first full one. A step is one access to memory that others can
- * see; after every step of every schedule the process is killed and what a reader would find is
- * compared with what was committed. Steps are taken one after the other, as if memory were
- * sequentially consistent. The real code earns that with release stores of head, tail and file_end
- * and acquire loads by whoever is not their writer: each of the three is one word, and all that
- * matters to its reader was written before it.
+ * see; after every step of every schedule the model kills the process and compares what a reader
+ * would find with what was committed. Steps are taken one after the other, as if memory were
+ * sequentially consistent. The real code ensures that with release stores of head, tail and
+ * file_end and acquire loads by all others than their writer: each of the three is one word, and
+ * everything that matters to its reader was written before it.
  *
- * States met before are not walked again; the schedules through them are added up instead. Then the
- * protocol is weakened in one point at a time, and each time the check must find what goes wrong:
+ * The model does not walk known states again, but adds up the schedules through them. Then it
+ * weakens the protocol in one point at a time, and each time the check must find the error:
  * otherwise it would prove nothing.
  */
 #include "met.h"
@@ -32,12 +32,12 @@ enum weakness {
     HEAD_BEFORE_FILL,      /* the record is committed, then filled */
     END_BEFORE_BLOCK,      /* file_end moves before the block is written */
     NO_PACK_LOCK,          /* two may pack at once */
-    LIMIT_NOT_LOOKED_AT,   /* a full ring is written to as if it were not */
-    SUCCESSOR_TRUSTS_SLOT, /* a lane's next owner commits what the former one only began */
-    READER_TAKES_ALL,      /* the reader does not look at sequence numbers */
-    RING_BEFORE_COPY,      /* a larger ring is in the file before what waits is in it */
+    LIMIT_NOT_LOOKED_AT,   /* a thread writes to a full ring as if it were not full */
+    SUCCESSOR_TRUSTS_SLOT, /* a lane's next owner commits a record that the former one only began */
+    READER_TAKES_ALL,      /* the reader ignores sequence numbers */
+    RING_BEFORE_COPY,      /* a larger ring is in the file before the waiting records are in it */
     USED_BUT_NOT_IN_FILE,  /* a thread goes on in a larger ring that the file does not have */
-    READER_TAKES_FIRST,    /* the reader takes the first ring of a lane for the lane */
+    READER_TAKES_FIRST,    /* the reader uses the first ring of a lane */
     WEAKNESSES
 };
 
@@ -55,7 +55,7 @@ static const char *const weakness_names[WEAKNESSES] = {
     "reading the ring that was left",
 };
 
-/* A record is two words, so that a torn one can be told; 0 is never a record. */
+/* A record is two words, so that a torn one can be recognised; 0 is never a record. */
 struct record {
     uint8_t a, b;
 };
@@ -70,7 +70,7 @@ struct lane {
     struct record ring[CAPACITY_MAX]; /* the first uses half of it */
 };
 
-/* Where an actor stands: the next step it takes. */
+/* The state of an actor: the next step it takes. */
 enum place {
     /* recording: recorder.c, lane.c */
     RESERVE,
@@ -127,12 +127,12 @@ struct state {
     uint8_t work;        /* the drainer's futex */
     uint8_t refusals;
     struct actor actors[ACTORS];
-    /* What is true, for the comparison: what each lane's committed records hold. */
+    /* The truth, for the comparison: the contents of each lane's committed records. */
     uint8_t truth[LANES][RECORDS_MAX + 1];
     uint8_t committed[LANES];
 };
 
-/* What is explored. */
+/* The explored configuration. */
 struct setting {
     enum weakness weakness;
     uint8_t records;  /* per lane */
@@ -173,7 +173,8 @@ static void found(const struct state *state, unsigned lane, unsigned sequence, s
     *next = sequence + 1;
 }
 
-/* The blocks of a lane come in the order of their sequence, which here is that of the file. */
+/* The blocks of a lane are in the order of their sequence numbers, which here is their order in the
+ * file. */
 static unsigned read_lane(const struct state *state, unsigned number)
 {
     unsigned ring = setting.weakness == READER_TAKES_FIRST ? 0 : state->in_file[number] - 1u;
@@ -210,7 +211,8 @@ static void kill_here(const struct state *state)
 /* ---- steps of a recording thread --------------------------------------------------------------
  * Each returns false when the actor has to wait and changes nothing then. */
 
-/* Tells the records of an owner from those of the one before, and all from nothing. */
+/* Makes the records of an owner different from those of the one before, and all different from
+ * 0. */
 static uint8_t content(const struct actor *actor)
 {
     return (uint8_t)(1 + actor->head + 16 * actor->owner);
@@ -287,7 +289,7 @@ static void look(struct state *state, unsigned lane)
     }
 }
 
-/* The owner ends before it commits; the next thread takes the lane as it finds it. */
+/* The owner ends before it commits; the next thread takes over the lane as it is. */
 static void hand_over(struct state *state, unsigned lane)
 {
     struct actor *actor = &state->actors[lane];
@@ -386,7 +388,7 @@ static void read_record(struct state *state, struct actor *actor)
                                                           : WRITE_FIRST_HALF;
 }
 
-/* What is behind file_end may be anything: a block is there as far as it was written. */
+/* Anything may follow file_end: of a block, the part written so far. */
 static void write_first_half(struct state *state, struct actor *actor)
 {
     if (setting.weakness != END_BEFORE_BLOCK)
@@ -434,7 +436,7 @@ static void release_lock(struct state *state, unsigned number)
         actor->place = LOOK;
 }
 
-/* The disk is full: the records are counted, and then given up. */
+/* The disk is full: counts the records, and then gives them up. */
 static void refuse_block(struct state *state, struct actor *actor)
 {
     state->refusals++;
@@ -445,7 +447,7 @@ static void refuse_block(struct state *state, struct actor *actor)
 
 /* ---- all schedules --------------------------------------------------------------------------- */
 
-/* One step of an actor; false when it waits or is through. */
+/* One step of an actor; false if it waits or has finished. */
 static bool step(struct state *state, unsigned number)
 {
     struct actor *actor = &state->actors[number];
@@ -534,7 +536,7 @@ static bool wrong(void)
 
 static double explore(const struct state *state);
 
-/* Everything that can happen next but plain steps. */
+/* Everything that can happen next except plain steps. */
 static double explore_accidents(const struct state *state)
 {
     double schedules = 0;
@@ -554,7 +556,7 @@ static double explore_accidents(const struct state *state)
     return schedules;
 }
 
-/* Number of schedules from here on. A weakened protocol is given up at its first failure. */
+/* Number of schedules from here on. The search in a weakened protocol ends at its first failure. */
 static double explore(const struct state *state)
 {
     uint64_t key = met_key(state, sizeof(*state));
@@ -574,7 +576,7 @@ static double explore(const struct state *state)
     }
     if (!moved && !wrong()) {
         stuck_found += state->actors[0].place != DONE || state->actors[1].place != DONE;
-        /* Nothing attempted is missing from both the lanes and the counters. */
+        /* Every attempted record is in the lanes or in the counters. */
         lost_found += (unsigned)state->committed[0] + state->committed[1] + state->dropped !=
                       2u * setting.records;
         schedules = 1;

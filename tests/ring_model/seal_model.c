@@ -5,14 +5,14 @@
  * One thread ends the process: it marks the end and seals the trace. Meanwhile two threads change
  * what the seal covers (a table, an area), in two steps each, and two commit a record to a lane of
  * their own, which is behind the end if they see it marked. After every step of every schedule the
- * process is killed: a seal that stands then must be of exactly what stands then.
+ * model kills the process: a seal in the trace must match the contents exactly.
  *
- * Steps are taken one after the other, as if memory were sequentially consistent. Between the mark
- * of the end and the look at the lanes the real code earns that with membarrier, and around changes
- * with sequentially consistent atomics. The wait for threads to come to rest is not modelled: where
- * it is too short there is no seal.
+ * Steps are taken one after the other, as if memory were sequentially consistent. The real code
+ * ensures that with membarrier between the mark of the end and the look at the lanes, and with
+ * sequentially consistent atomics around changes. The model leaves out the wait for threads to come
+ * to rest: if it is too short there is no seal.
  *
- * The protocol is then weakened in one point at a time, and each time the check must find it.
+ * The model then weakens the protocol in one point at a time, and each time the check must find it.
  */
 #include "met.h"
 #include <stdbool.h>
@@ -26,15 +26,15 @@ enum { ENDER, CHANGERS = 1, RECORDERS = 3, ACTORS = 5, NOBODY = 0xff };
 /* What is weakened. */
 enum weakness {
     SOUND,
-    CHANGE_NOT_TOLD,        /* a change breaks the seal that is there, and no more */
-    UNSEALED_BEHIND_CHANGE, /* a change breaks the seal when it is made */
-    LOOKED_BEFORE_TOLD,     /* whether there is a seal is looked at before the change is told */
-    END_TOLD_EARLY,         /* a change is told to be over before it is */
-    CHANGES_NOT_LOOKED_AT,  /* sealed whatever changes */
-    CHANGES_BEFORE_MARK,    /* changes are looked at before the end is marked */
-    RECORDS_NOT_LOOKED_AT,  /* sealed whoever is about to commit */
-    RECORD_BEFORE_OPEN,     /* a record behind the end breaks the seal when it is made */
-    RENEWED_UNLOOKED,       /* a seal is renewed whatever changes */
+    CHANGE_NOT_TOLD,        /* a change breaks an existing seal, and does nothing else */
+    UNSEALED_BEHIND_CHANGE, /* a change breaks the seal only after it is made */
+    LOOKED_BEFORE_TOLD,     /* looks for a seal before it announces the change */
+    END_TOLD_EARLY,         /* announces the end of a change before the end */
+    CHANGES_NOT_LOOKED_AT,  /* seals during a change */
+    CHANGES_BEFORE_MARK,    /* looks for changes before it marks the end */
+    RECORDS_NOT_LOOKED_AT,  /* seals while a thread is about to commit */
+    RECORD_BEFORE_OPEN,     /* a record after the end breaks the seal only after it is made */
+    RENEWED_UNLOOKED,       /* renews a seal during a change */
     WEAKNESSES
 };
 
@@ -51,13 +51,13 @@ static const char *const weakness_names[WEAKNESSES] = {
     "renewing the seal without a look at the changes",
 };
 
-/* What the seal covers: the halves that are changed, and the records. */
+/* The contents under the seal: the halves that change, and the records. */
 struct content {
     uint8_t changed[2];
     uint8_t records[ACTORS - RECORDERS];
 };
 
-/* Where an actor stands: the next step it takes. */
+/* The state of an actor: the next step it takes. */
 enum place {
     /* ending: gm_seal */
     MARK_END,
@@ -89,7 +89,7 @@ enum place {
 
 struct actor {
     uint8_t place;
-    uint8_t then;        /* behind the lock */
+    uint8_t then;        /* under the lock */
     uint8_t late;        /* the end is marked */
     uint8_t is_changing; /* weakened: something changed, at the early look */
     struct content read; /* what is sealed */
@@ -199,7 +199,7 @@ static bool take_lock(struct state *state, unsigned number, enum place place)
     return true;
 }
 
-/* One step; false when the actor waits or is through. */
+/* One step; false if the actor waits or has finished. */
 static bool step(struct state *state, unsigned number)
 {
     struct actor *actor = &state->actors[number];
@@ -282,7 +282,7 @@ static bool step(struct state *state, unsigned number)
     return false;
 }
 
-/* Number of schedules from here on. A weakened protocol is given up at its first failure. */
+/* Number of schedules from here on. The search in a weakened protocol ends at its first failure. */
 static double explore(const struct state *state)
 {
     uint64_t key = met_key(state, sizeof(*state));

@@ -1,4 +1,5 @@
-/* A pool of PyTorch's in a trace that a test writes: segments, blocks, and what it says of both. */
+/* A pool of PyTorch's in a trace that a test writes: segments, blocks, and the pool's own
+ * totals. */
 #ifndef GM_TESTS_POOL_SCENE_H
 #define GM_TESTS_POOL_SCENE_H
 
@@ -8,18 +9,18 @@ struct pool {
     struct scene *scene;
     uint64_t allocated;
     uint64_t reserved;
-    uint32_t segments; /* the stack that takes them from CUDA */
+    uint32_t segments; /* the stack that gets them from CUDA */
     int8_t device;
 };
 
-/* A line of a Python file of the application, called by nobody. */
+/* A line of a Python file of the application, without a caller. */
 static uint32_t line_of(struct scene *scene, uint32_t line)
 {
     uint32_t frame = writer_script_frame(&scene->writer, "/home/me/train.py", "step", line);
     return writer_node(&scene->writer, 0, 0, frame, GM_NODE_SCRIPT);
 }
 
-/* What PyTorch does inside for that line, in one of its functions. */
+/* A function of PyTorch that this line calls. */
 static uint32_t operation_of(struct scene *scene, uint32_t line, uint64_t address)
 {
     uint16_t module = writer_module(&scene->writer, "/v/libtorch_cuda.so");

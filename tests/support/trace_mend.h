@@ -1,5 +1,5 @@
-/* Makes all checksums and seals of a trace right again, whatever it holds: so that what is tried
- * with a changed trace gets past them. */
+/* Corrects all checksums and seals of a trace, whatever it holds, so that tests with changed traces
+ * get past them. */
 #ifndef GM_TESTS_TRACE_MEND_H
 #define GM_TESTS_TRACE_MEND_H
 
@@ -25,7 +25,7 @@ static inline uint64_t mended_flight(const struct gm_extent *extent, size_t size
     return gm_flight_seal(flight);
 }
 
-/* `size`: bytes of payload that are there. */
+/* `size`: bytes of payload that exist. */
 static inline void mend_extent(struct gm_extent *extent, size_t size, bool sealed)
 {
     const uint32_t tables = 1u << GM_EXTENT_NODES | 1u << GM_EXTENT_STRINGS |

@@ -1,4 +1,4 @@
-/* A trace that a test writes, and what the report makes of it. */
+/* A trace that a test writes, and the report's analysis of it. */
 #ifndef GM_TESTS_TRACE_SCENE_H
 #define GM_TESTS_TRACE_SCENE_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "analysis/analysis.h"
 #include "trace/trace_open.h"
@@ -52,7 +52,7 @@ static const struct gm_analysis *scene_analyse(struct scene *scene)
     return scene->analysis;
 }
 
-/* What a test says; `scene` is in scope. */
+/* The words of a test; `scene` is in scope. */
 #define ON_LANE(lane, what, ...)                                                                   \
     writer_add(&scene->writer, (lane), (struct gm_record){.type = (what), __VA_ARGS__})
 #define EVENT(what, ...) ON_LANE(0, what, __VA_ARGS__)

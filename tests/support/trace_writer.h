@@ -1,7 +1,7 @@
-/* Builds traces in memory, by include/gpumem/trace.h alone: what the reader's tests read.
+/* Builds traces in memory for the reader's tests, by include/gpumem/trace.h alone.
  *
- * Independent of the recorder, so that a mistake of one of them shows. Records are given lane by
- * lane; `writer_finish` decides which of them stand in blocks and which are still in the ring.
+ * Independent of the recorder, so that a mistake of one of them shows. A test adds records lane by
+ * lane; `writer_finish` decides which of them go into blocks and which are still in the ring.
  */
 #ifndef GM_TESTS_TRACE_WRITER_H
 #define GM_TESTS_TRACE_WRITER_H
@@ -19,8 +19,8 @@
 struct writer_lane {
     struct gm_record *records;
     uint64_t count;
-    uint64_t packed;  /* the first so many stand in blocks; the rest in the ring */
-    uint64_t overlap; /* the ring's tail lags behind the blocks by so many */
+    uint64_t packed;  /* this many records are in blocks; the rest in the ring */
+    uint64_t overlap; /* the ring's tail lags behind the blocks by this many */
 };
 
 struct writer {
@@ -38,7 +38,7 @@ struct writer {
     char names[4096];
     uint32_t names_size;
     uint16_t names_count;
-    bool flight;                 /* the blocks stand in an area, behind a checkpoint */
+    bool flight;                 /* the blocks are in an area, after a checkpoint */
     struct gm_record carried[8]; /* by it */
     uint8_t carried_lanes[8];
     uint32_t carried_count;
@@ -149,7 +149,7 @@ static inline void writer_carry(struct writer *writer, uint8_t lane, struct gm_r
     writer->carried[writer->carried_count++] = record;
 }
 
-/* Adds a record; a time of 0 becomes "a little later". */
+/* Adds a record; a time of 0 means "a little later". */
 static inline void writer_add(struct writer *writer, unsigned lane, struct gm_record record)
 {
     struct writer_lane *to = &writer->lanes[lane];
@@ -182,7 +182,7 @@ static inline void *writer_room(struct writer *writer, size_t size)
     return at;
 }
 
-/* Appends an extent with room for `size` bytes and returns where they go. */
+/* Appends an extent with room for `size` bytes and returns their address. */
 static inline void *writer_extent(struct writer *writer, enum gm_extent_type type, uint32_t index,
                                   size_t size)
 {
@@ -210,7 +210,7 @@ static inline uint64_t writer_zigzag(uint64_t difference)
     return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
 }
 
-/* One field of one record, as it stands in its column. */
+/* One field of one record, as encoded in its column. */
 static inline unsigned char *writer_field(unsigned char *at, int column,
                                           const struct gm_record *record,
                                           const struct gm_record *model,
@@ -266,8 +266,8 @@ static inline const struct gm_record *writer_model(const struct gm_block *block,
     return n >= back ? &records[n - back] : &nothing;
 }
 
-/* What a column takes of the tile that starts with record `begin`, and its bit in the tile's
- * set. */
+/* Writes the column's part of the tile that starts with record `begin`, and sets its bit in the
+ * tile's set. */
 static inline unsigned char *writer_tile(unsigned char *to, unsigned char *set, int column,
                                          const struct gm_record *records, uint32_t begin,
                                          const struct gm_block *block)
@@ -337,7 +337,7 @@ static inline void writer_block(struct writer *writer, uint32_t lane, uint64_t f
                   NULL);
 }
 
-/* Appends a checkpoint: what is carried, and for each lane how many records came before it. */
+/* Appends a checkpoint: the carried records, and for each lane the number of records before it. */
 static inline void writer_checkpoint(struct writer *writer)
 {
     size_t used = sizeof(struct gm_checkpoint) + WRITER_LANES * sizeof(uint64_t);
@@ -353,7 +353,7 @@ static inline void writer_checkpoint(struct writer *writer)
                       writer->carried_lanes);
 }
 
-/* Makes the extents from `from` on the area of a flight trace, which has come around thrice. */
+/* Turns the extents from `from` on into the area of a flight trace that has wrapped three times. */
 static inline void writer_area(struct writer *writer, size_t from)
 {
     struct gm_extent *extent = (struct gm_extent *)(writer->bytes + from);
@@ -394,12 +394,12 @@ static inline void writer_blocks(struct writer *writer, uint32_t number)
     }
 }
 
-/* Shorter than the recorder's tables, which have room to grow. */
+/* These are shorter than the recorder's tables, which have room to grow. */
 static inline void writer_table(struct writer *writer, enum gm_extent_type type, const void *bytes,
                                 size_t size)
 {
     struct gm_extent *extent = (struct gm_extent *)writer_extent(writer, type, 0, size) - 1;
-    extent->used = 0; /* what is behind may change */
+    extent->used = 0; /* the bytes after it may change */
     memcpy(extent + 1, bytes, size);
 }
 
@@ -435,7 +435,7 @@ static inline void writer_finish(struct writer *writer)
     mend_trace(writer->bytes, writer->size);
 }
 
-/* After a change of the finished trace, which its checksums shall not tell. */
+/* To be called after a change of the finished trace that its checksums must not reveal. */
 static inline void writer_mend(struct writer *writer)
 {
     mend_trace(writer->bytes, writer->size);

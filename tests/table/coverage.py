@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Holds api.table against the CUDA headers.
+"""Compares api.table with the CUDA headers.
 
     coverage.py headers API_TABLE CUDA_INCLUDE [CUDA_INCLUDE...]   every function of the headers is in the table
     coverage.py stale GENERATE API_TABLE COVERAGE_PAGE             docs/coverage.md is up to date
     coverage.py exports MAP LIBRARY                                the library exports what the map says
     coverage.py layout PROGRAM PROGRAM                             what the first prints of layouts the second does, too
 
-Every function that a header declares must be traced or left out by name, with a reason: what a name does to memory
-no pattern can tell. All ABIs of a traced one (_v2, _ptds, _ptsz) must be in the table, with the CUDA version they came
-with and the prototype that the header has: a row is exactly one ABI.
+Every function that a header declares must be traced or left out by name, with a reason, because no pattern can tell
+from a name what a function does to memory. All ABIs of a traced one (_v2, _ptds, _ptsz) must be in the table, with the
+CUDA version they came with and the prototype that the header has: a row is exactly one ABI.
 
-Environment: CC; GENERATED, the folder of gm_api.h, whose prototypes must not contradict the headers;
-CUDA_INCLUDE, headers that lend what a package of headers lacks.
+Environment: CC; GENERATED, the folder of gm_api.h, whose prototypes must not contradict the headers; CUDA_INCLUDE,
+headers that supply what a package of headers lacks.
 """
 import os
 import re
@@ -22,12 +22,12 @@ HEADERS = ("cuda.h", "cuda_runtime_api.h")
 
 
 class WrongHeader(Exception):
-    """The compiler did not read the header that was meant."""
+    """The compiler did not read the intended header."""
 
 
 def compiler(include):
-    """The C compiler, reading the headers of `include` before all else. They are named by their paths, for gcc drops a
-    folder of -I that it is also told to search later on. Packages lack a few, which the headers at hand lend."""
+    """The C compiler, reading the headers of `include` first. They are named by their paths, because gcc drops a folder
+    of -I that it also searches later. Packages lack a few headers, which the installed ones supply."""
     lender = os.environ.get("CUDA_INCLUDE", include)
     command = [os.environ.get("CC", "cc"), "-x", "c", "-w", "-I", include]
     if os.path.realpath(lender) != os.path.realpath(include):
@@ -38,7 +38,7 @@ def compiler(include):
 
 
 def preprocess(include, *definitions):
-    """What the compiler makes of the headers of that folder; raises if it was others."""
+    """The compiler's output for the headers of that folder; raises if it read others."""
     text = subprocess.run([*compiler(include), "-E", "-dD", *definitions, "-"], input="", capture_output=True, text=True,
                           check=True).stdout
     meant = os.path.realpath(include)
@@ -77,7 +77,7 @@ def versions(include):
 
 
 class Table:
-    """What api.table says."""
+    """The contents of api.table."""
 
     def __init__(self, path):
         sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
@@ -115,8 +115,8 @@ def came_with(table, name, form):
 
 
 def check_versions(table, include):
-    """cuGetProcAddress goes by the version: that of each row is the one in which CUDA brought its ABI. Headers tell all
-    versions up to their own."""
+    """cuGetProcAddress selects by version: the version of each row is the one that introduced its ABI. Headers reveal
+    all versions up to their own."""
     for (name, form), numbers in versions(include).items():
         if name not in table.traced:
             continue
@@ -136,7 +136,7 @@ def check_rows(table):
 
 
 def check_prototypes(include):
-    """Headers older than a function do not know all its types; a conflict is one all the same."""
+    """Headers older than a function lack some of its types; a conflict is still a conflict."""
     if "GENERATED" not in os.environ:
         return
     folder = os.path.dirname(os.path.abspath(__file__))
@@ -181,7 +181,7 @@ def check_exports(map_file, library):
 
 
 def check_layout(headers, own):
-    """Older headers lack the last of them."""
+    """Older headers lack the last ones."""
     theirs, ours = [subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
                     for program in (headers, own)]
     return [f"{a!r} and {b!r}" for a, b in zip(theirs, ours) if a != b] + \

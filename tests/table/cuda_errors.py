@@ -3,8 +3,8 @@
 
     cuda_errors.py SOURCE INCLUDE...
 
-What the newest of these headers has must be ours exactly, and all of it if they are of CUDA 13.5 or later; each error
-that an older one has must have a name, if only a later one.
+Names of the newest of these headers must be exactly ours, and be all of ours if the headers are of CUDA 13.5 or later;
+each error of an older header must have a name, even if a later one.
 """
 import re
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What coverage.py finds: judge.py COVERAGE
+"""Tests what coverage.py finds: judge.py COVERAGE
 
-It must read the headers that it is told to, whatever other CUDA the machine has, say so when the compiler read others,
-and find a function that nobody classified, an ABI that is missing and two rows that cannot be told apart.
+coverage.py must read the headers that it is told to, whatever other CUDA the machine has, and say so if the compiler
+read others. It must find an unclassified function, a missing ABI and two rows that cannot be told apart.
 """
 import importlib.util
 import os

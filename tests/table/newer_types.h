@@ -1,6 +1,6 @@
 /*
- * Types of CUDA 13.1 to 13.5, for headers that do not know them yet: their functions are in the
- * table, whatever headers it is held against.
+ * Types of CUDA 13.1 to 13.5, for headers that do not have them yet: the table has their functions,
+ * whatever headers it is compared with.
  */
 #ifndef GPUMEM_TESTS_NEWER_TYPES_H
 #define GPUMEM_TESTS_NEWER_TYPES_H

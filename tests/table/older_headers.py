@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""The table against every CUDA that pip has headers of: older_headers.py SOURCE_FOLDER FOLDER LAYOUT
+"""Compares the table with every CUDA whose headers pip has: older_headers.py SOURCE_FOLDER FOLDER LAYOUT
 
-Downloads each minor version of nvidia-cuda-runtime 13.x, the latest of 12.x and of 11.x into FOLDER, once. With each
-that has it: names, versions and prototypes (coverage.py), layouts (layout.c, held against LAYOUT, which prints ours),
-and the errors' names (cuda_errors.py). Exit code 77 (SKIP) when pip has none of them.
+Downloads each minor version of nvidia-cuda-runtime 13.x, the latest of 12.x and of 11.x into FOLDER, once. Compares
+with each: names, versions and prototypes (coverage.py), layouts (layout.c, against LAYOUT, which prints ours), and the
+errors' names (cuda_errors.py). Exit code 77 (SKIP) if pip has none of them.
 """
 import glob
 import os
 import subprocess
 import sys
 
-NEWEST_MINOR = 5  # of CUDA 13; those that come later are read as soon as pip has them
+NEWEST_MINOR = 5  # of CUDA 13; the test reads later ones as soon as pip has them
 here = os.path.dirname(os.path.abspath(__file__))
 source, folder, own_layout = sys.argv[1:]
 failed = []
 
 
 def fetch(name, *packages):
-    """The folder of cuda.h in the first of the packages, None if pip has it not."""
+    """The folder of cuda.h in the first of the packages, None if pip does not have it."""
     target = os.path.join(folder, name)
     done = os.path.join(target, "done")
     if not os.path.exists(done):

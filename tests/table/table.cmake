@@ -29,7 +29,7 @@ add_test(NAME table.layout COMMAND ${_check} layout $<TARGET_FILE:table_layout_h
          $<TARGET_FILE:table_layout_own>)
 add_test(NAME table.needs_libc_only COMMAND sh -c
          "test \"$(readelf -d $<TARGET_FILE:gpumem_preload> | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p')\" = libc.so.6")
-# Its threads and hooks outlive a dlclose of the second door's.
+# Its threads and hooks outlive a dlclose of the library that the second door opened.
 add_test(NAME table.is_never_unloaded COMMAND sh -c "readelf -d $<TARGET_FILE:gpumem_preload> | grep -q NODELETE")
 add_test(NAME table.errors COMMAND ${Python3_EXECUTABLE} ${_coverage}/cuda_errors.py
          ${PROJECT_SOURCE_DIR}/report/stacks/cuda_error.c ${GPUMEM_CUDA_INCLUDE})

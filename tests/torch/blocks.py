@@ -1,4 +1,4 @@
-"""Replays the blocks of a trace: what PyTorch said at each event must be the sum of what came before."""
+"""Replays the blocks of a trace: PyTorch's totals at each event must be the sums of the events before."""
 import bisect
 import json
 import subprocess
@@ -8,7 +8,7 @@ import trace_reader as t
 
 
 class Pool:
-    """What a device's caching allocator holds, by the records alone."""
+    """The memory of a device's caching allocator, by the records alone."""
 
     def __init__(self):
         self.allocated = self.reserved = self.peak_allocated = self.peak_reserved = 0
@@ -19,8 +19,8 @@ class Pool:
 class Replay:
     """Figures of a trace, and in `problems` every place where they contradict each other.
 
-    Where other libraries take memory of the device too, as on a GPU, `others` is True: an allocation is a segment
-    from the first block in it, which PyTorch reports before anything else is done with the segment.
+    If other libraries take memory of the device too, as on a GPU, `others` is True: an allocation then becomes a
+    segment with the first block in it, which PyTorch reports before it does anything else with the segment.
     """
 
     def __init__(self, path, others=False):
@@ -30,7 +30,7 @@ class Replay:
         self.events = Counter()
         self.pools = {}
         self.segments = {}  # address: (size, device), allocated or mapped
-        self.reserved = set()  # addresses of those that are known to be PyTorch's
+        self.reserved = set()  # addresses of those known to be PyTorch's
         self.order = []  # addresses of segments, sorted
         self.handles = {}  # of cuMemCreate: device
         self.undone = {}
@@ -144,7 +144,7 @@ class Replay:
 
 
 def report_problems(gpumem, path, replay):
-    """Where `gpumem report --json` of the trace says other than the replay."""
+    """Differences between `gpumem report --json` of the trace and the replay."""
     done = subprocess.run([gpumem, "report", "--json", path], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return [f"report: exit code {done.returncode}: {done.stderr[-500:]}"]

@@ -1,8 +1,8 @@
-"""What a scenario expects of `gpumem report`: in its source, at the line that is to blame.
+"""The findings that a scenario expects of `gpumem report`, marked in its source at the line to blame.
 
 A comment `# finding: CODE` at the end of a line means that the report has a finding of that code (docs/findings.md)
-whose place is that file and line; `# marked: CODE`, alone or behind it, that a run with named steps has that one.
-A scenario without such comments is sound, and then there must be no finding at all.
+whose place is that file and line; `# marked: CODE`, alone or after it, that a run with named steps has that one. A
+scenario without such comments is sound and must have no finding at all.
 """
 import ast
 import json
@@ -30,7 +30,7 @@ def expected(path, scenario, marked):
 
 
 def problems(gpumem, trace, path, scenario, marked=False):
-    """Where the findings of the trace are others than the scenario expects, and what they are."""
+    """Differences between the findings of the trace and those that the scenario expects."""
     done = subprocess.run([gpumem, "report", "--json", trace], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return [f"report: exit code {done.returncode}: {done.stderr[-500:]}"], ""

@@ -1,6 +1,6 @@
 /*
- * Marks and ranges of two threads, nothing else: no CUDA. Prints what it did, so that the test need
- * not know. A name of its own for each kind of trouble: NULL, empty, too long.
+ * Marks and ranges of two threads, without CUDA. Prints its calls, so that the test need not know
+ * them. Each kind of difficult name occurs once: NULL, empty, too long.
  */
 #include <errno.h>
 #include <gpumem/gpumem.h>

@@ -1,9 +1,9 @@
 /*
- * A management library (libnvidia-ml.so.1) with one device and nothing to tell of it: PyTorch asks
- * it whether expandable segments can be shared over NVLink, and calls through NULL where it does
- * not exist. For tests/torch/run_wheel only.
+ * A management library (libnvidia-ml.so.1) with one device and no data about it: PyTorch asks it
+ * whether it can share expandable segments over NVLink, and calls through NULL if the library is
+ * missing. For tests/torch/run_wheel only.
  *
- * Declared here rather than by nvml.h, which not every toolkit has. The functions that PyTorch
+ * Declares its functions itself, because not every toolkit has nvml.h. The functions that PyTorch
  * looks up but does not call answer "not supported".
  */
 #include <stddef.h>

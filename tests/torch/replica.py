@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Drives the replica of PyTorch's allocator as a program would, and prints what it was told.
+"""Drives the replica of PyTorch's allocator as a program would, and prints its answers.
 
     replica.py FOLDER EVENTS    FOLDER holds libc10_cuda.so; EVENTS of random churn
 
-What it prints is the same with and without the preload: that is one of the things tested.
+It prints the same with and without the preload, which is one of the tests.
 """
 import ctypes
 import gc
@@ -12,7 +12,7 @@ import sys
 import threading
 
 MIB = 1 << 20
-# Loaded as `import torch` loads them: what they define stays local.
+# Loaded as `import torch` loads them: their symbols stay local.
 cuda = ctypes.CDLL(os.path.join(sys.argv[1], "libc10_cuda.so"))
 core = ctypes.CDLL(os.path.join(sys.argv[1], "libc10.so"))
 cuda.replica_malloc.restype = ctypes.c_void_p
@@ -27,7 +27,7 @@ core.replica_cpu_free.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class Tensor:
-    """A block that goes back when Python forgets it: with the GIL held, sometimes by the collector."""
+    """A block that is freed when Python drops it: with the GIL held, sometimes by the collector."""
 
     def __init__(self, size, device=0, stream=0):
         self.device = device
@@ -47,7 +47,7 @@ def figures(name):
 
 
 def mark(name):
-    """A phase for gpumem; nothing without it."""
+    """A phase for gpumem; does nothing without it."""
     library = ctypes.CDLL(None)
     if hasattr(library, "gpumem_mark"):
         library.gpumem_mark(name.encode())
@@ -66,13 +66,13 @@ def retained_list():
 
 
 def fragment():
-    """Every second block lives: much is free, nothing large fits in it."""
+    """Every second block lives: much is free, but nothing large fits."""
     blocks = [Tensor(8 * MIB) for _ in range(64)]
     return blocks[::2]
 
 
 def exhaust():
-    """To the end of the device; the cache is given back on the way, then the request fails."""
+    """Fills the device; the allocator returns its cache on the way, then the request fails."""
     cached = [Tensor(64 * MIB) for _ in range(4)]
     del cached
     blocks = []
@@ -95,7 +95,7 @@ def host():
 
 
 def contend(seconds_of_work):
-    """Threads that want the GIL and the allocator at once, and a collector that frees cycles."""
+    """Threads that need the GIL and the allocator at the same time, and a collector that frees cycles."""
     def work():
         for _ in range(seconds_of_work):
             cycle = [Tensor(4096)]

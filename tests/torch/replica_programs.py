@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs with PyTorch as people have them, on the replica, sound and not; one per process.
+"""Realistic programs with PyTorch, on the replica, sound and not; one per process.
 
     replica_programs.py NAME [marked]
 
@@ -34,7 +34,7 @@ def sizes(count, least, most):
 
 
 def forward(size):
-    """Activations of each layer, with temporaries that go at once."""
+    """Activations of each layer, with temporaries that end at once."""
     activations = []
     for _ in range(LAYERS):
         temporary = Tensor(size)
@@ -79,7 +79,7 @@ def fit():
 
 @scenario
 def generate():
-    """Requests of any length: each layer remembers each token until the request ends; the last is the longest."""
+    """Requests of any length: each layer keeps each token until the request ends; the last is the longest."""
     weights = [Tensor(8 * MIB) for _ in range(LAYERS)]
     for tokens in [*sizes(10, 8, 40), 60]:
         remembered = []
@@ -94,7 +94,7 @@ def generate():
 
 @scenario
 def growing_batches():
-    """The largest batch comes last; what the allocator keeps for it is its cache."""
+    """The largest batch comes last; the memory that the allocator keeps for it is its cache."""
     weights = [Tensor(2 * MIB) for _ in range(LAYERS)]
     for size in sorted(sizes(40, MIB, 3 * MIB)):
         forward(size)
@@ -104,7 +104,7 @@ def growing_batches():
 
 @scenario
 def cached_dataset():
-    """The first epoch copies the samples to the device, the others find them there."""
+    """The first epoch copies the samples to the device, the others reuse them."""
     samples = {}
     for number in range(160):
         key = number % 40
@@ -117,7 +117,7 @@ def cached_dataset():
 
 @scenario
 def recent_prompts():
-    """The sixteen prompts used last are remembered."""
+    """Keeps the sixteen prompts used last."""
     prompts = collections.OrderedDict()
     for number, size in enumerate(sizes(200, 256 * KIB, 2 * MIB)):
         prompts[number] = Tensor(size)
@@ -175,7 +175,7 @@ def first_batch_too_large():
 
 @scenario
 def logged_losses():
-    """Losses are appended with all that they came from."""
+    """Appends losses with their graphs."""
     weights, log = [Tensor(2 * MIB) for _ in range(LAYERS)], []
     for _ in range(30):
         log.append([Tensor(MIB), Tensor(2 * MIB)])  # finding: retained; marked: growing
@@ -186,7 +186,7 @@ def logged_losses():
 
 @scenario
 def predictions_of_all_epochs():
-    """Results of each validation are kept for a plot at the end."""
+    """Keeps the results of each validation for a plot at the end."""
     kept = []
     for _ in range(8):
         for _ in range(20):
@@ -199,7 +199,7 @@ def predictions_of_all_epochs():
 
 @scenario
 def kept_until_full():
-    """What each step keeps fills the device in the end."""
+    """The memory that each step keeps fills the device in the end."""
     kept = []
     try:
         for _ in range(300):
@@ -214,7 +214,7 @@ def kept_until_full():
 
 @scenario
 def joined_every_step():
-    """Each result is joined with all before it, in a new tensor."""
+    """Joins each result with all earlier ones, in a new tensor."""
     joined = None
     for number in range(40):
         forward(256 * KIB)
@@ -225,7 +225,7 @@ def joined_every_step():
 
 @scenario
 def forgotten_requests():
-    """Every fifth request is cancelled, and what it remembered stays."""
+    """Every fifth request is cancelled, and its state stays."""
     lost = []
     for number in range(60):
         remembered = [Tensor(512 * KIB) for _ in range(10)]  # marked: growing

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What people do wrong with PyTorch's memory, and its sound twin; one scenario per process.
+"""Mistakes with PyTorch's memory, each with its sound twin; one scenario per process.
 
     replica_scenarios.py NAME
 
-The scenarios of wheel_scenarios.py as far as they are the allocator's, on the replica. The line to blame says which
-finding the report must have (expected_findings.py). Prints what the allocator says in the end.
+The scenarios of wheel_scenarios.py that concern the allocator, on the replica. The line to blame says which finding the
+report must have (expected_findings.py). Prints the allocator's figures at the end.
 """
 import sys
 
@@ -21,7 +21,7 @@ def scenario(function):
 
 
 def train(steps):
-    """What a sound step does: everything that it takes goes again."""
+    """A sound step: it frees everything that it takes."""
     for _ in range(steps):
         activations = [Tensor(3 * MIB) for _ in range(4)]
         del activations
@@ -38,7 +38,7 @@ def retained_graph():
 
 @scenario
 def released_graph():
-    """Weights live from the beginning, and the last loss: both are as it should be."""
+    """Weights live from the beginning, and so does the last loss: both are right."""
     weights, loss = [Tensor(3 * MIB) for _ in range(20)], None
     for _ in range(20):
         loss = Tensor(3 * MIB)
@@ -102,7 +102,7 @@ def pageable_copies():
 
 @scenario
 def pinned_copies():
-    """A model is loaded from ordinary memory, once; batches come from pinned memory."""
+    """Loads a model from ordinary memory, once; batches come from pinned memory."""
     weights = [Tensor(2 * MIB) for _ in range(20)]
     for weight in weights:
         weight.copy_from(replica_tensor.pageable(2 * MIB))

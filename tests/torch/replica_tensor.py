@@ -1,10 +1,10 @@
-"""Tensors on the replica of PyTorch's allocator. The test copies this file to where a framework's files are
-installed, so that the lines that matter are those of its callers."""
+"""Tensors on the replica of PyTorch's allocator. The test copies this file to the place of a framework's files, so that
+findings name the lines of its callers."""
 import ctypes
 import os
 
 folder = os.environ["REPLICA"]
-# Loaded as `import torch` loads them: what they define stays local.
+# Loaded as `import torch` loads them: their symbols stay local.
 cuda = ctypes.CDLL(os.path.join(folder, "libc10_cuda.so"))
 runtime = ctypes.CDLL(os.environ["REPLICA_RUNTIME"])
 cuda.replica_malloc.restype = ctypes.c_void_p
@@ -16,7 +16,7 @@ runtime.cudaHostAlloc.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size
 
 
 class Tensor:
-    """A block that goes back when Python forgets it."""
+    """A block that is freed when Python drops it."""
 
     def __init__(self, size, device=0):
         self.size, self.device = size, device

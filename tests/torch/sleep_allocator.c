@@ -1,7 +1,7 @@
 /*
  * Segments whose physical memory can be taken away and brought back under the same addresses, as
- * inference servers with a sleep mode do it: virtual memory management below a pool of PyTorch's
- * that knows nothing of it. The blocks of the pool go on living.
+ * inference servers with a sleep mode do: virtual memory management below a pool of PyTorch's that
+ * does not notice. The blocks of the pool stay alive.
  *
  * For tests: one thread, one device, a table of fixed size; a call that fails ends the process.
  */
@@ -63,7 +63,7 @@ void *sleep_malloc(ssize_t size, int device, void *stream)
     segments[number].size = rounded;
     expect(cuMemAddressReserve(&segments[number].address, rounded, 0, 0, 0), "cuMemAddressReserve");
     map(segments[number].address, rounded);
-    return (void *)segments[number].address; /* an address is a number to the driver */
+    return (void *)segments[number].address; /* the driver takes an address as a number */
 }
 
 void sleep_free(void *pointer, ssize_t size, int device, void *stream);
@@ -81,7 +81,7 @@ void sleep_free(void *pointer, ssize_t size, int device, void *stream)
     }
 }
 
-/* Gives all physical memory back; nothing may use the blocks until sleep_wake(). */
+/* Returns all physical memory; nothing may use the blocks until sleep_wake(). */
 void sleep_all(void);
 void sleep_all(void)
 {

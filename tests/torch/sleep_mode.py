@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A pool whose physical memory sleeps: sleep_mode.py LIBRARY awake|asleep, ends in that state.
+"""A pool whose physical memory sleeps: sleep_mode.py LIBRARY awake|asleep. It ends in that state.
 
 With REPLICA set on the replica, else on PyTorch itself. Between the marks "asleep" and "awake" the blocks live and the
 device holds nothing for them.
@@ -51,7 +51,7 @@ def main():
     if sys.argv[2] == "asleep":
         memory.sleep_all()
     print("FIGURES", allocated, reserved, flush=True)
-    os._exit(0)  # at a proper end the allocator would touch memory that is not there
+    os._exit(0)  # at a normal end the allocator would touch missing memory
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Findings on the replica of PyTorch's allocator, under real Python: test_findings.py BUILD FOLDER [SCENARIO]...
 
-Every scenario that goes wrong ends in the finding that its source announces, at that line and no other; every
-sound one in none. A program prints the same with and without the preload.
+Every faulty scenario must give exactly the finding that its source announces, at that line; every sound one must give
+none. A program prints the same with and without the preload.
 """
 import ast
 import glob
@@ -28,7 +28,8 @@ def scenarios(path):
 
 
 def run(build, libraries, command, folder, preload):
-    """The tensors' file goes where a framework's files are, so that the lines that matter are their callers'."""
+    """Copies the tensors' file to the place of a framework's files, so that findings name the lines of their
+    callers."""
     package = os.path.join(folder, "site-packages", "torch")
     os.makedirs(package, exist_ok=True)
     shutil.copy(os.path.join(HERE, "replica_tensor.py"), package)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Marks: recorded with their names and in their order, and nothing at all without the preload.
+"""Marks: the recorder keeps their names and their order; without the preload they do nothing.
 
     test_marks.py BUILD PROGRAM
 """

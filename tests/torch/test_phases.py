@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Phases from Python: recorded with the preload, nothing without it, and told by the report.
+"""Phases from Python: recorded with the preload, shown by the report, and nothing without the preload.
 
     test_phases.py BUILD FOLDER SOURCE
 """
@@ -45,7 +45,7 @@ def check_report(report):
     assert phase(report, "fails")["count"] == 1 and phase(report, "fails")["unfinished"] == 0
     assert phase(report, "thread \\xff")["count"] == 1
     owners = [(one["library"], one["pool"]) for one in report["devices"][0]["libraries"]]
-    assert owners == [("application", "PyTorch")], owners  # the replica is called by ctypes, not by libtorch
+    assert owners == [("application", "PyTorch")], owners  # ctypes calls the replica, not libtorch
     growing = [one for one in report["growing"] if one["is_block"]]
     assert [one["growth"] for one in growing] == [4 * KEPT], report["growing"]
     assert growing[0]["bytes"] == [KEPT * n for n in range(STEPS - 4, STEPS + 1)], growing

@@ -4,13 +4,13 @@
     test_replica.py BUILD FOLDER [--events N]
 
 Runs replica.py on the libraries of FOLDER without and with the preload; then checks that
-  - the program printed the same, so the originals were called with what they were given;
-  - the trace has one event for each report of a device, none for the host's, and is complete;
+  - the program printed the same, so the original functions got their calls and arguments;
+  - the trace has one event for each report of a device, none for those of the host, and is complete;
   - at every event the totals that the allocator carries are the sums of the events before it, of blocks
     and of segments; every block lies in a segment and has a stack;
   - the report counts the same, and fits 80 columns;
   - with Python stacks, the blocks kept by retained_list() name that function;
-  - with GPUMEM_TORCH=0 there is no event of a block, and the program does not notice.
+  - with GPUMEM_TORCH=0 there is no event of a block, and the program prints the same.
 """
 import argparse
 import os
@@ -66,7 +66,7 @@ def recorded(options, bare, **environment):
 
 
 def kept_by_retained_list(replay):
-    """Blocks whose stack names the function, of all the Python stacks there are."""
+    """Blocks whose stack names the function, among all Python stacks."""
     stacks = [list(replay.trace.script_frames(record.stack)) for record, _ in replay.trace.records()
               if record.type == trace_reader.BLOCK_ALLOC]
     named = sum(any("retained_list" in function for _, function, _ in frames) for frames in stacks)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Physical memory that comes and goes under a living pool: test_sleep.py BUILD [FOLDER]
+"""Physical memory that comes and goes under a live pool: test_sleep.py BUILD [FOLDER]
 
 On the replica in FOLDER, else on the PyTorch of this interpreter. What must hold:
   - all totals are the simulator's own, whether the program ends awake or asleep;
-  - asleep, the blocks live on and the device holds nothing for them; awake, what the pool reserved;
+  - asleep, the blocks stay alive and the device holds nothing for them; awake, it holds what the pool reserved;
   - the peak is that of one waking, however often it slept.
 """
 import json
@@ -28,7 +28,7 @@ def expect(condition, text):
 
 
 class AtMarks(blocks.Replay):
-    """Remembers (mark, bytes of living blocks, bytes mapped) at each mark."""
+    """Remembers (mark, bytes of live blocks, bytes mapped) at each mark."""
 
     def event(self, record, detail):
         super().event(record, detail)

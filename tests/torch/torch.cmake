@@ -34,7 +34,7 @@ add_test(NAME torch.replica.million COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_
 add_test(NAME torch.findings COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_findings.py
   ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default)
 
-# Physical memory that comes and goes under a living pool, on the replica here, on the real wheel by run_wheel.
+# Physical memory that comes and goes under a live pool, here on the replica, in run_wheel on the real wheel.
 add_library(torch_sleep_allocator SHARED ${TORCH}/sleep_allocator.c)
 target_include_directories(torch_sleep_allocator SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
 target_link_libraries(torch_sleep_allocator PRIVATE gpumem_options gpumem_sim_driver)
@@ -43,7 +43,7 @@ set_target_properties(torch_sleep_allocator PROPERTIES OUTPUT_NAME sleep_allocat
 add_test(NAME torch.sleep COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_sleep.py ${PROJECT_BINARY_DIR}
   ${TORCH_FOLDER}/default)
 
-# Marks: code of both kinds of addresses finds the library, and does without it.
+# Marks: code with both kinds of addresses finds the library, and works without it.
 foreach(kind pie fixed)
   add_executable(torch_marks_${kind} ${TORCH}/marks.c)
   target_link_libraries(torch_marks_${kind} PRIVATE gpumem_options Threads::Threads ${CMAKE_DL_LIBS})

@@ -1,7 +1,7 @@
 """Reads a trace by include/gpumem/trace.h alone: a second opinion, independent of the report tool.
 
-For tests: it trusts the file, reads it whole and needs the zstd library only for records that the ring
-no longer holds.
+For tests: it trusts the file, reads all of it and needs the zstd library only for records that are no longer in the
+ring.
 """
 import ctypes
 import ctypes.util
@@ -54,7 +54,7 @@ def zigzag(values):
     return [(value >> 1) ^ -(value & 1) for value in values]
 
 
-# Of each field of a record the number of its column, how that is read, and whether it has differences.
+# For each field of a record: the number of its column, its encoding, and whether it has differences.
 COLUMNS = {
     "type": (0, list, False), "api": (2, varints, False), "stack": (3, varints, True),
     "address": (4, varints, True), "size": (5, varints, False), "aux": (6, varints, True),
@@ -64,7 +64,7 @@ COLUMNS = {
 
 
 def unpack_column(count, distance, near, sets, number, values, is_difference):
-    """A field of all records: of tiles that have no part in the column, what it is in the model."""
+    """A field of all records; in tiles outside the column, the value of the model."""
     field, values = [], iter(values)
     for n in range(count):
         back = distance if n >= distance else near
@@ -145,7 +145,7 @@ class Trace:
         return map(Record, *(fields[name] for name in Record._fields))
 
     def lane_records(self, number):
-        """All records of a lane, in order; a record that stands twice is told once."""
+        """All records of a lane, in order; a record that is in a block and in the ring is returned once."""
         lane = self.lanes[number]
         capacity, head, tail = (struct.unpack_from("<Q", lane, at)[0] for at in (0, 64, 128))
         expected = 0

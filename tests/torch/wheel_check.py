@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the scenarios on the real PyTorch under gpumem and holds the trace against PyTorch's own figures.
+"""Runs the scenarios on the real PyTorch under gpumem and compares the trace with PyTorch's own figures.
 
     wheel_check.py BUILD [SCENARIO]...
 
@@ -26,7 +26,7 @@ SCENARIOS = os.path.join(HERE, "wheel_scenarios.py")
 # scenario, the same under another name, environment
 RUNS = [(name, name, {}) for name in (
     "tensors", "training", "empty_cache", "streams", "pinned", "pools", "graphs", "million", "contention",
-    # what goes wrong, and its sound twin
+    # a mistake, and its sound twin
     "retained_graph", "released_graph", "kept_outputs", "moved_outputs", "fragmentation", "no_fragmentation",
     "cached", "cache_emptied", "pageable_copies", "pinned_copies", "pinned_growth", "pinned_reused",
     "out_of_memory", "batch_size", "batch_size_computed")]
@@ -63,14 +63,14 @@ def run(command, folder, environment):
 
 
 def without_figures(text):
-    """Reserved memory may differ between runs of threads; what the program said may not."""
+    """Reserved memory may differ between runs with threads; the program's output may not."""
     return [line for line in text.splitlines() if not line.startswith("FIGURES")]
 
 
 class AtFigures(blocks.Replay):
-    """A replay that remembers what held at the mark "figures"."""
+    """A replay that remembers its state at the mark "figures"."""
     live_at_most = 0
-    alone = True  # nobody but PyTorch takes memory of the device
+    alone = True  # only PyTorch takes memory of the device
 
     def event(self, record, detail):
         super().event(record, detail)
@@ -99,7 +99,7 @@ def compare(name, torch_says, replay):
         if replay.block_events():
             problems.append("events of blocks without a pool of PyTorch's")
         live, peak = replay.figures["reserved"], replay.figures["peak_reserved"]
-        # Without caching PyTorch keeps no counters. The other backend asks CUDA's pool, which counts in steps of 512.
+        # Without caching PyTorch keeps no counters. The other backend reads CUDA's pool, which counts in steps of 512.
         for said, seen in ((torch_says["allocated"], live), (torch_says["peak_allocated"], peak)):
             too_much = said - seen >= 512 * replay.live_at_most
             if "cudaMallocAsync" in name and (too_much or (replay.alone and said < seen)):

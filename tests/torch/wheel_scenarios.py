@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What people do with PyTorch that decides where its memory goes; one scenario per process.
+"""Uses of PyTorch that decide where its memory goes; one scenario per process.
 
     wheel_scenarios.py NAME
 
-Only kernels of PyTorch's own are used, which the simulated device does not execute. Nothing here may
-reach cuBLAS, cuDNN, NCCL or the like: each brings a CUDA runtime of NVIDIA's inside, and that is never run
-on the simulated driver. So no matrix products, convolutions or collectives.
+The scenarios use only PyTorch's own kernels, which the simulated device does not execute. Nothing here may reach
+cuBLAS, cuDNN, NCCL or the like: each contains a CUDA runtime of NVIDIA's, which we never run on the simulated driver.
+So no matrix products, convolutions or collectives.
 
-Prints what PyTorch says of its memory as a line FIGURES {...}, after setting the mark "figures".
+Prints PyTorch's figures of its memory as a line FIGURES {...}, after setting the mark "figures".
 """
 import ctypes
 import functools
@@ -44,7 +44,7 @@ def mark(name):
         library.gpumem_mark(name.encode())
 
 
-# Calls without a Python frame of their own: a finding names the scenario's line.
+# Calls without their own Python frame, so that a finding names the scenario's line.
 new = functools.partial(torch.empty, dtype=torch.uint8, device="cuda")
 new_on_host = functools.partial(torch.empty, dtype=torch.uint8)
 
@@ -78,8 +78,8 @@ def training():
     return [weight, scale, data, optimisers]
 
 
-# ---- what goes wrong, and its sound twin -----------------------------------------------------------
-# The line to blame says which finding the report must have (expected_findings.py).
+# ---- mistakes, and their sound twins --------------------------------------------------------------- The line to blame
+# says which finding the report must have (expected_findings.py).
 
 
 @scenario
@@ -107,7 +107,7 @@ def released_graph():
 
 @scenario
 def kept_outputs():
-    """Every batch's output stays on the device, to be joined at the end."""
+    """Every batch's output stays on the device until all are joined at the end."""
     data = torch.ones(1 << 20, device="cuda")
     outputs = []
     with torch.no_grad():
@@ -134,7 +134,8 @@ def fill_with_pairs(left):
 
 @scenario
 def fragmentation():
-    """Much is free, but in holes: a request fails that would fit their sum. Expandable segments have no such holes."""
+    """Much is free, but in holes: a request fails although the sum would suffice. Expandable segments have no such
+    holes."""
     expandable = "expandable" in os.environ.get("PYTORCH_ALLOC_CONF", "")
     pairs = fill_with_pairs(500)
     kept = [pair[0] for pair in pairs]
@@ -149,7 +150,7 @@ def fragmentation():
 
 @scenario
 def no_fragmentation():
-    """All of it goes: the allocator gives the empty segments back, and the request fits."""
+    """Everything is freed: the allocator returns the empty segments, and the request fits."""
     pairs = fill_with_pairs(500)
     del pairs[:]
     return new(1024 * MIB)
@@ -227,7 +228,7 @@ def device_balance():
 
 @scenario
 def out_of_memory():
-    """More is asked for than there is, and the program ends of it, as most do."""
+    """Requests more than there is, which ends the program, as it does most."""
     try:
         return [new(64 * MIB) for _ in range(200)]  # finding: out-of-memory
     except torch.cuda.OutOfMemoryError:
@@ -248,7 +249,7 @@ def batch_size():
 
 @scenario
 def batch_size_computed():
-    """The same batch without a failure: what is free is asked for first."""
+    """The same batch without a failure, because the program first asks how much is free."""
     size = min(torch.cuda.mem_get_info()[0] // MIB, 8192) * 3 // 4 // 64
     for _ in range(3):
         batch = [new(64 * MIB) for _ in range(size)]
@@ -283,7 +284,7 @@ def streams():
 
 @scenario
 def pinned():
-    """Pinned memory comes in powers of two; the workers of a loader are processes of their own."""
+    """Pinned memory comes in powers of two; the workers of a loader are separate processes."""
     block = new_on_host(5 * MIB).pin_memory()  # finding: pinned-waste
     assert block.is_pinned()
     kept = block.to("cuda", non_blocking=True)
@@ -317,7 +318,7 @@ def graphs():
 
 @scenario
 def million():
-    """A million reports, and the collector's among them."""
+    """A million reports, including those of the collector."""
     sizes = [1 << (n % 22) for n in range(97)]
     kept = [None] * 31
     for n in range(500000):
@@ -327,7 +328,7 @@ def million():
 
 @scenario
 def contention():
-    """Threads that want the GIL, the allocator and the collector at once. RUN_WHEEL_SECONDS: how long."""
+    """Threads that need the GIL, the allocator and the collector at the same time. RUN_WHEEL_SECONDS: how long."""
     end = time.monotonic() + float(os.environ.get("RUN_WHEEL_SECONDS", "5"))
 
     def work():
@@ -339,7 +340,7 @@ def contention():
     def collect():
         while time.monotonic() < end:
             gc.collect()
-            time.sleep(0.001)  # it holds the GIL: leave the others some
+            time.sleep(0.001)  # it holds the GIL: let the others run
 
     threads = [threading.Thread(target=work) for _ in range(4)] + [threading.Thread(target=collect)]
     for thread in threads:
@@ -351,7 +352,7 @@ def contention():
 
 
 def figures():
-    """Of all devices together."""
+    """The figures of all devices together."""
     stats = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
 
     def total(name):
@@ -369,7 +370,7 @@ def figures():
 
 
 def stay_small():
-    """On a GPU the scenarios that fill it get as much as the simulated one has: 8 GiB."""
+    """On a GPU, scenarios that fill the device get as much as the simulated one has: 8 GiB."""
     torch.cuda.set_per_process_memory_fraction(min(1.0, (8 << 30) / torch.cuda.mem_get_info()[1]))
 
 

@@ -1,11 +1,11 @@
 /*
- * What one stack costs: the unwinder beside libunwind's unw_backtrace, in the same process, over
+ * The cost of one stack: the unwinder next to libunwind's unw_backtrace, in the same process, over
  * stacks that are all the same, that differ in their three innermost frames, or in all.
  *
  *     bench_unwind [REPEATS]
  *
- * Prints ns per stack, the least of seven runs; the cost of the calls that make the stacks,
- * measured alone, is taken off.
+ * Prints ns per stack, the smallest of seven runs, less the cost of the calls that make the stacks,
+ * measured alone.
  */
 #define UNW_LOCAL_ONLY
 #include "stack/native/unwind.h"
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void descend(unsigned levels)
     frames[which](levels - 1);
 }
 
-/* They differ in the frame's size and in the place that is returned to. */
+/* They differ in the frame's size and in the return address. */
 #define FRAME(name, size)                                                                          \
     static APART void name(unsigned levels)                                                        \
     {                                                                                              \

@@ -1,6 +1,6 @@
 /*
- * Stacks that come and go: each coroutine gets fresh memory, of a random size, and gives it back at
- * its end, so that the next one, or nothing, is where this one was.
+ * Stacks that come and go: each coroutine gets new memory of a random size, and gives it back at
+ * its end, so that the next one, or nothing, takes its place.
  */
 #include "tree.h"
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void run_all(struct tree *tree, unsigned depth, void *memory, size_t size
     makecontext(&self.own, (void (*)(void))enter, 2, (unsigned)((uintptr_t)&self >> 32),
                 (unsigned)(uintptr_t)&self);
     unsigned own_catchers = tree->catchers;
-    tree->catchers = 0; /* none may pass: the coroutine would stay behind half done */
+    tree->catchers = 0; /* no exception may pass: the coroutine would stay unfinished */
     while (!self.ended) {
         resume(&self);
         tree_see(tree);

@@ -4,19 +4,19 @@
  *
  *  - always: with a walk by the same rules that reuses nothing of earlier walks;
  *  - always: the nodes of the kept frames with what each frame's node must be;
- *  - always: what is known of the whole stack (known_stacks.c) with that same walk;
+ *  - always: the remembered whole stack (known_stacks.c) with that same walk;
  *  - with libunwind's unw_step (pc and sp of every frame): each stack in which a return address is
  *    seen for the first time since its code was loaded, each one that was walked by libunwind
  *    itself, and one of 64 of the others.
  *
- * A stack that the rules decline while no signal handler runs counts as wrong, too. The first
- * two together with the third give: every rule was compared with libunwind's, every application of
- * rules and every reuse with a fresh walk.
+ * A stack that the rules decline while no signal handler runs counts as wrong, too. Together these
+ * comparisons check every rule against libunwind's, and every application of rules and every reuse
+ * against a fresh walk.
  *
  *     unwind_oracle [-s SEED] [-t THREADS] [-a] [-p PLUGIN-FOLDER] [STACKS]
  *
  * -a: all stacks with unw_step. Exit status 1 when anything differed. With several threads
- * libunwind itself is, rarely, wrong: it asks whether memory can be read through one pipe for all.
+ * libunwind itself is wrong in rare cases, because all threads test memory through one pipe.
  */
 #define UNW_LOCAL_ONLY
 #include "stack/known_stacks.h"
@@ -128,7 +128,7 @@ static bool equals_reference(const struct gm_walk *walk, const struct reference 
     return true;
 }
 
-/* A node is told by its parent and its return address, as in the recorder's table. */
+/* A parent and a return address identify a node, as in the recorder's table. */
 static bool intern(struct gm_walk *walk)
 {
     uint32_t parent = 0;
@@ -143,8 +143,7 @@ static bool intern(struct gm_walk *walk)
     return true;
 }
 
-/* Tells a walk from all others, pcs and sps; as what is known of a stack it takes a node's
- * place. */
+/* Identifies a walk by all its pcs and sps; stands for a node in the memory of known stacks. */
 static uint32_t mark_of(const struct gm_walk *walk)
 {
     uint64_t mark = walk->flags;
@@ -166,7 +165,7 @@ static bool equals_known(struct gm_registers registers, const struct gm_walk *wa
     return !found || (found == mark && flags == walk->flags);
 }
 
-/* Notes a return address; true if it is new. The plugin's are other code after each swap. */
+/* Notes a return address; true if it is new. The plugin's belong to other code after each swap. */
 static bool note(uint64_t pc)
 {
     uint64_t key = tree_is_plugin(pc) ? pc ^ (oracle->tree.swaps << 48) : pc;
@@ -218,7 +217,7 @@ static void see(const void *frame)
         report("what is known of the stack", &walk, &plain, NULL);
     }
     gm_unwind_interned(oracle->kept, walk.count);
-    if (oracle->seen_swaps != oracle->tree.swaps) { /* libunwind forgets when it is told to */
+    if (oracle->seen_swaps != oracle->tree.swaps) { /* libunwind clears its cache on request */
         oracle->seen_swaps = oracle->tree.swaps;
         unw_flush_cache(unw_local_addr_space, 0, 0);
     }
@@ -326,7 +325,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < threads; i++)
         oracles[i] = new_oracle(seed * 100 + i, stacks / threads);
     for (unsigned i = 1; i < threads; i++) {
-        oracles[i]->tree.plugin_open = true; /* one thread swaps; the others are not to hold it */
+        oracles[i]->tree.plugin_open = true; /* one thread swaps; the others must not hold it */
         if (pthread_create(&others[i], NULL, run, oracles[i]) != 0)
             return 2;
     }

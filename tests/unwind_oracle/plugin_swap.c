@@ -1,6 +1,6 @@
 /*
- * Through plugin.c's library: opened, called through and closed again, each time one of its two
- * builds, which the loader mostly puts where the other one was.
+ * Calls through plugin.c's library: opens one of its two builds each time, calls through it and
+ * closes it; the loader mostly puts it where the other one was.
  */
 #include "plugin.h"
 #include "stack/native/unwind.h"

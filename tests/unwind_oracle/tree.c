@@ -1,8 +1,8 @@
 /*
  * See tree.h. Compiled with -fexceptions: C++ exceptions pass through these frames.
  *
- * The empty assembly statements keep what a compiler would see through: that a frame's memory is
- * not needed, that a call is the last thing done (and so could be a jump).
+ * The empty assembly statements hide facts from the compiler that it would use: that a frame's
+ * memory is not needed, that a call is a tail call (and could be a jump).
  */
 #include "tree.h"
 #include <alloca.h>
@@ -14,7 +14,7 @@
 #define APART __attribute__((noinline))
 #define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
-/* What a handler goes on with. Volatile: raise() is declared not to come back into this file. */
+/* What a handler continues with. Volatile: raise() is declared not to call back into this file. */
 static __thread struct tree *volatile signalled;
 static __thread volatile unsigned signalled_depth;
 
@@ -32,7 +32,7 @@ APART void tree_see(struct tree *tree)
     KEEP(tree);
 }
 
-/* What each frame does with its turn: show itself and go on, some times. */
+/* The work of each frame: shows its stack and goes on, some times. */
 static inline __attribute__((always_inline)) void live(struct tree *tree, unsigned depth)
 {
     if (tree_random(tree, 3) == 0)
@@ -58,7 +58,8 @@ static APART void odd_frame(struct tree *tree, unsigned depth)
     KEEP(memory);
 }
 
-/* Old return addresses stay where nothing is written: the trap for comparing them alone. */
+/* Old return addresses stay in memory that nothing overwrites: a trap for code that compares only
+ * them. */
 static APART void alloca_unwritten(struct tree *tree, unsigned depth)
 {
     char *memory = alloca(16 + tree_random(tree, 700));
@@ -115,7 +116,7 @@ static APART void stack_arguments(struct tree *tree, unsigned depth)
     KEEP(sum);
 }
 
-/* To ask for its address is to have a frame pointer. */
+/* Taking this address forces a frame pointer. */
 static APART void frame_pointer(struct tree *tree, unsigned depth)
 {
     KEEP(__builtin_frame_address(0));
@@ -158,7 +159,7 @@ static APART void through_libc(struct tree *tree, unsigned depth)
 /*
  * Traps for an unwinder that reuses what it found before. Two calls of `shifted` show stacks that
  * differ only in where one frame in the middle begins: its stack pointer, its callee's frame and
- * the words of all outer frames' old places stay as they were. Only the saved rbp tells.
+ * the words of all outer frames' old places stay as they were. Only the saved rbp reveals it.
  */
 #define SHIFTS 4
 
@@ -168,7 +169,7 @@ static APART void keeps_rbp(struct tree *tree)
     KEEP(tree);
 }
 
-/* As many values as there are registers that survive a call: rbp holds one, the same each time. */
+/* As many values as there are callee-saved registers: rbp holds one, the same each time. */
 static APART void saves_rbp(struct tree *tree)
 {
     uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
@@ -177,7 +178,8 @@ static APART void saves_rbp(struct tree *tree)
     __asm__ volatile("" : : "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f));
 }
 
-/* By one call, so that the frame is met again from an inner one that was left by another rule. */
+/* Through one call, so that the walk meets the frame again from an inner one that it left by
+ * another rule. */
 static APART void shifted_inner(struct tree *tree, uint64_t shift)
 {
     static void (*const see[])(struct tree *) = {keeps_rbp, saves_rbp, saves_rbp};
@@ -208,7 +210,8 @@ static APART void shifted(struct tree *tree, unsigned depth)
     KEEP(tree);
 }
 
-/* The same for a realigned frame: rbp is the same too, only the word that holds the CFA tells. */
+/* The same for a realigned frame: rbp is the same too; only the word that holds the CFA reveals
+ * it. */
 static APART uint64_t realigned_see(struct tree *tree, uint64_t a, uint64_t b, uint64_t c,
                                     uint64_t d, uint64_t e, uint64_t f)
 {
@@ -250,8 +253,8 @@ static APART void shifted_realigned(struct tree *tree, unsigned depth)
 }
 
 /*
- * What is said of the frame changes right behind a call that never returns: it is said of the code
- * that follows, not of the call.
+ * The unwind data change right after a call that never returns: the new data describe the code that
+ * follows, not the call.
  */
 void call_before_change(struct tree *tree);
 __asm__(".text\n"
@@ -266,7 +269,7 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size call_before_change, . - call_before_change\n");
 
-/* The return address of its last instruction is outside of the function. */
+/* The return address of its last instruction lies outside of the function. */
 static APART void last_call(struct tree *tree)
 {
     tree_throw(tree);
@@ -281,7 +284,7 @@ static void handle(int number)
 
 static APART void through_signal(struct tree *tree, unsigned depth)
 {
-    if (tree_random(tree, 100) != 0) /* libunwind is asked for each stack, so not too often */
+    if (tree_random(tree, 100) != 0) /* each stack asks libunwind, so not too often */
         return;
     struct tree *outer_tree = signalled;
     unsigned outer_depth = signalled_depth;

@@ -22,7 +22,7 @@ struct tree {
     unsigned handlers;              /* of signals, that have not returned yet */
     bool plugin_open;               /* the plugin's functions may be on the stack */
     struct coroutine *coroutine;    /* the one running, NULL on the thread's own stack */
-    void (*see)(const void *frame); /* what is to be done with a stack */
+    void (*see)(const void *frame); /* called with each stack */
     /* what happened */
     uint64_t signals, coroutines, throws, swaps, swaps_in_place;
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What JAX does with memory without a kernel, for which it wants cuDNN: jax_scenarios.py NAME.
+"""JAX's use of memory without a kernel, which would need cuDNN: jax_scenarios.py NAME.
 
-What it prints is the same each time.
+It prints the same each time.
 """
 import sys
 

@@ -1,4 +1,4 @@
-"""What the scenarios of TensorFlow and JAX share."""
+"""Shared by the scenarios of TensorFlow and JAX."""
 import os
 import sys
 
@@ -9,7 +9,7 @@ functions = {}
 
 
 def quiet():
-    """Before the framework is imported: its log has times, and what is printed is compared."""
+    """To be called before the import of the framework: its log has times, but the output is compared."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     sys.stderr = sys.stdout
 

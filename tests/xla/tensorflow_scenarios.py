@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What TensorFlow does with memory without cuBLAS or cuDNN: tensorflow_scenarios.py NAME.
+"""TensorFlow's use of memory without cuBLAS or cuDNN: tensorflow_scenarios.py NAME.
 
-What it prints is the same each time.
+It prints the same each time.
 """
 import sys
 

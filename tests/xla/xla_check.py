@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the scenarios of TensorFlow or JAX under gpumem; holds the report against the simulator's totals, and the
-trace against what the framework says.
+"""Runs the scenarios of TensorFlow or JAX under gpumem; compares the report with the simulator's totals, and the trace
+with the framework's own figures.
 
     xla_check.py BUILD tensorflow|jax
 
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import framework_check  # noqa: E402
 from framework_check import t  # noqa: E402
 
-DEVICE = {"GPUMEM_SIM_MEMORY": "512M"}  # soon full: both wait some 10 s before they say that it is
+DEVICE = {"GPUMEM_SIM_MEMORY": "512M"}  # soon full: both wait some 10 s before they report that
 # Environments. "default": a pool that is taken at once; "pieces": it grows; "async": none.
 ALLOCATORS = {
     "tensorflow": {
@@ -40,7 +40,7 @@ scenarios = os.path.join(HERE, framework + "_scenarios.py")
 
 
 def command(name):
-    """They use no device unless they find NVML and all of NVIDIA's libraries."""
+    """The frameworks use a device only if they find NVML and all of NVIDIA's libraries."""
     folders = glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib")
     path = ":".join([build + "/sim", build + "/sim/nvml", *folders])
     return ["env", "LD_LIBRARY_PATH=" + path, sys.executable, scenarios, name]
@@ -51,7 +51,7 @@ def record(name, allocator):
 
 
 def held(trace):
-    """At each mark: what the framework said, and the device memory that lived."""
+    """At each mark: the framework's figure, and the live device memory."""
     live, pairs = {}, []
     for event, _ in trace.records():
         if event.type == t.VMM_CREATE or (event.type == t.ALLOC and event.kind == t.KIND_DEVICE):
@@ -68,7 +68,7 @@ def totals(name, allocator):
 
 
 def same_bytes(name):
-    """Without a pool of its own, the framework's figure is that of the trace."""
+    """Without a pool, the framework's figure is that of the trace."""
     pairs = held(record(name, "async")[1])
     problems = [f"the framework holds {said}, {lived} live" for said, lived in pairs if said != lived]
     if not pairs:
@@ -77,7 +77,7 @@ def same_bytes(name):
 
 
 def pieces(name):
-    """What is taken in pieces holds at least what is in use, and is less than what is taken at once."""
+    """A pool taken in pieces holds at least the bytes in use, and is smaller than one taken at once."""
     pairs = held(record(name, "pieces")[1])
     whole = {lived for _, lived in held(record(name, "default")[1])}
     if len(whole) != 1:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Small programs for frameworks other than PyTorch: arrays.py FRAMEWORK [pool].
 
-Each computes something on the device, prints what came out, and then, with its arrays still alive, what the
-framework itself says of its memory: a line NOTE framework {...} of bytes.
+Each computes something on the device, prints the result and then, with its arrays still alive, the framework's own
+figures of its memory: a line NOTE framework {...} of bytes.
 """
 import json
 import sys

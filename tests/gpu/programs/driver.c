@@ -1,7 +1,7 @@
 /*
  * The families of the driver API that a program without any framework uses, on a genuine driver
- * (or, in the self-test, on the simulated one): what it prints is the same with and without the
- * preload, and its ledger is what the report must say.
+ * (or, in the self-test, on the simulated one). It prints the same with and without the preload,
+ * and the report must have the totals of its ledger.
  *
  *     driver          all families that the device supports
  *     driver import   opens the memory whose IPC handle comes on standard input
@@ -233,7 +233,7 @@ static void graphs(void)
     CALL(cuDeviceGraphMemTrim(device));
 }
 
-/* The device's own word for what came and went, beside what was asked for. */
+/* The device's own figures for allocations and frees, next to the requested ones. */
 static void memory_of_the_device(void)
 {
     enum { COUNT = 8 };
@@ -292,7 +292,7 @@ static void share(int importer, pid_t child)
     ledger_drop(DEVICE, 4 * MIB);
 }
 
-/* Containers can forbid it: said, and no failure of ours. */
+/* Containers can forbid it: the program says so, and that is no failure of ours. */
 static void import(void)
 {
     CUipcMemHandle handle;
@@ -303,7 +303,7 @@ static void import(void)
     int result = (int)cuIpcOpenMemHandle(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     printf("%d cuIpcOpenMemHandle\n", result);
     if (result == 0) {
-        ledger_add(EXTERNAL, 0); /* the call tells no size */
+        ledger_add(EXTERNAL, 0); /* the call has no size */
         CALL(cuMemcpyDtoH(host, address, sizeof(host)));
         expect_bytes("shared", host, sizeof(host), 0x77);
         CALL(cuIpcCloseMemHandle(address));

@@ -1,6 +1,6 @@
 /*
- * What a program of the GPU check kit did itself, by the rules of docs/accounting.md: the totals
- * that the report must come to. It shares nothing with the preload, the report or the simulator.
+ * A program of the GPU check kit keeps its own totals here, by the rules of docs/accounting.md; the
+ * report must have the same. It shares nothing with the preload, the report or the simulator.
  *
  * A program calls CALL(result) around each CUDA call, ledger_add and ledger_drop beside each call
  * that allocates or frees, and ledger_print once at its end. Lines that begin with NOTE may differ
@@ -66,8 +66,7 @@ static void stop(const char *call, int line, int result)
     exit(1);
 }
 
-/* The result is printed, so that another one with the preload is seen; an error ends the
- * program. */
+/* Prints the result, so that a different one with the preload shows; an error ends the program. */
 #define CALL(call)                                                                                 \
     do {                                                                                           \
         int ledger_result = (int)(call);                                                           \
@@ -76,7 +75,7 @@ static void stop(const char *call, int line, int result)
             stop(#call, __LINE__, ledger_result);                                                  \
     } while (0)
 
-/* What the program read back from the device. */
+/* Prints the data that the program read back from the device. */
 static inline void expect_bytes(const char *what, const unsigned char *bytes, size_t count,
                                 unsigned char value)
 {

@@ -1,6 +1,7 @@
 /*
  * The runtime API as C and C++ programs use it, linked with the shared or with the static runtime.
- * What it prints is the same with and without the preload; its ledger is what the report must say.
+ * It prints the same with and without the preload, and the report must have the totals of its
+ * ledger.
  */
 #include "ledger.h"
 #include <cuda_runtime_api.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How long a training step takes: step_time.py [history]. Prints NOTE step {"milliseconds": ...}, a median.
+"""The time of a training step: step_time.py [history]. Prints NOTE step {"milliseconds": ...}, a median.
 
-Small layers, so that the step is made of many short kernels and allocations: the unkind case for a recorder.
-`history` has PyTorch record its own history of memory, with stacks of Python and C++, as its documentation does.
+Small layers, so that a step has many short kernels and allocations, which is the hard case for a recorder. `history`
+has PyTorch record its own history of memory, with stacks of Python and C++, as its documentation does.
 """
 import json
 import statistics

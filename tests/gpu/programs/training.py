@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What a training step does with the memory of a GPU, for `scripts/gpu-check`: training.py SCENARIO [DEVICE].
+"""Training steps and the memory of a GPU, for `scripts/gpu-check`: training.py SCENARIO [DEVICE].
 
-Scenarios beside those of tests/torch/wheel_scenarios.py, which need real kernels: cuBLAS, cuDNN, Triton. The
-same seed gives the same losses, printed to the last bit, so that a run with the preload can be held against one
-without. DEVICE `cpu` tries the programs where there is no GPU; there is nothing to record then.
+Scenarios that need real kernels (cuBLAS, cuDNN, Triton), in addition to those of tests/torch/wheel_scenarios.py. The
+same seed gives the same losses, printed to the last bit, so that a run with the preload can be compared with one
+without. DEVICE `cpu` tries the programs without a GPU; there is nothing to record then.
 """
 import os
 import sys
 
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic, and a block that no line asks for
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic, and a block that no line requests
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "torch"))
 import torch  # noqa: E402
 import wheel_scenarios as wheel  # noqa: E402

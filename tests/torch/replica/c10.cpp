@@ -1,7 +1,7 @@
 /*
- * libc10.so of the replica: the originals of the reports, which only count, so that a test can see
- * that they were still called with what they were given; and a user of them inside the library, as
- * PyTorch's CPU allocator is.
+ * libc10.so of the replica: the original report functions, which only count, so that a test sees
+ * that they still get their calls and arguments; and a caller of them inside the library, like
+ * PyTorch's CPU allocator.
  */
 #include "c10.h"
 #include <atomic>

@@ -1,5 +1,5 @@
 /*
- * The part of PyTorch's C++ interface that the profiler's reports need, in our own words: names and
+ * The part of PyTorch's C++ interface that the profiler's reports need, rewritten: names and
  * argument lists must give the same mangled symbols, the rest is ours.
  */
 #ifndef REPLICA_C10_H

@@ -1,15 +1,15 @@
 /*
- * libc10_cuda.so of the replica: a caching allocator by the published rules of PyTorch's, written
- * anew. It stands where PyTorch's stands: calls cudaMalloc and cudaFree through the PLT, reports
- * each block to libc10 with the device's mutex held, and is loaded with its names kept local.
+ * libc10_cuda.so of the replica: a new caching allocator by the published rules of PyTorch's. It
+ * behaves like PyTorch's towards others: it calls cudaMalloc and cudaFree through the PLT, reports
+ * each block to libc10 with the device's mutex held, and is loaded with local symbols.
  *
  *   - Sizes are multiples of 512 bytes. Up to 1 MiB is small and comes from segments of 2 MiB;
  *     up to 10 MiB from segments of 20 MiB; beyond that a segment is the size in steps of 2 MiB.
- *   - A free block serves the best-fitting request of its stream and pool. What is left over
- *     becomes a block when it is at least 512 bytes (small) or more than 1 MiB (large).
- *   - Neighbouring free blocks are joined.
- *   - A refused segment: every cached segment without a live block goes back to the driver, one
- *     more try, then out of memory is reported.
+ *   - A free block serves the best-fitting request of its stream and pool. The remainder becomes a
+ *     block if it is at least 512 bytes (small) or more than 1 MiB (large).
+ *   - The allocator joins neighbouring free blocks.
+ *   - After a refused segment it returns every cached segment without a live block to the driver,
+ *     tries once more, then reports out of memory.
  */
 #include "c10.h"
 #include <cuda_runtime_api.h>
@@ -44,7 +44,7 @@ size_t segment_size(size_t size)
     return size < kMedium ? kMediumSegment : round_up(size, kStep);
 }
 
-/* Where segments come from instead of CUDA, as with PyTorch's MemPool of a pluggable allocator. */
+/* The source of segments instead of CUDA, as with PyTorch's MemPool of a pluggable allocator. */
 using CustomMalloc = void *(ssize_t size, int device, void *stream);
 using CustomFree = void(void *address, ssize_t size, int device, void *stream);
 CustomMalloc *custom_malloc;
@@ -163,7 +163,7 @@ class Allocator
             if (!address)
                 return nullptr;
         } else if (cudaMalloc(&address, bytes) != cudaSuccess) {
-            cudaGetLastError(); /* the caller deals with it: do not leave it behind */
+            cudaGetLastError(); /* the caller handles the error: do not leave it behind */
             return nullptr;
         }
         reserved_ += bytes;
@@ -250,7 +250,7 @@ REPLICA_API int replica_free(int device, void *address)
     return allocator(device).free(address);
 }
 
-/* To be set before the first block. */
+/* Must be set before the first block. */
 REPLICA_API void replica_set_segments(CustomMalloc *allocate, CustomFree *release)
 {
     custom_malloc = allocate;

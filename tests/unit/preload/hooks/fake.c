@@ -19,7 +19,7 @@ int real_result;
 uint32_t calls;
 uint32_t records_at_call;
 
-static _Thread_local struct gm_thread thread; /* open to whom set_recorded lets in */
+static _Thread_local struct gm_thread thread; /* set_recorded opens its gate */
 static struct gm_trace_header header;
 
 const struct gm_record *record_at(uint32_t index)

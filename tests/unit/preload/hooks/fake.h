@@ -1,6 +1,6 @@
 /*
- * A recorder and a CUDA of the tests' own around the generated hooks: what the hooks commit is kept
- * in a list, what they forward to is what the test says.
+ * The tests' own recorder and CUDA around the generated hooks: a list keeps the records that the
+ * hooks commit, and the test chooses the functions to which they forward.
  */
 #ifndef GPUMEM_TESTS_HOOKS_FAKE_H
 #define GPUMEM_TESTS_HOOKS_FAKE_H
@@ -13,15 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "assert_between.h"
 
 /* Real functions of tests look at few of their parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define REAL_ERRNO 4711 /* what every real function leaves in errno */
-#define FAKE_NS 1234    /* how long every copy takes */
+#define REAL_ERRNO 4711 /* the errno that every real function leaves */
+#define FAKE_NS 1234    /* the duration of every copy */
 
 /* Record number `index`, in the order of their commits. A DETAIL is a record too. */
 const struct gm_record *record_at(uint32_t index);
@@ -31,20 +31,20 @@ uint64_t counted(enum gm_counter counter); /* of the trace's header */
 /* Forgets records, contexts, pools and so on; every call succeeds again. */
 int start_over(void **unused);
 
-/* Whether the process is recorded; true until said otherwise. */
+/* Sets whether the process is recorded, which it is at first. */
 void set_recorded(bool recorded);
 
-/* The function that hook `api` forwards to; NULL: there is none. */
+/* Sets the function to which hook `api` forwards; NULL: there is none. */
 void set_real(uint16_t api, void *function);
 
-/* To be called by real functions: notes how many records there were, disturbs errno and returns
- * what the test wants. */
+/* Real functions call this: it notes the number of records, changes errno and returns the result
+ * that the test has set. */
 int real_called(void);
 extern int real_result;          /* the next real calls return this */
 extern uint32_t calls;           /* real calls made */
 extern uint32_t records_at_call; /* records committed when the last real call was made */
 
-/* Defines a real function; what follows the parameters runs when the call succeeds. */
+/* Defines a real function; the code after the parameters runs if the call succeeds. */
 #define REAL(type, name, parameters, ...)                                                          \
     static type real_##name parameters                                                             \
     {                                                                                              \

@@ -1,4 +1,4 @@
-# The generated hooks and their effects, with a recorder and a CUDA of the tests' own.
+# The generated hooks and their effects, with the tests' own recorder and CUDA.
 get_target_property(_made gpumem_preload BINARY_DIR)
 set(_sources gm_api.c gm_hooks_driver.c gm_hooks_runtime.c)
 list(TRANSFORM _sources PREPEND ${_made}/)
@@ -8,7 +8,7 @@ list(FILTER _effects INCLUDE REGEX "^hooks/|^record/current|^base/(change|count|
 list(TRANSFORM _effects PREPEND ${GPUMEM_PRELOAD_DIR}/)
 
 add_library(hooks_for_tests OBJECT ${_sources} ${_effects} ${CMAKE_CURRENT_LIST_DIR}/fake.c)
-add_dependencies(hooks_for_tests gpumem_preload) # which makes the sources
+add_dependencies(hooks_for_tests gpumem_preload) # the preload's build generates the sources
 target_compile_definitions(hooks_for_tests PUBLIC _GNU_SOURCE=)
 target_include_directories(hooks_for_tests PUBLIC ${CMAKE_CURRENT_LIST_DIR} ${GPUMEM_TEST_SUPPORT}
   ${GPUMEM_PRELOAD_DIR} ${_made})

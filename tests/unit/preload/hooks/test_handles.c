@@ -1,4 +1,4 @@
-/* The tables of handles: they grow with need, and are right while other threads change them. */
+/* The tables of handles: they grow as needed, and are correct while other threads change them. */
 #include "fake.h"
 #include "hooks/handles.h"
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "assert_between.h"
 
@@ -96,7 +96,7 @@ static void all_handles_of_a_value_are_dropped(void **unused)
         assert_int_equal(gm_handles_get(&table, key * 4096), key % 2 ? 2 : 0);
 }
 
-/* ---- threads: a value is that of its key, whatever is under way ------------------------------ */
+/* ---- threads: a value is that of its key, whatever other threads do -------------------------- */
 
 enum { THREADS = 4, ROUNDS = 2000000, KEYS = 16 };
 

@@ -8,7 +8,7 @@
 #define SECOND ((CUcontext)0x200)
 #define GREEN ((CUgreenCtx)0x300)
 
-static CUcontext next_context; /* what the driver hands out or says is current */
+static CUcontext next_context; /* contexts that the driver returns or calls current */
 
 REAL(CUresult, cuMemAlloc_v2, (CUdeviceptr * address, size_t size), { *address = 0x7000; })
 REAL(CUresult, cuCtxCreate_v4,
@@ -116,7 +116,7 @@ static CUcontext nth(uint32_t n)
     return (CUcontext)(uintptr_t)(0x10000 + n * 0x40ull);
 }
 
-/* All contexts live at one time, and the thread's stack of them stays small. */
+/* All contexts live at the same time, and the thread's stack of them stays small. */
 static void create_and_pop(uint32_t n)
 {
     CUcontext created;
@@ -147,12 +147,12 @@ static void contexts_beyond_the_last_number_are_untold_and_counted(void **unused
         create_and_pop(n);
     uint32_t before = record_count();
     create_and_pop(NUMBERS);
-    assert_int_equal(record_count(), before); /* nothing tells of it */
+    assert_int_equal(record_count(), before); /* no record contains it */
     cuCtxPushCurrent_v2(nth(NUMBERS));
     assert_current(GM_CONTEXT_UNTOLD, -1);
     assert_int_equal(counted(GM_COUNT_CONTEXT_LIMIT), 1);
     cuCtxDestroy_v2(nth(NUMBERS));
-    assert_current(GM_CONTEXT_UNTOLD, -1); /* of which it is not known that it is gone */
+    assert_current(GM_CONTEXT_UNTOLD, -1); /* the recorder does not know that it is gone */
     create_and_pop(NUMBERS);
     assert_int_equal(counted(GM_COUNT_CONTEXT_LIMIT), 2);
     cuCtxSetCurrent(nth(0));
@@ -296,7 +296,7 @@ static void what_the_driver_says_is_believed(void **unused)
     assert_current(number, 6);
 }
 
-/* A call that the recorder opens for a thread that has no gate gives it one. */
+/* The first call that the recorder opens for a thread without a gate gives it one. */
 static bool opens_a_call(void)
 {
     CUcontext context;
@@ -313,7 +313,7 @@ static void a_question_opens_no_call_while_the_answer_is_known(void **unused)
 {
     (void)unused;
     create(FIRST, 3);
-    assert_true(opens_a_call()); /* the driver had not said yet which one is current */
+    assert_true(opens_a_call()); /* the driver had not yet said which one is current */
     assert_false(opens_a_call());
     cuCtxPushCurrent_v2(SECOND);
     assert_true(opens_a_call());
@@ -373,7 +373,7 @@ static void another_device_of_the_runtime_is_another_context(void **unused)
     retain(FIRST, 0);
     retain(SECOND, 1);
     cuCtxSetCurrent(FIRST);
-    cudaSetDevice(1); /* by a runtime whose driver calls we do not see */
+    cudaSetDevice(1); /* by a runtime whose driver calls are invisible to us */
     assert_current(last_record()->context, 1);
     cudaSetDevice(2);
     assert_current(0, 2);

@@ -1,8 +1,8 @@
-/* What the driver hooks record of memory that comes and goes, is copied and filled. */
+/* The driver hooks' records of allocations, frees, copies and sets. */
 #include "fake.h"
 
 #define OUT_OF_MEMORY 2
-#define NOWHERE ((void *)8) /* an out-parameter that nobody may touch */
+#define NOWHERE ((void *)8) /* an out-parameter that no hook may touch */
 
 REAL(CUresult, cuMemAlloc_v2, (CUdeviceptr * address, size_t size), { *address = 0x7000; })
 REAL(CUresult, cuMemAlloc, (CUdeviceptr_v1 * address, unsigned int size), { *address = 0x70; })
@@ -292,7 +292,8 @@ static void physical_memory_is_on_the_device_of_its_location(void **unused)
     cuMemCreate(&handle, 4096, &properties, 0); /* domain 7 of device 2 */
     assert_int_equal(record_at(2)->kind, GM_KIND_VMM);
     assert_int_equal(record_at(2)->device, 2);
-    properties.location = (CUmemLocation){5, -2}; /* invisible: a device, but which is not told */
+    properties.location = (CUmemLocation){5, -2}; /* invisible: a device, but no record says
+                                                   * which */
     cuMemCreate(&handle, 4096, &properties, 0);
     assert_int_equal(record_at(3)->kind, GM_KIND_VMM);
     assert_int_equal(record_at(3)->device, -1);
@@ -558,7 +559,7 @@ static void a_mapped_resource_counts_once_until_it_is_unmapped(void **unused)
     cuGraphicsUnmapResources(2, both, NULL);
     assert_int_equal(record_count(), 1);
     real_result = 0;
-    cuGraphicsUnmapResources(2, both, NULL); /* no pointer was taken of the other */
+    cuGraphicsUnmapResources(2, both, NULL); /* no pointer was taken from the other */
     assert_int_equal(record_count(), 2);
     assert_record(1, GM_EVENT_FREE, 0x5000, 0);
     cuGraphicsResourceGetMappedPointer_v2(&address, &size, RESOURCE);

@@ -1,4 +1,4 @@
-/* What the runtime hooks add: the name of the call, and a record where no driver hook made one. */
+/* The runtime hooks add the name of the call, and a record if no driver hook made one. */
 #include "fake.h"
 
 #define OUT_OF_MEMORY 2

@@ -91,7 +91,7 @@ static const struct gm_record *last_record(void)
     return record_at(record_count() - 1);
 }
 
-/* Allocates on a stream and returns the record of it. */
+/* Allocates on a stream and returns its record. */
 static const struct gm_record *allocate(CUstream stream)
 {
     CUdeviceptr address = 0;
@@ -171,7 +171,7 @@ static void an_attribute_of_a_pool_is_read_in_its_width(void **unused)
     cuMemPoolSetAttribute(POOL, 4, &threshold);
     assert_int_equal(record_at(1)->aux, threshold);
     assert_int_equal(record_at(1)->extra, 4);
-    cuMemPoolSetAttribute(POOL, 14, &rule); /* one of which we do not know the width */
+    cuMemPoolSetAttribute(POOL, 14, &rule); /* one whose width we do not know */
     assert_int_equal(record_at(2)->aux, 0);
     assert_int_equal(record_at(2)->extra, 14);
 }
@@ -201,7 +201,7 @@ static void what_is_allocated_in_a_capture_becomes_nodes_of_its_graph(void **unu
     assert_int_not_equal(token, 0);
     cuMemFreeAsync(0x7000, STREAM);
     assert_int_equal(record_count(), 2);
-    assert_int_equal(records_at_call, 1); /* a node is not a free: told after the call */
+    assert_int_equal(records_at_call, 1); /* a node is not a free: recorded after the call */
     assert_record(1, GM_EVENT_GRAPH_FREE_NODE, 0x7000, 0);
     assert_int_equal(record_at(1)->aux, token);
     assert_int_equal(allocate(OTHER_STREAM)->type, GM_EVENT_ALLOC);
@@ -263,7 +263,7 @@ static void a_capture_into_a_graph_names_it(void **unused)
     assert_int_equal(record_count(), 1);
 }
 
-/* The graph has its nodes from the first time; the second is no work of its own either. */
+/* The graph has its nodes from the first capture; the second adds no work either. */
 static void what_is_captured_again_is_no_new_node(void **unused)
 {
     CUgraph graph;
@@ -302,14 +302,14 @@ static void a_capture_spreads_by_events(void **unused)
     cuEventRecord(EVENT, STREAM);
     cuStreamWaitEvent(OTHER_STREAM, EVENT, 0);
     assert_int_equal(allocate(OTHER_STREAM)->aux, allocate(STREAM)->aux);
-    cuEventRecord(EVENT, THIRD_STREAM); /* carries no capture any more */
+    cuEventRecord(EVENT, THIRD_STREAM); /* is no longer in a capture */
     cuStreamWaitEvent(THIRD_STREAM, EVENT, 0);
     assert_int_equal(allocate(THIRD_STREAM)->type, GM_EVENT_ALLOC);
     cuEventRecord(EVENT, STREAM);
     cuStreamEndCapture(STREAM, &graph);
     assert_int_equal(allocate(OTHER_STREAM)->type, GM_EVENT_ALLOC);
     cuStreamBeginCapture_v2(STREAM, 0);
-    cuStreamWaitEvent(OTHER_STREAM, EVENT, 0); /* of the capture that is over */
+    cuStreamWaitEvent(OTHER_STREAM, EVENT, 0); /* from the capture that has ended */
     assert_int_equal(allocate(OTHER_STREAM)->type, GM_EVENT_ALLOC);
 }
 

@@ -1,4 +1,4 @@
-# test_roads: the roads of the preload with a small table, in all the company it can meet.
+# test_roads: the roads of the preload with a small table, together with other tools.
 set(ROADS ${CMAKE_CURRENT_LIST_DIR}/roads)
 set(ROADS_FOLDER ${CMAKE_CURRENT_BINARY_DIR}/roads)
 
@@ -57,7 +57,7 @@ set(_interpose ${GPUMEM_PRELOAD_SOURCES})
 list(FILTER _interpose INCLUDE REGEX "^interpose/|^loader/|^base/(change|count|process_state)")
 list(TRANSFORM _interpose PREPEND ${GPUMEM_PRELOAD_DIR}/)
 
-# The roads at both ends of what compilers do to a call in the last position.
+# The roads with both ways in which compilers treat a tail call.
 foreach(level O0 O2)
   foreach(copy us us_again)
     roads_target(LIBRARY ${copy}_${level} MAP library.map OPTIONS -${level} -fvisibility=hidden
@@ -70,8 +70,8 @@ endforeach()
 roads_target(PROGRAM probe SOURCES ${ROADS}/probe.c LINK Threads::Threads)
 roads_target(PROGRAM probe_linked SOURCES ${ROADS}/probe.c DEFINE LINKED
   LINK Threads::Threads roads_driver roads_runtime_13)
-# Not position independent: an imported function's address is a place in the program. Bound at start:
-# the loader protects what it bound.
+# Not position independent: an imported function's address is a place in the program. Bound at start: the loader then
+# write-protects the imports.
 roads_target(PROGRAM probe_fixed SOURCES ${ROADS}/probe.c DEFINE LINKED OPTIONS -fno-pie
   LINK Threads::Threads roads_driver roads_runtime_13)
 set_target_properties(probe_fixed PROPERTIES POSITION_INDEPENDENT_CODE OFF)

@@ -1,7 +1,6 @@
 /*
- * How libgpumem.so gets between programs and CUDA: each test is a scene of roads/probe.c, run
- * in a process of its own under the library, which is built here with a small table (roads) at
- * -O0 and at -O2.
+ * How libgpumem.so gets between programs and CUDA: each test is a scene of roads/probe.c in its own
+ * process under the library, which is built here with a small table (roads) at -O0 and at -O2.
  */
 #include <setjmp.h>
 #include <spawn.h>
@@ -13,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 struct scene {
     const char *name;
@@ -91,7 +90,7 @@ static const struct scene scenes[] = {
     {"plugin_first_and_linked", "probe_linked", "us"},
     {"address_taken", "probe_linked", "us"},
     {"address_taken", "probe_fixed", "us"},
-    /* The wrong answer of a lost caller differs with the order. */
+    /* The wrong answer for a lost caller depends on the order. */
     {"next_keeps_its_caller", "probe", "chain_first:chain_last:us"},
     {"next_keeps_its_caller", "probe", "chain_first:us:chain_last"},
     {"next_keeps_its_caller", "probe", "us:chain_first:chain_last"},

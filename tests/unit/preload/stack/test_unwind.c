@@ -21,12 +21,12 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "assert_between.h"
 
 #define APART __attribute__((noinline))
-/* For is_in: no other of these functions begins in the same 512 bytes. */
+/* For is_in: no other of these functions may begin in the same 512 bytes. */
 #define KNOWN __attribute__((noinline, aligned(512)))
 #define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
@@ -63,7 +63,7 @@ static bool is_in(uint64_t pc, const void *function)
 /* ---- against the C library's answer ---------------------------------------------------------- */
 
 /*
- * Both answers have the same frames outside of the one that asks. A sanitizer's own backtrace()
+ * Both answers have the same frames outside of the calling function. A sanitizer's own backtrace()
  * adds one inside.
  */
 static APART void assert_as_backtrace(void)
@@ -109,7 +109,7 @@ static void frames_are_kept_once_they_have_nodes(void **unused)
     }
     assert_int_equal(walk[0].kept, 0);
     assert_int_equal(walk[1].kept, 0); /* the same stack, but without nodes */
-    /* all but, when the compiler unrolled the loop, this function's */
+    /* all except this function's, if the compiler unrolled the loop */
     assert_true(walk[2].kept >= walk[2].count - 1);
 }
 
@@ -119,7 +119,7 @@ static void frames_are_kept_once_they_have_nodes(void **unused)
 
 static void recur(unsigned levels, uint32_t depth, struct gm_walk *walk);
 
-/* Through this, so that no compiler makes one frame of several. */
+/* Calls go through this, so that no compiler merges several frames into one. */
 static void (*volatile recur_again)(unsigned, uint32_t, struct gm_walk *) = recur;
 
 static KNOWN void recur(unsigned levels, uint32_t depth, struct gm_walk *walk)
@@ -146,7 +146,7 @@ static void a_deeper_stack_keeps_the_innermost_frames(void **unused)
     }
 }
 
-/* In any order, so that each answer is once after a shallower, a deeper and an equal stack. */
+/* In any order, so that each answer follows a shallower, a deeper and an equal stack once. */
 static void truncation_does_not_depend_on_earlier_walks(void **unused)
 {
     (void)unused;
@@ -209,7 +209,7 @@ static void other_code_in_the_place_of_a_closed_library_has_its_own_rules(void *
             pcs[i] = first.walk.frames[i].pc;
         call_plugin(1, &second);
         if (first.pc != second.pc)
-            continue; /* the loader put it elsewhere: nothing to be learnt */
+            continue; /* the loader put it elsewhere: this proves nothing */
         assert_int_equal(second.walk.flags, ORDINARY);
         assert_int_equal(second.walk.count, count);
         for (uint32_t i = 0; i < count; i++)
@@ -239,7 +239,7 @@ static void a_thread_with_the_smallest_stack_is_walked(void **unused)
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
-    /* cmocka's and backtrace's own needs, and a page: far below the usual 8 MiB */
+    /* room for cmocka and backtrace, and a page: far below the usual 8 MiB */
     pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN + 128 * 1024);
     assert_int_equal(pthread_create(&thread, &attributes, look_on_small_stack, NULL), 0);
     pthread_join(thread, NULL);
@@ -286,7 +286,7 @@ static void *map(size_t size)
     return memory;
 }
 
-/* On a stack that has to be asked for, by system calls that fail on purpose. */
+/* On a stack that the unwinder must find by system calls, which fail on purpose. */
 static void errno_is_kept(void **unused)
 {
     (void)unused;
@@ -374,7 +374,7 @@ static void a_stack_with_a_signal_frame_is_walked_by_libunwind(void **unused)
     assert_int_equal(walk.flags, ORDINARY);
 }
 
-/* A walk that is interrupted all the time: signals come at every instruction of it. */
+/* Signals interrupt the walk all the time, at every instruction. */
 static volatile sig_atomic_t nested, nested_busy;
 static sigjmp_buf leave;
 static bool leaves;
@@ -466,7 +466,7 @@ static void a_walk_left_by_longjmp_does_not_end_all_walks(void **unused)
 
 /* ---- wrong tables ---------------------------------------------------------------------------- */
 
-/* Calls a function, from a frame that is said to be `size` bytes larger than it is. */
+/* Calls a function from a frame whose unwind data say that it is `size` bytes larger than it is. */
 #define LYING_FRAME(name, size)                                                                    \
     void name(void (*function)(void));                                                             \
     __asm__(".text\n.type " #name ", @function\n" #name ":\n"                                      \
@@ -498,7 +498,7 @@ static void lie_on_coroutine(void)
     assert_true(coroutine_walk.flags & (GM_WALK_CUT | GM_WALK_FALLBACK));
 }
 
-/* The page above the stack cannot be read; all the lies lead there or beyond. */
+/* The page above the stack is not readable; all wrong sizes lead there or beyond. */
 static void wrong_tables_do_not_make_a_walk_fault(void **unused)
 {
     (void)unused;
@@ -515,7 +515,8 @@ static void wrong_tables_do_not_make_a_walk_fault(void **unused)
 int main(void)
 {
 #if defined(__x86_64__)
-    /* Before anything is opened: no libunwind, and images are found in /proc/self/maps. */
+    /* Before anything is opened: there is no libunwind, and the unwinder finds images in
+     * /proc/self/maps. */
     const struct CMUnitTest bare[] = {
         cmocka_unit_test(frames_are_those_of_backtrace),
         cmocka_unit_test(without_libunwind_a_stack_is_cut_at_a_signal_frame),

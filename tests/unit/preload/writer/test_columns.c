@@ -1,4 +1,4 @@
-/* Columns: what the recorder packs is what the report unpacks, whatever the records repeat. */
+/* Columns: the report unpacks what the recorder packed, whatever the records repeat. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "assert_between.h"
 
@@ -19,7 +19,7 @@
 #define RING 16384u
 
 static struct gm_record *ring;
-static struct gm_block *block; /* with its bytes behind it */
+static struct gm_block *block; /* its bytes follow */
 
 static int set_up(void **state)
 {
@@ -140,7 +140,7 @@ static void fill_with_loop(const struct gm_run *run, uint32_t period, uint64_t s
                                      .stack = n % 2 ? 0 : 10 + n % period};
 }
 
-/* What is alike takes no room but for its time: nothing behind the first round. */
+/* Equal records need room only for their times: nothing after the first round. */
 static void a_loop_is_found(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void a_loop_is_found_though_addresses_move(void **state)
     assert_true(block->column_size[GM_COLUMN_SIZE] <= 2 * GM_TILE_RECORDS);
 }
 
-/* Damage that no checksum tells: it was there before. */
+/* Damage that no checksum reveals, because it was there before. */
 static void wrong_blocks_are_told(void **state)
 {
     (void)state;

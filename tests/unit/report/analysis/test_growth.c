@@ -1,4 +1,4 @@
-/* Which places grow from mark to mark, and which only seem to. */
+/* Places that grow from mark to mark, and places that only seem to. */
 #include "analysis/growing.h"
 #include "findings/rules.h"
 #include "trace_scene.h"
@@ -146,7 +146,7 @@ static void what_is_replaced_does_not_grow(void **state)
     assert_none(scene);
 }
 
-/* What the other place gives back is much more: both are true. */
+/* The other place gives back much more: both are true. */
 static void what_shrinks_beside_it_hides_no_growth(void **state)
 {
     struct scene *scene = *state;
@@ -267,8 +267,8 @@ static void growth_is_a_finding(void **state)
 #define MODEL_PLACES 20
 #define MODEL_MARKS 60
 
-/* With 60 marks a bucket has four; of 58 counted ones and the one before them that makes 15. The
- * second half begins with bucket 7, its parts have two. */
+/* With 60 marks a bucket has four; 58 counted ones and the one before them make 15 buckets. The
+ * second half begins with bucket 7, and each of its parts has two. */
 static bool rises(uint64_t values[MODEL_MARKS][MODEL_PLACES], size_t place)
 {
     enum { BUCKET = 4, HALF = 7 * BUCKET, PART = 2 * BUCKET };

@@ -1,4 +1,4 @@
-/* Phases: what memory did between marks and inside ranges. */
+/* Phases: memory between marks and inside ranges. */
 #include "analysis/phases.h"
 #include "trace_scene.h"
 
@@ -8,7 +8,7 @@ static bool is_named(const struct scene *scene, uint32_t reference, const char *
     return text.size == strlen(name) && memcmp(text.bytes, name, text.size) == 0;
 }
 
-/* The phase with that name: of a range its own name, of an interval "from..to". */
+/* The phase with that name: a range's own name, or "from..to" for an interval. */
 static const struct gm_phase *phase(const struct scene *scene, const char *name)
 {
     const struct gm_phases *phases = &scene->analysis->phases;
@@ -82,7 +82,8 @@ static void ranges_are_told_apart_by_what_is_around_them(void **state)
     assert_int_equal(phases->entries[2].memory[0].growth, -7);
     assert_int_equal(phases->entries[2].memory[0].peak, 7);
     assert_int_equal(phases->order[0],
-                     0); /* of one peak: the first seen, so the outer one, first */
+                     0); /* the same peak: the one seen first, which is the outer one, comes
+                          * first */
     assert_int_equal(phases->order[2], 2);
 }
 
@@ -340,7 +341,7 @@ static void random_ranges_equal_the_model(void **state)
         while (model->depth[lane])
             close_range(model, lane);
     scene_analyse(scene);
-    /* The model tells names apart, not what is around them. */
+    /* The model distinguishes names, but not their outer ranges. */
     for (int i = 0; i < RANDOM_NAMES; i++) {
         uint64_t count = 0, peak = 0;
         int64_t growth = 0;

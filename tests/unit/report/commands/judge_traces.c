@@ -23,7 +23,7 @@ static uint32_t mine, other, of_cublas;
           .api = cuda_malloc, __VA_ARGS__)
 #define FREE(lane, where, ...) EVENT(lane, GM_EVENT_FREE, .address = (where), __VA_ARGS__)
 
-/* ---- what was not seen ----------------------------------------------------------------------- */
+/* ---- calls that were not seen ---------------------------------------------------------------- */
 
 static void clean(void)
 {
@@ -54,7 +54,7 @@ static void unknown_free(void)
     FREE(0, BASE + MIB);
 }
 
-/* The driver refused it: the program freed what was not its own. */
+/* The driver refused it: the program freed memory that was not its own. */
 static void refused_free(void)
 {
     unknown_free();
@@ -113,8 +113,7 @@ static void cut(void)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* One processor's clock is 50 ns ahead: a free stamped 150 came before an allocation stamped
- * 120. */
+/* One processor's clock is 50 ns ahead: a free at 150 came before an allocation at 120. */
 static void skew(void)
 {
     ALLOC(0, BASE, 10 * MIB, .stack = mine, .time = 2050);
@@ -122,7 +121,7 @@ static void skew(void)
     ALLOC(0, BASE, 10 * MIB, .stack = other, .time = 2120);
 }
 
-/* The reverse: a free stamped before the allocation that it frees. */
+/* The reverse: a free with a time before the allocation that it frees. */
 static void skew_of_a_birth(void)
 {
     ALLOC(0, BASE, 10 * MIB, .stack = mine, .time = 2150);
@@ -136,7 +135,7 @@ static void skew_of_a_failed_free(void)
     EVENT(1, GM_EVENT_UNDO, .kind = GM_EVENT_FREE, .address = BASE, .extra = 1, .time = 2200);
 }
 
-/* One graph frees what another one brings back to life on another thread; the launch that frees
+/* One graph frees memory that another one brings back to life on another thread; the freeing launch
  * returned last, after `call` units of the clock. */
 static void launch_on_two_threads(uint32_t call)
 {
@@ -155,7 +154,8 @@ static void launches(void)
     launch_on_two_threads(41000);
 }
 
-/* Its call began after the other had returned: it frees what that one brought to life. */
+/* Its call began after the other had returned, so it frees the memory that the other brought to
+ * life. */
 static void launches_apart(void)
 {
     launch_on_two_threads(1000);
@@ -273,7 +273,7 @@ static void managed(void)
           .stack = mine, .api = cuda_malloc);
 }
 
-/* One file in places that leave it more room and less. */
+/* One file at places with more and with less room in the line. */
 static void paths(void)
 {
     static const char file[] = "/home/somebody/projects/a/long/way/down/to/training.py";

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What gpumem says of traces whose truth is known, and that it says the same everywhere.
+"""Checks what gpumem says about traces with a known truth, and that it says the same everywhere.
 
     report_judge.py GPUMEM JUDGE_TRACES SOURCE
 
-Each story of judge_traces.c: the exit code of check, what the text of report must hold and must not, and what the
-JSON must. Then, for these and for all of tests/corpus: exit code, verdict, notes and the numbers of the text are
-those of the JSON, and the numbers of the verdict those of its own totals.
+For each story of judge_traces.c: the exit code of check, and what the text of report must and must not contain, and
+what the JSON must. Then, for these and for all of tests/corpus: exit code, verdict, notes and the numbers of the text
+are those of the JSON, and the numbers of the verdict are those of its own totals.
 """
 import json
 import os
@@ -35,7 +35,7 @@ def flat(text):
     return " ".join(text.split())
 
 
-# ---- the stories: exit code of check, what is said, what is not said, members of the JSON
+# ---- the stories: exit code of check, text that must be there, text that must not, members of the JSON
 
 STORIES = {
     "clean": (0, ["No leaks"], ["INCOMPLETE", "Notes"], {"gaps": []}),
@@ -88,7 +88,7 @@ def check_story(gpumem, name, path):
 
 
 def check_spelling(gpumem, path):
-    """However much room there is, one file has one spelling."""
+    """One file has one spelling, however much room there is."""
     text = run(gpumem, "report", path)[1]
     spellings = set(re.findall(r"\S*training\.py", text))
     expect(len(spellings) == 1, f"one file is spelled as {spellings}")
@@ -163,12 +163,12 @@ def living(tallies):
 
 
 def recompute(report):
-    """The verdict, from the totals that stand elsewhere in the JSON."""
+    """The verdict, from the totals elsewhere in the JSON."""
     kinds = [tally for device in report["devices"] for kind, tally in device["kinds"].items() if kind != "external"]
     leaks = [leak for leak in report["leaks"] if leak["class"] == "leak"]
     leaked = {"bytes": sum(leak["bytes"] for leak in leaks), "count": sum(leak["count"] for leak in leaks)}
     verdict = {"on_devices": living(kinds), "on_host": living(report["host"].values()), "leaked": leaked}
-    if report["verdict"]["state"] == "nothing":  # the blocks and copies that could tell are not all in the JSON
+    if report["verdict"]["state"] == "nothing":  # the JSON does not have all blocks and copies that decide this
         expect(not report["devices"], "nothing recorded, and yet devices")
         state = "nothing"
     elif report["ending"] != "normal":
@@ -181,7 +181,7 @@ def recompute(report):
 
 
 def sentence(report):
-    """What the first line must say."""
+    """The expected first line."""
     verdict = report["verdict"]
     if verdict["state"] == "live":
         place = verdict["on_devices"]

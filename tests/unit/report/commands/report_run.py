@@ -3,9 +3,9 @@
 
     report_run.py GPUMEM PROGRAM LIBRARIES
 
-PROGRAM is a program that leaks device memory and ends with 0; LIBRARIES the folder of its CUDA libraries.
-What must hold: exit codes are the command's own, as a shell gives them; one line says where the trace is;
-what stands in LD_PRELOAD stays there; nothing is left behind that was not asked for.
+PROGRAM is a program that leaks device memory and ends with 0; LIBRARIES the folder of its CUDA libraries. What must
+hold: exit codes are the command's own, as a shell returns them; one line says where the trace is; LD_PRELOAD keeps its
+entries; no file is left that was not requested.
 """
 import json
 import os
@@ -54,7 +54,7 @@ def main():
     os.unlink(os.path.join(folder.name, "plain"))
     expect(files() == [], f"left behind: {files()}")
 
-    # The trace is named, and is where it was asked for, whatever folder the command goes to.
+    # gpumem names the trace, and it is where it was requested, whatever folder the command changes to.
     done = run("run", "-o", "here.trace", "sh", "-c", "cd / && exec " + program)
     expect(done.returncode == 0 and files() == ["here.trace"], f"run -o here.trace: {done.returncode}, {files()}")
     expect(f"gpumem: trace written to {folder.name}/here.trace\n" in done.stderr, f"said: {done.stderr!r}")
@@ -67,7 +67,7 @@ def main():
     for name in files():
         os.unlink(os.path.join(folder.name, name))
 
-    # A program that was replaced since gives no names, least of all wrong ones.
+    # A program that was replaced since gives no names, and above all no wrong ones.
     copy = shutil.copy(program, os.path.join(folder.name, "program"))
     run("run", "-q", "-o", "changed.trace", "--", copy)
     before = run("report", "changed.trace").stdout
@@ -93,7 +93,7 @@ def main():
     done = run("run", "-q", "echo", "--help", "-o", "x")
     expect(done.stdout == "--help -o x\n", f"arguments of the command were taken: {done.stdout!r}")
 
-    # A value that is not understood is told before the command starts, and by the trace afterwards.
+    # gpumem warns of an invalid value before the command starts, and the trace has it afterwards.
     bad = {"GPUMEM_RING": "8", "GPUMEM_DEPTH": "1000", "GPUMEM_STACKS": "native,pyton", "GPUMEM_ON_FULL": "stop",
            "GPUMEM_TORCH": "yes", "GPUMEM_NVML": "2"}
     for name, value in bad.items():

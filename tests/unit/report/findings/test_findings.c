@@ -1,5 +1,4 @@
-/* What a report tells its readers to act on: each kind of finding where its case is, and not where
- * a sound program looks much like it. */
+/* Findings: each kind where its case is, and not where a sound program looks much like it. */
 #include "findings/findings.h"
 #include "pool_scene.h"
 
@@ -15,7 +14,7 @@ static const struct gm_finding *only(const struct gm_findings *findings, enum gm
     return found;
 }
 
-/* Analyses the scene and collects what there is to find. */
+/* Analyses the scene and collects its findings. */
 static struct gm_findings find(struct scene *scene)
 {
     struct gm_findings findings = {0};
@@ -120,7 +119,7 @@ static void a_hole_that_is_large_enough_is_none(void **state)
     gm_findings_free(&findings);
 }
 
-/* What is free for small blocks cannot serve a large one. */
+/* Memory that is free for small blocks cannot serve a large one. */
 static void free_space_of_the_other_pool_does_not_count(void **state)
 {
     struct scene *scene = *state;
@@ -328,7 +327,7 @@ static void a_loop_that_forgets_is_sound(void **state)
     gm_findings_free(&findings);
 }
 
-/* Weights, or a cache that fills up: it was all there at half time. */
+/* Weights, or a cache that fills up: everything was there at half time. */
 static void what_stays_from_the_beginning_is_sound(void **state)
 {
     struct scene *scene = *state;
@@ -359,7 +358,7 @@ static void what_stops_growing_is_sound(void **state)
     gm_findings_free(&findings);
 }
 
-/* Half of what the line allocates is freed again: results that are kept by design. */
+/* The program frees half of the line's allocations again: it keeps results by design. */
 static void what_is_mostly_freed_is_sound(void **state)
 {
     struct scene *scene = *state;
@@ -389,8 +388,8 @@ static void a_run_that_only_loads_is_sound(void **state)
     gm_findings_free(&findings);
 }
 
-/* Allocations of CUDA's own: each step keeps one, and gives another back. `after`: how long the
- * program works without an allocation, ns. */
+/* Allocations directly from CUDA: each step keeps one, and gives another back. `after`: how long
+ * the program then works without an allocation, ns. */
 static struct gm_findings keep_allocations(struct scene *scene, uint64_t after, bool freed)
 {
     uint32_t keeping = line_of(scene, 7), working = line_of(scene, 8);
@@ -504,7 +503,7 @@ static void one_device_that_limits_the_other_is_told(void **state)
     gm_findings_free(&findings);
 }
 
-/* Of the lesser one less than a quarter is a replica. */
+/* Less than a quarter of the lesser device is a replica. */
 static void devices_with_other_work_are_not_compared(void **state)
 {
     struct gm_findings findings = two_devices(*state, 130 * MIB, 1024 * MIB);

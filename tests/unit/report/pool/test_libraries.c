@@ -1,9 +1,9 @@
-/* Whose memory is: the rule of report/pool/libraries.h, one test for each of its clauses. */
+/* The owner of memory: the rule of report/pool/libraries.h, one test for each of its clauses. */
 #include "analysis/library_table.h"
 #include "stacks/known_libraries.h"
 #include "trace_scene.h"
 
-/* A stack by what its frames are of, innermost first: "@torch/x.py" is a Python file of a package,
+/* A stack by the files of its frames, innermost first: "@torch/x.py" is a Python file of a package,
  * anything else a module. */
 static uint32_t stack_of(struct scene *scene, const char *const *frames, size_t count)
 {

@@ -1,4 +1,5 @@
-/* What is told of PyTorch's pools: segments, holes, who holds them open, by moment and by line. */
+/* The report on PyTorch's pools: segments, holes, the blocks that hold them, by moment and by
+ * line. */
 #include "ledger/curve.h"
 #include "pool/pool_lines.h"
 #include "pool_scene.h"
@@ -64,7 +65,7 @@ static void the_blocks_that_hold_a_segment_are_named(void **state)
     assert_int_equal(segments->kept[1].pins[1].stack, tiny);
 }
 
-/* Segments of the device that PyTorch has nothing to do with. */
+/* Segments of the device that do not belong to PyTorch. */
 static void memory_of_others_is_no_segment(void **state)
 {
     struct scene *scene = *state;
@@ -209,7 +210,7 @@ static void where_the_interpreter_stands_makes_no_other_line(void **state)
         stacks[i] = writer_node(&scene->writer, leave, library, i / 2, GM_NODE_NATIVE);
         block(&pool, DEVICE + i * 4 * MIB, MIB, stacks[i]);
     }
-    for (uint32_t i = 0; i < 2; i++) { /* without Python frames it is all there is */
+    for (uint32_t i = 0; i < 2; i++) { /* without Python frames there is nothing else */
         alone[i] = writer_node(&scene->writer, 0, interpreter, 0x10 + i, GM_NODE_NATIVE);
         block(&pool, DEVICE + (20 + i * 4) * MIB, 5 * MIB, alone[i]);
     }

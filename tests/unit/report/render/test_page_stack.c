@@ -1,4 +1,4 @@
-/* Stacks as people read them: their own frames, a framework's folded, names without noise. */
+/* Stacks for people: their own frames in full, a framework's folded, names without noise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "base/text.h"
 #include "render/page_stack.h"

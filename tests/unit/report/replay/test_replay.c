@@ -2,7 +2,7 @@
 #include "trace_scene.h"
 #include "verdict/completeness.h"
 
-/* ---- what tests say -------------------------------------------------------------------------- */
+/* ---- words of the tests ---------------------------------------------------------------------- */
 
 static struct gm_counters *replay(struct scene *scene)
 {
@@ -12,7 +12,7 @@ static struct gm_counters *replay(struct scene *scene)
     return &scene->analysis->replay.ledger.counters;
 }
 
-/* The same where something was not seen: that is never complete. */
+/* The same for a trace with something unseen, which is never complete. */
 static struct gm_counters *replay_gaps(struct scene *scene)
 {
     scene_analyse(scene);
@@ -230,7 +230,8 @@ static void stream_ordered_and_vmm_memory_outlive_a_context(void **state)
     EXPECT(GM_KIND_EXTERNAL, 0, 4, 4, 1, 0, 0);
 }
 
-/* However often it was opened: the mapping is the context's. Opened again, it lives again. */
+/* However often it was opened, because the mapping belongs to the context. Opened again, it lives
+ * again. */
 static void what_is_opened_of_anothers_memory_ends_with_its_context(void **state)
 {
     struct scene *scene = *state;
@@ -285,7 +286,7 @@ static void a_context_in_use_unseen_survives_a_release(void **state)
 {
     struct scene *scene = *state;
     EVENT(GM_EVENT_CONTEXT, .address = 0xc1, .context = 1, .flags = GM_FLAG_PRIMARY);
-    DEVICE_ALLOC(0x1000, 1, .context = 1); /* so someone holds it whom we did not see */
+    DEVICE_ALLOC(0x1000, 1, .context = 1); /* so an unseen reference holds it */
     EVENT(GM_EVENT_CONTEXT_RETAIN, .address = 0xc1, .context = 1);
     EVENT(GM_EVENT_CONTEXT_RELEASE, .address = 0xc1);
     struct gm_counters *counters = replay(scene);
@@ -513,7 +514,7 @@ static void a_multicast_binding_of_pool_memory_is_no_mistake(void **state)
     EXPECT(GM_KIND_DEVICE, 0, 0, 100, 1, 1, 0);
 }
 
-/* What is bound at another place, or of another device there, is not meant. */
+/* Does not affect memory that is bound at another place, or of another device there. */
 static void an_unbinding_of_pool_memory_ends_no_other_binding(void **state)
 {
     struct scene *scene = *state;
@@ -728,7 +729,7 @@ static void memory_of_vendors_libraries_is_external(void **state)
     assert_int_equal(leaked(scene, GM_LEAK), 28);
 }
 
-/* What PyTorch's allocator keeps, and what only looks like it. */
+/* Memory that PyTorch's allocator keeps, and memory that only looks like it. */
 static void allocate_for_caches(struct scene *scene)
 {
     struct writer *writer = &scene->writer;
@@ -746,7 +747,7 @@ static void allocate_for_caches(struct scene *scene)
     ALLOC(.address = 0x30000, .size = 4, .kind = GM_KIND_PINNED, .stack = in_torch);
     DEVICE_ALLOC(0x40000, 8, .stack = in_cupy);
     DEVICE_ALLOC(0x50000, 16, .stack = own);
-    DEVICE_ALLOC(0x60000, 32, .stack = behind_c10); /* a plugged-in allocator of the program's */
+    DEVICE_ALLOC(0x60000, 32, .stack = behind_c10); /* the program's own plugged-in allocator */
     DEVICE_ALLOC(0x70000, 64, .stack = behind_c10); /* the same, with a block in it */
     EVENT(GM_EVENT_BLOCK_ALLOC, .address = 0x70010, .size = 16, .aux = 16);
     EVENT(GM_EVENT_BLOCK_ALLOC, .address = 0x60000, .size = 16, .aux = 32);

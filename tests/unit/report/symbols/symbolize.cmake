@@ -1,5 +1,5 @@
-# The symbolizer's test and the samples it is run on. Each sample is one small program, built and
-# then treated in the ways in which programs are shipped.
+# The symbolizer's test and its samples. Each sample is one small program, built and then treated in the ways in which
+# programs are shipped.
 find_library(GPUMEM_LIBDW dw REQUIRED)
 find_library(GPUMEM_LIBELF elf REQUIRED)
 find_library(GPUMEM_LIBIBERTY iberty REQUIRED)
@@ -7,7 +7,7 @@ find_library(GPUMEM_CMOCKA cmocka REQUIRED)
 find_program(GPUMEM_OBJCOPY objcopy REQUIRED)
 find_program(GPUMEM_GCC gcc REQUIRED)
 find_program(GPUMEM_GXX g++ REQUIRED)
-find_program(GPUMEM_CLANG clang) # samples of it are left out where it is not installed
+find_program(GPUMEM_CLANG clang) # without it, its samples are left out
 find_program(GPUMEM_CLANGXX clang++)
 find_program(GPUMEM_XZ xz)
 
@@ -65,13 +65,13 @@ symbolize_copy(gxx-symbols-only gxx ${objcopy} --strip-debug gxx gxx-symbols-onl
 symbolize_copy(gcc-bare gcc ${objcopy} --strip-all gcc gcc-bare)
 symbolize_copy(gcc-compressed-old gcc ${objcopy} --compress-debug-sections=zlib-gnu gcc
                gcc-compressed-old)
-# Its .dwo file is named after the program; other compilers' may be named otherwise.
+# Its .dwo file is named after the program; other compilers may use another name.
 symbolize_copy(gcc-split-lost gcc-split
                COMMAND ${GPUMEM_GCC} -O2 -g -gsplit-dwarf ${symbolize_sources}/nested.c
                        -Wl,--build-id=sha1 -o gcc-split-lost
                COMMAND ${CMAKE_COMMAND} -E remove gcc-split-lost-nested.dwo)
-# A file with zstd sections as far as a reader without zstd can tell; the test changes the method's
-# number, so no tool that can write zstd is needed.
+# To a reader without zstd this is a file with zstd sections; the test changes the method's number, so it needs no tool
+# that can write zstd.
 symbolize_copy(gcc-other-compression gcc ${objcopy} --compress-debug-sections=zlib gcc
                gcc-other-compression)
 # Without a build-id only the debug link leads to the debug file.
@@ -97,5 +97,5 @@ target_include_directories(test_symbolize PRIVATE ${GPUMEM_TEST_SUPPORT})
 target_link_libraries(test_symbolize PRIVATE gpumem_report ${GPUMEM_CMOCKA})
 add_dependencies(test_symbolize symbolize_samples)
 add_test(NAME unit.symbolize COMMAND test_symbolize)
-# Some of its inputs could make a wrong symbolizer wait for ever.
+# Some of its inputs could make a faulty symbolizer wait for ever.
 set_tests_properties(unit.symbolize PROPERTIES TIMEOUT 120)

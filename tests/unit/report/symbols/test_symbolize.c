@@ -1,4 +1,4 @@
-/* The symbolizer against programs that tell where their own code is (symbolize_samples/marks.h),
+/* The symbolizer against programs that report where their own code is (symbolize_samples/marks.h),
  * built and treated in many ways, and against damaged and hostile files. */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "assert_between.h"
 
@@ -196,7 +196,7 @@ static void check_expectations(struct gm_symbolizer *symbolizer, const struct sa
         check_expectation(symbolizer, sample, expectations, source);
 }
 
-/* The outermost function alone is what a symbol table knows. */
+/* A symbol table has only the outermost function. */
 static void check_functions_only(struct gm_symbolizer *symbolizer, const struct sample *sample,
                                  const struct expectation *expectations)
 {
@@ -423,7 +423,7 @@ static void refuses_a_file_with_another_build_id(void **state)
     sample.build_id[3] ^= 1;
     check_refused(NULL, &module, address, GM_SYMBOLS_MODULE_CHANGED);
     sample.build_id[3] ^= 1;
-    module.build_id_size--; /* a beginning is not the whole */
+    module.build_id_size--; /* a prefix is not enough */
     check_refused(NULL, &module, address, GM_SYMBOLS_MODULE_CHANGED);
 }
 
@@ -668,7 +668,7 @@ static void control_characters_in_names_do_not_get_through(void **state)
 
 static const char damaged_path[] = SAMPLES "/damaged/copy";
 
-/* Whatever comes out must be sane; it need not be true. */
+/* Any result must be sane; it need not be true. */
 static void symbolize_damaged(const struct sample *sample, struct content content)
 {
     struct gm_module_reference module = {.path = damaged_path};

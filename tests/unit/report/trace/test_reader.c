@@ -1,5 +1,5 @@
-/* The reader against whole, cut, damaged and hostile traces. What it must never do: crash, read
- * beyond the file (the sanitizers see that), or call a trace complete that is not. */
+/* The reader against whole, cut, damaged and hostile traces. It must never crash, read beyond the
+ * file (the sanitizers see that), or call an incomplete trace complete. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "analysis/analysis.h"
 #include "stacks/stacks.h"
@@ -66,7 +66,7 @@ static void names_of_functions_are_clean(void **state)
     writer_free(&writer);
 }
 
-/* What a stream gave: enough to tell whether two are the same. */
+/* The results of a stream: enough to see whether two are the same. */
 struct digest {
     uint64_t records;
     uint64_t sum;
@@ -110,7 +110,7 @@ static void build_all_stacks(struct gm_trace *trace)
     gm_stacks_free(stacks);
 }
 
-/* Everything that reads a trace, run on arbitrary bytes. True if they are taken for complete. */
+/* Runs everything that reads a trace on arbitrary bytes. True if it calls them complete. */
 static bool survive(const unsigned char *bytes, size_t size)
 {
     char error[256] = "";
@@ -230,7 +230,7 @@ static void details_come_with_their_record(void **state)
     writer_free(&writer);
 }
 
-/* The record of the detail stood in a block that is gone. */
+/* The record of the detail was in a block that is gone. */
 static void a_detail_behind_a_gap_belongs_to_nothing(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void a_detail_behind_a_gap_belongs_to_nothing(void **state)
         struct gm_extent *extent = (struct gm_extent *)(writer.bytes + at);
         struct gm_block *block = (struct gm_block *)(extent + 1);
         if (extent->type == GM_EXTENT_BLOCK && block->first_sequence == 1)
-            extent->type = 99; /* of a newer minor version: passed over */
+            extent->type = 99; /* of a newer minor version: skipped */
         at += extent->length;
     }
     writer_mend(&writer);
@@ -266,7 +266,7 @@ static void a_detail_behind_a_gap_belongs_to_nothing(void **state)
     writer_free(&writer);
 }
 
-/* A checkpoint of what lanes 0 and 1 hold; of lane 0 two records came before it, of lane 1 none. */
+/* A checkpoint of lanes 0 and 1; two records of lane 0 came before it, none of lane 1. */
 static void the_history_of_a_flight_begins_with_a_checkpoint(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void the_history_of_a_flight_begins_with_a_checkpoint(void **state)
     for (uint64_t i = 0; i < 4; i++)
         writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_MARK, .address = 10 + i});
     writer_add(&writer, 1, (struct gm_record){.type = GM_EVENT_MARK, .address = 20});
-    writer.block_records = 1; /* some of which are passed over whole */
+    writer.block_records = 1; /* some of them are skipped as a whole */
     writer.lanes[0].packed = 2;
     writer_finish(&writer);
     struct gm_trace *trace = open_trace(&writer);
@@ -300,14 +300,14 @@ static void the_history_of_a_flight_begins_with_a_checkpoint(void **state)
         assert_int_equal(entry.detail ? entry.detail->address : 0, i == 0 ? 2 : 0);
     }
     assert_false(gm_stream_next(stream, &entry));
-    assert_int_equal(gm_stream_lost(stream), 0); /* what was overwritten is no loss */
+    assert_int_equal(gm_stream_lost(stream), 0); /* overwritten records are not a loss */
     assert_int_equal(trace->damaged, 0);
     gm_stream_close(stream);
     gm_trace_close(trace);
     writer_free(&writer);
 }
 
-/* The free comes first, and a peak before the history is not one of it. */
+/* The free comes first, and a peak before the history does not count. */
 static void a_flight_begins_at_what_is_alive(void **state)
 {
     (void)state;
@@ -337,7 +337,7 @@ static void a_flight_begins_at_what_is_alive(void **state)
     writer_free(&writer);
 }
 
-/* Neither is counted, and what they did is taken back. */
+/* Neither counts, and both are taken back. */
 static void frees_before_a_flight_can_fail_in_it(void **state)
 {
     (void)state;
@@ -493,7 +493,7 @@ static void a_missing_block_is_a_loss(void **state)
         struct gm_extent *extent = (struct gm_extent *)(writer.bytes + at);
         struct gm_block *block = (struct gm_block *)(extent + 1);
         if (extent->type == GM_EXTENT_BLOCK && block->lane == 0 && block->first_sequence == 0)
-            extent->type = 99; /* of a newer minor version: passed over */
+            extent->type = 99; /* of a newer minor version: skipped */
         at += extent->length;
     }
     writer_mend(&writer);
@@ -522,7 +522,7 @@ static void extents_are_found_again_behind_damage(void **state)
     writer_free(&writer);
 }
 
-/* A small generator of our own: the same damage in every run. */
+/* A small generator, for the same damage in every run. */
 static uint64_t draw(uint64_t *seed)
 {
     *seed ^= *seed << 13;
@@ -542,7 +542,7 @@ static void flipped_bytes_never_crash_it(void **state)
         size_t places[8];
         unsigned char before[8];
         for (int i = 0; i < 8; i++) {
-            /* Most damage goes to the header, where it does most. */
+            /* Most damage goes to the header, where it does most harm. */
             places[i] = draw(&seed) % (i < 3 ? sizeof(struct gm_trace_header) : writer.size);
             before[i] = writer.bytes[places[i]];
             writer.bytes[places[i]] = (unsigned char)draw(&seed);
@@ -637,7 +637,7 @@ static void write_file(const struct writer *writer)
     fclose(file);
 }
 
-/* This process, as /proc tells of it. */
+/* This process, according to /proc. */
 static void name_ourselves(struct gm_trace_header *header)
 {
     char text[1024];

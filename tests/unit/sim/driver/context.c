@@ -1,6 +1,6 @@
 /*
- * Contexts, streams, events, modules and launches of the simulated driver, and what goes with a
- * context.
+ * Contexts, streams, events, modules and launches of the simulated driver, and objects that end
+ * with a context.
  */
 #include "support.h"
 

@@ -1,5 +1,5 @@
 /*
- * Calls that come after the end of the driver get an error and nothing else.
+ * Calls after the end of the driver return an error and do nothing else.
  *
  * Handlers run in reverse order of registration and the dynamic linker, which runs the destructors
  * of libraries, registers before main. So the handler that calls the driver once more is registered

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """exports.py OBJDUMP DRIVER [STUB]: what the simulated driver exports.
 
-Every name unversioned and either of CUDA or of ours; every name of the toolkit's stub library, where
+Every name is unversioned and belongs to CUDA or to us. The driver has every name of the toolkit's stub library, if
 there is one, so that whatever links with the real driver links with this one.
 """
 import re

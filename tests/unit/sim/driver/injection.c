@@ -1,6 +1,5 @@
 /*
- * A tool as CUDA_INJECTION64_PATH names it: says by the environment that it was initialised, and
- * how often.
+ * A tool for CUDA_INJECTION64_PATH: an environment variable counts how often it was initialised.
  */
 #include <stdlib.h>
 

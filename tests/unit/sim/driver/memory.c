@@ -1,6 +1,6 @@
 /*
  * The simulated driver: names and lookup, devices, linear, pitched, managed and pinned memory,
- * copies and sets, pointer attributes, and what the oracle says of each.
+ * copies and sets, pointer attributes, and the oracle's figures for each.
  */
 #include "support.h"
 

@@ -1,6 +1,6 @@
 /*
- * What concerns whole processes: settings, injected failures, fork, the end of the process, and
- * sharing between two of them. Each case runs in a child that is this program with a role.
+ * Whole processes: settings, injected failures, fork, the end of the process, and sharing between
+ * two of them. Each case runs in a child that is this program with a role.
  */
 #include "support.h"
 

@@ -29,7 +29,7 @@ if(NOT GPUMEM_SANITIZE)
   find_file(GPUMEM_STUB_LIBCUDA libcuda.so HINTS ${GPUMEM_CUDA_INCLUDE}/../lib64/stubs
             ${GPUMEM_CUDA_INCLUDE}/../lib/stubs NO_DEFAULT_PATH)
   set(_stub ${GPUMEM_STUB_LIBCUDA})
-  list(FILTER _stub EXCLUDE REGEX NOTFOUND$) # no argument at all: CMake 3.31 and later pass an empty one on
+  list(FILTER _stub EXCLUDE REGEX NOTFOUND$) # pass no argument at all: CMake 3.31 and later pass on an empty one
   add_test(NAME test_sim_driver_exports
     COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/exports.py ${CMAKE_OBJDUMP}
             $<TARGET_FILE:gpumem_sim_driver>

@@ -12,7 +12,7 @@
 
 #include <cuda.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "oracle.h"
 
@@ -22,7 +22,7 @@
 #define assert_cuda(expected, call) assert_int_equal(call, expected)
 #define assert_ok(call) assert_cuda(CUDA_SUCCESS, call)
 
-/* The totals of this process, mapped; what they were when the current test began. */
+/* The totals of this process, mapped, and those from the beginning of the current test. */
 extern const struct gpusim_oracle *oracle;
 extern struct gpusim_oracle before;
 extern CUcontext context;
@@ -31,13 +31,13 @@ extern CUcontext context;
 int start_driver(void **state);
 /* A fresh primary context and the totals remembered. */
 int start_test(void **state);
-/* Nothing must be live afterwards but what was before. */
+/* Requires that nothing is live that was not live before. */
 int end_test(void **state);
 
 /* Runs this program again as "program role argument", with settings like "NAME=value"; gives its
  * exit code, or 128 + signal. The driver of the child is its own. */
 int run_child(const char *role, const char *argument, const char *const *settings);
-/* The oracle a child left in the file; fails the test when there is none. */
+/* The oracle that a child left in the file; fails the test if there is none. */
 void read_oracle(const char *path, struct gpusim_oracle *read);
 
 #define KIND(device_id, of_kind) (&oracle->device[device_id].kind[of_kind])

@@ -27,14 +27,14 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_file(GPUMEM_REAL_CUDART libcudart.so.13 HINTS ${GPUMEM_CUDA_INCLUDE}/../lib64
           ${GPUMEM_CUDA_INCLUDE}/../lib NO_DEFAULT_PATH)
 set(_real ${GPUMEM_REAL_CUDART})
-list(FILTER _real EXCLUDE REGEX NOTFOUND$) # as in sim.cmake
+list(FILTER _real EXCLUDE REGEX NOTFOUND$) # as in sim_driver.cmake
 add_test(NAME test_sim_runtime_exports
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/sim_runtime_exports.py ${CMAKE_OBJDUMP}
           ${CMAKE_BINARY_DIR}/sim ${_real})
 
-# Programs as nvcc builds them; the shared ones are linked with the toolkit's runtime and run with
-# the simulated one. With a sanitizer they would need its library in the executable; nvcc builds for this
-# machine.
+# Programs built by nvcc. The shared ones are linked with the toolkit's runtime and run with the simulated one. Left out
+# with a sanitizer, which would need its library in the executable, and for other machines, because nvcc builds for this
+# one.
 find_program(GPUMEM_NVCC nvcc HINTS ${GPUMEM_CUDA_INCLUDE}/../bin)
 if(GPUMEM_NVCC AND NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   # A toolkit refuses compilers, and fails on headers of a libc, that are newer than itself.

@@ -3,8 +3,7 @@
 
 usage: sim_runtime_exports.py OBJDUMP FOLDER [REAL_LIBCUDART_13]
 
-With the real library at hand (only its symbol table is read), every function it exports must be
-there too."""
+If the real library is there (the test reads only its symbol table), ours must have every function that it exports."""
 import re
 import subprocess
 import sys

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #define MIB ((size_t)1 << 20)
 
@@ -500,7 +500,7 @@ static void graph_nodes_are_translated(void **state)
     assert_ok(cudaGraphDestroy(graph));
 }
 
-/* What nvcc's host code does, by hand. */
+/* Does by hand what nvcc's host code does. */
 extern void **__cudaRegisterFatBinary(void *image);
 extern void __cudaRegisterFatBinaryEnd(void **handle);
 extern void __cudaUnregisterFatBinary(void **handle);
@@ -695,7 +695,7 @@ static void a_context_of_the_driver_api_is_used_as_it_is(void **state)
     assert_int_equal(destroy(context), CUDA_SUCCESS);
     set_current(NULL);
     assert_ok(cudaSetDevice(0));
-    assert_fails(cudaErrorInvalidValue, cudaFree(pointer)); /* it went with its context */
+    assert_fails(cudaErrorInvalidValue, cudaFree(pointer)); /* it ended with its context */
 }
 
 static void count_call(void *data)

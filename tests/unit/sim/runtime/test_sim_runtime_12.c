@@ -1,7 +1,7 @@
 /*
  * libcudart.so.12 has the names and signatures of runtime 12 where 13 changed them.
  *
- * The headers are those of 13, so the library is opened and its functions are called through
+ * The headers are those of 13, so the test opens the library and calls its functions through
  * pointers of the older types.
  */
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 static void *library;
 

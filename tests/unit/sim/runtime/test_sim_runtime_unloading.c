@@ -1,8 +1,8 @@
 /*
  * A free after the runtime's own destructor returns cudaErrorCudartUnloading and does no harm.
  *
- * Linked with the archive, where the order of destructors can be chosen: the one of this program
- * has the lowest priority number, so it runs last.
+ * Linked with the archive, where a program can choose the order of destructors: this program's has
+ * the lowest priority number, so it runs last.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@ int roads_chain(void)
     static int depth;
     int (*next)(void) = (int (*)(void))dlsym(RTLD_NEXT, "roads_chain");
     if (next == NULL || depth > 0)
-        return -1; /* came back to ourselves */
+        return -1; /* the call came back to us */
     depth++;
     int result = next() * 10 + 1;
     depth--;

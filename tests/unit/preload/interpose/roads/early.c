@@ -1,4 +1,4 @@
-/* Looks a function up in its constructor, which runs before that of the library preloaded first. */
+/* Looks up a function in its constructor, which runs before that of the library preloaded first. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

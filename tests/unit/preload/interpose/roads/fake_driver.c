@@ -1,6 +1,6 @@
 /*
- * A driver of a few functions, each with a number of its own so that a test sees where a call
- * ended. Built several times: BASE is added to every number.
+ * A driver of a few functions, each with its own number so that a test sees where a call ended.
+ * Built several times; each build adds its BASE to every number.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,10 +29,10 @@ FUNCTION(cuMemAllocAsync_v2_ptsz, 323)
 FUNCTION(cuCtxCreate, 331)
 FUNCTION(cuCtxCreate_v2, 332)
 FUNCTION(cuCtxCreate_v3, 333) /* an older driver: the table knows a _v4 */
-FUNCTION(cudnnCreate, 777)    /* looks like CUDA, is none of ours */
+FUNCTION(cudnnCreate, 777)    /* looks like CUDA, but is not in our table */
 
-/* Not exported: a second entry of cuMemFree_v2; what cuCtxCreate is since 12.0, when the table has
- * no new ABI of it; a cuMemAlloc of the future. */
+/* Not exported: a second entry of cuMemFree_v2; cuCtxCreate as of 12.0, for which the table has no
+ * new ABI; a cuMemAlloc of the future. */
 static int hidden_free(void)
 {
     return BASE + 399;
@@ -48,7 +48,8 @@ static int hidden_alloc(void)
     return BASE + 397;
 }
 
-/* Answered from the first version on, though the table says when each came. */
+/* The driver answers these from the first version on, although the table has the version of
+ * each. */
 static int lax(void)
 {
     return BASE + 601;

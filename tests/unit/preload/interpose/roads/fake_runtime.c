@@ -1,4 +1,4 @@
-/* A runtime with version nodes as the real one has; NUMBER is its major version. */
+/* A runtime with version nodes like the real one; NUMBER is its major version. */
 __attribute__((visibility("default"))) int cudaMalloc(void);
 __attribute__((visibility("default"))) int cudaFree(void);
 

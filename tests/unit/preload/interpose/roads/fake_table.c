@@ -1,6 +1,6 @@
 /*
- * A small table with wrappers that add 1000 to what the function behind them says: a test sees
- * whether a call passed our library, and how often.
+ * A small table with wrappers that add 1000 to the result of the real function: a test sees whether
+ * a call passed through our library, and how often.
  */
 #include <stddef.h>
 #include <string.h>
@@ -94,7 +94,7 @@ uint16_t gm_api_find_version(const char *name, uint32_t version, int per_thread)
     return best;
 }
 
-/* What is noted of newer ABIs, for the probe to read. */
+/* The notes about newer ABIs, for the probe to read. */
 GM_EXPORT int cudaNotedNewerAbi(void);
 
 int cudaNotedNewerAbi(void)

@@ -1,5 +1,5 @@
 /*
- * Another interposer of the driver; adds 20000. How it finds the function behind it:
+ * Another interposer of the driver; adds 20000. It finds the next function by:
  *   BY_NEXT    dlsym(RTLD_NEXT)
  *   BY_HANDLE  dlsym of the opened driver, in its constructor
  *   BY_DLSYM   hooks dlsym itself and takes what the program asked for

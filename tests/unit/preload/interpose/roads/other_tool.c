@@ -1,4 +1,4 @@
-/* A preloaded tool that has nothing to do with us but the name of its entry. */
+/* A preloaded tool that shares only the name of its entry with us. */
 int InitializeInjection(void);
 
 int InitializeInjection(void)

@@ -29,7 +29,7 @@ int plugin_free(void)
     return result;
 }
 
-/* What the plugin finds by RTLD_DEFAULT, called from here. */
+/* Calls the function that the plugin finds by RTLD_DEFAULT. */
 int plugin_default(void)
 {
     plain_function *function = (plain_function *)dlsym(RTLD_DEFAULT, "cudaMalloc");
@@ -38,7 +38,7 @@ int plugin_default(void)
     return result;
 }
 
-/* What it finds in a library that it opens by hand. */
+/* Calls the function that it finds in a library opened by hand. */
 int plugin_handle(const char *library)
 {
     plain_function *function = (plain_function *)dlsym(dlopen(library, RTLD_LAZY), "cudaMalloc");

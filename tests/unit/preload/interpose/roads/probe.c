@@ -1,6 +1,6 @@
 /*
- * The program that test_roads runs under our library: `probe SCENE` exits with 0 if the scene went
- * as it should, else it says what did not. Built plain, and with LINKED against driver and runtime.
+ * The program that test_roads runs under our library: `probe SCENE` exits with 0 if the scene
+ * succeeds, else it prints what failed. Built plain, and with LINKED against driver and runtime.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -160,7 +160,7 @@ static int got(get_v2 *get, const char *name, int version, uint64_t flags)
     return result == 0 && status == 0 ? call(function) : -result - 10000 * status;
 }
 
-/* How many lookups our library noted as of an ABI that it does not know. */
+/* The number of lookups that our library noted because it does not know their ABI. */
 static int noted(void)
 {
     return call(dlsym(RTLD_DEFAULT, "cudaNotedNewerAbi"));
@@ -191,8 +191,8 @@ static bool proc_address_not_exported(void)
     CHECK_EQUAL(got(get, "cuMemFree", 12000, 0), 1399);
     CHECK_EQUAL(got(get, "cuMemFree", 3000, 0), 1311);
     CHECK_EQUAL(noted(), 0);
-    /* It came with 12.0. Of that version the table has no ABI, and from its own version, 12.5, on
-     * the driver has not the _v4 of the table: nobody knows what it gives. */
+    /* It came with 12.0. The table has no ABI of that version, and from the driver's own version,
+     * 12.5, on the driver lacks the table's _v4, so the ABI of its answer is unknown. */
     CHECK_EQUAL(got(get, "cuCtxCreate", 13000, 0), 398);
     CHECK_EQUAL(got(get, "cuCtxCreate", 12050, 0), 398);
     CHECK_EQUAL(got(get, "cuCtxCreate", 12010, 0), 398);
@@ -201,7 +201,7 @@ static bool proc_address_not_exported(void)
     return true;
 }
 
-/* ABIs from the future, before and after those of today: each is its own. */
+/* ABIs from the future, before and after those of today; each lookup gets its own. */
 static bool proc_address_of_the_future(void)
 {
     get_v2 *get = (get_v2 *)dlsym(driver(), "cuGetProcAddress_v2");
@@ -219,7 +219,7 @@ static bool proc_address_of_the_future(void)
     return true;
 }
 
-/* Nothing of it is exported, and versions are answered from before there was the function. */
+/* The driver exports none of it, and answers versions that are older than the function. */
 static bool proc_address_of_a_lax_driver(void)
 {
     get_v2 *get = (get_v2 *)dlsym(driver(), "cuGetProcAddress_v2");
@@ -245,7 +245,7 @@ static bool symbol_of_the_future(void)
     CHECK_EQUAL(call(dlsym(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL), "cuMemAlloc_v3")), 303);
     CHECK_EQUAL(call(dlsym(RTLD_DEFAULT, "cuMemAlloc_v3")), 303);
     CHECK_EQUAL(noted(), 4);
-    CHECK_EQUAL(dlsym(handle, "cuMemAlloc_v4") == NULL, true); /* not there: nothing to tell */
+    CHECK_EQUAL(dlsym(handle, "cuMemAlloc_v4") == NULL, true); /* missing: nothing to note */
     CHECK_EQUAL(dlerror() != NULL, true);
     CHECK_EQUAL(dlsym(RTLD_DEFAULT, "cuMemAlloc_v4") == NULL, true);
     CHECK_EQUAL(dlerror() != NULL, true);
@@ -331,7 +331,7 @@ static bool plugin_can_come_and_go(void)
 
 static bool other_unloading_changes_nothing(void)
 {
-    /* A driver of another name: once forgotten it would not be found again. */
+    /* A driver of another name: once forgotten, our library would not find it again. */
     void *function = dlsym(dlopen("libodd_driver.so", RTLD_LAZY), "cuMemAlloc_v2");
     CHECK_EQUAL(call(function), 51302);
     CHECK_EQUAL(dlclose(dlopen("libplugin_12.so", RTLD_NOW)), 0);
@@ -370,7 +370,7 @@ static bool interposer_in_handle_road(void)
 
 static bool foreign_hook_before_us(void)
 {
-    CHECK_EQUAL(call(dlsym(driver(), "cuMemAlloc_v2")), 20302); /* its dlsym does not ask ours */
+    CHECK_EQUAL(call(dlsym(driver(), "cuMemAlloc_v2")), 20302); /* its dlsym does not call ours */
     CHECK_EQUAL(call(dlsym(driver(), "cuMemAlloc")), 301);
     return true;
 }
@@ -514,7 +514,7 @@ static bool two_copies_linked(void)
 
 /* ---- the second door ------------------------------------------------------------------------- */
 
-/* What the driver does for CUDA_INJECTION64_PATH. */
+/* Does what the driver does for CUDA_INJECTION64_PATH. */
 static bool inject(void)
 {
     void *library = dlopen(getenv("ROADS_LIBRARY"), RTLD_NOW | RTLD_LOCAL);

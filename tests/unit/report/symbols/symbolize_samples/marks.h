@@ -1,6 +1,6 @@
-/* How the symbolizer's samples tell the test where their code is: each notes addresses and lines
- * under a name and prints "name address line" at the end, where the address is one of the ELF
- * file, as in a trace. Works in C and C++, with any optimization. */
+/* The symbolizer's samples use this to report where their code is: each notes addresses and lines
+ * under a name and prints "name address line" at the end, where the address is one of the ELF file,
+ * as in a trace. Works in C and C++, with any optimization. */
 #ifndef GM_SYMBOLIZE_SAMPLES_MARKS_H
 #define GM_SYMBOLIZE_SAMPLES_MARKS_H
 
@@ -32,8 +32,8 @@ static NOINLINE void add_mark(const char *name, uintptr_t address, int line)
     mark_count = mark_count + 1;
 }
 
-/* The address of the very instruction that asks for it: no other way is exact when the code is
- * inlined or split. */
+/* The address of the instruction that takes it: no other way is exact if the code is inlined or
+ * split. */
 #if defined(__x86_64__)
 #define READ_PC(pc) __asm__ volatile("1: lea 1b(%%rip), %0" : "=r"(pc))
 #elif defined(__aarch64__)
@@ -49,7 +49,7 @@ static NOINLINE void add_mark(const char *name, uintptr_t address, int line)
         add_mark(name, mark_pc, __LINE__);                                                         \
     } while (0)
 
-/* Notes the line of a call; to be written on one line. */
+/* Notes the line of a call; must stand on one line. */
 #define CALL(name, call) (add_mark(name, 0, __LINE__), (call))
 
 static inline int read_bias(struct dl_phdr_info *info, size_t size, void *bias)
