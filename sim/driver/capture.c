@@ -103,8 +103,8 @@ static bool add_to_tail(struct gpusim_stream *stream, const CUgraphNode *nodes, 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* The node to be captured again next: it must have the same kind and the same memory. */
-static struct gpusim_node *repeat(struct gpusim_capture *capture,
-                                  const struct gpusim_operation *operation)
+static struct gpusim_node *node_to_capture_again(struct gpusim_capture *capture,
+                                                 const struct gpusim_operation *operation)
 {
     struct gpusim_graph *graph = capture->graph;
     struct gpusim_node *node =
@@ -120,7 +120,7 @@ static struct gpusim_node *repeat(struct gpusim_capture *capture,
 
 static CUresult append_again(struct gpusim_stream *stream, struct gpusim_operation *operation)
 {
-    struct gpusim_node *node = repeat(stream->capture, operation);
+    struct gpusim_node *node = node_to_capture_again(stream->capture, operation);
     CUgraphNode handle = node ? GPUSIM_HANDLE(CUgraphNode, node) : NULL;
 
     if (!node) {
@@ -209,7 +209,7 @@ static bool join(struct gpusim_stream *stream, struct gpusim_capture *capture)
     return true;
 }
 
-static void leave(struct gpusim_stream *stream)
+static void leave_capture(struct gpusim_stream *stream)
 {
     free(stream->capture_tail);
     stream->capture_tail = NULL;
@@ -218,13 +218,13 @@ static void leave(struct gpusim_stream *stream)
 }
 
 /* Ends the capture. Its graph stays if the program supplied it, or if keep_graph says so. */
-static void finish(struct gpusim_capture *capture, bool keep_graph)
+static void end_capture(struct gpusim_capture *capture, bool keep_graph)
 {
     struct gpusim_capture **link = &captures;
     struct gpusim_graph *graph = capture->owns_graph && !keep_graph ? capture->graph : NULL;
 
     for (size_t i = 0; i < capture->stream_count; i++)
-        leave(capture->streams[i]);
+        leave_capture(capture->streams[i]);
     while (*link != capture)
         link = &(*link)->next;
     *link = capture->next;
@@ -241,7 +241,7 @@ void gpusim_capture_abandon(struct gpusim_stream *stream)
     if (!capture)
         return;
     if (capture->origin == stream) {
-        finish(capture, false);
+        end_capture(capture, false);
         return;
     }
     capture->invalid = true;
@@ -249,7 +249,7 @@ void gpusim_capture_abandon(struct gpusim_stream *stream)
         if (capture->streams[i] == stream)
             capture->streams[i] = capture->streams[--capture->stream_count];
     }
-    leave(stream);
+    leave_capture(stream);
 }
 
 static struct gpusim_capture *capture_of_id(uint64_t id)
@@ -303,8 +303,8 @@ CUresult gpusim_capture_wait(struct gpusim_stream *stream, struct gpusim_event *
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static CUresult begin(CUstream handle, CUstreamCaptureMode mode, struct gpusim_graph *given,
-                      const CUgraphNode *dependencies, size_t count)
+static CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode, struct gpusim_graph *given,
+                              const CUgraphNode *dependencies, size_t count)
 {
     struct gpusim_stream *stream;
 
@@ -333,7 +333,7 @@ static CUresult begin(CUstream handle, CUstreamCaptureMode mode, struct gpusim_g
     capture->next = captures;
     captures = capture;
     if (!add_to_tail(stream, dependencies, count)) {
-        finish(capture, false);
+        end_capture(capture, false);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
@@ -342,7 +342,7 @@ static CUresult begin(CUstream handle, CUstreamCaptureMode mode, struct gpusim_g
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
     GPUSIM_ENTER();
-    return begin(stream, mode, NULL, NULL, 0);
+    return begin_capture(stream, mode, NULL, NULL, 0);
 }
 
 CUresult cuStreamBeginCapture(CUstream stream)
@@ -366,11 +366,11 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle,
         if (!node || node->graph != graph)
             return CUDA_ERROR_INVALID_VALUE;
     }
-    return begin(stream, mode, graph, dependencies, count);
+    return begin_capture(stream, mode, graph, dependencies, count);
 }
 
-/* The capture that begin() attached to the stream, for the unusual kinds of capture. */
-static struct gpusim_capture *begun(CUstream handle)
+/* The capture that begin_capture() attached to the stream, for the unusual kinds of capture. */
+static struct gpusim_capture *capture_begun_on(CUstream handle)
 {
     struct gpusim_stream *stream;
 
@@ -388,8 +388,8 @@ CUresult cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode
         return CUDA_ERROR_INVALID_VALUE;
     if (callback)
         return CUDA_ERROR_NOT_SUPPORTED; /* differences are accepted without a check */
-    GPUSIM_TRY(begin(stream, mode, graph, NULL, 0));
-    begun(stream)->again = true;
+    GPUSIM_TRY(begin_capture(stream, mode, graph, NULL, 0));
+    capture_begun_on(stream)->again = true;
     return CUDA_SUCCESS;
 }
 
@@ -406,8 +406,8 @@ CUresult cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParams *pa
     GPUSIM_ENTER();
     if (!parameters || !parameters->streamCigParams)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED, NULL, NULL, 0));
-    begun(stream)->graphics = true;
+    GPUSIM_TRY(begin_capture(stream, CU_STREAM_CAPTURE_MODE_RELAXED, NULL, NULL, 0));
+    capture_begun_on(stream)->graphics = true;
     return CUDA_SUCCESS;
 }
 
@@ -427,7 +427,7 @@ CUresult cuStreamEndCaptureToCig(CUstream handle)
     GPUSIM_TRY(gpusim_stream_of(handle, &stream));
     if (!stream->capture || !stream->capture->graphics || stream->capture->origin != stream)
         return CUDA_ERROR_INVALID_VALUE;
-    finish(stream->capture, false);
+    end_capture(stream->capture, false);
     return CUDA_SUCCESS;
 }
 
@@ -437,7 +437,7 @@ CUresult cuStreamEndCaptureToCig_ptsz(CUstream stream)
 }
 
 /* Marks a node and all it depends on. Walks with a list of its own: graphs can be deep. */
-static bool mark(struct gpusim_graph *graph, const CUgraphNode *tail, size_t count)
+static bool mark_ancestors(struct gpusim_graph *graph, const CUgraphNode *tail, size_t count)
 {
     struct gpusim_node **pending = calloc(graph->node_count + 1, sizeof(struct gpusim_node *));
     size_t pending_count = 0;
@@ -473,7 +473,7 @@ static bool all_joined(const struct gpusim_capture *capture)
 {
     const struct gpusim_stream *origin = capture->origin;
 
-    if (!mark(capture->graph, origin->capture_tail, origin->capture_tail_count))
+    if (!mark_ancestors(capture->graph, origin->capture_tail, origin->capture_tail_count))
         return false;
     for (size_t i = 0; i < capture->stream_count; i++) {
         for (size_t j = 0; j < capture->streams[i]->capture_tail_count; j++) {
@@ -507,7 +507,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
                           ? CUDA_ERROR_GRAPH_RECAPTURE_FAILURE
                           : CUDA_SUCCESS;
     CUgraph captured = GPUSIM_HANDLE(CUgraph, capture->graph);
-    finish(capture, result == CUDA_SUCCESS && graph);
+    end_capture(capture, result == CUDA_SUCCESS && graph);
     if (graph)
         *graph = result == CUDA_SUCCESS ? captured : NULL;
     return result;

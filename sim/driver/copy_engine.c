@@ -82,7 +82,7 @@ static CUresult resolve(const struct place *place, const CUDA_MEMCPY3D_PEER *box
 }
 
 /* memmove: a copy inside one allocation may overlap itself. */
-static void move(uint64_t to, uint64_t from, uint64_t bytes)
+static void move_bytes(uint64_t to, uint64_t from, uint64_t bytes)
 {
     memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
 }
@@ -106,11 +106,12 @@ CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *box)
         uint64_t target_row = target.address + z * target.slice;
 
         if (source.pitch == box->WidthInBytes && target.pitch == box->WidthInBytes) {
-            move(target_row, source_row, box->WidthInBytes * box->Height);
+            move_bytes(target_row, source_row, box->WidthInBytes * box->Height);
             continue;
         }
         for (size_t y = 0; y < box->Height; y++)
-            move(target_row + y * target.pitch, source_row + y * source.pitch, box->WidthInBytes);
+            move_bytes(target_row + y * target.pitch, source_row + y * source.pitch,
+                       box->WidthInBytes);
     }
     return CUDA_SUCCESS;
 }

@@ -18,7 +18,7 @@ static struct endpoint *endpoints;
 static CUlogicalEndpointId last_id;
 
 /* The link to the endpoint of a number; the end of the list if there is none. */
-static struct endpoint **find(CUlogicalEndpointId id)
+static struct endpoint **link_to_endpoint(CUlogicalEndpointId id)
 {
     struct endpoint **link = &endpoints;
 
@@ -29,7 +29,7 @@ static struct endpoint **find(CUlogicalEndpointId id)
 
 static struct gpusim_physical *object_of(CUlogicalEndpointId id)
 {
-    struct endpoint *endpoint = *find(id);
+    struct endpoint *endpoint = *link_to_endpoint(id);
 
     return endpoint ? endpoint->object : NULL;
 }
@@ -56,10 +56,10 @@ CUresult cuLogicalEndpointIdRelease(CUlogicalEndpointId first, cuuint32_t count)
 {
     GPUSIM_ENTER();
     for (cuuint32_t i = 0; i < count; i++)
-        if (!*find(first + i) || object_of(first + i))
+        if (!*link_to_endpoint(first + i) || object_of(first + i))
             return CUDA_ERROR_INVALID_VALUE;
     for (cuuint32_t i = 0; i < count; i++) {
-        struct endpoint **link = find(first + i), *endpoint = *link;
+        struct endpoint **link = link_to_endpoint(first + i), *endpoint = *link;
 
         *link = endpoint->next;
         free(endpoint);
@@ -70,7 +70,7 @@ CUresult cuLogicalEndpointIdRelease(CUlogicalEndpointId first, cuuint32_t count)
 CUresult cuLogicalEndpointCreate(CUlogicalEndpointId id, const CUlogicalEndpointProp *properties)
 {
     GPUSIM_ENTER();
-    struct endpoint *endpoint = *find(id);
+    struct endpoint *endpoint = *link_to_endpoint(id);
 
     if (!endpoint || endpoint->object || !properties || properties->size == 0 ||
         properties->size % GPUSIM_GRANULARITY)
@@ -94,7 +94,7 @@ CUresult cuLogicalEndpointAddDevice(CUlogicalEndpointId id, CUdevice device)
 CUresult cuLogicalEndpointDestroy(CUlogicalEndpointId id)
 {
     GPUSIM_ENTER();
-    struct endpoint *endpoint = *find(id);
+    struct endpoint *endpoint = *link_to_endpoint(id);
 
     if (!endpoint || !endpoint->object)
         return CUDA_ERROR_INVALID_VALUE;

@@ -7,8 +7,8 @@
 #include "newer.h"
 
 /* Adds a node to the graph of a handle; on failure drops what the operation owns. */
-static CUresult add(CUgraphNode *node, CUgraph handle, const CUgraphNode *dependencies,
-                    size_t count, struct gpusim_operation operation)
+static CUresult add_node(CUgraphNode *node, CUgraph handle, const CUgraphNode *dependencies,
+                         size_t count, struct gpusim_operation operation)
 {
     struct gpusim_graph *graph = GPUSIM_FIND(handle, GPUSIM_TYPE_GRAPH);
     CUresult result = CUDA_ERROR_INVALID_VALUE;
@@ -65,16 +65,16 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
                              size_t count)
 {
     GPUSIM_ENTER();
-    return add(node, graph, dependencies, count,
-               (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_EMPTY});
+    return add_node(node, graph, dependencies, count,
+                    (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_EMPTY});
 }
 
 static CUresult add_kernel(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                            size_t count, CUDA_KERNEL_NODE_PARAMS_v3 kernel)
 {
     GPUSIM_TRY(gpusim_check_kernel(&kernel));
-    return add(node, graph, dependencies, count,
-               (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = kernel});
+    return add_node(node, graph, dependencies, count,
+                    (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = kernel});
 }
 
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
@@ -102,7 +102,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
     (void)context;
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
-    return add(
+    return add_node(
         node, graph, dependencies, count,
         (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_MEMCPY, .copy = gpusim_box(copy)});
 }
@@ -111,8 +111,8 @@ static CUresult add_set(CUgraphNode *node, CUgraph graph, const CUgraphNode *dep
                         size_t count, CUDA_MEMSET_NODE_PARAMS_v2 set)
 {
     GPUSIM_TRY(gpusim_check_set_shape(set.elementSize));
-    return add(node, graph, dependencies, count,
-               (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_MEMSET, .set = set});
+    return add_node(node, graph, dependencies, count,
+                    (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_MEMSET, .set = set});
 }
 
 CUDA_MEMSET_NODE_PARAMS_v2 gpusim_set_of_v1(const CUDA_MEMSET_NODE_PARAMS_v1 *old,
@@ -137,7 +137,7 @@ static CUresult add_host(CUgraphNode *node, CUgraph graph, const CUgraphNode *de
 {
     if (!function)
         return CUDA_ERROR_INVALID_VALUE;
-    return add(
+    return add_node(
         node, graph, dependencies, count,
         (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_HOST, .host = {function, data}});
 }
@@ -156,8 +156,8 @@ static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
 {
     if (!GPUSIM_FIND(event, GPUSIM_TYPE_EVENT))
         return CUDA_ERROR_INVALID_VALUE;
-    return add(node, graph, dependencies, count,
-               (struct gpusim_operation){.type = type, .event = event});
+    return add_node(node, graph, dependencies, count,
+                    (struct gpusim_operation){.type = type, .event = event});
 }
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph,
@@ -195,7 +195,7 @@ static CUresult add_child(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!gpusim_operation_keep(&operation))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return add(node, graph, dependencies, count, operation);
+    return add_node(node, graph, dependencies, count, operation);
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
@@ -215,7 +215,7 @@ static CUresult add_batch(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_operation_keep(&operation))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return add(node, graph, dependencies, count, operation);
+    return add_node(node, graph, dependencies, count, operation);
 }
 
 CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
@@ -248,7 +248,7 @@ static CUresult add_alloc(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
     operation.alloc.params.dptr = memory->address;
     operation.alloc.params.accessDescs = NULL; /* the caller's array does not outlive the call */
     operation.alloc.params.accessDescCount = 0;
-    GPUSIM_TRY(add(node, graph, dependencies, count, operation));
+    GPUSIM_TRY(add_node(node, graph, dependencies, count, operation));
     parameters->dptr = operation.alloc.params.dptr;
     return CUDA_SUCCESS;
 }
@@ -267,8 +267,9 @@ static CUresult add_free(CUgraphNode *node, CUgraph graph, const CUgraphNode *de
 {
     if (!pointer)
         return CUDA_ERROR_INVALID_VALUE;
-    return add(node, graph, dependencies, count,
-               (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = pointer});
+    return add_node(
+        node, graph, dependencies, count,
+        (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = pointer});
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
@@ -290,9 +291,10 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return add_kernel(node, graph, dependencies, count, parameters->kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return add(node, graph, dependencies, count,
-                   (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_MEMCPY,
-                                             .copy = gpusim_box(&parameters->memcpy.copyParams)});
+        return add_node(
+            node, graph, dependencies, count,
+            (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_MEMCPY,
+                                      .copy = gpusim_box(&parameters->memcpy.copyParams)});
     case CU_GRAPH_NODE_TYPE_MEMSET:
         return add_set(node, graph, dependencies, count, parameters->memset);
     case CU_GRAPH_NODE_TYPE_HOST:
@@ -302,8 +304,8 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
         return add_child(node, graph, dependencies, count, parameters->graph.graph,
                          parameters->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
     case CU_GRAPH_NODE_TYPE_EMPTY:
-        return add(node, graph, dependencies, count,
-                   (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_EMPTY});
+        return add_node(node, graph, dependencies, count,
+                        (struct gpusim_operation){.type = CU_GRAPH_NODE_TYPE_EMPTY});
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return add_event(node, graph, dependencies, count, parameters->type,
                          parameters->eventWait.event);

@@ -22,7 +22,7 @@ static struct gpusim_object **bucket_of(uint64_t handle)
     return &table.buckets[(handle / HANDLE_STEP) & (table.bucket_count - 1)];
 }
 
-static bool grow(void)
+static bool grow_table(void)
 {
     size_t old_count = table.bucket_count, count = old_count ? old_count * 2 : 256;
     struct gpusim_object **old = table.buckets,
@@ -47,7 +47,7 @@ static bool grow(void)
 
 void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_context *context)
 {
-    if (table.object_count >= table.bucket_count && !grow())
+    if (table.object_count >= table.bucket_count && !grow_table())
         return NULL;
 
     struct gpusim_object *object = calloc(1, size);

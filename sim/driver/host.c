@@ -10,7 +10,7 @@
 
 static struct gpusim_arena host_arena;
 
-static uint64_t take(uint64_t size)
+static uint64_t take_from_arena(uint64_t size)
 {
     if (!host_arena.base) {
         uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -41,7 +41,7 @@ static CUresult allocate_host(void **pointer, size_t size, unsigned int flags)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(gpusim_check_unsafe_call());
 
-    uint64_t address = take(size);
+    uint64_t address = take_from_arena(size);
     if (!address)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct gpusim_allocation *allocation =

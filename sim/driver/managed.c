@@ -14,7 +14,8 @@ static bool is_managed(const struct gpusim_allocation *allocation)
 }
 
 /* The managed allocation that holds the whole range. */
-static CUresult find(CUdeviceptr pointer, size_t count, struct gpusim_allocation **allocation)
+static CUresult find_managed(CUdeviceptr pointer, size_t count,
+                             struct gpusim_allocation **allocation)
 {
     *allocation = gpusim_allocation_at(pointer);
     if (!*allocation || !is_managed(*allocation) || count == 0 ||
@@ -60,7 +61,7 @@ CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t count, CUmem_advise what,
     GPUSIM_ENTER();
     struct gpusim_allocation *allocation;
 
-    GPUSIM_TRY(find(pointer, count, &allocation));
+    GPUSIM_TRY(find_managed(pointer, count, &allocation));
     struct gpusim_advice *advice = &allocation->advice;
     switch (what) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -96,7 +97,7 @@ static CUresult prefetch(CUdeviceptr pointer, size_t count, const CUmemLocation 
 {
     struct gpusim_allocation *allocation;
 
-    GPUSIM_TRY(find(pointer, count, &allocation));
+    GPUSIM_TRY(find_managed(pointer, count, &allocation));
     GPUSIM_TRY(check_location(location));
     allocation->advice.prefetched = *location;
     allocation->advice.has_prefetched = true;
@@ -172,7 +173,7 @@ CUresult cuMemDiscardBatchAsync(CUdeviceptr *pointers, size_t *sizes, size_t cou
     if (!pointers || !sizes || count == 0 || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
-        GPUSIM_TRY(find(pointers[i], sizes[i], &allocation));
+        GPUSIM_TRY(find_managed(pointers[i], sizes[i], &allocation));
     return CUDA_SUCCESS;
 }
 
@@ -264,7 +265,7 @@ CUresult cuMemRangeGetAttribute(void *data, size_t size, CUmem_range_attribute a
 
     if (!data)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(find(pointer, count, &allocation));
+    GPUSIM_TRY(find_managed(pointer, count, &allocation));
     return range_attribute(&allocation->advice, data, size, attribute);
 }
 
@@ -276,7 +277,7 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *sizes, CUmem_range_attribu
 
     if (!data || !sizes || !attributes || attribute_count == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(find(pointer, count, &allocation));
+    GPUSIM_TRY(find_managed(pointer, count, &allocation));
     for (size_t i = 0; i < attribute_count; i++)
         GPUSIM_TRY(range_attribute(&allocation->advice, data[i], sizes[i], attributes[i]));
     return CUDA_SUCCESS;

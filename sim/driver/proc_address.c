@@ -26,8 +26,8 @@ static const struct gpusim_proc *first_entry(const char *name)
                                                                                 : NULL;
 }
 
-static void *find(const char *name, int version, cuuint64_t flags,
-                  CUdriverProcAddressQueryResult *status)
+static void *find_function(const char *name, int version, cuuint64_t flags,
+                           CUdriverProcAddressQueryResult *status)
 {
     const struct gpusim_proc *end = gpusim_procs + gpusim_proc_count;
     const struct gpusim_proc *first = first_entry(name);
@@ -62,7 +62,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
     cuDriverGetVersion(&newest);
     if (version > newest)
         return CUDA_ERROR_INVALID_VALUE;
-    *function = find(symbol, version, flags, status ? status : &unused);
+    *function = find_function(symbol, version, flags, status ? status : &unused);
     return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 

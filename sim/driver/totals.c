@@ -75,7 +75,7 @@ void gpusim_totals_open(void)
     memcpy(totals->magic, GPUSIM_ORACLE_MAGIC, sizeof(totals->magic));
 }
 
-static void add(struct gpusim_counter *counter, uint64_t bytes)
+static void count_allocation(struct gpusim_counter *counter, uint64_t bytes)
 {
     counter->live += bytes;
     counter->allocs++;
@@ -83,7 +83,7 @@ static void add(struct gpusim_counter *counter, uint64_t bytes)
         counter->peak = counter->live;
 }
 
-static void subtract(struct gpusim_counter *counter, uint64_t bytes, bool implicit)
+static void count_free(struct gpusim_counter *counter, uint64_t bytes, bool implicit)
 {
     counter->live -= bytes;
     if (implicit)
@@ -97,7 +97,7 @@ void gpusim_count_alloc(const struct gpusim_device *device, enum gpusim_device_k
 {
     struct gpusim_device_totals *of_device = &totals->device[device->ordinal];
 
-    add(&of_device->kind[kind], bytes);
+    count_allocation(&of_device->kind[kind], bytes);
     if (kind == GPUSIM_EXTERNAL)
         return;
     of_device->live += bytes;
@@ -110,19 +110,19 @@ void gpusim_count_free(const struct gpusim_device *device, enum gpusim_device_ki
 {
     struct gpusim_device_totals *of_device = &totals->device[device->ordinal];
 
-    subtract(&of_device->kind[kind], bytes, implicit);
+    count_free(&of_device->kind[kind], bytes, implicit);
     if (kind != GPUSIM_EXTERNAL)
         of_device->live -= bytes;
 }
 
 void gpusim_count_host_alloc(enum gpusim_host_kind kind, uint64_t bytes)
 {
-    add(&totals->host[kind], bytes);
+    count_allocation(&totals->host[kind], bytes);
 }
 
 void gpusim_count_host_free(enum gpusim_host_kind kind, uint64_t bytes, bool implicit)
 {
-    subtract(&totals->host[kind], bytes, implicit);
+    count_free(&totals->host[kind], bytes, implicit);
 }
 
 static bool due(unsigned long *calls, unsigned long every)

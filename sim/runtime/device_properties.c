@@ -151,7 +151,7 @@ static const struct property properties[] = {
 #endif
 };
 
-static void fill(struct PROPERTIES *into, CUdevice device)
+static void fill_properties(struct PROPERTIES *into, CUdevice device)
 {
     memset(into, 0, sizeof *into);
     DRIVER(cuDeviceGetName, 2000)(into->name, (int)sizeof into->name, device);
@@ -173,7 +173,7 @@ static cudaError_t get_properties(struct PROPERTIES *into, int ordinal)
     CUdevice device = 0;
     cudaError_t error = CALL_WITHOUT_CONTEXT(cuDeviceGet, 2000, &device, ordinal);
     if (error == cudaSuccess)
-        fill(into, device);
+        fill_properties(into, device);
     return error;
 }
 

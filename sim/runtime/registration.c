@@ -42,7 +42,7 @@ static struct entry **bucket_of(const void *host)
     return &buckets[((uintptr_t)host >> 4) % BUCKETS];
 }
 
-static struct entry *find(const void *host)
+static struct entry *find_entry(const void *host)
 {
     struct entry *entry = *bucket_of(host);
     while (entry && entry->host != host)
@@ -52,8 +52,8 @@ static struct entry *find(const void *host)
 
 /* Its ABI does not let a registration fail; without memory, the kernel or variable stays unknown
  * and calls that need it report that. */
-static void add(struct binary *binary, enum entry_kind kind, const void *host, const char *name,
-                size_t bytes)
+static void add_entry(struct binary *binary, enum entry_kind kind, const void *host,
+                      const char *name, size_t bytes)
 {
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)
@@ -73,7 +73,7 @@ static void add(struct binary *binary, enum entry_kind kind, const void *host, c
 
 /* Called with the lock held. Kernels do not need the variables, so their error waits for
  * locate(). */
-static cudaError_t load(struct binary *binary)
+static cudaError_t load_binary(struct binary *binary)
 {
     if (binary->library)
         return cudaSuccess;
@@ -92,22 +92,22 @@ static cudaError_t load(struct binary *binary)
 void gpusim_remember_kernel(CUkernel kernel)
 {
     pthread_mutex_lock(&lock);
-    bool known = find(kernel) != NULL;
+    bool known = find_entry(kernel) != NULL;
     pthread_mutex_unlock(&lock);
     if (!known)
-        add(NULL, ENTRY_KERNEL_HANDLE, kernel, NULL, 0);
+        add_entry(NULL, ENTRY_KERNEL_HANDLE, kernel, NULL, 0);
 }
 
 cudaError_t gpusim_find_kernel(const void *function, CUkernel *kernel)
 {
     pthread_mutex_lock(&lock);
     cudaError_t error = cudaErrorInvalidDeviceFunction;
-    struct entry *entry = find(function);
+    struct entry *entry = find_entry(function);
     if (entry && entry->kind == ENTRY_KERNEL_HANDLE) {
         *kernel = (CUkernel)(uintptr_t)function;
         error = cudaSuccess;
     } else if (entry && entry->kind == ENTRY_KERNEL) {
-        error = load(entry->binary);
+        error = load_binary(entry->binary);
         if (error == cudaSuccess && !entry->kernel)
             error = (cudaError_t)DRIVER(cuLibraryGetKernel,
                                         12000)(&entry->kernel, entry->binary->library, entry->name);
@@ -120,7 +120,7 @@ cudaError_t gpusim_find_kernel(const void *function, CUkernel *kernel)
 /* Called with the lock held. A managed variable is also known by the address it was given. */
 static struct entry *find_variable(const void *symbol)
 {
-    struct entry *entry = find(symbol);
+    struct entry *entry = find_entry(symbol);
     if (entry)
         return entry->kind == ENTRY_VARIABLE || entry->kind == ENTRY_MANAGED_VARIABLE ? entry
                                                                                       : NULL;
@@ -134,7 +134,7 @@ static struct entry *find_variable(const void *symbol)
 /* Called with the lock held. */
 static cudaError_t locate(const struct entry *entry, CUdeviceptr *address, size_t *bytes)
 {
-    cudaError_t error = load(entry->binary);
+    cudaError_t error = load_binary(entry->binary);
     if (error == cudaSuccess)
         error = (cudaError_t)entry->binary->variable_error;
     if (error != cudaSuccess)
@@ -215,7 +215,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
     (void)device, (void)thread_limit, (void)thread, (void)block;
     (void)block_dim, (void)grid_dim, (void)warp_size;
     if (handle)
-        add((struct binary *)handle, ENTRY_KERNEL, host, name, 0);
+        add_entry((struct binary *)handle, ENTRY_KERNEL, host, name, 0);
 }
 
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
@@ -223,7 +223,7 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 {
     (void)device, (void)external, (void)constant, (void)global;
     if (handle)
-        add((struct binary *)handle, ENTRY_VARIABLE, host, name, bytes);
+        add_entry((struct binary *)handle, ENTRY_VARIABLE, host, name, bytes);
 }
 
 void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
@@ -231,7 +231,7 @@ void __cudaRegisterManagedVar(void **handle, void **host, char *device, const ch
 {
     (void)device, (void)external, (void)constant, (void)global;
     if (handle)
-        add((struct binary *)handle, ENTRY_MANAGED_VARIABLE, host, name, bytes);
+        add_entry((struct binary *)handle, ENTRY_MANAGED_VARIABLE, host, name, bytes);
 }
 
 /* Host code calls this before it touches a managed variable: gives the variables their

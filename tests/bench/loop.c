@@ -38,7 +38,7 @@ struct state {
     int slots;
 };
 
-static inline unsigned draw(struct state *state)
+static inline unsigned draw_number(struct state *state)
 {
     state->seed = state->seed * 6364136223846793005u + 1442695040888963407u;
     return (unsigned)(state->seed >> 40);
@@ -89,13 +89,13 @@ static void (*const sites[])(struct state *) = {pair_0, pair_1, pair_2, pair_3,
             int varies = shape == RANDOM || (shape == LEAVES && left <= 2);                        \
             if (shape == LEAVES && left == 3)                                                      \
                 for (long i = 0; i < count; i++)                                                   \
-                    frames[draw(state) & 3](state, left - 1, 1);                                   \
+                    frames[draw_number(state) & 3](state, left - 1, 1);                            \
             else                                                                                   \
-                frames[varies ? draw(state) & 3 : (unsigned)((n) + 1) & 3](state, left - 1,        \
-                                                                           count);                 \
+                frames[varies ? draw_number(state) & 3 : (unsigned)((n) + 1) & 3](state, left - 1, \
+                                                                                  count);          \
         } else {                                                                                   \
             for (long i = 0; i < count; i++)                                                       \
-                sites[(shape == SAME ? (unsigned)i : draw(state)) & 7](state);                     \
+                sites[(shape == SAME ? (unsigned)i : draw_number(state)) & 7](state);              \
         }                                                                                          \
         __asm__ volatile("" ::: "memory");                                                         \
     }
@@ -111,7 +111,7 @@ static double now(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static void *run(void *result)
+static void *run_loop(void *result)
 {
     struct state state = {.seed = 42};
     /* The harness passes the approximate depth of the whole stack, which includes the frames of
@@ -130,7 +130,7 @@ static void *run(void *result)
     double began = now();
     if (shape == RANDOM)
         for (long i = 0; i < pairs; i++)
-            frames[draw(&state) & 3](&state, below, 1);
+            frames[draw_number(&state) & 3](&state, below, 1);
     else
         frames[0](&state, below, pairs);
     *(double *)result = (now() - began) / (2.0 * (double)pairs);
@@ -200,8 +200,8 @@ int main(int count, char **arguments)
     double results[64], worst = 0;
     pthread_barrier_init(&start, NULL, (unsigned)threads);
     for (int i = 1; i < threads; i++)
-        pthread_create(&handles[i], NULL, run, &results[i]);
-    run(&results[0]);
+        pthread_create(&handles[i], NULL, run_loop, &results[i]);
+    run_loop(&results[0]);
     for (int i = 1; i < threads; i++)
         pthread_join(handles[i], NULL);
     for (int i = 0; i < threads; i++)

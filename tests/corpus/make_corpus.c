@@ -34,7 +34,7 @@ static void save_mended(const char *name)
     save_bytes(name, writer.bytes, writer.size);
 }
 
-static void save(const char *name)
+static void save_trace(const char *name)
 {
     writer_finish(&writer);
     save_bytes(name, writer.bytes, writer.size);
@@ -42,7 +42,7 @@ static void save(const char *name)
 }
 
 /* A program of three frames that allocates twice; one allocation is freed. */
-static void begin(void)
+static void begin_program(void)
 {
     writer_begin(&writer);
     uint16_t api = writer_api(&writer, "cudaMalloc");
@@ -66,7 +66,7 @@ static void save_bad_files(void)
 {
     save_bytes("empty", "", 0);
     save_bytes("text", "this is no trace\n", 17);
-    begin();
+    begin_program();
     writer_finish(&writer);
     save_bytes("cut-in-header", writer.bytes, 2000);
     save_bytes("cut-in-records", writer.bytes, 8192);
@@ -80,13 +80,13 @@ static void save_bad_files(void)
 
 static void save_incomplete_files(void)
 {
-    begin();
+    begin_program();
     writer.header.end = GM_END_NONE;
-    save("killed");
-    begin();
+    save_trace("killed");
+    begin_program();
     writer.header.counters[GM_COUNT_DROPPED] = 3;
-    save("dropped");
-    begin();
+    save_trace("dropped");
+    begin_program();
     writer.lanes[0].packed = 2;
     writer.lanes[0].overlap = 0;
     writer_finish(&writer);
@@ -105,7 +105,7 @@ static void save_incomplete_files(void)
     block->near = 2;
     save_mended("near-beyond-distance");
     writer_free(&writer);
-    begin();
+    begin_program();
     writer_finish(&writer);
     struct gm_lane *lane = (struct gm_lane *)(first_extent(GM_EXTENT_LANE) + 1);
     lane->capacity = 1ull << 60;
@@ -122,14 +122,14 @@ static void save_incomplete_files(void)
 
 static void save_whole_files(void)
 {
-    begin();
-    save("leak");
-    begin();
+    begin_program();
+    save_trace("leak");
+    begin_program();
     FREE(0x7f0000800000);
-    save("clean");
+    save_trace("clean");
     writer_begin(&writer);
     writer_add(&writer, 0, (struct gm_record){.type = GM_EVENT_DEVICE, .size = 1 << 30});
-    save("nothing");
+    save_trace("nothing");
     writer_begin(&writer);
     writer.nodes[1] = (struct gm_node){0x10, 1, 7, GM_NODE_NATIVE}; /* its own parent */
     writer.nodes[2] = (struct gm_node){0x10, 3, 7, 99};             /* no such kind or module */
@@ -137,8 +137,8 @@ static void save_whole_files(void)
     DEVICE_ALLOC(0x1000, 1, .stack = 1, .api = 999);
     DEVICE_ALLOC(0x2000, 1, .stack = 2);
     DEVICE_ALLOC(0x3000, 1, .stack = 4000000);
-    save("bad-references");
-    begin();
+    save_trace("bad-references");
+    begin_program();
     static const char evil[] = "\033[2J\033]0;owned\a\r\n\xff\xc0\x80\"\\\t\0end";
     writer.modules[1].path = writer_text(&writer, evil, sizeof(evil) - 1);
     uint32_t text = writer_text(&writer, evil, sizeof(evil) - 1);
@@ -150,7 +150,7 @@ static void save_whole_files(void)
     memcpy(writer.header.host, evil, sizeof(evil));
     writer.names_count = 0;
     DEVICE_ALLOC(0x9000, 1, .stack = node);
-    save("hostile-text");
+    save_trace("hostile-text");
 }
 
 /* 3 MiB alive from before the checkpoint, 1 MiB of them freed after it, and 8 MiB allocated
@@ -178,7 +178,7 @@ static void begin_flight(void)
 static void save_flight_files(void)
 {
     begin_flight();
-    save("flight");
+    save_trace("flight");
     begin_flight();
     writer_finish(&writer);
     struct gm_extent *extent = first_extent(GM_EXTENT_FLIGHT);
@@ -210,7 +210,7 @@ static void save_phases(void)
                                           "/opt/\033[31mown\xff.so"};
     static const char evil[] = "\033[2Jname\r\n\xff\0end";
     uint32_t stacks[3];
-    begin();
+    begin_program();
     uint32_t step = writer_string(&writer, "step"), forward = writer_string(&writer, "forward");
     uint32_t domain = writer_string(&writer, "NCCL"),
              ugly = writer_text(&writer, evil, sizeof(evil));
@@ -235,7 +235,7 @@ static void save_phases(void)
     writer_add(&writer, 0,
                (struct gm_record){.type = GM_EVENT_RANGE_START, .address = 5, .aux = ugly});
     DEVICE_ALLOC(0x7f0030000000, 4096, .stack = stacks[2], .api = 1);
-    save("phases");
+    save_trace("phases");
 }
 
 static uint64_t allocated, reserved;
@@ -260,7 +260,7 @@ static void save_pool(void)
 {
     static const char evil[] = "/home/\033[2Jme/a/very/long/path/to/\xff/the/training/script.py";
     static const char function[] = "Trainer.<locals>.a_function_with_a_name_that_is_far_too_long\n";
-    begin();
+    begin_program();
     uint32_t file = writer_text(&writer, evil, sizeof(evil) - 1);
     uint32_t name = writer_text(&writer, function, sizeof(function) - 1);
     uint32_t lines[3];
@@ -315,7 +315,7 @@ static void save_pool(void)
         pool_event(GM_EVENT_BLOCK_OOM, 0, 600 * mib, lines[2]);
     pool_event(GM_EVENT_BLOCK_OOM, 0, 60000 * mib, torch);
     DEVICE_ALLOC(0x7c0000000000, 1 << 30, .device = 1, .stack = lines[2]);
-    save("pool");
+    save_trace("pool");
 }
 
 #define EVENT(name, ...)                                                                           \
@@ -325,7 +325,7 @@ static void save_pool(void)
  * the launch before it left. */
 static void save_graphs(void)
 {
-    begin();
+    begin_program();
     for (uint64_t i = 0; i < 4; i++)
         EVENT(GRAPH_ALLOC_NODE, .address = 0x7f2000000000 + (i << 20), .size = 1 << 20, .aux = 7,
               .stack = 2);
@@ -344,13 +344,13 @@ static void save_graphs(void)
     DEVICE_ALLOC(0x7f4000000000, 1 << 20, .flags = GM_FLAG_CAPTURED, .aux = 30);
     EVENT(GRAPH_INSTANTIATE, .address = 31, .aux = 30);
     EVENT(GRAPH_LAUNCH, .address = 31);
-    save("graphs");
+    save_trace("graphs");
 }
 
 /* Two pieces of memory bound to a multicast object, one of them twice; an unbind that fails. */
 static void save_multicast(void)
 {
-    begin();
+    begin_program();
     EVENT(MULTICAST_CREATE, .address = 1, .size = 8 << 20);
     for (uint64_t i = 0; i < 3; i++) {
         EVENT(VMM_CREATE, .kind = GM_KIND_VMM, .address = 2 + i, .size = 2 << 20, .stack = 2,
@@ -368,13 +368,13 @@ static void save_multicast(void)
     EVENT(VMM_RELEASE, .address = 3);
     EVENT(VMM_UNMAP, .address = 0x7d0000000000, .size = 1 << 20);
     EVENT(VMM_RELEASE, .address = 1);
-    save("multicast");
+    save_trace("multicast");
 }
 
 /* Stacks of 200 frames, native ones and Python's, cut at both ends. */
 static void save_deep(void)
 {
-    begin();
+    begin_program();
     writer_script_frame(&writer, "/home/me/deep.py", "recurse", 12);
     uint32_t inner = writer_node(&writer, 0, 0, 0, GM_NODE_CUT);
     for (uint64_t i = 0; i < 200; i++)
@@ -382,7 +382,7 @@ static void save_deep(void)
                       : writer_node(&writer, inner, 0, 1, GM_NODE_SCRIPT);
     for (uint64_t i = 0; i < 50; i++)
         DEVICE_ALLOC(0x7f5000000000 + (i << 20), 4096, .stack = inner - (uint32_t)i * 4, .api = 1);
-    save("deep");
+    save_trace("deep");
 }
 
 /* Many places in one module. The fuzz target provides that module as a file, from the bytes behind
@@ -396,7 +396,7 @@ static void save_symbols(void)
         DEVICE_ALLOC(0x7f6000000000 + (i << 20), 4096,
                      .stack = writer_node(&writer, outer, module, 0x1010 + i * 4, GM_NODE_LEAF));
     }
-    save("symbols");
+    save_trace("symbols");
 }
 
 int main(int count, char **arguments)

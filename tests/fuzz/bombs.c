@@ -18,7 +18,7 @@ static void flush(uint32_t lane)
     filled = 0;
 }
 
-static void put(struct gm_record record)
+static void put_record(struct gm_record record)
 {
     record.time = 1000 + written + filled;
     records[filled++] = record;
@@ -26,7 +26,7 @@ static void put(struct gm_record record)
         flush(0);
 }
 
-#define PUT(name, ...) put((struct gm_record){.type = GM_EVENT_##name, __VA_ARGS__})
+#define PUT(name, ...) put_record((struct gm_record){.type = GM_EVENT_##name, __VA_ARGS__})
 
 static void put_allocation(uint64_t number, uint16_t context, uint32_t stack)
 {
@@ -126,7 +126,7 @@ static void undo(uint64_t number)
     }
 }
 
-static void save(const char *path)
+static void save_trace(const char *path)
 {
     writer_table(&writer, GM_EXTENT_MODULES, writer.modules,
                  writer.header.module_count * sizeof(struct gm_module));
@@ -173,6 +173,6 @@ int main(int count, char **arguments)
     else
         put_allocation(1, 0, node);
     flush(0);
-    save(arguments[2]);
+    save_trace(arguments[2]);
     return 0;
 }

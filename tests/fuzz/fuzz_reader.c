@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef GM_FUZZ_LIBFUZZER
 
-static uint64_t draw(void)
+static uint64_t draw_number(void)
 {
     static uint64_t seed = 88172645463325252u;
     seed ^= seed << 13;
@@ -107,19 +107,19 @@ static uint64_t nasty(void)
 {
     static const uint64_t values[] = {
         0, 1, 63, 64, 0x7fffffff, 0xffffffff, 1ull << 32, 1ull << 63, UINT64_MAX, UINT64_MAX - 63};
-    return values[draw() % (sizeof(values) / sizeof(values[0]))];
+    return values[draw_number() % (sizeof(values) / sizeof(values[0]))];
 }
 
 static void change(unsigned char *bytes, size_t size)
 {
-    for (uint64_t count = 1 + draw() % 6; count-- > 0;) {
-        size_t at = draw() % size;
-        switch (draw() % 4) {
+    for (uint64_t count = 1 + draw_number() % 6; count-- > 0;) {
+        size_t at = draw_number() % size;
+        switch (draw_number() % 4) {
         case 0:
-            bytes[at] ^= (unsigned char)(1u << draw() % 8);
+            bytes[at] ^= (unsigned char)(1u << draw_number() % 8);
             break;
         case 1:
-            bytes[at] = (unsigned char)draw();
+            bytes[at] = (unsigned char)draw_number();
             break;
         case 2: { /* a whole field */
             uint64_t value = nasty();
@@ -129,7 +129,7 @@ static void change(unsigned char *bytes, size_t size)
             break;
         }
         default: { /* a piece from elsewhere */
-            size_t from = draw() % size, length = draw() % 200;
+            size_t from = draw_number() % size, length = draw_number() % 200;
             if (from + length <= size && at + length <= size)
                 memmove(bytes + at, bytes + from, length);
         }
@@ -137,7 +137,7 @@ static void change(unsigned char *bytes, size_t size)
     }
 }
 
-static unsigned char *load(const char *path, size_t *size)
+static unsigned char *load_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "r");
     unsigned char *bytes = NULL;
@@ -166,7 +166,7 @@ int main(int count, char **arguments)
     }
     for (int i = first; i < count; i++) {
         size_t size;
-        unsigned char *bytes = load(arguments[i], &size);
+        unsigned char *bytes = load_file(arguments[i], &size);
         if (!bytes)
             return 1;
         LLVMFuzzerTestOneInput(bytes, size);
@@ -174,7 +174,7 @@ int main(int count, char **arguments)
         for (unsigned long round = 0; changed && size && round < rounds; round++) {
             memcpy(changed, bytes, size);
             change(changed, size);
-            LLVMFuzzerTestOneInput(changed, draw() % 8 ? size : draw() % size);
+            LLVMFuzzerTestOneInput(changed, draw_number() % 8 ? size : draw_number() % size);
         }
         free(changed);
         free(bytes);

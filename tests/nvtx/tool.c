@@ -10,7 +10,7 @@ static int level;
 static uintptr_t handle = 0x1000;
 static uint64_t id = 70;
 
-static void tell(const char *format, ...)
+static void print_call(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -22,15 +22,15 @@ static void tell(const char *format, ...)
 static void tell_event(const char *what, const void *domain, const nvtxEventAttributes_t *event)
 {
     if (!event)
-        tell("%s %p nothing", what, domain);
+        print_call("%s %p nothing", what, domain);
     else if (event->size < sizeof(*event))
-        tell("%s %p short", what, domain);
+        print_call("%s %p short", what, domain);
     else if (event->messageType == NVTX_MESSAGE_TYPE_ASCII)
-        tell("%s %p %s", what, domain, event->message.ascii);
+        print_call("%s %p %s", what, domain, event->message.ascii);
     else if (event->messageType == NVTX_MESSAGE_TYPE_UNICODE)
-        tell("%s %p wide %x", what, domain, (unsigned)event->message.unicode[1]);
+        print_call("%s %p wide %x", what, domain, (unsigned)event->message.unicode[1]);
     else
-        tell("%s %p registered %p", what, domain, (const void *)event->message.registered);
+        print_call("%s %p registered %p", what, domain, (const void *)event->message.registered);
 }
 
 static void mark_ex(const nvtxEventAttributes_t *event)
@@ -45,12 +45,12 @@ static void domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_
 
 static void mark_a(const char *text)
 {
-    tell("mark a %s", text);
+    print_call("mark a %s", text);
 }
 
 static void mark_w(const wchar_t *text)
 {
-    tell("mark w %x", (unsigned)text[0]);
+    print_call("mark w %x", (unsigned)text[0]);
 }
 
 static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *event)
@@ -67,24 +67,24 @@ static nvtxRangeId_t domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventA
 
 static nvtxRangeId_t start_a(const char *text)
 {
-    tell("start a %s", text);
+    print_call("start a %s", text);
     return id++;
 }
 
 static nvtxRangeId_t start_w(const wchar_t *text)
 {
-    tell("start w %x", (unsigned)text[0]);
+    print_call("start w %x", (unsigned)text[0]);
     return id++;
 }
 
-static void end(nvtxRangeId_t range)
+static void end_range(nvtxRangeId_t range)
 {
-    tell("end %llu", (unsigned long long)range);
+    print_call("end %llu", (unsigned long long)range);
 }
 
 static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t range)
 {
-    tell("end %p %llu", (void *)domain, (unsigned long long)range);
+    print_call("end %p %llu", (void *)domain, (unsigned long long)range);
 }
 
 static int push_ex(const nvtxEventAttributes_t *event)
@@ -101,65 +101,66 @@ static int domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t
 
 static int push_a(const char *text)
 {
-    tell("push a %.20s", text ? text : "nothing");
+    print_call("push a %.20s", text ? text : "nothing");
     return level++;
 }
 
 static int push_w(const wchar_t *text)
 {
-    tell("push w %x", (unsigned)text[1]);
+    print_call("push w %x", (unsigned)text[1]);
     return level++;
 }
 
 static int pop(void)
 {
-    tell("pop");
+    print_call("pop");
     return --level;
 }
 
 static int domain_pop(nvtxDomainHandle_t domain)
 {
-    tell("pop %p", (void *)domain);
+    print_call("pop %p", (void *)domain);
     return 1000 + --level;
 }
 
 static nvtxStringHandle_t register_string_a(nvtxDomainHandle_t domain, const char *text)
 {
-    tell("register %p %s", (void *)domain, text);
+    print_call("register %p %s", (void *)domain, text);
     return (nvtxStringHandle_t)handle++;
 }
 
 static nvtxStringHandle_t register_string_w(nvtxDomainHandle_t domain, const wchar_t *text)
 {
-    tell("register %p wide %x", (void *)domain, (unsigned)text[0]);
+    print_call("register %p wide %x", (void *)domain, (unsigned)text[0]);
     return (nvtxStringHandle_t)handle++;
 }
 
 static nvtxDomainHandle_t domain_create_a(const char *text)
 {
-    tell("create %s", text);
+    print_call("create %s", text);
     return (nvtxDomainHandle_t)handle++;
 }
 
 static nvtxDomainHandle_t domain_create_w(const wchar_t *text)
 {
-    tell("create wide %x", (unsigned)text[1]);
+    print_call("create wide %x", (unsigned)text[1]);
     return (nvtxDomainHandle_t)handle++;
 }
 
 static void name_thread(uint32_t thread, const char *name)
 {
-    tell("thread %u %s", thread, name);
+    print_call("thread %u %s", thread, name);
 }
 
-static void set(NvtxFunctionTable table, unsigned number, NvtxFunctionPointer function)
+static void set_function(NvtxFunctionTable table, unsigned number, NvtxFunctionPointer function)
 {
     *table[number] = function;
 }
 
-#define SET_CORE(name, function) set(core, NVTX_CBID_CORE_##name, (NvtxFunctionPointer)(function))
+#define SET_CORE(name, function)                                                                   \
+    set_function(core, NVTX_CBID_CORE_##name, (NvtxFunctionPointer)(function))
 #define SET_CORE2(name, function)                                                                  \
-    set(core2, NVTX_CBID_CORE2_##name, (NvtxFunctionPointer)(function))
+    set_function(core2, NVTX_CBID_CORE2_##name, (NvtxFunctionPointer)(function))
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 
@@ -167,7 +168,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
     const NvtxExportTableCallbacks *callbacks = get_table(NVTX_ETID_CALLBACKS);
     NvtxFunctionTable core, core2;
-    tell("initialize");
+    print_call("initialize");
     if (getenv("TOOL_FAILS") ||
         !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &core, NULL) ||
         !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &core2, NULL))
@@ -178,7 +179,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     SET_CORE(RangeStartEx, start_ex);
     SET_CORE(RangeStartA, start_a);
     SET_CORE(RangeStartW, start_w);
-    SET_CORE(RangeEnd, end);
+    SET_CORE(RangeEnd, end_range);
     SET_CORE(RangePushEx, push_ex);
     SET_CORE(RangePushA, push_a);
     SET_CORE(RangePushW, push_w);

@@ -146,7 +146,7 @@ static uint32_t node_of(const struct gm_python_walk *walked, uint32_t i)
     return (outer ^ walked->frames[i].script) * 0x9e3779b1u + 1;
 }
 
-static uint32_t walk(uint32_t depth)
+static uint32_t walk_python(uint32_t depth)
 {
     gm_python_attach(dlsym);
     errno = 4321;
@@ -214,7 +214,7 @@ static int describe(struct probe_frame *out, bool native_too)
 /* `out` has room for GM_PYTHON_DEPTH_MAX frames. */
 EXPORT int probe_walk(struct probe_frame *out, uint32_t depth, int native_too)
 {
-    walk(depth);
+    walk_python(depth);
     return describe(out, native_too);
 }
 
@@ -258,7 +258,7 @@ static _Atomic bool hook_on;
 EXPORT pid_t getppid(void)
 {
     if (hook_on) {
-        walk(GM_PYTHON_DEPTH_MAX);
+        walk_python(GM_PYTHON_DEPTH_MAX);
         hooked_count = describe(hooked, true);
     }
     return (pid_t)syscall(SYS_getppid);
@@ -279,7 +279,7 @@ EXPORT int probe_hooked(struct probe_frame *out)
 
 static void *walk_here(void *count)
 {
-    *(uint32_t *)count = walk(GM_PYTHON_DEPTH_MAX);
+    *(uint32_t *)count = walk_python(GM_PYTHON_DEPTH_MAX);
     return NULL;
 }
 
@@ -311,7 +311,7 @@ EXPORT void probe_call_in_thread(void (*function)(void))
 EXPORT void probe_walk_for_ever(void)
 {
     for (;;) {
-        walk(GM_PYTHON_DEPTH_MAX);
+        walk_python(GM_PYTHON_DEPTH_MAX);
         usleep(50);
     }
 }
@@ -321,7 +321,7 @@ EXPORT void probe_walk_for_ever(void)
 __attribute__((destructor)) static void walk_at_the_end(void)
 {
     if (getenv("PROBE_TELL_THE_END"))
-        printf("after finalisation: %u\n", walk(GM_PYTHON_DEPTH_MAX));
+        printf("after finalisation: %u\n", walk_python(GM_PYTHON_DEPTH_MAX));
 }
 
 /* ---- cost ------------------------------------------------------------------------------------ */
@@ -341,7 +341,7 @@ EXPORT double probe_bench(int forget)
 {
     enum { ROUNDS = 15, WALKS = 4000 };
     double best = 1e18;
-    walk(GM_PYTHON_DEPTH_MAX);
+    walk_python(GM_PYTHON_DEPTH_MAX);
     for (int round = 0; round < ROUNDS; round++) {
         double start = now_ns();
         for (int i = 0; i < WALKS; i++) {

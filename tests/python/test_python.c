@@ -47,12 +47,12 @@ static struct interpreter {
 
 static object code_type, str_type, bytes_type;
 
-static void set(object of, unsigned offset, uint64_t value)
+static void set_word(object of, unsigned offset, uint64_t value)
 {
     memcpy((char *)of + offset, &value, sizeof(value));
 }
 
-static uint64_t at(const void *place)
+static uint64_t address_of(const void *place)
 {
     return (uint64_t)(uintptr_t)place;
 }
@@ -124,9 +124,9 @@ static void *nothing(void *handle, const char *symbol)
 
 static void make_str(object str, const char *text)
 {
-    set(str, GM_PYTHON_TYPE, at(str_type));
-    set(str, GM_PYTHON_SIZE, strlen(text));
-    set(str, GM_PYTHON_STR_STATE, 0x64);
+    set_word(str, GM_PYTHON_TYPE, address_of(str_type));
+    set_word(str, GM_PYTHON_SIZE, strlen(text));
+    set_word(str, GM_PYTHON_STR_STATE, 0x64);
     strcpy((char *)str + 48, text);
 }
 
@@ -135,22 +135,22 @@ static void make_interpreter(void)
 {
     memset(&fake, 0, sizeof(fake));
     fake.version = "3.11.7 (main, Jan  1 2024) [GCC 12.2.0]";
-    set(fake.thread, 56, at(fake.cframe));
-    set(fake.cframe, 8, at(fake.frame));
-    set(fake.frame, 32, at(fake.code));
-    set(fake.frame, 56, at(fake.code) + 184 + 6); /* position */
-    set(fake.frame, 64, 1ull << 32);              /* is_entry */
-    set(fake.code, 0, 1);
-    set(fake.code, GM_PYTHON_TYPE, at(code_type));
-    set(fake.code, GM_PYTHON_SIZE, 8); /* code units */
-    set(fake.code, 72, 100);           /* first line */
-    set(fake.code, 112, at(fake.filename));
-    set(fake.code, 128, at(fake.name));
-    set(fake.code, 136, at(fake.lines));
+    set_word(fake.thread, 56, address_of(fake.cframe));
+    set_word(fake.cframe, 8, address_of(fake.frame));
+    set_word(fake.frame, 32, address_of(fake.code));
+    set_word(fake.frame, 56, address_of(fake.code) + 184 + 6); /* position */
+    set_word(fake.frame, 64, 1ull << 32);                      /* is_entry */
+    set_word(fake.code, 0, 1);
+    set_word(fake.code, GM_PYTHON_TYPE, address_of(code_type));
+    set_word(fake.code, GM_PYTHON_SIZE, 8); /* code units */
+    set_word(fake.code, 72, 100);           /* first line */
+    set_word(fake.code, 112, address_of(fake.filename));
+    set_word(fake.code, 128, address_of(fake.name));
+    set_word(fake.code, 136, address_of(fake.lines));
     make_str(fake.filename, "train.py");
     make_str(fake.name, "Model.forward");
-    set(fake.lines, GM_PYTHON_TYPE, at(bytes_type));
-    set(fake.lines, GM_PYTHON_SIZE, 4);
+    set_word(fake.lines, GM_PYTHON_TYPE, address_of(bytes_type));
+    set_word(fake.lines, GM_PYTHON_SIZE, 4);
     /* Two units on line 100, then six on line 102. */
     memcpy((char *)fake.lines + GM_PYTHON_BYTES_DATA, "\xd1\x00\xe5\x00", 4);
 }
@@ -256,10 +256,10 @@ static void walk_again(void)
     gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
     result->line = walk.kept;
     make_str(fake.name, "Model.forwArd");
-    set(fake.name, GM_PYTHON_HASH, 77);
+    set_word(fake.name, GM_PYTHON_HASH, 77);
     gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
     result->frames += walk.kept;
-    set(fake.name, GM_PYTHON_HASH, UINT64_MAX);
+    set_word(fake.name, GM_PYTHON_HASH, UINT64_MAX);
     gm_python_walk(&thread, GM_PYTHON_DEPTH_MAX, &walk);
     result->frames += walk.kept;
     make_str(fake.name, "Model.forwerd");
@@ -276,8 +276,8 @@ static void walk_again(void)
 static void code_is_known_by_what_it_holds(void **state)
 {
     (void)state;
-    set(fake.filename, GM_PYTHON_HASH, UINT64_MAX);
-    set(fake.lines, GM_PYTHON_HASH, UINT64_MAX);
+    set_word(fake.filename, GM_PYTHON_HASH, UINT64_MAX);
+    set_word(fake.lines, GM_PYTHON_HASH, UINT64_MAX);
     apart(walk_again);
     assert_int_equal(result->line, 1);
     assert_int_equal(result->frames, 0);
@@ -333,9 +333,9 @@ static void of_subinterpreters_only_what_is_known_is_read(void **state)
     apart(read_stack);
     assert_int_equal(result->frames, 0);
     fake.running = fake.other_thread; /* of a subinterpreter, on this thread */
-    set(fake.other_thread, 152, (uint64_t)pthread_self());
-    set(fake.other_thread, 56, at(fake.cframe));
-    set(fake.thread, 56, 0x10);
+    set_word(fake.other_thread, 152, (uint64_t)pthread_self());
+    set_word(fake.other_thread, 56, address_of(fake.cframe));
+    set_word(fake.thread, 56, 0x10);
     apart(read_stack);
     assert_int_equal(result->frames, 1);
     assert_false(result->unknown);
@@ -365,7 +365,7 @@ static void unusual_builds_are_refused(void **state)
 }
 
 /* A row of words as 3.14 publishes it, of a free-threaded build or not. */
-static void tell(bool free_threaded)
+static void publish_offsets(bool free_threaded)
 {
     enum { VERSION = 0x030e0af0, LARGE = 400 };
     const uint64_t header = free_threaded ? 16 : 0;
@@ -419,7 +419,7 @@ static void what_is_told_must_be_possible(void **state)
     const char early[] = "not released yet: an alpha or beta version";
     const char wrong[] = "validation failed: the interpreter tells offsets that cannot be";
     for (int free_threaded = 0; free_threaded < 2; free_threaded++) {
-        tell(free_threaded);
+        publish_offsets(free_threaded);
         fake.threadless = true;
         apart(read_stack);
         assert_string_equal(result->state, "CPython 3.14.10");
@@ -473,31 +473,31 @@ static void what_cannot_be_asked_from_the_kernel_is_not_needed(void **state)
 static void what_does_not_hold_is_refused(void **state)
 {
     (void)state;
-    set(fake.thread, 56, 0x10);
+    set_word(fake.thread, 56, 0x10);
     assert_refused("validation failed: a pointer leads nowhere");
     make_interpreter();
-    set(fake.frame, 48, 0x7fffffffff000); /* previous, beyond user space */
+    set_word(fake.frame, 48, 0x7fffffffff000); /* previous, beyond user space */
     assert_refused("validation failed: a pointer leads nowhere");
     make_interpreter();
-    set(fake.code, GM_PYTHON_TYPE, at(str_type));
+    set_word(fake.code, GM_PYTHON_TYPE, address_of(str_type));
     assert_refused("validation failed: a frame has no code object");
     make_interpreter();
-    set(fake.name, GM_PYTHON_TYPE, at(bytes_type));
+    set_word(fake.name, GM_PYTHON_TYPE, address_of(bytes_type));
     assert_refused("validation failed: a name is not a str");
     make_interpreter();
-    set(fake.name, GM_PYTHON_SIZE, UINT64_MAX);
+    set_word(fake.name, GM_PYTHON_SIZE, UINT64_MAX);
     assert_refused("validation failed: a name is too long");
     make_interpreter();
-    set(fake.name, GM_PYTHON_SIZE, 3);
+    set_word(fake.name, GM_PYTHON_SIZE, 3);
     assert_refused("validation failed: a name does not end");
     make_interpreter();
-    set(fake.lines, GM_PYTHON_TYPE, at(str_type));
+    set_word(fake.lines, GM_PYTHON_TYPE, address_of(str_type));
     assert_refused("validation failed: a line table is not bytes");
     make_interpreter();
-    set(fake.frame, 56, at(fake.code) + 184 + 16);
+    set_word(fake.frame, 56, address_of(fake.code) + 184 + 16);
     assert_refused("validation failed: a position is outside its code");
     make_interpreter();
-    set(fake.frame, 64, 0);
+    set_word(fake.frame, 64, 0);
     assert_refused("validation failed: no frame begins an evaluation loop");
 }
 
@@ -509,7 +509,7 @@ static void nothing_is_judged_without_frames(void **state)
     assert_int_equal(result->status, GM_PYTHON_UNPROVEN);
     assert_int_equal(result->frames, 0);
     make_interpreter();
-    set(fake.cframe, 8, 0);
+    set_word(fake.cframe, 8, 0);
     apart(read_stack);
     assert_int_equal(result->status, GM_PYTHON_UNPROVEN);
     assert_int_equal(result->frames, 0);
@@ -558,10 +558,10 @@ static void texts_are_utf8(void **state)
     const struct gm_python_layout *layout = &gm_python_layouts[0];
     struct gm_python_text text;
     object str = {0};
-    set(str, GM_PYTHON_SIZE, 12);
-    set(str, GM_PYTHON_STR_STATE, 4 << 2 | 1 << 5);
+    set_word(str, GM_PYTHON_SIZE, 12);
+    set_word(str, GM_PYTHON_STR_STATE, 4 << 2 | 1 << 5);
     memcpy((char *)str + layout->str_compact, wide, sizeof(wide));
-    gm_python_text(layout, at(str), &text);
+    gm_python_text(layout, address_of(str), &text);
     const char expected[] = "A\xc3\xa9\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80"
                             "\xf4\x8f\xbf\xbf\x80\xff\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd";
     assert_int_equal(text.size, sizeof(expected) - 1);
@@ -570,15 +570,15 @@ static void texts_are_utf8(void **state)
     static uint16_t many[GM_PYTHON_TEXT_MAX];
     for (unsigned i = 0; i < GM_PYTHON_TEXT_MAX; i++)
         many[i] = 0x20ac; /* three bytes */
-    set(str, GM_PYTHON_SIZE, GM_PYTHON_TEXT_MAX);
-    set(str, GM_PYTHON_STR_STATE, 2 << 2); /* not compact: a str of a derived type */
-    set(str, layout->str_compact, at(many));
-    gm_python_text(layout, at(str), &text);
+    set_word(str, GM_PYTHON_SIZE, GM_PYTHON_TEXT_MAX);
+    set_word(str, GM_PYTHON_STR_STATE, 2 << 2); /* not compact: a str of a derived type */
+    set_word(str, layout->str_compact, address_of(many));
+    gm_python_text(layout, address_of(str), &text);
     assert_int_equal(text.size % 3, 0);
     assert_true(text.size > GM_PYTHON_TEXT_MAX - 4 && text.size <= GM_PYTHON_TEXT_MAX);
 
-    set(str, GM_PYTHON_STR_STATE, 0);
-    gm_python_text(layout, at(str), &text);
+    set_word(str, GM_PYTHON_STR_STATE, 0);
+    gm_python_text(layout, address_of(str), &text);
     assert_int_equal(text.size, 0);
 }
 

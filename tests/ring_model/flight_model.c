@@ -247,7 +247,7 @@ static void commit(struct state *state, unsigned number)
     actor->place = LEAVE;
 }
 
-static void leave(struct state *state, unsigned number)
+static void clear_committing(struct state *state, unsigned number)
 {
     struct actor *actor = &state->actors[number];
     state->lanes[number].committing = 0;
@@ -274,7 +274,7 @@ static void heed_flag(struct state *state, struct actor *actor)
         actor->cut = state->latest[actor->looked];
 }
 
-static void look(struct state *state, struct actor *actor)
+static void look_at_thread(struct state *state, struct actor *actor)
 {
     bool first = actor->place == LOOK_FIRST;
     if (first != (weakness == HEAD_BEFORE_FLAG))
@@ -385,7 +385,7 @@ static void note_start(struct state *state, struct actor *actor)
 /* ---- all schedules --------------------------------------------------------------------------- */
 
 /* One step; false if the actor waits or has finished. */
-static bool step(struct state *state, unsigned number)
+static bool take_step(struct state *state, unsigned number)
 {
     struct actor *actor = &state->actors[number];
     struct lane *lane = &state->lanes[actor->packs];
@@ -403,7 +403,7 @@ static bool step(struct state *state, unsigned number)
         commit(state, number);
         return true;
     case LEAVE:
-        leave(state, number);
+        clear_committing(state, number);
         return true;
     case WATCH:
         if (lane->head == lane->tail)
@@ -423,7 +423,7 @@ static bool step(struct state *state, unsigned number)
         return true;
     case LOOK_FIRST:
     case LOOK_SECOND:
-        look(state, actor);
+        look_at_thread(state, actor);
         return true;
     case FOLD:
         fold(state, actor);
@@ -470,7 +470,7 @@ static double explore(const struct state *state)
     bool moved = false;
     for (unsigned number = 0; number < ACTORS && !wrong; number++) {
         struct state next = *state;
-        if (!step(&next, number))
+        if (!take_step(&next, number))
             continue;
         moved = true;
         schedules += explore(&next);

@@ -218,7 +218,7 @@ static uint8_t content(const struct actor *actor)
     return (uint8_t)(1 + actor->head + 16 * actor->owner);
 }
 
-static struct record *slot(struct state *state, unsigned lane)
+static struct record *slot_at_head(struct state *state, unsigned lane)
 {
     return &lane_of(state, lane)->ring[state->actors[lane].head & mask_of(state->used[lane])];
 }
@@ -238,17 +238,17 @@ static void reserve(struct state *state, unsigned lane)
     actor->place = looks ? LOOK : FILL_A;
 }
 
-static void fill(struct state *state, unsigned lane)
+static void fill_record(struct state *state, unsigned lane)
 {
     struct actor *actor = &state->actors[lane];
     bool early = setting.weakness == HEAD_BEFORE_FILL;
     if (actor->place == FILL_A) {
         if (early)
             store_head(state, lane);
-        slot(state, lane)->a = content(actor);
+        slot_at_head(state, lane)->a = content(actor);
         actor->place = FILL_B;
     } else {
-        slot(state, lane)->b = content(actor);
+        slot_at_head(state, lane)->b = content(actor);
         actor->place = COMMIT;
     }
 }
@@ -269,7 +269,7 @@ static void commit(struct state *state, unsigned lane)
 }
 
 /* One record is half of a ring of two: the drainer is woken before the second. */
-static void look(struct state *state, unsigned lane)
+static void look_at_tail(struct state *state, unsigned lane)
 {
     struct actor *actor = &state->actors[lane];
     unsigned capacity = mask_of(state->used[lane]) + 1;
@@ -448,7 +448,7 @@ static void refuse_block(struct state *state, struct actor *actor)
 /* ---- all schedules --------------------------------------------------------------------------- */
 
 /* One step of an actor; false if it waits or has finished. */
-static bool step(struct state *state, unsigned number)
+static bool take_step(struct state *state, unsigned number)
 {
     struct actor *actor = &state->actors[number];
     switch ((enum place)actor->place) {
@@ -457,7 +457,7 @@ static bool step(struct state *state, unsigned number)
         return true;
     case FILL_A:
     case FILL_B:
-        fill(state, number);
+        fill_record(state, number);
         return true;
     case COMMIT:
         commit(state, number);
@@ -467,7 +467,7 @@ static bool step(struct state *state, unsigned number)
         actor->place = FILL_A;
         return true;
     case LOOK:
-        look(state, number);
+        look_at_tail(state, number);
         return true;
     case LOOK_UNDER_LOCK:
         if (actor->head - lane_of(state, number)->tail <= (int)mask_of(state->used[number]))
@@ -569,7 +569,7 @@ static double explore(const struct state *state)
     bool moved = false;
     for (unsigned number = 0; number < ACTORS && !wrong(); number++) {
         struct state next = *state;
-        if (!step(&next, number))
+        if (!take_step(&next, number))
             continue;
         moved = true;
         schedules += explore(&next);

@@ -200,7 +200,7 @@ static bool take_lock(struct state *state, unsigned number, enum place place)
 }
 
 /* One step; false if the actor waits or has finished. */
-static bool step(struct state *state, unsigned number)
+static bool take_step(struct state *state, unsigned number)
 {
     struct actor *actor = &state->actors[number];
     switch ((enum place)actor->place) {
@@ -295,7 +295,7 @@ static double explore(const struct state *state)
     bool moved = false;
     for (unsigned number = 0; number < ACTORS && !wrong; number++) {
         struct state next = *state;
-        if (!step(&next, number))
+        if (!take_step(&next, number))
             continue;
         moved = true;
         schedules += explore(&next);

@@ -55,7 +55,7 @@ static void capture_libunwind(const void *frame)
     KEEP(frame);
 }
 
-static APART void end(void)
+static APART void capture_end(void)
 {
     capture(__builtin_frame_address(0));
     KEEP(&capture);
@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) void descend(unsigned levels)
 {
     unsigned which = 0;
     if (levels == 0) {
-        end();
+        capture_end();
         return;
     }
     if (levels <= vary_below) {

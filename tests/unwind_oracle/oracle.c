@@ -58,7 +58,7 @@ static __thread struct oracle *oracle;
 
 /* ---- expectations ---------------------------------------------------------------------------- */
 
-static void step(uint64_t sp, struct reference *reference)
+static void walk_by_libunwind(uint64_t sp, struct reference *reference)
 {
     unw_context_t context;
     unw_cursor_t cursor;
@@ -166,7 +166,7 @@ static bool equals_known(struct gm_registers registers, const struct gm_walk *wa
 }
 
 /* Notes a return address; true if it is new. The plugin's belong to other code after each swap. */
-static bool note(uint64_t pc)
+static bool note_address(uint64_t pc)
 {
     uint64_t key = tree_is_plugin(pc) ? pc ^ (oracle->tree.swaps << 48) : pc;
     uint64_t place = key * UINT64_C(0x9e3779b97f4a7c15) >> 48;
@@ -183,13 +183,13 @@ static bool is_stepped(const struct gm_walk *walk)
 {
     bool stepped = step_all || (walk->flags & GM_WALK_FALLBACK) || oracle->stacks % SAMPLE == 0;
     for (uint32_t i = 0; i < walk->count; i++)
-        stepped |= note(walk->frames[i].pc);
+        stepped |= note_address(walk->frames[i].pc);
     return stepped;
 }
 
 /* ---- one stack ------------------------------------------------------------------------------- */
 
-static void see(const void *frame)
+static void compare_stack(const void *frame)
 {
     if (oracle->stacks >= oracle->wanted)
         return;
@@ -224,7 +224,7 @@ static void see(const void *frame)
     if (is_stepped(&walk)) {
         struct reference reference;
         oracle->stepped++;
-        step(registers.sp, &reference);
+        walk_by_libunwind(registers.sp, &reference);
         if (right && !equals_reference(&walk, &reference))
             report("unw_step", &walk, &plain, &reference);
         else if (right && (walk.flags & GM_WALK_FALLBACK) && oracle->tree.handlers == 0)
@@ -232,10 +232,10 @@ static void see(const void *frame)
     }
 }
 
-static void *run(void *argument)
+static void *run_thread(void *argument)
 {
     oracle = argument;
-    oracle->tree.see = see;
+    oracle->tree.see = compare_stack;
     while (oracle->stacks < oracle->wanted)
         tree_grow(&oracle->tree);
     return NULL;
@@ -326,10 +326,10 @@ int main(int argc, char **argv)
         oracles[i] = new_oracle(seed * 100 + i, stacks / threads);
     for (unsigned i = 1; i < threads; i++) {
         oracles[i]->tree.plugin_open = true; /* one thread swaps; the others must not hold it */
-        if (pthread_create(&others[i], NULL, run, oracles[i]) != 0)
+        if (pthread_create(&others[i], NULL, run_thread, oracles[i]) != 0)
             return 2;
     }
-    run(oracles[0]);
+    run_thread(oracles[0]);
     for (unsigned i = 1; i < threads; i++)
         pthread_join(others[i], NULL);
     return print(oracles, threads) ? 1 : 0;

@@ -97,7 +97,7 @@ static void launches(size_t number)
 typedef void step(size_t path, int left);
 static step step_0, step_1, step_2, step_3;
 
-static void walk(size_t path, int left)
+static void descend(size_t path, int left)
 {
     static step *const steps[] = {step_0, step_1, step_2, step_3};
     if (left)
@@ -109,39 +109,39 @@ static void walk(size_t path, int left)
 
 static void step_0(size_t path, int left)
 {
-    walk(path, left);
+    descend(path, left);
     __asm__ volatile("" ::"r"(0));
 }
 
 static void step_1(size_t path, int left)
 {
-    walk(path, left);
+    descend(path, left);
     __asm__ volatile("" ::"r"(1));
 }
 
 static void step_2(size_t path, int left)
 {
-    walk(path, left);
+    descend(path, left);
     __asm__ volatile("" ::"r"(2));
 }
 
 static void step_3(size_t path, int left)
 {
-    walk(path, left);
+    descend(path, left);
     __asm__ volatile("" ::"r"(3));
 }
 
 static void stacks(size_t number)
 {
     for (size_t i = 0; i < number; i++)
-        walk(i, 9);
+        descend(i, 9);
 }
 
 /* Two frames per step, deeper than the recorder's limit. */
 static void deep(size_t number)
 {
     for (size_t i = 0; i < number; i++)
-        walk(i * 2654435761u, 130);
+        descend(i * 2654435761u, 130);
 }
 
 int main(int count, char **arguments)

@@ -33,7 +33,7 @@ static struct account {
 
 static long keeps, pairs;
 
-static void keep(struct account *account)
+static void keep_allocation(struct account *account)
 {
     void *address;
     account->keeps_begun++;
@@ -42,7 +42,7 @@ static void keep(struct account *account)
     account->keeps_done++;
 }
 
-static void *take(struct account *account, size_t size)
+static void *allocate(struct account *account, size_t size)
 {
     void *address;
     account->allocs_begun++;
@@ -52,7 +52,7 @@ static void *take(struct account *account, size_t size)
     return address;
 }
 
-static void give(struct account *account, void *address)
+static void release(struct account *account, void *address)
 {
     account->frees_begun++;
     if (cudaFree(address) != cudaSuccess)
@@ -68,18 +68,18 @@ static void *churn(void *number)
     for (long i = 0; pairs == 0 || i < pairs; i++) {
         void **slot = &held[i * 7 % HELD];
         if (*slot)
-            give(account, *slot);
-        *slot = take(account, (size_t)(1024 + i % 5 * 1024));
+            release(account, *slot);
+        *slot = allocate(account, (size_t)(1024 + i % 5 * 1024));
         if (i % every == 0 && kept < keeps) {
-            keep(account);
+            keep_allocation(account);
             kept++;
         }
     }
     for (; kept < keeps; kept++)
-        keep(account);
+        keep_allocation(account);
     for (int i = 0; i < HELD; i++)
         if (held[i])
-            give(account, held[i]);
+            release(account, held[i]);
     return NULL;
 }
 

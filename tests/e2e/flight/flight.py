@@ -77,10 +77,10 @@ def live(report, function):
 
 def check(what, run, report, before, after):
     """`before` and `after`: sums read before and after the moment that the report describes."""
-    size, kept = live(report, "keep")
+    size, kept = live(report, "keep_allocation")
     expect(before[1] <= kept <= after[0], f"{what}: {kept} kept, not {before[1]} to {after[0]}")
     expect(size == kept * KEPT_SIZE, f"{what}: {size} bytes in {kept}")
-    taken = live(report, "take")[1]
+    taken = live(report, "allocate")[1]
     low, high = before[3] - after[4], after[2] - before[5]
     expect(low <= taken <= high, f"{what}: {taken} taken, not {low} to {high}")
     expect(report["lost"] == 0 and report["damaged"] == 0 and not report["truncated"],
@@ -98,7 +98,7 @@ def ended(build, folder, pairs):
     expect(report["complete"], "incomplete")
     expect(report["overwritten"] is not None, "nothing was overwritten")
     check("at the end", run, report, run.sums(), run.sums())
-    expect(live(report, "keep")[1] == THREADS * 12500, f"{live(report, 'keep')} kept")
+    expect(live(report, "keep_allocation")[1] == THREADS * 12500, f"{live(report, 'keep_allocation')} kept")
     print(f"{report['events']} of {(report['overwritten'] or {}).get('events', 0) + report['events']} events kept, "
           f"{os.path.getsize(run.trace)} bytes")
 

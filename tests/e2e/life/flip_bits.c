@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned char *load(const char *path, size_t *size)
+static unsigned char *load_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "r");
     if (!file || fseek(file, 0, SEEK_END) != 0)
@@ -52,7 +52,7 @@ static bool is_in_zeros(const unsigned char *bytes, size_t size, size_t at)
 int main(int count, char **arguments)
 {
     size_t size = 0, tried = 0, missed = 0;
-    unsigned char *bytes = count == 2 ? load(arguments[1], &size) : NULL;
+    unsigned char *bytes = count == 2 ? load_file(arguments[1], &size) : NULL;
     if (!bytes) {
         fputs("usage: flip_bits TRACE\n", stderr);
         return 2;

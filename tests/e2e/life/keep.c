@@ -36,7 +36,7 @@ static void keep_all(void)
         pthread_join(threads[i], NULL);
 }
 
-static void end(const char *how, char **arguments)
+static void end_process(const char *how, char **arguments)
 {
     if (strcmp(how, "SIGKILL") == 0)
         kill(getpid(), SIGKILL);
@@ -73,6 +73,6 @@ int main(int count, char **arguments)
         return 0;
     }
     keep_all();
-    end(how, arguments);
+    end_process(how, arguments);
     return 0;
 }

@@ -25,7 +25,7 @@ static void demand(int good, const char *what)
     }
 }
 
-static CUdeviceptr take(size_t size)
+static CUdeviceptr allocate(size_t size)
 {
     CUdeviceptr address;
     demand(cuMemAlloc(&address, size) == 0, "cuMemAlloc");
@@ -40,7 +40,7 @@ static void contexts(int count)
     for (int i = 0; i < count; i++) {
         CUcontext context;
         demand(cuCtxCreate(&context, NULL, 0, device) == 0, "cuCtxCreate");
-        take(1 << 20);
+        allocate(1 << 20);
         demand(cuCtxDestroy(context) == 0, "cuCtxDestroy");
     }
 }
@@ -59,7 +59,7 @@ static pthread_barrier_t all_there;
 static void *allocate_once(void *unused)
 {
     demand(cuCtxSetCurrent(shared_context) == 0, "cuCtxSetCurrent");
-    take(1024);
+    allocate(1024);
     pthread_barrier_wait(&all_there);
     return unused;
 }
@@ -111,7 +111,7 @@ static void marks(int count)
 {
     char name[80];
     make_current();
-    take(4096);
+    allocate(4096);
     for (int i = 0; i < count; i++) {
         snprintf(name, sizeof(name), "a step of the program with a name of its own: number %012d",
                  i);
@@ -132,7 +132,7 @@ typedef void generated_code(void (*function)(void));
 
 static void pair(void)
 {
-    demand(cuMemFree(take(64)) == 0, "cuMemFree");
+    demand(cuMemFree(allocate(64)) == 0, "cuMemFree");
 }
 
 /* A host that generates code and closes a library now and then. */
@@ -181,7 +181,7 @@ static void descend(int depth, int path)
 
 __attribute__((noinline)) static void after_full(void)
 {
-    take(2000);
+    allocate(2000);
 }
 
 static off_t trace_size(void)

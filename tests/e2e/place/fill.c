@@ -19,7 +19,7 @@ static void allocate(int count)
 }
 
 /* Up to the last byte: large pieces first, then small ones. */
-static void fill(const char *folder)
+static void fill_disk(const char *folder)
 {
     static char bytes[1 << 16];
     char path[512];
@@ -43,7 +43,7 @@ int main(int count, char **arguments)
         return 2;
     allocate(20000);
     sync();
-    fill(arguments[1]);
+    fill_disk(arguments[1]);
     /* Each time the kernel writes the pages back, the next store into one needs room again. */
     for (int round = 0; round < 20; round++) {
         allocate(5000);

@@ -48,7 +48,7 @@ static void find_all(int asked)
 #undef FUNCTION
 }
 
-static CUmemGenericAllocationHandle make(CUdevice device)
+static CUmemGenericAllocationHandle create_memory(CUdevice device)
 {
     CUmemGenericAllocationHandle handle = 0;
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -61,7 +61,7 @@ static CUmemGenericAllocationHandle make(CUdevice device)
 /* The memory lives as long as it is bound, whoever bound it. */
 static void multicast(void)
 {
-    CUmemGenericAllocationHandle team, memory[2] = {make(0), make(1)};
+    CUmemGenericAllocationHandle team, memory[2] = {create_memory(0), create_memory(1)};
     CUmulticastObjectProp properties = {.numDevices = 2, .size = 2 * PHYSICAL};
     CUdeviceptr address;
     LOG(cuMulticastCreate(&team, &properties));
@@ -73,7 +73,7 @@ static void multicast(void)
     LOG(cuMemRelease(memory[0]));
     LOG(cuMemRelease(memory[1]));
     LOG(cuMulticastUnbind(team, 0, 0, PHYSICAL)); /* the first one goes here */
-    memory[0] = make(0);
+    memory[0] = create_memory(0);
     LOG(cuMemAddressReserve(&address, PHYSICAL, 0, 0, 0));
     LOG(cuMemMap(address, PHYSICAL, 0, memory[0], 0));
     LOG(driver_cuMulticastBindAddr_v2(team, 0, PHYSICAL, address, PHYSICAL, 0));
@@ -88,7 +88,7 @@ static void endpoint(void)
     CUlogicalEndpointId id = 77;
     CUlogicalEndpointProp properties = {.type = CU_LOGICAL_ENDPOINT_TYPE_UNICAST,
                                         .size = 4 * PHYSICAL};
-    CUmemGenericAllocationHandle memory[2] = {make(0), make(0)};
+    CUmemGenericAllocationHandle memory[2] = {create_memory(0), create_memory(0)};
     CUdeviceptr address;
     LOG(driver_cuLogicalEndpointIdReserve(&id, 1));
     printf("endpoint %u\n", id);

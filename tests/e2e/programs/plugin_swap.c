@@ -10,7 +10,7 @@
 
 enum { SWAPS = 3 };
 
-static int work(const char *path, int planted)
+static int allocate_in_plugin(const char *path, int planted)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void (*allocate)(int) = library ? (void (*)(int))dlsym(library, "allocate_once") : NULL;
@@ -31,7 +31,7 @@ int main(int count, char **arguments)
         return 1;
     for (int swap = 0; swap < SWAPS; swap++)
         for (int which = 1; which <= 2; which++)
-            if (work(arguments[which], swap == SWAPS - 1 ? SWAPS : 0) != 0)
+            if (allocate_in_plugin(arguments[which], swap == SWAPS - 1 ? SWAPS : 0) != 0)
                 return 1;
     return 0;
 }

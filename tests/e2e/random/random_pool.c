@@ -63,7 +63,7 @@ static void tune(const struct object *pool)
 
 /* Sets the pool that cuMemAllocAsync takes from. An imported pool and another device's are
  * refused. */
-static void choose(const struct object *pool)
+static void choose_device_pool(const struct object *pool)
 {
     CUmemoryPool found;
     CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = current_device()};
@@ -167,7 +167,7 @@ void pool_step(void)
         break;
     case 3:
     case 4:
-        choose(&objects[pool]);
+        choose_device_pool(&objects[pool]);
         break;
     case 5:
     case 6:

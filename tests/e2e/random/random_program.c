@@ -224,7 +224,7 @@ static const struct {
     {free_step, 30},
 };
 
-static void step(void)
+static void take_step(void)
 {
     unsigned total = 0, at = 0;
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
@@ -246,13 +246,13 @@ static long steps;
 static uint64_t first_seed;
 STATE int thread_number;
 
-static void *run(void *number)
+static void *run_thread(void *number)
 {
     thread_number = (int)(uintptr_t)number;
     seed = seed_of(first_seed * THREADS_MAX + (uintptr_t)number);
     create_streams();
     for (long done = 0; done < steps; done++)
-        step();
+        take_step();
     free_most();
     return NULL;
 }
@@ -271,7 +271,7 @@ static int owner;
 
 /* The next thread is drawn at random, not by a race, because the calling thread decides the current
  * device. */
-static void *run(void *number)
+static void *run_thread(void *number)
 {
     pthread_mutex_lock(&turn);
     while (steps > 0) {
@@ -280,7 +280,7 @@ static void *run(void *number)
             continue;
         }
         for (unsigned burst = 1 + pick(4); steps > 0 && burst > 0; burst--, steps--)
-            step();
+            take_step();
         owner = (int)pick((unsigned)thread_count);
         pthread_cond_broadcast(&turn_changed);
     }
@@ -314,7 +314,7 @@ static void register_variable(void)
 }
 
 /* Whatever the end, the remaining memory is live in the totals. */
-static int end(uint64_t number)
+static int end_program(uint64_t number)
 {
     stop_exporter();
     fflush(stdout);
@@ -346,9 +346,9 @@ int main(int count, char **arguments)
     device_count = device_count < DEVICES_MAX ? device_count : DEVICES_MAX;
     prepare(number);
     for (intptr_t i = 0; i < thread_count; i++)
-        pthread_create(&threads[i], NULL, run, (void *)i);
+        pthread_create(&threads[i], NULL, run_thread, (void *)i);
     for (int i = 0; i < thread_count; i++)
         pthread_join(threads[i], NULL);
     free_most(); /* shared by the threads */
-    return end(number);
+    return end_program(number);
 }

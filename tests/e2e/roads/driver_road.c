@@ -55,7 +55,7 @@ FUNCTIONS
 #undef FUNCTION
 
 #ifdef ROAD_DLSYM
-static function *find(const char *symbol, const char *name, int version)
+static function *find_function(const char *symbol, const char *name, int version)
 {
     (void)name, (void)version;
     static void *library;
@@ -64,7 +64,7 @@ static function *find(const char *symbol, const char *name, int version)
     return (function *)dlsym(library, symbol);
 }
 #elif defined ROAD_ENTRY_POINT
-static function *find(const char *symbol, const char *name, int version)
+static function *find_function(const char *symbol, const char *name, int version)
 {
     (void)symbol;
     void *found = NULL;
@@ -76,7 +76,7 @@ static function *find(const char *symbol, const char *name, int version)
     return (function *)found;
 }
 #elif defined ROAD_PROC_OLD
-static function *find(const char *symbol, const char *name, int version)
+static function *find_function(const char *symbol, const char *name, int version)
 {
     (void)symbol;
     void *found = NULL;
@@ -85,7 +85,7 @@ static function *find(const char *symbol, const char *name, int version)
     return get(name, &found, version, FLAGS) == CUDA_SUCCESS ? (function *)found : NULL;
 }
 #elif defined ROAD_PROC || defined ROAD_PROC_SELF || defined ROAD_PER_THREAD
-static function *find(const char *symbol, const char *name, int version)
+static function *find_function(const char *symbol, const char *name, int version)
 {
     (void)symbol;
     void *found = NULL;
@@ -110,7 +110,7 @@ static void find_all(void)
 #define FUNCTION(symbol, name, version) driver_##name = symbol;
 #else
 #define FUNCTION(symbol, name, version)                                                            \
-    driver_##name = (__typeof__(symbol) *)find(TEXT(symbol), #name, version);                      \
+    driver_##name = (__typeof__(symbol) *)find_function(TEXT(symbol), #name, version);             \
     if (driver_##name == NULL)                                                                     \
         printf("missing: %s\n", #name);
 #endif

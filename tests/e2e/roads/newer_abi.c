@@ -39,7 +39,7 @@ CUresult cuMemAllocAsync_v2(unsigned, CUdeviceptr *, size_t, CUstream);
 CUresult cuMemAllocAsync_v2_ptsz(unsigned, CUdeviceptr *, size_t, CUstream);
 #endif
 
-static void *find(const char *name, int version, int flags, const char *symbol)
+static void *find_function(const char *name, int version, int flags, const char *symbol)
 {
     void *found = NULL;
     CUdriverProcAddressQueryResult status;
@@ -72,10 +72,10 @@ static set_future *set_b;
 
 static void find_today(void)
 {
-    alloc_a = (alloc_today *)find("cuMemAlloc", 13000, 0, "cuMemAlloc_v2");
-    free_a = (free_today *)find("cuMemFree", 13000, 0, "cuMemFree_v2");
-    async_a = (alloc_async_today *)find("cuMemAllocAsync", 13000, 0, "cuMemAllocAsync");
-    set_a = (set_today *)find("cuMemsetD8", 13000, 0, "cuMemsetD8_v2");
+    alloc_a = (alloc_today *)find_function("cuMemAlloc", 13000, 0, "cuMemAlloc_v2");
+    free_a = (free_today *)find_function("cuMemFree", 13000, 0, "cuMemFree_v2");
+    async_a = (alloc_async_today *)find_function("cuMemAllocAsync", 13000, 0, "cuMemAllocAsync");
+    set_a = (set_today *)find_function("cuMemsetD8", 13000, 0, "cuMemsetD8_v2");
 }
 
 static void find_future(void)
@@ -86,11 +86,13 @@ static void find_future(void)
     thread_b = cuMemAllocAsync_v2_ptsz;
     return;
 #endif
-    alloc_b = (alloc_future *)find("cuMemAlloc", 14000, 0, "cuMemAlloc_v3");
-    free_b = (free_future *)find("cuMemFree", 14010, 0, NULL);
-    async_b = (alloc_async_future *)find("cuMemAllocAsync", 14000, 0, "cuMemAllocAsync_v2");
-    thread_b = (alloc_async_future *)find("cuMemAllocAsync", 14000, 2, "cuMemAllocAsync_v2_ptsz");
-    set_b = (set_future *)find("cuMemsetD8", 14000, 0, NULL);
+    alloc_b = (alloc_future *)find_function("cuMemAlloc", 14000, 0, "cuMemAlloc_v3");
+    free_b = (free_future *)find_function("cuMemFree", 14010, 0, NULL);
+    async_b =
+        (alloc_async_future *)find_function("cuMemAllocAsync", 14000, 0, "cuMemAllocAsync_v2");
+    thread_b =
+        (alloc_async_future *)find_function("cuMemAllocAsync", 14000, 2, "cuMemAllocAsync_v2_ptsz");
+    set_b = (set_future *)find_function("cuMemsetD8", 14000, 0, NULL);
 }
 
 /* Memory allocated by one ABI is freed by the other's function, if it has one. */
@@ -140,7 +142,7 @@ int main(int count, char **arguments)
         else if (*step == 'b')
             find_future();
         else if (*step == 'c')
-            set_b = (set_future *)find("cuMemsetD8", 14000, 0, NULL);
+            set_b = (set_future *)find_function("cuMemsetD8", 14000, 0, NULL);
         else if (*step == 'f' && fork() != 0)
             wait(NULL);
         else if (*step == 'A')

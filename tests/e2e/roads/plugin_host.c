@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void *load(const char *mode, const char *plugin)
+static void *load_plugin(const char *mode, const char *plugin)
 {
     if (strcmp(mode, "namespace") == 0)
         return dlmopen(LM_ID_NEWLM, plugin, RTLD_NOW);
@@ -20,7 +20,7 @@ int main(int count, char **arguments)
 {
     void *plugins[8];
     for (int i = 2; i < count && i < 8; i++) {
-        plugins[i] = load(arguments[1], arguments[i]);
+        plugins[i] = load_plugin(arguments[1], arguments[i]);
         if (plugins[i] == NULL) {
             printf("%s\n", dlerror());
             return 1;

@@ -9,7 +9,7 @@
 #ifdef ROAD_DLVSYM
 #include <dlfcn.h>
 
-static void *find(const char *name)
+static void *find_function(const char *name)
 {
     static void *library;
     if (library == NULL)
@@ -18,7 +18,7 @@ static void *find(const char *name)
 }
 
 /* Inside its own macro a name stands for the function. */
-#define BY_VERSION(function) ((__typeof__(function) *)find(#function))
+#define BY_VERSION(function) ((__typeof__(function) *)find_function(#function))
 #define cudaMalloc BY_VERSION(cudaMalloc)
 #define cudaFree BY_VERSION(cudaFree)
 #define cudaMemcpy BY_VERSION(cudaMemcpy)

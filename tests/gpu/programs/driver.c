@@ -29,7 +29,7 @@ static int attribute(CUdevice_attribute which)
     return value;
 }
 
-static void begin(void)
+static void begin_context(void)
 {
     char name[256] = "";
     CALL(cuInit(0));
@@ -271,7 +271,7 @@ static int start_importer(const char *self, pid_t *child)
     return ends[1];
 }
 
-static void share(int importer, pid_t child)
+static void share_memory(int importer, pid_t child)
 {
     CUdeviceptr address;
     CUipcMemHandle handle;
@@ -299,7 +299,7 @@ static void import(void)
     CUdeviceptr address;
     if (read(STDIN_FILENO, &handle, sizeof(handle)) != (ssize_t)sizeof(handle))
         exit(0);
-    begin();
+    begin_context();
     int result = (int)cuIpcOpenMemHandle(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     printf("%d cuIpcOpenMemHandle\n", result);
     if (result == 0) {
@@ -312,11 +312,11 @@ static void import(void)
     ledger_print();
 }
 
-static void hold(void)
+static void hold_memory(void)
 {
     CUdeviceptr address;
     char line[16];
-    begin();
+    begin_context();
     CALL(cuMemAlloc(&address, 256 * MIB));
     ledger_add(DEVICE, 256 * MIB);
     printf("NOTE hold %d\n", (int)getpid());
@@ -334,11 +334,11 @@ int main(int count, char **arguments)
         return 0;
     }
     if (count > 1 && strcmp(arguments[1], "hold") == 0) {
-        hold();
+        hold_memory();
         return 0;
     }
     int importer = start_importer(arguments[0], &child);
-    begin();
+    begin_context();
     linear();
     refused();
     managed();
@@ -348,7 +348,7 @@ int main(int count, char **arguments)
     virtual_memory();
     graphs();
     memory_of_the_device();
-    share(importer, child);
+    share_memory(importer, child);
     CALL(cuStreamDestroy(stream));
     CALL(cuDevicePrimaryCtxRelease(device));
     ledger_print();

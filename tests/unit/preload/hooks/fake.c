@@ -123,7 +123,8 @@ static bool is_of_life(unsigned type)
            type == GM_EVENT_COPY || type == GM_EVENT_SET || type == GM_EVENT_CONTEXT_END;
 }
 
-static void keep(uint64_t what, uint64_t address, uint64_t size, uint64_t aux, uint16_t context)
+static void keep_record(uint64_t what, uint64_t address, uint64_t size, uint64_t aux,
+                        uint16_t context)
 {
     if (count + 2 > RECORDS_MAX)
         abort();
@@ -148,7 +149,7 @@ void gm_call_commit(struct gm_thread *of, void *frame, uint64_t what, uint64_t a
 {
     (void)of;
     (void)frame;
-    keep(what, address, size, aux, 0);
+    keep_record(what, address, size, aux, 0);
 }
 
 void gm_call_commit_alloc(struct gm_thread *of, void *frame, uint64_t what, uint64_t address,
@@ -167,8 +168,8 @@ void gm_call_record(struct gm_call *call, const struct gm_record *record,
 {
     if (!call->thread)
         return;
-    keep(gm_what(record->type, record->kind, record->device, record->flags, record->extra),
-         record->address, record->size, record->aux, record->context);
+    keep_record(gm_what(record->type, record->kind, record->device, record->flags, record->extra),
+                record->address, record->size, record->aux, record->context);
     if (detail) {
         records[count] = *detail;
         records[count++].type = GM_EVENT_DETAIL;

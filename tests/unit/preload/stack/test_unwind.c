@@ -39,7 +39,7 @@
 static __thread struct gm_unwind_thread state;
 
 /* The stack from the caller outwards. */
-static APART void look(struct gm_walk *walk, uint32_t depth)
+static APART void walk_from_caller(struct gm_walk *walk, uint32_t depth)
 {
     gm_unwind_walk(&state, gm_registers_of_caller(__builtin_frame_address(0)), depth, walk);
     KEEP(walk);
@@ -71,7 +71,7 @@ static APART void assert_as_backtrace(void)
     void *expected[GM_UNWIND_DEPTH_MAX];
     struct gm_walk walk;
     int count = backtrace(expected, GM_UNWIND_DEPTH_MAX);
-    look(&walk, GM_UNWIND_DEPTH_MAX);
+    walk_from_caller(&walk, GM_UNWIND_DEPTH_MAX);
     assert_int_equal(walk.flags, ORDINARY);
     assert_between(count, walk.count, walk.count + 1);
     for (uint32_t i = 1; i < walk.count; i++)
@@ -103,7 +103,7 @@ static void frames_are_kept_once_they_have_nodes(void **unused)
     struct gm_walk walk[3];
     forget();
     for (int i = 0; i < 3; i++) {
-        look(&walk[i], GM_UNWIND_DEPTH_MAX);
+        walk_from_caller(&walk[i], GM_UNWIND_DEPTH_MAX);
         if (i == 1)
             gm_unwind_interned(&state, walk[i].count);
     }
@@ -127,7 +127,7 @@ static KNOWN void recur(unsigned levels, uint32_t depth, struct gm_walk *walk)
     if (levels > 0)
         recur_again(levels - 1, depth, walk);
     else
-        look(walk, depth);
+        walk_from_caller(walk, depth);
     KEEP(walk);
 }
 
@@ -153,7 +153,7 @@ static void truncation_does_not_depend_on_earlier_walks(void **unused)
     static const unsigned levels[] = {10, 70, 70, 10, 69, 200, 70, 5, 200, 200, 63, 64, 62, 65};
     struct gm_walk walk;
     forget();
-    look(&walk, GM_UNWIND_DEPTH_MAX);
+    walk_from_caller(&walk, GM_UNWIND_DEPTH_MAX);
     uint32_t outside = walk.count; /* this function and what called it */
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         uint32_t full = outside + levels[i] + 1;
@@ -175,7 +175,7 @@ struct plugin_result {
 static void look_for_plugin(void *data, unsigned depth)
 {
     struct plugin_result *result = data;
-    look(&result->walk, depth);
+    walk_from_caller(&result->walk, depth);
     result->pc = innermost(&result->walk, 1);
 }
 
@@ -304,14 +304,14 @@ static void a_stack_that_was_left_is_not_read_again(void **unused)
     size_t size = 256 * 1024;
     struct gm_walk walk;
     forget();
-    look(&walk, GM_UNWIND_DEPTH_MAX);
+    walk_from_caller(&walk, GM_UNWIND_DEPTH_MAX);
     uint32_t here = walk.count;
     for (int i = 0; i < 20; i++) {
         void *memory = map(size);
         run_on(memory, size, look_deep);
         assert_true(coroutine_walk.count >= 22);
         munmap(memory, size);
-        look(&walk, GM_UNWIND_DEPTH_MAX);
+        walk_from_caller(&walk, GM_UNWIND_DEPTH_MAX);
         assert_int_equal(walk.count, here);
     }
 }
@@ -337,7 +337,7 @@ static struct gm_walk signal_walk;
 
 static KNOWN void look_in_handler(int number)
 {
-    look(&signal_walk, GM_UNWIND_DEPTH_MAX);
+    walk_from_caller(&signal_walk, GM_UNWIND_DEPTH_MAX);
     KEEP(&number);
 }
 
@@ -369,7 +369,7 @@ static void a_stack_with_a_signal_frame_is_walked_by_libunwind(void **unused)
         exact += (signal_walk.frames[i].flags & GM_FRAME_EXACT) != 0;
     assert_int_equal(exact, 1);
     struct gm_walk walk;
-    look(&walk, GM_UNWIND_DEPTH_MAX);
+    walk_from_caller(&walk, GM_UNWIND_DEPTH_MAX);
     assert_int_equal(walk.kept, 0); /* nothing of that answer can be checked again */
     assert_int_equal(walk.flags, ORDINARY);
 }
@@ -385,7 +385,7 @@ static void walk_in_walk(int number)
     (void)number;
     bool busy = state.busy != 0;
     if (busy) { /* else it would be a walk after the walk, which may change its frames */
-        look(&walk, GM_UNWIND_DEPTH_MAX);
+        walk_from_caller(&walk, GM_UNWIND_DEPTH_MAX);
         nested++;
         nested_busy += walk.flags == GM_WALK_BUSY && walk.count == 0;
         if (leaves)
@@ -454,7 +454,7 @@ static void a_walk_left_by_longjmp_does_not_end_all_walks(void **unused)
             recur(40, GM_UNWIND_DEPTH_MAX, &walk);
         } else { /* out of a handler; the timer must not get here before the walk has ended */
             start_timer(0);
-            look(&walk, GM_UNWIND_DEPTH_MAX);
+            walk_from_caller(&walk, GM_UNWIND_DEPTH_MAX);
             assert_int_equal(walk.flags, ORDINARY);
             recur(40, GM_UNWIND_DEPTH_MAX, &walk);
             assert_int_equal(walk.count, count);
@@ -484,7 +484,7 @@ LYING_FRAME(lie_by_one, 1);
 
 static void look_from_liar(void)
 {
-    look(&coroutine_walk, GM_UNWIND_DEPTH_MAX);
+    walk_from_caller(&coroutine_walk, GM_UNWIND_DEPTH_MAX);
     KEEP(&coroutine_walk);
 }
 

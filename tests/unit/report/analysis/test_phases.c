@@ -280,7 +280,7 @@ struct model {
     int depth[RANDOM_LANES];
 };
 
-static void see(struct model *model)
+static void note_peaks(struct model *model)
 {
     for (int lane = 0; lane < RANDOM_LANES; lane++)
         for (int i = 0; i < model->depth[lane]; i++)
@@ -334,7 +334,7 @@ static void random_ranges_equal_the_model(void **state)
                 model->live += sizes[slot];
                 DEVICE_ALLOC(0x1000u * (uint64_t)(slot + 1), sizes[slot]);
             }
-            see(model);
+            note_peaks(model);
         }
     }
     for (int lane = 0; lane < RANDOM_LANES; lane++)

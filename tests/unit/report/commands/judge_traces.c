@@ -325,7 +325,7 @@ static const struct {
     {"paths", paths},
 };
 
-static void begin(void)
+static void begin_story(void)
 {
     writer_begin(&writer);
     cuda_malloc = writer_api(&writer, "cudaMalloc");
@@ -346,7 +346,7 @@ static bool is_set(const char *argument, const char *member, const char **value)
     return strncmp(argument, member, length) == 0 && argument[length] == '=';
 }
 
-static bool set(const char *argument)
+static bool set_member(const char *argument)
 {
     struct gm_trace_header *header = &writer.header;
     const char *value;
@@ -377,9 +377,9 @@ int main(int count, char **arguments)
     FILE *file = count >= 3 && at < stories_count ? fopen(arguments[2], "wb") : NULL;
     if (!file)
         return 2;
-    begin();
+    begin_story();
     for (int i = 3; i < count; i++)
-        if (!set(arguments[i]))
+        if (!set_member(arguments[i]))
             return 2;
     stories[at].write();
     writer_finish(&writer);

@@ -15,7 +15,7 @@ static const struct gm_finding *only(const struct gm_findings *findings, enum gm
 }
 
 /* Analyses the scene and collects its findings. */
-static struct gm_findings find(struct scene *scene)
+static struct gm_findings collect_findings(struct scene *scene)
 {
     struct gm_findings findings = {0};
     gm_findings_collect(scene_analyse(scene), &findings);
@@ -38,7 +38,7 @@ static void a_loop_that_copies_pageable_memory_is_told(void **state)
     DEVICE_ALLOC(DEVICE, 4 * MIB);
     for (unsigned i = 0; i < 20; i++)
         COPY_IN(DEVICE + i % 2 * MIB, HOST + i * MIB, MIB, .stack = line, .extra = 1000);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_PAGEABLE_COPIES);
     assert_non_null(finding);
     assert_int_equal(finding->bytes, 20 * MIB);
@@ -60,7 +60,7 @@ static void copies_that_need_no_pinning_are_not(void **state)
         COPY_IN(DEVICE, HOST, MIB, .stack = pinned);
         COPY_IN(DEVICE, HOST + 2 * MIB, 64 * KIB, .stack = small);
     }
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_int_equal(findings.count, 0);
     gm_findings_free(&findings);
 }
@@ -83,7 +83,7 @@ static void enough_that_is_free_in_smaller_holes_is_fragmentation(void **state)
     uint32_t kept = line_of(scene, 3), asks = line_of(scene, 9);
     half_full(&pool, 10, kept);
     refuse(&pool, 100 * MIB, asks);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_POOL_FRAGMENTATION);
     assert_non_null(finding);
     assert_int_equal(finding->severity, GM_SEVERITY_ERROR);
@@ -101,7 +101,7 @@ static void too_little_that_is_free_is_none(void **state)
     struct pool pool = pool_of(scene);
     half_full(&pool, 10, line_of(scene, 3));
     refuse(&pool, 111 * MIB, line_of(scene, 9));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
     assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
     gm_findings_free(&findings);
@@ -113,7 +113,7 @@ static void a_hole_that_is_large_enough_is_none(void **state)
     struct pool pool = pool_of(scene);
     half_full(&pool, 10, line_of(scene, 3));
     refuse(&pool, 11 * MIB, line_of(scene, 9));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
     assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
     gm_findings_free(&findings);
@@ -130,7 +130,7 @@ static void free_space_of_the_other_pool_does_not_count(void **state)
         block(&pool, DEVICE + i * 2 * MIB, 512, line);
     }
     refuse(&pool, 11 * MIB, line_of(scene, 9));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
     gm_findings_free(&findings);
 }
@@ -144,7 +144,7 @@ static void a_search_for_what_fits_is_a_note(void **state)
     refuse(&pool, 32 * MIB, operation_of(scene, line, 0x10));
     segment(&pool, DEVICE, 20 * MIB);
     block(&pool, DEVICE, 16 * MIB, operation_of(scene, line, 0x20)); /* another way out of it */
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_BATCH_SIZE_SEARCH);
     assert_non_null(finding);
     assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
@@ -164,7 +164,7 @@ static void refusals_that_end_a_program_are_no_search(void **state)
     segment(&pool, DEVICE, 20 * MIB);
     block(&pool, DEVICE, 16 * MIB, line);
     refuse(&pool, 128 * MIB, line_of(scene, 10));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_BATCH_SIZE_SEARCH));
     assert_int_equal(findings.count, 2);
     assert_int_equal(findings.entries[0].severity, GM_SEVERITY_ERROR);
@@ -182,7 +182,7 @@ static void refusals_without_success_are_no_search(void **state)
     refuse(&pool, 32 * MIB, line);
     segment(&pool, DEVICE, 20 * MIB);
     block(&pool, DEVICE, 16 * MIB, line_of(scene, 10));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_int_equal(findings.count, 1);
     assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
     gm_findings_free(&findings);
@@ -195,7 +195,7 @@ static void a_refusal_outside_of_any_pool_is_told(void **state)
     DEVICE_ALLOC(DEVICE, 3 * MIB, .stack = line);
     EVENT(GM_EVENT_ALLOC_FAILED, .size = 64 * MIB, .kind = GM_KIND_DEVICE, .extra = 2,
           .stack = line);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
     assert_non_null(finding);
     assert_non_null(strstr(finding->cause, "3.00 MiB allocated"));
@@ -212,7 +212,7 @@ static void a_refusal_that_the_program_survives_is_a_warning(void **state)
     struct scene *scene = *state;
     REFUSED(64 * MIB, line_of(scene, 5));
     DEVICE_ALLOC(DEVICE, MIB, .stack = line_of(scene, 6));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
     assert_non_null(finding);
     assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
@@ -226,7 +226,7 @@ static void a_search_outside_of_any_pool_is_a_note(void **state)
     REFUSED(64 * MIB, line);
     REFUSED(32 * MIB, line);
     DEVICE_ALLOC(DEVICE, 16 * MIB, .stack = line);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_int_equal(findings.count, 1);
     const struct gm_finding *finding = only(&findings, GM_FINDING_BATCH_SIZE_SEARCH);
     assert_non_null(finding);
@@ -241,7 +241,7 @@ static void a_refusal_at_the_end_is_no_search(void **state)
     REFUSED(64 * MIB, line);
     DEVICE_ALLOC(DEVICE, 16 * MIB, .stack = line);
     REFUSED(32 * MIB, line);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
     assert_non_null(finding);
     assert_int_equal(finding->severity, GM_SEVERITY_ERROR);
@@ -257,7 +257,7 @@ static void find_with_holes(struct scene *scene, uint64_t request, bool fragment
         DEVICE_ALLOC(DEVICE + i * 65 * MIB, 1 * MIB, .stack = line);
     EVENT(GM_EVENT_ALLOC_FAILED, .size = request, .kind = GM_KIND_DEVICE, .extra = 2,
           .stack = line);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
     assert_non_null(finding);
     assert_int_equal(strstr(finding->cause, "128 MiB were free, in holes of at most 64.0 MiB: "
@@ -307,7 +307,7 @@ static void a_list_that_keeps_every_step_is_told(void **state)
     steps(&pool, 20, 20, line);
     for (unsigned i = 0; i < 20; i++) /* the interpreter ends */
         unblock(&pool, DEVICE + (uint64_t)i * MIB, MIB);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_RETAINED);
     assert_non_null(finding);
     assert_int_equal(finding->bytes, 20 * MIB);
@@ -322,7 +322,7 @@ static void a_loop_that_forgets_is_sound(void **state)
     struct scene *scene = *state;
     struct pool pool = pool_of(scene);
     steps(&pool, 20, 0, line_of(scene, 7));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_RETAINED));
     gm_findings_free(&findings);
 }
@@ -333,7 +333,7 @@ static void what_stays_from_the_beginning_is_sound(void **state)
     struct scene *scene = *state;
     struct pool pool = pool_of(scene);
     steps(&pool, 40, 20, line_of(scene, 7));
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_RETAINED));
     gm_findings_free(&findings);
 }
@@ -353,7 +353,7 @@ static void what_stops_growing_is_sound(void **state)
             unblock(&pool, DEVICE + 1000 * MIB, MIB);
         }
     }
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_RETAINED));
     gm_findings_free(&findings);
 }
@@ -370,7 +370,7 @@ static void what_is_mostly_freed_is_sound(void **state)
         if (i % 2)
             unblock(&pool, DEVICE + (uint64_t)i * MIB, MIB);
     }
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_RETAINED));
     gm_findings_free(&findings);
 }
@@ -383,7 +383,7 @@ static void a_run_that_only_loads_is_sound(void **state)
     segment(&pool, DEVICE, 1024 * MIB);
     for (unsigned i = 0; i < 50; i++)
         block(&pool, DEVICE + (uint64_t)i * MIB, MIB, line);
-    struct gm_findings findings = find(scene);
+    struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_RETAINED));
     gm_findings_free(&findings);
 }
@@ -401,7 +401,7 @@ static struct gm_findings keep_allocations(struct scene *scene, uint64_t after, 
     scene->writer.clock += after;
     for (unsigned i = 0; i < 40 && freed; i++)
         FREE(DEVICE + (uint64_t)i * MIB);
-    return find(scene);
+    return collect_findings(scene);
 }
 
 static void allocations_that_pile_up_are_told(void **state)
@@ -459,7 +459,7 @@ static struct gm_findings two_phases(struct scene *scene, uint64_t later)
         for (uint64_t at = 0; at < later; at += 32 * MIB)
             unblock(&pool, DEVICE + at, 32 * MIB);
     }
-    return find(scene);
+    return collect_findings(scene);
 }
 
 static void memory_that_lies_idle_is_noted(void **state)
@@ -490,7 +490,7 @@ static struct gm_findings two_devices(struct scene *scene, uint64_t first, uint6
     DEVICE_ALLOC(other, replica, .stack = model, .device = 1);
     DEVICE_ALLOC(DEVICE + replica, first - replica, .stack = line_of(scene, 4));
     DEVICE_ALLOC(other + replica, second - replica, .stack = line_of(scene, 5), .device = 1);
-    return find(scene);
+    return collect_findings(scene);
 }
 
 static void one_device_that_limits_the_other_is_told(void **state)
@@ -541,7 +541,7 @@ static struct gm_findings pinning_steps(struct scene *scene, unsigned pinning)
             PINNED(buffer, MIB, .stack = line);
         COPY_IN(DEVICE, buffer, MIB, .stack = line);
     }
-    return find(scene);
+    return collect_findings(scene);
 }
 
 static void pinned_memory_that_grows_all_through_is_told(void **state)
@@ -572,7 +572,7 @@ static struct gm_findings pinned_buffer(struct scene *scene, const char *library
     PINNED(HOST, 8 * MIB, .stack = stack);
     COPY_IN(DEVICE, HOST, used, .stack = stack);
     COPY_IN(DEVICE, HOST, MIB, .stack = stack);
-    return find(scene);
+    return collect_findings(scene);
 }
 
 static void a_pinned_buffer_used_in_part_is_noted(void **state)

@@ -28,7 +28,8 @@
         .function = (name), .module = "program"                                                    \
     }
 
-static void check(const struct gm_frame *frames, size_t count, bool all_frames, const char *wanted)
+static void check_page(const struct gm_frame *frames, size_t count, bool all_frames,
+                       const char *wanted)
 {
     struct gm_stack stack = {(struct gm_frame *)frames, count, false};
     char *text = NULL;
@@ -131,10 +132,10 @@ static void a_frameworks_frames_are_one_line_before_the_script(void **state)
         PYTHON("<module>", "/home/me/train.py", 20),
     };
     (void)state;
-    check(frames, COUNT(frames), false,
-          "  at::_ops::mul_Tensor::call  (4 frames of libc10_cuda.so, libtorch_cpu.so, ...)\n"
-          "  step                        /home/me/train.py:6\n"
-          "  <module>                    /home/me/train.py:20\n");
+    check_page(frames, COUNT(frames), false,
+               "  at::_ops::mul_Tensor::call  (4 frames of libc10_cuda.so, libtorch_cpu.so, ...)\n"
+               "  step                        /home/me/train.py:6\n"
+               "  <module>                    /home/me/train.py:20\n");
 }
 
 static void all_frames_folds_nothing(void **state)
@@ -145,10 +146,10 @@ static void all_frames_folds_nothing(void **state)
         NATIVE("main"),
     };
     (void)state;
-    check(frames, COUNT(frames), true,
-          "  at::inner  libtorch_cpu.so\n"
-          "  at::outer  libtorch_cpu.so\n"
-          "  main       program\n");
+    check_page(frames, COUNT(frames), true,
+               "  at::inner  libtorch_cpu.so\n"
+               "  at::outer  libtorch_cpu.so\n"
+               "  main       program\n");
 }
 
 static void the_frame_nearest_to_the_application_tells(void **state)
@@ -162,10 +163,10 @@ static void the_frame_nearest_to_the_application_tells(void **state)
         TORCH("start()", "libc.so.6"),
     };
     (void)state;
-    check(frames, COUNT(frames), false,
-          "  std::vector::resize  (3 frames of libstdc++.so.6)\n"
-          "  callback             program\n"
-          "  std::thread::run     (2 frames of libstdc++.so.6, libc.so.6)\n");
+    check_page(frames, COUNT(frames), false,
+               "  std::vector::resize  (3 frames of libstdc++.so.6)\n"
+               "  callback             program\n"
+               "  std::thread::run     (2 frames of libstdc++.so.6, libc.so.6)\n");
 }
 
 static void a_decorators_wrapper_does_not_stand_for_what_it_wraps(void **state)
@@ -179,11 +180,11 @@ static void a_decorators_wrapper_does_not_stand_for_what_it_wraps(void **state)
         PYTHON("<module>", "/home/me/train.py", 9),
     };
     (void)state;
-    check(frames, COUNT(frames), false,
-          "  zeros                    (3 frames of libtensorflow_cc.so.2, tensorflow)\n"
-          "  keep                     /home/me/train.py:7\n"
-          "  filter.<locals>.wrapper\n"
-          "  <module>                 /home/me/train.py:9\n");
+    check_page(frames, COUNT(frames), false,
+               "  zeros                    (3 frames of libtensorflow_cc.so.2, tensorflow)\n"
+               "  keep                     /home/me/train.py:7\n"
+               "  filter.<locals>.wrapper\n"
+               "  <module>                 /home/me/train.py:9\n");
 }
 
 static void recursion_is_counted_and_long_stacks_end(void **state)
@@ -195,16 +196,16 @@ static void recursion_is_counted_and_long_stacks_end(void **state)
         frames[i] = (struct gm_frame)PYTHON("walk", "/x/tree.py", 3);
     for (size_t i = 0; i < 10; i++)
         frames[12 + i] = (struct gm_frame)NATIVE(names[i]);
-    check(frames, 22, false,
-          "  walk (x12)  /x/tree.py:3\n"
-          "  a           program\n"
-          "  b           program\n"
-          "  c           program\n"
-          "  d           program\n"
-          "  e           program\n"
-          "  f           program\n"
-          "  g           program\n"
-          "  ... 3 more\n");
+    check_page(frames, 22, false,
+               "  walk (x12)  /x/tree.py:3\n"
+               "  a           program\n"
+               "  b           program\n"
+               "  c           program\n"
+               "  d           program\n"
+               "  e           program\n"
+               "  f           program\n"
+               "  g           program\n"
+               "  ... 3 more\n");
 }
 
 static void long_names_keep_their_end_and_lines_fit(void **state)
@@ -214,9 +215,9 @@ static void long_names_keep_their_end_and_lines_fit(void **state)
         NATIVE("a_function_without_any_scope_whose_name_is_longer_than_the_room"),
     };
     (void)state;
-    check(frames, COUNT(frames), false,
-          "  ...::third_namespace::method                  program\n"
-          "  a_function_without_any_scope_whose_name_i...  program\n");
+    check_page(frames, COUNT(frames), false,
+               "  ...::third_namespace::method                  program\n"
+               "  a_function_without_any_scope_whose_name_i...  program\n");
 }
 
 int main(void)

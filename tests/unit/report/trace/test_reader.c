@@ -523,7 +523,7 @@ static void extents_are_found_again_behind_damage(void **state)
 }
 
 /* A small generator, for the same damage in every run. */
-static uint64_t draw(uint64_t *seed)
+static uint64_t draw_number(uint64_t *seed)
 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -543,9 +543,9 @@ static void flipped_bytes_never_crash_it(void **state)
         unsigned char before[8];
         for (int i = 0; i < 8; i++) {
             /* Most damage goes to the header, where it does most harm. */
-            places[i] = draw(&seed) % (i < 3 ? sizeof(struct gm_trace_header) : writer.size);
+            places[i] = draw_number(&seed) % (i < 3 ? sizeof(struct gm_trace_header) : writer.size);
             before[i] = writer.bytes[places[i]];
-            writer.bytes[places[i]] = (unsigned char)draw(&seed);
+            writer.bytes[places[i]] = (unsigned char)draw_number(&seed);
         }
         survive(writer.bytes, writer.size);
         for (int i = 8; i-- > 0;)
@@ -562,7 +562,7 @@ static void random_bytes_are_no_trace(void **state)
     uint64_t seed = 1;
     for (int round = 0; round < 100; round++) {
         for (size_t i = 0; i < sizeof(bytes); i++)
-            bytes[i] = (unsigned char)draw(&seed);
+            bytes[i] = (unsigned char)draw_number(&seed);
         assert_false(survive(bytes, sizeof(bytes)));
         memcpy(bytes, GM_TRACE_MAGIC, 8);
         assert_false(survive(bytes, sizeof(bytes)));
@@ -578,18 +578,18 @@ static void nonsense_records_never_crash_it(void **state)
         writer_begin(&writer);
         for (int n = 0; n < 3000; n++) {
             struct gm_record record = {
-                .address = draw(&seed) % 64 << (round % 3 ? 12 : 58),
-                .size = draw(&seed) % (round % 2 ? 16384 : UINT64_MAX),
-                .aux = draw(&seed) % 64 << (round % 5 ? 12 : 3),
-                .stack = (uint32_t)draw(&seed) % 16,
-                .extra = (uint32_t)draw(&seed) % 5,
-                .context = (uint16_t)(draw(&seed) % 6),
-                .type = (uint8_t)(draw(&seed) % (GM_EVENTS + 3)),
-                .kind = (uint8_t)(draw(&seed) % (GM_KINDS + 2)),
-                .device = (int8_t)(draw(&seed) % 4 - 1),
-                .flags = (uint8_t)draw(&seed),
+                .address = draw_number(&seed) % 64 << (round % 3 ? 12 : 58),
+                .size = draw_number(&seed) % (round % 2 ? 16384 : UINT64_MAX),
+                .aux = draw_number(&seed) % 64 << (round % 5 ? 12 : 3),
+                .stack = (uint32_t)draw_number(&seed) % 16,
+                .extra = (uint32_t)draw_number(&seed) % 5,
+                .context = (uint16_t)(draw_number(&seed) % 6),
+                .type = (uint8_t)(draw_number(&seed) % (GM_EVENTS + 3)),
+                .kind = (uint8_t)(draw_number(&seed) % (GM_KINDS + 2)),
+                .device = (int8_t)(draw_number(&seed) % 4 - 1),
+                .flags = (uint8_t)draw_number(&seed),
             };
-            writer_add(&writer, (unsigned)(draw(&seed) % 3), record);
+            writer_add(&writer, (unsigned)(draw_number(&seed) % 3), record);
         }
         writer.lanes[0].packed = writer.lanes[0].count / 2;
         writer_finish(&writer);

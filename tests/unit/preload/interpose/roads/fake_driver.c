@@ -81,7 +81,7 @@ struct answer {
     void *function;
 };
 
-static void *find(const char *symbol, int version, uint64_t flags)
+static void *find_function(const char *symbol, int version, uint64_t flags)
 {
     const struct answer answers[] = {
         {"cuInit", 2000, 0, (void *)cuInit},
@@ -121,7 +121,7 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
 {
     if (symbol == NULL || function == NULL)
         return 1;
-    *function = find(symbol, version, flags);
+    *function = find_function(symbol, version, flags);
     if (symbol_status != NULL)
         *symbol_status = *function != NULL ? 0 : 1;
     return *function != NULL ? 0 : 500;
