@@ -1,5 +1,6 @@
 /*
- * cuDeviceGetAttribute: what a recent data-centre GPU would say, less what is not simulated.
+ * cuDeviceGetAttribute: the answers of a recent data-centre GPU, except for features that are not
+ * simulated.
  */
 #include "driver.h"
 

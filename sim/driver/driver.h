@@ -17,8 +17,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define GPUSIM_EXPORTED __attribute__((visibility("default"))) /* besides what cuda.h declares */
-#define GPUSIM_GRANULARITY (2ull << 20)                        /* physical memory: VMM and pools */
+/* For functions that cuda.h does not declare. */
+#define GPUSIM_EXPORTED __attribute__((visibility("default")))
+#define GPUSIM_GRANULARITY (2ull << 20) /* physical memory: VMM and pools */
 #define GPUSIM_PITCH_ALIGNMENT 512u
 
 /* ---- settings and life of the driver (state.c) ----------------------------------------------- */

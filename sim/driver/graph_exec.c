@@ -57,7 +57,7 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph_handle, unsigned 
             gpusim_object_delete(executable);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    copy->is_child = true; /* nobody else may destroy or instantiate it */
+    copy->is_child = true; /* no other function may destroy or instantiate it */
     if (!sort_all(copy)) {
         gpusim_graph_delete(copy);
         gpusim_object_delete(executable);

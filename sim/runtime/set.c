@@ -44,7 +44,8 @@ cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t wid
                 width, height, stream);
 }
 
-/* How many slices one 2D fill can cover: all of them when the rows of a slice leave no gap. */
+/* The number of slices that one 2D fill can cover: all of them if the rows of a slice leave no
+ * gap. */
 static size_t slices_at_once(const struct cudaPitchedPtr *pitched, const struct cudaExtent *extent)
 {
     return extent->height == pitched->ysize ? extent->depth : 1;

@@ -74,7 +74,7 @@ add_test(NAME e2e.flight.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST
 gpumem_cuda_program(churn gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/flight/churn.c)
 add_test(NAME e2e.flight.churn COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/flight/flight.py ${PROJECT_BINARY_DIR})
 add_test(NAME e2e.flight.limits COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/flight/limits.py ${PROJECT_BINARY_DIR})
-# The loss matrix once more: no ending may cost a flight trace what is alive.
+# The loss matrix once more: no ending may cost a flight trace its live allocations.
 add_test(NAME e2e.flight.loss COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/loss.py ${PROJECT_BINARY_DIR})
 set_tests_properties(e2e.flight.loss PROPERTIES ENVIRONMENT "GPUMEM_MODE=flight;GPUMEM_FLIGHT_SIZE=4M;GPUMEM_RING=4K")
 set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)

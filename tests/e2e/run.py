@@ -83,7 +83,7 @@ def compare_totals(oracle, report, counters):
 
 
 def alive(counter):
-    """How many allocations of a kind are alive."""
+    """The number of live allocations of a kind."""
     return counter["allocs"] - counter["frees"] - counter["implicit_frees"] if counter else 0
 
 

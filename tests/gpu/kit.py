@@ -147,7 +147,7 @@ class Kit:
             expect(report[odd] == 0, f"{odd}: {report[odd]}")
         return report
 
-    # ---- what is here ----------------------------------------------------------------------------
+    # ---- what is installed -----------------------------------------------------------------------
 
     def probe(self):
         """Whether there is a GPU, and what the interpreter of the frameworks has installed."""

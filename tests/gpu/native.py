@@ -163,7 +163,7 @@ def second_door(kit):
     return "6 allocations and 3 frees seen without LD_PRELOAD"
 
 
-# ---- beside other tools ----------------------------------------------------------------------------
+# ---- next to other tools ---------------------------------------------------------------------------
 
 def used_by_nvidia_smi(kit, pid):
     text = subprocess.run([kit.tool("nvidia-smi"), "--query-compute-apps=pid,used_memory",

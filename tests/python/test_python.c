@@ -27,7 +27,7 @@
 #include <cmocka.h> /* needs the headers above */
 
 /* ---- an interpreter ---------------------------------------------------------------------------
- * Objects are arrays of words, addressed by byte offsets as the layouts tell them.
+ * Objects are arrays of words, addressed by byte offsets from the layouts.
  */
 
 enum { WORDS = 128 };

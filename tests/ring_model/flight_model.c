@@ -120,7 +120,7 @@ struct actor {
 };
 
 struct state {
-    uint32_t value; /* of what is folded; private, as all that comes behind the area */
+    uint32_t value; /* of the folded records; private, like everything after the area */
     /* Survives the kill. */
     struct extent area[AREA];
     struct lane lanes[LANES];
@@ -367,7 +367,7 @@ static void publish_end(struct state *state, struct actor *actor)
     actor->place = weakness == END_BEFORE_BLOCK ? WRITE_FIRST_HALF : NOTE_START;
 }
 
-/* Of a block: the checkpoint comes next. */
+/* After a block: the checkpoint comes next. */
 static void note_start(struct state *state, struct actor *actor)
 {
     bool is_block = actor->writing == BLOCK;

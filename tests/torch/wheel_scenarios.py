@@ -263,7 +263,7 @@ def empty_cache():
     before = torch.cuda.memory_reserved()
     del blocks[::2]
     torch.cuda.empty_cache()
-    # Of an expandable segment only whole physical pieces go back.
+    # PyTorch returns only whole physical pieces of an expandable segment.
     assert before // 2 <= torch.cuda.memory_reserved() < before
     return blocks
 

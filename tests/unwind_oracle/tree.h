@@ -41,12 +41,12 @@ void tree_descend(struct tree *tree, unsigned depth);
 void tree_grow(struct tree *tree);
 
 /* In files of their own */
-void tree_catch(struct tree *tree, unsigned depth); /* C++: catches what is thrown below */
+void tree_catch(struct tree *tree, unsigned depth); /* C++: catches exceptions from below */
 /* C++: to be called only if someone catches */
 void tree_throw(struct tree *tree) __attribute__((noreturn));
 void tree_coroutine(struct tree *tree, unsigned depth); /* goes on on another stack */
-void tree_yield(struct tree *tree);                  /* back to whoever started it, for a while */
-void tree_plugin(struct tree *tree, unsigned depth); /* through a library that comes and goes */
+void tree_yield(struct tree *tree);                     /* yields to its starter for a while */
+void tree_plugin(struct tree *tree, unsigned depth);    /* through a library that comes and goes */
 bool tree_plugin_open(const char *folder);
 /* Where the plugin is or was, for an oracle that remembers code. */
 bool tree_is_plugin(uint64_t pc);

@@ -71,7 +71,7 @@ static void contexts(size_t number)
     }
 }
 
-/* Of a graph that allocates and frees 50 times. */
+/* Launches of a graph that allocates and frees 50 times. */
 static void launches(size_t number)
 {
     CUgraph graph;

@@ -3,7 +3,7 @@
 
     flight.py BUILD [--pairs N] [--kills N]
 
-churn allocates and frees in 4 threads and keeps some. What must hold, of areas far smaller than the history:
+churn allocates and frees in 4 threads and keeps some. With areas far smaller than the history, the following must hold:
   - at the end every kept allocation is live, nothing else, and the trace is complete and no larger than its bound;
   - killed at any moment, the live allocations are those alive then, except for the call that each thread was in;
   - read while it runs, the same holds of the moment of reading.

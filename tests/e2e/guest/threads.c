@@ -104,7 +104,7 @@ static void *bind_to_one_cpu_and_churn(void *unused)
     return unused;
 }
 
-/* A thread that binds itself binds nobody else. */
+/* A thread that binds itself to a CPU binds no other thread. */
 static void bound_thread(void)
 {
     int fewest = CPU_SETSIZE;

@@ -1,5 +1,5 @@
-/* Memory of several libraries, some of it through the pool of another; then a request that nobody
- * can fulfil. Sizes are distinct powers of two, so that sums tell. */
+/* Memory of several libraries, some of it through the pool of another; then a request that cannot
+ * succeed. Sizes are distinct powers of two, so that a sum identifies its parts. */
 #include "allocate.h"
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -35,7 +35,8 @@ static void import_handle(void)
     CUmemGenericAllocationHandle imported;
     int shared = -1;
     const int index = find(HANDLE);
-    LOG(cudaSetDevice(current_device())); /* otherwise nothing tells the device of the import */
+    LOG(cudaSetDevice(current_device())); /* otherwise the trace does not have the device of the
+                                           * import */
     if (index < 0 || LOG(cuMemExportToShareableHandle(
                          &shared, (CUmemGenericAllocationHandle)objects[index].pointer,
                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)) != 0)

@@ -272,7 +272,7 @@ REPLICA_API size_t replica_reserved(int device)
     return allocator(device).reserved();
 }
 
-/* Allocates and frees blocks of random sizes, `count` reports in all, and frees what is left. */
+/* Allocates and frees blocks of random sizes, `count` reports in total, and frees the rest. */
 REPLICA_API void replica_churn(int device, unsigned seed, size_t count)
 {
     std::mt19937 random(seed);

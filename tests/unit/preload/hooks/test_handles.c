@@ -58,7 +58,7 @@ static void a_table_grows_with_what_is_in_it(void **unused)
 
 static void a_full_table_refuses_and_keeps_what_it_has(void **unused)
 {
-    enum { SIZE = GM_HANDLES_MAX / 8 }; /* a part behind it would be too large */
+    enum { SIZE = GM_HANDLES_MAX / 8 }; /* the next part would be too large */
     static struct gm_handle slots[SIZE];
     static _Atomic(const struct gm_handles *) more;
     const struct gm_handles full = {slots, SIZE, &more};

@@ -316,7 +316,7 @@ static void a_stack_that_was_left_is_not_read_again(void **unused)
     }
 }
 
-/* A stack in the upper half of what was a larger one, whose end is now beyond a guard. */
+/* A stack in the upper half of a former larger one, whose end is now beyond a guard. */
 static void a_stack_in_the_place_of_a_larger_one_is_walked_to_its_own_end(void **unused)
 {
     (void)unused;

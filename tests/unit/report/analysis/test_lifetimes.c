@@ -1,4 +1,4 @@
-/* How long allocations live, by the place that makes them. */
+/* The lifetimes of allocations, by the place that makes them. */
 #include "analysis/lifetimes.h"
 #include "render/text/sections.h"
 #include "trace_scene.h"

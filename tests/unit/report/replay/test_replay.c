@@ -723,7 +723,7 @@ static void memory_of_vendors_libraries_is_external(void **state)
     DEVICE_ALLOC(0x2000, 2, .stack = through_runtime);
     DEVICE_ALLOC(0x3000, 4, .stack = main_node);
     DEVICE_ALLOC(0x4000, 8, .stack = in_own);
-    DEVICE_ALLOC(0x5000, 16); /* without a stack it is a leak all the same */
+    DEVICE_ALLOC(0x5000, 16); /* still a leak without a stack */
     replay(scene);
     assert_int_equal(leaked(scene, GM_LEAK_EXTERNAL), 3);
     assert_int_equal(leaked(scene, GM_LEAK), 28);
@@ -866,7 +866,7 @@ static void host_memory_is_pageable_unless_pinned_then(void **state)
     ALLOC(.address = 0x900000, .size = 0x1000, .kind = GM_KIND_PINNED);
     COPY(0x100000, 0x900100, 5000, GM_COPY_HOST_TO_DEVICE); /* inside the pinned block */
     COPY(0x900fff, 0x100000, 500, GM_COPY_DEVICE_TO_HOST);
-    COPY(0x901000, 0x100000, 50, GM_COPY_DEVICE_TO_HOST); /* just behind it */
+    COPY(0x901000, 0x100000, 50, GM_COPY_DEVICE_TO_HOST); /* just after it */
     FREE(0x900000);
     COPY(0x100000, 0x900100, 5, GM_COPY_HOST_TO_DEVICE);
     replay(scene);

@@ -89,7 +89,7 @@ static void *find_function(const char *symbol, int version, uint64_t flags)
         {"cuMemAlloc", 3020, 0, (void *)cuMemAlloc_v2},
         {"cuMemAlloc", 14000, 0, (void *)cuMemAlloc_v3},
         {"cuMemAlloc", 15000, 0, (void *)hidden_alloc},
-        {"cuMemAlloc", 90000, 0, (void *)cuMemAlloc}, /* only the address can tell */
+        {"cuMemAlloc", 90000, 0, (void *)cuMemAlloc}, /* only the address shows which */
         {"cuMemFree", 2000, 0, (void *)cuMemFree},
         {"cuMemFree", 3020, 0, (void *)hidden_free},
         {"cuMemAllocAsync", 11020, 0, (void *)cuMemAllocAsync},
