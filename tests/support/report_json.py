@@ -1,8 +1,8 @@
-"""What `gpumem report --json` says of a trace, as tests read it."""
+"""The output of `gpumem report --json`, in the form that tests read."""
 
 
 def with_stacks(report):
-    """The report, with the frames of each stack in place of its number: a list, innermost first."""
+    """Replaces each number of a stack by its frames, a list with the innermost first; returns the report."""
     stacks = report["stacks"]
 
     def resolve(value):

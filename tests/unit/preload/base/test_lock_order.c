@@ -1,6 +1,6 @@
 /*
- * The order of the recorder's locks, as the builds check it that define GPUMEM_CHECK_LOCKS: the tests of the recorder
- * and the debug build. Who breaks it is aborted, so each order is tried in a child.
+ * The order of the recorder's locks, which builds with GPUMEM_CHECK_LOCKS check: the tests of the
+ * recorder and the debug build. A wrong order aborts the process, so a child tries each order.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* needs what stands above */
+#include <cmocka.h> /* needs the headers above */
 
 #include "base/change.h"
 
@@ -20,21 +20,22 @@ static struct gm_lock modules = GM_LOCK(GM_RANK_MODULES), packer = GM_LOCK(GM_RA
                       strings = GM_LOCK(GM_RANK_STRINGS), file = GM_LOCK(GM_RANK_FILE),
                       handles = GM_LOCK(GM_RANK_ALONE), no_rank;
 
-/* The signal that ends a child which takes the locks one inside the other, up to a NULL; 0: none. */
+/* Takes the locks in a child, one inside the other, up to a NULL. Returns the signal that ended the
+ * child; 0: none. */
 static int take_all(struct gm_lock *const locks[])
 {
     int status = 0;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        if (!freopen("/dev/null", "w", stderr)) /* what is expected is not shown */
+        if (!freopen("/dev/null", "w", stderr)) /* hide the expected message */
             _exit(1);
         unsigned count = 0;
         for (; locks[count]; count++)
             gm_lock_take(locks[count]);
         while (count)
             gm_lock_release(locks[--count]);
-        gm_lock_take(locks[0]); /* none is held any more */
+        gm_lock_take(locks[0]); /* the child holds none any more */
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
