@@ -1,8 +1,8 @@
 /*
  * The part of CUDA's binary interface that the hooks touch, declared anew so that the preload
  * builds without a toolkit and is the same whatever toolkit there is. Layouts are stable parts of
- * the public headers; tests/coverage/abi.c compares every one, and every prototype of the table,
- * with the headers at hand.
+ * the public headers; tests/table/layout.c compares every one with the headers at hand, and
+ * tests/table/prototypes.c every prototype of the table.
  */
 #ifndef GPUMEM_PRELOAD_HOOKS_CUDA_ABI_H
 #define GPUMEM_PRELOAD_HOOKS_CUDA_ABI_H

@@ -1,7 +1,7 @@
 /* What a trace says, as numbers and sites: everything a report shows but the names.
  *
- * Two replays: the first finds the totals, the peaks and what is left at the end; the second stops
- * at the peaks and at refused allocations and notes who held the memory then.
+ * The first replay finds the totals and what is left at the end, and notes who held the memory at a
+ * peak. A second one, only where it is needed, stops at refused allocations and at a pool's moments.
  */
 #ifndef GPUMEM_REPORT_ANALYSIS_ANALYSIS_H
 #define GPUMEM_REPORT_ANALYSIS_ANALYSIS_H
