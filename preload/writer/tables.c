@@ -303,45 +303,38 @@ static struct text text_of(const char *bytes, size_t size)
     return (struct text){bytes, (uint16_t)size};
 }
 
-uint32_t gm_string_intern(const char *bytes, size_t size)
+/* Marks have a share of their own: a program that names each step leaves room for its stacks. */
+static uint32_t intern_string(const char *bytes, size_t size, bool is_mark)
 {
     struct text text = text_of(bytes, size);
     uint64_t hash = bytes_hash(text.bytes, text.size);
     uint32_t offset = text.size ? find(&strings, hash, &text, string_equal) : 0;
     if (offset || !text.size)
         return offset;
+    uint32_t room = is_mark ? text.size + (uint32_t)sizeof(text.size) : 0; /* in that share */
     gm_lock_take(&strings.lock);
     gm_change_begin();
     offset = find(&strings, hash, &text, string_equal);
-    if (!offset)
-        offset = string_append(&text, hash);
-    gm_change_end();
-    gm_lock_release(&strings.lock);
-    if (!offset)
-        count_refused(&strings, GM_COUNT_STRING_LIMIT);
-    return offset;
-}
-
-uint32_t gm_string_intern_mark(const char *bytes, size_t size)
-{
-    struct text text = text_of(bytes, size);
-    uint64_t hash = bytes_hash(text.bytes, text.size);
-    uint32_t offset = text.size ? find(&strings, hash, &text, string_equal) : 0;
-    if (offset || !text.size)
-        return offset;
-    gm_lock_take(&strings.lock);
-    gm_change_begin();
-    offset = find(&strings, hash, &text, string_equal);
-    bool over = !offset && mark_bytes + text.size + sizeof(text.size) > GM_MARK_STRINGS_MAX;
+    bool over = !offset && is_mark && mark_bytes + room > GM_MARK_STRINGS_MAX;
     if (!offset && !over && (offset = string_append(&text, hash)))
-        mark_bytes += text.size + (uint32_t)sizeof(text.size);
+        mark_bytes += room;
     gm_change_end();
     gm_lock_release(&strings.lock);
     if (over)
         gm_count(GM_COUNT_MARK_LIMIT, 1);
     else if (!offset)
-        count_refused(&strings, GM_COUNT_MARK_LIMIT);
+        count_refused(&strings, is_mark ? GM_COUNT_MARK_LIMIT : GM_COUNT_STRING_LIMIT);
     return offset;
+}
+
+uint32_t gm_string_intern(const char *bytes, size_t size)
+{
+    return intern_string(bytes, size, false);
+}
+
+uint32_t gm_string_intern_mark(const char *bytes, size_t size)
+{
+    return intern_string(bytes, size, true);
 }
 
 /* ---- modules: appended by modules.c under its own lock --------------------------------------- */

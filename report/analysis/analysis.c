@@ -267,15 +267,16 @@ static bool *find_segments(const struct gm_analysis *analysis)
     return segments;
 }
 
-static unsigned leak_class(const struct gm_analysis *analysis, struct gm_owners *owners,
-                           const struct gm_life *life, bool is_segment)
+static unsigned leak_class(const struct gm_analysis *analysis, const struct gm_life *life,
+                           bool is_segment)
 {
-    if (life->kind == GM_KIND_EXTERNAL || gm_owners_get(owners, life->stack) & GM_OWNER_VENDOR)
+    if (life->kind == GM_KIND_EXTERNAL ||
+        gm_owners_get(analysis->owners, life->stack) & GM_OWNER_VENDOR)
         return GM_LEAK_EXTERNAL;
     if (life->flags & GM_LIFE_LATE)
         return GM_LEAK_LATE;
     if (analysis->trace->ending == GM_ENDING_NORMAL &&
-        (is_segment || gm_owners_cache(owners, life->kind, life->stack)))
+        (is_segment || gm_owners_cache(analysis->owners, life->kind, life->stack)))
         return GM_LEAK_CACHED;
     if (life->context == GM_CONTEXT_UNTOLD && life->flags & GM_LIFE_MORTAL)
         return GM_LEAK_UNTOLD;
@@ -286,18 +287,15 @@ static unsigned leak_class(const struct gm_analysis *analysis, struct gm_owners 
 static void judge_lives(struct gm_analysis *analysis)
 {
     const struct gm_lives *lives = &analysis->replay.ledger.lives;
-    struct gm_owners *owners = gm_owners_new(analysis->trace);
     bool *segments = find_segments(analysis);
     for (uint32_t i = 0; i < lives->used; i++) {
         const struct gm_life *life = &lives->slots[i];
         if (life->kind == GM_KIND_NONE)
             continue;
-        struct gm_site site =
-            gm_site_of_life(life, leak_class(analysis, owners, life, segments[i]));
+        struct gm_site site = gm_site_of_life(life, leak_class(analysis, life, segments[i]));
         gm_sites_add(&analysis->leaks, &site);
     }
     free(segments);
-    gm_owners_free(owners);
     gm_sites_finish(&analysis->leaks);
     for (size_t i = 0; i < analysis->leaks.count; i++) {
         const struct gm_site *site = &analysis->leaks.entries[i];
@@ -393,6 +391,7 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     struct gm_analysis *analysis = gm_allocate(1, sizeof(*analysis));
     analysis->trace = trace;
     analysis->callers = gm_callers_new(trace);
+    analysis->owners = gm_owners_new(trace);
     gm_replay_begin(&analysis->replay);
     analysis->replay.checkpoint = trace->checkpoint;
     gm_phases_begin(&analysis->phases, trace->clock.origin);
@@ -438,6 +437,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     gm_transfers_free(&analysis->transfers);
     gm_blocks_free(&analysis->blocks);
     gm_callers_free(analysis->callers);
+    gm_owners_free(analysis->owners);
     gm_pool_failures_free(&analysis->pool_failures);
     for (size_t i = 0; i < analysis->pool_count; i++) {
         gm_sites_free(&analysis->pool_peaks[i].owners);

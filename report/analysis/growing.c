@@ -13,10 +13,7 @@ bool gm_growth_counts(const struct gm_analysis *analysis, const struct gm_growin
     const struct gm_active_site *site = gm_growing_site(analysis, growing);
     if (site->is_block || gm_kind_is_host(site->kind) || analysis->blocks.records == 0)
         return true;
-    struct gm_owners *owners = gm_owners_new(analysis->trace);
-    bool cached = gm_owners_cache(owners, site->kind, site->stack);
-    gm_owners_free(owners);
-    return !cached;
+    return !gm_owners_cache(analysis->owners, site->kind, site->stack);
 }
 
 uint64_t gm_growth_bytes(const struct gm_analysis *analysis)

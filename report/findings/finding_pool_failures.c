@@ -70,10 +70,7 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
 /* What the driver refused to a framework's cache, the framework tries again or reports itself. */
 static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_failure *failure)
 {
-    struct gm_owners *owners = gm_owners_new(analysis->trace);
-    bool cache = gm_owners_cache(owners, failure->kind, failure->stack);
-    gm_owners_free(owners);
-    return cache;
+    return gm_owners_cache(analysis->owners, failure->kind, failure->stack);
 }
 
 static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,

@@ -121,7 +121,6 @@ static struct run run_of_allocations(const struct gm_analysis *analysis)
 {
     const struct gm_lives *lives = &analysis->replay.ledger.lives;
     const struct gm_late_lives *late = &analysis->late;
-    struct gm_owners *owners = gm_owners_new(analysis->trace);
     bool ended = analysis->trace->ending == GM_ENDING_NORMAL;
     struct run run = {.kept = gm_allocate(late->count + lives->count + 1, sizeof(*run.kept)),
                       .length = analysis->active_until,
@@ -130,12 +129,12 @@ static struct run run_of_allocations(const struct gm_analysis *analysis)
         if (!analysis->activity.sites[i].is_block)
             run.allocs += analysis->activity.sites[i].allocs;
     for (size_t i = 0; i < late->count; i++)
-        if (is_looked_at(owners, &late->entries[i]))
+        if (is_looked_at(analysis->owners, &late->entries[i]))
             add_life(&run, &late->entries[i]);
     for (uint32_t i = 0; i < lives->used && !ended; i++)
-        if (lives->slots[i].kind != GM_KIND_NONE && is_looked_at(owners, &lives->slots[i]))
+        if (lives->slots[i].kind != GM_KIND_NONE &&
+            is_looked_at(analysis->owners, &lives->slots[i]))
             add_life(&run, &lives->slots[i]);
-    gm_owners_free(owners);
     qsort(run.kept, run.count, sizeof(*run.kept), by_stack);
     return run;
 }

@@ -73,11 +73,6 @@ static void begin(struct gm_json *json, const char *key)
     }
 }
 
-void gm_json_was_written(struct gm_json *json)
-{
-    json->has_members[json->depth] = true;
-}
-
 static void open_level(struct gm_json *json, const char *key, char bracket)
 {
     begin(json, key);

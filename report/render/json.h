@@ -16,9 +16,6 @@ struct gm_json {
     bool has_members[GM_JSON_DEPTH];
 };
 
-/* Another process wrote the next value of the open array. */
-void gm_json_was_written(struct gm_json *json);
-
 /* In the following, `key` is the name of the member; NULL inside an array and at the top. */
 
 void gm_json_open_object(struct gm_json *json, const char *key);

@@ -23,11 +23,6 @@ bool gm_is_road(struct gm_text path)
     return (traits_of(path) & GM_LIBRARY_ROAD) != 0;
 }
 
-bool gm_is_vendor(struct gm_text path)
-{
-    return (traits_of(path) & GM_LIBRARY_VENDOR) != 0;
-}
-
 static bool contains(struct gm_text text, const char *part)
 {
     return memmem(text.bytes, text.size, part, strlen(part)) != NULL;

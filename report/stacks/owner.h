@@ -10,9 +10,6 @@
 /* Whether a module is libgpumem, libcuda or libcudart: the road of a call, not its origin. */
 bool gm_is_road(struct gm_text path);
 
-/* Whether a module is one of the vendor's libraries that allocate for themselves (cuBLAS ...). */
-bool gm_is_vendor(struct gm_text path);
-
 /* Whether a module is a library of a framework, of the vendor, of a language or of the system: not
  * the application's own code. */
 bool gm_is_framework(struct gm_text path);

@@ -204,21 +204,11 @@ bool gm_gap_next(const struct gm_analysis *analysis, size_t *at, struct gm_gap *
     return false;
 }
 
-static bool is_any(const struct gm_analysis *analysis, enum gm_gap_effect effect)
+bool gm_analysis_is_complete(const struct gm_analysis *analysis)
 {
     struct gm_gap gap;
     for (size_t at = 0; gm_gap_next(analysis, &at, &gap);)
-        if (gap.effect == effect)
-            return true;
-    return false;
-}
-
-bool gm_analysis_is_complete(const struct gm_analysis *analysis)
-{
-    return !is_any(analysis, GM_GAP_LOSS);
-}
-
-bool gm_has_notes(const struct gm_analysis *analysis)
-{
-    return is_any(analysis, GM_GAP_NOTE);
+        if (gap.effect == GM_GAP_LOSS)
+            return false;
+    return true;
 }

@@ -28,6 +28,5 @@ bool gm_gap_next(const struct gm_analysis *analysis, size_t *at, struct gm_gap *
 
 /* The process ended, and all that it did was seen and understood: no gap is a loss. */
 bool gm_analysis_is_complete(const struct gm_analysis *analysis);
-bool gm_has_notes(const struct gm_analysis *analysis);
 
 #endif
