@@ -2,6 +2,7 @@
  * Programs that could notice a guest in their process: guest MODE [PLUGIN]. Run by run.py, which
  * compares output, totals and leaks with and without the preload.
  */
+#include "../programs/generated_code.h"
 #include "../programs/plant.h"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -26,26 +27,6 @@ static void pair(void)
 
 /* ---- generated code -------------------------------------------------------------------------- */
 
-typedef void generated_code(void (*function)(void));
-
-/* Calls its argument from a frame that no table describes. */
-#if defined(__x86_64__)
-static const unsigned char instructions[] = {0x55, 0x48, 0x89, 0xe5,  /* push %rbp; mov %rsp,%rbp */
-                                             0xff, 0xd7, 0x5d, 0xc3}; /* call *%rdi; pop; ret */
-#elif defined(__aarch64__)
-static const uint32_t instructions[] = {0xa9bf7bfd, 0x910003fd,              /* a frame record */
-                                        0xd63f0000, 0xa8c17bfd, 0xd65f03c0}; /* blr x0 */
-#endif
-
-static generated_code *generate(void)
-{
-    char *page =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(page, instructions, sizeof(instructions));
-    __builtin___clear_cache(page, page + sizeof(instructions));
-    return (generated_code *)page;
-}
-
 /* On pages of the stack that no call has used before, so that knowledge about pages does not
  * help. */
 static void call_far_below(generated_code *code, void (*function)(void))
@@ -67,7 +48,7 @@ static void leak(void)
  */
 static void descriptors_behind_generated_code(void)
 {
-    generated_code *code = generate();
+    generated_code *code = generate_code();
     char name[] = "own.XXXXXX", text[32] = "";
     struct stat status;
     code(pair);

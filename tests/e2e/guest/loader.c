@@ -6,6 +6,7 @@
  *   loader constructor PLUGIN   the constructor of a plugin waits
  *   loader listing              a callback of dl_iterate_phdr waits
  */
+#include "../programs/generated_code.h"
 #include <cuda.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -13,14 +14,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 typedef CUresult get_function(const char *, void **, int, cuuint64_t,
                               CUdriverProcAddressQueryResult *);
 typedef CUresult alloc_function(CUdeviceptr *, size_t);
 typedef CUresult free_function(CUdeviceptr);
-typedef void call_function(void (*)(void));
 
 static CUresult (*get_device)(CUdevice *, int);
 static CUresult (*set_context)(CUcontext);
@@ -29,7 +28,7 @@ static CUcontext context;
 static alloc_function *alloc;
 static free_function *release;
 static get_function *get;
-static call_function *call_from_code_without_tables;
+static generated_code *call_from_code_without_tables;
 static void *driver;
 
 static void pair(void)
@@ -91,23 +90,6 @@ static int wait_in_callback(struct dl_phdr_info *info, size_t size, void *unused
     return 1;
 }
 
-#if defined(__x86_64__)
-static const unsigned char instructions[] = {0x55, 0x48, 0x89, 0xe5,  /* push %rbp; mov %rsp,%rbp */
-                                             0xff, 0xd7, 0x5d, 0xc3}; /* call *%rdi; pop; ret */
-#elif defined(__aarch64__)
-static const uint32_t instructions[] = {0xa9bf7bfd, 0x910003fd,              /* a frame record */
-                                        0xd63f0000, 0xa8c17bfd, 0xd65f03c0}; /* blr x0 */
-#endif
-
-static call_function *make_code(void)
-{
-    char *page =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(page, instructions, sizeof(instructions));
-    __builtin___clear_cache(page, page + sizeof(instructions));
-    return (call_function *)page;
-}
-
 static void *look_up(const char *name)
 {
     void *found = dlsym(driver, name);
@@ -145,7 +127,7 @@ static void use_linked(void)
 int main(int count, char **arguments)
 {
     setvbuf(stdout, NULL, _IONBF, 0);
-    call_from_code_without_tables = make_code();
+    call_from_code_without_tables = generate_code();
 #ifdef LINKED
     use_linked();
     cuInit(0);

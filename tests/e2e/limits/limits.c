@@ -2,6 +2,7 @@
  * Programs that reach the limits of the recorder: limits MODE COUNT [PLUGIN...]. Run by limits.py,
  * which reads the trace.
  */
+#include "../programs/generated_code.h"
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gpumem/gpumem.h>
@@ -120,16 +121,6 @@ static void marks(int count)
     call_plugin(plugins[0], 1);
 }
 
-#if defined(__x86_64__)
-static const unsigned char instructions[] = {0x55, 0x48, 0x89, 0xe5,  /* push %rbp; mov %rsp,%rbp */
-                                             0xff, 0xd7, 0x5d, 0xc3}; /* call *%rdi; pop; ret */
-#elif defined(__aarch64__)
-static const uint32_t instructions[] = {0xa9bf7bfd, 0x910003fd,              /* a frame record */
-                                        0xd63f0000, 0xa8c17bfd, 0xd65f03c0}; /* blr x0 */
-#endif
-
-typedef void generated_code(void (*function)(void));
-
 static void pair(void)
 {
     demand(cuMemFree(allocate(64)) == 0, "cuMemFree");
@@ -139,14 +130,11 @@ static void pair(void)
 static void generated(int count)
 {
     make_current();
-    char *page =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(page, instructions, sizeof(instructions));
-    __builtin___clear_cache(page, page + sizeof(instructions));
+    generated_code *code = generate_code();
     for (int i = 0; i < count; i++) {
         void *library = dlopen(plugins[0], RTLD_NOW);
         demand(library && dlclose(library) == 0, "dlopen");
-        ((generated_code *)page)(pair);
+        code(pair);
     }
     call_plugin(plugins[1], 1);
 }
