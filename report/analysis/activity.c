@@ -93,6 +93,26 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
     add(activity, site, life->size);
 }
 
+/* As short as a life can be, and what lives is what did. */
+void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn)
+{
+    bool is_short = activity->short_ticks > 0;
+    for (size_t i = 0; i < turn->site_count; i++) {
+        const struct gm_turn_site *of = &turn->sites[i];
+        struct gm_active_site *site = site_of(
+            activity,
+            &(struct gm_life){
+                .stack = of->stack, .api = of->api, .kind = turn->kind, .device = turn->device},
+            false);
+        site->allocs += of->births;
+        site->allocated = gm_add_saturated(site->allocated, of->bytes);
+        site->short_lived += is_short ? of->births : 0;
+        site->short_bytes = gm_add_saturated(site->short_bytes, is_short ? of->bytes : 0);
+        if (site->live + of->most > site->peak)
+            site->peak = site->live + of->most;
+    }
+}
+
 static struct gm_life life_of(const struct gm_pool_block *block)
 {
     return (struct gm_life){.size = block->size,

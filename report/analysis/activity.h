@@ -10,7 +10,7 @@
 #include "analysis/growth.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "ledger/lives.h"
+#include "ledger/ledger.h"
 #include "pool/blocks.h"
 #include "trace/stream.h"
 #include <stdbool.h>
@@ -34,6 +34,8 @@ void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale
 /* Allocations come and go; `time` is now. The first sets life->place, which the others rely on. */
 void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life);
 void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time);
+/* A turn whose memory was observed before, life by life: its places are known. */
+void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn);
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
                               uint64_t time);
 

@@ -1,6 +1,7 @@
 /* See analysis.h. */
 #include "analysis/analysis.h"
 #include "analysis/recorder_counters.h"
+#include "base/limit.h"
 #include "base/memory.h"
 #include "pool/libraries.h"
 #include "stacks/owner.h"
@@ -32,22 +33,24 @@ static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life
 }
 
 /* After a refusal an allocation tells that the program went on, and perhaps found what fits. */
-static void note_served(struct gm_analysis *analysis, const struct gm_life *life)
+static void note_served(struct gm_analysis *analysis, unsigned kind, int device, uint32_t stack)
 {
+    uint32_t caller = GM_NONE; /* asked for when it matters */
     for (size_t i = 0; i < analysis->failure_count; i++) {
         struct gm_failure *failure = &analysis->failures[i];
-        if (failure->served || failure->kind != life->kind || failure->device != life->device)
+        if (failure->served || failure->kind != kind || failure->device != device)
             continue;
+        if (caller == GM_NONE)
+            caller = gm_callers_get(analysis->callers, stack);
         failure->survived = true;
-        failure->served = gm_callers_get(analysis->callers, failure->stack) ==
-                          gm_callers_get(analysis->callers, life->stack);
+        failure->served = failure->caller == caller;
     }
 }
 
 static void life_begins(void *argument, struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
-    note_served(analysis, life);
+    note_served(analysis, life->kind, life->device, life->stack);
     gm_late_lives_forget(&analysis->late);
     analysis->last_alloc = analysis->replay.ledger.time;
     note_pinned(analysis, life);
@@ -83,6 +86,20 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.ledger.time);
+}
+
+/* Of a graph's memory: none of it is pinned, and the device has had all its addresses before. */
+static void turned(void *argument, const struct gm_turn *turn)
+{
+    struct gm_analysis *analysis = argument;
+    for (size_t i = 0; i < turn->site_count; i++)
+        note_served(analysis, turn->kind, turn->device, turn->sites[i].stack);
+    gm_late_lives_forget(&analysis->late);
+    analysis->late.turned = turn->last;
+    analysis->last_alloc = analysis->replay.ledger.time;
+    analysis->ended_since_use += turn->births;
+    gm_phases_turned(&analysis->phases, turn);
+    gm_activity_turned(&analysis->activity, turn);
 }
 
 /* All that is known to be in use on a device: what is allocated, what the driver held beside it and
@@ -123,6 +140,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     failure.size = record->size;
     failure.count++;
     failure.stack = record->stack;
+    failure.caller = gm_callers_get(analysis->callers, record->stack);
     failure.status = record->extra;
     failure.api = record->api;
     failure.kind = record->kind;
@@ -225,9 +243,10 @@ static void first_pass(struct gm_analysis *analysis)
     struct gm_stream *stream = gm_stream_open(analysis->trace);
     struct gm_entry entry;
     replay->ledger.observer =
-        (struct gm_life_observer){life_begins, life_ends, life_goes_on, analysis};
+        (struct gm_life_observer){life_begins, life_ends, life_goes_on, turned, analysis};
     gm_stream_show_ahead(stream, look_ahead, &replay->ledger.lives);
     while (gm_stream_next(stream, &entry)) {
+        gm_limits_spend(GM_STEPS_NOTES);
         gm_replay_apply(replay, &entry);
         if (entry.record->type == GM_EVENT_ALLOC)
             analysis->active_until = replay->ledger.events;

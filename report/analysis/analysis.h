@@ -38,6 +38,7 @@ struct gm_failure {
     uint64_t first; /* by the first */
     uint64_t count;
     uint32_t stack;
+    uint32_t caller; /* see callers.h */
     uint32_t status; /* CUresult or cudaError_t of the latest */
     uint16_t api;
     uint8_t kind;

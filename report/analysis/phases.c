@@ -1,5 +1,6 @@
 /* See phases.h. */
 #include "analysis/phases.h"
+#include "base/limit.h"
 #include "base/memory.h"
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,20 @@ void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life
     raise(phases, place);
 }
 
+void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn)
+{
+    struct gm_phase_place *place =
+        place_of_life(phases, &(struct gm_life){.kind = turn->kind, .device = turn->device});
+    if (!place)
+        return;
+    place->live += turn->most;
+    raise(phases, place);
+    place->live -= turn->most;
+    place->allocated += turn->bytes;
+    place->allocs += turn->births;
+    place->frees += turn->births;
+}
+
 /* Blocks have totals already. */
 static void note_block(struct gm_phases *phases, const struct gm_record *record,
                        const struct gm_blocks *blocks)
@@ -157,6 +172,7 @@ static void begin(struct gm_phases *phases, struct gm_phase_open *open, uint32_t
 {
     *open = (struct gm_phase_open){
         .phase = phase, .whose = whose, .time = time, .moment = ++phases->moment};
+    gm_limits_spend(GM_STEPS_PHASE * phases->place_count);
     open->start_count = phases->place_count;
     open->starts = open->start_count ? gm_allocate(open->start_count, sizeof(struct start)) : NULL;
     for (size_t i = 0; i < open->start_count; i++) {
@@ -191,6 +207,7 @@ static void finish(struct gm_phases *phases, struct gm_phase_open *open, uint64_
 {
     static const struct start nothing;
     phases->open_count--;
+    gm_limits_spend(GM_STEPS_PHASE * phases->place_count);
     if (open->phase == GM_NONE) {
         phases->not_kept++;
     } else {

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "ledger/counters.h"
-#include "ledger/lives.h"
+#include "ledger/ledger.h"
 #include "pool/blocks.h"
 #include "trace/stream.h"
 #include <stdbool.h>
@@ -120,6 +120,7 @@ void gm_phases_begin(struct gm_phases *phases, uint64_t start_time);
 /* Allocations come and go. */
 void gm_phases_life_begins(struct gm_phases *phases, const struct gm_life *life);
 void gm_phases_life_ends(struct gm_phases *phases, const struct gm_life *life);
+void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn);
 void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life);
 
 /* A record, after `blocks` took notice of it: marks, ranges and blocks of a pool matter. Returns

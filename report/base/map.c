@@ -1,13 +1,23 @@
 /* See map.h. Open addressing with linear probing; removal closes the gap, so there are no
  * tombstones. */
 #include "base/map.h"
+#include "base/limit.h"
 #include "base/memory.h"
+#include "base/secret.h"
 #include <stdlib.h>
 
-static void grow(struct gm_map *map)
+#define LARGE ((size_t)16 << 20) /* bytes: a map that is to be larger must be allowed to */
+
+/* False if it is not allowed: no more of the trace is read then. */
+static bool grow(struct gm_map *map)
 {
     struct gm_map old = *map;
-    map->capacity = old.capacity ? old.capacity * 2 : 64;
+    size_t capacity = old.capacity ? old.capacity * 2 : 64;
+    if (capacity * sizeof(*map->slots) > LARGE &&
+        !gm_limits_allow_memory(capacity * sizeof(*map->slots)))
+        return false;
+    map->capacity = capacity;
+    map->secret = gm_secret();
     map->slots = gm_allocate(map->capacity, sizeof(*map->slots));
     for (size_t i = 0; i < map->capacity; i++)
         map->slots[i].value = GM_NONE;
@@ -15,12 +25,13 @@ static void grow(struct gm_map *map)
         if (old.slots[i].value != GM_NONE)
             *gm_map_find(map, old.slots[i].key) = old.slots[i];
     free(old.slots);
+    return true;
 }
 
 void gm_map_set(struct gm_map *map, uint64_t key, uint32_t value)
 {
-    if (map->count * 8 >= map->capacity * 5)
-        grow(map);
+    if (map->count * 8 >= map->capacity * 5 && !grow(map) && gm_map_get(map, key) == GM_NONE)
+        return;
     struct gm_map_slot *slot = gm_map_find(map, key);
     map->count += slot->value == GM_NONE;
     *slot = (struct gm_map_slot){key, value};

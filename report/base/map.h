@@ -18,11 +18,14 @@ struct gm_map {
     struct gm_map_slot *slots;
     size_t capacity; /* a power of two, or 0 */
     size_t count;
+    uint64_t secret; /* see secret.h */
 };
 
-/* Where a key is looked for first. */
+/* Where a key is looked for first. Keys come from traces: without the secret they could all be made
+ * to have one home. */
 static inline size_t gm_map_home(const struct gm_map *map, uint64_t key)
 {
+    key = (key ^ map->secret) * (map->secret | 1);
     key ^= key >> 32;
     key *= 0x9e3779b97f4a7c15ull;
     key ^= key >> 29;
@@ -51,7 +54,8 @@ static inline void gm_map_prefetch(const struct gm_map *map, uint64_t key)
         __builtin_prefetch(&map->slots[gm_map_home(map, key)], 1);
 }
 
-/* Sets or replaces the value of a key. */
+/* Sets or replaces the value of a key. A new key is left out where the limits of the trace (see
+ * limit.h) allow the map no more room: nothing more is read then. */
 void gm_map_set(struct gm_map *map, uint64_t key, uint32_t value);
 
 /* Removes a key; nothing happens if it is not there. */

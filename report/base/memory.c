@@ -3,6 +3,7 @@
 #include "base/exit_code.h"
 #include "base/limit.h"
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +19,13 @@ static _Noreturn void out_of_memory(void)
     exit(GM_EXIT_UNREADABLE);
 }
 
-/* Saturated: what is too much is too much. */
-static void note(size_t count, size_t size)
+/* Saturated: what is too much is too much. `there`: bytes of it that there are already. */
+static void note(size_t count, size_t size, size_t there)
 {
     size_t bytes;
-    gm_limits_note_memory(__builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = SIZE_MAX;
+    gm_limits_note_memory(bytes > there ? bytes - there : 0);
 }
 
 /* What is looked up all over is worth few, large pages. The kernel may say no. */
@@ -39,7 +42,7 @@ static void *ask_for_large_pages(void *memory, size_t bytes)
 
 void *gm_allocate(size_t count, size_t size)
 {
-    note(count, size);
+    note(count, size, 0);
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
         out_of_memory();
@@ -48,7 +51,7 @@ void *gm_allocate(size_t count, size_t size)
 
 void *gm_resize(void *memory, size_t count, size_t size)
 {
-    note(count, size);
+    note(count, size, malloc_usable_size(memory));
     void *moved = reallocarray(memory, count ? count : 1, size);
     if (!moved)
         out_of_memory();

@@ -1,12 +1,13 @@
 /* See ranges.h. A treap: a search tree by address, kept in balance by priorities drawn at random,
- * from a fixed seed so that runs can be repeated. */
+ * which a trace cannot foresee. */
 #include "base/ranges.h"
 #include "base/memory.h"
+#include "base/secret.h"
 #include <stdlib.h>
 
 static uint32_t draw(struct gm_ranges *ranges)
 {
-    uint32_t value = ranges->random ? ranges->random : 0x2545f491u;
+    uint32_t value = ranges->random ? ranges->random : (uint32_t)(gm_secret() >> 32) | 1;
     value ^= value << 13;
     value ^= value >> 17;
     value ^= value << 5;

@@ -188,7 +188,7 @@ static void judge_here(const char *path, const void *gate_of, void *outcome_of)
     putchar('\n');
     free(clean);
     judge_run(gate, &view, outcome);
-    gm_session_close(&session);
+    outcome->unreadable |= !gm_session_close(&session);
 }
 
 static void judge(const struct gate *gate, const char *path, struct outcome *outcome)

@@ -19,6 +19,7 @@ bool gm_session_open(struct gm_session *session, const char *path,
     if (!open_trace(session, path))
         return false;
     session->analysis = gm_analyse(session->trace);
+    gm_limits_end_reading();
     session->stacks = gm_stacks_new(session->trace, options);
     session->model = gm_model_of(session->analysis, session->stacks, needs);
     return true;

@@ -124,7 +124,7 @@ static struct run run_of_allocations(const struct gm_analysis *analysis)
     bool ended = analysis->trace->ending == GM_ENDING_NORMAL;
     struct run run = {.kept = gm_allocate(late->count + lives->count + 1, sizeof(*run.kept)),
                       .length = analysis->active_until,
-                      .alive = late->count + lives->count};
+                      .alive = late->count + late->turned + lives->count};
     for (size_t i = 0; i < analysis->activity.count; i++)
         if (!analysis->activity.sites[i].is_block)
             run.allocs += analysis->activity.sites[i].allocs;

@@ -110,6 +110,15 @@ static inline struct gm_tally *gm_counters_add(struct gm_counters *counters, uns
     return counter;
 }
 
+/* Whether `size` bytes more than now make no new peak, of a kind on a device and of the device. */
+static inline bool gm_counters_had_more(struct gm_counters *counters, unsigned kind, int device,
+                                        uint64_t size)
+{
+    const struct gm_tally *counter = gm_counters_kind(counters, kind, device);
+    const struct gm_device_totals *totals = gm_counters_device(counters, device);
+    return counter->live + size <= counter->peak.bytes && totals->live + size <= totals->peak.bytes;
+}
+
 static inline struct gm_tally *gm_counters_subtract(struct gm_counters *counters, unsigned kind,
                                                     int device, uint64_t size)
 {

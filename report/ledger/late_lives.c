@@ -1,5 +1,6 @@
 /* See late_lives.h. */
 #include "ledger/late_lives.h"
+#include "base/limit.h"
 #include "base/memory.h"
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@ void gm_late_lives_grow(struct gm_late_lives *late)
 /* The latest, nearly always. */
 void gm_late_lives_remove(struct gm_late_lives *late, const struct gm_life *life)
 {
-    for (size_t i = late->count; i-- > 0;)
+    for (size_t i = late->count; i-- > 0 && gm_limits_spend(1);)
         if (late->entries[i].address == life->address && late->entries[i].birth == life->birth) {
             late->entries[i] = late->entries[--late->count];
             return;

@@ -11,12 +11,13 @@ struct gm_late_lives {
     struct gm_life *entries;
     size_t count;
     size_t capacity;
+    uint64_t turned; /* further ones, of a turn (see ledger.h) */
 };
 
 /* An allocation: what ended before did not end late. */
 static inline void gm_late_lives_forget(struct gm_late_lives *late)
 {
-    late->count = 0;
+    late->count = late->turned = 0;
 }
 
 /* Makes room for one life more. */

@@ -79,6 +79,7 @@ static uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
     }
     life->entered = ledger->step + 1;
     uint32_t number = gm_lives_add(&ledger->lives, life);
+    ledger->addressed += (life->flags & GM_LIFE_ADDRESSED) != 0;
     link_mortal(ledger, number);
     return number;
 }
@@ -156,7 +157,7 @@ void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit
     struct gm_tally *counter =
         gm_counters_subtract(&ledger->counters, life->kind, life->device, life->size);
     if (implicit) {
-        gm_limits_spend(GM_STEPS_IMPLICIT);
+        gm_limits_spend(GM_STEPS_LIFE);
         counter->implicit_frees++;
     } else {
         counter->frees++;
@@ -171,6 +172,23 @@ void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit
     if (ledger->observer.ends)
         ledger->observer.ends(ledger->observer.argument, life, implicit);
     gm_lives_remove(&ledger->lives, number);
+}
+
+bool gm_ledger_turn(struct gm_ledger *ledger, const struct gm_turn *turn)
+{
+    bool stops = ledger->stop > ledger->step && ledger->stop - ledger->step <= turn->births;
+    bool is_told_of_each = ledger->observer.begins && !ledger->observer.turned;
+    if (stops || is_told_of_each ||
+        !gm_counters_had_more(&ledger->counters, turn->kind, turn->device, turn->most) ||
+        gm_unpaired_is_in(&ledger->unpaired, turn->low, turn->high))
+        return false;
+    struct gm_tally *counter = gm_counters_kind(&ledger->counters, turn->kind, turn->device);
+    counter->allocs += turn->births;
+    counter->frees += turn->births;
+    if (ledger->observer.turned)
+        ledger->observer.turned(ledger->observer.argument, turn);
+    ledger->step += turn->births;
+    return true;
 }
 
 /* Undoing a death before the history leaves one more of those that were alive when it began. */

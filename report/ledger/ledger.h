@@ -20,11 +20,35 @@
  * cudaErrorCudartUnloading. */
 #define GM_SHUTTING_DOWN 4u
 
+/* What one place took in a turn. */
+struct gm_turn_site {
+    uint32_t stack;
+    uint16_t api;
+    uint64_t births;
+    uint64_t bytes;
+    uint64_t live; /* bytes; none behind the turn */
+    uint64_t most; /* of those, at one time */
+};
+
+/* Births and deaths of one kind on one device, by one record, of which none is left behind. */
+struct gm_turn {
+    uint8_t kind;
+    int8_t device;
+    uint64_t low, high; /* addresses: the first and the last */
+    uint64_t births;
+    uint64_t bytes;
+    uint64_t most; /* bytes alive at one time */
+    uint64_t last; /* deaths behind the last birth */
+    struct gm_turn_site *sites;
+    size_t site_count;
+};
+
 /* Who wants to know of births and deaths, as they are booked. */
 struct gm_life_observer {
     void (*begins)(void *argument, struct gm_life *life); /* may set life->place */
     void (*ends)(void *argument, const struct gm_life *life, bool implicit);
     void (*undone)(void *argument, const struct gm_life *life, bool implicit); /* alive again */
+    void (*turned)(void *argument, const struct gm_turn *turn); /* if NULL: of each life */
     void *argument;
 };
 
@@ -62,6 +86,7 @@ struct gm_ledger {
     bool carrying;              /* carried records come first */
 
     uint64_t step;
+    uint64_t addressed; /* births and revivals at addresses, but for turns */
     uint64_t events;
     uint64_t time;          /* of the latest record */
     uint64_t unknown_frees; /* frees of addresses and handles that are not known to live */
@@ -107,6 +132,10 @@ void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit
  * the death came before the history of a flight trace. Returns the life's number. */
 uint32_t gm_ledger_revive(struct gm_ledger *ledger, const struct gm_undo *undo, bool late,
                           bool is_past);
+
+/* Books a turn as its births and deaths would be, where nothing lives at their addresses. False, and
+ * nothing is booked, where more comes of them than calls: they are to be booked one by one. */
+bool gm_ledger_turn(struct gm_ledger *ledger, const struct gm_turn *turn);
 
 /* The latest life, of those that are left, that ends with `context` (0: not known, and allocated on
  * `device`); GM_NONE if there is none. */

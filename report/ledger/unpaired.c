@@ -1,5 +1,6 @@
 /* See unpaired.h. */
 #include "ledger/unpaired.h"
+#include "base/limit.h"
 
 uint64_t gm_unpaired_since(const struct gm_record *record)
 {
@@ -26,14 +27,27 @@ static void clear(struct gm_unpaired *unpaired, struct gm_unpaired_note *note)
 bool gm_unpaired_take(struct gm_unpaired *unpaired, enum gm_unpaired_kind kind, uint64_t address,
                       uint64_t since, uint32_t *lane)
 {
-    for (uint32_t i = 0; unpaired->count && i < GM_UNPAIRED_KEPT; i++) {
+    gm_limits_spend(unpaired->count);
+    for (uint32_t i = 0, left = unpaired->count; left; i++) {
         struct gm_unpaired_note *note = &unpaired->notes[i];
+        left -= note->kind != GM_UNPAIRED_NONE;
         if (note->kind != kind || note->address != address || note->lane == *lane ||
             note->time < since)
             continue;
         *lane = note->lane;
         clear(unpaired, note);
         return true;
+    }
+    return false;
+}
+
+bool gm_unpaired_is_in(const struct gm_unpaired *unpaired, uint64_t low, uint64_t high)
+{
+    for (uint32_t i = 0, left = unpaired->count; left; i++) {
+        const struct gm_unpaired_note *note = &unpaired->notes[i];
+        left -= note->kind != GM_UNPAIRED_NONE;
+        if (note->kind != GM_UNPAIRED_NONE && note->address >= low && note->address <= high)
+            return true;
     }
     return false;
 }

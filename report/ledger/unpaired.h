@@ -48,6 +48,9 @@ void gm_unpaired_note(struct gm_unpaired *unpaired, enum gm_unpaired_kind kind,
 bool gm_unpaired_take(struct gm_unpaired *unpaired, enum gm_unpaired_kind kind, uint64_t address,
                       uint64_t since, uint32_t *lane);
 
+/* Whether there are notes of addresses from `low` to `high`. */
+bool gm_unpaired_is_in(const struct gm_unpaired *unpaired, uint64_t low, uint64_t high);
+
 /* A free that was noted failed: takes out the lane's own note. */
 void gm_unpaired_drop(struct gm_unpaired *unpaired, uint64_t address, uint32_t lane);
 

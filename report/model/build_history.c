@@ -1,6 +1,7 @@
 /* What happened over time. See builder.h. */
 #include "analysis/growing.h"
 #include "analysis/lifetimes.h"
+#include "base/limit.h"
 #include "model/builder.h"
 #include <stdlib.h>
 
@@ -47,7 +48,7 @@ static void build_memory(struct gm_builder *builder, struct gm_model_phase *own,
     own->memory = GM_BUILDER_ARRAY(builder, struct gm_model_phase_memory, count);
     for (size_t i = 0; i < phase->memory_count; i++) {
         const struct gm_phase_place *place = &builder->analysis->phases.places[i];
-        if (gm_phase_is_touched(&phase->memory[i]))
+        if (gm_phase_is_touched(&phase->memory[i]) && gm_limits_take_frame())
             own->memory[own->memory_count++] =
                 (struct gm_model_phase_memory){place->where, place->device, phase->memory[i]};
     }

@@ -100,7 +100,7 @@ bool gm_model_events(const struct gm_model *model,
     gm_replay_begin(&events->replay);
     events->replay.checkpoint = analysis->trace->checkpoint;
     events->replay.ledger.observer =
-        (struct gm_life_observer){life_begins, life_ends, life_goes_on, events};
+        (struct gm_life_observer){life_begins, life_ends, life_goes_on, NULL, events};
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(&events->replay, &entry);
         note_block(events, entry.record);

@@ -1,5 +1,6 @@
 /* See block_order.h. */
 #include "pool/block_order.h"
+#include "base/limit.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static struct gm_block_order order_of(const struct gm_blocks *blocks,
     size_t alive = blocks->used - blocks->unused_count;
     if (alive + more_count == 0)
         return order;
+    gm_limits_spend(GM_STEPS_SORTED * (alive + more_count));
     order.blocks = gm_allocate(alive + more_count, sizeof(*order.blocks));
     for (uint32_t i = 0; i < blocks->used; i++)
         if (blocks->slots[i].alive)

@@ -124,6 +124,8 @@ const struct gm_pool_block *gm_blocks_at(const struct gm_blocks *blocks, uint64_
 
 void gm_blocks_owners(const struct gm_blocks *blocks, int device, struct gm_sites *sites)
 {
+    if (!blocks->device[device < 0 ? 0 : device + 1].count)
+        return;
     for (uint32_t i = 0; i < blocks->used; i++) {
         const struct gm_pool_block *block = &blocks->slots[i];
         if (block->alive && block->device == device)

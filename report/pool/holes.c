@@ -1,5 +1,6 @@
 /* See holes.h. */
 #include "pool/holes.h"
+#include "base/limit.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct gm_holes gm_holes_between(struct gm_range *places, size_t count)
 
 struct gm_holes gm_holes_find(const struct gm_lives *lives, int device)
 {
+    gm_limits_spend(GM_STEPS_SORTED * lives->count);
     struct gm_range *ranges = gm_allocate(lives->count, sizeof(*ranges));
     size_t count = 0;
     for (uint32_t i = 0; i < lives->used; i++) {

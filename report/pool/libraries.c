@@ -1,5 +1,6 @@
 /* See libraries.h. */
 #include "pool/libraries.h"
+#include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "ledger/counters.h"
@@ -101,7 +102,7 @@ static struct gm_library find_owner(struct gm_libraries *libraries, bool host, u
     struct gm_library found = {.name = NULL};
     const char *allocator = NULL;
     bool inside = true; /* nothing but roads so far: who is next made the call */
-    for (uint32_t id = stack; id && !found.name;) {
+    for (uint32_t id = stack; id && !found.name && gm_limits_spend(GM_STEPS_NODE);) {
         const struct gm_node *node = gm_trace_node(libraries->trace, id);
         if (!node || node->kind > GM_NODE_SCRIPT)
             break;

@@ -1,5 +1,6 @@
 /* See pool_failures.h. */
 #include "pool/pool_failures.h"
+#include "base/limit.h"
 #include <string.h>
 
 static const struct gm_block_totals *totals_of(const struct gm_blocks *blocks, int device)
@@ -23,6 +24,7 @@ static void failed(struct gm_pool_failures *failures, uint32_t caller,
     const struct gm_block_totals *totals = totals_of(blocks, record->device);
     struct gm_pool_failure failure = {.first = record->size, .never_more = true};
     size_t at = 0;
+    gm_limits_spend(GM_STEPS_FAILURE);
     while (at < failures->count &&
            !(failures->entries[at].caller == caller && failures->entries[at].device == device))
         at++;

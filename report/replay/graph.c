@@ -2,6 +2,7 @@
 #include "replay/graph.h"
 #include "base/limit.h"
 #include "base/memory.h"
+#include "replay/graph_turn.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,17 @@ void gm_graphs_begin(struct gm_graphs *graphs, struct gm_ledger *ledger)
     *graphs = (struct gm_graphs){.ledger = ledger};
 }
 
+static void clear(struct gm_graph *graph)
+{
+    gm_graph_turn_free(graph->turn);
+    free(graph->nodes);
+    *graph = (struct gm_graph){0};
+}
+
 void gm_graphs_end(struct gm_graphs *graphs)
 {
     for (size_t i = 0; i < graphs->count; i++)
-        free(graphs->entries[i].nodes);
+        clear(&graphs->entries[i]);
     free(graphs->entries);
     free(graphs->unused);
     gm_map_free(&graphs->graphs);
@@ -29,8 +37,7 @@ static void drop(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
     if (number == GM_NONE)
         return;
     graphs->node_count -= graphs->entries[number].count;
-    free(graphs->entries[number].nodes);
-    graphs->entries[number] = (struct gm_graph){0};
+    clear(&graphs->entries[number]);
     GM_RESERVE(graphs->unused, graphs->unused_capacity, graphs->unused_count + 1);
     graphs->unused[graphs->unused_count++] = number;
     gm_map_remove(map, handle);
@@ -117,14 +124,46 @@ static void free_address(struct gm_ledger *ledger, uint64_t address)
         gm_ledger_end_life(ledger, life, false, NULL);
 }
 
+/* Whether nothing lives where the graph's memory will. */
+static bool is_alone(struct gm_graph *graph, const struct gm_ledger *ledger)
+{
+    if (graph->alone_at == ledger->addressed)
+        return true;
+    gm_limits_spend(GM_STEPS_ADDRESS * graph->count);
+    for (size_t i = 0; i < graph->count; i++)
+        if (gm_lives_find(&ledger->lives, graph->nodes[i].address) != GM_NONE)
+            return false;
+    graph->alone_at = ledger->addressed;
+    return true;
+}
+
+/* Another launch of what leaves nothing behind. The first one is booked node by node, and so are
+ * those that find something in their way. */
+static bool launch_at_once(struct gm_graph *graph, struct gm_ledger *ledger)
+{
+    if (!graph->was_launched) {
+        graph->was_launched = true;
+        gm_limits_spend(GM_STEPS_LIFE * graph->count);
+        graph->turn = gm_graph_turn_new(graph->nodes, graph->count);
+        return false;
+    }
+    return graph->turn &&
+           gm_limits_spend(GM_STEPS_TURN + GM_STEPS_TURN_SITE * graph->turn->site_count) &&
+           is_alone(graph, ledger) && gm_ledger_turn(ledger, graph->turn);
+}
+
 static void launch(struct gm_graphs *graphs, const struct gm_record *record)
 {
     uint32_t number = gm_map_get(&graphs->executables, record->address);
     graphs->launches++;
     if (number == GM_NONE)
         return;
-    const struct gm_graph *graph = &graphs->entries[number];
-    if (!gm_limits_spend(GM_STEPS_NODE * graph->count))
+    struct gm_graph *graph = &graphs->entries[number];
+    if (launch_at_once(graph, graphs->ledger)) {
+        graphs->at_once++;
+        return;
+    }
+    if (!gm_limits_spend(GM_STEPS_LIFE * graph->count))
         return;
     for (size_t i = 0; graph->frees_on_launch && i < graph->count; i++)
         if (!graph->nodes[i].is_free)

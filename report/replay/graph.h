@@ -25,6 +25,9 @@ struct gm_graph {
     size_t capacity;
     bool used;
     bool frees_on_launch; /* executable: what still lives from an earlier launch is freed first */
+    bool was_launched;
+    struct gm_turn *turn; /* of a launch; NULL: not known before the second, or none */
+    uint64_t alone_at;    /* nothing lived at its addresses when ledger->addressed was this */
 };
 
 struct gm_graphs {
@@ -39,6 +42,7 @@ struct gm_graphs {
     size_t unused_capacity;
     size_t node_count; /* of all: bounded, since copies of copies could grow without limit */
     uint64_t launches;
+    uint64_t at_once;       /* of those: see graph_turn.h */
     uint64_t nodes_refused; /* beyond the bound */
 };
 

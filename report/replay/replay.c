@@ -53,7 +53,8 @@ static void goes_on(struct gm_replay *replay, const struct gm_undo *undo, bool l
 static void pool_goes_on(struct gm_replay *replay, uint32_t number)
 {
     uint64_t address = replay->pools[number].address;
-    if (replay->pools[gm_map_get(&replay->pool_by_address, address)].alive)
+    uint32_t latest = gm_map_get(&replay->pool_by_address, address);
+    if (latest != GM_NONE && replay->pools[latest].alive)
         return; /* another one since: it was destroyed */
     replay->pools[number].alive = true;
     gm_map_set(&replay->pool_by_address, address, number);

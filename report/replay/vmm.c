@@ -320,7 +320,7 @@ static void unbind(struct gm_vmm *vmm, const struct gm_record *record, struct gm
         return;
     const struct gm_vmm_object *object = &vmm->objects[multicast];
     size_t found = object->bound_count;
-    if (object->bound_count > 16 && !gm_limits_spend(object->bound_count / 16))
+    if (!gm_limits_spend(2 * object->bound_count)) /* to look at each, and to move those behind */
         return;
     for (size_t i = 0; i < object->bound_count; i++) {
         const struct gm_vmm_binding *binding = &object->bound[i];

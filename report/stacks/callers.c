@@ -1,5 +1,6 @@
 /* See callers.h. */
 #include "stacks/callers.h"
+#include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "stacks/owner.h"
@@ -48,7 +49,7 @@ static bool is_package(const struct gm_trace *trace, uint64_t index)
 static uint32_t find(struct gm_callers *callers, uint32_t stack)
 {
     uint32_t native = 0, script = 0;
-    for (uint32_t id = stack; id;) {
+    for (uint32_t id = stack; id && gm_limits_spend(GM_STEPS_NODE);) {
         const struct gm_node *node = gm_trace_node(callers->trace, id);
         if (!node || node->kind > GM_NODE_SCRIPT)
             break;

@@ -1,5 +1,6 @@
 /* See owner.h. */
 #include "stacks/owner.h"
+#include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "ledger/counters.h"
@@ -9,7 +10,8 @@
 
 struct gm_owners {
     const struct gm_trace *trace;
-    struct gm_map known; /* stack -> enum gm_owner */
+    struct gm_map known;     /* stack -> enum gm_owner */
+    struct gm_map of_module; /* module -> traits of its library */
 };
 
 static unsigned traits_of(struct gm_text path)
@@ -62,18 +64,28 @@ struct gm_owners *gm_owners_new(const struct gm_trace *trace)
 void gm_owners_free(struct gm_owners *owners)
 {
     gm_map_free(&owners->known);
+    gm_map_free(&owners->of_module);
     free(owners);
 }
 
-static unsigned owner_of(const struct gm_trace *trace, uint32_t stack)
+static unsigned traits_of_module(struct gm_owners *owners, uint16_t number)
 {
-    for (uint32_t id = stack; id;) {
-        const struct gm_node *node = gm_trace_node(trace, id);
+    uint32_t known = gm_map_get(&owners->of_module, number);
+    if (known == GM_NONE) {
+        const struct gm_module *module = gm_trace_module(owners->trace, number);
+        known = traits_of(gm_trace_string(owners->trace, module ? module->path : 0));
+        gm_map_set(&owners->of_module, number, known);
+    }
+    return known;
+}
+
+static unsigned owner_of(struct gm_owners *owners, uint32_t stack)
+{
+    for (uint32_t id = stack; id && gm_limits_spend(GM_STEPS_NODE);) {
+        const struct gm_node *node = gm_trace_node(owners->trace, id);
         if (!node || node->kind > GM_NODE_LEAF)
             return 0;
-        const struct gm_module *module = gm_trace_module(trace, node->module);
-        struct gm_text path = gm_trace_string(trace, module ? module->path : 0);
-        unsigned traits = traits_of(path);
+        unsigned traits = traits_of_module(owners, node->module);
         if (!(traits & GM_LIBRARY_ROAD))
             return (traits & GM_LIBRARY_VENDOR ? GM_OWNER_VENDOR : 0u) |
                    (traits & GM_LIBRARY_DEVICE_CACHE ? GM_OWNER_DEVICE_CACHE : 0u) |
@@ -87,7 +99,7 @@ unsigned gm_owners_get(struct gm_owners *owners, uint32_t stack)
 {
     uint32_t known = gm_map_get(&owners->known, stack);
     if (known == GM_NONE) {
-        known = owner_of(owners->trace, stack);
+        known = owner_of(owners, stack);
         gm_map_set(&owners->known, stack, known);
     }
     return known;

@@ -27,7 +27,8 @@ static bool have_room(struct gm_block_reader *reader, size_t size)
 static bool unpack(struct gm_block_reader *reader, const struct gm_block *block, ZSTD_DCtx *context)
 {
     const unsigned char *stored = (const unsigned char *)(block + 1);
-    if (!have_room(reader, block->raw_size))
+    if (!gm_limits_spend(block->raw_size / GM_BYTES_UNPACKED_A_STEP) ||
+        !have_room(reader, block->raw_size))
         return false;
     if (block->codec == GM_CODEC_ZSTD)
         return ZSTD_decompressDCtx(context, reader->columns, block->raw_size, stored,

@@ -23,6 +23,7 @@ struct gm_stream {
     size_t heap_size;
     struct lane **lanes;
     size_t lane_count;
+    const struct lane *latest; /* that a record was delivered of */
     struct gm_record slots[2]; /* the record that was delivered last, and its detail */
     void (*look)(void *argument, const struct gm_record *records, size_t count); /* may be NULL */
     void *look_argument;
@@ -202,6 +203,9 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
     if (!stream->heap_size)
         return false;
     struct lane *lane = stream->heap[0];
+    if (lane != stream->latest)
+        gm_limits_spend(GM_STEPS_LANE);
+    stream->latest = lane;
     deliver(stream, lane, entry);
     if (lane->at == lane->end)
         stream->heap[0] = stream->heap[--stream->heap_size];

@@ -1,5 +1,5 @@
-/* Writes a small trace that demands much of a reader: bombs KIND FILE [NUMBER | PATH]. bombs.py has
- * the expected result of each. */
+/* Writes a small trace that demands much of a reader: bombs KIND FILE [BYTES | PATH]. BYTES of padding
+ * make it larger, and with it what it may demand. bombs.py has the expected result of each. */
 #include "../support/trace_writer.h"
 #include <stdio.h>
 
@@ -126,6 +126,205 @@ static void undo(uint64_t number)
     }
 }
 
+/* Addresses that a hash without a secret puts into one slot: of the map of report/base/map.c as it
+ * would be without one. */
+static uint64_t collide(uint64_t number)
+{
+    uint64_t key = number << 24, inverse = 1;
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - 0x9e3779b97f4a7c15 * inverse;
+    key ^= key >> 29 ^ key >> 58;
+    key *= inverse;
+    return key ^ key >> 32;
+}
+
+static void collisions(uint64_t number)
+{
+    for (uint64_t i = 1; i <= number; i++)
+        PUT(ALLOC, .kind = GM_KIND_DEVICE, .address = collide(i), .size = 1);
+}
+
+/* As report/base/ranges.c would draw them without a secret. */
+static uint32_t next_priority(uint32_t value)
+{
+    value ^= value << 13;
+    value ^= value >> 17;
+    return value ^ value << 5;
+}
+
+struct drawn {
+    uint32_t priority, number;
+};
+
+static int by_priority(const void *left, const void *right)
+{
+    const struct drawn *a = left, *b = right;
+    return a->priority < b->priority ? -1 : a->priority > b->priority;
+}
+
+/* Ranges whose addresses are in the order of the priorities they will draw: a tree without
+ * branches. */
+static void branchless(uint64_t number)
+{
+    struct drawn *drawn = malloc(number * sizeof(*drawn));
+    uint64_t *addresses = malloc(number * sizeof(*addresses));
+    if (!drawn || !addresses)
+        abort();
+    for (uint32_t i = 0, value = 0x2545f491; i < number; i++)
+        drawn[i] = (struct drawn){value = next_priority(value), i};
+    qsort(drawn, number, sizeof(*drawn), by_priority);
+    for (uint64_t i = 0; i < number; i++)
+        addresses[drawn[i].number] = (i + 1) << 12;
+    for (uint64_t i = 0; i < number; i++)
+        PUT(VMM_RESERVE, .address = addresses[i], .size = 4096);
+    free(drawn);
+    free(addresses);
+}
+
+/* As `deep`, in a library that every walk passes over. */
+static void roads(uint64_t number)
+{
+    uint16_t module = writer_module(&writer, "/usr/lib/libcuda.so.1");
+    for (uint32_t at = 0; at <= number; at += GM_NODES_PER_EXTENT) {
+        struct gm_node *nodes = writer_extent(&writer, GM_EXTENT_NODES, at / GM_NODES_PER_EXTENT,
+                                              GM_NODES_PER_EXTENT * sizeof(*nodes));
+        for (uint32_t i = 0; i < GM_NODES_PER_EXTENT; i++)
+            nodes[i] = (struct gm_node){.address = 0x1000,
+                                        .parent = at + i ? at + i - 1 : 0,
+                                        .module = module,
+                                        .kind = GM_NODE_NATIVE};
+    }
+    writer.header.node_count = (uint32_t)number + 1;
+    for (uint64_t i = 0; i < number; i++)
+        put_allocation(i, 0, (uint32_t)i + 1);
+}
+
+/* Ranges that are all open at once, each with a name of its own, on devices without number. */
+static void ranges(uint64_t number)
+{
+    for (int device = 0; device < 127; device++)
+        PUT(ALLOC, .kind = GM_KIND_DEVICE, .address = 0x1000 + (uint64_t)device, .size = 1,
+            .device = (int8_t)device);
+    for (uint64_t i = 0; i < number; i++)
+        PUT(RANGE_START, .address = i, .aux = 1 + i % 16000, .extra = 0);
+    for (uint64_t i = 0; i < number; i++) {
+        PUT(RANGE_PUSH, .aux = 1 + i % 16000);
+        PUT(RANGE_POP);
+    }
+}
+
+/* Marks with names of their own, and much to look at for each. */
+static void phases(uint64_t number)
+{
+    for (int device = 0; device < 127; device++)
+        PUT(ALLOC, .kind = GM_KIND_DEVICE, .address = 0x1000 + (uint64_t)device, .size = 1,
+            .device = (int8_t)device);
+    for (uint64_t i = 0; i < number; i++)
+        PUT(MARK, .aux = 1 + i % 16000);
+}
+
+/* Refusals of a pool with many blocks, each of which is a moment to remember. */
+static void pools(uint64_t number)
+{
+    put_allocation(0, 0, 0);
+    for (uint64_t i = 0; i < number; i++)
+        PUT(BLOCK_ALLOC, .address = 0x7f0000000000 + i * 512, .size = 256);
+    for (uint64_t i = 0; i < number; i++)
+        PUT(BLOCK_OOM, .size = 1 << 30, .stack = (uint32_t)i, .device = (int8_t)(i % 127));
+    for (uint64_t i = 0; i < number; i++)
+        PUT(POOL_CREATE, .address = i);
+}
+
+/* Times that swing on all lanes, so that the lanes take turns, and what they do is never paired. */
+static void times(uint64_t number)
+{
+    for (uint32_t lane = 0; lane < 64; lane++) {
+        for (uint64_t block = 0; block < number / 64 / BLOCK; block++) {
+            for (filled = 0; filled < BLOCK; filled++)
+                records[filled] =
+                    (struct gm_record){.time = filled % 2 ? 1000 : UINT64_MAX / 2,
+                                       .type = filled % 3 ? GM_EVENT_FREE : GM_EVENT_ALLOC,
+                                       .kind = GM_KIND_DEVICE,
+                                       .address = 0x1000 + filled % 5 * 4096,
+                                       .size = 4096};
+            written = block * BLOCK;
+            flush(lane);
+        }
+    }
+    written = 0;
+}
+
+/* No bomb: a loop as a recorder sees it. */
+static void loop(uint64_t number)
+{
+    for (uint64_t i = 0; i < number; i++) {
+        put_allocation(i % 2, 0, 0);
+        PUT(FREE, .address = 0x7f0000000000 + i % 2 * 4096);
+    }
+}
+
+/* No bomb either: a graph of many nodes that is launched again and again. */
+static void launches(uint64_t number)
+{
+    for (uint64_t i = 0; i < 2000; i++)
+        put_record((struct gm_record){.type = i < 1000 ? GM_EVENT_GRAPH_ALLOC_NODE
+                                                       : GM_EVENT_GRAPH_FREE_NODE,
+                                      .address = 0x7f0000000000 + i % 1000 * 4096,
+                                      .size = 4096,
+                                      .stack = (uint32_t)(i % 100),
+                                      .aux = 7});
+    PUT(GRAPH_INSTANTIATE, .address = 9, .aux = 7);
+    for (uint64_t i = 0; i < number; i++) {
+        PUT(RANGE_PUSH, .aux = 1);
+        PUT(GRAPH_LAUNCH, .address = 9);
+        PUT(RANGE_POP);
+    }
+}
+
+/* Blocks that unpack to as much as they may, for one record. */
+static void claims(uint64_t number)
+{
+    static unsigned char raw[GM_BLOCK_RAW_MAX], stored[GM_BLOCK_RAW_MAX];
+    raw[0] = 1u << GM_COLUMN_TYPE | 1u << GM_COLUMN_TIME;
+    size_t size = ZSTD_compress(stored, sizeof(stored), raw, sizeof(raw), 1);
+    for (uint64_t i = 0; i < number; i++) {
+        struct gm_block block = {.count = 1,
+                                 .first_sequence = i,
+                                 .first_time = 1000,
+                                 .last_time = 1000,
+                                 .codec = GM_CODEC_ZSTD,
+                                 .distance = 1,
+                                 .near = 1,
+                                 .raw_size = sizeof(raw),
+                                 .stored_size = (uint32_t)size};
+        block.column_size[GM_COLUMN_TYPE] = 1;
+        block.column_size[GM_COLUMN_TIME] = (uint32_t)(sizeof(raw) - gm_block_sets_size(1) - 1);
+        unsigned char *payload = writer_extent(&writer, GM_EXTENT_BLOCK, 0, sizeof(block) + size);
+        memcpy(payload, &block, sizeof(block));
+        memcpy(payload + sizeof(block), stored, size);
+    }
+}
+
+/* Lanes without number, each with one record. */
+static void crowd(uint64_t number)
+{
+    for (uint32_t lane = 0; lane < number; lane++) {
+        records[0] = (struct gm_record){.time = 1000, .type = GM_EVENT_HINT};
+        filled = 1;
+        written = 0;
+        flush(lane);
+    }
+}
+
+/* An environment of settings that nobody understands. */
+static void environment(uint64_t number)
+{
+    char *text = writer_extent(&writer, GM_EXTENT_ENVIRONMENT, 0, number);
+    for (uint64_t at = 0; at + 16 <= number; at += 16)
+        memcpy(text + at, "GPUMEM_DEPTH=xx", 16);
+    put_allocation(0, 0, 0);
+}
+
 static void save_trace(const char *path)
 {
     writer_table(&writer, GM_EXTENT_MODULES, writer.modules,
@@ -148,20 +347,37 @@ int main(int count, char **arguments)
         const char *name;
         void (*make)(uint64_t);
         uint64_t number;
-    } kinds[] = {{"alloc", alloc, 1600000},     {"graph", graph, 16000},
-                 {"doubling", doubling, 16000}, {"lanes", lanes, 1000},
-                 {"deep", deep, 30000},         {"multicast", multicast, 100000},
-                 {"undo", undo, 100000},        {"path", NULL, 0}};
+    } kinds[] = {{"alloc", alloc, 4000000},
+                 {"graph", graph, 1600000},
+                 {"doubling", doubling, 16000},
+                 {"lanes", lanes, 200},
+                 {"deep", deep, 60000},
+                 {"roads", roads, 60000},
+                 {"multicast", multicast, 400000},
+                 {"undo", undo, 100000},
+                 {"collisions", collisions, 150000},
+                 {"branchless", branchless, 200000},
+                 {"ranges", ranges, 300000},
+                 {"phases", phases, 400000},
+                 {"pools", pools, 1000000},
+                 {"times", times, 6000000},
+                 {"loop", loop, 1000000},
+                 {"launches", launches, 100000},
+                 {"claims", claims, 4000},
+                 {"crowd", crowd, 10000},
+                 {"environment", environment, 2000000},
+                 {"path", NULL, 0}};
     size_t kind = 0;
     while (count > 2 && kind < sizeof(kinds) / sizeof(kinds[0]) &&
            strcmp(kinds[kind].name, arguments[1]) != 0)
         kind++;
     if (count < 3 || kind == sizeof(kinds) / sizeof(kinds[0])) {
-        fputs("usage: bombs KIND FILE [PATH]\n", stderr);
+        fputs("usage: bombs KIND FILE [BYTES | PATH]\n", stderr);
         return 2;
     }
     writer_begin(&writer);
     uint32_t node = 0;
+    uint64_t padding = kinds[kind].make && count > 3 ? strtoull(arguments[3], NULL, 10) : 0;
     if (!kinds[kind].make && count > 3) /* names something that is not a regular file */
         node =
             writer_node(&writer, 0, writer_module(&writer, arguments[3]), 0x1100, GM_NODE_NATIVE);
@@ -173,6 +389,8 @@ int main(int count, char **arguments)
     else
         put_allocation(1, 0, node);
     flush(0);
+    if (padding)
+        writer_extent(&writer, GM_EXTENT_PAD, 0, padding);
     save_trace(arguments[2]);
     return 0;
 }
