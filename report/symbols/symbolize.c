@@ -178,6 +178,37 @@ static const char *function_text(struct gm_symbolizer *symbolizer, const struct 
     return text == NULL ? unknown_function : text;
 }
 
+/* Takes "/./", "//" and "name/../" out of a path, in place. A compiler that ran in a build folder
+ * writes "../src/file.c"; what readers know is the file's own path, and two spellings of one file
+ * would be two places. The kernel would resolve a symbolic link before "..": the text may then name
+ * another file, as nothing is looked up on disk here. */
+static void shorten_path(char *path)
+{
+    bool absolute = path[0] == '/';
+    char *out = path + absolute;
+
+    for (char *at = path + absolute; *at != '\0';) {
+        size_t length = strcspn(at, "/");
+        char *next = at + length + (at[length] == '/');
+        char *last = out; /* the component that was written before this one */
+        while (last > path + absolute && last[-1] == '/')
+            last--;
+        char *last_end = last;
+        while (last > path + absolute && last[-1] != '/')
+            last--;
+        bool has_parent = last < last_end && !(last_end - last == 2 && memcmp(last, "..", 2) == 0);
+
+        if (length == 2 && memcmp(at, "..", 2) == 0 && (has_parent || absolute)) {
+            out = last;
+        } else if (length > 0 && !(length == 1 && at[0] == '.')) {
+            memmove(out, at, (size_t)(next - at));
+            out += next - at;
+        }
+        at = next;
+    }
+    *out = '\0';
+}
+
 static const char *file_text(struct gm_symbolizer *symbolizer, const struct gm_raw_frame *raw)
 {
     char path[GM_DEMANGLE_OUTPUT_SIZE];
@@ -188,6 +219,7 @@ static const char *file_text(struct gm_symbolizer *symbolizer, const struct gm_r
     if (snprintf(path, sizeof(path), "%s%s%s", joined ? raw->directory : "", joined ? "/" : "",
                  raw->file) < 0)
         return NULL;
+    shorten_path(path);
     return shown_text(symbolizer, path, TEXT_FILE);
 }
 

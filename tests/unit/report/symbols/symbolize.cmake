@@ -65,6 +65,10 @@ symbolize_copy(gxx-symbols-only gxx ${objcopy} --strip-debug gxx gxx-symbols-onl
 symbolize_copy(gcc-bare gcc ${objcopy} --strip-all gcc gcc-bare)
 symbolize_copy(gcc-compressed-old gcc ${objcopy} --compress-debug-sections=zlib-gnu gcc
                gcc-compressed-old)
+# As a compiler that a build tool starts in its own folder names the source: ../../src/nested.c.
+file(RELATIVE_PATH relative_sources ${symbolize_samples} ${symbolize_sources})
+symbolize_copy(gcc-relative gcc
+               COMMAND ${GPUMEM_GCC} -O2 -g ./${relative_sources}/nested.c -Wl,--build-id=sha1 -o gcc-relative)
 # Its .dwo file is named after the program; other compilers may use another name.
 symbolize_copy(gcc-split-lost gcc-split
                COMMAND ${GPUMEM_GCC} -O2 -g -gsplit-dwarf ${symbolize_sources}/nested.c

@@ -934,6 +934,7 @@ int main(void)
         ON_SAMPLE(names_functions_files_and_lines_of_c, "gcc-lines-only"),
         ON_SAMPLE(names_functions_files_and_lines_of_c, "gcc-no-build-id"),
         ON_SAMPLE(names_functions_files_and_lines_of_c, "gcc-linked"),
+        ON_SAMPLE(names_functions_files_and_lines_of_c, "gcc-relative"),
         ON_SAMPLE(names_functions_files_and_lines_of_c, "gcc-split"),
         ON_SAMPLE(names_functions_files_and_lines_of_c, "gcc-split-dwarf4"),
         ON_SAMPLE(names_functions_files_and_lines_of_c, "clang"),
