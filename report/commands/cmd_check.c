@@ -3,11 +3,11 @@
 #include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
-#include "commands/recording.h"
-#include "commands/runs.h"
 #include "commands/session.h"
-#include "commands/trace_home.h"
 #include "render/text/sections.h"
+#include "runs/recording.h"
+#include "runs/runs.h"
+#include "runs/trace_home.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,12 +278,17 @@ static int check_command(const struct gate *gate, char **command)
 static int check_traces(const struct gate *gate, char **paths, size_t count)
 {
     struct outcome outcome = {0};
-    struct gm_run_traces newest = {0};
-    if (!gm_run_if_none_named(&newest, &paths, &count))
-        return GM_EXIT_UNREADABLE;
-    for (size_t i = 0; i < count; i++)
-        judge(gate, paths[i], &outcome);
-    gm_run_free(&newest);
+    struct gm_run_traces run;
+    int found = gm_run_find(&run, paths, count);
+    for (size_t i = 0; i < run.count; i++)
+        judge(gate, run.paths[i], &outcome);
+    bool is_empty = run.count == 0;
+    gm_run_free(&run);
+    if (found == GM_EXIT_NOTHING && gate->allow_empty)
+        found = GM_EXIT_FINE;
+    if (is_empty && found != GM_EXIT_FINE)
+        return found;
+    outcome.unreadable |= found != GM_EXIT_FINE;
     return conclude(gate, &outcome);
 }
 

@@ -2,9 +2,9 @@
 #include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
-#include "commands/runs.h"
 #include "commands/session.h"
 #include "render/why_text.h"
+#include "runs/runs.h"
 #include "verdict/completeness.h"
 #include "verdict/file_system.h"
 #include "verdict/newer_abi.h"
@@ -16,7 +16,7 @@
 
 static void print_help(void)
 {
-    puts("usage: gpumem info [--why] [TRACE...]\n"
+    puts("usage: gpumem info [--why] [TRACE|FOLDER...]\n"
          "\n"
          "Says what a trace is: of which process, how it ended, what is in it. Without\n"
          "TRACE: all traces of the newest run in this folder.\n"
@@ -177,19 +177,16 @@ int gm_cmd_info(int count, char **arguments)
         return option == '?' ? GM_EXIT_USAGE : GM_EXIT_FINE;
     }
     int code = GM_EXIT_FINE;
-    struct gm_run_traces newest = {0};
-    char **paths = arguments + optind;
-    size_t path_count = (size_t)(count - optind);
-    if (!gm_run_if_none_named(&newest, &paths, &path_count))
-        return GM_EXIT_UNREADABLE;
-    for (size_t i = 0; i < path_count; i++) {
+    struct gm_run_traces run;
+    int found = gm_run_find(&run, arguments + optind, (size_t)(count - optind));
+    for (size_t i = 0; i < run.count; i++) {
         if (i)
             putchar('\n');
         bool is_printed;
-        if (!gm_apart(print_info, paths[i], &wants_why, &is_printed, sizeof(is_printed)) ||
+        if (!gm_apart(print_info, run.paths[i], &wants_why, &is_printed, sizeof(is_printed)) ||
             !is_printed)
             code = GM_EXIT_UNREADABLE;
     }
-    gm_run_free(&newest);
-    return code;
+    gm_run_free(&run);
+    return code ? code : found;
 }

@@ -3,10 +3,10 @@
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/outputs.h"
-#include "commands/runs.h"
 #include "commands/session.h"
 #include "render/text/balance.h"
 #include "render/text/report_text.h"
+#include "runs/runs.h"
 #include "version.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,13 +143,10 @@ int gm_cmd_report(int count, char **arguments)
             return GM_EXIT_USAGE;
         }
     }
-    struct gm_run_traces newest = {0};
-    char **paths = arguments + optind;
-    size_t path_count = (size_t)(count - optind);
-    if (!gm_run_if_none_named(&newest, &paths, &path_count))
-        return GM_EXIT_UNREADABLE;
+    struct gm_run_traces run;
+    int found = gm_run_find(&run, arguments + optind, (size_t)(count - optind));
     report.options.top = top;
-    int code = write_report(&report, paths, path_count);
-    gm_run_free(&newest);
-    return code;
+    int code = run.count ? write_report(&report, run.paths, run.count) : found;
+    gm_run_free(&run);
+    return code ? code : found;
 }

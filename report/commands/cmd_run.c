@@ -1,8 +1,15 @@
 /* gpumem run: records a command. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "commands/apart.h"
 #include "commands/command.h"
-#include "commands/recording.h"
-#include "commands/trace_home.h"
+#include "commands/session.h"
+#include "render/headline.h"
+#include "runs/recording.h"
+#include "runs/run_note.h"
+#include "runs/trace_home.h"
 #include <gpumem/settings.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,26 +30,104 @@ static void print_help(void)
          "      --flight[=SIZE]    a trace that does not grow: what is live, and of the\n"
          "                         history the latest that fits in SIZE (64M)\n"
          "      --nvtx             record NVTX marks and ranges, as phases\n"
-         "  -q, --quiet            do not say where the traces are\n"
+         "  -q, --quiet            do not end with the verdict and where the rest is\n"
          "  -h, --help\n"
          "      --version\n"
          "\n"
          "The exit code is that of COMMAND: 128+n if signal n ended it, 126 if it cannot\n"
-         "be executed, 127 if it was not found, 125 if it could not be started.");
+         "be executed, 127 if it was not found, 125 if it could not be started or its\n"
+         "output could not be written.");
 }
 
+/* ---- the last lines -------------------------------------------------------------------------- */
+
+/* What one trace comes to. */
+struct verdict {
+    bool is_read;
+    uint32_t pid;
+    int64_t rank;
+    bool simulated;
+    struct gm_headline headline;
+};
+
+static void judge_trace(const char *path, const void *unused, void *verdict_of)
+{
+    struct verdict *verdict = verdict_of;
+    struct gm_stacks_options options = {0};
+    struct gm_session session;
+    (void)unused;
+    if (!gm_session_open(&session, path, &options, GM_NEEDS_FINDINGS | GM_NEEDS_MOMENTS))
+        return;
+    const struct gm_model_run *run = &session.model->runs[0];
+    *verdict =
+        (struct verdict){true, run->pid, run->rank.rank, run->simulated, gm_headline_of(run)};
+    gm_session_close(&session);
+}
+
+static void print_verdict(const struct verdict *verdict, bool is_one_of_many)
+{
+    const struct gm_headline *headline = &verdict->headline;
+    char who[64] = "";
+    if (is_one_of_many && verdict->rank >= 0)
+        snprintf(who, sizeof(who), "rank %" PRId64 ": ", verdict->rank);
+    else if (is_one_of_many)
+        snprintf(who, sizeof(who), "process %" PRIu32 ": ", verdict->pid);
+    bool has_failed = headline->failure[0] != 0;
+    fprintf(stderr, "gpumem: %s%s%s%s\n", who, has_failed ? headline->failure : headline->state,
+            headline->findings[0] ? "; " : "", headline->findings);
+    if (has_failed || headline->peaks[0])
+        fprintf(stderr, "gpumem: %s%s%s%s\n", has_failed ? headline->state : "",
+                has_failed && headline->peaks[0] ? ", " : "", headline->peaks,
+                verdict->simulated ? " (SIMULATED)" : "");
+}
+
+/* The gravest of all; of equal ones the first. */
+static void say_verdict(const struct gm_recording *recording)
+{
+    struct verdict worst = {0};
+    size_t active = 0;
+    for (size_t i = 0; i < recording->trace_count; i++) {
+        struct verdict one;
+        if (!gm_apart(judge_trace, recording->traces[i], NULL, &one, sizeof(one)) || !one.is_read)
+            continue;
+        active += one.headline.gravity != GM_GRAVITY_IDLE;
+        if (!worst.is_read || one.headline.gravity > worst.headline.gravity)
+            worst = one;
+    }
+    if (worst.is_read)
+        print_verdict(&worst, active > 1);
+}
+
+/* The third line: what to ask next. */
 static void say_where(const struct gm_recording *recording)
 {
-    if (recording->trace_count == 0)
+    char *first = gm_copy_text(recording->traces[0]), *slash = strrchr(first, '/');
+    bool is_link = gm_is_link(first);
+    gm_clean_text(first);
+    if (recording->trace_count == 1) {
+        fprintf(stderr, "gpumem: more: gpumem report %s%s\n", first,
+                is_link ? " (a link: the trace is where it leads)" : "");
+    } else {
+        slash[slash == first] = 0;
+        fprintf(stderr, "gpumem: more, of all %zu processes: gpumem report %s\n",
+                recording->trace_count, first);
+    }
+    free(first);
+}
+
+static void say(const struct gm_recording *recording)
+{
+    if (recording->trace_count == 0) {
         fputs("gpumem: there is no trace: no CUDA call was seen, or no file could be made (disk "
               "full?)\n",
               stderr);
-    for (size_t i = 0; i < recording->trace_count && i < 8; i++)
-        fprintf(stderr, "gpumem: trace written to %s%s\n", recording->traces[i],
-                gm_is_link(recording->traces[i]) ? " (a link: the trace is where it leads)" : "");
-    if (recording->trace_count > 8)
-        fprintf(stderr, "gpumem: and %zu more\n", recording->trace_count - 8);
+        return;
+    }
+    say_verdict(recording);
+    say_where(recording);
 }
+
+/* ---- options --------------------------------------------------------------------------------- */
 
 int gm_cmd_run(int count, char **arguments)
 {
@@ -54,7 +139,9 @@ int gm_cmd_run(int count, char **arguments)
         {"quiet", no_argument, NULL, 'q'},           GM_COMMON_OPTIONS};
     const char *output = NULL;
     bool quiet = false;
-    uint64_t depth, size;
+    bool native, python;
+    uint32_t depth;
+    uint64_t size;
     for (int option; (option = gm_next_option(count, arguments, "+:o:qh", options)) != -1;) {
         switch (option) {
         case 'o':
@@ -64,11 +151,14 @@ int gm_cmd_run(int count, char **arguments)
             quiet = true;
             break;
         case DEPTH:
-            if (!gm_parse_count("--depth", optarg, &depth))
-                return GM_EXIT_USAGE;
+            if (!gm_setting_depth(optarg, &depth))
+                return gm_complain("--depth: '%s' is no number from 1 to %u", optarg, GM_DEPTH_MAX);
             setenv("GPUMEM_DEPTH", optarg, 1);
             break;
         case STACKS:
+            if (!gm_setting_stacks(optarg, &native, &python))
+                return gm_complain("--stacks: '%s' is no list of native and python, nor none",
+                                   optarg);
             setenv("GPUMEM_STACKS", optarg, 1);
             break;
         case ON_FULL:
@@ -106,8 +196,9 @@ int gm_cmd_run(int count, char **arguments)
     int code = gm_recording_run(arguments + optind);
     if (code != GM_EXIT_NOT_FOUND && code != GM_EXIT_NOT_EXECUTABLE) {
         gm_recording_find(&recording);
+        gm_run_note_leave(arguments + optind, code, recording.traces, recording.trace_count);
         if (!quiet)
-            say_where(&recording);
+            say(&recording);
     }
     gm_recording_end(&recording);
     return code;

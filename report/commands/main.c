@@ -10,6 +10,7 @@ static const struct gm_command commands[] = {
     {"report", "say what the memory was used for", gm_cmd_report},
     {"check", "judge a trace or a command: the gate for CI", gm_cmd_check},
     {"info", "say what is in a trace", gm_cmd_info},
+    {"path", "print the library for LD_PRELOAD", gm_cmd_path},
 };
 
 static void print_help(void)
@@ -47,6 +48,27 @@ static int finish(int code)
     return code;
 }
 
+static const struct gm_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    gm_complain("'%s' is not a command; see gpumem --help", name);
+    return NULL;
+}
+
+/* `gpumem help`, or `gpumem help COMMAND`. */
+static int help(int count, char **arguments)
+{
+    if (count < 3) {
+        print_help();
+        return GM_EXIT_FINE;
+    }
+    const struct gm_command *command = find_command(arguments[2]);
+    char wanted[] = "--help", *asked[] = {arguments[2], wanted, NULL};
+    return command ? command->run(2, asked) : GM_EXIT_USAGE;
+}
+
 int main(int count, char **arguments)
 {
     signal(SIGBUS, file_shrank);
@@ -55,16 +77,14 @@ int main(int count, char **arguments)
         return GM_EXIT_USAGE;
     }
     const char *name = arguments[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_help();
-        return finish(GM_EXIT_FINE);
-    }
+    if (strcmp(name, "help") == 0)
+        return finish(help(count, arguments));
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return finish(help(0, NULL));
     if (strcmp(name, "--version") == 0) {
         gm_print_version();
         return finish(GM_EXIT_FINE);
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(name, commands[i].name) == 0)
-            return finish(commands[i].run(count - 1, arguments + 1));
-    return gm_complain("'%s' is not a command; see gpumem --help", name);
+    const struct gm_command *command = find_command(name);
+    return command ? finish(command->run(count - 1, arguments + 1)) : GM_EXIT_USAGE;
 }

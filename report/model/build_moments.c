@@ -37,6 +37,8 @@ static void build_failures(struct gm_builder *builder)
             .used = failure->used,
             .status = failure->status,
             .out_of_memory = failure->out_of_memory,
+            .survived = failure->survived,
+            .device = failure->device,
             .is_of_pool = gm_analysis_pool_failure(analysis, failure) != NULL,
             .fragmentation = gm_analysis_fragmentation(analysis, failure),
         };

@@ -150,6 +150,8 @@ struct gm_model_failure {
     uint32_t status;
     bool out_of_memory;
     bool is_of_pool; /* a pool asked, and gave up: told with pool_failures */
+    bool survived;   /* something was allocated on the device afterwards */
+    int device;      /* that was asked; -1: unknown */
     enum gm_fragmentation fragmentation;
 };
 

@@ -80,6 +80,8 @@ def bad_traces(folder, good):
     wrong_version[12:14] = (99).to_bytes(2, "little")
     wrong_endian = bytearray(content)
     wrong_endian[8:12] = wrong_endian[8:12][::-1]
+    empty = os.path.join(folder, "empty")
+    os.mkdir(empty)
     random.seed(1)
     bad = {
         "missing": os.path.join(folder, "missing.trace"),
@@ -90,7 +92,7 @@ def bad_traces(folder, good):
         "header only": written("cut2.trace", content[:4095]),
         "other version": written("version.trace", bytes(wrong_version)),
         "other endianness": written("endian.trace", bytes(wrong_endian)),
-        "a folder": folder,
+        "an empty folder": empty,
     }
     for what, path in bad.items():
         for command in ("report", "check", "info"):

@@ -171,7 +171,7 @@ def check_usage(gpumem, source):
         done = run(gpumem, *arguments)
         expect(done.returncode == 2, f"{arguments}: exit code {done.returncode}")
         expect(done.stderr.count(b"\n") == 1 and not done.stdout, f"{arguments}: not one line: {done.stderr!r}")
-    for command in ([], ["run"], ["report"], ["check"], ["info"]):
+    for command in ([], ["run"], ["report"], ["check"], ["info"], ["path"]):
         shown = run(gpumem, *command, "--help")
         expect(shown.returncode == 0 and shown.stdout.startswith((b"usage", b"gpumem")), f"{command} --help")
         check_text(f"{command} --help", shown.stdout.decode())
@@ -211,7 +211,8 @@ def check_gate(gpumem, source):
         shutil.copy(killed, os.path.join(folder, "new.trace"))
         newest = run(gpumem, "report", "--json", folder=folder)
         expect(json.loads(newest.stdout)["trace"] == "new.trace", "the newest trace is not the default")
-        expect(run(gpumem, "report", folder).returncode == 3, "a folder is no trace")
+        named = run(gpumem, "report", "--json", folder)
+        expect(json.loads(named.stdout)["trace"] == os.path.join(folder, "new.trace"), "a folder is its newest run")
         expect(b"\033" not in run(gpumem, "report", folder=folder).stdout, "colour without a terminal")
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run([gpumem, "report", leak], stdout=full, stderr=subprocess.PIPE, check=False)

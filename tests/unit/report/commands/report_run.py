@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from report_json import with_stacks  # noqa: E402
 
 problems = 0
+GM_NOTE = ".gpumem.last-run"
 
 
 def expect(good, text):
@@ -57,15 +58,53 @@ def main():
     # gpumem names the trace, and it is where it was requested, whatever folder the command changes to.
     done = run("run", "-o", "here.trace", "sh", "-c", "cd / && exec " + program)
     expect(done.returncode == 0 and files() == ["here.trace"], f"run -o here.trace: {done.returncode}, {files()}")
-    expect(f"gpumem: trace written to {folder.name}/here.trace\n" in done.stderr, f"said: {done.stderr!r}")
+    lines = done.stderr.splitlines()
+    expect(len(lines) == 3 and " leaked in " in done.stderr and "peak " in lines[1] and "SIMULATED" in lines[1] and
+           lines[2] == f"gpumem: more: gpumem report {folder.name}/here.trace", f"said: {done.stderr!r}")
     os.unlink(os.path.join(folder.name, "here.trace"))
     done = run("run", "--", program)
     expect(len(files()) == 1 and files()[0].startswith("gpumem."), f"default name: {files()}")
     expect(run("report").returncode == 0, "report does not find the default name")
     done = run("run", "-o", "%p.trace", "sh", "-c", f"{program} & {program} & wait")
-    expect(done.stderr.count("trace written to") == 2, f"two processes: {done.stderr!r}")
+    expect(len(done.stderr.splitlines()) == 3 and "gpumem: process " in done.stderr and
+           done.stderr.endswith(f"gpumem: more, of all 2 processes: gpumem report {folder.name}\n"),
+           f"two processes: {done.stderr!r}")
+
+    # A run that recorded nothing, or recorded elsewhere, is not passed over for an older one.
+    for command in (["report"], ["check"], ["info"], ["report", "."], ["report", folder.name]):
+        expect(run(*command).returncode in (0, 1), f"{command} before: {run(*command)}")
+    done = run("run", "sh", "-c", "exit 3")
+    for command in (["report"], ["check"], ["info"], ["report", "."], ["report", folder.name]):
+        done = run(*command)
+        expect(done.returncode == 4 and not done.stdout and "'sh -c exit 3' ended with exit code 3" in done.stderr,
+               f"{command} after a run that recorded nothing: {done}")
+    expect(run("check", "--allow-empty").returncode == 0, "check --allow-empty after a run that recorded nothing")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        run("run", "-q", "-o", elsewhere + "/there.trace", program)
+        shown = run("report", "--json")
+        expect(shown.returncode == 0 and json.loads(shown.stdout)["trace"] == os.path.realpath(elsewhere) + "/there.trace" or
+               json.loads(shown.stdout)["trace"] == elsewhere + "/there.trace", f"a run elsewhere: {shown}")
+    run("run", "-q", "-o", "new.trace", program)
+    shown = run("report", "--json")
+    expect(json.loads(shown.stdout)["trace"] == "new.trace", "the note of an older run outlives it")
+    named = run("report", "--json", "ne*.trace")
+    expect(json.loads(named.stdout)["trace"] == "new.trace", f"a quoted pattern: {named}")
+    expect(GM_NOTE not in files(), "the note of an older run is left")
     for name in files():
         os.unlink(os.path.join(folder.name, name))
+
+    # What cannot be written is refused before the command starts, and so are values that make no sense.
+    for output, code in (("/no/such/folder/x.trace", 125), (folder.name, 125), (folder.name + "/", 125),
+                         ("/proc/x.trace", 125), ("x" * 600, 125)):
+        done = run("run", "-o", output, "sh", "-c", "touch started")
+        expect(done.returncode == code and done.stderr.count("\n") == 1 and files() == [], f"run -o {output}: {done} {files()}")
+    for option in (["--depth", "1000"], ["--depth", "0"], ["--stacks", "nativ"], ["--stacks="], ["--flight=1"]):
+        done = run("run", *option, "sh", "-c", "touch started")
+        expect(done.returncode == 2 and done.stderr.count("\n") == 1 and files() == [], f"run {option}: {done}")
+    done = run("path")
+    expect(done.returncode == 0 and os.path.isfile(done.stdout.strip()) and done.stdout.endswith("/libgpumem.so\n"), f"{done}")
+    expect(run("path", "x").returncode == 2, "path x")
+    expect(run("help", "run").stdout == run("run", "--help").stdout, "help run")
 
     # A program that was replaced since gives no names, and above all no wrong ones.
     copy = shutil.copy(program, os.path.join(folder.name, "program"))

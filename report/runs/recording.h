@@ -1,6 +1,6 @@
 /* Runs a command under libgpumem.so and finds the traces it left. */
-#ifndef GPUMEM_REPORT_COMMANDS_RECORDING_H
-#define GPUMEM_REPORT_COMMANDS_RECORDING_H
+#ifndef GPUMEM_REPORT_RUNS_RECORDING_H
+#define GPUMEM_REPORT_RUNS_RECORDING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,15 @@ struct gm_recording {
     size_t trace_capacity;
 };
 
+#define GM_LIBRARY_PATH_MAX 4096
+
+/* The absolute path of libgpumem.so that belongs to this executable: installed beside it, or in the
+ * same build. False after a complaint. */
+bool gm_recording_library(char path[GM_LIBRARY_PATH_MAX]);
+
 /* Prepares a recording to `output` (NULL: GPUMEM_OUTPUT, or the default in this folder) and sets up
- * the environment that the command will inherit. False after a complaint. */
+ * the environment that the command will inherit. False after a complaint: the output cannot be
+ * written, or the library was not found. */
 bool gm_recording_begin(struct gm_recording *recording, const char *output);
 
 /* Runs the command and waits for it. Returns its exit code, as a shell would: 128+n after signal n,

@@ -1,13 +1,15 @@
 /* See recording.h. */
-#include "commands/recording.h"
+#include "runs/recording.h"
+#include "base/complain.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
-#include "commands/command.h"
-#include "commands/runs.h"
-#include "commands/trace_home.h"
+#include "runs/runs.h"
+#include "runs/trace_home.h"
 #include "version.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <gpumem/settings.h>
 #include <gpumem/trace.h>
 #include <inttypes.h>
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,8 +42,7 @@ static void complain_of_settings(void)
     }
 }
 
-/* libgpumem.so belongs to this executable: installed beside it, or in the same build. */
-static bool find_library(char path[PATH_MAX])
+bool gm_recording_library(char path[GM_LIBRARY_PATH_MAX])
 {
     static const char *const places[] = {GPUMEM_LIBRARY_INSTALLED, "../lib/gpumem/libgpumem.so",
                                          "../preload/libgpumem.so"};
@@ -77,8 +79,8 @@ static void set_nvtx(const char *library)
 /* The list in LD_PRELOAD keeps what is there; ours comes first. */
 static bool set_preload(void)
 {
-    char library[PATH_MAX];
-    if (!find_library(library))
+    char library[GM_LIBRARY_PATH_MAX];
+    if (!gm_recording_library(library))
         return false;
     if (strpbrk(library, ": ")) {
         gm_complain("%s: LD_PRELOAD cannot name a path with a colon or a blank", library);
@@ -124,6 +126,68 @@ static char *absolute(const char *pattern)
     return path;
 }
 
+/* The pattern up to its last slash, which a GPUMEM_OUTPUT that is absolute has. As it stands in the
+ * pattern: with its escapes. */
+static char *folder_pattern(const char *pattern)
+{
+    char *folder = gm_copy_text(pattern), *slash = strrchr(folder, '/');
+    slash[slash == folder] = 0;
+    return folder;
+}
+
+/* The one folder that a pattern without escapes names; NULL if it differs from process to process. */
+static char *only_folder(const char *pattern)
+{
+    char *folder = folder_pattern(pattern), *to = folder;
+    for (const char *from = folder; *from; from++) {
+        if (*from == '%' && *++from != '%') {
+            free(folder);
+            return NULL;
+        }
+        *to++ = *from;
+    }
+    *to = 0;
+    return folder;
+}
+
+/* Whether a file can be made in that folder. It has no name, where the file system knows such. */
+static bool is_writable(const char *folder)
+{
+    char name[PATH_MAX];
+    int probe = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (probe < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        snprintf(name, sizeof(name), "%s/.gpumem-probe-%d", folder, (int)getpid());
+        probe = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (probe >= 0)
+            unlink(name);
+    }
+    if (probe < 0)
+        return false;
+    close(probe);
+    return true;
+}
+
+/* The recorder never speaks: what would keep it from writing is found before the command starts. */
+static bool can_write(const char *pattern)
+{
+    struct stat status;
+    const char *name = strrchr(pattern, '/') + 1;
+    char *folder = only_folder(pattern);
+    bool good = false;
+    if (strlen(pattern) >= GM_OUTPUT_MAX)
+        gm_complain("%s: cannot be the output: longer than %u bytes", pattern, GM_OUTPUT_MAX - 1);
+    else if (!*name || (stat(pattern, &status) == 0 && S_ISDIR(status.st_mode)))
+        gm_complain("%s: cannot be the output: a folder", pattern);
+    else if (folder && (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)))
+        gm_complain("%s: cannot be written: there is no folder %s", pattern, folder);
+    else if (folder && !is_writable(folder))
+        gm_complain("%s: cannot be written: %s", pattern, strerror(errno));
+    else
+        good = true;
+    free(folder);
+    return good;
+}
+
 bool gm_recording_begin(struct gm_recording *recording, const char *output)
 {
     *recording = (struct gm_recording){0};
@@ -132,6 +196,8 @@ bool gm_recording_begin(struct gm_recording *recording, const char *output)
     if (!output)
         output = inherited && *inherited ? inherited : DEFAULT_PATTERN;
     recording->pattern = absolute(output);
+    if (!can_write(recording->pattern))
+        return false;
     draw_run_id(recording->run_id);
     setenv("GPUMEM_OUTPUT", recording->pattern, 1);
     setenv("GPUMEM_RUN", recording->run_id, 1);
@@ -213,38 +279,54 @@ static int by_name(const void *left, const void *right)
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* The pattern's folder, NULL if it differs from process to process. */
-static char *folder_of(const char *pattern)
+/* A pattern of glob(3) for all folders that a pattern names: an escape becomes "*", and what has a
+ * meaning there is quoted. */
+static char *glob_of(const char *pattern)
 {
-    char *folder = gm_copy_text(pattern), *to = folder;
-    *strrchr(folder, '/') = 0;
+    char *folder = folder_pattern(pattern), *glob_text = gm_allocate(2 * strlen(folder) + 2, 1);
+    char *to = glob_text;
     for (const char *from = folder; *from; from++) {
-        if (*from == '%' && *++from != '%') {
-            free(folder);
-            return NULL;
+        if (*from == '%' && from[1] && from[1] != '%') {
+            *to++ = '*';
+            if (*++from == 'q' && from[1] == '{' && strchr(from, '}'))
+                from = strchr(from, '}');
+            continue;
         }
+        from += *from == '%' && from[1] == '%';
+        if (strchr("*?[\\", *from))
+            *to++ = '\\';
         *to++ = *from;
     }
-    *to = 0;
-    return folder;
+    free(folder);
+    return glob_text;
 }
 
-void gm_recording_find(struct gm_recording *recording)
+static void find_in(struct gm_recording *recording, const char *folder)
 {
-    char *folder = folder_of(recording->pattern);
-    DIR *entries = folder ? opendir(*folder ? folder : "/") : NULL;
+    DIR *entries = opendir(folder);
+    const char *slash = strcmp(folder, "/") == 0 ? "" : "/";
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         if (!is_of_run(dirfd(entries), entry->d_name, recording->run_id))
             continue;
         size_t size = strlen(folder) + strlen(entry->d_name) + 2;
         char *path = gm_allocate(size, 1);
-        snprintf(path, size, "%s/%s", folder, entry->d_name);
+        snprintf(path, size, "%s%s%s", folder, slash, entry->d_name);
         GM_RESERVE(recording->traces, recording->trace_capacity, recording->trace_count + 1);
         recording->traces[recording->trace_count++] = path;
     }
     if (entries)
         closedir(entries);
-    free(folder);
+}
+
+void gm_recording_find(struct gm_recording *recording)
+{
+    char *pattern = glob_of(recording->pattern);
+    glob_t folders = {0};
+    if (glob(pattern, 0, NULL, &folders) == 0)
+        for (size_t i = 0; i < folders.gl_pathc; i++)
+            find_in(recording, folders.gl_pathv[i]);
+    globfree(&folders);
+    free(pattern);
     if (recording->trace_count)
         qsort(recording->traces, recording->trace_count, sizeof(char *), by_name);
     for (size_t i = 0; i < recording->trace_count; i++)

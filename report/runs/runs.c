@@ -1,11 +1,14 @@
 /* See runs.h. */
-#include "commands/runs.h"
+#include "runs/runs.h"
 #include "base/clock.h"
+#include "base/complain.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "base/size.h"
-#include "commands/command.h"
+#include "runs/run_note.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,26 +159,55 @@ bool gm_run_read_header(int folder, const char *name, struct gm_trace_header *he
     return good;
 }
 
-static bool is_trace_name(const char *name)
+static bool ends_with(const char *name, const char *ending)
 {
-    size_t length = strlen(name);
-    return length > 6 && strcmp(name + length - 6, ".trace") == 0;
+    size_t length = strlen(name), size = strlen(ending);
+    return length > size && strcmp(name + length - size, ending) == 0;
 }
 
-static void add(struct folder *folder, int descriptor, const char *name)
+static void add(struct folder *folder, const char *path)
 {
     struct stat status;
-    if (!is_trace_name(name) || fstatat(descriptor, name, &status, 0) != 0 ||
-        !S_ISREG(status.st_mode))
+    if (fstatat(AT_FDCWD, path, &status, 0) != 0 || !S_ISREG(status.st_mode))
         return;
     GM_RESERVE(folder->entries, folder->capacity, folder->count + 1);
     struct candidate *entry = &folder->entries[folder->count++];
-    *entry = (struct candidate){.name = gm_copy_text(name), .written = status.st_mtim};
-    entry->is_trace = gm_run_read_header(descriptor, name, &entry->header);
+    *entry = (struct candidate){.name = gm_copy_text(path), .written = status.st_mtim};
+    entry->is_trace = gm_run_read_header(AT_FDCWD, path, &entry->header);
     if (!entry->is_trace)
         return;
     entry->born = birth_of(&entry->header);
     entry->gone = end_of(&entry->header, &entry->written);
+}
+
+/* The *.trace files of a folder; of "." without the folder's name. */
+static void add_folder(struct folder *folder, const char *path)
+{
+    DIR *entries = opendir(path);
+    bool is_here = strcmp(path, ".") == 0;
+    const char *slash = ends_with(path, "/") || strcmp(path, "/") == 0 ? "" : "/";
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        size_t size = strlen(path) + strlen(entry->d_name) + 2;
+        char *whole = gm_allocate(size, 1);
+        if (is_here)
+            snprintf(whole, size, "%s", entry->d_name);
+        else
+            snprintf(whole, size, "%s%s%s", path, slash, entry->d_name);
+        if (ends_with(entry->d_name, ".trace"))
+            add(folder, whole);
+        free(whole);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+static void add_pattern(struct folder *folder, const char *pattern)
+{
+    glob_t found = {0};
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            add(folder, found.gl_pathv[i]);
+    globfree(&found);
 }
 
 /* The later of two times; of equal ones the greater name, so that the answer is always the same. */
@@ -198,6 +230,7 @@ static int by_birth(const void *left, const void *right)
 
 static void take_members(struct folder *folder, struct gm_run_traces *run)
 {
+    run->is_chosen = true;
     qsort(folder->entries, folder->count, sizeof(*folder->entries), by_birth);
     for (size_t i = 0; i < folder->count; i++) {
         if (!folder->entries[i].is_member) {
@@ -209,48 +242,108 @@ static void take_members(struct folder *folder, struct gm_run_traces *run)
     }
 }
 
-bool gm_newest_run(struct gm_run_traces *run)
+static struct candidate *newest_of(const struct folder *folder)
+{
+    struct candidate *newest = folder->entries;
+    for (size_t i = 1; i < folder->count; i++)
+        if (is_newer(&folder->entries[i], newest))
+            newest = &folder->entries[i];
+    return newest;
+}
+
+/* ---- a run that left no trace here ----------------------------------------------------------- */
+
+/* Whether the note of a run is about one that came after the newest trace. */
+static bool is_later(const struct gm_run_note *note, const struct candidate *newest)
+{
+    return !newest || note->written.tv_sec > newest->written.tv_sec ||
+           (note->written.tv_sec == newest->written.tv_sec &&
+            note->written.tv_nsec >= newest->written.tv_nsec);
+}
+
+static int take_noted(const struct gm_run_note *note, const struct folder *folder,
+                      struct gm_run_traces *run)
+{
+    for (size_t i = 0; i < note->trace_count; i++) {
+        GM_RESERVE(run->paths, run->capacity, run->count + 1);
+        run->paths[run->count++] = gm_copy_text(note->traces[i]);
+    }
+    run->is_chosen = true;
+    run->left_out += folder->count;
+    if (note->trace_count)
+        return GM_EXIT_FINE;
+    gm_complain("the newest run here recorded nothing: '%s' ended with exit code %d and made no "
+                "CUDA call that was seen; name a trace to see one of the %zu of older runs",
+                note->command, note->code, folder->count);
+    return GM_EXIT_NOTHING;
+}
+
+/* ---- what arguments name --------------------------------------------------------------------- */
+
+/* Adds the newest run of what was listed in `folder`; `note` can be NULL. */
+static int take_newest(struct folder *folder, const struct gm_run_note *note,
+                       struct gm_run_traces *run)
+{
+    struct candidate *newest = newest_of(folder);
+    int code = GM_EXIT_FINE;
+    if (note && is_later(note, newest)) {
+        code = take_noted(note, folder, run);
+    } else if (newest) {
+        choose(folder, newest);
+        take_members(folder, run);
+    }
+    for (size_t i = 0; i < folder->count; i++)
+        free(folder->entries[i].name);
+    free(folder->entries);
+    return code;
+}
+
+static int take_folder(const char *path, struct gm_run_traces *run)
 {
     struct folder folder = {0};
-    DIR *entries = opendir(".");
-    *run = (struct gm_run_traces){0};
-    for (struct dirent *entry; entries && (entry = readdir(entries));)
-        add(&folder, AT_FDCWD, entry->d_name);
-    if (entries)
-        closedir(entries);
-    struct candidate *newest = folder.entries;
-    for (size_t i = 1; i < folder.count; i++)
-        if (is_newer(&folder.entries[i], newest))
-            newest = &folder.entries[i];
-    if (newest) {
-        choose(&folder, newest);
-        take_members(&folder, run);
-    } else {
+    struct gm_run_note note;
+    size_t before = run->count;
+    add_folder(&folder, path);
+    bool has_note = gm_run_note_read(&note, path);
+    int code = take_newest(&folder, has_note ? &note : NULL, run);
+    gm_run_note_free(&note);
+    if (code != GM_EXIT_FINE || run->count != before)
+        return code;
+    if (strcmp(path, ".") == 0)
         gm_complain("no *.trace file in this folder; record one with: gpumem run -- COMMAND");
-    }
-    for (size_t i = 0; i < folder.count; i++)
-        free(folder.entries[i].name);
-    free(folder.entries);
-    return run->count != 0;
+    else
+        gm_complain("%s: no *.trace file in this folder", path);
+    return GM_EXIT_UNREADABLE;
 }
 
-void gm_run_tell(const struct gm_run_traces *run)
+static int take_argument(const char *path, struct gm_run_traces *run)
 {
-    if (run->count > 1 || run->left_out)
+    struct stat status;
+    struct folder folder = {0};
+    bool is_there = stat(path, &status) == 0;
+    if (is_there && S_ISDIR(status.st_mode))
+        return take_folder(path, run);
+    if (!is_there && strpbrk(path, "*?["))
+        add_pattern(&folder, path);
+    if (folder.count)
+        return take_newest(&folder, NULL, run);
+    GM_RESERVE(run->paths, run->capacity, run->count + 1);
+    run->paths[run->count++] = gm_copy_text(path);
+    return GM_EXIT_FINE;
+}
+
+int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count)
+{
+    *run = (struct gm_run_traces){0};
+    int code = count ? GM_EXIT_FINE : take_folder(".", run);
+    for (size_t i = 0; i < count; i++) {
+        int one = take_argument(arguments[i], run);
+        code = one == GM_EXIT_FINE ? code : one;
+    }
+    if (run->is_chosen && (run->count > 1 || run->left_out))
         fprintf(stderr, "gpumem: the newest run has %zu trace%s; left out: %zu of other runs\n",
                 run->count, gm_plural(run->count), run->left_out);
-}
-
-bool gm_run_if_none_named(struct gm_run_traces *run, char ***paths, size_t *count)
-{
-    if (*count)
-        return true;
-    if (!gm_newest_run(run))
-        return false;
-    gm_run_tell(run);
-    *paths = run->paths;
-    *count = run->count;
-    return true;
+    return code;
 }
 
 void gm_run_free(struct gm_run_traces *run)

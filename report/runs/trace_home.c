@@ -1,8 +1,8 @@
 /* See trace_home.h. */
-#include "commands/trace_home.h"
+#include "runs/trace_home.h"
 #include "base/memory.h"
 #include "base/process_alive.h"
-#include "commands/runs.h"
+#include "runs/runs.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

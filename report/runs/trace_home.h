@@ -1,7 +1,7 @@
 /* The files of traces that were written elsewhere than where they were asked for, because of the
  * file system there: trace.h, GM_HEADER_ELSEWHERE. */
-#ifndef GPUMEM_REPORT_COMMANDS_TRACE_HOME_H
-#define GPUMEM_REPORT_COMMANDS_TRACE_HOME_H
+#ifndef GPUMEM_REPORT_RUNS_TRACE_HOME_H
+#define GPUMEM_REPORT_RUNS_TRACE_HOME_H
 
 #include <stdbool.h>
 

@@ -7,33 +7,30 @@
  * child of the same parent that lived at the same time. Who starts two jobs at a time in one folder
  * and wants to tell them apart needs `gpumem run`.
  */
-#ifndef GPUMEM_REPORT_COMMANDS_RUNS_H
-#define GPUMEM_REPORT_COMMANDS_RUNS_H
+#ifndef GPUMEM_REPORT_RUNS_RUNS_H
+#define GPUMEM_REPORT_RUNS_RUNS_H
 
 #include <gpumem/trace.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The traces of one run, in the order in which their processes began, then by name. */
+/* Traces; those of one run in the order in which their processes began, then by name. */
 struct gm_run_traces {
     char **paths;
     size_t count;
     size_t capacity;
-    size_t left_out; /* further traces of the folder: of other runs */
+    bool is_chosen;  /* from among the traces of a folder or of a pattern */
+    size_t left_out; /* further traces there: of other runs */
 };
 
-/* The newest run in this folder: that of the *.trace file written to last, with all its traces.
- * False after a complaint if there is none. */
-bool gm_newest_run(struct gm_run_traces *run);
-
-/* Says on stderr, in a line, of how many traces this run is and how many were left out; nothing if
- * it is the only trace of the folder. */
-void gm_run_tell(const struct gm_run_traces *run);
-
-/* Where a command names no trace (`count` is 0) `paths` and `count` become those of the newest run,
- * which is told. False if there is none, which was said. `run` is all zero before, and to be freed
- * when the paths are used no more. */
-bool gm_run_if_none_named(struct gm_run_traces *run, char ***paths, size_t *count);
+/* What the arguments of a command name: a trace is itself, a folder or a pattern (quoted, with *, ?
+ * or []) is the newest run in it, and no argument is the newest run of this folder. The newest run
+ * is that of the *.trace file written to last, with all its traces; or one that was noted to have
+ * left none there (run_note.h). Says on stderr, in a line, how many traces were left out.
+ *
+ * Returns an exit code: GM_EXIT_FINE, or after a complaint GM_EXIT_NOTHING for a run that recorded
+ * nothing, GM_EXIT_UNREADABLE for a folder without traces. `run` is to be freed in any case. */
+int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count);
 
 void gm_run_free(struct gm_run_traces *run);
 

@@ -1,0 +1,33 @@
+/* What a run amounts to, in a few short texts: the head of its page, the last lines of `gpumem run`,
+ * its row among the processes of a job. All take their words from here, so that they agree. */
+#ifndef GPUMEM_REPORT_RENDER_HEADLINE_H
+#define GPUMEM_REPORT_RENDER_HEADLINE_H
+
+#include "model/model.h"
+
+/* How bad it is: of several processes the one with most is shown first. */
+enum gm_gravity {
+    GM_GRAVITY_IDLE,     /* no call that concerns memory was recorded */
+    GM_GRAVITY_FINE,     /* nothing to say */
+    GM_GRAVITY_WARNING,  /* a finding, or a failure that was survived */
+    GM_GRAVITY_UNKNOWN,  /* incomplete: not all was seen */
+    GM_GRAVITY_CUT,      /* it did not end normally */
+    GM_GRAVITY_LEAKS,    /* memory was never freed, or a finding that is an error */
+    GM_GRAVITY_NO_MEMORY /* out of memory, and not survived */
+};
+
+struct gm_headline {
+    enum gm_gravity gravity;
+    unsigned errors;   /* findings */
+    unsigned warnings; /* findings */
+    char failure[192]; /* "OUT OF MEMORY on device 0, not survived: 264 MiB asked"; else empty */
+    char state[96];    /* "12.0 MiB leaked in 12 allocations", "No leaks" */
+    char peaks[128];   /* "peak 1.93 GiB on device 0"; empty: there is none */
+    char findings[64]; /* "1 error, 2 warnings"; empty: there is none */
+};
+
+/* Of a model with findings and moments. "No leaks" is said only where no finding is a warning or
+ * worse, and no memory was refused. */
+struct gm_headline gm_headline_of(const struct gm_model_run *run);
+
+#endif
