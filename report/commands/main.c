@@ -9,6 +9,7 @@ static const struct gm_command commands[] = {
     {"run", "record a command", gm_cmd_run},
     {"report", "say what the memory was used for", gm_cmd_report},
     {"check", "judge a trace or a command: the gate for CI", gm_cmd_check},
+    {"export", "write a trace in the format of another program", gm_cmd_export},
     {"info", "say what is in a trace", gm_cmd_info},
     {"path", "print the library for LD_PRELOAD", gm_cmd_path},
 };

@@ -1,5 +1,6 @@
 /* See outputs.h. */
 #include "commands/outputs.h"
+#include "render/export/export.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
 #include <string.h>
@@ -9,10 +10,26 @@ static const struct gm_output *const outputs[] = {
     &gm_output_json,
 };
 
+static const struct gm_output *const exports[] = {
+    &gm_export_collapsed,   &gm_export_csv,   &gm_export_ndjson,
+    &gm_export_openmetrics, &gm_export_pprof, &gm_export_speedscope,
+};
+
+static const struct gm_output *find(const struct gm_output *const *table, size_t count,
+                                    const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i]->name, name) == 0)
+            return table[i];
+    return NULL;
+}
+
 const struct gm_output *gm_output_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
-        if (strcmp(outputs[i]->name, name) == 0)
-            return outputs[i];
-    return NULL;
+    return find(outputs, sizeof(outputs) / sizeof(outputs[0]), name);
+}
+
+const struct gm_output *gm_export_find(const char *name)
+{
+    return find(exports, sizeof(exports) / sizeof(exports[0]), name);
 }

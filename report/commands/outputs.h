@@ -7,4 +7,7 @@
 /* The output of that name; NULL: there is none. */
 const struct gm_output *gm_output_find(const char *name);
 
+/* The same of the formats of `gpumem export`. They print models of one trace. */
+const struct gm_output *gm_export_find(const char *name);
+
 #endif

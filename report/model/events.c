@@ -8,6 +8,8 @@ struct events {
     struct gm_builder builder;
     struct gm_replay replay;
     struct gm_blocks blocks;
+    struct gm_map block_lives; /* address of a live block -> its number as a life */
+    uint32_t lives;            /* so far */
     void (*visit)(void *argument, const struct gm_model_event *event);
     void *argument;
 };
@@ -26,6 +28,7 @@ static void tell_life(struct events *events, const struct gm_life *life,
                       struct gm_model_event event)
 {
     struct gm_site site = gm_site_of_life(life, 0);
+    event.life = life->place;
     event.address = life->address;
     event.size = life->size;
     tell(events, &site, false, event);
@@ -33,6 +36,8 @@ static void tell_life(struct events *events, const struct gm_life *life,
 
 static void life_begins(void *argument, struct gm_life *life)
 {
+    struct events *events = argument;
+    life->place = events->lives++;
     tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_BEGINS});
 }
 
@@ -67,14 +72,19 @@ static void note_block(struct events *events, const struct gm_record *record)
         return;
     const struct gm_pool_block *there = gm_blocks_at(&events->blocks, record->address);
     if (there)
-        tell_block(events, there, (struct gm_model_event){.what = GM_MODEL_ENDS});
+        tell_block(
+            events, there,
+            (struct gm_model_event){.what = GM_MODEL_ENDS,
+                                    .life = gm_map_get(&events->block_lives, record->address)});
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
         struct gm_pool_block block = {.address = record->address,
                                       .size = gm_blocks_size(&events->blocks, record),
                                       .stack = record->stack,
                                       .api = record->api,
                                       .device = record->device};
-        tell_block(events, &block, (struct gm_model_event){.what = GM_MODEL_BEGINS});
+        gm_map_set(&events->block_lives, record->address, events->lives);
+        tell_block(events, &block,
+                   (struct gm_model_event){.what = GM_MODEL_BEGINS, .life = events->lives++});
     }
 }
 
@@ -111,6 +121,7 @@ bool gm_model_events(const struct gm_model *model,
     gm_blocks_free(&events->blocks);
     gm_replay_end(&events->replay);
     gm_map_free(&events->builder.by_key);
+    gm_map_free(&events->block_lives);
     gm_libraries_free(events->builder.libraries);
     free(events);
     return true;

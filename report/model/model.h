@@ -439,6 +439,7 @@ const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, ui
 struct gm_model_event {
     enum { GM_MODEL_BEGINS, GM_MODEL_ENDS, GM_MODEL_GOES_ON /* its free failed */ } what;
     bool implicit; /* it ended with its context */
+    uint32_t life; /* number of the allocation or block: from 0, in the order in which they begin */
     uint32_t place;
     uint64_t time_ns;
     uint64_t address; /* or a handle */

@@ -8,7 +8,8 @@ static void indent(struct gm_json *json)
 {
     static const char spaces[] = "\n                                "; /* for GM_JSON_DEPTH */
     _Static_assert(sizeof(spaces) == 2 + 2 * GM_JSON_DEPTH, "a line feed, two blanks a level");
-    fwrite_unlocked(spaces, 1, 1 + 2 * json->depth, json->out);
+    if (!json->on_one_line)
+        fwrite_unlocked(spaces, 1, 1 + 2 * json->depth, json->out);
 }
 
 /* Such that steer a terminal are of two or three bytes. */

@@ -13,6 +13,7 @@
 struct gm_json {
     FILE *out;
     unsigned depth;
+    bool on_one_line; /* instead of indented */
     bool has_members[GM_JSON_DEPTH];
 };
 

@@ -2,16 +2,17 @@
 #ifndef GPUMEM_REPORT_RENDER_OUTPUT_H
 #define GPUMEM_REPORT_RENDER_OUTPUT_H
 
-#include "model/model.h"
+#include "history/history.h"
 #include <stdio.h>
 
 /* How the reader wants it. An output passes over what it has no use for. */
 struct gm_output_options {
     size_t top; /* places per section; 0: as many as the output shows by default */
     bool colour;
-    bool all_frames; /* of stacks: all, none folded */
-    bool many;       /* the model is one of several in one document */
-    bool follows;    /* another one stands before it there */
+    bool all_frames;     /* of stacks: all, none folded */
+    struct gm_when when; /* of outputs that show one moment */
+    bool many;           /* the model is one of several in one document */
+    bool follows;        /* another one stands before it there */
 };
 
 struct gm_output {

@@ -1,0 +1,196 @@
+/* gpumem export: what a trace says, in the formats of other programs. */
+#include "base/limit.h"
+#include "commands/apart.h"
+#include "commands/command.h"
+#include "commands/output_file.h"
+#include "commands/outputs.h"
+#include "commands/session.h"
+#include "runs/runs.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_help(void)
+{
+    puts("usage: gpumem export --format FORMAT [OPTION...] [TRACE]\n"
+         "\n"
+         "Writes one trace in the format of another program (docs/export.md). Without\n"
+         "TRACE: the only trace of the newest run in this folder.\n"
+         "\n"
+         "  -f, --format FORMAT\n"
+         "         collapsed    stacks with bytes, for flamegraph.pl and inferno\n"
+         "         csv          a row for each allocation and block\n"
+         "         ndjson       the same and the stacks as JSON lines, for DuckDB and jq\n"
+         "         openmetrics  totals, for Prometheus and GitLab\n"
+         "         pprof        for go tool pprof, Grafana, Datadog\n"
+         "         speedscope   for speedscope.app\n"
+         "      --at MOMENT    peak, oom (the last refusal), end (what was left) or a time\n"
+         "                     since the start: 1.5s, 250ms, 1000ns; csv and ndjson then\n"
+         "                     have places instead of all allocations\n"
+         "  -o, --output FILE  instead of stdout\n"
+         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
+         "      --no-local-files, --no-limits  as for report\n"
+         "  -h, --help\n"
+         "      --version");
+}
+
+struct request {
+    struct gm_stacks_options stacks;
+    struct gm_output_options options;
+    const struct gm_output *output;
+};
+
+static bool has_moment(const struct gm_session *session, const struct gm_when *when)
+{
+    struct gm_model_held held;
+    bool found = when->kind != GM_WHEN_OOM || gm_model_held_at(session->model, when, &held);
+    if (when->kind == GM_WHEN_OOM)
+        gm_model_held_free(&held);
+    if (!found)
+        gm_complain("%s: no allocation was refused for lack of memory", session->trace->path);
+    return found;
+}
+
+static void read_trace(const char *path, const void *request_of, void *is_written)
+{
+    const struct request *request = request_of;
+    struct gm_session session;
+    if (!gm_session_open(&session, path, &request->stacks,
+                         request->output->needs | GM_NEEDS_MOMENTS))
+        return;
+    bool has = has_moment(&session, &request->options.when);
+    if (has)
+        request->output->write(stdout, session.model, &request->options);
+    *(bool *)is_written = gm_session_close(&session) && has;
+}
+
+/* "1.5s": a number, then its unit; without one, nanoseconds. */
+static bool parse_time(const char *text, uint64_t *time_ns)
+{
+    static const struct {
+        const char *name;
+        double nanoseconds;
+    } units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}};
+    char *end;
+    bool is_number = text[0] >= '0' && text[0] <= '9' && text[strspn(text, "0123456789")] != 'x';
+    double value = is_number ? strtod(text, &end) : -1;
+    for (size_t i = 0; is_number && i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(end, units[i].name) == 0 && value * units[i].nanoseconds < 1.8e19) {
+            *time_ns = (uint64_t)(value * units[i].nanoseconds);
+            return true;
+        }
+    return false;
+}
+
+static bool parse_moment(const char *text, struct gm_when *when)
+{
+    static const struct {
+        const char *name;
+        enum gm_when_kind kind;
+    } kinds[] = {{"peak", GM_WHEN_PEAK}, {"oom", GM_WHEN_OOM}, {"end", GM_WHEN_END}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(text, kinds[i].name) == 0) {
+            when->kind = kinds[i].kind;
+            return true;
+        }
+    when->kind = GM_WHEN_TIME;
+    if (parse_time(text, &when->time_ns))
+        return true;
+    gm_complain("--at: '%s' is not peak, oom, end or a time such as 1.5s", text);
+    return false;
+}
+
+static int write_export(const struct request *request, const char *path, const char *output)
+{
+    struct gm_output_file file;
+    bool is_written = false;
+    if (!gm_output_file_open(&file, output))
+        return GM_EXIT_USAGE;
+    bool is_read = gm_apart(read_trace, path, request, &is_written, sizeof(is_written));
+    /* What could not be read to its end is told, but is worth having. */
+    bool is_whole = gm_output_file_close(&file, is_read && is_written);
+    return is_read && is_written && is_whole ? GM_EXIT_FINE : GM_EXIT_UNREADABLE;
+}
+
+static int export_one(const struct request *request, char **arguments, size_t count,
+                      const char *output)
+{
+    struct gm_run_traces run;
+    int code = gm_run_find(&run, arguments, count);
+    if (run.count > 1)
+        code = gm_complain("export: one trace at a time, not %zu: name it", run.count);
+    else if (run.count)
+        code = write_export(request, run.paths[0], output);
+    gm_run_free(&run);
+    return code;
+}
+
+int gm_cmd_export(int count, char **arguments)
+{
+    enum {
+        AT = GM_OPTION_FIRST,
+        ALL_FRAMES,
+        NO_SYMBOLS,
+        DEBUGINFOD,
+        SYSROOT,
+        NO_LOCAL_FILES,
+        NO_LIMITS
+    };
+    static const struct option options[] = {{"format", required_argument, NULL, 'f'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"at", required_argument, NULL, AT},
+                                            {"all-frames", no_argument, NULL, ALL_FRAMES},
+                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
+                                            {"debuginfod", no_argument, NULL, DEBUGINFOD},
+                                            {"sysroot", required_argument, NULL, SYSROOT},
+                                            {"no-local-files", no_argument, NULL, NO_LOCAL_FILES},
+                                            {"no-limits", no_argument, NULL, NO_LIMITS},
+                                            GM_COMMON_OPTIONS};
+    struct request request = {.stacks = {.names = true}};
+    const char *output = "-";
+    for (int option; (option = gm_next_option(count, arguments, ":f:o:h", options)) != -1;) {
+        switch (option) {
+        case 'f':
+            request.output = gm_export_find(optarg);
+            if (!request.output)
+                return gm_complain("--format: '%s' is none; see gpumem export --help", optarg);
+            break;
+        case 'o':
+            output = optarg;
+            break;
+        case AT:
+            if (!parse_moment(optarg, &request.options.when))
+                return GM_EXIT_USAGE;
+            break;
+        case ALL_FRAMES:
+            request.stacks.all_frames = true;
+            break;
+        case NO_SYMBOLS:
+            request.stacks.names = false;
+            break;
+        case DEBUGINFOD:
+            request.stacks.debuginfod = true;
+            break;
+        case SYSROOT:
+            request.stacks.sysroot = optarg;
+            break;
+        case NO_LOCAL_FILES:
+            request.stacks.no_local_files = true;
+            break;
+        case NO_LIMITS:
+            gm_limits_lift();
+            break;
+        case GM_OPTION_HELP:
+            print_help();
+            return GM_EXIT_FINE;
+        case GM_OPTION_VERSION:
+            gm_print_version();
+            return GM_EXIT_FINE;
+        default:
+            return GM_EXIT_USAGE;
+        }
+    }
+    if (!request.output)
+        return gm_complain("export: --format is missing; see gpumem export --help");
+    return export_one(&request, arguments + optind, (size_t)(count - optind), output);
+}

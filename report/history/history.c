@@ -1,0 +1,215 @@
+/* See history.h. */
+#include "history/history.h"
+#include "base/memory.h"
+#include "ledger/counters.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lives ----------------------------------------------------------------------------------- */
+
+struct recording {
+    struct gm_model_history history;
+    size_t capacity;
+    bool overflowed;
+};
+
+static void note(void *argument, const struct gm_model_event *event)
+{
+    struct recording *recording = argument;
+    struct gm_model_history *history = &recording->history;
+    bool is_known = event->life < history->count;
+    if (history->steps == GM_NONE - 1 || is_known == (event->what == GM_MODEL_BEGINS)) {
+        recording->overflowed = true;
+        return;
+    }
+    if (event->what == GM_MODEL_BEGINS) {
+        GM_RESERVE(history->lives, recording->capacity, history->count + 1);
+        history->lives[history->count++] = (struct gm_model_life){.begin_ns = event->time_ns,
+                                                                  .end_ns = GM_MODEL_ALIVE,
+                                                                  .address = event->address,
+                                                                  .size = event->size,
+                                                                  .place = event->place,
+                                                                  .begin_step = history->steps++,
+                                                                  .end_step = GM_NONE};
+        return;
+    }
+    struct gm_model_life *life = &history->lives[event->life];
+    bool ends = event->what == GM_MODEL_ENDS;
+    life->end_ns = ends ? event->time_ns : GM_MODEL_ALIVE;
+    life->end_step = ends ? history->steps++ : GM_NONE;
+    life->implicit = ends && event->implicit;
+}
+
+bool gm_model_history(const struct gm_model *model, struct gm_model_history *history)
+{
+    struct recording recording = {0};
+    bool whole = gm_model_events(model, note, &recording) && !recording.overflowed;
+    *history = recording.history;
+    if (!whole)
+        gm_model_history_free(history);
+    return whole;
+}
+
+void gm_model_history_free(struct gm_model_history *history)
+{
+    free(history->lives);
+    *history = (struct gm_model_history){0};
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+const char *gm_place_group(const struct gm_model_place *place, char text[GM_GROUP_TEXT])
+{
+    const char *what = place->is_block ? "blocks on device" : "device";
+    if (gm_kind_is_host(place->kind) && !place->is_block)
+        snprintf(text, GM_GROUP_TEXT, "host %s", gm_kind_name(place->kind));
+    else if (place->kind == GM_KIND_EXTERNAL)
+        snprintf(text, GM_GROUP_TEXT, "external on device %d", place->device);
+    else if (place->device < 0)
+        snprintf(text, GM_GROUP_TEXT, "%s unknown", what);
+    else
+        snprintf(text, GM_GROUP_TEXT, "%s %d", what, place->device);
+    return text;
+}
+
+/* The same as a number, in the order in which groups are shown. */
+static uint32_t group_order(const struct gm_model_place *place)
+{
+    uint32_t device = (uint32_t)(place->device + 1);
+    if (place->is_block)
+        return 1u << 16 | device;
+    if (gm_kind_is_host(place->kind))
+        return 2u << 16 | place->kind;
+    return (place->kind == GM_KIND_EXTERNAL ? 3u << 16 : 0) | device;
+}
+
+/* ---- who held memory ------------------------------------------------------------------------- */
+
+struct gathering {
+    const struct gm_model *model;
+    struct gm_model_held held;
+    size_t capacity;
+    struct gm_map by_place;
+};
+
+static void add(struct gathering *gathering, const struct gm_model_sample *sample)
+{
+    uint32_t number = gm_map_get(&gathering->by_place, sample->place);
+    struct gm_model_held *held = &gathering->held;
+    if (number == GM_NONE) {
+        GM_RESERVE(held->samples, gathering->capacity, held->count + 1);
+        gm_map_set(&gathering->by_place, sample->place, (uint32_t)held->count);
+        held->samples[held->count++] = *sample;
+        return;
+    }
+    held->samples[number].bytes += sample->bytes;
+    held->samples[number].count += sample->count;
+}
+
+static bool add_moment(struct gathering *gathering, const struct gm_model_run *run, uint32_t number)
+{
+    const struct gm_model_moment *moment = gm_model_moment(run, number);
+    for (size_t i = 0; moment && i < moment->sample_count; i++)
+        add(gathering, &moment->samples[i]);
+    return moment != NULL;
+}
+
+static void gather_peaks(struct gathering *gathering, const struct gm_model_run *run)
+{
+    for (size_t i = 0; i < run->device_count; i++)
+        add_moment(gathering, run, run->devices[i].peak);
+    add_moment(gathering, run, run->pinned_peak);
+    for (size_t i = 0; i < run->pool_count; i++)
+        add_moment(gathering, run, run->pools[i].at_peak);
+}
+
+/* Failures come latest last: of each device the last one counts. */
+static bool gather_refusals(struct gathering *gathering, const struct gm_model_run *run)
+{
+    bool seen[2][GM_DEVICES] = {{false}}, found = false;
+    for (size_t i = run->failure_count; i-- > 0;) {
+        const struct gm_model_moment *moment = gm_model_moment(run, run->failures[i].moment);
+        int slot = moment && moment->device >= 0 ? moment->device + 1 : 0;
+        if (!moment || slot >= GM_DEVICES || seen[0][slot])
+            continue;
+        found = seen[0][slot] = true;
+        add_moment(gathering, run, run->failures[i].moment);
+    }
+    for (size_t i = run->pool_failure_count; i-- > 0;) {
+        const struct gm_model_moment *moment = gm_model_moment(run, run->pool_failures[i].moment);
+        int slot = moment && moment->device >= 0 ? moment->device + 1 : 0;
+        if (!moment || slot >= GM_DEVICES || seen[1][slot])
+            continue;
+        found = seen[1][slot] = true;
+        add_moment(gathering, run, run->pool_failures[i].moment);
+    }
+    return found;
+}
+
+static void gather_rest(struct gathering *gathering, const struct gm_model_run *run)
+{
+    add_moment(gathering, run, run->end);
+    for (size_t i = 0; i < run->pool_count; i++)
+        add_moment(gathering, run, run->pools[i].at_end);
+}
+
+static bool gather_time(struct gathering *gathering, uint64_t time_ns)
+{
+    struct gm_model_history history;
+    if (!gm_model_history(gathering->model, &history))
+        return false;
+    for (size_t i = 0; i < history.count; i++) {
+        const struct gm_model_life *life = &history.lives[i];
+        if (life->begin_ns <= time_ns && time_ns < life->end_ns &&
+            gathering->model->places[life->place].kind != GM_KIND_EXTERNAL)
+            add(gathering, &(struct gm_model_sample){life->place, gm_amount(life->size), 1});
+    }
+    gm_model_history_free(&history);
+    return true;
+}
+
+/* qsort has no argument; the tool has one thread. */
+static const struct gm_model_place *places_to_sort;
+
+static int by_group(const void *left, const void *right)
+{
+    const struct gm_model_sample *a = left, *b = right;
+    uint32_t one = group_order(&places_to_sort[a->place]);
+    uint32_t other = group_order(&places_to_sort[b->place]);
+    if (one != other)
+        return one < other ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+bool gm_model_held_at(const struct gm_model *model, const struct gm_when *when,
+                      struct gm_model_held *held)
+{
+    struct gathering gathering = {.model = model};
+    bool found = true;
+    for (size_t i = 0; i < model->run_count; i++) {
+        const struct gm_model_run *run = &model->runs[i];
+        if (when->kind == GM_WHEN_OOM)
+            found = gather_refusals(&gathering, run);
+        else if (when->kind == GM_WHEN_END)
+            gather_rest(&gathering, run);
+        else if (when->kind == GM_WHEN_TIME)
+            found = gather_time(&gathering, when->time_ns);
+        else
+            gather_peaks(&gathering, run);
+    }
+    gm_map_free(&gathering.by_place);
+    *held = gathering.held;
+    places_to_sort = model->places;
+    if (held->count)
+        qsort(held->samples, held->count, sizeof(*held->samples), by_group);
+    return found;
+}
+
+void gm_model_held_free(struct gm_model_held *held)
+{
+    free(held->samples);
+    *held = (struct gm_model_held){0};
+}

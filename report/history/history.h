@@ -1,0 +1,64 @@
+/* All allocations and blocks of a trace, each with its begin and its end: what outputs need that
+ * show single allocations. Memory: 48 bytes for each. */
+#ifndef GPUMEM_REPORT_HISTORY_HISTORY_H
+#define GPUMEM_REPORT_HISTORY_HISTORY_H
+
+#include "model/model.h"
+
+#define GM_MODEL_ALIVE UINT64_MAX /* instead of the time or the step of an end: there was none */
+
+struct gm_model_life {
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    uint64_t address; /* or a handle */
+    uint64_t size;
+    uint32_t place;
+    uint32_t begin_step; /* begins and ends of the trace have one step each: 0, 1, 2 ... */
+    uint32_t end_step;   /* GM_NONE: it is alive at the end */
+    bool implicit;       /* it ended with its context */
+};
+
+struct gm_model_history {
+    struct gm_model_life *lives; /* in the order in which they began */
+    size_t count;
+    uint32_t steps;
+};
+
+/* Replays the trace of a model of one trace. A free that failed is no end. False if there is no trace
+ * behind the model, or more lives than 32 bits count; the history is empty then. */
+bool gm_model_history(const struct gm_model *model, struct gm_model_history *history);
+void gm_model_history_free(struct gm_model_history *history);
+
+/* ---- who held memory at a moment of the reader's choice --------------------------------------- */
+
+enum gm_when_kind {
+    GM_WHEN_DEFAULT, /* what the output shows if nobody says */
+    GM_WHEN_PEAK,    /* each device, the pinned memory and each pool at its own peak */
+    GM_WHEN_OOM,     /* each device and pool when it last had nothing to give */
+    GM_WHEN_END,     /* what was left at the end of the run, of every class; blocks not freed */
+    GM_WHEN_TIME,    /* all that lived at a time; of external memory nothing, as in a peak */
+};
+
+struct gm_when {
+    enum gm_when_kind kind;
+    uint64_t time_ns; /* of TIME: since the start of the run */
+};
+
+/* Who held memory then. A place stands in it once. */
+struct gm_model_held {
+    struct gm_model_sample *samples; /* by group (gm_place_group), then most bytes first */
+    size_t count;
+};
+
+/* False if there was no such moment: no refusal, or no events to replay. To be freed either way. */
+bool gm_model_held_at(const struct gm_model *model, const struct gm_when *when,
+                      struct gm_model_held *held);
+void gm_model_held_free(struct gm_model_held *held);
+
+/* Whose capacity the memory of a place is: sums make sense within one group alone. Blocks lie in the
+ * memory of other places. The text, such as "device 0", "host pinned" or "blocks on device 0", is
+ * written to `text`. */
+#define GM_GROUP_TEXT 32
+const char *gm_place_group(const struct gm_model_place *place, char text[GM_GROUP_TEXT]);
+
+#endif

@@ -1,0 +1,180 @@
+/* Writes the traces that the tests of exports, of the HTML page and of `gpumem top` read.
+ *
+ *     export_traces hostile FILE           names as an attacker would choose them
+ *     export_traces training FILE EVENTS   a training loop on two devices: segments, blocks, steps
+ */
+#include "trace_writer.h"
+#include <stdio.h>
+
+#define KIB 1024u
+#define MIB 1048576u
+#define GIB (1024ull * MIB)
+#define BASE 0x7f0000000000ull
+
+static struct writer writer;
+static uint16_t cuda_malloc, cuda_malloc_host;
+
+static void event(uint8_t type, struct gm_record record)
+{
+    record.type = type;
+    writer_add(&writer, 0, record);
+}
+
+static void begin(void)
+{
+    writer_begin(&writer);
+    cuda_malloc = writer_api(&writer, "cudaMalloc");
+    cuda_malloc_host = writer_api(&writer, "cudaMallocHost");
+    memcpy(writer.header.host, "host", 5);
+}
+
+static void allocate(int device, uint64_t address, uint64_t size, uint32_t stack)
+{
+    event(GM_EVENT_ALLOC, (struct gm_record){.kind = GM_KIND_DEVICE,
+                                             .device = (int8_t)device,
+                                             .address = address,
+                                             .size = size,
+                                             .api = cuda_malloc,
+                                             .stack = stack});
+}
+
+static uint32_t frame(uint32_t parent, const char *file, const char *function, uint32_t line)
+{
+    return writer_node(&writer, parent, 0, writer_script_frame(&writer, file, function, line),
+                       GM_NODE_SCRIPT);
+}
+
+static void mark(const char *name)
+{
+    event(GM_EVENT_MARK, (struct gm_record){.aux = writer_string(&writer, name)});
+}
+
+/* ---- hostile --------------------------------------------------------------------------------- */
+
+static void hostile(void)
+{
+    static const char *const names[] = {
+        "</script><script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "=cmd|'/c calc'!A1",
+        "a;b;c 12",
+        "quote\" and 'quote' and back\\slash, comma",
+        "line\r\nbreak\ttab\033[2Jescape",
+        "\xff\xfe\xc0\x80not utf-8",
+        "\xe2\x80\xaeright to left\xe2\x80\xa8line separator",
+        "&lt;b&gt; &amp; ${7*7} {{7*7}} <!-- --> ]]>",
+        "'; DROP TABLE allocations; --",
+        "# EOF",
+        "",
+    };
+    begin();
+    memcpy(writer.header.host, "<b>host\"\\\n", 11);
+    static const char command[] = "</script>\0--x=\"'&\0\xff";
+    memcpy(writer.header.command_line, command, sizeof(command));
+    writer.header.command_line_size = sizeof(command);
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        uint32_t outer = frame(0, names[(i + 1) % 12], names[i], i);
+        uint32_t stack = frame(outer, names[i], names[(i + 5) % 12], 7);
+        allocate(0, BASE + i * MIB, (i + 1) * 1000, stack);
+        mark(names[i]);
+        if (i % 3 == 0)
+            event(GM_EVENT_FREE, (struct gm_record){.address = BASE + i * MIB});
+    }
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+enum { LAYERS = 24, LIVE = 512 };
+
+static uint64_t allocated[2], reserved[2], events;
+
+static void block(int device, uint8_t type, uint64_t address, uint64_t size, uint32_t stack)
+{
+    allocated[device] += type == GM_EVENT_BLOCK_ALLOC  ? size
+                         : type == GM_EVENT_BLOCK_FREE ? 0 - size
+                                                       : 0;
+    event(type, (struct gm_record){.address = address,
+                                   .size = size,
+                                   .stack = stack,
+                                   .aux = allocated[device],
+                                   .device = (int8_t)device});
+    event(GM_EVENT_DETAIL,
+          (struct gm_record){.address = reserved[device], .device = (int8_t)device});
+    events++;
+}
+
+/* A linear congruential generator: the same trace each time. */
+static uint32_t chance(uint32_t below)
+{
+    static uint64_t state = 42;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % below;
+}
+
+static void training(uint64_t wanted)
+{
+    begin();
+    uint32_t layers[LAYERS];
+    uint32_t top = frame(0, "/home/me/train.py", "main", 12);
+    uint32_t pool = writer_node(&writer, top, writer_module(&writer, "/v/libc10_cuda.so"), 0x100,
+                                GM_NODE_NATIVE);
+    for (unsigned i = 0; i < LAYERS; i++)
+        layers[i] =
+            frame(frame(top, "/home/me/train.py", i % 2 ? "backward" : "forward", 40 + i % 2),
+                  "/home/me/model.py", "layer", 100 + i);
+    for (int device = 0; device < 2; device++) {
+        event(GM_EVENT_DEVICE, (struct gm_record){.device = (int8_t)device, .size = 16 * GIB});
+        for (unsigned i = 0; i < 64; i++) {
+            reserved[device] += 64 * MIB;
+            allocate(device, BASE + (uint64_t)device * 64 * GIB + i * 80ull * MIB, 64 * MIB, pool);
+        }
+    }
+    event(GM_EVENT_ALLOC, (struct gm_record){.kind = GM_KIND_PINNED,
+                                             .address = 0x1000000,
+                                             .size = 256 * MIB,
+                                             .api = cuda_malloc_host,
+                                             .stack = top});
+    struct {
+        uint64_t address, size;
+    } live[2][LIVE] = {0};
+    for (uint64_t round = 0; events < wanted; round++) {
+        int device = (int)(round % 2);
+        unsigned slot = chance(LIVE);
+        if (live[device][slot].address)
+            block(device, GM_EVENT_BLOCK_FREE, live[device][slot].address, live[device][slot].size,
+                  0);
+        uint64_t size = 512ull << chance(12);
+        uint64_t address =
+            BASE + (uint64_t)device * 64 * GIB + (slot / 8) * 80ull * MIB + (slot % 8) * 8ull * MIB;
+        live[device][slot].address = address;
+        live[device][slot].size = size;
+        block(device, GM_EVENT_BLOCK_ALLOC, address, size, layers[chance(LAYERS)]);
+        if (round % 4096 == 0)
+            event(GM_EVENT_MARK, (struct gm_record){.aux = 0});
+        writer.clock += chance(2000);
+    }
+    block(0, GM_EVENT_BLOCK_OOM, 0, 20 * GIB, layers[1]);
+    event(GM_EVENT_ALLOC_FAILED, (struct gm_record){.kind = GM_KIND_DEVICE,
+                                                    .size = 20 * GIB,
+                                                    .extra = 2,
+                                                    .api = cuda_malloc,
+                                                    .stack = pool});
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 3 && strcmp(arguments[1], "hostile") == 0)
+        hostile();
+    else if (count == 4 && strcmp(arguments[1], "training") == 0)
+        training(strtoull(arguments[3], NULL, 10));
+    else
+        return 2;
+    for (unsigned lane = 0; lane < WRITER_LANES; lane++)
+        writer.lanes[lane].packed = writer.lanes[lane].count;
+    writer_finish(&writer);
+    FILE *file = fopen(arguments[2], "wb");
+    bool good = file && fwrite(writer.bytes, 1, writer.size, file) == writer.size;
+    good = file && fclose(file) == 0 && good;
+    writer_free(&writer);
+    return good ? 0 : 1;
+}

@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""`gpumem export` on the traces of the corpus and on two written for it.
+
+    test_export.py GPUMEM SOURCE EXPORT_TRACES CONSUMERS
+
+What must hold (each broken promise is one line on stderr, and exit code 1):
+  - the consumer of each format reads what was written, and finds the sums of `gpumem report --json`;
+  - no name of a trace leaves its field: text is escaped by the rules of each format, and nothing holds control
+    characters;
+  - the same trace gives the same bytes; a file is there whole or not at all.
+CONSUMERS is a folder with packages of pip (export.cmake). A consumer that the machine lacks is named; its format is
+still read by this script's own reader, where it has one.
+"""
+import collections
+import csv
+import glob
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+gpumem, source, export_traces, consumers = sys.argv[1:5]
+sys.path.insert(0, consumers)
+problems = 0
+missing = set()
+
+
+def expect(good, text):
+    global problems
+    if not good:
+        problems += 1
+        print("FAIL: " + text, file=sys.stderr)
+
+
+def consumer(name, load):
+    try:
+        return load()
+    except ImportError:
+        missing.add(name)
+        return None
+
+
+def run(*arguments, **options):
+    return subprocess.run([gpumem, *arguments], capture_output=True, timeout=120, check=False, **options)
+
+
+def export(form, trace, *arguments):
+    done = run("export", "--format", form, *arguments, trace)
+    again = run("export", "--format", form, *arguments, trace)
+    expect(done.returncode == 0, f"{trace} {form}: exit code {done.returncode}: {done.stderr!r}")
+    expect(done.stdout == again.stdout, f"{trace} {form}: two exports differ")
+    return done.stdout
+
+
+def no_control(what, text):
+    found = re.search("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", text)
+    expect(found is None, f"{what}: a control character at {found and text[max(0, found.start() - 30):found.end()]!r}")
+
+
+# ---- what the report says
+
+
+def peaks(report):
+    """Group -> bytes at its peak."""
+    found = {f"device {device['id']}" if device["id"] >= 0 else "device unknown": device["peak"]
+             for device in report["devices"]}
+    found["host pinned"] = report["host"]["pinned"]["peak"]
+    for pool in report.get("framework_blocks", []):
+        found[f"blocks on device {pool['device']}"] = pool["peak"]
+    return {group: size for group, size in found.items() if size}
+
+
+def tallies(report):
+    """(device, kind) -> allocs, live."""
+    found = {}
+    for device in report["devices"]:
+        for kind, tally in device["kinds"].items():
+            found[str(device["id"]), kind] = tally["allocs"], tally["live"]
+    for kind, tally in report["host"].items():
+        found["", kind] = tally["allocs"], tally["live"]
+    for pool in report.get("framework_blocks", []):
+        found[str(pool["device"]), "block"] = pool["allocs"], pool["live"]
+    return {key: value for key, value in found.items() if value[0]}
+
+
+def leaked(report):
+    return sum(of["bytes"] for of in report["leaked"].values())
+
+
+def blocks_left(report):
+    return sum(pool["live"] for pool in report.get("framework_blocks", []))
+
+
+# ---- the formats
+
+
+def check_collapsed(name, trace, report):
+    def sums(*arguments):
+        text = export("collapsed", trace, *arguments).decode()
+        no_control(f"{name} collapsed", text)
+        found = collections.Counter()
+        for line in text.splitlines():
+            stack, _, size = line.rpartition(" ")
+            expect(size.isdigit(), f"{name} collapsed: no number in {line!r}")
+            found[stack.split(";")[0]] += int(size)
+        return dict(found)
+    expect(sums() == peaks(report), f"{name} collapsed: {sums()} instead of {peaks(report)}")
+    at_end = sums("--at", "end")
+    blocks = sum(size for group, size in at_end.items() if group.startswith("blocks"))
+    expect(sum(at_end.values()) - blocks == leaked(report), f"{name} collapsed: {at_end} left instead of {leaked(report)}")
+    expect(blocks == blocks_left(report), f"{name} collapsed: {blocks} in blocks left")
+
+
+def check_rows(name, rows, report):
+    """Rows with device ("": of the host), kind, is_block, bytes, ended."""
+    allocs, live = collections.Counter(), collections.Counter()
+    for row in rows:
+        key = row["device"], "block" if row["is_block"] else row["kind"]
+        allocs[key] += 1
+        live[key] += row["bytes"] if row["ended"] == "alive" else 0
+    found = {key: (allocs[key], live[key]) for key in allocs}
+    expect(found == tallies(report), f"{name}: {found} instead of {tallies(report)}")
+
+
+def check_csv(name, trace, report):
+    text = export("csv", trace).decode()
+    no_control(f"{name} csv", text)
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    for row in rows:
+        row["is_block"], row["bytes"] = row["is_block"] == "1", int(row["bytes"])
+        expect(None not in row and None not in row.values(), f"{name} csv: a row of another length: {row}")
+        expect((row["end_ns"] == "") == (row["ended"] == "alive"), f"{name} csv: ended {row['ended']} at {row['end_ns']!r}")
+        expect(not row["place"].startswith(("=", "+", "-", "@")), f"{name} csv: a formula: {row['place']!r}")
+    check_rows(f"{name} csv", rows, report)
+    held = list(csv.DictReader(io.StringIO(export("csv", trace, "--at", "end").decode(), newline=""), strict=True))
+    expect(sum(int(row["bytes"]) for row in held if row["is_block"] == "0") == leaked(report), f"{name} csv --at end")
+
+
+def check_ndjson(name, trace, report):
+    text = export("ndjson", trace).decode()
+    no_control(f"{name} ndjson", text)
+    lines = [json.loads(line) for line in text.split("\n") if line]
+    stacks = [line["stack"] for line in lines if line["type"] == "stack"]
+    rows = [line for line in lines if line["type"] == "allocation"]
+    expect([line["type"] for line in lines[:1]] == ["run"], f"{name} ndjson: the run comes first")
+    expect(stacks == list(range(len(stacks))), f"{name} ndjson: stacks {stacks}")
+    expect({row["stack"] for row in rows} == set(stacks), f"{name} ndjson: stacks that nobody has, or nobody lists")
+    for row in rows:
+        row["device"] = "" if row["device"] is None else str(row["device"])
+    check_rows(f"{name} ndjson", rows, report)
+
+
+def check_duckdb(name, trace, report):
+    duckdb = consumer("duckdb", lambda: __import__("duckdb"))
+    if not duckdb or not tallies(report):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rows")
+        connection = duckdb.connect()
+        query = "SELECT count(*), CAST(sum(bytes) FILTER (ended = 'alive') AS BIGINT) FROM "
+        wanted = (sum(allocs for allocs, _ in tallies(report).values()), sum(live for _, live in tallies(report).values()))
+        for form, reader in (("csv", f"read_csv('{path}', header = true, strict_mode = true, all_varchar = false)"),
+                             ("ndjson", f"read_ndjson('{path}', sample_size = -1) WHERE type = 'allocation'")):
+            with open(path, "wb") as file:
+                file.write(export(form, trace))
+            count, live = connection.execute(query + reader).fetchone()
+            expect((count, live or 0) == wanted, f"{name}: DuckDB reads {count}, {live} from {form}, not {wanted}")
+
+
+def check_openmetrics(name, trace, report):
+    text = export("openmetrics", trace).decode()
+    no_control(f"{name} openmetrics", text)
+    expect(text.endswith("# EOF\n") and text.count("# EOF") == 1, f"{name} openmetrics: no end")
+    values = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            series, _, value = line.rpartition(" ")
+            expect(series not in values, f"{name} openmetrics: {series} twice")
+            values[series] = value
+    for (device, kind), (allocs, live) in tallies(report).items():
+        if kind != "block":
+            labels = f'{{device="{device or "host"}",kind="{kind}"}}'
+            expect(values.get("gpumem_allocations_total" + labels) == str(allocs), f"{name} openmetrics: allocs {labels}")
+            expect(values.get("gpumem_live_bytes" + labels) == str(live), f"{name} openmetrics: live {labels}")
+    for device in report["devices"]:
+        series = f'gpumem_device_peak_bytes{{device="{device["id"]}"}}'
+        expect(values.get(series) == str(device["peak"]), f"{name} openmetrics: {series} is {values.get(series)}")
+    for leak_class, of in report["leaked"].items():
+        expect(values[f'gpumem_leaked_bytes{{class="{leak_class}"}}'] == str(of["bytes"]), f"{name} openmetrics: {leak_class}")
+    parser = consumer("prometheus_client", lambda: __import__("prometheus_client.openmetrics.parser"))
+    if parser:
+        families = list(parser.openmetrics.parser.text_string_to_metric_families(text))
+        expect(sum(len(family.samples) for family in families) == len(values), f"{name}: prometheus_client reads other samples")
+
+
+def fields(data):
+    """Number and value of each field of a message of protocol buffers."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = varint()
+        value = varint()
+        if key & 7 == 2:
+            at += value
+            value = data[at - value:at]
+        expect(key & 7 in (0, 2), "a wire type that is not written")
+        yield key >> 3, value
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+def check_pprof(name, trace, report):
+    data = export("pprof", trace)
+    profile = collections.defaultdict(list)
+    for field, value in fields(gzip.decompress(data)):
+        profile[field].append(value)
+    strings = [text.decode() for text in profile[6]]
+    expect(strings[0] == "" and len(set(strings)) == len(strings), f"{name} pprof: strings")
+    no_control(f"{name} pprof", "\n".join(strings))
+    types = [strings[dict(fields(one))[1]] for one in profile[1]]
+    locations, functions = {dict(fields(one))[1] for one in profile[4]}, {dict(fields(one))[1] for one in profile[5]}
+    sums = collections.Counter()
+    for sample in profile[2]:
+        for field, value in fields(sample):
+            expect(field != 1 or value in locations, f"{name} pprof: no location {value}")
+        values = [signed(value) for field, value in fields(sample) if field == 2]
+        expect(len(values) == len(types), f"{name} pprof: {len(values)} values")
+        for kind, value in zip(types, values):
+            sums[kind] += value
+    expect(locations == functions, f"{name} pprof: locations and functions differ")
+    wanted = peaks(report)
+    blocks = sum(size for group, size in wanted.items() if group.startswith("blocks"))
+    expect(sums["block_space"] == blocks, f"{name} pprof: {sums['block_space']} in blocks, not {blocks}")
+    expect(sums["inuse_space"] == sum(wanted.values()) - blocks, f"{name} pprof: {sums['inuse_space']} in use")
+    allocs = sum(allocs for (_, kind), (allocs, _) in tallies(report).items() if kind != "block")
+    expect(sums["alloc_objects"] == allocs, f"{name} pprof: {sums['alloc_objects']} allocations, not {allocs}")
+    tool = [shutil.which("go"), "tool", "pprof"] if shutil.which("go") else glob.glob("/usr/lib/go-*/pkg/tool/*/pprof")[:1]
+    if not tool:
+        missing.add("Go's pprof")
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        shown = subprocess.run([*tool, "-raw", "-sample_index=inuse_space", file.name], capture_output=True, text=True,
+                               check=False, timeout=60)
+        expect(shown.returncode == 0, f"{name}: pprof says {shown.stderr}")
+        rows = re.findall(r"^ +\d+ +\d+ +\d+ +(\d+) +\d+ +\d+:", shown.stdout, re.M)
+        expect(sum(map(int, rows)) == sums["inuse_space"], f"{name}: pprof adds up to {sum(map(int, rows))}")
+
+
+def check_speedscope(name, trace, report):
+    """The rules of https://www.speedscope.app/file-format-schema.json for sampled profiles."""
+    text = export("speedscope", trace).decode()
+    no_control(f"{name} speedscope", text)
+    document = json.loads(text)
+    expect(document["$schema"] == "https://www.speedscope.app/file-format-schema.json", f"{name} speedscope: $schema")
+    frames = document["shared"]["frames"]
+    for frame in frames:
+        expect(isinstance(frame["name"], str) and set(frame) <= {"name", "file", "line", "col"}, f"{name} speedscope: {frame}")
+    sums = {}
+    for profile in document["profiles"]:
+        expect(set(profile) == {"type", "name", "unit", "startValue", "endValue", "samples", "weights"}, f"{name}: members")
+        expect(profile["type"] == "sampled" and profile["unit"] == "bytes" and profile["startValue"] == 0, f"{name}: profile")
+        expect(len(profile["samples"]) == len(profile["weights"]), f"{name} speedscope: samples and weights")
+        expect(all(0 <= frame < len(frames) for sample in profile["samples"] for frame in sample), f"{name}: frames")
+        expect(sum(profile["weights"]) == profile["endValue"], f"{name} speedscope: the weights are no {profile['endValue']}")
+        sums[profile["name"]] = profile["endValue"]
+    expect(sums == peaks(report), f"{name} speedscope: {sums} instead of {peaks(report)}")
+
+
+CHECKS = [check_collapsed, check_csv, check_ndjson, check_openmetrics, check_pprof, check_speedscope]
+
+
+# ---- times, files, usage
+
+
+def check_moments(trace, report):
+    """At the time of its peak a device holds its peak; before everything, nothing."""
+    for device in report["devices"]:
+        text = export("collapsed", trace, "--at", str(device["peak_time_ns"])).decode()
+        held = sum(int(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"device {device['id']};"))
+        expect(held == device["peak"], f"--at the peak of {device['id']}: {held}, not {device['peak']}")
+    expect(export("collapsed", trace, "--at", "0s") == b"", "something lived before the first allocation")
+    same = [export("collapsed", trace, "--at", text) for text in ("30us", "0.03ms", "30000ns", "30000")]
+    expect(len(set(same)) == 1 and same[0], "the same time in other units")
+    refused = report["failed_allocations"][-1]["live"]["bytes"]
+    text = export("collapsed", trace, "--at", "oom").decode()
+    held = sum(int(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("device 0;"))
+    expect(held == refused > 0, f"--at oom: {held} instead of {refused}")
+
+
+def check_files(trace):
+    whole = run("export", "-f", "collapsed", trace).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "out")
+        expect(run("export", "-f", "collapsed", "-o", path, trace).returncode == 0, "-o")
+        with open(path, "rb") as file:
+            expect(file.read() == whole, "-o writes something else")
+        os.chmod(path, 0o640)
+        broken = os.path.join(source, "tests/corpus/text.trace")
+        expect(run("export", "-f", "collapsed", "-o", path, broken).returncode == 3, "no trace")
+        with open(path, "rb") as file:
+            expect(file.read() == whole, "an export that failed destroyed the one before")
+        expect(run("export", "-f", "csv", "-o", path, trace).returncode == 0, "-o a second time")
+        expect(os.stat(path).st_mode & 0o777 == 0o640, "-o changes the mode of a file")
+        expect(os.listdir(folder) == ["out"], f"left behind: {os.listdir(folder)}")
+        expect(run("export", "-f", "csv", "-o", "/dev/null", trace).returncode == 0, "-o /dev/null")
+        expect(os.path.exists("/dev/null") and not os.path.isfile("/dev/null"), "/dev/null was replaced")
+        expect(run("export", "-f", "csv", "-o", "/dev/full", trace).returncode == 3, "-o on a full disk")
+        done = run("export", "-f", "csv", "-o", os.path.join(folder, "no/such/folder"), trace)
+        expect(done.returncode == 2 and done.stderr.count(b"\n") == 1, "-o into a folder that is not there")
+
+
+def check_usage(trace):
+    wrong = [[], [trace], ["-f"], ["-f", "parquet", trace], ["-f", "csv", "--at", "noon", trace], ["-f", "csv", "--at", "-1s", trace],
+             ["-f", "csv", "--at", "1e30s", trace], ["-f", "csv", "--at", "0x10", trace], ["-f", "csv", trace, trace]]
+    for arguments in wrong:
+        done = run("export", *arguments)
+        expect(done.returncode == 2 and done.stderr.count(b"\n") == 1 and not done.stdout, f"export {arguments}: {done}")
+    done = run("export", "-f", "collapsed", "--at", "oom", os.path.join(source, "tests/corpus/clean.trace"))
+    expect(done.returncode == 3 and not done.stdout and b"no allocation was refused" in done.stderr, f"--at oom of none: {done}")
+    shown = run("export", "--help").stdout.decode()
+    expect(shown.startswith("usage") and max(map(len, shown.splitlines())) <= 80, "export --help")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        traces = {}
+        for name, *arguments in (("hostile",), ("training", "5000")):
+            traces[name] = os.path.join(folder, name + ".trace")
+            subprocess.run([export_traces, name, traces[name], *arguments], check=True)
+        corpus = os.path.join(source, "tests/corpus")
+        for name in sorted(os.listdir(corpus)):
+            if name.endswith(".trace"):
+                traces.setdefault(name[:-6], os.path.join(corpus, name))
+        reports = {}
+        for name, trace in traces.items():
+            done = run("report", "--json", trace)
+            if done.returncode:
+                expect(run("export", "-f", "csv", trace).returncode == 3, f"{name}: exported, but not reported")
+                continue
+            reports[name] = json.loads(done.stdout)
+            for check in CHECKS:
+                check(name, trace, reports[name])
+        for name in ("hostile", "training", "pool"):
+            check_duckdb(name, traces[name], reports[name])
+        check_moments(traces["training"], reports["training"])
+        check_files(traces["training"])
+        check_usage(traces["training"])
+    for name in sorted(missing):
+        print(f"not on this machine: {name}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
