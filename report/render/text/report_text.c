@@ -76,8 +76,10 @@ static void print_header(const struct gm_view *view)
     const struct gm_model_run *run = view->run;
     char *host = gm_clean_copy(run->host_name);
     print_command(view);
-    gm_page_print(view->page, GM_DIM, "process %u on %s, %s, %s event%s\n", run->pid, host,
-                  TIME(run->duration_ns), COUNT(run->events), gm_plural(run->events));
+    if (run->pid) /* a snapshot does not tell */
+        gm_page_print(view->page, GM_DIM, "process %u on %s, ", run->pid, host);
+    gm_page_print(view->page, GM_DIM, "%s, %s event%s\n", TIME(run->duration_ns),
+                  COUNT(run->events), gm_plural(run->events));
     if (run->simulated)
         gm_page_print(view->page, GM_WARNING,
                       "SIMULATED: there was no GPU, all devices are simulated\n");

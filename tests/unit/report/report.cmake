@@ -29,3 +29,7 @@ add_test(NAME unit.report_judge
 add_test(NAME unit.report_run
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_run.py $<TARGET_FILE:gpumem>
                  ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)
+
+add_test(NAME unit.report_snapshots
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/torch/snapshots.py $<TARGET_FILE:gpumem>
+                 ${PROJECT_SOURCE_DIR}/../shared/realgpu)
