@@ -4,11 +4,13 @@
 #include "ledger/sites.h"
 #include <stdlib.h>
 
-void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock)
+void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock,
+                       const struct gm_round_tellers *tellers)
 {
     /* GNU: 128 bits, since hostile clocks can have any scale. */
     unsigned __int128 ticks = (unsigned __int128)GM_SHORT_LIFE_NS * clock->ticks;
-    *activity = (struct gm_activity){.short_ticks = (uint64_t)(ticks / clock->nanoseconds)};
+    *activity = (struct gm_activity){.short_ticks = (uint64_t)(ticks / clock->nanoseconds),
+                                     .tellers = *tellers};
 }
 
 static struct gm_active_site *site_of(struct gm_activity *activity, const struct gm_life *life,
@@ -29,15 +31,23 @@ static struct gm_active_site *site_of(struct gm_activity *activity, const struct
             .is_block = is_block,
         };
         gm_map_set(&activity->by_key, key, number);
+        struct gm_round_birthplace birthplace = gm_round_birthplace_of(
+            &activity->tellers, is_block, life->kind, life->device, life->stack);
+        gm_rounds_add_site(&activity->rounds, number, &birthplace);
     }
     return &activity->sites[number];
+}
+
+static uint32_t number_of(const struct gm_activity *activity, const struct gm_active_site *site)
+{
+    return (uint32_t)(site - activity->sites);
 }
 
 /* More or less is live there: to be looked at when the next mark comes. */
 static void changed(struct gm_activity *activity, const struct gm_active_site *site)
 {
     if (activity->growth.series_count)
-        gm_growth_touch(&activity->growth, (uint32_t)(site - activity->sites));
+        gm_growth_touch(&activity->growth, number_of(activity, site));
 }
 
 static void add(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
@@ -50,8 +60,10 @@ static void add(struct gm_activity *activity, struct gm_active_site *site, uint6
     changed(activity, site);
 }
 
-static void begins(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
+static void begins(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
+                   uint64_t now)
 {
+    gm_rounds_alloc(&activity->rounds, number_of(activity, site), size, now);
     site->allocs++;
     site->allocated = gm_add_saturated(site->allocated, size);
     add(activity, site, size);
@@ -60,6 +72,7 @@ static void begins(struct gm_activity *activity, struct gm_active_site *site, ui
 static void ends(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
                  uint64_t birth, uint64_t now)
 {
+    gm_rounds_free(&activity->rounds, number_of(activity, site), size);
     site->live -= size;
     site->live_count--;
     activity->live[site->is_block] -= size;
@@ -70,11 +83,11 @@ static void ends(struct gm_activity *activity, struct gm_active_site *site, uint
     changed(activity, site);
 }
 
-void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life)
+void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life, uint64_t time)
 {
     struct gm_active_site *site = site_of(activity, life, false);
-    life->place = (uint32_t)(site - activity->sites);
-    begins(activity, site, life->size);
+    life->place = number_of(activity, site);
+    begins(activity, site, life->size, time);
 }
 
 void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time)
@@ -90,6 +103,7 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
         site->short_lived--;
         site->short_bytes -= life->size;
     }
+    gm_rounds_unfree(&activity->rounds, life->place, life->size);
     add(activity, site, life->size);
 }
 
@@ -139,8 +153,17 @@ void gm_activity_note(struct gm_activity *activity, const struct gm_record *reco
                                .api = record->api,
                                .kind = GM_KIND_DEVICE,
                                .device = record->device};
-        begins(activity, site_of(activity, &life, true), gm_blocks_size(blocks, record));
+        begins(activity, site_of(activity, &life, true), gm_blocks_size(blocks, record),
+               record->time);
     }
+}
+
+void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *record, bool is_block)
+{
+    enum gm_round_sort sort =
+        gm_round_sort_of(&activity->tellers, is_block, record->kind, record->stack);
+    if (sort < GM_ROUND_SORTS)
+        gm_rounds_refuse(&activity->rounds, record->device, sort, record->size);
 }
 
 static struct gm_growth_view view_of(const struct gm_activity *activity)
@@ -159,6 +182,7 @@ void gm_activity_finish(struct gm_activity *activity)
 {
     struct gm_growth_view view = view_of(activity);
     gm_growth_finish(&activity->growth, &view);
+    gm_rounds_finish(&activity->rounds);
 }
 
 void gm_activity_free(struct gm_activity *activity)
@@ -166,4 +190,5 @@ void gm_activity_free(struct gm_activity *activity)
     free(activity->sites);
     gm_map_free(&activity->by_key);
     gm_growth_free(&activity->growth);
+    gm_rounds_free_all(&activity->rounds);
 }

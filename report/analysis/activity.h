@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "ledger/ledger.h"
 #include "pool/blocks.h"
+#include "rounds/birthplace.h"
 #include "trace/stream.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,13 +27,16 @@ struct gm_activity {
     struct gm_map by_key;
     uint64_t live[2]; /* [is_block]: bytes of all places, now */
     struct gm_growth growth;
+    struct gm_rounds rounds; /* its sites have the numbers of `sites` */
+    struct gm_round_tellers tellers;
     uint64_t short_ticks; /* GM_SHORT_LIFE_NS on the record clock */
 };
 
-void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock);
+void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock,
+                       const struct gm_round_tellers *tellers);
 
 /* Allocations come and go; `time` is now. The first sets life->place, which the others rely on. */
-void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life);
+void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life, uint64_t time);
 void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time);
 /* A turn whose memory was observed before, life by life: its places are known. */
 void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn);
@@ -42,6 +46,10 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
 /* A record, before `blocks` takes notice of it: blocks of a pool matter. */
 void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
                       const struct gm_blocks *blocks);
+
+/* A request that was refused for lack of memory. */
+void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *record,
+                        bool is_block);
 
 /* A mark (growth.h), after the records before it. */
 void gm_activity_mark(struct gm_activity *activity, struct gm_moment moment);

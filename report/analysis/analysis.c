@@ -56,7 +56,7 @@ static void life_begins(void *argument, struct gm_life *life)
     note_pinned(analysis, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
-    gm_activity_life_begins(&analysis->activity, life);
+    gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
 }
 
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
@@ -117,6 +117,8 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
 {
     const struct gm_record *record = entry->record;
     bool out_of_memory = record->extra == 2;
+    if (out_of_memory && !gm_kind_is_host(record->kind))
+        gm_activity_refuse(&analysis->activity, record, false);
     struct gm_failure failure = {.first = record->size, .never_more = true};
     size_t at = 0;
     while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
@@ -207,6 +209,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
         failure->elsewhere = analysis->facts[slot].elsewhere;
         failure->residual = analysis->facts[slot].last.bytes;
         failure->tracked = analysis->replay.ledger.counters.device[slot].live;
+        gm_activity_refuse(&analysis->activity, record, true);
     }
 }
 
@@ -225,7 +228,8 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
         analysis->marks++;
         break;
     default:
-        gm_transfers_note(&analysis->transfers, record);
+        if (gm_transfers_note(&analysis->transfers, record))
+            gm_rounds_copy(&analysis->activity.rounds);
         note_block(analysis, entry);
     }
     if (record->type == GM_EVENT_COPY || record->type == GM_EVENT_BLOCK_ALLOC)
@@ -294,10 +298,9 @@ static unsigned leak_class(const struct gm_analysis *analysis, const struct gm_l
         return GM_LEAK_EXTERNAL;
     if (life->flags & GM_LIFE_LATE)
         return GM_LEAK_LATE;
-    bool is_over = analysis->trace->ending == GM_ENDING_NORMAL ||
-                   analysis->trace->header.flags & GM_HEADER_SNAPSHOT;
-    if (is_over && (is_segment || gm_owners_cache(analysis->owners, life->kind, life->stack)))
-        return GM_LEAK_CACHED; /* a snapshot tells of nothing but segments */
+    if (analysis->trace->ending == GM_ENDING_NORMAL &&
+        (is_segment || gm_owners_cache(analysis->owners, life->kind, life->stack)))
+        return GM_LEAK_CACHED;
     if (life->context == GM_CONTEXT_UNTOLD && life->flags & GM_LIFE_MORTAL)
         return GM_LEAK_UNTOLD;
     return GM_LEAK;
@@ -412,10 +415,13 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     analysis->trace = trace;
     analysis->callers = gm_callers_new(trace);
     analysis->owners = gm_owners_new(trace);
+    analysis->categories = gm_categories_new(trace);
     gm_replay_begin(&analysis->replay);
     analysis->replay.checkpoint = trace->checkpoint;
     gm_phases_begin(&analysis->phases, trace->clock.origin);
-    gm_activity_begin(&analysis->activity, &trace->clock);
+    gm_activity_begin(
+        &analysis->activity, &trace->clock,
+        &(struct gm_round_tellers){analysis->categories, analysis->callers, analysis->owners});
     first_pass(analysis);
     uint64_t end = analysis->replay.ledger.time;
     if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
@@ -458,6 +464,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     gm_blocks_free(&analysis->blocks);
     gm_callers_free(analysis->callers);
     gm_owners_free(analysis->owners);
+    gm_categories_free(analysis->categories);
     gm_pool_failures_free(&analysis->pool_failures);
     for (size_t i = 0; i < analysis->pool_count; i++) {
         gm_sites_free(&analysis->pool_peaks[i].owners);

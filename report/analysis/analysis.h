@@ -101,6 +101,7 @@ struct gm_analysis {
     struct gm_blocks blocks;
     struct gm_callers *callers;
     struct gm_owners *owners;
+    struct gm_categories *categories;
     struct gm_pool_failures pool_failures;
     struct gm_pool_snapshot *pool_peaks; /* of each device with blocks, when they were most */
     struct gm_pool_snapshot *pool_lasts; /* of the same, just after the last use of all */

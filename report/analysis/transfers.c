@@ -166,29 +166,33 @@ static struct gm_transfer_site *site_of(struct gm_transfers *transfers,
 }
 
 /* Whether a site fills the same memory over and over, as a loop does. */
-static void note_target(struct gm_transfer_site *site, uint64_t address)
+static bool note_target(struct gm_transfer_site *site, uint64_t address)
 {
     for (size_t i = 0; i < GM_RECENT_TARGETS; i++)
-        if (site->recent[i] == address) {
-            site->staged_again++;
-            return;
-        }
+        if (site->recent[i] == address)
+            return true;
     site->recent[site->next_recent++ % GM_RECENT_TARGETS] = address;
+    return false;
 }
 
-void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record)
+bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record)
 {
     if (record->type == GM_EVENT_VMM_MAP)
         add_device(transfers, record->address, gm_range_end(record->address, record->size));
     if (record->type != GM_EVENT_COPY && record->type != GM_EVENT_SET)
-        return;
+        return false;
     unsigned direction = direction_of(transfers, record);
     bool pageable = is_pageable(transfers, record, direction);
     struct gm_transfer_site *site = site_of(transfers, record, direction);
     add(&transfers->total[direction], record, pageable);
     add(&site->sum, record, pageable);
-    if (pageable && record->size > GM_STAGED_COPY && record->address)
-        note_target(site, record->address);
+    if (direction == GM_COPY_DEVICE_TO_HOST)
+        return site->sum.count > 1;
+    if (direction != GM_COPY_HOST_TO_DEVICE || !record->address ||
+        !note_target(site, record->address))
+        return false;
+    site->staged_again += pageable && record->size > GM_STAGED_COPY;
+    return true;
 }
 
 static int most_first(const void *left, const void *right)

@@ -34,7 +34,7 @@ struct gm_transfer_site {
     uint8_t direction;
     uint8_t next_recent;
     struct gm_transfer sum;
-    uint64_t staged_again; /* pageable copies beyond GM_STAGED_COPY to one of: */
+    uint64_t staged_again; /* pageable copies from the host, beyond GM_STAGED_COPY, to one of: */
     uint64_t recent[GM_RECENT_TARGETS];
 };
 
@@ -55,8 +55,9 @@ struct gm_transfers {
 void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life);
 void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life *life);
 
-/* A record: of copies, fills and mappings notice is taken. */
-void gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record);
+/* A record: of copies, fills and mappings notice is taken. True for a copy as loops make them: its
+ * place copied to the host before, or to the same memory of a device. */
+bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record);
 
 /* Sorts the sites by bytes, most first. */
 void gm_transfers_finish(struct gm_transfers *transfers);

@@ -54,6 +54,7 @@ void gm_findings_add(struct gm_findings *findings, const struct gm_finding *find
     added->cause = format_text(cause, list);
     va_end(list);
     added->remedy = NULL;
+    added->evidence = NULL;
 }
 
 void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)
@@ -64,11 +65,20 @@ void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)
     va_end(list);
 }
 
+void gm_findings_evidence(struct gm_findings *findings, const char *evidence, ...)
+{
+    va_list list;
+    va_start(list, evidence);
+    findings->entries[findings->count - 1].evidence = format_text(evidence, list);
+    va_end(list);
+}
+
 void gm_findings_free(struct gm_findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {
         free(findings->entries[i].cause);
         free(findings->entries[i].remedy);
+        free(findings->entries[i].evidence);
     }
     free(findings->entries);
     *findings = (struct gm_findings){0};

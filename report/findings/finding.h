@@ -36,8 +36,9 @@ struct gm_finding {
     uint64_t bytes; /* that it is about */
     uint32_t stack; /* with `api`, the place; 0: none */
     uint16_t api;
-    char *cause;  /* one sentence; clean */
-    char *remedy; /* one sentence; NULL: the numbers show no case that it would treat */
+    char *cause;    /* one sentence; clean */
+    char *remedy;   /* one sentence; NULL: the numbers show no case that it would treat */
+    char *evidence; /* the numbers that made the rule fire; NULL: the cause has them all */
 };
 
 /* All zero: none yet. */
@@ -55,12 +56,16 @@ const char *gm_severity_name(enum gm_severity severity);
 void gm_findings_free(struct gm_findings *findings);
 
 /* Adds a finding. The sentence says the cause in numbers; texts of the trace in it must have been
- * cleaned. `cause` and `remedy` of `finding` are not looked at. */
+ * cleaned. The texts of `finding` are not looked at. */
 void gm_findings_add(struct gm_findings *findings, const struct gm_finding *finding,
                      const char *cause, ...) __attribute__((format(printf, 3, 4)));
 
 /* Gives the finding added last its remedy. */
 void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Gives it the numbers that made its rule fire. */
+void gm_findings_evidence(struct gm_findings *findings, const char *evidence, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* What to do where blocks of a pool pile up. */

@@ -4,6 +4,7 @@
 #include "findings/rules.h"
 #include "stacks/owner.h"
 #include "trace/environment.h"
+#include <stdio.h>
 
 /* Refused at least twice at one place, never asking for more than the time before, and then
  * served: the program tries what fits. */
@@ -40,11 +41,40 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
                            "and shrink in place; on devices without it, max_split_size_mb.");
 }
 
+/* What had been growing on the device when it was first refused, and what had not; "" if nothing
+ * had. The text lives in `text`. */
+static const char *describe_growth(const struct gm_analysis *analysis, int device, bool is_block,
+                                   char *text, size_t size)
+{
+    const struct gm_rounds *rounds = &analysis->activity.rounds;
+    const struct gm_round_growth *most = NULL;
+    uint64_t grown = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        const struct gm_round_growth *growth = &rounds->found[i];
+        if (growth->device != device || (growth->sort == GM_ROUND_BLOCKS) != is_block ||
+            !growth->at_refusal)
+            continue;
+        most = most ? most : growth;
+        grown += growth->bytes;
+    }
+    if (!most)
+        return text;
+    uint64_t before = most->before < most->total - grown ? most->before : most->total - grown;
+    snprintf(text, size,
+             " %s of what was held had grown from round to round (see \"retained\"); %s had been "
+             "there before, and %s came meanwhile without growing.",
+             SIZE(grown), SIZE(before), SIZE(most->total - grown - before));
+    return text;
+}
+
 static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findings *findings,
                              const struct gm_pool_failure *failure)
 {
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
     bool survived = gm_pool_failure_survived(failure, &analysis->blocks);
+    char growth[256];
+    describe_growth(analysis, failure->device, true, growth, sizeof(growth));
     struct gm_finding finding = {.code = GM_FINDING_OUT_OF_MEMORY,
                                  .severity = survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
                                  .device = failure->device,
@@ -56,15 +86,15 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
     else if (reason.fragmentation)
         add_fragmentation(analysis, findings, &finding, failure);
     else if (!failure->snapshot.record)
-        gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.",
+        gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
-                        SIZE(failure->snapshot.reserved));
+                        SIZE(failure->snapshot.reserved), growth);
     else
         gm_findings_add(findings, &finding,
                         "%s asked with %s allocated and %s reserved; the largest hole of the pool "
-                        "had %s.",
+                        "had %s.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
-                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole));
+                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole), growth);
 }
 
 /* What the driver refused to a framework's cache, the framework tries again or reports itself. */
@@ -108,8 +138,9 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
                         SIZE(holes->free), SIZE(holes->largest));
     else
         gm_findings_add(findings, &finding,
-                        "The driver refused %s when the process had %s allocated on the device.",
-                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes));
+                        "The driver refused %s when the process had %s allocated on the device.%s",
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
+                        describe_growth(analysis, failure->device, false, (char[256]){0}, 256));
 }
 
 void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings)

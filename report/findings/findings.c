@@ -20,8 +20,8 @@ static int most_severe_first(const void *left, const void *right)
 void gm_findings_collect(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     gm_find_out_of_memory(analysis, findings);
-    gm_find_retained(analysis, findings);
     gm_find_device_imbalance(analysis, findings);
+    gm_find_retained(analysis, findings);
     gm_find_pageable_copies(analysis, findings);
     gm_find_pinned_growth(analysis, findings);
     gm_find_pinned_waste(analysis, findings);

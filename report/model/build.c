@@ -24,6 +24,7 @@ static void build_findings(struct gm_builder *builder)
             .bytes = finding->bytes,
             .cause = gm_arena_string(arena, finding->cause),
             .remedy = gm_arena_string(arena, finding->remedy),
+            .evidence = gm_arena_string(arena, finding->evidence),
         };
     }
     gm_findings_free(&findings);

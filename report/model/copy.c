@@ -152,6 +152,7 @@ static void copy_findings(struct gm_copier *copier, struct gm_model_run *run)
         copy_string(copier, &run->findings[i].api);
         copy_string(copier, &run->findings[i].cause);
         copy_string(copier, &run->findings[i].remedy);
+        copy_string(copier, &run->findings[i].evidence);
     }
 }
 

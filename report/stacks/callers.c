@@ -43,8 +43,6 @@ static bool is_library(struct gm_callers *callers, uint16_t number)
 static bool is_package(const struct gm_trace *trace, uint64_t index)
 {
     const struct gm_script_frame *frame = gm_trace_script_frame(trace, index);
-    if (frame && frame->language == GM_LANGUAGE_NATIVE)
-        return true;
     return gm_framework_package(gm_trace_string(trace, frame ? frame->file : 0)) != NULL;
 }
 
@@ -84,4 +82,18 @@ uint32_t gm_callers_get(struct gm_callers *callers, uint32_t stack)
         gm_map_set(&callers->known, number, known);
     }
     return known;
+}
+
+uint64_t gm_callers_line(struct gm_callers *callers, uint32_t stack)
+{
+    uint32_t caller = gm_callers_get(callers, stack);
+    const struct gm_node *node = gm_trace_node(callers->trace, caller);
+    if (!node)
+        return 0;
+    if (node->kind != GM_NODE_SCRIPT)
+        return (node->address ^ (uint64_t)node->module << 48) | (uint64_t)1 << 63;
+    const struct gm_script_frame *frame = gm_trace_script_frame(callers->trace, node->address);
+    if (!frame)
+        return node->address + 1;
+    return ((uint64_t)frame->file << 31 ^ frame->line) + 1;
 }

@@ -17,4 +17,9 @@ void gm_callers_free(struct gm_callers *callers);
 /* Node id of the caller; 0 for the empty stack. */
 uint32_t gm_callers_get(struct gm_callers *callers, uint32_t stack);
 
+/* A number that two stacks have in common if their callers are one line of Python, or one address of
+ * a module, on whatever ways they were reached; 0 only for the empty stack. Two lines may share it by
+ * an accident of hashing. */
+uint64_t gm_callers_line(struct gm_callers *callers, uint32_t stack);
+
 #endif

@@ -163,7 +163,7 @@ def first_batch_too_large():
     try:
         for _ in range(64):
             scores = Tensor(300 * MIB)
-            activations.append(Tensor(200 * MIB))  # finding: out-of-memory
+            activations.append(Tensor(200 * MIB))  # finding: out-of-memory; note: retained
             del scores
     except MemoryError:
         pass
@@ -218,7 +218,7 @@ def joined_every_step():
     joined = None
     for number in range(40):
         forward(256 * KIB)
-        joined = Tensor((number + 1) * 256 * KIB)  # marked: growing
+        joined = Tensor((number + 1) * 256 * KIB)  # finding: retained; marked: growing
         step_done("step")
     return joined
 
@@ -228,7 +228,7 @@ def forgotten_requests():
     """Every fifth request is cancelled, and its state stays."""
     lost = []
     for number in range(60):
-        remembered = [Tensor(512 * KIB) for _ in range(10)]  # marked: growing
+        remembered = [Tensor(512 * KIB) for _ in range(10)]  # finding: retained; marked: growing
         forward(128 * KIB)
         if number % 5 == 2:
             lost.append(remembered)

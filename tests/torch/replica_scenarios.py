@@ -46,14 +46,16 @@ def released_graph():
     return [weights, loss]
 
 
-def fill():
-    """Pairs of 9 MiB, two to a segment of 20 MiB, until less than 500 MiB are free."""
-    return [[Tensor(9 * MIB), Tensor(9 * MIB)] for _ in range((replica_tensor.free_memory() // MIB - 500) // 20)]
+def pairs_to_fill():
+    """How many pairs of 9 MiB, two to a segment of 20 MiB, leave less than 500 MiB free."""
+    return range((replica_tensor.free_memory() // MIB - 500) // 20)
 
 
 @scenario
 def fragmentation():
-    kept = [pair[0] for pair in fill()]
+    pairs = [[Tensor(9 * MIB), Tensor(9 * MIB)] for _ in pairs_to_fill()]  # note: retained
+    kept = [pair[0] for pair in pairs]
+    del pairs
     try:
         Tensor(1024 * MIB)  # finding: pool-fragmentation
     except MemoryError:
@@ -64,7 +66,7 @@ def fragmentation():
 @scenario
 def no_fragmentation():
     """As much is free, in segments without a block."""
-    pairs = fill()
+    pairs = [[Tensor(9 * MIB), Tensor(9 * MIB)] for _ in pairs_to_fill()]
     kept = pairs[:len(pairs) // 2]
     del pairs
     return [kept, Tensor(1024 * MIB)]
@@ -147,7 +149,7 @@ def device_balance():
 @scenario
 def out_of_memory():
     try:
-        return [Tensor(64 * MIB) for _ in range(200)]  # finding: out-of-memory
+        return [Tensor(64 * MIB) for _ in range(200)]  # finding: out-of-memory; note: retained
     except MemoryError:
         return None
 

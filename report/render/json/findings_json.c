@@ -17,6 +17,7 @@ static void write_finding(struct gm_json_view *view, const struct gm_model_findi
     gm_json_number(json, "bytes", finding->bytes);
     gm_json_string(json, "cause", finding->cause);
     gm_json_string(json, "remedy", finding->remedy);
+    gm_json_string(json, "evidence", finding->evidence);
     gm_json_string(json, "function", frame ? frame->function : NULL);
     gm_json_string(json, "file", frame ? frame->file : NULL);
     gm_json_number(json, "line", frame ? frame->line : 0);

@@ -16,12 +16,12 @@ from report_json import with_stacks  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FUNCTION = re.compile(r"^static \w+ (\w+)\(.*\)$")
-PART = r"(?:finding: [a-z-]+|marked: [a-z-]+|leak)"
+PART = r"(?:finding: [a-z-]+|marked: [a-z-]+|note: [a-z-]+|leak)"
 COMMENT = re.compile(rf"/\* ({PART}(?:; {PART})*) \*/$")
 
 
 def expectations(names):
-    """{program: {(file, line): {"finding": CODE, "marked": CODE, "leak": ""}}}; a program's own functions stand above
+    """{program: {(file, line): {"finding": CODE, "marked": CODE, "note": CODE, "leak": ""}}}; a program's own functions stand above
     it."""
     found = {name: {} for name in names}
     for file_name in ("sound.c", "sick.c"):
@@ -47,6 +47,8 @@ def wanted(expected, marked):
         code = next((parts[kind] for kind in kinds if kind in parts), None)
         if code:
             findings.add((code, *place))
+        if "note" in parts:
+            findings.add((parts["note"] + ", a note", *place))
         if "leak" in parts:
             leaks.add(("leak", *place))
     return findings, leaks
@@ -57,8 +59,13 @@ def place_of(stack):
     return (os.path.basename(frame["file"]), frame["line"]) if frame else ("?", 0)
 
 
-def found_in(report):
-    findings = {(one["code"], os.path.basename(one["file"] or "?"), one["line"]) for one in report["findings"]}
+def found_in(report, notes):
+    """(findings, leaks); those whose place must have a note say so, if they are one."""
+    findings = set()
+    for one in report["findings"]:
+        place = os.path.basename(one["file"] or "?"), one["line"]
+        is_note = one["severity"] == "note" and notes.get(place) == one["code"]
+        findings.add((one["code"] + ", a note" * is_note, *place))
     if len(findings) != len(report["findings"]):
         findings.add(("one cause twice", "?", 0))
     leaks = {(one["class"], *place_of(one["stack"])) for one in report["leaks"]}
@@ -73,8 +80,8 @@ def problems(build, program, marked, expected):
                         program, *(["marked"] if marked else [])], env=environment, timeout=60, check=True)
         report = with_stacks(json.loads(subprocess.run([build + "/report/gpumem", "report", "--json", trace], check=True,
                                                        capture_output=True, timeout=60).stdout))
-    texts = []
-    for want, found in zip(wanted(expected, marked), found_in(report)):
+    texts, notes = [], {place: parts.get("note") for place, parts in expected.items()}
+    for want, found in zip(wanted(expected, marked), found_in(report, notes)):
         texts += [f"missing: {one}" for one in sorted(want - found)]
         texts += [f"not expected: {one}" for one in sorted(found - want)]
     if texts:

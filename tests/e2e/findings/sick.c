@@ -58,7 +58,7 @@ static void history(void)
     void *all = NULL;
     for (size_t step = 1; step <= 64; step++) {
         void *longer;
-        check(cudaMalloc(&longer, step * MIB)); /* marked: growing */
+        check(cudaMalloc(&longer, step * MIB)); /* finding: retained; marked: growing */
         check(cudaFree(all));
         all = longer;
         work(2 * MIB);
@@ -121,8 +121,8 @@ static void too_large(void)
 {
     void *blocks[200];
     size_t count = 0;
-    while (cudaMalloc(&blocks[count], 64 * MIB) == cudaSuccess) /* finding: out-of-memory */
-        count++;
+    for (int status = 0; status == 0; count += !status)
+        status = cudaMalloc(&blocks[count], 64 * MIB); /* finding: out-of-memory; note: retained */
     while (count-- > 0)
         release(&blocks[count]);
 }

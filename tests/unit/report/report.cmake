@@ -1,5 +1,5 @@
 # The offline half: replay rules, the reader and damage, text helpers, the commands.
-foreach(_test trace/reader replay/replay replay/graph_turns stacks/cuda_error pool/pools pool/libraries analysis/phases analysis/growth
+foreach(_test trace/reader replay/replay replay/graph_turns stacks/cuda_error pool/pools pool/libraries rounds/rounds analysis/phases analysis/growth
         analysis/lifetimes findings/findings render/page_stack)
   get_filename_component(_folder ${_test} DIRECTORY)
   get_filename_component(_name ${_test} NAME)
@@ -26,13 +26,6 @@ target_link_libraries(judge_traces PRIVATE gpumem_report)
 add_test(NAME unit.report_judge
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_judge.py $<TARGET_FILE:gpumem>
                  $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
-add_test(NAME unit.report_page
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_page.py $<TARGET_FILE:gpumem>
-                 $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
 add_test(NAME unit.report_run
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_run.py $<TARGET_FILE:gpumem>
                  ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)
-
-add_test(NAME unit.report_snapshots
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/torch/snapshots.py $<TARGET_FILE:gpumem>
-                 ${PROJECT_SOURCE_DIR}/../shared/realgpu)

@@ -1,0 +1,232 @@
+/* See rounds.h. */
+#include "rounds/rounds.h"
+#include "base/memory.h"
+#include "rounds/judge.h"
+#include <stdlib.h>
+
+/* ---- what is told apart ---------------------------------------------------------------------- */
+
+static uint16_t stream_of(struct gm_rounds *rounds, int device, enum gm_round_sort sort)
+{
+    uint64_t key = (uint64_t)(uint8_t)(device + 1) << 8 | sort;
+    uint32_t number = gm_map_get(&rounds->by_device, key);
+    if (number == GM_NONE) {
+        number = (uint32_t)rounds->stream_count;
+        GM_RESERVE(rounds->streams, rounds->stream_capacity, rounds->stream_count + 1);
+        struct gm_round_stream *stream = gm_allocate(1, sizeof(*stream));
+        stream->device = device;
+        stream->sort = sort;
+        rounds->streams[rounds->stream_count++] = stream;
+        gm_map_set(&rounds->by_device, key, number);
+    }
+    return (uint16_t)(number + 1);
+}
+
+/* Of one line, what belongs to a model, a backward pass or an optimizer is a place of its own. */
+static uint32_t place_of(struct gm_rounds *rounds, uint16_t stream,
+                         const struct gm_round_birthplace *birthplace)
+{
+    enum gm_category category = birthplace->category;
+    if (category != GM_CATEGORY_PARAMETER && category != GM_CATEGORY_GRADIENT)
+        category = GM_CATEGORY_OTHER;
+    uint64_t key = birthplace->line * 0x9e3779b97f4a7c15u ^ (uint64_t)category << 16 ^ stream;
+    uint32_t number = gm_map_get(&rounds->by_line, key);
+    if (number != GM_NONE || rounds->place_count == GM_ROUND_PLACES)
+        return number;
+    number = (uint32_t)rounds->place_count;
+    GM_RESERVE(rounds->places, rounds->place_capacity, rounds->place_count + 1);
+    rounds->places[rounds->place_count++] = gm_allocate(1, sizeof(struct gm_round_place));
+    rounds->places[number]->stream = stream;
+    rounds->places[number]->category = (uint8_t)category;
+    gm_map_set(&rounds->by_line, key, number);
+    return number;
+}
+
+void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
+                        const struct gm_round_birthplace *birthplace)
+{
+    if (site >= GM_ROUND_SITES)
+        return;
+    GM_RESERVE(rounds->sites, rounds->site_capacity, (size_t)site + 1);
+    struct gm_round_site *added = &rounds->sites[site];
+    *added = (struct gm_round_site){.place = GM_NONE};
+    rounds->site_count = (size_t)site + 1;
+    if (birthplace->sort >= GM_ROUND_SORTS)
+        return;
+    int device = birthplace->device < 0 ? -1 : birthplace->device;
+    added->stream = stream_of(rounds, device, birthplace->sort);
+    if (birthplace->category != GM_CATEGORY_OPTIMIZER)
+        added->place = place_of(rounds, added->stream, birthplace);
+}
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+/* The stream held so much at its tick's begin, and holds so much at its end. */
+static void end_tick(struct gm_rounds *rounds, struct gm_round_stream *stream)
+{
+    struct gm_trail *trail = &stream->trail;
+    if (stream->clock == 0)
+        return;
+    gm_trail_add(trail, stream->clock, stream->clock, stream->before);
+    gm_trail_add(trail, stream->clock, stream->clock, stream->live);
+    for (; stream->past_shift < trail->shift; stream->past_shift++)
+        for (size_t i = 0; i < GM_TRAIL_BUCKETS / 2; i++) /* what comes later stands for both */
+            stream->past[i] =
+                stream->past[2 * i + 1].time ? stream->past[2 * i + 1] : stream->past[2 * i];
+    stream->past[stream->clock >> trail->shift] =
+        (struct gm_round_past){stream->time, stream->frees, rounds->copies};
+}
+
+/* A place changes in a new tick: what it held until then stands. */
+static inline void enter_tick(struct gm_round_place *place, uint64_t clock)
+{
+    if (place->tick == clock)
+        return;
+    if (place->births)
+        gm_trail_add(&place->trail, place->tick, clock - 1, place->live);
+    place->tick = clock;
+    place->before = place->live;
+}
+
+static inline void enter_tick_of_site(struct gm_round_site *site, uint64_t clock)
+{
+    if (site->tick == clock)
+        return;
+    site->tick = clock;
+    site->before = site->live;
+}
+
+static void change(struct gm_rounds *rounds, struct gm_round_site *site, uint64_t more,
+                   uint64_t less)
+{
+    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
+    enter_tick_of_site(site, stream->clock);
+    site->live += more - less;
+    stream->live += more - less;
+    if (stream->live > stream->peak)
+        stream->peak = stream->live;
+    if (site->place == GM_NONE)
+        return;
+    struct gm_round_place *place = rounds->places[site->place];
+    enter_tick(place, stream->clock);
+    place->live += more - less;
+}
+
+static void note_birth(struct gm_rounds *rounds, struct gm_round_site *site, uint64_t clock)
+{
+    if (site->births == 0)
+        site->first = clock;
+    else if (clock - site->last > site->longest)
+        site->longest = clock - site->last;
+    site->last = clock;
+    site->births += site->births < UINT32_MAX;
+    site->before = site->live;
+    if (site->place == GM_NONE)
+        return;
+    struct gm_round_place *place = rounds->places[site->place];
+    if (place->births == 0)
+        place->first = clock;
+    place->births += place->births < UINT32_MAX;
+    place->before = place->live;
+}
+
+/* NULL: the site is not watched. */
+static inline struct gm_round_site *watched(struct gm_rounds *rounds, uint32_t number)
+{
+    return number < rounds->site_count && rounds->sites[number].stream ? &rounds->sites[number]
+                                                                       : NULL;
+}
+
+void gm_rounds_alloc(struct gm_rounds *rounds, uint32_t number, uint64_t size, uint64_t time)
+{
+    struct gm_round_site *site = watched(rounds, number);
+    if (!site)
+        return;
+    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
+    end_tick(rounds, stream);
+    stream->clock++;
+    stream->time = time;
+    change(rounds, site, size, 0);
+    stream->before = stream->live;
+    note_birth(rounds, site, stream->clock);
+}
+
+void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size)
+{
+    struct gm_round_site *site = watched(rounds, number);
+    if (!site)
+        return;
+    rounds->streams[site->stream - 1]->frees++;
+    change(rounds, site, 0, size);
+}
+
+void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
+{
+    struct gm_round_site *site = watched(rounds, number);
+    if (!site)
+        return;
+    rounds->streams[site->stream - 1]->frees--;
+    change(rounds, site, size, 0);
+}
+
+/* ---- moments --------------------------------------------------------------------------------- */
+
+void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort sort, uint64_t size)
+{
+    uint16_t number = stream_of(rounds, device < 0 ? -1 : device, sort);
+    struct gm_round_stream *stream = rounds->streams[number - 1];
+    if (stream->refused)
+        return;
+    stream->refused = size ? size : 1;
+    gm_rounds_judge(rounds, number, true);
+}
+
+static bool has_blocks(struct gm_rounds *rounds, int device)
+{
+    uint64_t key = (uint64_t)(uint8_t)(device + 1) << 8 | GM_ROUND_BLOCKS;
+    return gm_map_get(&rounds->by_device, key) != GM_NONE;
+}
+
+static int most_first(const void *left, const void *right)
+{
+    const struct gm_round_growth *a = left, *b = right;
+    if (a->weight != b->weight)
+        return a->weight > b->weight ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* A framework's segments tell nothing where its blocks are on record. */
+static void leave_out_segments(struct gm_rounds *rounds)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < rounds->found_count; i++)
+        if (rounds->found[i].sort != GM_ROUND_CACHED ||
+            !has_blocks(rounds, rounds->found[i].device))
+            rounds->found[kept++] = rounds->found[i];
+    rounds->found_count = kept;
+}
+
+void gm_rounds_finish(struct gm_rounds *rounds)
+{
+    for (size_t i = 0; i < rounds->stream_count; i++)
+        gm_rounds_judge(rounds, (uint16_t)(i + 1), false);
+    leave_out_segments(rounds);
+    if (rounds->found_count)
+        qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), most_first);
+}
+
+void gm_rounds_free_all(struct gm_rounds *rounds)
+{
+    for (size_t i = 0; i < rounds->place_count; i++)
+        free(rounds->places[i]);
+    for (size_t i = 0; i < rounds->stream_count; i++)
+        free(rounds->streams[i]);
+    free(rounds->places);
+    free(rounds->streams);
+    free(rounds->sites);
+    free(rounds->found);
+    gm_map_free(&rounds->by_line);
+    gm_map_free(&rounds->by_device);
+}

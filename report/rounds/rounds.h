@@ -1,0 +1,170 @@
+/* What grows from round to round, told from the run itself.
+ *
+ * A stream is all allocations of one sort on one device. Its clock counts them: programs work at any
+ * pace, but a loop allocates the same in each round. Within it, what is told apart is the place: one
+ * line of the program, on whatever way it was reached.
+ *
+ * A place grows if the *least* that it holds rises: what a round takes and gives back does not count,
+ * and neither does a cache that is full. The growth's phase is from the place's first allocation to
+ * the last moment at which it held less than nine tenths of what it holds in the end. In each of the
+ * phase's four parts the least must be more than in the part before. So it does not matter how many
+ * of a place's blocks stay, whether each is replaced by a larger one, or which call path led there.
+ *
+ * Looked at are two moments: the first request that a stream could not serve, and the last
+ * allocation, before a program that ends gives everything back.
+ *
+ * A few additions for each birth and death. Memory: 64 bytes for each of the first GM_ROUND_SITES
+ * distinct stacks, 2 KiB for each of the first GM_ROUND_PLACES places.
+ */
+#ifndef GPUMEM_REPORT_ROUNDS_ROUNDS_H
+#define GPUMEM_REPORT_ROUNDS_ROUNDS_H
+
+#include "base/map.h"
+#include "rounds/trail.h"
+#include "stacks/category.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GM_ROUND_PARTS = 4,
+    GM_ROUND_SITES = 1 << 16,  /* further ones are not watched */
+    GM_ROUND_PLACES = 1 << 13, /* likewise */
+};
+
+enum gm_round_sort {
+    GM_ROUND_BLOCKS, /* blocks of a framework's pool */
+    GM_ROUND_OWN,    /* memory that the program took itself */
+    GM_ROUND_CACHED, /* that a framework's allocator took: segments, or each tensor's memory */
+    GM_ROUND_SORTS,  /* from here on: not looked at */
+};
+
+/* What a stack does: one for each place of activity.h. */
+struct gm_round_site {
+    uint32_t place; /* GM_NONE: of no place that is watched */
+    uint32_t births;
+    uint16_t stream;      /* number + 1; 0: of none */
+    uint64_t live;        /* bytes */
+    uint64_t before;      /* bytes just after the allocation that began tick `tick` */
+    uint64_t tick;        /* of the last change */
+    uint64_t first, last; /* ticks of its first and its last birth */
+    uint64_t longest;     /* ticks between two births, at most */
+};
+
+/* A line of the program, in one stream. */
+struct gm_round_place {
+    uint16_t stream; /* number + 1 */
+    uint8_t category;
+    uint32_t births;
+    uint64_t live, before, tick; /* as of a site */
+    uint64_t first;              /* tick of the first birth */
+    struct gm_trail trail;
+};
+
+/* What the stream had done until the end of a bucket of its trail. */
+struct gm_round_past {
+    uint64_t time; /* record clock */
+    uint64_t frees;
+    uint64_t copies;
+};
+
+struct gm_round_stream {
+    int device;
+    enum gm_round_sort sort;
+    uint64_t clock; /* allocations until now */
+    uint64_t frees;
+    uint64_t live, before;
+    uint64_t peak;
+    uint64_t time; /* of the last allocation, record clock */
+    struct gm_trail trail;
+    struct gm_round_past past[GM_TRAIL_BUCKETS]; /* [bucket of `trail`] */
+    unsigned past_shift;
+    uint64_t refused; /* bytes of the first request that was not served; 0: all were */
+};
+
+/* How certain it is that what grows is kept from round to round. */
+enum gm_round_weight {
+    GM_ROUND_NOTE,    /* a single long pass, or a buffer that is not full yet, looks the same */
+    GM_ROUND_WARNING, /* rounds did end in between */
+};
+
+/* A place that grows, at one of the two moments. */
+struct gm_round_growth {
+    uint32_t site;  /* of activity: its stack with most bytes */
+    uint32_t place; /* number */
+    enum gm_category category;
+    int device;
+    enum gm_round_sort sort;
+    enum gm_round_weight weight;
+    bool at_refusal; /* else: at the last allocation */
+    bool goes_on;    /* it grew until then, or nearly */
+    uint64_t bytes;  /* held in the end */
+    uint64_t rise;   /* of the least held, from the first part of the phase to the last; bytes */
+    uint64_t blocks; /* allocated there until then */
+    uint64_t since;  /* time of the phase's begin, record clock */
+    uint64_t until;  /* of its end */
+    uint64_t last;   /* of the stream's last allocation */
+    uint64_t begin, end; /* the phase, in ticks */
+    uint64_t ticks;      /* the stream's clock at that moment */
+    uint64_t frees;      /* of the stream, in the phase */
+    uint64_t fall;       /* how far the stream's total fell below a peak until the phase's end */
+    uint64_t copies;     /* that loops make, in the phase */
+    uint64_t rounds;     /* in the phase; 0: not to be told */
+    uint64_t before;     /* bytes that the stream held when the phase began */
+    uint64_t total;      /* bytes that the stream holds at that moment */
+    uint64_t peak;       /* of the stream until then */
+};
+
+/* All zero: nothing yet. */
+struct gm_rounds {
+    struct gm_round_site *sites; /* [number] */
+    size_t site_capacity;
+    size_t site_count;
+    struct gm_round_place **places;
+    size_t place_capacity;
+    size_t place_count;
+    struct gm_map by_line; /* line and stream -> place */
+    struct gm_round_stream **streams;
+    size_t stream_capacity;
+    size_t stream_count;
+    struct gm_map by_device;       /* device and sort -> stream */
+    uint64_t copies;               /* that loops make */
+    struct gm_round_growth *found; /* most severe first, then most bytes; each place once */
+    size_t found_capacity;
+    size_t found_count;
+};
+
+/* What must be known of a new site. */
+struct gm_round_birthplace {
+    int device;
+    enum gm_round_sort sort;
+    enum gm_category category;
+    uint64_t line; /* tells lines apart */
+};
+
+/* Site number `site`, which follows the one added last, allocates for the first time. */
+void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
+                        const struct gm_round_birthplace *birthplace);
+
+/* Memory comes and goes at a site; `time` is on the record clock. */
+void gm_rounds_alloc(struct gm_rounds *rounds, uint32_t site, uint64_t size, uint64_t time);
+void gm_rounds_free(struct gm_rounds *rounds, uint32_t site, uint64_t size);
+
+/* The last free of this site was none. */
+void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t site, uint64_t size);
+
+/* A copy that tells of a round: from the device, or into memory that had been filled from there. */
+static inline void gm_rounds_copy(struct gm_rounds *rounds)
+{
+    rounds->copies++;
+}
+
+/* A request of `size` bytes was refused. */
+void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort sort, uint64_t size);
+
+/* Nothing comes any more. */
+void gm_rounds_finish(struct gm_rounds *rounds);
+
+void gm_rounds_free_all(struct gm_rounds *rounds);
+
+#endif

@@ -1,0 +1,115 @@
+/* What grows from round to round, at the edges that whole traces do not reach. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h> /* needs the headers above */
+
+#include "rounds/rounds.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static void a_trail_keeps_least_and_most_however_long_it_gets(void **state)
+{
+    struct gm_trail trail = {0};
+    (void)state;
+    for (uint64_t tick = 7; tick < 100000; tick++)
+        gm_trail_add(&trail, tick, tick, tick % 1000 == 0 ? 1 : 1000 + tick);
+    assert_in_range(trail.count, GM_TRAIL_BUCKETS / 2, GM_TRAIL_BUCKETS);
+    assert_int_equal(trail.buckets[trail.first].least, 1);
+    assert_int_equal(trail.buckets[trail.count - 1].most, 1000 + 99999);
+    assert_int_equal(gm_trail_at(&trail, UINT64_MAX), trail.count - 1);
+    for (size_t i = trail.first + 1; i < trail.count; i++)
+        assert_true(trail.buckets[i].most > trail.buckets[i - 1].most);
+}
+
+static void a_trail_fills_a_pause_in_a_moment(void **state)
+{
+    struct gm_trail trail = {0};
+    (void)state;
+    gm_trail_add(&trail, 1, UINT64_MAX / 2, 5);
+    gm_trail_add(&trail, UINT64_MAX / 2 + 1, UINT64_MAX / 2, 9); /* nothing */
+    assert_in_range(trail.count, GM_TRAIL_BUCKETS / 2, GM_TRAIL_BUCKETS);
+    assert_int_equal(trail.buckets[trail.count - 1].most, 5);
+}
+
+/* Site 0 keeps a MiB of each round, site 1 makes and frees two. */
+static void rounds_of(struct gm_rounds *rounds, unsigned count)
+{
+    for (uint32_t site = 0; site < 2; site++)
+        gm_rounds_add_site(rounds, site,
+                           &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = site + 1});
+    for (unsigned i = 0; i < count; i++) {
+        gm_rounds_alloc(rounds, 0, MIB, i);
+        for (unsigned other = 0; other < 2; other++) {
+            gm_rounds_alloc(rounds, 1, MIB, i);
+            gm_rounds_free(rounds, 1, MIB);
+        }
+    }
+}
+
+static void what_the_end_gives_back_had_grown(void **state)
+{
+    struct gm_rounds rounds = {0};
+    (void)state;
+    rounds_of(&rounds, 5000);
+    for (unsigned i = 0; i < 5000; i++)
+        gm_rounds_free(&rounds, 0, MIB);
+    gm_rounds_finish(&rounds);
+    assert_int_equal(rounds.found_count, 1);
+    const struct gm_round_growth *growth = &rounds.found[0];
+    assert_int_equal(growth->site, 0);
+    assert_int_equal(growth->weight, GM_ROUND_WARNING);
+    assert_int_equal(growth->bytes, 5000 * MIB);
+    assert_int_equal(growth->blocks, 5000);
+    assert_true(growth->goes_on);
+    assert_in_range(growth->bytes / growth->rounds, MIB, MIB + MIB / 4);
+    gm_rounds_free_all(&rounds);
+}
+
+static void a_free_that_is_undone_was_none(void **state)
+{
+    struct gm_rounds rounds = {0};
+    (void)state;
+    rounds_of(&rounds, 100);
+    for (unsigned i = 0; i < 100; i++)
+        gm_rounds_free(&rounds, 0, MIB);
+    for (unsigned i = 0; i < 100; i++)
+        gm_rounds_unfree(&rounds, 0, MIB);
+    gm_rounds_alloc(&rounds, 1, MIB, 100);
+    gm_rounds_finish(&rounds);
+    assert_int_equal(rounds.found_count, 1);
+    assert_int_equal(rounds.found[0].bytes, 100 * MIB);
+    gm_rounds_free_all(&rounds);
+}
+
+static void sites_beyond_the_limit_are_not_watched(void **state)
+{
+    struct gm_rounds rounds = {0};
+    (void)state;
+    for (uint32_t site = 0; site < GM_ROUND_SITES + 10; site++)
+        gm_rounds_add_site(&rounds, site,
+                           &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = site + 1});
+    assert_int_equal(rounds.site_count, GM_ROUND_SITES);
+    assert_int_equal(rounds.place_count, GM_ROUND_PLACES);
+    gm_rounds_alloc(&rounds, GM_ROUND_SITES + 5, MIB, 1);
+    gm_rounds_free(&rounds, GM_ROUND_SITES + 5, MIB);
+    gm_rounds_alloc(&rounds, GM_ROUND_PLACES + 5, MIB, 1); /* counts, and is no place */
+    assert_int_equal(rounds.streams[0]->clock, 1);
+    gm_rounds_finish(&rounds);
+    assert_int_equal(rounds.found_count, 0);
+    gm_rounds_free_all(&rounds);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trail_keeps_least_and_most_however_long_it_gets),
+        cmocka_unit_test(a_trail_fills_a_pause_in_a_moment),
+        cmocka_unit_test(what_the_end_gives_back_had_grown),
+        cmocka_unit_test(a_free_that_is_undone_was_none),
+        cmocka_unit_test(sites_beyond_the_limit_are_not_watched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
