@@ -63,6 +63,9 @@ enum gm_header_flag {
     GM_HEADER_NOT_RECORDED = 1u << 7, /* nothing was recorded, because there was no other file
                                          system: the file is never mapped, and the end of the
                                          process is unknown */
+    GM_HEADER_SNAPSHOT = 1u << 8, /* no recording: made from a memory snapshot of PyTorch, of which
+                                     it tells the pools, up to the moment of the snapshot. Never in
+                                     a file */
 };
 
 /* Troubles of the recorder, counted in the header. All are zero in a complete trace except where
@@ -122,6 +125,7 @@ enum gm_counter {
                                    loss of events) */
     GM_COUNT_LEND_LIMIT, /* parts of the trace for which a child would get no private memory, if a
                             signal handler forked it inside the recorder (no loss) */
+    GM_COUNT_SNAPSHOT,   /* with SNAPSHOT: entries that contradict its segments, or make no sense */
     GM_COUNTERS = 32
 };
 
@@ -327,7 +331,12 @@ struct gm_script_frame {
     uint32_t file;     /* string reference */
     uint32_t function; /* string reference */
     uint32_t line;
-    uint32_t language; /* 1: Python */
+    uint32_t language; /* enum gm_language */
+};
+
+enum gm_language {
+    GM_LANGUAGE_PYTHON = 1,
+    GM_LANGUAGE_NATIVE = 2, /* a native frame that came with its name (with SNAPSHOT) */
 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -411,8 +420,9 @@ enum gm_event {
                flags: ESTIMATED if the device was found by its index alone */
     GM_EVENT_BLOCK_ALLOC =
         46, /* block of a framework's pool: address, size, device; aux: allocated total by the
-               framework's own count, then a DETAIL with address: reserved total */
-    GM_EVENT_BLOCK_FREE = 47, /* the same; size positive */
+               framework's own count, then a DETAIL with address: reserved total,
+               size: bytes asked for, 0 unknown */
+    GM_EVENT_BLOCK_FREE = 47, /* the same; size positive. Address 0: only the totals are told */
     GM_EVENT_BLOCK_OOM =
         48, /* size asked, device; aux: allocated total; DETAIL address: reserved total */
     GM_EVENT_HOST_CALL =

@@ -298,9 +298,10 @@ static unsigned leak_class(const struct gm_analysis *analysis, const struct gm_l
         return GM_LEAK_EXTERNAL;
     if (life->flags & GM_LIFE_LATE)
         return GM_LEAK_LATE;
-    if (analysis->trace->ending == GM_ENDING_NORMAL &&
-        (is_segment || gm_owners_cache(analysis->owners, life->kind, life->stack)))
-        return GM_LEAK_CACHED;
+    bool is_over = analysis->trace->ending == GM_ENDING_NORMAL ||
+                   analysis->trace->header.flags & GM_HEADER_SNAPSHOT;
+    if (is_over && (is_segment || gm_owners_cache(analysis->owners, life->kind, life->stack)))
+        return GM_LEAK_CACHED; /* a snapshot tells of nothing but segments */
     if (life->context == GM_CONTEXT_UNTOLD && life->flags & GM_LIFE_MORTAL)
         return GM_LEAK_UNTOLD;
     return GM_LEAK;

@@ -49,6 +49,16 @@ void *gm_allocate(size_t count, size_t size)
     return count * size < LARGE ? memory : ask_for_large_pages(memory, count * size);
 }
 
+void *gm_allocate_aligned(size_t size)
+{
+    size_t rounded = size ? (size + 63) & ~(size_t)63 : 64;
+    note(rounded, 1, 0);
+    void *memory = rounded >= size ? aligned_alloc(64, rounded) : NULL;
+    if (!memory)
+        out_of_memory();
+    return memset(memory, 0, rounded);
+}
+
 void *gm_resize(void *memory, size_t count, size_t size)
 {
     note(count, size, malloc_usable_size(memory));

@@ -8,6 +8,9 @@
 /* `count` zeroed elements of `size` bytes. Never NULL. */
 void *gm_allocate(size_t count, size_t size);
 
+/* `size` zeroed bytes at a multiple of 64. Never NULL. */
+void *gm_allocate_aligned(size_t size);
+
 /* Resizes to `count` elements; elements beyond the old ones are not initialized. Never NULL. */
 void *gm_resize(void *memory, size_t count, size_t size);
 

@@ -173,7 +173,7 @@ static void judge_here(const char *path, const void *gate_of, void *outcome_of)
 {
     const struct gate *gate = gate_of;
     struct outcome *outcome = outcome_of;
-    struct gm_page page = {stdout, gate->colour, false};
+    struct gm_page page = {.out = stdout, .colour = gate->colour};
     struct gm_stacks_options options = {.names = true};
     struct gm_session session;
     if (!gm_session_open(&session, path, &options, GM_NEEDS_FINDINGS)) {
@@ -202,7 +202,7 @@ static void judge(const struct gate *gate, const char *path, struct outcome *out
 /* The last line, and the exit code. */
 static int conclude(const struct gate *gate, const struct outcome *outcome)
 {
-    struct gm_page page = {stdout, gate->colour, false};
+    struct gm_page page = {.out = stdout, .colour = gate->colour};
     if (outcome->unreadable) {
         gm_page_print(&page, GM_BAD,
                       "not judged: a trace is unreadable, cut, damaged or incomplete\n");

@@ -105,7 +105,10 @@ static void print_state(const struct gm_session *session)
     const struct gm_trace *trace = session->trace;
     unsigned end = trace->header.end;
     bool recorded = !(trace->header.flags & GM_HEADER_NOT_RECORDED);
-    printf("%-12s %s%s\n", "ending", recorded ? endings[trace->ending] : "not known",
+    bool is_snapshot = (trace->header.flags & GM_HEADER_SNAPSHOT) != 0;
+    printf("%-12s %s%s\n", "ending",
+           recorded ? (is_snapshot ? "snapshot of a running process" : endings[trace->ending])
+                    : "not known",
            end < sizeof(ends) / sizeof(ends[0]) ? ends[end] : "");
     printf("%-12s %s\n", "complete", gm_analysis_is_complete(session->analysis) ? "yes" : "no");
     if (trace->truncated)
@@ -146,7 +149,8 @@ static void print_info(const char *path, const void *wants_why, void *is_printed
     print_text("recorder", gm_trace_field(header->tool_version, sizeof(header->tool_version)));
     print_arguments(header);
     print_text("executable", gm_trace_field(header->executable, sizeof(header->executable)));
-    printf("%-12s %" PRIu32 "\n", "process", header->pid);
+    if (header->pid) /* a snapshot does not tell */
+        printf("%-12s %" PRIu32 "\n", "process", header->pid);
     print_text("host", gm_trace_field(header->host, sizeof(header->host)));
     print_time(header->clock_start.realtime_ns);
     print_state(&session);

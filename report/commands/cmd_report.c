@@ -16,9 +16,12 @@ static void print_help(void)
     puts("usage: gpumem report [OPTION...] [TRACE...]\n"
          "\n"
          "Says who held the memory at its peak, what was never freed, and why allocations\n"
-         "failed. Without TRACE: all traces of the newest run in this folder.\n"
+         "failed. Without TRACE: all traces of the newest run in this folder. A TRACE can\n"
+         "be a memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot), too.\n"
          "\n"
-         "  -n, --top N        stacks shown per section (5)\n"
+         "  -v, --verbose      every section, instead of the page of some 40 lines\n"
+         "      --site N         all that is known of the place [N] of the page\n"
+         "  -n, --top N        places shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
          "      --all-frames   also frames of CUDA, of the interpreter and before main; in\n"
          "                     text also each frame of a framework, folded otherwise\n"
@@ -76,7 +79,7 @@ static int write_report(struct report *report, char **paths, size_t count)
     }
     if (count > 1 && output->end_many)
         output->end_many(stdout, report->options.follows);
-    if (count > 1 && output == &gm_output_text)
+    if (count > 1 && output != gm_output_find("json"))
         gm_balance_text(stdout, &balance, report->options.colour);
     gm_balance_free(&balance);
     return code;
@@ -86,6 +89,7 @@ int gm_cmd_report(int count, char **arguments)
 {
     enum {
         JSON = GM_OPTION_FIRST,
+        SITE,
         ALL_FRAMES,
         NO_SYMBOLS,
         DEBUGINFOD,
@@ -94,6 +98,8 @@ int gm_cmd_report(int count, char **arguments)
         NO_LIMITS
     };
     static const struct option options[] = {{"top", required_argument, NULL, 'n'},
+                                            {"verbose", no_argument, NULL, 'v'},
+                                            {"site", required_argument, NULL, SITE},
                                             {"json", no_argument, NULL, JSON},
                                             {"all-frames", no_argument, NULL, ALL_FRAMES},
                                             {"no-symbols", no_argument, NULL, NO_SYMBOLS},
@@ -104,12 +110,20 @@ int gm_cmd_report(int count, char **arguments)
                                             GM_COMMON_OPTIONS};
     struct report report = {.stacks = {.names = true},
                             .options = {.colour = gm_wants_colour()},
-                            .output = gm_output_find("text")};
-    uint64_t top = 0;
-    for (int option; (option = gm_next_option(count, arguments, ":n:h", options)) != -1;) {
+                            .output = gm_output_find("brief")};
+    uint64_t top = 0, site = 0;
+    bool is_verbose = false;
+    for (int option; (option = gm_next_option(count, arguments, ":n:vh", options)) != -1;) {
         switch (option) {
         case 'n':
             if (!gm_parse_count("--top", optarg, &top))
+                return GM_EXIT_USAGE;
+            break;
+        case 'v':
+            is_verbose = true;
+            break;
+        case SITE:
+            if (!gm_parse_count("--site", optarg, &site))
                 return GM_EXIT_USAGE;
             break;
         case JSON:
@@ -143,6 +157,10 @@ int gm_cmd_report(int count, char **arguments)
             return GM_EXIT_USAGE;
         }
     }
+    if (is_verbose && report.output == gm_output_find("brief"))
+        report.output = gm_output_find("text");
+    report.options.site = site < UINT32_MAX ? (unsigned)site : UINT32_MAX;
+    gm_fit_terminal(&report.options);
     struct gm_run_traces run;
     int found = gm_run_find(&run, arguments + optind, (size_t)(count - optind));
     report.options.top = top;

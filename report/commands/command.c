@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void gm_print_version(void)
@@ -42,4 +43,24 @@ bool gm_wants_colour(void)
 {
     const char *off = getenv("NO_COLOR"), *terminal = getenv("TERM");
     return !(off && *off) && !(terminal && strcmp(terminal, "dumb") == 0) && isatty(STDOUT_FILENO);
+}
+
+static bool is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"}; /* the first that is set */
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+void gm_fit_terminal(struct gm_output_options *options)
+{
+    struct winsize size;
+    options->ascii = !is_utf8();
+    options->columns = 80;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        options->columns = size.ws_col < 60 ? 60 : size.ws_col > 160 ? 160 : size.ws_col;
 }

@@ -4,6 +4,7 @@
 
 #include "base/complain.h"
 #include "base/exit_code.h"
+#include "render/output.h"
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +46,9 @@ bool gm_parse_count(const char *option, const char *text, uint64_t *value);
 
 /* Whether text on stdout may be coloured. */
 bool gm_wants_colour(void);
+
+/* Sets how wide the text is, and whether it is ASCII: 80 columns, or as many as the terminal on
+ * stdout has from 60 to 160; ASCII unless the locale is of UTF-8. */
+void gm_fit_terminal(struct gm_output_options *options);
 
 #endif

@@ -1,11 +1,13 @@
 /* See outputs.h. */
 #include "commands/outputs.h"
+#include "render/brief/brief_output.h"
 #include "render/export/export.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
 #include <string.h>
 
 static const struct gm_output *const outputs[] = {
+    &gm_output_brief,
     &gm_output_text,
     &gm_output_json,
 };

@@ -2,12 +2,12 @@
 #include "commands/session.h"
 #include "base/limit.h"
 #include "commands/command.h"
-#include "trace/trace_open.h"
+#include "torch/open.h"
 
 static bool open_trace(struct gm_session *session, const char *path)
 {
     char error[256];
-    *session = (struct gm_session){.trace = gm_trace_open(path, error, sizeof(error))};
+    *session = (struct gm_session){.trace = gm_torch_open(path, error, sizeof(error))};
     if (!session->trace)
         gm_complain("%s: %s", path, error);
     return session->trace != NULL;

@@ -75,7 +75,8 @@ static void build_pool(struct gm_builder *builder, int device)
     const struct gm_block_totals *totals = &analysis->blocks.device[device + 1];
     const struct gm_curve *curve = totals->curve;
     struct gm_model_run *run = builder->run;
-    if (!totals->allocs && !totals->out_of_memory)
+    bool is_snapshot = (analysis->trace->header.flags & GM_HEADER_SNAPSHOT) != 0;
+    if (!totals->allocs && !totals->out_of_memory && !totals->reserved_peak.bytes)
         return;
     struct gm_model_pool *pool = &run->pools[run->pool_count++];
     *pool = (struct gm_model_pool){
@@ -85,6 +86,8 @@ static void build_pool(struct gm_builder *builder, int device)
         .live = gm_amount(totals->live),
         .peak = gm_amount(totals->peak.bytes),
         .peak_time_ns = gm_builder_time(builder, totals->peak.time),
+        .is_requested_known = totals->requested_peak != 0 || is_snapshot,
+        .requested_peak = gm_amount(totals->requested_peak),
         .reserved = gm_amount(totals->reserved),
         .reserved_peak = gm_amount(totals->reserved_peak.bytes),
         .reserved_peak_time_ns = gm_builder_time(builder, totals->reserved_peak.time),

@@ -162,6 +162,8 @@ struct gm_model_pool {
     int64_t live;
     int64_t peak;
     uint64_t peak_time_ns;
+    bool is_requested_known; /* recordings do not tell what was asked for, snapshots do */
+    int64_t requested_peak;  /* bytes */
     int64_t reserved;
     int64_t reserved_peak;
     uint64_t reserved_peak_time_ns;

@@ -224,6 +224,8 @@ static void add_pool(struct gm_model_pool *to, const struct gm_model_pool *from,
     to->peak += sign * from->peak;
     to->reserved += sign * from->reserved;
     to->reserved_peak += sign * from->reserved_peak;
+    to->requested_peak += sign * from->requested_peak;
+    to->is_requested_known |= from->is_requested_known;
     to->out_of_memory += sign * from->out_of_memory;
     if (sign > 0) {
         to->peak_time_ns = from->peak_time_ns;

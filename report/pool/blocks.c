@@ -13,6 +13,7 @@ static void end_block(struct gm_blocks *blocks, uint32_t number)
     struct gm_pool_block *block = &blocks->slots[number];
     struct gm_block_totals *totals = totals_of(blocks, block->device);
     totals->live -= block->size;
+    totals->requested -= block->requested;
     blocks->live -= block->size;
     totals->count--;
     gm_map_remove(&blocks->by_address, block->address);
@@ -29,8 +30,16 @@ uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *
     return has_room ? record->size : 0;
 }
 
-static void begin_block(struct gm_blocks *blocks, const struct gm_record *record)
+/* The bytes asked for are at most those given. */
+static uint64_t requested_by(const struct gm_entry *entry, uint64_t size)
 {
+    uint64_t requested = entry->detail ? entry->detail->size : 0;
+    return requested < size ? requested : size;
+}
+
+static void begin_block(struct gm_blocks *blocks, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
     uint32_t number = gm_map_get(&blocks->by_address, record->address);
     uint64_t size = gm_blocks_size(blocks, record);
     blocks->malformed += size != record->size;
@@ -47,6 +56,7 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_record *record
     blocks->slots[number] = (struct gm_pool_block){
         .address = record->address,
         .size = size,
+        .requested = requested_by(entry, size),
         .time = record->time,
         .birth = blocks->allocs++,
         .stack = record->stack,
@@ -62,6 +72,9 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_record *record
     totals->count++;
     totals->live += size;
     blocks->live += size;
+    totals->requested += blocks->slots[number].requested;
+    if (totals->requested > totals->requested_peak)
+        totals->requested_peak = totals->requested;
     if (totals->live > totals->peak.bytes)
         totals->peak = (struct gm_peak){totals->live, record->time, blocks->records};
 }
@@ -93,7 +106,7 @@ void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)
     if (record->type == GM_EVENT_BLOCK_OOM) {
         totals->out_of_memory++;
     } else if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        begin_block(blocks, record);
+        begin_block(blocks, entry);
     } else {
         uint32_t number = gm_map_get(&blocks->by_address, record->address);
         totals->frees += number != GM_NONE;

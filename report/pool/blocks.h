@@ -15,8 +15,9 @@
 struct gm_pool_block {
     uint64_t address;
     uint64_t size;
-    uint64_t time;  /* of birth, record clock */
-    uint64_t birth; /* how many blocks had been allocated before it */
+    uint64_t requested; /* bytes; 0: not told */
+    uint64_t time;      /* of birth, record clock */
+    uint64_t birth;     /* how many blocks had been allocated before it */
     uint32_t stack;
     uint16_t api;
     int8_t device;
@@ -26,7 +27,9 @@ struct gm_pool_block {
 struct gm_block_totals {
     uint64_t allocs;
     uint64_t frees;
-    uint64_t live;       /* bytes in blocks */
+    uint64_t live;      /* bytes in blocks */
+    uint64_t requested; /* bytes asked for, of those blocks of which that is told */
+    uint64_t requested_peak;
     uint64_t count;      /* blocks alive */
     struct gm_peak peak; /* .step counts the block records */
     uint64_t fall;       /* bytes: how far `live` fell below its peak before it rose again */

@@ -89,6 +89,8 @@ static const struct module *module_of(struct gm_libraries *libraries, uint16_t n
 static const char *script_owner(const struct gm_trace *trace, uint64_t index)
 {
     const struct gm_script_frame *frame = gm_trace_script_frame(trace, index);
+    if (frame && frame->language == GM_LANGUAGE_NATIVE)
+        return NULL;
     const struct gm_known_library *package =
         gm_known_package(gm_trace_string(trace, frame ? frame->file : 0));
     if (!package)

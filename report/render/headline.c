@@ -7,17 +7,8 @@
 
 /* ---- out of memory --------------------------------------------------------------------------- */
 
-/* One request that was refused, of a pool's or of the driver's. */
-struct refusal {
-    uint64_t size;
-    int device;
-    uint64_t time_ns;
-    bool survived;
-    bool is_there;
-};
-
 /* What was not survived is what matters; of several the latest. */
-static void keep_worse(struct refusal *worst, const struct refusal *other)
+static void keep_worse(struct gm_refusal *worst, const struct gm_refusal *other)
 {
     bool is_worse = !worst->is_there || (worst->survived && !other->survived) ||
                     (worst->survived == other->survived && other->time_ns >= worst->time_ns);
@@ -25,27 +16,59 @@ static void keep_worse(struct refusal *worst, const struct refusal *other)
         *worst = *other;
 }
 
-static struct refusal worst_refusal(const struct gm_model_run *run)
+static uint64_t free_of(const struct gm_model_run *run, int device, uint64_t used)
 {
-    struct refusal worst = {0};
+    const struct gm_model_device *facts = gm_model_device(run, device);
+    return !facts || !facts->total ? UINT64_MAX : facts->total > used ? facts->total - used : 0;
+}
+
+static struct gm_refusal of_driver(const struct gm_model_run *run,
+                                   const struct gm_model_failure *failure)
+{
+    return (struct gm_refusal){.size = failure->size,
+                               .device = failure->device,
+                               .time_ns = failure->time_ns,
+                               .survived = failure->survived,
+                               .is_there = true,
+                               .place = failure->place,
+                               .moment = failure->moment,
+                               .free = free_of(run, failure->device, failure->used)};
+}
+
+static struct gm_refusal of_pool(const struct gm_model_run *run,
+                                 const struct gm_model_pool_failure *failure)
+{
+    const struct gm_model_moment *moment = gm_model_moment(run, failure->moment);
+    return (struct gm_refusal){
+        .size = failure->size,
+        .device = failure->device,
+        .time_ns = moment ? moment->time_ns : 0,
+        .survived = failure->survived,
+        .is_there = true,
+        .is_of_pool = true,
+        .place = failure->place,
+        .moment = failure->moment,
+        .free = free_of(run, failure->device,
+                        failure->tracked + failure->residual + failure->elsewhere),
+    };
+}
+
+struct gm_refusal gm_refusal_of(const struct gm_model_run *run)
+{
+    struct gm_refusal worst = {.device = -1, .place = GM_NONE, .moment = GM_NONE};
     for (size_t i = 0; i < run->failure_count; i++) {
-        const struct gm_model_failure *failure = &run->failures[i];
-        struct refusal one = {failure->size, failure->device, failure->time_ns, failure->survived,
-                              true};
-        if (failure->out_of_memory && !failure->is_of_pool)
+        struct gm_refusal one = of_driver(run, &run->failures[i]);
+        if (run->failures[i].out_of_memory && !run->failures[i].is_of_pool)
             keep_worse(&worst, &one);
     }
     for (size_t i = 0; i < run->pool_failure_count; i++) {
-        const struct gm_model_pool_failure *failure = &run->pool_failures[i];
-        const struct gm_model_moment *moment = gm_model_moment(run, failure->moment);
-        struct refusal one = {failure->size, failure->device, moment ? moment->time_ns : 0,
-                              failure->survived, true};
+        struct gm_refusal one = of_pool(run, &run->pool_failures[i]);
         keep_worse(&worst, &one);
     }
     return worst;
 }
 
-static void write_failure(struct gm_headline *headline, const struct refusal *worst)
+static void write_failure(struct gm_headline *headline, const struct gm_refusal *worst)
 {
     char where[32] = "";
     if (!worst->is_there)
@@ -120,7 +143,7 @@ static void count_findings(struct gm_headline *headline, const struct gm_model_r
 }
 
 static enum gm_gravity gravity_of(const struct gm_headline *headline,
-                                  const struct gm_model_run *run, const struct refusal *worst)
+                                  const struct gm_model_run *run, const struct gm_refusal *worst)
 {
     if (worst->is_there && !worst->survived)
         return GM_GRAVITY_NO_MEMORY;
@@ -138,11 +161,22 @@ static enum gm_gravity gravity_of(const struct gm_headline *headline,
 struct gm_headline gm_headline_of(const struct gm_model_run *run)
 {
     struct gm_headline headline = {0};
-    struct refusal worst = worst_refusal(run);
+    struct gm_refusal worst = gm_refusal_of(run);
     write_failure(&headline, &worst);
     count_findings(&headline, run);
     write_state(&headline, run);
     write_peaks(&headline, run);
     headline.gravity = gravity_of(&headline, run, &worst);
     return headline;
+}
+
+const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_TEXT])
+{
+    static const char *const endings[] = {
+        [GM_ENDING_NORMAL] = "ended",
+        [GM_ENDING_RUNNING] = "still running",
+        [GM_ENDING_CUT] = "killed or crashed",
+    };
+    snprintf(text, GM_ENDING_TEXT, "%s", run->is_recorded ? endings[run->ending] : "end not known");
+    return text;
 }

@@ -26,8 +26,27 @@ struct gm_headline {
     char findings[64]; /* "1 error, 2 warnings"; empty: there is none */
 };
 
+/* The request whose refusal matters most: not survived before survived, then the latest. */
+struct gm_refusal {
+    uint64_t size; /* bytes */
+    int device;    /* -1: unknown */
+    uint64_t time_ns;
+    bool survived;
+    bool is_there;
+    bool is_of_pool;
+    uint32_t place;
+    uint32_t moment; /* who held memory then; GM_NONE: not known */
+    uint64_t free; /* bytes of the device that nobody is known to have held; UINT64_MAX: unknown */
+};
+
+struct gm_refusal gm_refusal_of(const struct gm_model_run *run);
+
 /* Of a model with findings and moments. "No leaks" is said only where no finding is a warning or
  * worse, and no memory was refused. */
 struct gm_headline gm_headline_of(const struct gm_model_run *run);
+
+/* How the process ended: "exit code 1", "ended by SIGTERM", "still running". Returns `text`. */
+#define GM_ENDING_TEXT 64
+const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_TEXT]);
 
 #endif

@@ -10,6 +10,9 @@ struct gm_output_options {
     size_t top; /* places per section; 0: as many as the output shows by default */
     bool colour;
     bool all_frames;     /* of stacks: all, none folded */
+    bool ascii;          /* no characters beyond ASCII but those of names */
+    unsigned columns;    /* of the terminal; 0: 80 */
+    unsigned site;       /* the place with this number on the page alone; 0: the page */
     struct gm_when when; /* of outputs that show one moment */
     bool many;           /* the model is one of several in one document */
     bool follows;        /* another one stands before it there */

@@ -96,7 +96,7 @@ void gm_page_paragraph(struct gm_page *page, enum gm_style style, unsigned inden
     size_t column = 0;
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
         size_t width = gm_utf8_columns(word);
-        if (column && column + 1 + width > GM_PAGE_COLUMNS) {
+        if (column && column + 1 + width > gm_page_columns(page)) {
             gm_page_end(page, style);
             fputc('\n', page->out);
             column = 0;

@@ -1,4 +1,4 @@
-/* Text for people: 80 columns, a little colour on a terminal, nothing that could steer it. */
+/* Text for people: 80 columns or as many as the terminal has, a little colour on a terminal, nothing that could steer it. */
 #ifndef GPUMEM_REPORT_RENDER_PAGE_H
 #define GPUMEM_REPORT_RENDER_PAGE_H
 
@@ -13,8 +13,16 @@ enum gm_style { GM_PLAIN, GM_BOLD, GM_DIM, GM_GOOD, GM_BAD, GM_WARNING };
 struct gm_page {
     FILE *out;
     bool colour;
-    bool all_frames; /* stacks: no frames of frameworks are folded, none are left out */
+    bool all_frames;    /* stacks: no frames of frameworks are folded, none are left out */
+    unsigned columns;   /* of the terminal; 0: GM_PAGE_COLUMNS */
+    size_t stack_lines; /* of a stack at most; 0: as many as are worth reading */
+    bool ascii;         /* bars and curves by ASCII alone */
 };
+
+static inline unsigned gm_page_columns(const struct gm_page *page)
+{
+    return page->columns ? page->columns : GM_PAGE_COLUMNS;
+}
 
 /* Formatted text in a style. Texts from the trace must have been cleaned before. */
 void gm_page_print(struct gm_page *page, enum gm_style style, const char *format, ...)

@@ -120,6 +120,7 @@ static bool is_listed(const struct line *line, size_t at)
 static void print_run(struct gm_page *page, const struct line *line, size_t columns)
 {
     char text[GM_PAGE_COLUMNS + 1];
+    columns = columns < GM_PAGE_COLUMNS ? columns : GM_PAGE_COLUMNS;
     size_t used = (size_t)snprintf(text, sizeof(text), "(%zu frames of ", line->count);
     const char *separator = "";
     for (size_t i = 0; i < line->count; i++) {
@@ -210,7 +211,7 @@ static void print_line(struct gm_page *page, unsigned indent, size_t name_column
     size_t used = (frame->script ? gm_page_cut : print_name)(page, line->name, room);
     fputs(line->times, page->out);
     used += strlen(line->times);
-    size_t left = GM_PAGE_COLUMNS - indent - name_columns - 2;
+    size_t left = gm_page_columns(page) - indent - name_columns - 2;
     if (line->folded && line->count > 1) {
         blanks(page, name_columns - used + 2);
         print_run(page, line, left);
@@ -226,12 +227,13 @@ static void print_line(struct gm_page *page, unsigned indent, size_t name_column
 
 /* Columns of the names: as many as the longest takes, up to a limit and to what the places leave.
  */
-static size_t name_columns(const struct line *lines, size_t count, unsigned indent)
+static size_t name_columns(const struct gm_page *page, const struct line *lines, size_t count,
+                           unsigned indent)
 {
     size_t columns = 0, most = FUNCTION_COLUMNS;
     for (size_t i = 0; i < count; i++) {
         size_t width = gm_utf8_columns(lines[i].name) + strlen(lines[i].times);
-        size_t left = GM_PAGE_COLUMNS - indent - 2 - place_columns(lines[i].frame);
+        size_t left = gm_page_columns(page) - indent - 2 - place_columns(lines[i].frame);
         columns = width > columns ? width : columns;
         most = left < most ? left : most;
     }
@@ -251,12 +253,13 @@ void gm_page_stack(struct gm_page *page, unsigned indent, const struct gm_stack 
         size_t count = 0, own = 0;
         while (at < stack->count && count < sizeof(lines) / sizeof(lines[0])) {
             struct line line = next_line(page, stack, at);
-            if (!page->all_frames && !line.folded && ++own > OWN_FRAMES_MAX)
+            bool is_full = page->stack_lines && count == page->stack_lines;
+            if (!page->all_frames && (is_full || (!line.folded && ++own > OWN_FRAMES_MAX)))
                 break;
             lines[count++] = line;
             at += line.count;
         }
-        size_t columns = name_columns(lines, count, indent);
+        size_t columns = name_columns(page, lines, count, indent);
         for (size_t i = 0; i < count; i++)
             print_line(page, indent, columns, &lines[i]);
     } while (page->all_frames && at < stack->count);

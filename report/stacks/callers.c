@@ -43,6 +43,8 @@ static bool is_library(struct gm_callers *callers, uint16_t number)
 static bool is_package(const struct gm_trace *trace, uint64_t index)
 {
     const struct gm_script_frame *frame = gm_trace_script_frame(trace, index);
+    if (frame && frame->language == GM_LANGUAGE_NATIVE)
+        return true;
     return gm_framework_package(gm_trace_string(trace, frame ? frame->file : 0)) != NULL;
 }
 

@@ -126,19 +126,41 @@ static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
+static bool text_starts_with(struct gm_text text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && memcmp(text.bytes, start, size) == 0;
+}
+
+/* What is known of a native frame by its name alone: the interpreter is written in C, what it calls for PyTorch in
+ * C++; and a frame may be of those who record. */
+static void judge_named(struct gm_text function, struct place *place)
+{
+    static const char *const roads[] = {"torch::unwind::", "torch::CapturedTraceback::",
+                                        "torch::cuda::(anonymous namespace)::gather",
+                                        "c10::cuda::CUDACachingAllocator::"};
+    for (size_t i = 0; i < sizeof(roads) / sizeof(roads[0]); i++)
+        place->is_road |= text_starts_with(function, roads[i]);
+    place->is_interpreter = !memmem(function.bytes, function.size, "::", 2);
+}
+
 static void script_place(struct gm_stacks *stacks, const struct gm_node *node, struct place *place)
 {
     const struct gm_script_frame *frame = gm_trace_script_frame(stacks->trace, node->address);
     struct gm_text function = gm_trace_string(stacks->trace, frame ? frame->function : 0);
     struct gm_text file = gm_trace_string(stacks->trace, frame ? frame->file : 0);
+    bool native = frame && frame->language == GM_LANGUAGE_NATIVE;
     place->count = 1;
     place->frames = gm_allocate(1, sizeof(*place->frames));
+    if (native)
+        judge_named(function, place);
     place->frames[0] = (struct gm_frame){
         .function = function.size ? keep(stacks, gm_clean_copy(function)) : "<unknown>",
         .file = file.size ? keep(stacks, gm_clean_copy(file)) : NULL,
         .line = frame ? frame->line : 0,
-        .framework = gm_framework_package(file),
-        .script = true,
+        .module = native ? "" : NULL,
+        .framework = native ? "native" : gm_framework_package(file),
+        .script = !native,
     };
 }
 
@@ -148,7 +170,9 @@ static const char *offset_name(struct gm_stacks *stacks, const struct module *mo
 {
     size_t size = strlen(module->base) + 32;
     char *text = keep(stacks, gm_allocate(size, 1));
-    if (module->base[0])
+    if (module->base[0] && !address)
+        snprintf(text, size, "%s", module->base);
+    else if (module->base[0])
         snprintf(text, size, "%s+0x%" PRIx64, module->base, address);
     else
         snprintf(text, size, "0x%" PRIx64, address);
@@ -168,7 +192,8 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
     struct module *module = module_of(stacks, node->module);
     struct gm_source_frame found[INLINE_MAX];
     struct gm_module_reference reference = {module->path, module->build_id, module->build_id_size};
-    bool is_symbolized = stacks->symbolizer && module->path[0];
+    /* A module that is no file has no path but a name. */
+    bool is_symbolized = stacks->symbolizer && (module->path[0] == '/' || module->path[0] == '[');
     size_t count = 0;
     if (is_symbolized) {
         /* A return address stands behind the call: the byte before it belongs to the call. */
@@ -273,7 +298,7 @@ static void walk(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
             break;
         }
         const struct place *place = place_of(stacks, id, node);
-        walk->has_script |= node->kind == GM_NODE_SCRIPT;
+        walk->has_script |= place->frames[0].script;
         GM_RESERVE(walk->frames, walk->frame_capacity, walk->count + place->count);
         GM_RESERVE(walk->is_road, walk->road_capacity, walk->count + place->count);
         GM_RESERVE(walk->is_interpreter, walk->interpreter_capacity, walk->count + place->count);

@@ -59,6 +59,7 @@ struct gm_trace {
     const unsigned char *bytes;
     size_t size;
     bool mapped; /* unmap `bytes` at the end */
+    bool owned;  /* free them */
     struct gm_trace_header header;
     struct gm_clock_scale clock;
     enum gm_ending ending;

@@ -292,6 +292,8 @@ static void index_names(struct gm_trace *trace)
 static void finish(struct gm_trace *trace)
 {
     gm_limits_begin(trace->size);
+    if (!trace->owned)
+        trace->header.flags &= ~(uint32_t)GM_HEADER_SNAPSHOT; /* no file has it */
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         struct gm_lane_source *source = &trace->lanes[lane];
         if (source->block_count)
@@ -439,20 +441,35 @@ struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size)
     return trace;
 }
 
-struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *error,
-                                      size_t error_size)
+static struct gm_trace *open_bytes(const char *path, const void *bytes, size_t size, bool owned,
+                                   char *error, size_t error_size)
 {
-    struct gm_trace *trace = new_trace("memory");
+    struct gm_trace *trace = new_trace(path);
     trace->bytes = bytes;
     trace->size = size;
+    trace->owned = owned;
     if (!read_header(trace, error, error_size)) {
         gm_trace_close(trace);
         return NULL;
     }
     scan(trace, false);
     trace->ending = trace->header.end != GM_END_NONE ? GM_ENDING_NORMAL : GM_ENDING_CUT;
+    if (trace->header.flags & GM_HEADER_SNAPSHOT)
+        trace->ending = GM_ENDING_RUNNING;
     finish(trace);
     return trace;
+}
+
+struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *error,
+                                      size_t error_size)
+{
+    return open_bytes("memory", bytes, size, false, error, error_size);
+}
+
+struct gm_trace *gm_trace_open_made(const char *path, void *bytes, size_t size, char *error,
+                                    size_t error_size)
+{
+    return open_bytes(path, bytes, size, true, error, error_size);
 }
 
 void gm_trace_close(struct gm_trace *trace)
@@ -461,6 +478,8 @@ void gm_trace_close(struct gm_trace *trace)
         return;
     if (trace->mapped)
         munmap((void *)(uintptr_t)trace->bytes, trace->size);
+    if (trace->owned)
+        free((void *)(uintptr_t)trace->bytes);
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         free(trace->lanes[lane].blocks);
         free(trace->lanes[lane].copy);

@@ -24,9 +24,15 @@ static uint64_t is_cut(const struct gm_analysis *analysis)
     return analysis->trace->ending == GM_ENDING_CUT && !is_not_recorded(analysis);
 }
 
+static uint64_t is_snapshot(const struct gm_analysis *analysis)
+{
+    return (analysis->trace->header.flags & GM_HEADER_SNAPSHOT) != 0;
+}
+
 static uint64_t is_running(const struct gm_analysis *analysis)
 {
-    return analysis->trace->ending == GM_ENDING_RUNNING && !is_not_recorded(analysis);
+    return analysis->trace->ending == GM_ENDING_RUNNING && !is_not_recorded(analysis) &&
+           !is_snapshot(analysis);
 }
 
 static uint64_t is_truncated(const struct gm_analysis *analysis)
@@ -110,6 +116,10 @@ static const struct rule {
      NULL, NULL},
     {"running", GM_GAP_LOSS, is_running,
      "RUNNING: the process has not ended. This is its memory up to now.", NULL, NULL},
+    {"snapshot", GM_GAP_NOTE, is_snapshot,
+     "SNAPSHOT: this is what PyTorch recorded of its own pools, up to the moment at which the "
+     "snapshot was taken. Memory that others allocated is not in it.",
+     NULL, NULL},
     {"truncated", GM_GAP_LOSS, is_truncated,
      "TRUNCATED: the file is shorter than it was; what is left was read.", NULL, NULL},
     {"damaged", GM_GAP_LOSS, damaged,

@@ -17,6 +17,7 @@ if(GPUMEM_FUZZ)
   target_compile_options(fuzz_reader PRIVATE -fsanitize=fuzzer)
   target_link_options(fuzz_reader PRIVATE -fsanitize=fuzzer)
 else()
-  file(GLOB corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.trace)
+  file(GLOB corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.trace
+       ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.pickle)
   add_test(NAME unit.fuzz_reader COMMAND fuzz_reader -n 300 ${corpus})
 endif()

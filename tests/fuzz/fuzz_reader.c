@@ -1,4 +1,4 @@
-/* Fuzz target: everything that reads a trace, on arbitrary bytes.
+/* Fuzz target: everything that reads a trace or a memory snapshot, on arbitrary bytes.
  *
  * With libFuzzer: clang -fsanitize=fuzzer,address,undefined and -DGM_FUZZ_LIBFUZZER. Without it
  * this is a program that reads the given files and random changes of them: fuzz_reader [-n ROUNDS]
@@ -8,6 +8,8 @@
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
 #include "stacks/stacks.h"
+#include "torch/import.h"
+#include "torch/snapshot.h"
 #include "trace/trace_open.h"
 #include "trace_mend.h"
 #include <stdint.h>
@@ -74,10 +76,27 @@ static void read_all(const unsigned char *bytes, size_t size)
     gm_trace_close(trace);
 }
 
+static void read_snapshot(const unsigned char *data, size_t size)
+{
+    char error[256];
+    struct gm_torch_snapshot *snapshot = gm_torch_snapshot_read(data, size, error, sizeof(error));
+    if (!snapshot)
+        return;
+    size_t made_size;
+    unsigned char *made = gm_torch_import(snapshot, &made_size);
+    gm_torch_snapshot_free(snapshot);
+    read_all(made, made_size);
+    free(made);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    if (gm_pickle_is_likely(data, size)) {
+        read_snapshot(data, size);
+        return 0;
+    }
     unsigned char *copy = aligned_alloc(64, (size + 127) / 64 * 64);
     if (!copy)
         return 0;

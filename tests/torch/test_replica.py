@@ -42,7 +42,7 @@ def run(options, folder, **environment):
 
 
 def check_text(options, trace):
-    text = subprocess.run([options.build + "/report/gpumem", "report", trace], capture_output=True, text=True,
+    text = subprocess.run([options.build + "/report/gpumem", "report", "-v", trace], capture_output=True, text=True,
                           env=dict(os.environ, LC_ALL="C.UTF-8"), check=True).stdout
     for line in text.splitlines():
         expect(len(line) <= 80, f"{len(line)} columns: {line}")

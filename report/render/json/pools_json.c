@@ -143,6 +143,10 @@ static void write_pool(struct gm_json_view *view, const struct gm_model_pool *po
     gm_json_amount(json, "live", pool->live);
     gm_json_amount(json, "peak", pool->peak);
     gm_json_number(json, "peak_time_ns", pool->peak_time_ns);
+    if (pool->is_requested_known)
+        gm_json_amount(json, "requested_peak", pool->requested_peak);
+    else
+        gm_json_null(json, "requested_peak");
     gm_json_amount(json, "reserved", pool->reserved);
     gm_json_amount(json, "reserved_peak", pool->reserved_peak);
     gm_json_number(json, "reserved_peak_time_ns", pool->reserved_peak_time_ns);

@@ -52,7 +52,7 @@ void gm_balance_add_model(struct gm_balance *balance, const struct gm_model *mod
 
 void gm_balance_text(FILE *out, const struct gm_balance *balance, bool colour)
 {
-    struct gm_page page = {out, colour, false};
+    struct gm_page page = {.out = out, .colour = colour};
     int64_t peak = 0, live = 0, leaked = 0;
     gm_page_print(&page, GM_BOLD, "All traces\n");
     gm_page_print(&page, GM_DIM, "  %-36s %8s %10s %10s %10s\n", "", "device", "peak", "at the end",

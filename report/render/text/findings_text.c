@@ -34,7 +34,7 @@ static void print_finding(const struct gm_view *view, const struct gm_model_find
     print_what(page, finding);
     if (frame) {
         fprintf(page->out, "%*s", (int)indent, "");
-        gm_page_frame(page, frame, GM_PAGE_COLUMNS - indent);
+        gm_page_frame(page, frame, gm_page_columns(page) - indent);
         fputc('\n', page->out);
     }
     gm_page_paragraph(page, GM_PLAIN, indent, "%s", finding->cause);

@@ -29,33 +29,6 @@ static void print_stack(const struct gm_view *view, uint32_t stack, unsigned ind
 
 /* ---- who and what ---------------------------------------------------------------------------- */
 
-/* The command line in one line, each argument cleaned. */
-static void print_command(const struct gm_view *view)
-{
-    struct gm_text command = view->run->command_line;
-    size_t left = GM_PAGE_COLUMNS - strlen("gpumem report of ") - 3;
-    size_t size = command.size;
-    char *line = gm_allocate(size + 1, 1);
-    if (size)
-        memcpy(line, command.bytes, size);
-    while (size && line[size - 1] == 0)
-        size--;
-    for (size_t i = 0; i < size; i++)
-        if (line[i] == 0)
-            line[i] = ' ';
-    char *clean = gm_clean_copy((struct gm_text){line, size});
-    bool cut = strlen(clean) > left;
-    if (cut)
-        clean[left] = 0;
-    char *whole = gm_clean_copy((struct gm_text){clean, strlen(clean)}); /* a cut character */
-    gm_page_print(view->page, GM_BOLD, "gpumem report");
-    gm_page_print(view->page, GM_PLAIN, " of %s%s\n", whole[0] ? whole : "an unnamed command",
-                  cut ? "..." : "");
-    free(whole);
-    free(clean);
-    free(line);
-}
-
 /* What a difference is of: it amounts to no verdict. */
 static void print_compared(const struct gm_view *view)
 {
@@ -69,22 +42,6 @@ static void print_compared(const struct gm_view *view)
         gm_page_paragraph(view->page, GM_BAD, 0, "INCOMPLETE: not all of both was seen.");
     for (size_t i = 0; i < 2; i++)
         free(clean[i]);
-}
-
-static void print_header(const struct gm_view *view)
-{
-    const struct gm_model_run *run = view->run;
-    char *host = gm_clean_copy(run->host_name);
-    print_command(view);
-    gm_page_print(view->page, GM_DIM, "process %u on %s, %s, %s event%s\n", run->pid, host,
-                  TIME(run->duration_ns), COUNT(run->events), gm_plural(run->events));
-    if (run->simulated)
-        gm_page_print(view->page, GM_WARNING,
-                      "SIMULATED: there was no GPU, all devices are simulated\n");
-    gm_settings_text(view);
-    free(host);
-    fputc('\n', view->page->out);
-    gm_verdict_text(view);
 }
 
 /* ---- peaks ----------------------------------------------------------------------------------- */
@@ -488,7 +445,7 @@ static void print_run(const struct gm_view *view)
     if (view->run->base_path)
         print_compared(view);
     else
-        print_header(view);
+        gm_header_text(view);
     gm_findings_text(view);
     gm_pool_failures_text(view);
     gm_pools_text(view);
@@ -509,7 +466,11 @@ static void print_run(const struct gm_view *view)
 static void write_text(FILE *out, const struct gm_model *model,
                        const struct gm_output_options *options)
 {
-    struct gm_page page = {out, options->colour, options->all_frames};
+    struct gm_page page = {.out = out,
+                           .colour = options->colour,
+                           .all_frames = options->all_frames,
+                           .columns = options->columns,
+                           .ascii = options->ascii};
     struct gm_view view = {.page = &page, .model = model, .top = options->top ? options->top : 5};
     bool many = options->many || model->run_count > 1;
     for (size_t i = 0; i < model->run_count; i++) {

@@ -18,6 +18,9 @@ struct gm_view {
 
 /* ---- what the trace amounts to --------------------------------------------------------------- */
 
+/* Whose page it is: the command, the process and its end, the simulator, then the verdict. */
+void gm_header_text(const struct gm_view *view);
+
 /* The verdict, and before it everything that makes it less than certain. */
 void gm_verdict_text(const struct gm_view *view);
 

@@ -1,31 +1,37 @@
 /* See sections.h. */
+#include "render/headline.h"
 #include "render/text/sections.h"
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
-#define PEAKS_SHOWN 3u /* devices; as many as fit a line */
-
-static void print_state(struct gm_page *page, const struct gm_model_verdict *verdict)
+static enum gm_style style_of(const struct gm_model_verdict *verdict,
+                              const struct gm_headline *headline)
 {
-    switch (verdict->state) {
-    case GM_VERDICT_NOTHING:
-        gm_page_print(page, GM_WARNING, "Nothing was recorded: no CUDA memory call was seen.\n");
-        break;
-    case GM_VERDICT_LIVE:
-        gm_page_print(page, GM_WARNING, "%s live in %s allocation%s at that moment",
-                      BYTES(verdict->on_devices.bytes), NUMBER(verdict->on_devices.count),
-                      gm_plural((uint64_t)verdict->on_devices.count));
-        break;
-    case GM_VERDICT_LEAKS:
-        gm_page_print(page, GM_BAD, "%s leaked in %s allocation%s", BYTES(verdict->leaked.bytes),
-                      NUMBER(verdict->leaked.count), gm_plural((uint64_t)verdict->leaked.count));
-        break;
-    case GM_VERDICT_NO_LEAKS:
-        gm_page_print(page, GM_GOOD, "No leaks");
-        break;
-    case GM_VERDICT_NO_LEAKS_SEEN:
-        gm_page_print(page, GM_WARNING, "Nothing live at the end, in what could be read");
-        break;
+    if (verdict->state == GM_VERDICT_LEAKS)
+        return GM_BAD;
+    bool is_sound = verdict->state == GM_VERDICT_NO_LEAKS && headline->gravity == GM_GRAVITY_FINE;
+    return is_sound ? GM_GOOD : GM_WARNING;
+}
+
+/* "12.0 MiB leaked in 12 allocations, peak 1.93 GiB on device 0. 1 error, 2 warnings." */
+static void print_state(const struct gm_view *view, const struct gm_headline *headline)
+{
+    struct gm_page *page = view->page;
+    gm_page_print(page, style_of(&view->run->verdict, headline), "%s", headline->state);
+    size_t used = strlen(headline->state), more = strlen(headline->peaks);
+    if (more && used + more + 3 > GM_PAGE_COLUMNS) {
+        gm_page_print(page, GM_PLAIN, ".\nP%s.", headline->peaks + 1); /* "peak" */
+        used = more + 1;
+    } else {
+        gm_page_print(page, GM_PLAIN, "%s%s.", more ? ", " : "", headline->peaks);
+        used += more + 3;
     }
+    if (headline->findings[0])
+        gm_page_print(page, GM_WARNING, "%c%s.",
+                      used + strlen(headline->findings) + 2 > GM_PAGE_COLUMNS ? '\n' : ' ',
+                      headline->findings);
+    fputc('\n', page->out);
 }
 
 /* What was not on a device at that moment. */
@@ -47,23 +53,40 @@ void gm_bypass_text(const struct gm_view *view, unsigned indent)
                           "RTLD_DEEPBIND, or by addresses that it found without dlsym.");
 }
 
-/* Goes on in the line of the leaks if there is one device, in one of its own if there are more. */
-static void print_peaks(const struct gm_view *view)
+/* What was asked, what was there, and where. */
+static void print_failure(const struct gm_view *view, const struct gm_headline *headline)
 {
-    const struct gm_model_run *run = view->run;
-    size_t count = 0, shown = 0;
-    for (size_t i = 0; i < run->device_count; i++)
-        count += run->devices[i].peak != GM_NONE;
-    const char *separator = count == 1 ? ", peak " : ".\nPeak ";
-    for (size_t i = 0; i < run->device_count && shown < PEAKS_SHOWN; i++) {
-        if (run->devices[i].peak == GM_NONE)
-            continue;
-        gm_page_print(view->page, GM_PLAIN, "%s%s on device %d", separator,
-                      BYTES(gm_model_moment(run, run->devices[i].peak)->bytes), run->devices[i].id);
-        separator = ", ";
-        shown++;
+    struct gm_refusal refusal = gm_refusal_of(view->run);
+    const struct gm_model_device *device = gm_model_device(view->run, refusal.device);
+    struct gm_page *page = view->page;
+    char text[160] = "", clock[32] = "";
+    time_t seconds =
+        (time_t)((view->run->start_realtime_ns + refusal.time_ns) / UINT64_C(1000000000));
+    struct tm moment;
+    if (view->run->start_realtime_ns && gmtime_r(&seconds, &moment))
+        strftime(clock, sizeof(clock), " (%T UTC)", &moment);
+    if (!headline->failure[0])
+        return;
+    gm_page_print(page, refusal.survived ? GM_WARNING : GM_BAD, "%s\n", headline->failure);
+    if (device && device->total && refusal.free != UINT64_MAX && refusal.free < refusal.size)
+        snprintf(text, sizeof(text), "%s of %s were free, %s short; ", SIZE(refusal.free),
+                 SIZE(device->total), SIZE(refusal.size - refusal.free));
+    else if (device && device->total && refusal.free != UINT64_MAX)
+        snprintf(text, sizeof(text), "%s of %s were free; ", SIZE(refusal.free),
+                 SIZE(device->total));
+    gm_page_paragraph(page, GM_PLAIN, 2, "%s%s after the start%s", text, TIME(refusal.time_ns),
+                      clock);
+    bool is_found = view->run->finding_count && view->run->findings[0].severity > GM_SEVERITY_NOTE;
+    const struct gm_frame *frame =
+        refusal.place == GM_NONE || is_found
+            ? NULL
+            : gm_stack_telling_frame(
+                  gm_model_stack(view->model, view->model->places[refusal.place].stack));
+    if (frame) {
+        fputs("  at ", page->out);
+        gm_page_frame(page, frame, gm_page_columns(page) - 5);
+        fputc('\n', page->out);
     }
-    gm_page_print(view->page, GM_PLAIN, "%s.\n", count > PEAKS_SHOWN ? " ..." : "");
 }
 
 /* A request that a framework could serve after all is no lack of memory, but the driver's refusals
@@ -80,22 +103,22 @@ static void print_refusals(const struct gm_view *view)
     if (failed)
         snprintf(by_driver, sizeof(by_driver), " the driver refused %s request%s", NUMBER(failed),
                  gm_plural((uint64_t)failed));
-    if (pool || failed)
+    if (pool + failed > 1) /* of one the head has said it */
         gm_page_paragraph(view->page, GM_BAD, 0, "Out of memory:%s%s%s.", by_pool, by_driver,
                           view->run->went_on ? "; the program went on" : "");
 }
 
 void gm_verdict_text(const struct gm_view *view)
 {
-    const struct gm_model_verdict *verdict = &view->run->verdict;
+    struct gm_headline headline = gm_headline_of(view->run);
     gm_losses_text(view);
     gm_flight_text(view);
-    print_state(view->page, verdict);
-    if (verdict->state == GM_VERDICT_NOTHING) {
+    print_failure(view, &headline);
+    print_state(view, &headline);
+    if (view->run->verdict.state == GM_VERDICT_NOTHING) {
         gm_bypass_text(view, 0);
         return;
     }
-    print_peaks(view);
-    print_host(view->page, verdict);
+    print_host(view->page, &view->run->verdict);
     print_refusals(view);
 }

@@ -48,7 +48,7 @@ def too_much_alive(build, folder):
     expect(not report["complete"] and report["lost"] > 0, f"complete {report['complete']}, lost {report['lost']}")
     expect(report["recorder"]["flight_full"] >= report["lost"], f"{report['recorder']}")
     expect(report["damaged"] == 0, f"{report['damaged']} damaged")
-    text = place.gpumem("report", "t.trace").stdout
+    text = place.gpumem("report", "-v", "t.trace").stdout
     expect("INCOMPLETE" in text and "--flight=SIZE" in text, text[:1000])
     gate = place.gpumem("check", "--max-leak", "1G", "t.trace")
     expect(gate.returncode == 3 and "INCOMPLETE" in gate.stdout, f"check: {gate.returncode} {gate.stdout}")

@@ -31,7 +31,7 @@ def main():
         assert done.stdout == "refused\n", done
         report = json.loads(subprocess.run([build + "/report/gpumem", "report", "--json", trace], capture_output=True,
                                            timeout=60, check=True).stdout)
-        text = subprocess.run([build + "/report/gpumem", "report", trace], capture_output=True, text=True, timeout=60,
+        text = subprocess.run([build + "/report/gpumem", "report", "-v", trace], capture_output=True, text=True, timeout=60,
                               check=True).stdout
     device = report["devices"][0]
     moments = ("at_peak", "at_end", "at_out_of_memory")

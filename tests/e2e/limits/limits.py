@@ -53,7 +53,7 @@ class Run:
         return with_stacks(json.loads(shown.stdout))
 
     def text(self):
-        return " ".join(gpumem("report", self.trace).stdout.split())
+        return " ".join(gpumem("report", "-v", self.trace).stdout.split())
 
     def gaps(self):
         return [gap["code"] for gap in self.report()["gaps"]]

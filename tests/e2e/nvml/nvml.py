@@ -28,7 +28,7 @@ def run(command, environment, nvml=True, preload=True):
         if not preload:
             return doings, None, None
         [trace] = [name for name in os.listdir(folder) if name.endswith(".trace")]
-        gpumem = [build + "/report/gpumem", "report"]
+        gpumem = [build + "/report/gpumem", "report", "-v"]
         report = json.loads(subprocess.check_output([*gpumem, "--json", trace], cwd=folder))
         report["text"] = subprocess.check_output([*gpumem, trace], cwd=folder, text=True)
         oracle = json.loads(subprocess.check_output([build + "/sim/sim-oracle", folder + "/oracle"]))

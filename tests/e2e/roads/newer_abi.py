@@ -41,7 +41,7 @@ def run(steps, road, program=PROGRAM, processes=1):
         traces = [name for name in os.listdir(folder) if name.endswith(".trace")]
         expect(f"{what}: {processes} traces", len(traces) == processes, traces)
         return what, [{"info": gpumem(folder, "info", trace)[1],
-                       "report": re.sub(r"\s+", " ", gpumem(folder, "report", trace)[1]),
+                       "report": re.sub(r"\s+", " ", gpumem(folder, "report", "-v", trace)[1]),
                        "json": json.loads(gpumem(folder, "report", "--json", trace)[1]),
                        "check": gpumem(folder, "check", trace)} for trace in traces]
 

@@ -73,7 +73,7 @@ static void text_of(const struct scene *scene, size_t top, char text[4096])
     struct gm_stacks *stacks = gm_stacks_new(scene->trace, &options);
     FILE *out = fmemopen(text, 4096, "w");
     assert_non_null(out);
-    struct gm_page page = {out, false, false};
+    struct gm_page page = {.out = out};
     struct gm_model *model = gm_model_of(scene->analysis, stacks, GM_NEEDS_HISTORY);
     gm_lifetimes_text(&(struct gm_view){&page, model, &model->runs[0], top});
     fclose(out);

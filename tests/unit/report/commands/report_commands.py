@@ -125,10 +125,14 @@ def check_corpus(gpumem, source):
         output = report.stdout.decode() + report.stderr.decode()
         expect(report.returncode == int(report_code), f"{name}: report ended with {report.returncode}")
         expect(check.returncode == int(check_code), f"{name}: check ended with {check.returncode}")
+        if not int(report_code):
+            output += run(gpumem, "report", "-v", path).stdout.decode()
         expect(text.strip() in output.replace("\n", " "), f"{name}: not said: {text.strip()}")
         if int(report_code):
             expect(output.count("\n") == 1 and not report.stdout, f"{name}: not one line on stderr: {output!r}")
         else:
+            whole = run(gpumem, "report", "-v", path).stdout.decode()
+            check_text(name, whole)
             check_text(name, report.stdout.decode())
             check_text(name, run(gpumem, "info", path).stdout.decode().replace(path, ""))
             expect("No leaks" not in output or name == "clean", f"{name}: said to have no leaks")

@@ -34,7 +34,7 @@ static void check_page(const struct gm_frame *frames, size_t count, bool all_fra
     struct gm_stack stack = {(struct gm_frame *)frames, count, false};
     char *text = NULL;
     size_t size;
-    struct gm_page page = {open_memstream(&text, &size), false, all_frames};
+    struct gm_page page = {.out = open_memstream(&text, &size), .all_frames = all_frames};
     assert_non_null(page.out);
     gm_page_stack(&page, 2, &stack);
     fclose(page.out);
