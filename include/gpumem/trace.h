@@ -19,7 +19,7 @@
 
 #define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
 #define GM_TRACE_MAJOR 3              /* readers refuse another major */
-#define GM_TRACE_MINOR 0              /* readers accept older minors; a newer minor only adds */
+#define GM_TRACE_MINOR 1              /* readers accept older minors; a newer minor only adds */
 #define GM_TRACE_ENDIAN 0x01020304u
 #define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
 #define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
@@ -188,6 +188,16 @@ struct gm_trace_header {
     struct gm_newer_abi newer_abi[GM_NEWER_ABI_MAX]; /* the first ones, each a single store */
 
     uint64_t seal; /* gm_header_seal of the page, set at the end of the process; 0: not sealed */
+    /* How the process ended, by enum gm_status and what waitpid(2) says of it: the exit code in bits
+     * 8 to 15, or the signal in bits 0 to 6. 0: not told, as in traces of minor 0. Of a process that
+     * marked no end, its parent wrote it, or `gpumem run`. */
+    uint32_t status;
+    uint32_t reserved2;
+};
+
+enum gm_status {
+    GM_STATUS_TOLD = 1u << 16,   /* else the rest means nothing */
+    GM_STATUS_WAITED = 1u << 17, /* a recorded process waited for it, and saw the signal */
 };
 
 /* ---- extents --------------------------------------------------------------------------------- */

@@ -58,14 +58,14 @@ typedef void exit_function(int);
 
 GM_EXPORT _Noreturn void _exit(int status)
 {
-    gm_process_mark_end(GM_END_UNDERSCORE_EXIT);
+    gm_process_mark_end(GM_END_UNDERSCORE_EXIT, gm_status_of_exit(status));
     ((exit_function *)next(EXIT_UNDERSCORE))(status);
     __builtin_unreachable();
 }
 
 GM_EXPORT _Noreturn void _Exit(int status)
 {
-    gm_process_mark_end(GM_END_UNDERSCORE_EXIT);
+    gm_process_mark_end(GM_END_UNDERSCORE_EXIT, gm_status_of_exit(status));
     ((exit_function *)next(EXIT_C))(status);
     __builtin_unreachable();
 }
@@ -73,7 +73,7 @@ GM_EXPORT _Noreturn void _Exit(int status)
 /* Handlers of at_quick_exit still run after the mark: what they free is recorded behind it. */
 GM_EXPORT _Noreturn void quick_exit(int status)
 {
-    gm_process_mark_end(GM_END_UNDERSCORE_EXIT);
+    gm_process_mark_end(GM_END_UNDERSCORE_EXIT, gm_status_of_exit(status));
     ((exit_function *)next(EXIT_QUICK))(status);
     __builtin_unreachable();
 }
@@ -81,10 +81,10 @@ GM_EXPORT _Noreturn void quick_exit(int status)
 /* exec returns only when it failed: then the process goes on and the mark is taken back. */
 #define EXEC(call)                                                                                 \
     do {                                                                                           \
-        bool marked = gm_process_mark_end(GM_END_EXEC);                                            \
+        bool marked = gm_process_mark_end(GM_END_EXEC, 0);                                         \
         int result = (call);                                                                       \
         if (marked)                                                                                \
-            gm_process_mark_end(GM_END_NONE);                                                      \
+            gm_process_mark_end(GM_END_NONE, 0);                                                   \
         return result;                                                                             \
     } while (0)
 

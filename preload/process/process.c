@@ -9,6 +9,7 @@
 #include "interpose/dlclose.h"
 #include "interpose/newer_abi.h"
 #include "interpose/real.h"
+#include "process/waits.h"
 #include "record/recorder.h"
 #include "ring/block.h"
 #include "ring/drain.h"
@@ -23,6 +24,7 @@
 #include "writer/trace_file.h"
 #include "writer/why.h"
 #include <linux/futex.h>
+#include <stdlib.h>
 
 /* Outlives forks, unlike the page: each process that records has its own number. */
 static uint64_t last_epoch;
@@ -150,6 +152,15 @@ bool gm_process_join(struct gm_tls *tls)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
+/* Destructors are not told what exit() was called with; this comes after them. */
+static void note_exit(int code, void *unused)
+{
+    (void)unused;
+    if (gm_process_has_page() && gm_process_page->epoch &&
+        gm_file.header->pid == (uint32_t)syscall(SYS_getpid))
+        gm_seal_tell(gm_status_of_exit(code));
+}
+
 /* With a priority of its own: link-time optimisation makes one constructor of all that have none,
  * and gives them no arguments. */
 __attribute__((constructor(200))) static void library_loaded(int count, char **arguments,
@@ -160,6 +171,8 @@ __attribute__((constructor(200))) static void library_loaded(int count, char **a
     if (gm_is_secure())
         return;
     gm_config_read(environment);
+    on_exit(note_exit, NULL);
+    gm_waits_prepare();
     gm_process_make_page();
     loaded_in = syscall(SYS_getpid);
     gm_own_prepare();
@@ -167,9 +180,9 @@ __attribute__((constructor(200))) static void library_loaded(int count, char **a
     gm_real_find_early();
 }
 
-static void mark_end(enum gm_end end)
+static void mark_end(enum gm_end end, uint32_t status)
 {
-    gm_trace_mark_end(end);
+    gm_trace_mark_end(end, status);
     if (end == GM_END_NONE)
         gm_seal_take_back();
     else
@@ -197,7 +210,7 @@ static void tell_of_bypass(void)
     if (created) {
         __atomic_fetch_or(&gm_file.header->flags, GM_HEADER_BYPASSED, __ATOMIC_RELAXED);
         gm_newer_abi_write();
-        mark_end(GM_END_EXIT);
+        mark_end(GM_END_EXIT, 0);
     }
     atomic_store_explicit(state, created ? GM_PROCESS_BYPASSED : GM_PROCESS_REFUSED,
                           memory_order_release);
@@ -210,15 +223,15 @@ __attribute__((destructor(200))) static void library_unloaded(void)
     __atomic_fetch_or(&gm_process_ending, GM_ENDING_EXITING, __ATOMIC_RELAXED);
     if (loaded_in == syscall(SYS_getpid) && gm_module_is_mapped("libcuda.so"))
         gm_newer_abi_note_linked();
-    if (!gm_process_mark_end(GM_END_EXIT))
+    if (!gm_process_mark_end(GM_END_EXIT, 0))
         tell_of_bypass();
 }
 
-bool gm_process_mark_end(enum gm_end end)
+bool gm_process_mark_end(enum gm_end end, uint32_t status)
 {
     /* A vfork child shares this memory: its end is not ours. */
     if (!gm_process_page->epoch || gm_file.header->pid != (uint32_t)syscall(SYS_getpid))
         return false;
-    mark_end(end);
+    mark_end(end, status);
     return true;
 }

@@ -16,8 +16,14 @@
  */
 void gm_process_forked(void);
 
-/* Marks the end in the trace, if this process has one; GM_END_NONE takes the mark back. False: it
- * has none. Async-signal-safe. */
-bool gm_process_mark_end(enum gm_end end);
+/* Marks the end in the trace, if this process has one; GM_END_NONE takes the mark back. `status`:
+ * how it ends, as in the header. False: it has none. Async-signal-safe. */
+bool gm_process_mark_end(enum gm_end end, uint32_t status);
+
+/* The status of an exit with that code. */
+static inline uint32_t gm_status_of_exit(int code)
+{
+    return GM_STATUS_TOLD | ((uint32_t)code & 0xff) << 8;
+}
 
 #endif

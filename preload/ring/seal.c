@@ -90,6 +90,18 @@ void gm_seal_take_back(void)
     gm_lock_release(&gm_seal_lock);
 }
 
+void gm_seal_tell(uint32_t status)
+{
+    struct gm_trace_header *header = gm_file.header;
+    gm_lock_take(&gm_seal_lock);
+    bool was_sealed = header->seal != 0;
+    __atomic_store_n(&header->seal, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&header->status, status, __ATOMIC_RELEASE);
+    if (was_sealed)
+        __atomic_store_n(&header->seal, gm_header_seal(header), __ATOMIC_RELEASE);
+    gm_lock_release(&gm_seal_lock);
+}
+
 /* ---- one record behind the end --------------------------------------------------------------- */
 
 /* What the slot of the next record and the one behind it add to the parts of their lane. */

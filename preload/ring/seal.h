@@ -21,6 +21,9 @@ void gm_seal(void);
 /* The process goes on: an exec has failed. */
 void gm_seal_take_back(void);
 
+/* Writes how the process ended (header.status) into a trace whose end is marked, sealed or not. */
+void gm_seal_tell(uint32_t status);
+
 /* Around one record that is committed behind the end. */
 void gm_seal_open(struct gm_thread *thread);
 void gm_seal_close(struct gm_thread *thread);

@@ -591,11 +591,12 @@ void gm_trace_update_clock(void)
                       header->clock_latest[next].monotonic_ns - header->clock_start.monotonic_ns);
 }
 
-void gm_trace_mark_end(enum gm_end end)
+void gm_trace_mark_end(enum gm_end end, uint32_t status)
 {
     if (!gm_file.header)
         return;
     gm_change_begin();
+    gm_file.header->status = status;
     gm_file.header->end_time = gm_ticks_before();
     __atomic_store_n(&gm_file.header->end, (uint32_t)end, __ATOMIC_RELEASE);
     gm_change_end();

@@ -67,7 +67,7 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
 void gm_trace_update_clock(void);
 
 /* Marks how the process ended, in a trace that is unsealed. Async-signal-safe, lock-free. */
-void gm_trace_mark_end(enum gm_end end);
+void gm_trace_mark_end(enum gm_end end, uint32_t status);
 
 /* Forgets the file of the parent process after a fork: its mappings are already gone. */
 void gm_trace_forget(void);

@@ -6,6 +6,7 @@
 #include "render/why_text.h"
 #include "runs/runs.h"
 #include "verdict/completeness.h"
+#include "verdict/ending.h"
 #include "verdict/file_system.h"
 #include "verdict/newer_abi.h"
 #include "verdict/settings.h"
@@ -110,6 +111,12 @@ static void print_state(const struct gm_session *session)
            recorded ? (is_snapshot ? "snapshot of a running process" : endings[trace->ending])
                     : "not known",
            end < sizeof(ends) / sizeof(ends[0]) ? ends[end] : "");
+    struct gm_ended ended = gm_ended_of(&trace->header);
+    char name[GM_SIGNAL_TEXT];
+    if (ended.signal)
+        printf("%-12s %s\n", "signal", gm_signal_name(ended.signal, name));
+    else if (ended.exit_code >= 0)
+        printf("%-12s %d\n", "exit code", ended.exit_code);
     printf("%-12s %s\n", "complete", gm_analysis_is_complete(session->analysis) ? "yes" : "no");
     if (trace->truncated)
         printf("%-12s %s\n", "truncated", "yes");

@@ -193,7 +193,7 @@ int gm_cmd_run(int count, char **arguments)
         gm_recording_end(&recording);
         return GM_EXIT_NOT_STARTED;
     }
-    int code = gm_recording_run(arguments + optind);
+    int code = gm_recording_run(&recording, arguments + optind);
     if (code != GM_EXIT_NOT_FOUND && code != GM_EXIT_NOT_EXECUTABLE) {
         gm_recording_find(&recording);
         gm_run_note_leave(arguments + optind, code, recording.traces, recording.trace_count);

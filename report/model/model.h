@@ -16,6 +16,7 @@
 #include "analysis/library_table.h"
 #include "findings/finding.h"
 #include "stacks/stacks.h"
+#include "verdict/ending.h"
 #include "verdict/verdict.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -333,7 +334,9 @@ struct gm_model_run {
 
     /* how far it can be trusted */
     enum gm_ending ending;
-    bool is_recorded; /* else the trace says why it was not, and no more */
+    struct gm_ended ended; /* with what code, or by which signal */
+    bool was_asked_to_end; /* by SIGTERM, as workers of a pool are */
+    bool is_recorded;      /* else the trace says why it was not, and no more */
     bool complete, truncated, simulated, bypassed, flight;
     uint64_t damaged, lost;
     struct gm_model_gap *gaps;

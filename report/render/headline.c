@@ -65,6 +65,7 @@ struct gm_refusal gm_refusal_of(const struct gm_model_run *run)
         struct gm_refusal one = of_pool(run, &run->pool_failures[i]);
         keep_worse(&worst, &one);
     }
+    worst.survived |= run->ended.exit_code == 0; /* who ends well could do without */
     return worst;
 }
 
@@ -151,7 +152,7 @@ static enum gm_gravity gravity_of(const struct gm_headline *headline,
         return GM_GRAVITY_LEAKS;
     if (run->verdict.state == GM_VERDICT_NOTHING)
         return GM_GRAVITY_IDLE;
-    if (run->ending == GM_ENDING_CUT)
+    if (run->ending == GM_ENDING_CUT && !run->was_asked_to_end)
         return GM_GRAVITY_CUT;
     if (!run->complete && run->ending == GM_ENDING_NORMAL)
         return GM_GRAVITY_UNKNOWN;
@@ -173,10 +174,17 @@ struct gm_headline gm_headline_of(const struct gm_model_run *run)
 const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_TEXT])
 {
     static const char *const endings[] = {
-        [GM_ENDING_NORMAL] = "ended",
+        [GM_ENDING_NORMAL] = "ended normally",
         [GM_ENDING_RUNNING] = "still running",
         [GM_ENDING_CUT] = "killed or crashed",
     };
-    snprintf(text, GM_ENDING_TEXT, "%s", run->is_recorded ? endings[run->ending] : "end not known");
+    char name[GM_SIGNAL_TEXT];
+    if (run->ended.signal)
+        snprintf(text, GM_ENDING_TEXT, "ended by %s", gm_signal_name(run->ended.signal, name));
+    else if (run->ended.exit_code >= 0)
+        snprintf(text, GM_ENDING_TEXT, "exit code %d", run->ended.exit_code);
+    else
+        snprintf(text, GM_ENDING_TEXT, "%s",
+                 run->is_recorded ? endings[run->ending] : "end not known");
     return text;
 }

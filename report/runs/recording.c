@@ -237,7 +237,7 @@ static _Noreturn void execute(char **command, const sigset_t *mask)
     _exit(error == ENOENT ? GM_EXIT_NOT_FOUND : GM_EXIT_NOT_EXECUTABLE);
 }
 
-int gm_recording_run(char **command)
+int gm_recording_run(struct gm_recording *recording, char **command)
 {
     int status;
     sigset_t all, mask;
@@ -260,6 +260,8 @@ int gm_recording_run(char **command)
             gm_complain("cannot wait for %s: %s", command[0], strerror(errno));
             return GM_EXIT_NOT_STARTED;
         }
+    recording->pid = child;
+    recording->status = status;
     child = 0;
     set_signals(false);
     return WIFSIGNALED(status) ? GM_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
@@ -318,6 +320,24 @@ static void find_in(struct gm_recording *recording, const char *folder)
         closedir(entries);
 }
 
+/* What the command could not mark itself, in its trace. */
+static void tell_signal(const struct gm_recording *recording, const char *path)
+{
+    struct gm_trace_header header;
+    uint32_t status = GM_STATUS_TOLD | (uint32_t)WTERMSIG(recording->status);
+    if (!WIFSIGNALED(recording->status) || !gm_run_read_header(AT_FDCWD, path, &header) ||
+        header.pid != (uint32_t)recording->pid || header.end != GM_END_NONE || header.seal ||
+        header.status)
+        return;
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return;
+    ssize_t ignored =
+        pwrite(descriptor, &status, sizeof(status), offsetof(struct gm_trace_header, status));
+    (void)ignored; /* then the page does not say which signal it was */
+    close(descriptor);
+}
+
 void gm_recording_find(struct gm_recording *recording)
 {
     char *pattern = glob_of(recording->pattern);
@@ -329,8 +349,10 @@ void gm_recording_find(struct gm_recording *recording)
     free(pattern);
     if (recording->trace_count)
         qsort(recording->traces, recording->trace_count, sizeof(char *), by_name);
-    for (size_t i = 0; i < recording->trace_count; i++)
+    for (size_t i = 0; i < recording->trace_count; i++) {
         gm_bring_home(recording->traces[i]);
+        tell_signal(recording, recording->traces[i]);
+    }
 }
 
 void gm_recording_end(struct gm_recording *recording)

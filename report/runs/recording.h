@@ -8,6 +8,8 @@
 struct gm_recording {
     char *pattern;   /* absolute; as GPUMEM_OUTPUT */
     char run_id[33]; /* names this run in the traces of all its processes */
+    int pid;         /* of the command, when it has run */
+    int status;      /* of the command, as waitpid tells it */
     char **traces;   /* paths, sorted; filled by gm_recording_find */
     size_t trace_count;
     size_t trace_capacity;
@@ -26,9 +28,9 @@ bool gm_recording_begin(struct gm_recording *recording, const char *output);
 
 /* Runs the command and waits for it. Returns its exit code, as a shell would: 128+n after signal n,
  * 126 or 127 (after a complaint) if it cannot be executed. */
-int gm_recording_run(char **command);
+int gm_recording_run(struct gm_recording *recording, char **command);
 
-/* Looks for the traces of this run. */
+/* Looks for the traces of this run. If a signal ended the command, its trace is told so. */
 void gm_recording_find(struct gm_recording *recording);
 
 void gm_recording_end(struct gm_recording *recording);

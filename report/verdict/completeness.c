@@ -2,6 +2,7 @@
 #include "verdict/completeness.h"
 #include "analysis/recorder_counters.h"
 #include "base/size.h"
+#include "verdict/ending.h"
 #include "verdict/file_system.h"
 #include "verdict/newer_abi.h"
 #include <stdio.h>
@@ -19,9 +20,19 @@ static uint64_t is_elsewhere(const struct gm_analysis *analysis)
     return (analysis->trace->header.flags & GM_HEADER_ELSEWHERE) != 0;
 }
 
-static uint64_t is_cut(const struct gm_analysis *analysis)
+static bool is_without_end(const struct gm_analysis *analysis)
 {
     return analysis->trace->ending == GM_ENDING_CUT && !is_not_recorded(analysis);
+}
+
+static uint64_t is_asked_to_end(const struct gm_analysis *analysis)
+{
+    return is_without_end(analysis) && gm_was_asked_to_end(&analysis->trace->header);
+}
+
+static uint64_t is_cut(const struct gm_analysis *analysis)
+{
+    return is_without_end(analysis) && !is_asked_to_end(analysis);
 }
 
 static uint64_t is_snapshot(const struct gm_analysis *analysis)
@@ -110,9 +121,10 @@ static const struct rule {
     void (*write)(const struct gm_trace *trace, char *text, size_t size); /* instead of both */
 } rules[] = {
     {"not_recorded", GM_GAP_LOSS, is_not_recorded, NULL, NULL, gm_not_recorded_sentence},
-    {"cut", GM_GAP_LOSS, is_cut,
-     "CUT: the process did not end normally (killed or crashed). This is its memory up to that "
-     "moment.",
+    {"cut", GM_GAP_LOSS, is_cut, NULL, NULL, gm_cut_sentence},
+    {"asked_to_end", GM_GAP_NOTE, is_asked_to_end,
+     "SIGTERM ended the process, and the process that waited for it was there to see it, as pools "
+     "of workers do. Nothing says that what it held then is a leak.",
      NULL, NULL},
     {"running", GM_GAP_LOSS, is_running,
      "RUNNING: the process has not ended. This is its memory up to now.", NULL, NULL},

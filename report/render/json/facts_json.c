@@ -69,6 +69,7 @@ void gm_facts_json(struct gm_json_view *view)
     static const char *const endings[] = {"normal", "running", "cut"};
     const struct gm_model_run *run = view->run;
     struct gm_json *json = view->json;
+    char signal_name[GM_SIGNAL_TEXT];
     gm_json_number(json, "format", FORMAT_VERSION);
     gm_json_string(json, "trace", run->path);
     if (run->base_path)
@@ -76,6 +77,11 @@ void gm_facts_json(struct gm_json_view *view)
     gm_json_bool(json, "complete", run->complete);
     write_gaps(view);
     gm_json_string(json, "ending", endings[run->ending]);
+    write_rank(json, "exit_code", run->ended.exit_code);
+    if (run->ended.signal)
+        gm_json_string(json, "signal", gm_signal_name(run->ended.signal, signal_name));
+    else
+        gm_json_null(json, "signal");
     gm_json_bool(json, "truncated", run->truncated);
     gm_json_number(json, "damaged", run->damaged);
     gm_json_number(json, "lost", run->lost);

@@ -276,7 +276,7 @@ static bool is_end(void)
 {
     if (shared->left == 0 || --shared->left > 0)
         return false;
-    gm_trace_mark_end(GM_END_UNDERSCORE_EXIT);
+    gm_trace_mark_end(GM_END_UNDERSCORE_EXIT, 0);
     return true;
 }
 

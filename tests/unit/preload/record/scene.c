@@ -113,7 +113,7 @@ int scene_play(void (*body)(void *), void *argument)
 
 void scene_leave(void)
 {
-    gm_process_mark_end(GM_END_EXIT);
+    gm_process_mark_end(GM_END_EXIT, 0);
     _exit(0);
 }
 

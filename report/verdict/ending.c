@@ -1,0 +1,49 @@
+/* See ending.h. */
+#include "verdict/ending.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct gm_ended gm_ended_of(const struct gm_trace_header *header)
+{
+    struct gm_ended ended = {.exit_code = -1};
+    uint32_t status = header->status;
+    if (!(status & GM_STATUS_TOLD))
+        return ended;
+    ended.signal = (int)(status & 0x7f);
+    if (!ended.signal && header->end != GM_END_NONE)
+        ended.exit_code = (int)(status >> 8 & 0xff);
+    return ended;
+}
+
+bool gm_was_asked_to_end(const struct gm_trace_header *header)
+{
+    return (header->status & GM_STATUS_WAITED) && gm_ended_of(header).signal == SIGTERM;
+}
+
+const char *gm_signal_name(int signal_number, char text[GM_SIGNAL_TEXT])
+{
+    const char *name = sigabbrev_np(signal_number);
+    if (name)
+        snprintf(text, GM_SIGNAL_TEXT, "SIG%s", name);
+    else
+        snprintf(text, GM_SIGNAL_TEXT, "signal %d", signal_number);
+    return text;
+}
+
+void gm_cut_sentence(const struct gm_trace *trace, char *text, size_t size)
+{
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+    int signal_number = gm_ended_of(&trace->header).signal;
+    char name[GM_SIGNAL_TEXT];
+    const char *how = "killed or crashed";
+    if (signal_number)
+        how = "killed";
+    for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+        if (signal_number == crashes[i])
+            how = "crashed";
+    snprintf(
+        text, size,
+        "CUT: the process did not end normally (%s%s%s). This is its memory up to that moment.",
+        how, signal_number ? " by " : "", signal_number ? gm_signal_name(signal_number, name) : "");
+}
