@@ -4,9 +4,14 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch exam test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install clean help
+.PHONY: all demo test test-distributions test-pytorch exam test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
 
+# A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
+	@here=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $(BUILD)/CMakeCache.txt); \
+	there=$$(sed -n 's/^CMAKE_CACHEFILE_DIR:INTERNAL=//p' $(BUILD)/CMakeCache.txt); \
+	{ [ "$$here" -ef . ] && [ "$$there" -ef $(BUILD) ]; } || \
+	{ echo "$(BUILD)/ was made for $$here in $$there: remove it (make clean)" >&2; exit 1; }
 	cmake --build $(BUILD) -j $(JOBS)
 
 $(BUILD)/Makefile: # written last: a configuration that failed is tried again
@@ -57,8 +62,14 @@ bench: all ## cost per event beside heaptrack's; writes docs/benchmarks.md
 lint: ## clang-format, clang-tidy, cppcheck, shellcheck, ruff, each in the version of lint-requirements.txt
 	./scripts/lint
 
-install: all ## install to CMAKE_INSTALL_PREFIX
-	cmake --install $(BUILD)
+install: all ## install to PREFIX (/usr/local), below DESTDIR
+	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) $(if $(PREFIX),--prefix "$(abspath $(PREFIX))")
+
+portable: ## the wheel for pip install and a tarball, for glibc 2.28 and later; ARCH=aarch64 for the other
+	./scripts/build-portable $(if $(ARCH),--arch $(ARCH))
+
+deb: ## the Debian package, checked by lintian
+	./scripts/build-deb
 
 clean: ## remove the build folder
 	rm -rf $(BUILD)

@@ -277,18 +277,18 @@ static int take_name(struct gm_place *place, const char *path, char made[1040],
                      struct gm_trace_header *header)
 {
     strcpy(made, path);
-    int descriptor = gm_place_take(place, path, 0644);
+    int descriptor = gm_place_take(place, path);
     if (descriptor < 0 && errno == EEXIST) {
         if (is_special(path))
             return -1;
         make_way(path, header);
-        descriptor = gm_place_take(place, path, 0644);
+        descriptor = gm_place_take(place, path);
     }
     for (uint32_t number = 1; descriptor < 0 && errno == EEXIST && number < 1000; number++) {
         if (!numbered_path(made, 1040, path, number))
             return -1;
         header->generation = number;
-        descriptor = gm_place_take(place, made, 0644);
+        descriptor = gm_place_take(place, made);
     }
     return descriptor;
 }

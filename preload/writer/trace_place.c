@@ -75,10 +75,11 @@ static void name_target(char target[GM_PLACE_TARGET_MAX], const char *folder)
     strcpy(at, ENDING);
 }
 
-static int make_file(const char *path, int mode)
+/* A trace has the command line and names of files: its owner alone reads it. */
+static int make_file(const char *path)
 {
     return (int)syscall(SYS_openat, AT_FDCWD, path,
-                        O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+                        O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 void gm_place_choose(struct gm_place *place, const char *path)
@@ -92,7 +93,7 @@ void gm_place_choose(struct gm_place *place, const char *path)
         if (statfs(folders[i], &status) != 0 || !gm_place_is_safe(&status))
             continue;
         name_target(place->target, folders[i]);
-        place->descriptor = make_file(place->target, 0600);
+        place->descriptor = make_file(place->target);
         if (place->descriptor >= 0) {
             place->flag = GM_HEADER_ELSEWHERE;
             return;
@@ -101,7 +102,7 @@ void gm_place_choose(struct gm_place *place, const char *path)
     place->flag = GM_HEADER_NOT_RECORDED;
 }
 
-int gm_place_take(struct gm_place *place, const char *path, int mode)
+int gm_place_take(struct gm_place *place, const char *path)
 {
     if (place->flag == GM_HEADER_ELSEWHERE) {
         if (symlink(place->target, path) == 0)
@@ -111,7 +112,7 @@ int gm_place_take(struct gm_place *place, const char *path, int mode)
         gm_place_drop(place); /* there are no links here */
         place->flag = GM_HEADER_NOT_RECORDED;
     }
-    return make_file(path, mode);
+    return make_file(path);
 }
 
 void gm_place_drop(struct gm_place *place)

@@ -34,7 +34,7 @@ void gm_place_choose(struct gm_place *place, const char *path);
 
 /* Makes the file, or the link, at `path`, where nothing may be. The descriptor of the trace; -1 and
  * errno. */
-int gm_place_take(struct gm_place *place, const char *path, int mode);
+int gm_place_take(struct gm_place *place, const char *path);
 
 /* Removes a file that was made elsewhere and is not wanted. */
 void gm_place_drop(struct gm_place *place);

@@ -127,6 +127,10 @@ def killed(folder):
     done = preloaded(folder, "keep", "SIGKILL")
     assert done.returncode == -signal.SIGKILL
     trace = only_trace(folder)
+    mode = os.stat(trace).st_mode & 0o777
+    if mode != 0o600:
+        failures.append("mode")
+        print(f"FAIL a trace has mode {mode:o}: others can read the command line", file=sys.stderr)
     report = run(gpumem, "report", trace)
     expect("report: killed in mid-run", report, {0}, says="killed")
     expect("check: killed in mid-run", run(gpumem, "check", "--max-leak", "1G", trace), {3})
