@@ -2,6 +2,7 @@
 #include "base/limit.h"
 #include "commands/apart.h"
 #include "commands/command.h"
+#include "commands/output_file.h"
 #include "commands/outputs.h"
 #include "commands/session.h"
 #include "render/text/balance.h"
@@ -23,6 +24,7 @@ static void print_help(void)
          "      --site N         all that is known of the place [N] of the page\n"
          "  -n, --top N        places shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
+         "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"
          "      --all-frames   also frames of CUDA, of the interpreter and before main; in\n"
          "                     text also each frame of a framework, folded otherwise\n"
          "      --no-symbols   modules and offsets instead of functions and lines\n"
@@ -40,6 +42,7 @@ struct report {
     struct gm_stacks_options stacks;
     struct gm_output_options options;
     const struct gm_output *output;
+    const char *file; /* instead of stdout; NULL */
 };
 
 /* What a reader answers. */
@@ -79,9 +82,23 @@ static int write_report(struct report *report, char **paths, size_t count)
     }
     if (count > 1 && output->end_many)
         output->end_many(stdout, report->options.follows);
-    if (count > 1 && output != gm_output_find("json"))
+    if (count > 1 && output != gm_output_find("json") && !report->file)
         gm_balance_text(stdout, &balance, report->options.colour);
     gm_balance_free(&balance);
+    return code;
+}
+
+/* A page of nothing is not left behind. */
+static int write_file(struct report *report, char **paths, size_t count)
+{
+    struct gm_output_file file;
+    if (!gm_output_file_open(&file, report->file))
+        return GM_EXIT_USAGE;
+    int code = write_report(report, paths, count);
+    if (!gm_output_file_close(&file, report->options.follows))
+        return GM_EXIT_UNREADABLE;
+    if (report->options.follows)
+        fprintf(stderr, "gpumem: page written to %s\n", report->file);
     return code;
 }
 
@@ -90,6 +107,7 @@ int gm_cmd_report(int count, char **arguments)
     enum {
         JSON = GM_OPTION_FIRST,
         SITE,
+        HTML,
         ALL_FRAMES,
         NO_SYMBOLS,
         DEBUGINFOD,
@@ -101,6 +119,7 @@ int gm_cmd_report(int count, char **arguments)
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"site", required_argument, NULL, SITE},
                                             {"json", no_argument, NULL, JSON},
+                                            {"html", required_argument, NULL, HTML},
                                             {"all-frames", no_argument, NULL, ALL_FRAMES},
                                             {"no-symbols", no_argument, NULL, NO_SYMBOLS},
                                             {"debuginfod", no_argument, NULL, DEBUGINFOD},
@@ -128,6 +147,10 @@ int gm_cmd_report(int count, char **arguments)
             break;
         case JSON:
             report.output = gm_output_find("json");
+            break;
+        case HTML:
+            report.output = gm_output_find("html");
+            report.file = optarg;
             break;
         case ALL_FRAMES:
             report.stacks.all_frames = report.options.all_frames = true;
@@ -164,7 +187,9 @@ int gm_cmd_report(int count, char **arguments)
     struct gm_run_traces run;
     int found = gm_run_find(&run, arguments + optind, (size_t)(count - optind));
     report.options.top = top;
-    int code = run.count ? write_report(&report, run.paths, run.count) : found;
+    int code = found;
+    if (run.count)
+        code = (report.file ? write_file : write_report)(&report, run.paths, run.count);
     gm_run_free(&run);
     return code ? code : found;
 }

@@ -2,6 +2,7 @@
 #include "commands/outputs.h"
 #include "render/brief/brief_output.h"
 #include "render/export/export.h"
+#include "render/html/html.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
 #include <string.h>
@@ -10,6 +11,7 @@ static const struct gm_output *const outputs[] = {
     &gm_output_brief,
     &gm_output_text,
     &gm_output_json,
+    &gm_output_html,
 };
 
 static const struct gm_output *const exports[] = {

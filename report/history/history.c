@@ -11,13 +11,28 @@
 struct recording {
     struct gm_model_history history;
     size_t capacity;
+    size_t mark_capacity;
     bool overflowed;
 };
+
+static void note_mark(struct recording *recording, const struct gm_model_event *event)
+{
+    struct gm_model_history *history = &recording->history;
+    if (history->marks_met++ >= GM_MODEL_MARKS)
+        return;
+    GM_RESERVE(history->marks, recording->mark_capacity, history->mark_count + 1);
+    history->marks[history->mark_count++] =
+        (struct gm_model_mark){.time_ns = event->time_ns, .name = event->name};
+}
 
 static void note(void *argument, const struct gm_model_event *event)
 {
     struct recording *recording = argument;
     struct gm_model_history *history = &recording->history;
+    if (event->what == GM_MODEL_MARK) {
+        note_mark(recording, event);
+        return;
+    }
     bool is_known = event->life < history->count;
     if (history->steps == GM_NONE - 1 || is_known == (event->what == GM_MODEL_BEGINS)) {
         recording->overflowed = true;
@@ -54,6 +69,7 @@ bool gm_model_history(const struct gm_model *model, struct gm_model_history *his
 void gm_model_history_free(struct gm_model_history *history)
 {
     free(history->lives);
+    free(history->marks);
     *history = (struct gm_model_history){0};
 }
 

@@ -18,10 +18,21 @@ struct gm_model_life {
     bool implicit;       /* it ended with its context */
 };
 
+/* A mark of the program, or where it opened a range. */
+struct gm_model_mark {
+    uint64_t time_ns;
+    struct gm_text name;
+};
+
+#define GM_MODEL_MARKS 10000u /* kept; further ones are counted */
+
 struct gm_model_history {
     struct gm_model_life *lives; /* in the order in which they began */
     size_t count;
     uint32_t steps;
+    struct gm_model_mark *marks; /* the first ones */
+    size_t mark_count;
+    uint64_t marks_met;
 };
 
 /* Replays the trace of a model of one trace. A free that failed is no end. False if there is no trace

@@ -88,6 +88,21 @@ static void note_block(struct events *events, const struct gm_record *record)
     }
 }
 
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+static void note_mark(struct events *events, const struct gm_record *record)
+{
+    if (record->type != GM_EVENT_MARK && record->type != GM_EVENT_RANGE_PUSH &&
+        record->type != GM_EVENT_RANGE_START)
+        return;
+    struct gm_model_event event = {
+        .what = GM_MODEL_MARK,
+        .time_ns = gm_builder_time(&events->builder, record->time),
+        .name = gm_trace_string(events->builder.trace, record->aux),
+    };
+    events->visit(events->argument, &event);
+}
+
 /* ---- the replay ------------------------------------------------------------------------------ */
 
 bool gm_model_events(const struct gm_model *model,
@@ -114,6 +129,7 @@ bool gm_model_events(const struct gm_model *model,
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(&events->replay, &entry);
         note_block(events, entry.record);
+        note_mark(events, entry.record);
         gm_blocks_note(&events->blocks, &entry);
     }
     gm_replay_finish(&events->replay);

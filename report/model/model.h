@@ -441,15 +441,21 @@ const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, ui
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* An allocation that comes or goes, or a block of a pool. */
+/* An allocation that comes or goes, or a block of a pool; or the program says where it is. */
 struct gm_model_event {
-    enum { GM_MODEL_BEGINS, GM_MODEL_ENDS, GM_MODEL_GOES_ON /* its free failed */ } what;
+    enum {
+        GM_MODEL_BEGINS,
+        GM_MODEL_ENDS,
+        GM_MODEL_GOES_ON, /* its free failed */
+        GM_MODEL_MARK,    /* a mark, or a range opens: it has but a name and a time */
+    } what;
     bool implicit; /* it ended with its context */
     uint32_t life; /* number of the allocation or block: from 0, in the order in which they begin */
     uint32_t place;
     uint64_t time_ns;
     uint64_t address; /* or a handle */
     uint64_t size;
+    struct gm_text name;
 };
 
 /* Replays the trace of a model of one trace, in the order of time. False if there is no trace behind

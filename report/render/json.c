@@ -28,7 +28,7 @@ static void write_character(struct gm_json *json, const unsigned char *at, size_
 static size_t plain_length(const unsigned char *at, const unsigned char *end)
 {
     const unsigned char *start = at;
-    while (at < end && *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\')
+    while (at < end && *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\' && *at != '<')
         at++;
     return (size_t)(at - start);
 }
@@ -49,7 +49,7 @@ static void write_text(struct gm_json *json, struct gm_text text)
             fprintf(json->out, "\\\\x%02x", *at++);
         else if (*at == '"' || *at == '\\')
             fprintf(json->out, "\\%c", *at++);
-        else if (*at < 0x20 || *at == 0x7f)
+        else if (*at < 0x20 || *at == 0x7f || (*at == '<' && json->in_html))
             fprintf(json->out, "\\u%04x", *at++);
         else {
             write_character(json, at, length);

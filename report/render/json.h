@@ -14,6 +14,7 @@ struct gm_json {
     FILE *out;
     unsigned depth;
     bool on_one_line; /* instead of indented */
+    bool in_html;     /* it stands in a page, which '<' would end */
     bool has_members[GM_JSON_DEPTH];
 };
 

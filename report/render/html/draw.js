@@ -1,0 +1,145 @@
+/* Texts of numbers, colours with patterns, and canvases. */
+
+function bytesText(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  const sign = bytes < 0 ? "-" : "";
+  let value = Math.abs(bytes), unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return `${sign}${value.toFixed(digits)} ${units[unit]}`;
+}
+
+function timeText(ns) {
+  if (ns < 1e3) return `${Math.round(ns)} ns`;
+  if (ns < 1e6) return `${(ns / 1e3).toPrecision(3)} us`;
+  if (ns < 1e9) return `${(ns / 1e6).toPrecision(4)} ms`;
+  if (ns < 120e9) return `${(ns / 1e9).toPrecision(5)} s`;
+  return `${Math.floor(ns / 60e9)} min ${((ns % 60e9) / 1e9).toFixed(1)} s`;
+}
+
+const countText = (count) => count.toLocaleString("en");
+
+/* Told apart with any eyes (Okabe and Ito), and by their patterns. */
+const COLOURS = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0],
+  [240, 228, 66], [140, 140, 140]];
+const PATTERNS = [
+  () => false,
+  (x, y) => (x + y) % 8 < 2,
+  (x, y) => x % 6 < 2 && y % 6 < 2,
+  (x, y) => y % 6 < 1,
+  (x, y) => x % 6 < 1,
+  (x, y) => (x - y + TILE) % 8 < 2,
+  (x, y) => x % 8 < 1 || y % 8 < 1,
+  (x, y) => (x + y) % 4 < 1,
+];
+
+const paint = (number) => ({ colour: COLOURS[number % COLOURS.length], pattern: PATTERNS[number % PATTERNS.length] });
+const cssColour = (number) => `rgb(${paint(number).colour.join(" ")})`;
+
+const TILE = 24; // pixels: the patterns repeat
+
+/* All colours with their patterns, as pixels of a picture. */
+let pixels = null;
+
+function pixelTiles() {
+  if (pixels) return pixels;
+  pixels = new Uint32Array(COLOURS.length * TILE * TILE);
+  COLOURS.forEach(([red, green, blue], number) => {
+    for (let y = 0; y < TILE; y++)
+      for (let x = 0; x < TILE; x++) {
+        const dim = PATTERNS[number](x, y) ? 0.55 : 1;
+        pixels[(number * TILE + y) * TILE + x] = 0xff000000 | (blue * dim) << 16 | (green * dim) << 8 | (red * dim);
+      }
+  });
+  return pixels;
+}
+
+const tiles = new Map();
+
+/* A fill for a canvas: the colour with its pattern. */
+function fillOf(context, number) {
+  const key = number % COLOURS.length;
+  if (!tiles.has(key)) {
+    const tile = new OffscreenCanvas(TILE, TILE), drawing = tile.getContext("2d");
+    const { pattern } = paint(key);
+    drawing.fillStyle = cssColour(key);
+    drawing.fillRect(0, 0, TILE, TILE);
+    drawing.fillStyle = "rgb(0 0 0 / 45%)";
+    for (let y = 0; y < TILE; y++)
+      for (let x = 0; x < TILE; x++) if (pattern(x, y)) drawing.fillRect(x, y, 1, 1);
+    tiles.set(key, tile);
+  }
+  return context.createPattern(tiles.get(key), "repeat");
+}
+
+/* The same text has the same colour everywhere. */
+function numberOf(text) {
+  let hash = 7;
+  for (let i = 0; i < text.length; i++) hash = (hash * 31 + text.charCodeAt(i)) | 0;
+  return (hash >>> 0) % (COLOURS.length - 1);
+}
+
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/* An element with attributes, or properties and listeners for what is no text, and children. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "string" || typeof value === "number") element.setAttribute(name, value);
+    else element[name] = value;
+  }
+  element.append(...children);
+  return element;
+}
+
+/* Sizes a canvas to its place and its pixels; returns its context, in units of CSS pixels. */
+function begin(canvas, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const width = Math.max(canvas.clientWidth, 50);
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  return { context, width, height };
+}
+
+/* Text that fits, or nothing. */
+function label(context, text, x, y, width) {
+  const most = Math.floor(width / 6.2);
+  if (most < 3) return;
+  context.fillText(text.length > most ? `${text.slice(0, most - 1)}…` : text, x, y);
+}
+
+const fraction = (canvas, event) => {
+  const box = canvas.getBoundingClientRect();
+  return [event.clientX - box.left, event.clientY - box.top, box.width, box.height];
+};
+
+/* A table, rows of cells; numbers are right-aligned. `onRow` makes rows that can be chosen. */
+function table(head, rows, onRow) {
+  const cell = (tag, value, isNumber) => make(tag, isNumber ? { class: "n" } : {}, value);
+  const isNumber = (column) => head[column].startsWith("#");
+  const body = rows.map((row, number) => {
+    const line = make("tr", {}, ...row.map((value, column) => cell("td", value, isNumber(column))));
+    if (onRow) {
+      line.tabIndex = 0;
+      line.onclick = () => onRow(number);
+      line.onkeydown = (event) => {
+        if (event.key === "Enter") onRow(number);
+      };
+    }
+    return line;
+  });
+  return make("div", { class: "scroll list", tabindex: 0 }, make("table", {},
+    make("thead", {}, make("tr", {}, ...head.map((text, column) => cell("th", text.replace(/^#/, ""), isNumber(column))))),
+    make("tbody", {}, ...body)));
+}

@@ -1,0 +1,241 @@
+/* Bytes by stack: the widest first, callers above. Clicking a frame makes it the root. */
+
+const ROW = 18;
+const DEPTH = 200; // rows that are drawn
+
+function grow(node, frame) {
+  let child = node.children.get(frame);
+  if (!child) node.children.set(frame, child = { frame, bytes: 0, count: 0, children: new Map(), parent: node });
+  return child;
+}
+
+/* A tree of [frames from its root, bytes, count]. */
+function treeOf(paths) {
+  const root = { frame: WHOLE, bytes: 0, count: 0, children: new Map(), parent: null };
+  for (const [frames, bytes, count] of paths) {
+    let node = root;
+    node.bytes += bytes;
+    node.count += count;
+    for (const frame of frames) {
+      node = grow(node, frame);
+      node.bytes += bytes;
+      node.count += count;
+    }
+  }
+  return root;
+}
+
+const widestFirst = (node) => [...node.children.values()].filter((child) => child.bytes > 0).sort((a, b) => b.bytes - a.bytes);
+
+class Flame {
+  /* `name`: what its root is called; `choose`: what the key x and a double click do with a frame. */
+  constructor(app, name, choose) {
+    this.app = app;
+    this.name = name;
+    this.choose = choose;
+    this.canvas = make("canvas", { tabindex: 0, role: "img", class: "flame" });
+    this.status = make("div", { class: "status", role: "status" });
+    this.element = make("div", {}, this.canvas, this.status);
+    this.boxes = [];
+    this.listen();
+  }
+
+  show(tree) {
+    this.tree = this.root = this.focus = tree;
+    this.draw();
+  }
+
+  listen() {
+    const { canvas } = this;
+    canvas.onclick = (event) => {
+      const box = this.boxAt(event);
+      if (box) this.open(box.node);
+    };
+    canvas.ondblclick = (event) => {
+      const box = this.boxAt(event);
+      if (box && box.node.frame !== WHOLE) this.choose(box.node.frame);
+    };
+    canvas.onpointermove = (event) => {
+      const box = this.boxAt(event);
+      if (box) this.tell(box.node);
+    };
+    canvas.onkeydown = (event) => {
+      const siblings = this.focus.parent ? widestFirst(this.focus.parent) : [this.focus];
+      const at = siblings.indexOf(this.focus);
+      const actions = {
+        ArrowDown: () => widestFirst(this.focus)[0],
+        ArrowUp: () => this.focus === this.root ? null : this.focus.parent,
+        ArrowRight: () => siblings[at + 1],
+        ArrowLeft: () => siblings[at - 1],
+      };
+      if (event.key === "Enter") this.open(this.focus);
+      else if (event.key === "Escape" || event.key === "Backspace") this.open(this.root.parent || this.tree);
+      else if (event.key === "x" && this.focus.frame !== WHOLE) this.choose(this.focus.frame);
+      else if (actions[event.key]) {
+        this.focus = actions[event.key]() || this.focus;
+        this.draw();
+      } else return;
+      event.preventDefault();
+    };
+  }
+
+  open(node) {
+    this.root = this.focus = node;
+    this.draw();
+  }
+
+  boxAt(event) {
+    const [x, y] = fraction(this.canvas, event);
+    return this.boxes.find((box) => y >= box.y && y < box.y + ROW && x >= box.x && x < box.x + box.width);
+  }
+
+  textOf(node) {
+    return node.frame === WHOLE ? this.name() : this.app.run.frames[node.frame].text;
+  }
+
+  tell(node) {
+    const share = this.tree.bytes ? ((node.bytes / this.tree.bytes) * 100).toFixed(1) : "0";
+    this.status.textContent = `${this.textOf(node)}: ${bytesText(node.bytes)}, ${share} %, ${countText(node.count)} allocations`;
+  }
+
+  layout(width) {
+    this.boxes = [];
+    const place = (node, x, size, row) => {
+      this.boxes.push({ node, x, y: row * ROW, width: size });
+      if (row >= DEPTH) return;
+      for (const child of widestFirst(node)) {
+        const part = (child.bytes / Math.max(node.bytes, 1)) * size;
+        if (part < 1) break;
+        place(child, x, part, row + 1);
+        x += part;
+      }
+    };
+    const above = [];
+    for (let node = this.root.parent; node; node = node.parent) above.unshift(node);
+    above.forEach((node, row) => this.boxes.push({ node, x: 0, y: row * ROW, width, above: true }));
+    place(this.root, 0, width, above.length);
+  }
+
+  draw() {
+    this.layout(Math.max(this.canvas.clientWidth, 50));
+    const rows = Math.max(...this.boxes.map((box) => box.y)) / ROW + 1;
+    const { context } = begin(this.canvas, Math.min(rows, DEPTH) * ROW + 2);
+    for (const box of this.boxes) {
+      const text = this.textOf(box.node), number = numberOf(text);
+      const [red, green, blue] = COLOURS[number];
+      context.fillStyle = box.node.frame === WHOLE || box.above ? style("--line") : `rgb(${red} ${green} ${blue} / 55%)`;
+      context.fillRect(box.x, box.y, Math.max(box.width - 0.5, 0.5), ROW - 1);
+      context.fillStyle = style("--fore");
+      if (box.width > 24) label(context, text, box.x + 4, box.y + ROW / 2, box.width - 6);
+      if (box.node === this.focus) {
+        context.strokeStyle = style("--focus");
+        context.lineWidth = 2;
+        context.strokeRect(box.x + 1, box.y + 1, Math.max(box.width - 2, 1), ROW - 3);
+      }
+    }
+    this.canvas.setAttribute("aria-label", `Flame graph, ${this.textOf(this.root)}, ${bytesText(this.root.bytes)}. ` +
+      "Arrow keys move, Enter opens a frame, x shows its callers and what it calls, Escape goes back.");
+    this.tell(this.focus);
+  }
+}
+
+/* Frames from the outermost, bytes and count of each place. */
+function pathsOf(run, sums) {
+  const paths = [];
+  run.places.forEach((place, i) => {
+    if (sums.bytes[i]) paths.push([run.stacks[place.stack].slice().reverse(), sums.bytes[i], sums.counts[i]]);
+  });
+  return paths;
+}
+
+class FlameView {
+  constructor(app) {
+    this.app = app;
+    this.flame = new Flame(app, () => `${app.state.group}, ${app.state.metric}`, (frame) => app.set({ frame, tab: "sandwich" }));
+    this.element = make("div", {}, this.flame.element);
+  }
+
+  draw() {
+    this.flame.show(treeOf(pathsOf(this.app.run, this.app.owners())));
+  }
+}
+
+/* One function: who calls it, what it calls; and all of them as a table. */
+class SandwichView {
+  constructor(app) {
+    this.app = app;
+    const choose = (frame) => app.set({ frame });
+    const name = () => app.state.frame === WHOLE ? "all" : app.run.frames[app.state.frame].text;
+    this.callers = new Flame(app, name, choose);
+    this.callees = new Flame(app, name, choose);
+    this.list = make("div");
+    this.flames = make("div", {}, make("h3", {}, "Callers, the nearest on top"), this.callers.element,
+      make("h3", {}, "What it calls"), this.callees.element);
+    this.element = make("div", {}, this.flames, this.list);
+  }
+
+  draw() {
+    const { app } = this, { frame } = app.state;
+    const paths = pathsOf(app.run, app.owners());
+    this.flames.hidden = frame === WHOLE;
+    if (frame !== WHOLE) {
+      const through = paths.filter(([frames]) => frames.includes(frame));
+      this.callers.show(treeOf(through.map(([frames, ...sums]) => [frames.slice(0, frames.lastIndexOf(frame)).reverse(), ...sums])));
+      this.callees.show(treeOf(through.map(([frames, ...sums]) => [frames.slice(frames.indexOf(frame) + 1), ...sums])));
+    }
+    this.drawList(paths);
+  }
+
+  drawList(paths) {
+    const total = new Map(), own = new Map();
+    for (const [frames, bytes] of paths) {
+      for (const frame of new Set(frames)) total.set(frame, (total.get(frame) || 0) + bytes);
+      const last = frames.length ? frames[frames.length - 1] : WHOLE;
+      own.set(last, (own.get(last) || 0) + bytes);
+      if (last === WHOLE) total.set(last, own.get(last));
+    }
+    const ranked = [...total].sort((a, b) => b[1] - a[1]).slice(0, 200);
+    const rows = ranked.map(([frame, bytes]) => [bytesText(bytes), bytesText(own.get(frame) || 0),
+      frame === WHOLE ? "(no stack)" : this.app.run.frames[frame].text]);
+    this.list.replaceChildren(make("h3", {}, "Functions"), table(["#with what it calls", "#itself", "function"], rows,
+      (row) => this.app.set({ frame: ranked[row][0] })));
+  }
+}
+
+/* Who owns it, the most first. */
+const OWNERS_SHOWN = 100;
+
+class OwnersView {
+  constructor(app) {
+    this.app = app;
+    this.element = make("div");
+  }
+
+  draw() {
+    const { run } = this.app, sums = this.app.owners();
+    const owners = run.places.map((place, i) => ({ place, bytes: sums.bytes[i], count: sums.counts[i] }))
+      .filter((owner) => owner.count || owner.bytes).sort((a, b) => b.bytes - a.bytes);
+    const all = owners.reduce((sum, owner) => sum + owner.bytes, 0);
+    const rows = owners.slice(0, OWNERS_SHOWN).map(({ place, bytes, count }) => [bytesText(bytes),
+      `${all ? ((bytes / all) * 100).toFixed(1) : 0} %`, countText(count), this.where(place),
+      [place.api, place.library].filter(Boolean).join(", ")]);
+    const rest = owners.length > OWNERS_SHOWN ? `; ${countText(owners.length - OWNERS_SHOWN)} smaller ones are not listed` : "";
+    this.element.replaceChildren(
+      make("p", { class: "sum" }, `${this.app.what()}: ${bytesText(all)} of ${countText(owners.length)} places${rest}`),
+      table(["#bytes", "#share", "#count", "place", "allocated by, for"], rows));
+  }
+
+  where(place) {
+    const { run } = this.app;
+    const frames = run.stacks[place.stack];
+    if (!frames.length) return place.text;
+    const list = make("ol");
+    const details = make("details", {}, make("summary", {}, place.text), list);
+    details.ontoggle = () => {
+      if (!list.firstChild)
+        list.append(...frames.slice(0, 64).map((frame) => make("li", {}, run.frames[frame].name, make("small", {},
+          run.frames[frame].file ? ` ${run.frames[frame].file}:${run.frames[frame].line}` : ""))));
+    };
+    return details;
+  }
+}

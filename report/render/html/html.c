@@ -1,0 +1,63 @@
+/* See html.h. */
+#include "render/html/html.h"
+#include "page_assets.h"
+#include "render/headline.h"
+#include "version.h"
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void write_head(FILE *out)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "img-src data:; base-uri 'none'; form-action 'none'; " GM_PAGE_POLICY "\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n"
+          "<meta name=\"generator\" content=\"gpumem " GPUMEM_VERSION "\">\n"
+          "<link rel=\"icon\" href=\"data:,\">\n<title>gpumem report</title>\n<style>",
+          out);
+    fwrite(gm_page_style, 1, sizeof(gm_page_style), out);
+    fputs("</style>\n</head>\n<body>\n", out);
+}
+
+static void write_tail(FILE *out, bool follows)
+{
+    (void)follows;
+    fputs("<script>", out);
+    fwrite(gm_page_script, 1, sizeof(gm_page_script), out);
+    fputs("</script>\n</body>\n</html>\n", out);
+}
+
+static void write_run(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
+                      const struct gm_output_options *options)
+{
+    struct gm_model_history history;
+    bool has_history = gm_model_history(model, &history);
+    fputs("<article class=\"run\">\n", out);
+    gm_html_summary(out, model, run);
+    if (has_history && history.count) {
+        fputs("<div class=\"explorer\">\n", out);
+        gm_html_curve(out, model, &history, run->duration_ns);
+        fputs(
+            "</div>\n<noscript><p class=\"note\">The views over time, the flame graph and the maps "
+            "need JavaScript; it makes no request.</p></noscript>\n",
+            out);
+        gm_html_data(out, model, run, &history);
+    }
+    gm_html_tables(out, model, run, options->top ? options->top : 10);
+    fputs("</article>\n", out);
+    gm_model_history_free(&history);
+}
+
+static void write_html(FILE *out, const struct gm_model *model,
+                       const struct gm_output_options *options)
+{
+    if (!options->many)
+        write_head(out);
+    for (size_t i = 0; i < model->run_count; i++)
+        write_run(out, model, &model->runs[i], options);
+    if (!options->many)
+        write_tail(out, true);
+}
+
+const struct gm_output gm_output_html = {"html", GM_NEEDS_ALL, write_html, write_head, write_tail};
