@@ -5,9 +5,13 @@
  * GPUMEM_SIM_NVML_CONTEXT more: a number of bytes with an optional K, M or G. Without an oracle,
  * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
  * containers. This library knows no other process than its caller.
+ *
+ * The functions at the end are those that PyTorch asks before it shares expandable segments; it calls
+ * through NULL where the library or one of them is missing.
  */
 #include "oracle.h"
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +22,7 @@ enum {
     NVML_SUCCESS = 0,
     NVML_ERROR_UNINITIALIZED = 1,
     NVML_ERROR_INVALID_ARGUMENT = 2,
+    NVML_ERROR_NOT_SUPPORTED = 3,
     NVML_ERROR_NOT_FOUND = 6,
     NVML_ERROR_INSUFFICIENT_SIZE = 7,
     NVML_ERROR_UNKNOWN = 999,
@@ -95,7 +100,11 @@ int nvmlDeviceGetCount_v2(unsigned int *count)
     struct gpusim_oracle oracle;
     if (!initialized)
         return NVML_ERROR_UNINITIALIZED;
-    *count = read_oracle(&oracle) ? oracle.device_count : 1;
+    const char *devices_set = getenv("GPUMEM_SIM_DEVICES");
+    int wanted = devices_set ? atoi(devices_set) : 1;
+    *count = read_oracle(&oracle)                          ? oracle.device_count
+             : wanted >= 1 && wanted <= GPUSIM_MAX_DEVICES ? (unsigned int)wanted
+                                                           : 1;
     return NVML_SUCCESS;
 }
 
@@ -140,4 +149,52 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *co
     processes[0] =
         (struct nvml_process){.pid = (unsigned int)getpid(), .used = used_on(device->ordinal)};
     return NVML_SUCCESS;
+}
+
+EXPORTED int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvml_device *device);
+EXPORTED int nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *count,
+                                                  void *processes);
+EXPORTED int nvmlSystemGetCudaDriverVersion_v2(int *version);
+EXPORTED int nvmlDeviceGetNvLinkRemoteDeviceType(nvml_device device, unsigned int link, int *type);
+EXPORTED int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device device, unsigned int link, void *info);
+
+/* "0000:01:00.0" is the first device: sim/driver/device.c numbers the buses from 1. */
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvml_device *device)
+{
+    unsigned int domain, bus;
+    if (!bus_id || !device || sscanf(bus_id, "%x:%x", &domain, &bus) != 2 || bus < 1)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return nvmlDeviceGetHandleByIndex_v2(bus - 1, device);
+}
+
+/* An older form, of another layout: no processes. */
+int nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *count, void *processes)
+{
+    (void)processes;
+    if (!device || !count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *count = 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+    (void)version;
+    return NVML_ERROR_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(nvml_device device, unsigned int link, int *type)
+{
+    (void)device;
+    (void)link;
+    (void)type;
+    return NVML_ERROR_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device device, unsigned int link, void *info)
+{
+    (void)device;
+    (void)link;
+    (void)info;
+    return NVML_ERROR_NOT_SUPPORTED;
 }

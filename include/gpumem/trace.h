@@ -493,6 +493,8 @@ enum gm_record_flag {
     GM_FLAG_LATE = 1u << 5,      /* recorded after the program's exit handlers began */
     GM_FLAG_RUNTIME = 1u << 6,   /* seen at the runtime layer only */
     GM_FLAG_MIPMAPPED = 1u << 7, /* mipmapped array */
+    GM_FLAG_UNKNOWN_VALUE =
+        1u << 7, /* COPY: a simulated device was read where only kernels, which do not run, write */
 };
 
 /* The number of all contexts for which there was no number left, or that lay too deep: there is no

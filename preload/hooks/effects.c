@@ -1,5 +1,6 @@
 /* See effects.h: allocations, frees, arrays, copies and sets. */
 #include "hooks/effects.h"
+#include "hooks/driver_kind.h"
 #include "sources/nvml.h"
 
 void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
@@ -110,8 +111,11 @@ void gm_effect_copy(struct gm_call *call, int result, enum gm_copy direction, ui
         .flags = flags,
         .device = -1,
     };
-    if (result == 0)
-        gm_call_record(call, &record, NULL);
+    if (result != 0)
+        return;
+    if (gm_driver_read_unknown())
+        record.flags |= GM_FLAG_UNKNOWN_VALUE;
+    gm_call_record(call, &record, NULL);
 }
 
 void gm_effect_set(struct gm_call *call, int result, uint64_t address, uint64_t size, uint8_t flags)

@@ -294,7 +294,8 @@ bool gm_real_driver_reached(void)
     return false;
 }
 
-bool gm_real_driver_defines(const char *symbol)
+/* Calls `visit` with each object that a driver function was found in until it returns true. */
+static bool each_driver(bool (*visit)(const struct gm_object *object, void *data), void *data)
 {
     struct gm_object object = {0};
     for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++) {
@@ -303,10 +304,39 @@ bool gm_real_driver_defines(const char *symbol)
             (uintptr_t)function - object.start < object.end - object.start ||
             !gm_object_of(function, &object))
             continue;
-        if (gm_object_defines(&object, symbol))
+        if (visit(&object, data))
             return true;
     }
     return false;
+}
+
+static bool defines(const struct gm_object *object, void *symbol)
+{
+    return gm_object_defines(object, symbol);
+}
+
+bool gm_real_driver_defines(const char *symbol)
+{
+    return each_driver(defines, (void *)(uintptr_t)symbol);
+}
+
+struct wanted {
+    const char *symbol;
+    void *function;
+};
+
+static bool has_function(const struct gm_object *object, void *data)
+{
+    struct wanted *wanted = data;
+    wanted->function = gm_object_function(object, wanted->symbol);
+    return wanted->function != NULL;
+}
+
+void *gm_real_driver_function(const char *symbol)
+{
+    struct wanted wanted = {.symbol = symbol};
+    each_driver(has_function, &wanted);
+    return wanted.function;
 }
 
 bool gm_real_is_wanted(uint16_t api, const void *found, const void *asker)

@@ -46,6 +46,9 @@ void gm_real_find_early(void);
 /* Whether an object that a driver function was found in defines and exports `symbol`. No lock. */
 bool gm_real_driver_defines(const char *symbol);
 
+/* The function of that name in such an object, NULL if none has it. No lock. */
+void *gm_real_driver_function(const char *symbol);
+
 /* Whether a lookup of a driver function, or a call of one, ever came here. */
 bool gm_real_driver_reached(void);
 

@@ -140,6 +140,7 @@ static void add(struct gm_transfer *sum, const struct gm_record *record, bool pa
     sum->count++;
     sum->nanoseconds = gm_add_saturated(sum->nanoseconds, record->extra);
     sum->tiny += record->size <= GM_TINY_COPY;
+    sum->unknown += record->type == GM_EVENT_COPY && record->flags & GM_FLAG_UNKNOWN_VALUE;
     if (pageable) {
         sum->pageable_bytes = gm_add_saturated(sum->pageable_bytes, record->size);
         sum->pageable_count++;

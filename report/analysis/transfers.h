@@ -24,6 +24,7 @@ struct gm_transfer {
     uint64_t tiny;           /* calls of at most GM_TINY_COPY bytes */
     uint64_t pageable_bytes; /* with pageable host memory on one side */
     uint64_t pageable_count;
+    uint64_t unknown; /* calls that read from a simulated device what only kernels write */
 };
 
 /* The same for one call site. */

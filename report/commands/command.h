@@ -21,6 +21,7 @@ int gm_cmd_info(int count, char **arguments);
 int gm_cmd_export(int count, char **arguments);
 int gm_cmd_check(int count, char **arguments);
 int gm_cmd_path(int count, char **arguments);
+int gm_cmd_dry_run(int count, char **arguments);
 
 void gm_print_version(void);
 

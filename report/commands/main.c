@@ -10,6 +10,7 @@ static const struct gm_command commands[] = {
     {"report", "say what the memory was used for", gm_cmd_report},
     {"check", "judge a trace or a command: the gate for CI", gm_cmd_check},
     {"export", "write a trace in the format of another program", gm_cmd_export},
+    {"dry-run", "say whether a command would fit a GPU that is not there", gm_cmd_dry_run},
     {"info", "say what is in a trace", gm_cmd_info},
     {"path", "print the library for LD_PRELOAD", gm_cmd_path},
 };

@@ -123,6 +123,7 @@ static struct gm_model_transfer transfer_of(const struct gm_transfer *sum, unsig
         .tiny = gm_amount(sum->tiny),
         .pageable_bytes = gm_amount(sum->pageable_bytes),
         .pageable_count = gm_amount(sum->pageable_count),
+        .unknown = gm_amount(sum->unknown),
     };
 }
 

@@ -257,6 +257,7 @@ struct gm_model_transfer {
     int64_t tiny;
     int64_t pageable_bytes;
     int64_t pageable_count;
+    int64_t unknown; /* calls that read from a simulated device what only kernels write */
 };
 
 struct gm_model_context {

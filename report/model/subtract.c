@@ -316,6 +316,7 @@ static void add_transfer(struct gm_model_transfer *to, const struct gm_model_tra
     to->tiny += sign * from->tiny;
     to->pageable_bytes += sign * from->pageable_bytes;
     to->pageable_count += sign * from->pageable_count;
+    to->unknown += sign * from->unknown;
 }
 
 /* Of a difference: the time that calls took differs from run to run. */

@@ -2,6 +2,7 @@
  * The table of everything that has an address in this process, whatever made it, and the one place
  * where a life ends (gpusim_allocation_free), so that every free function means the same.
  */
+#include "contents.h"
 #include "memory.h"
 #include "vmm.h"
 
@@ -132,9 +133,29 @@ static void give_back(struct gpusim_allocation *allocation)
     }
 }
 
+bool gpusim_is_on_device(uint64_t address)
+{
+    struct gpusim_allocation *allocation = gpusim_allocation_at(address);
+
+    if (!allocation)
+        return false;
+    switch (allocation->origin) {
+    case GPUSIM_FROM_LINEAR:
+    case GPUSIM_FROM_POOL:
+    case GPUSIM_FROM_GRAPH:
+        return true;
+    case GPUSIM_FROM_MAPPING:
+        return allocation->physical->device != NULL;
+    default: /* the host's, another owner's, or variables, which the program's code can write */
+        return false;
+    }
+}
+
 void gpusim_allocation_free(struct gpusim_allocation *allocation, bool implicit)
 {
     count_free(allocation, implicit);
+    if (gpusim_is_on_device(allocation->range.start))
+        gpusim_contents_drop(allocation->range.start, allocation->range.size);
     give_back(allocation);
     gpusim_allocation_drop(allocation);
 }

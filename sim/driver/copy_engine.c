@@ -3,6 +3,7 @@
  * memory with a pitch or an array. Checks that both places hold the whole box, then really copies.
  */
 #include "array.h"
+#include "contents.h"
 #include "memory.h"
 #include "stream.h"
 
@@ -11,6 +12,7 @@
 /* Where the box starts on one side, and its strides. */
 struct side {
     uint64_t address, pitch, slice;
+    bool on_device; /* linear memory of a device */
 };
 
 struct place {
@@ -64,6 +66,7 @@ static CUresult resolve_memory(const struct place *place, const CUDA_MEMCPY3D_PE
         return CUDA_ERROR_INVALID_VALUE;
     side->pitch = pitch;
     side->address = base + place->z * side->slice + place->y * pitch + place->x;
+    side->on_device = place->type != CU_MEMORYTYPE_HOST && gpusim_is_on_device(side->address);
     return gpusim_check_access(side->address, span, place->type != CU_MEMORYTYPE_DEVICE);
 }
 
@@ -82,9 +85,11 @@ static CUresult resolve(const struct place *place, const CUDA_MEMCPY3D_PEER *box
 }
 
 /* memmove: a copy inside one allocation may overlap itself. */
-static void move_bytes(uint64_t to, uint64_t from, uint64_t bytes)
+static void move_bytes(const struct side *to, uint64_t target, const struct side *from,
+                       uint64_t source, uint64_t bytes)
 {
-    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    if (gpusim_contents_copy(target, to->on_device, source, from->on_device, bytes))
+        memmove((void *)(uintptr_t)target, (const void *)(uintptr_t)source, bytes);
 }
 
 CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *box)
@@ -106,12 +111,12 @@ CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *box)
         uint64_t target_row = target.address + z * target.slice;
 
         if (source.pitch == box->WidthInBytes && target.pitch == box->WidthInBytes) {
-            move_bytes(target_row, source_row, box->WidthInBytes * box->Height);
+            move_bytes(&target, target_row, &source, source_row, box->WidthInBytes * box->Height);
             continue;
         }
         for (size_t y = 0; y < box->Height; y++)
-            move_bytes(target_row + y * target.pitch, source_row + y * source.pitch,
-                       box->WidthInBytes);
+            move_bytes(&target, target_row + y * target.pitch, &source,
+                       source_row + y * source.pitch, box->WidthInBytes);
     }
     return CUDA_SUCCESS;
 }

@@ -3,6 +3,7 @@
  */
 #include "driver.h"
 #include "memory.h"
+#include "profile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ void gpusim_devices_init(void)
     for (int i = 0; i < gpusim_settings.device_count; i++) {
         gpusim_devices[i].ordinal = i;
         gpusim_devices[i].capacity = gpusim_settings.capacity;
+        gpusim_devices[i].used = gpusim_settings.context;
     }
 }
 
@@ -66,7 +68,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device))
         return CUDA_ERROR_INVALID_DEVICE;
-    snprintf(name, (size_t)length, "gpumem simulated GPU");
+    snprintf(name, (size_t)length, "%s", gpusim_profile.name);
     return CUDA_SUCCESS;
 }
 

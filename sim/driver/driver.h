@@ -30,6 +30,9 @@ struct gpusim_settings {
     int driver_version;
     unsigned long fail_alloc_every; /* 0: never */
     unsigned long fail_free_every;
+    uint64_t virtual_above; /* copies and sets of more bytes are dropped; 0: none is (contents.h) */
+    uint64_t context;       /* bytes of each device that are taken from the start */
+    uint64_t kernel_ns;     /* device time that a kernel launch takes */
 };
 
 extern struct gpusim_settings gpusim_settings;

@@ -24,7 +24,8 @@ CUresult gpusim_event_record(CUevent handle)
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    event->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    event->time_ns =
+        (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + gpusim_kernel_time;
     event->recorded = true;
     event->capture_id = 0;
     return CUDA_SUCCESS;

@@ -2,13 +2,14 @@
  * Kernels and functions: any name is found, a launch checks its arguments and runs nothing.
  */
 #include "module.h"
+#include "profile.h"
 #include "stream.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const int multiprocessors = 108, threads_per_multiprocessor = 2048, most_threads = 1024;
+static const int most_threads = 1024;
 
 static struct gpusim_kernel *new_kernel(struct gpusim_library *library, const char *name)
 {
@@ -25,8 +26,8 @@ static struct gpusim_kernel *new_kernel(struct gpusim_library *library, const ch
     kernel->library = library;
     kernel->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = most_threads;
     kernel->attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = 32;
-    kernel->attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] = 90;
-    kernel->attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] = 90;
+    kernel->attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] = gpusim_profile.kernels;
+    kernel->attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] = gpusim_profile.kernels;
     kernel->attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = 49152;
     kernel->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1;
     kernel->next = library->kernels;
@@ -358,9 +359,9 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 
 static int blocks_per_multiprocessor(int block_size)
 {
-    int blocks = threads_per_multiprocessor / block_size;
+    int blocks = gpusim_profile.threads_per_sm / block_size;
 
-    return blocks > 32 ? 32 : blocks;
+    return blocks > gpusim_profile.blocks_per_sm ? gpusim_profile.blocks_per_sm : blocks;
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
@@ -394,7 +395,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_si
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));
     *block_size = limit > 0 && limit < most_threads ? limit : most_threads;
-    *grid_size = multiprocessors * blocks_per_multiprocessor(*block_size);
+    *grid_size = gpusim_profile.sms * blocks_per_multiprocessor(*block_size);
     return CUDA_SUCCESS;
 }
 
@@ -412,7 +413,9 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction funct
     if (!bytes || blocks <= 0 || block_size <= 0 || block_size > most_threads)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));
-    *bytes = blocks > blocks_per_multiprocessor(block_size) ? 0 : 232448u / (unsigned int)blocks;
+    *bytes = blocks > blocks_per_multiprocessor(block_size)
+                 ? 0
+                 : (unsigned int)(gpusim_profile.shared_per_sm - 1024) / (unsigned int)blocks;
     return CUDA_SUCCESS;
 }
 
@@ -431,6 +434,6 @@ CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUl
     if (!count || !config)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));
-    *count = multiprocessors / 8;
+    *count = gpusim_profile.sms / 8;
     return CUDA_SUCCESS;
 }

@@ -134,6 +134,9 @@ uint64_t gpusim_map_external(int fd, uint64_t offset, uint64_t size, uint64_t *p
                              uint64_t *pages_size);
 void gpusim_unmap_external(uint64_t address, uint64_t size);
 
+/* Whether an address is memory of a device that only copies, sets and kernels write. */
+bool gpusim_is_on_device(uint64_t address);
+
 /* ---- others that free by address ------------------------------------------------------------- */
 
 void gpusim_graph_memory_freed(struct gpusim_allocation *allocation);

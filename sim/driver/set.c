@@ -1,6 +1,7 @@
 /*
  * cuMemset in every width and form, and single words written or awaited by a stream.
  */
+#include "contents.h"
 #include "memory.h"
 #include "stream.h"
 
@@ -46,7 +47,9 @@ CUresult gpusim_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set)
 {
     GPUSIM_TRY(check_set(set));
     for (size_t y = 0; set->width > 0 && y < set->height; y++)
-        fill_row(set->dst + y * set->pitch, set->value, set->elementSize, set->width);
+        if (!gpusim_is_on_device(set->dst) ||
+            gpusim_contents_set(set->dst + y * set->pitch, set->width * set->elementSize))
+            fill_row(set->dst + y * set->pitch, set->value, set->elementSize, set->width);
     return CUDA_SUCCESS;
 }
 

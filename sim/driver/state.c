@@ -6,13 +6,16 @@
  * that forks before may initialise in the child. After our destructor every call answers error 4.
  */
 #include "driver.h"
+#include "profile.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Tools look this symbol up to know, and say, that the device is simulated. */
 extern GPUSIM_EXPORTED const char gpumem_simulated_driver[];
@@ -108,6 +111,12 @@ static void read_settings(void)
     gpusim_settings.device_count = (int)setting("GPUMEM_SIM_DEVICES", 1, 1, GPUSIM_MAX_DEVICES);
     gpusim_settings.capacity = gpusim_align_up(
         setting("GPUMEM_SIM_MEMORY", 8ull << 30, 1 << 20, 1ull << 40), GPUSIM_GRANULARITY);
+    gpusim_settings.context = setting("GPUMEM_SIM_CONTEXT", 0, 0, gpusim_settings.capacity);
+    gpusim_settings.virtual_above = setting("GPUMEM_SIM_VIRTUAL", 0, 0, 1ull << 40);
+    gpusim_settings.kernel_ns = setting("GPUMEM_SIM_KERNEL_NS", 0, 0, 1000000000);
+    const char *device = getenv("GPUMEM_SIM_DEVICE");
+    if (device && !gpusim_profile_read(device))
+        complain("GPUMEM_SIM_DEVICE", device);
     read_failures();
     const char *noop = getenv("GPUMEM_SIM_NOOP");
     atomic_store(&gpusim_noop, noop && strcmp(noop, "1") == 0);
@@ -201,10 +210,26 @@ CUresult cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
+/* Only NVIDIA's own libraries ask for private tables: a dry run's launcher learns which one did. */
+static void tell_who_asked(const void *caller)
+{
+    const char *status = getenv("GPUMEM_DRY_STATUS");
+    Dl_info info;
+
+    if (!status || !dladdr(caller, &info) || !info.dli_fname)
+        return;
+    int file = open(status, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    dprintf(file, "static\t%s\tit has NVIDIA's CUDA runtime inside\n", info.dli_fname);
+    close(file);
+}
+
 /* Private tables are NVIDIA's; a simulated driver has none and claims none. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
     (void)id;
+    tell_who_asked(__builtin_return_address(0));
     if (table)
         *table = NULL;
     return CUDA_ERROR_NOT_FOUND;

@@ -2,6 +2,7 @@
  * Streams: created, legacy default and per-thread default; work submitted to them; callbacks.
  */
 #include "stream.h"
+#include "contents.h"
 #include "graph.h"
 #include "memory.h"
 
@@ -88,6 +89,8 @@ static CUresult run_host_function(const CUDA_HOST_NODE_PARAMS_v2 *host)
     return CUDA_SUCCESS;
 }
 
+uint64_t gpusim_kernel_time;
+
 CUresult gpusim_execute(const struct gpusim_operation *operation)
 {
     switch (operation->type) {
@@ -98,6 +101,8 @@ CUresult gpusim_execute(const struct gpusim_operation *operation)
     case CU_GRAPH_NODE_TYPE_HOST:
         return run_host_function(&operation->host);
     case CU_GRAPH_NODE_TYPE_KERNEL:
+        gpusim_contents_kernel();
+        gpusim_kernel_time += gpusim_settings.kernel_ns;
         return gpusim_check_kernel(&operation->kernel);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return gpusim_event_record(operation->event);

@@ -65,6 +65,8 @@ void gpusim_stream_delete(void *stream);
 void gpusim_event_delete(void *event);
 CUresult gpusim_event_record(CUevent event);
 uint64_t gpusim_thread_id(void);
+/* What kernels took so far: nothing of the host's time, but events count it. */
+extern uint64_t gpusim_kernel_time;
 
 /* What cuMemcpy and the others run (copy.c, set.c). */
 CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *copy);

@@ -6,6 +6,7 @@
  * raises the soft limit to the hard one.
  */
 #include "vmm.h"
+#include "contents.h"
 #include "memory.h"
 
 #include <errno.h>
@@ -406,6 +407,8 @@ CUresult cuMemUnmap(CUdeviceptr pointer, size_t size)
         struct gpusim_physical *physical = allocation->physical;
 
         at += allocation->range.size;
+        if (physical->device)
+            gpusim_contents_drop(allocation->range.start, allocation->range.size);
         gpusim_allocation_drop(allocation);
         physical->uses--;
         gpusim_physical_drop_if_unused(physical);

@@ -199,6 +199,12 @@ bool gm_real_driver_defines(const char *symbol)
     return false;
 }
 
+void *gm_real_driver_function(const char *symbol)
+{
+    (void)symbol;
+    return NULL;
+}
+
 /* Rows of the table without a hook. */
 CUresult cuGetProcAddress(void);
 CUresult cuGetProcAddress_v2(void);

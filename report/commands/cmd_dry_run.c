@@ -1,0 +1,341 @@
+/* gpumem dry-run: runs a command on a simulated GPU and says whether it would fit a real one. */
+#include "base/size.h"
+#include "commands/apart.h"
+#include "commands/command.h"
+#include "commands/session.h"
+#include "dryrun/judgement.h"
+#include "dryrun/launch.h"
+#include "runs/recording.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void print_help(void)
+{
+    puts("usage: gpumem dry-run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+         "\n"
+         "Runs COMMAND, unchanged, on a GPU that is simulated: its allocator runs, its\n"
+         "kernels do not. Says whether it would fit, by how much, and what would take\n"
+         "the room; then as gpumem report. No GPU is needed.\n"
+         "\n"
+         "      --device NAME|FILE  the GPU: h100 (as by default), h200, b200, a100-40,\n"
+         "                          a100-80, l4, l40s, t4, rtx3090, rtx4090, rtx5090, or a\n"
+         "                          file (docs/dry-run.md)\n"
+         "      --devices N         how many of them the program sees (1)\n"
+         "      --memory SIZE       of each, instead of what the GPU has\n"
+         "      --once              run COMMAND once, also where a second run with larger\n"
+         "                          workspaces for cuDNN's convolutions would tell more\n"
+         "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them\n"
+         "  -n, --top N             stacks shown per section of the report\n"
+         "      --json              the report as JSON, with a member \"dry_run\"; what\n"
+         "                          COMMAND prints goes to stderr\n"
+         "  -h, --help\n"
+         "      --version\n"
+         "\n"
+         "Exit codes: 0 it fits, 1 it does not, 5 cannot be told, 125 it could not be run\n"
+         "dry; if COMMAND failed otherwise, its own.");
+}
+
+struct dry_run {
+    struct gm_dry_device device;
+    struct gm_dry_launch launch;
+    struct gm_dry_settings settings;
+    char scratch[64];
+    const char *output;
+    const char *top;
+    bool json;
+    bool once;
+    char **command;
+};
+
+/* ---- a run ------------------------------------------------------------------------------------------ */
+
+static void read_outcome(const char *path, const void *request, void *answer)
+{
+    static const struct gm_stacks_options options = {.names = true};
+    struct gm_session session;
+    (void)request;
+    if (!gm_session_open(&session, path, &options, GM_NEEDS_MOMENTS | GM_NEEDS_HISTORY))
+        return;
+    gm_dry_outcome_add(answer, session.model);
+    gm_session_close(&session);
+}
+
+static void read_traces(const struct gm_recording *recording, struct gm_dry_outcome *outcome)
+{
+    *outcome = (struct gm_dry_outcome){0};
+    for (size_t i = 0; i < recording->trace_count; i++) {
+        struct gm_dry_outcome one = {0};
+        if (gm_apart(read_outcome, recording->traces[i], NULL, &one, sizeof(one)))
+            gm_dry_outcome_unite(outcome, &one);
+    }
+}
+
+/* Points a descriptor elsewhere; returns what it was, for back_to. */
+static int redirect(int descriptor, int to)
+{
+    int saved = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
+    fflush(NULL);
+    if (to >= 0)
+        dup2(to, descriptor);
+    return saved;
+}
+
+static void back_to(int descriptor, int saved)
+{
+    fflush(NULL);
+    if (saved >= 0) {
+        dup2(saved, descriptor);
+        close(saved);
+    }
+}
+
+/* Runs the command with the settings as they are. False: not started, with the code that says why. */
+static bool run(struct dry_run *dry, struct gm_recording *recording, const char *pattern, int out,
+                int *code)
+{
+    *recording = (struct gm_recording){0};
+    if (!gm_dry_launch_set(&dry->launch, &dry->settings, dry->scratch) ||
+        !gm_recording_begin(recording, pattern)) {
+        *code = GM_EXIT_NOT_STARTED;
+        return false;
+    }
+    int saved = redirect(STDOUT_FILENO, out);
+    *code = gm_recording_run(recording, dry->command);
+    back_to(STDOUT_FILENO, saved);
+    gm_recording_find(recording);
+    return *code != GM_EXIT_NOT_FOUND && *code != GM_EXIT_NOT_EXECUTABLE;
+}
+
+/* The same run with workspaces of cuDNN as large as they were ever seen to matter: 4.5 times the
+ * bytes of a convolution's tensors. What it prints was printed already. */
+static bool run_again(struct dry_run *dry, struct gm_dry_outcome *outcome)
+{
+    struct gm_recording recording;
+    char pattern[sizeof(dry->scratch) + 32];
+    int code, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int saved = redirect(STDERR_FILENO, nowhere);
+    snprintf(pattern, sizeof(pattern), "%s/again.%%e.%%p.trace", dry->scratch);
+    dry->settings.cudnn = "4.5";
+    bool ran = run(dry, &recording, pattern, nowhere, &code);
+    back_to(STDERR_FILENO, saved);
+    if (nowhere >= 0)
+        close(nowhere);
+    if (ran)
+        read_traces(&recording, outcome);
+    gm_recording_end(&recording);
+    return ran;
+}
+
+/* ---- the answer --------------------------------------------------------------------------------------- */
+
+static void report(const struct dry_run *dry, const struct gm_recording *recording)
+{
+    size_t count = 0, room = recording->trace_count + 6;
+    char **arguments = calloc(room, sizeof(*arguments));
+    if (!arguments || !recording->trace_count) {
+        free(arguments);
+        return;
+    }
+    arguments[count++] = (char *)(uintptr_t) "report";
+    if (dry->json)
+        arguments[count++] = (char *)(uintptr_t) "--json";
+    if (dry->top) {
+        arguments[count++] = (char *)(uintptr_t) "--top";
+        arguments[count++] = (char *)(uintptr_t)dry->top;
+    }
+    arguments[count++] = (char *)(uintptr_t) "--";
+    for (size_t i = 0; i < recording->trace_count; i++)
+        arguments[count++] = recording->traces[i];
+    optind = 0; /* glibc: begins anew */
+    gm_cmd_report((int)count, arguments);
+    free(arguments);
+}
+
+/* The report's document without its last brace; then one more member. */
+static void print_json(const struct dry_run *dry, const struct gm_recording *recording,
+                       const struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
+{
+    int document = memfd_create("gpumem-report", MFD_CLOEXEC);
+    int saved = redirect(STDOUT_FILENO, document);
+    report(dry, recording);
+    back_to(STDOUT_FILENO, saved);
+    FILE *file = document >= 0 ? fdopen(document, "r") : NULL;
+    long size = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+    bool has_members = false;
+    if (file)
+        rewind(file);
+    for (int c; size > 2 && (c = getc(file)) != EOF && size-- > 3;) {
+        putchar(c); /* all but the line feed, the brace and the line feed at the end */
+        has_members = true;
+    }
+    if (!has_members)
+        putchar('{');
+    gm_dry_json(stdout, judgement, facts, has_members);
+    fputs("\n}\n", stdout);
+    if (file)
+        fclose(file);
+}
+
+static int exit_code(const struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
+{
+    if (facts->refused)
+        return GM_EXIT_NOT_STARTED;
+    if (judgement->verdict == GM_DRY_DOES_NOT_FIT)
+        return GM_EXIT_FINDINGS;
+    if (facts->command_exit != 0)
+        return facts->command_exit;
+    return judgement->verdict == GM_DRY_FITS ? GM_EXIT_FINE : GM_EXIT_UNDECIDED;
+}
+
+/* Assumed for a communicator of several ranks: docs/dry-run.md. */
+#define NCCL_BYTES (UINT64_C(512) << 20)
+
+static int dry_run(struct dry_run *dry)
+{
+    struct gm_recording recording;
+    struct gm_dry_outcome outcome = {0}, with_cudnn = {0};
+    struct gm_dry_judgement judgement;
+    struct gm_dry_told told;
+    char pattern[sizeof(dry->scratch) + 32];
+    int code;
+    snprintf(pattern, sizeof(pattern), "%s/%%e.%%p.trace", dry->scratch);
+    dry->settings.cudnn = "0";
+    if (!run(dry, &recording, dry->output ? dry->output : pattern, dry->json ? STDERR_FILENO : -1,
+             &code)) {
+        gm_recording_end(&recording);
+        return code;
+    }
+    read_traces(&recording, &outcome);
+    gm_dry_launch_told(&dry->launch, &told);
+    struct gm_dry_facts facts = {
+        .device = &dry->device,
+        .capacity = dry->settings.memory,
+        .nccl = told.has_communicator ? NCCL_BYTES : 0,
+        .command_exit = code,
+        .outcome = &outcome,
+        .refused = told.refused[0] ? told.refused : NULL,
+    };
+    int busiest = gm_dry_busiest(&outcome);
+    bool has_failed = busiest >= 0 && outcome.devices[busiest].has_failed;
+    if (told.has_convolutions && !dry->once && !facts.refused && !has_failed && code == 0 &&
+        run_again(dry, &with_cudnn))
+        facts.with_cudnn = &with_cudnn;
+    gm_dry_judge(&judgement, &facts);
+    if (dry->json) {
+        print_json(dry, &recording, &judgement, &facts);
+    } else {
+        gm_dry_text(stdout, &judgement, &facts);
+        if (recording.trace_count)
+            putchar('\n');
+        report(dry, &recording);
+    }
+    gm_recording_end(&recording);
+    return exit_code(&judgement, &facts);
+}
+
+/* ---- the command line --------------------------------------------------------------------------------- */
+
+static bool make_scratch(char scratch[64])
+{
+    strcpy(scratch, "/tmp/gpumem-dry-run.XXXXXX");
+    if (mkdtemp(scratch))
+        return true;
+    gm_complain("%s: %s", scratch, strerror(errno));
+    return false;
+}
+
+static void remove_scratch(const char *scratch)
+{
+    DIR *folder = opendir(scratch);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(scratch);
+}
+
+static bool read_memory(const char *text, uint64_t *memory)
+{
+    if (gm_size_parse(text, memory) && *memory >= 1 << 20 && *memory <= UINT64_C(1) << 40)
+        return true;
+    gm_complain("--memory: '%s' is no size from 1M to 1T", text);
+    return false;
+}
+
+int gm_cmd_dry_run(int count, char **arguments)
+{
+    enum { DEVICE = GM_OPTION_FIRST, DEVICES, MEMORY, ONCE, JSON };
+    static const struct option options[] = {
+        {"device", required_argument, NULL, DEVICE}, {"devices", required_argument, NULL, DEVICES},
+        {"memory", required_argument, NULL, MEMORY}, {"once", no_argument, NULL, ONCE},
+        {"output", required_argument, NULL, 'o'},    {"top", required_argument, NULL, 'n'},
+        {"json", no_argument, NULL, JSON},           GM_COMMON_OPTIONS};
+    struct dry_run dry = {.settings = {.devices = 1}};
+    const char *device = "h100", *memory = NULL;
+    uint64_t number;
+    for (int option; (option = gm_next_option(count, arguments, "+:o:n:h", options)) != -1;) {
+        switch (option) {
+        case DEVICE:
+            device = optarg;
+            break;
+        case DEVICES:
+            if (!gm_parse_count("--devices", optarg, &number))
+                return GM_EXIT_USAGE;
+            if (number > GM_DRY_DEVICES)
+                return gm_complain("--devices: at most %d", GM_DRY_DEVICES);
+            dry.settings.devices = (unsigned)number;
+            break;
+        case MEMORY:
+            memory = optarg;
+            break;
+        case ONCE:
+            dry.once = true;
+            break;
+        case 'o':
+            dry.output = optarg;
+            break;
+        case 'n':
+            if (!gm_parse_count("--top", optarg, &number))
+                return GM_EXIT_USAGE;
+            dry.top = optarg;
+            break;
+        case JSON:
+            dry.json = true;
+            break;
+        case GM_OPTION_HELP:
+            print_help();
+            return GM_EXIT_FINE;
+        case GM_OPTION_VERSION:
+            gm_print_version();
+            return GM_EXIT_FINE;
+        default:
+            return GM_EXIT_USAGE;
+        }
+    }
+    if (optind == count)
+        return gm_complain("dry-run: no command given; see gpumem dry-run --help");
+    dry.command = arguments + optind;
+    char devices[PATH_MAX + 16];
+    if (!gm_dry_launch_find(&dry.launch))
+        return GM_EXIT_NOT_STARTED;
+    snprintf(devices, sizeof(devices), "%s/devices", dry.launch.libraries);
+    if (!gm_dry_device_find(&dry.device, device, devices))
+        return GM_EXIT_USAGE;
+    dry.settings.device = &dry.device;
+    dry.settings.memory = dry.device.memory;
+    if (memory && !read_memory(memory, &dry.settings.memory))
+        return GM_EXIT_USAGE;
+    if (dry.device.context >= dry.settings.memory)
+        dry.device.context = 0; /* a device of a test, too small for any context */
+    if (!make_scratch(dry.scratch))
+        return GM_EXIT_NOT_STARTED;
+    int code = dry_run(&dry);
+    remove_scratch(dry.scratch);
+    return code;
+}

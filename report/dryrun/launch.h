@@ -1,0 +1,39 @@
+/*
+ * What a command finds in its environment when it is run dry: the simulated device, the library that
+ * redirects to it, and the folder of stand-ins for math libraries.
+ */
+#ifndef GPUMEM_REPORT_DRYRUN_LAUNCH_H
+#define GPUMEM_REPORT_DRYRUN_LAUNCH_H
+
+#include "dryrun/device.h"
+#include <limits.h>
+
+struct gm_dry_launch {
+    char libraries[PATH_MAX]; /* folder of the simulated libraries */
+    char status[PATH_MAX];    /* file in which they tell what happened */
+};
+
+struct gm_dry_settings {
+    const struct gm_dry_device *device;
+    uint64_t memory; /* bytes of each device */
+    unsigned devices;
+    const char *cudnn; /* workspaces of convolutions, times the bytes of their tensors: "0" */
+};
+
+/* Finds the simulated libraries: installed beside this executable, or in the same build. False after
+ * a complaint. */
+bool gm_dry_launch_find(struct gm_dry_launch *launch);
+
+/* Sets the environment. `scratch`: a folder for the status file. False after a complaint. */
+bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_settings *settings,
+                       const char *scratch);
+
+/* What the simulated libraries told. */
+struct gm_dry_told {
+    char refused[1024]; /* why the run does not count, in one line; empty: it does */
+    bool has_convolutions;
+    bool has_communicator; /* of NCCL, with more than one rank */
+};
+void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *told);
+
+#endif

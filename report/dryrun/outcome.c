@@ -1,0 +1,173 @@
+/* See outcome.h. */
+#include "dryrun/outcome.h"
+#include "base/text.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t amount(int64_t value)
+{
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static struct gm_dry_line line_of(const struct gm_model *model, uint32_t stack)
+{
+    struct gm_dry_line line = {.count = 1};
+    if (stack == GM_NONE)
+        return line;
+    const struct gm_frame *frame = gm_stack_telling_frame(gm_model_stack(model, stack));
+    if (frame && frame->file) {
+        snprintf(line.file, sizeof(line.file), "%s", frame->file);
+        gm_clean_text(line.file);
+        line.line = frame->line;
+    }
+    return line;
+}
+
+/* ---- reads of values that are not known ---------------------------------------------------------- */
+
+static void add_line(struct gm_dry_outcome *outcome, const struct gm_dry_line *line)
+{
+    outcome->uncertain_reads += line->count;
+    for (size_t i = 0; i < outcome->uncertain_count; i++)
+        if (outcome->uncertain[i].line == line->line &&
+            strcmp(outcome->uncertain[i].file, line->file) == 0) {
+            outcome->uncertain[i].count += line->count;
+            return;
+        }
+    if (outcome->uncertain_count < GM_DRY_LINES)
+        outcome->uncertain[outcome->uncertain_count++] = *line;
+}
+
+static int most_first(const void *left, const void *right)
+{
+    const struct gm_dry_line *a = left, *b = right;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    int order = strcmp(a->file, b->file);
+    return order ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+static void sort_lines(struct gm_dry_outcome *outcome)
+{
+    if (outcome->uncertain_count)
+        qsort(outcome->uncertain, outcome->uncertain_count, sizeof(outcome->uncertain[0]),
+              most_first);
+}
+
+static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *model,
+                      const struct gm_model_run *run)
+{
+    for (size_t i = 0; i < run->transfer_count; i++) {
+        if (run->transfers[i].unknown <= 0)
+            continue;
+        struct gm_dry_line line = line_of(model, run->transfers[i].stack);
+        line.count = (uint64_t)run->transfers[i].unknown;
+        add_line(outcome, &line);
+    }
+    sort_lines(outcome);
+}
+
+/* ---- requests that were refused ------------------------------------------------------------------- */
+
+static void fail(struct gm_dry_use *use, const struct gm_model *model, uint32_t place,
+                 uint64_t wanted, uint64_t held)
+{
+    if (use->has_failed)
+        return;
+    use->has_failed = true;
+    use->wanted = wanted;
+    use->held = held;
+    use->at = line_of(model, model->places[place].stack);
+}
+
+static struct gm_dry_use *use_of(struct gm_dry_outcome *outcome, int device)
+{
+    return device >= 0 && device < GM_DRY_DEVICES ? &outcome->devices[device] : NULL;
+}
+
+/* A program that catches a refusal and goes on with less fits. */
+static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *model,
+                         const struct gm_model_run *run)
+{
+    for (size_t i = 0; i < run->pool_failure_count; i++) {
+        const struct gm_model_pool_failure *failure = &run->pool_failures[i];
+        struct gm_dry_use *use = use_of(outcome, failure->device);
+        if (use && !failure->survived && !failure->succeeded)
+            fail(use, model, failure->place, failure->size, failure->tracked);
+    }
+    for (size_t i = 0; i < run->failure_count; i++) {
+        const struct gm_model_failure *failure = &run->failures[i];
+        struct gm_dry_use *use = use_of(outcome, model->places[failure->place].device);
+        if (use && failure->out_of_memory && !failure->is_of_pool && !run->went_on)
+            fail(use, model, failure->place, failure->size, failure->used);
+    }
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------ */
+
+static void add_run(struct gm_dry_outcome *outcome, const struct gm_model *model,
+                    const struct gm_model_run *run)
+{
+    outcome->processes++;
+    for (size_t i = 0; i < run->device_count; i++) {
+        struct gm_dry_use *use = use_of(outcome, run->devices[i].id);
+        if (!use || !run->devices[i].is_listed)
+            continue;
+        use->is_used = true;
+        use->peak += amount(run->devices[i].all.peak);
+    }
+    for (size_t i = 0; i < run->pool_count; i++) {
+        struct gm_dry_use *use = use_of(outcome, run->pools[i].device);
+        if (!use)
+            continue;
+        use->blocks += amount(run->pools[i].peak);
+        use->reserved += amount(run->pools[i].reserved_peak);
+    }
+    add_failures(outcome, model, run);
+    add_reads(outcome, model, run);
+}
+
+void gm_dry_outcome_add(struct gm_dry_outcome *outcome, const struct gm_model *model)
+{
+    for (size_t i = 0; i < model->run_count; i++)
+        if (model->runs[i].is_recorded)
+            add_run(outcome, model, &model->runs[i]);
+}
+
+void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_outcome *other)
+{
+    outcome->processes += other->processes;
+    for (int i = 0; i < GM_DRY_DEVICES; i++) {
+        struct gm_dry_use *use = &outcome->devices[i];
+        const struct gm_dry_use *more = &other->devices[i];
+        use->is_used |= more->is_used;
+        use->peak += more->peak;
+        use->blocks += more->blocks;
+        use->reserved += more->reserved;
+        if (more->has_failed && !use->has_failed) {
+            use->has_failed = true;
+            use->wanted = more->wanted;
+            use->held = more->held;
+            use->at = more->at;
+        }
+    }
+    for (size_t i = 0; i < other->uncertain_count; i++)
+        add_line(outcome, &other->uncertain[i]);
+    sort_lines(outcome);
+}
+
+int gm_dry_busiest(const struct gm_dry_outcome *outcome)
+{
+    int busiest = -1;
+    for (int i = 0; i < GM_DRY_DEVICES; i++) {
+        const struct gm_dry_use *use = &outcome->devices[i];
+        const struct gm_dry_use *most = busiest < 0 ? NULL : &outcome->devices[busiest];
+        if (!use->is_used && !use->has_failed)
+            continue;
+        if (!most || use->has_failed > most->has_failed ||
+            (use->has_failed == most->has_failed && use->peak > most->peak))
+            busiest = i;
+    }
+    return busiest;
+}

@@ -1,0 +1,163 @@
+/* How the answer of a dry run reads: judgement.h. */
+#include "base/size.h"
+#include "base/text.h"
+#include "dryrun/judgement.h"
+#include "render/json.h"
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const kinds[] = {"exact", "bounded", "assumed"};
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void say_where(FILE *out, const struct gm_dry_line *line)
+{
+    if (line->file[0])
+        fprintf(out, " at %s:%u", base_of(line->file), line->line);
+}
+
+static const char *at_least(const struct gm_dry_facts *facts)
+{
+    return facts->outcome->uncertain_reads ? "at least " : "";
+}
+
+static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
+                          const struct gm_dry_facts *facts)
+{
+    if (facts->refused)
+        fprintf(out, "cannot be told: %s.\n", facts->refused);
+    else if (facts->command_exit != 0)
+        fprintf(out, "cannot be told: the command ended with exit code %d, %s%s so far.\n",
+                facts->command_exit,
+                judgement->device < 0 ? "no memory used" : SIZE(judgement->peak),
+                judgement->device < 0 ? "" : " needed");
+    else
+        fprintf(out, "cannot be told: cuDNN decides between %s and %s of %s.\n",
+                SIZE(judgement->peak), SIZE(judgement->most), SIZE(judgement->capacity));
+}
+
+static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
+                        const struct gm_dry_facts *facts)
+{
+    const char *name = facts->device->name;
+    switch (judgement->verdict) {
+    case GM_DRY_FITS:
+        if (judgement->device < 0) {
+            fputs("fits: it used no GPU memory.\n", out);
+            return;
+        }
+        fprintf(out, "fits with %s to spare: needs %s%s of the %s of a simulated %s.\n",
+                SIZE(judgement->capacity - judgement->most), at_least(facts), SIZE(judgement->most),
+                SIZE(judgement->capacity), name);
+        return;
+    case GM_DRY_DOES_NOT_FIT:
+        fprintf(out, "does not fit, short by %s%s",
+                facts->outcome->devices[judgement->device].has_failed ? "at least "
+                                                                      : at_least(facts),
+                SIZE(judgement->peak > judgement->capacity ? judgement->peak - judgement->capacity
+                                                           : 0));
+        say_where(out, &facts->outcome->devices[judgement->device].at);
+        fprintf(out, ": needs %s of the %s of a simulated %s.\n", SIZE(judgement->peak),
+                SIZE(judgement->capacity), name);
+        return;
+    case GM_DRY_UNDECIDED:
+        say_undecided(out, judgement, facts);
+        return;
+    }
+}
+
+static void say_parts(FILE *out, const struct gm_dry_judgement *judgement)
+{
+    for (size_t i = 0; i < judgement->part_count; i++) {
+        const struct gm_dry_part *part = &judgement->parts[i];
+        fprintf(out, "  %10s  %s, %s", SIZE(part->bytes), part->name, kinds[part->kind]);
+        if (part->most > part->bytes)
+            fprintf(out, ": up to %s", SIZE(part->most));
+        fputc('\n', out);
+    }
+}
+
+static void say_reads(FILE *out, const struct gm_dry_outcome *outcome)
+{
+    enum { SHOWN = 5 };
+    if (!outcome->uncertain_reads)
+        return;
+    fprintf(out, "Kernels did not run: %s value%s that the program read back %s not known.\n",
+            COUNT(outcome->uncertain_reads), gm_plural(outcome->uncertain_reads),
+            outcome->uncertain_reads == 1 ? "is" : "are");
+    for (size_t i = 0; i < outcome->uncertain_count && i < SHOWN; i++) {
+        const struct gm_dry_line *line = &outcome->uncertain[i];
+        fprintf(out, "  %10s  ", COUNT(line->count));
+        if (line->file[0])
+            fprintf(out, "%s:%u\n", base_of(line->file), line->line);
+        else
+            fputs("(place not known)\n", out);
+    }
+    if (outcome->uncertain_count > SHOWN)
+        fprintf(out, "  and %zu more lines\n", outcome->uncertain_count - SHOWN);
+}
+
+void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
+                 const struct gm_dry_facts *facts)
+{
+    fputs("Dry run: ", out);
+    say_verdict(out, judgement, facts);
+    say_parts(out, judgement);
+    if (judgement->part_count && facts->device->source[0])
+        fprintf(out, "Context: %s.\n", facts->device->source);
+    say_reads(out, facts->outcome);
+}
+
+void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
+                 const struct gm_dry_facts *facts, bool follows)
+{
+    static const char *const verdicts[] = {"fits", "does-not-fit", "undecided"};
+    const struct gm_dry_outcome *outcome = facts->outcome;
+    struct gm_json json = {.out = out, .depth = 1};
+    json.has_members[1] = follows;
+    gm_json_open_object(&json, "dry_run");
+    gm_json_string(&json, "verdict", verdicts[judgement->verdict]);
+    gm_json_string(&json, "reason", facts->refused);
+    gm_json_number(&json, "peak", judgement->peak);
+    gm_json_number(&json, "most", judgement->most);
+    gm_json_number(&json, "capacity", judgement->capacity);
+    gm_json_string(&json, "device", facts->device->name);
+    gm_json_signed(&json, "command_exit", facts->command_exit);
+    gm_json_open_array(&json, "parts");
+    for (size_t i = 0; i < judgement->part_count; i++) {
+        const struct gm_dry_part *part = &judgement->parts[i];
+        gm_json_open_object(&json, NULL);
+        gm_json_string(&json, "name", part->name);
+        gm_json_number(&json, "bytes", part->bytes);
+        gm_json_number(&json, "most", part->most);
+        gm_json_string(&json, "kind", kinds[part->kind]);
+        gm_json_close_object(&json);
+    }
+    gm_json_close_array(&json);
+    gm_json_open_array(&json, "uncertain");
+    for (size_t i = 0; i < outcome->uncertain_count; i++) {
+        const struct gm_dry_line *line = &outcome->uncertain[i];
+        gm_json_open_object(&json, NULL);
+        gm_json_string(&json, "file", line->file[0] ? line->file : NULL);
+        gm_json_number(&json, "line", line->line);
+        gm_json_number(&json, "count", line->count);
+        gm_json_close_object(&json);
+    }
+    gm_json_close_array(&json);
+    const struct gm_dry_use *use =
+        judgement->device < 0 ? NULL : &outcome->devices[judgement->device];
+    if (use && use->has_failed) {
+        gm_json_open_object(&json, "failed_at");
+        gm_json_string(&json, "file", use->at.file[0] ? use->at.file : NULL);
+        gm_json_number(&json, "line", use->at.line);
+        gm_json_number(&json, "bytes", use->wanted);
+        gm_json_close_object(&json);
+    } else {
+        gm_json_null(&json, "failed_at");
+    }
+    gm_json_close_object(&json);
+}

@@ -1,0 +1,44 @@
+/*
+ * Fresh blocks of PyTorch's allocator read as zero in a dry run, so that a program sees the same
+ * values each time: kernels do not run, and without this a block holds what its last owner left.
+ *
+ * A second definition of the function by which libc10_cuda tells PyTorch's profiler of each block
+ * (preload/sources/torch.c has the first). libgpumem.so calls the next definition in the loader's
+ * list, which is this one; this one calls PyTorch's.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMORY_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+#define EXPORTED __attribute__((visibility("default")))
+
+typedef void memory_usage(void *, int64_t, size_t, size_t, uint64_t);
+typedef void forget(uint64_t, uint64_t);
+
+EXPORTED void gpumem_dry_memory_usage(void *address, int64_t size, size_t allocated,
+                                      size_t reserved, uint64_t device) __asm__(MEMORY_USAGE);
+
+/* Of a library that is mapped; NULL: it is not, or has no such name. */
+static void *from(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    return handle ? dlsym(handle, name) : NULL;
+}
+
+void gpumem_dry_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
+                             uint64_t device)
+{
+    static memory_usage *original;
+    static forget *forget_contents;
+    enum { CUDA = 1 };
+
+    if (!original)
+        original = (memory_usage *)from("libc10.so", MEMORY_USAGE);
+    if (!forget_contents)
+        forget_contents = (forget *)from("libcuda.so.1", "gpumem_sim_forget");
+    if (forget_contents && size > 0 && (int8_t)device == CUDA)
+        forget_contents((uintptr_t)address, (uint64_t)size);
+    if (original && original != gpumem_dry_memory_usage)
+        original(address, size, allocated, reserved, device);
+}

@@ -1,0 +1,114 @@
+/*
+ * A program as test_dry_run.py runs it dry: program DO [BYTES]
+ *
+ *   nothing    no CUDA call
+ *   library    uses the math library, and says what it answers
+ *   keep BYTES allocates them, in pieces of 64 MiB at most, and exits with 3 if it cannot
+ *   device BYTES the same, after having said what the device is
+ *   less BYTES the same, but goes on with half of it where that is too much
+ *   known      reads back what the host copied to the device
+ *   unknown    reads back what only a kernel could have written, twice at one line
+ *   table      asks the driver for a private table, as NVIDIA's own runtime does
+ */
+#include "include/cublas_api.h"
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                \
+            exit(9);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void use_library(void)
+{
+    cublasHandle_t handle = NULL;
+    int version = 0;
+    size_t in = 5, bytes = 77, on_stack = 77;
+    MUST(cublasCreate_v2(&handle) == CUBLAS_STATUS_SUCCESS && handle);
+    MUST(cublasGetVersion_v2(handle, &version) == CUBLAS_STATUS_SUCCESS);
+    cublasTest_bufferSize(handle, 1, (cuDoubleComplex){2, 3}, 4, 6, &in, &bytes);
+    MUST(bytes == 0 && in == 5);
+    cublasTestBufferSizeOnStack(1, 2, 3, 4, 5, 6, &on_stack);
+    MUST(on_stack == 0);
+    MUST(strstr(cublasGetStatusString(CUBLAS_STATUS_SUCCESS), "simulated"));
+    MUST(cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS);
+    printf("version %d\n", version);
+}
+
+static int keep(size_t bytes)
+{
+    for (size_t piece; bytes; bytes -= piece) {
+        void *memory;
+        piece = bytes < 64u << 20 ? bytes : 64u << 20;
+        if (cudaMalloc(&memory, piece) != cudaSuccess)
+            return 3;
+    }
+    return 0;
+}
+
+static void say_device(void)
+{
+    struct cudaDeviceProp device;
+    int count;
+    MUST(cudaGetDeviceCount(&count) == cudaSuccess);
+    MUST(cudaGetDeviceProperties(&device, count - 1) == cudaSuccess);
+    printf("devices %d\n%s %d.%d %d %zu\n", count, device.name, device.major, device.minor,
+           device.multiProcessorCount, device.totalGlobalMem);
+}
+
+static int keep_less(size_t bytes)
+{
+    void *memory;
+    while (cudaMalloc(&memory, bytes) != cudaSuccess)
+        bytes /= 2;
+    return 0;
+}
+
+static void read_back(int copied)
+{
+    int in = 17, out = -1;
+    void *memory;
+    MUST(cudaMalloc(&memory, sizeof(in)) == cudaSuccess);
+    if (copied)
+        MUST(cudaMemcpy(memory, &in, sizeof(in), cudaMemcpyHostToDevice) == cudaSuccess);
+    for (int i = 0; i < 2; i++)
+        MUST(cudaMemcpy(&out, memory, sizeof(out), cudaMemcpyDeviceToHost) == cudaSuccess);
+    MUST(out == (copied ? 17 : 0));
+}
+
+static void ask_for_table(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    MUST(driver);
+    void *symbol = dlsym(driver, "cuGetExportTable");
+    int (*ask)(const void **, const void *);
+    const void *table;
+    memcpy(&ask, &symbol, sizeof(ask));
+    MUST(cudaFree(NULL) == cudaSuccess);
+    MUST(ask(&table, "0123456789abcdef") != 0);
+}
+
+int main(int count, char **arguments)
+{
+    const char *what = count > 1 ? arguments[1] : "nothing";
+    size_t bytes = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
+    if (strcmp(what, "library") == 0)
+        use_library();
+    if (strcmp(what, "device") == 0)
+        say_device();
+    if (strcmp(what, "keep") == 0 || strcmp(what, "device") == 0)
+        return keep(bytes);
+    if (strcmp(what, "less") == 0)
+        return keep_less(bytes);
+    if (strcmp(what, "known") == 0 || strcmp(what, "unknown") == 0)
+        read_back(strcmp(what, "known") == 0);
+    if (strcmp(what, "table") == 0)
+        ask_for_table();
+    return 0;
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""gpumem dry-run on a program in C: test_dry_run.py BUILD FOLDER"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD, FOLDER = (os.path.abspath(path) for path in sys.argv[1:3])
+GPUMEM = BUILD + "/report/gpumem"
+PROGRAM = FOLDER + "/dry_program"
+CONTEXT = 520 << 20  # of an H100, by its file
+scratch = tempfile.mkdtemp(prefix="gpumem-test-dry.")
+
+
+def run(*options, command, **environment):
+    return subprocess.run([GPUMEM, "dry-run", *options, "--", *command], capture_output=True, text=True, timeout=300,
+                          cwd=scratch, check=False,
+                          env=dict(os.environ, XDG_CACHE_HOME=scratch + "/cache", **environment))
+
+
+def answer(*options, command, code, **environment):
+    """The member dry_run, after the report has been checked for being one document."""
+    done = run("--json", *options, command=command, **environment)
+    assert done.returncode == code, (done.returncode, done.stdout[-500:], done.stderr)
+    document = json.loads(done.stdout)
+    return document["dry_run"], document, done
+
+
+def parts_of(dry):
+    assert dry["peak"] == sum(part["bytes"] for part in dry["parts"]), dry
+    assert dry["most"] == sum(part["most"] for part in dry["parts"]), dry
+    return {part["name"]: (part["bytes"], part["kind"]) for part in dry["parts"]}
+
+
+def a_command_without_cuda_fits():
+    dry, _, _ = answer(command=[PROGRAM, "nothing"], code=0)
+    assert dry["verdict"] == "fits" and dry["peak"] == 0, dry
+
+
+def a_math_library_is_replaced():
+    done = run(command=[PROGRAM, "library"])
+    assert done.returncode == 0, done
+    assert "version 130702" in done.stdout, done.stdout
+    names = os.listdir(scratch + "/cache/gpumem/dry-run")
+    assert [name for name in names if name.endswith("libcublas.so.13")], names
+
+
+def a_replaced_library_is_built_once():
+    folder = scratch + "/cache/gpumem/dry-run"
+    before = {name: os.stat(f"{folder}/{name}").st_mtime_ns for name in os.listdir(folder)}
+    assert run(command=[PROGRAM, "library"]).returncode == 0
+    assert before == {name: os.stat(f"{folder}/{name}").st_mtime_ns for name in os.listdir(folder)}
+
+
+def what_fits_has_parts_that_add_up():
+    dry, document, _ = answer(command=[PROGRAM, "keep", str(300 << 20)], code=0)
+    assert dry["verdict"] == "fits" and dry["capacity"] == 80994 << 20, dry
+    assert parts_of(dry) == {"other allocations": (300 << 20, "exact"),
+                             "context and modules": (CONTEXT, "assumed")}, dry
+    assert document["simulated"] is True
+
+
+def the_edge_is_exact():
+    room = (2 << 30) - CONTEXT
+    dry, _, _ = answer("--memory", "2G", command=[PROGRAM, "keep", str(room)], code=0)
+    assert dry["verdict"] == "fits" and dry["peak"] == dry["capacity"] == 2 << 30, dry
+    dry, _, _ = answer("--memory", "2G", command=[PROGRAM, "keep", str(room + 1)], code=1)
+    assert dry["verdict"] == "does-not-fit" and dry["command_exit"] == 3, dry
+    assert dry["peak"] == (2 << 30) + 1 and dry["failed_at"]["file"].endswith("program.c"), dry
+
+
+def the_sentence_names_the_line():
+    done = run("--memory", "1G", command=[PROGRAM, "keep", str(1 << 30)])
+    first = next(line for line in done.stdout.splitlines() if line.startswith("Dry run: "))
+    with open(os.path.dirname(os.path.abspath(__file__)) + "/program.c", encoding="utf-8") as file:
+        line = next(i for i, text in enumerate(file, 1) if "cudaMalloc(&memory, piece)" in text)
+    assert first.startswith("Dry run: does not fit, short by at least 8.00 MiB at ") and f" at program.c:{line}:" in first, first
+
+
+def a_program_that_makes_do_with_less_fits():
+    dry, _, _ = answer("--memory", "2G", command=[PROGRAM, "less", str(3 << 30)], code=0)
+    assert dry["verdict"] == "fits" and parts_of(dry)["other allocations"] == (1536 << 19, "exact"), dry
+
+
+def devices_differ():
+    small, _, _ = answer("--device", "rtx4090", command=[PROGRAM, "keep", str(30 << 30)], code=1)
+    large, _, _ = answer("--device", "RTX 5090", command=[PROGRAM, "keep", str(30 << 30)], code=0)
+    assert (small["verdict"], large["verdict"]) == ("does-not-fit", "fits"), (small, large)
+    with open(scratch + "/own.device", "w", encoding="utf-8") as file:
+        file.write("name = Mine\ncc = 8.0\nsms = 7\nmemory = 1G\ncontext = 0\n")
+    dry, _, done = answer("--device", scratch + "/own.device", command=[PROGRAM, "device", "4096"], code=0)
+    assert dry["capacity"] == 1 << 30 and parts_of(dry) == {"other allocations": (4096, "exact")}, dry
+    assert "Mine (gpumem simulated) 8.0 7 1073741824\n" in done.stderr, done.stderr
+    done = run("--device", "l4", "--devices", "3", command=[PROGRAM, "device", "4096"])
+    assert "NVIDIA L4 (gpumem simulated) 8.9 58 23569891328\n" in done.stdout, done.stdout
+    assert "devices 3\n" in done.stdout, done.stdout
+
+
+def only_unknown_values_are_uncertain():
+    dry, _, _ = answer(command=[PROGRAM, "known"], code=0)
+    assert dry["uncertain"] == [], dry
+    dry, _, _ = answer(command=[PROGRAM, "unknown"], code=0)
+    assert len(dry["uncertain"]) == 1 and dry["uncertain"][0]["count"] == 2, dry
+    assert dry["uncertain"][0]["file"].endswith("program.c") and dry["uncertain"][0]["line"] > 0, dry
+
+
+def a_runtime_of_nvidia_is_refused_by_name():
+    dry, _, _ = answer(command=[PROGRAM, "table"], code=125)
+    assert dry["verdict"] == "undecided" and PROGRAM in dry["reason"] and "runtime" in dry["reason"], dry
+
+
+def a_library_without_a_stand_in_is_refused_by_name():
+    folder = os.path.join(scratch, "empty")
+    os.mkdir(folder)
+    # No compiler, and nothing in the cache.
+    done = subprocess.run([GPUMEM, "dry-run", "--json", "--", PROGRAM, "library"], capture_output=True, text=True,
+                          timeout=300, check=False, cwd=scratch,
+                          env=dict(os.environ, CC="/nonexistent", XDG_CACHE_HOME=folder))
+    dry = json.loads(done.stdout)["dry_run"]
+    assert done.returncode == 125 and dry["verdict"] == "undecided", (done, dry)
+    assert "libcublas.so.13" in dry["reason"] and "compiler" in dry["reason"], dry
+
+
+def the_command_s_own_failure_is_passed_on():
+    dry, _, _ = answer(command=["sh", "-c", "exit 7"], code=7)
+    assert dry["verdict"] == "undecided" and dry["command_exit"] == 7, dry
+
+
+def what_is_wrong_is_said_in_one_line():
+    for options in (["--device", "gtx1"], ["--memory", "12 apples"], ["--devices", "17"], ["--frobnicate"]):
+        done = run(*options, command=["true"])
+        assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1, done
+    assert run(command=["/nonexistent/program"]).returncode == 127
+
+
+def nothing_is_left_behind():
+    before = set(os.listdir("/tmp"))
+    folder = os.path.join(scratch, "here")
+    os.mkdir(folder)
+    subprocess.run([GPUMEM, "dry-run", "--", PROGRAM, "known"], capture_output=True, cwd=folder, timeout=300, check=True)
+    assert os.listdir(folder) == []
+    assert not {name for name in set(os.listdir("/tmp")) - before if name.startswith("gpumem-dry-run.")}
+    subprocess.run([GPUMEM, "dry-run", "-o", "kept.trace", "--", PROGRAM, "known"], capture_output=True, cwd=folder,
+                   timeout=300, check=True)
+    assert os.listdir(folder) == ["kept.trace"]
+
+
+try:
+    for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once,
+                 what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
+                 a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
+                 a_runtime_of_nvidia_is_refused_by_name, a_library_without_a_stand_in_is_refused_by_name,
+                 the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
+        test()
+        print("ok  ", test.__name__.replace("_", " "))
+finally:
+    shutil.rmtree(scratch)

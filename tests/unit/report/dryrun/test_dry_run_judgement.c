@@ -1,0 +1,158 @@
+/* The answer of a dry run, by what was counted: which part is what, and when nothing can be told. */
+#include "dryrun/device.h"
+#include "dryrun/judgement.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define GIB (UINT64_C(1) << 30)
+
+static struct gm_dry_device device = {.name = "Test", .context = GIB};
+
+static struct gm_dry_outcome outcome_of(uint64_t blocks, uint64_t reserved, uint64_t peak)
+{
+    struct gm_dry_outcome outcome = {.processes = 1};
+    outcome.devices[0] =
+        (struct gm_dry_use){.is_used = true, .peak = peak, .blocks = blocks, .reserved = reserved};
+    return outcome;
+}
+
+static struct gm_dry_judgement judge(const struct gm_dry_outcome *outcome,
+                                     const struct gm_dry_outcome *with_cudnn, int command_exit)
+{
+    struct gm_dry_judgement judgement;
+    const struct gm_dry_facts facts = {.device = &device,
+                                       .capacity = 10 * GIB,
+                                       .command_exit = command_exit,
+                                       .outcome = outcome,
+                                       .with_cudnn = with_cudnn};
+    gm_dry_judge(&judgement, &facts);
+    return judgement;
+}
+
+static void parts_add_up_to_the_peak(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(4 * GIB, 5 * GIB, 6 * GIB);
+    struct gm_dry_judgement judgement = judge(&outcome, NULL, 0);
+    assert_int_equal(judgement.verdict, GM_DRY_FITS);
+    assert_int_equal(judgement.peak, 7 * GIB);
+    assert_int_equal(judgement.part_count, 4);
+    assert_int_equal(judgement.parts[0].bytes, 4 * GIB);
+    assert_int_equal(judgement.parts[1].kind, GM_DRY_BOUNDED);
+    assert_int_equal(judgement.parts[3].kind, GM_DRY_ASSUMED);
+}
+
+static void the_last_byte_decides(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(0, 0, 9 * GIB);
+    assert_int_equal(judge(&outcome, NULL, 0).verdict, GM_DRY_FITS);
+    outcome.devices[0].peak++;
+    assert_int_equal(judge(&outcome, NULL, 0).verdict, GM_DRY_DOES_NOT_FIT);
+}
+
+static void cudnn_decides_where_its_range_is_wide(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome without = outcome_of(4 * GIB, 4 * GIB, 4 * GIB);
+    struct gm_dry_outcome narrow = outcome_of(5 * GIB, 5 * GIB, 5 * GIB);
+    struct gm_dry_outcome wide = outcome_of(6 * GIB, 6 * GIB, 6 * GIB);
+    struct gm_dry_judgement judgement = judge(&without, &narrow, 0);
+    assert_int_equal(judgement.verdict, GM_DRY_FITS);
+    assert_int_equal(judgement.peak, 5 * GIB);
+    assert_int_equal(judgement.most, 6 * GIB);
+    assert_int_equal(judge(&without, &wide, 0).verdict, GM_DRY_UNDECIDED);
+}
+
+static void cudnn_decides_where_its_range_crosses_the_capacity(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome without = outcome_of(0, 0, 9 * GIB - 1),
+                          with = outcome_of(0, 0, 9 * GIB + 1);
+    assert_int_equal(judge(&without, &with, 0).verdict, GM_DRY_UNDECIDED);
+}
+
+static void a_refused_request_does_not_fit(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(0, 0, 5 * GIB);
+    outcome.devices[0].has_failed = true;
+    outcome.devices[0].held = 5 * GIB;
+    outcome.devices[0].wanted = 5 * GIB;
+    struct gm_dry_judgement judgement = judge(&outcome, NULL, 1);
+    assert_int_equal(judgement.verdict, GM_DRY_DOES_NOT_FIT);
+    assert_int_equal(judgement.peak, 11 * GIB);
+}
+
+static void a_command_that_fails_tells_nothing(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(0, 0, GIB), none = {0};
+    assert_int_equal(judge(&outcome, NULL, 1).verdict, GM_DRY_UNDECIDED);
+    assert_int_equal(judge(&none, NULL, 1).verdict, GM_DRY_UNDECIDED);
+    assert_int_equal(judge(&none, NULL, 0).verdict, GM_DRY_FITS);
+}
+
+static void processes_add_up(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome all = {0}, one = outcome_of(GIB, 2 * GIB, 3 * GIB);
+    snprintf(one.uncertain[0].file, GM_DRY_FILE, "train.py");
+    one.uncertain[0].line = 7;
+    one.uncertain[0].count = 2;
+    one.uncertain_count = 1;
+    gm_dry_outcome_unite(&all, &one);
+    gm_dry_outcome_unite(&all, &one);
+    assert_int_equal(all.processes, 2);
+    assert_int_equal(all.devices[0].peak, 6 * GIB);
+    assert_int_equal(all.uncertain_count, 1);
+    assert_int_equal(all.uncertain[0].count, 4);
+    assert_int_equal(all.uncertain_reads, 4);
+}
+
+static bool read_device(const char *text, struct gm_dry_device *found)
+{
+    char path[] = "/tmp/gpumem-device.XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    dprintf(file, "%s", text);
+    close(file);
+    bool good = gm_dry_device_read(found, path);
+    unlink(path);
+    return good;
+}
+
+static void a_device_file_says_all_or_nothing(void **state)
+{
+    (void)state;
+    struct gm_dry_device found;
+    const char *whole = "# a\n\nname = X \x1b[1m\ncc = 8.9\nsms=4\nmemory = 2GiB\ncontext= 1M\n";
+    assert_true(read_device(whole, &found));
+    assert_int_equal(found.memory, 2 * GIB);
+    assert_string_equal(found.name, "X ?[1m");
+    assert_false(read_device("name = X\ncc = 8.9\nsms = 4\n", &found));
+    assert_false(read_device("name = X\ncc = 89\nsms = 4\nmemory = 2G\n", &found));
+    assert_false(read_device("name = X\ncc = 8.9\nsms = 0\nmemory = 2G\n", &found));
+    assert_false(read_device("name = X\ncc = 8.9\nsms = 4\nmemory = 2G\ncontext = 2G\n", &found));
+    assert_false(read_device("name = X\ncc = 8.9\nsms = 4\nmemory = 2G\nflops = 3\n", &found));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_add_up_to_the_peak),
+        cmocka_unit_test(the_last_byte_decides),
+        cmocka_unit_test(cudnn_decides_where_its_range_is_wide),
+        cmocka_unit_test(cudnn_decides_where_its_range_crosses_the_capacity),
+        cmocka_unit_test(a_refused_request_does_not_fit),
+        cmocka_unit_test(a_command_that_fails_tells_nothing),
+        cmocka_unit_test(processes_add_up),
+        cmocka_unit_test(a_device_file_says_all_or_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
