@@ -1,5 +1,6 @@
 /* See config.h. No malloc, no stdio: this runs in every process that inherits LD_PRELOAD. */
 #include "base/config.h"
+#include <gpumem/ranks.h>
 #include <gpumem/settings.h>
 #include <string.h>
 
@@ -91,13 +92,26 @@ static void append_number(struct text *text, uint32_t number)
     append(text, digits + at, sizeof(digits) - at);
 }
 
+/* "none" outside of a job. */
+static void append_rank(struct text *text)
+{
+    for (size_t i = 0; i < GM_RANK_LAUNCHERS; i++) {
+        const char *value = setting(gm_rank_variables[i][0]);
+        if (value && strspn(value, "0123456789") == strlen(value)) {
+            append(text, value, strlen(value));
+            return;
+        }
+    }
+    append(text, "none", 4);
+}
+
 bool gm_config_path(char *path, size_t size, const char *program, const char *host, uint32_t pid)
 {
     struct text text = {path, path + size - 1, false};
     for (const char *at = gm_config.output; *at; at++) {
         const char *close;
         char name[64];
-        if (at[0] != '%' || !strchr("ephq%", at[1])) {
+        if (at[0] != '%' || !strchr("ephrq%", at[1])) {
             append(&text, at, 1);
             continue;
         }
@@ -110,6 +124,9 @@ bool gm_config_path(char *path, size_t size, const char *program, const char *ho
             break;
         case 'h':
             append(&text, host, strlen(host));
+            break;
+        case 'r':
+            append_rank(&text);
             break;
         case 'q':
             close = at[1] == '{' ? strchr(at, '}') : NULL;
@@ -136,6 +153,25 @@ bool gm_config_path(char *path, size_t size, const char *program, const char *ho
     return !text.overflow;
 }
 
+static bool has_name(const char *name_and_value, const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    return name && strncmp(name_and_value, name, length) == 0 && name_and_value[length] == '=';
+}
+
+/* A variable that tells the place of the process in its job. */
+static bool is_of_job(const char *name_and_value)
+{
+    for (size_t i = 0; i < GM_RANK_LAUNCHERS; i++)
+        for (size_t column = 0; column < 3; column++)
+            if (has_name(name_and_value, gm_rank_variables[i][column]))
+                return true;
+    for (size_t i = 0; i < GM_JOB_VARIABLES; i++)
+        if (has_name(name_and_value, gm_job_variables[i]))
+            return true;
+    return false;
+}
+
 bool gm_config_is_recorded(const char *name_and_value)
 {
     static const char *const prefixes[] = {
@@ -154,20 +190,9 @@ bool gm_config_is_recorded(const char *name_and_value)
         "NCCL_CUMEM_ENABLE=",
         "CUBLAS_WORKSPACE_CONFIG=",
         "CUBLASLT_WORKSPACE_SIZE=",
-        "RANK=",
-        "LOCAL_RANK=",
-        "WORLD_SIZE=",
-        "SLURM_JOB_ID=",
-        "SLURM_PROCID=",
-        "SLURM_LOCALID=",
-        "SLURM_NTASKS=",
-        "OMPI_COMM_WORLD_",
-        "PMI_RANK=",
-        "PMI_SIZE=",
-        "MPI_LOCALRANKID=",
     };
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (strncmp(name_and_value, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
-    return false;
+    return is_of_job(name_and_value);
 }

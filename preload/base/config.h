@@ -36,7 +36,7 @@ extern struct gm_config gm_config;
 void gm_config_read(char *const *environment);
 
 /*
- * Expands %e (program), %p (pid), %h (host), %q{VAR} and %% of `output` into `path`.
+ * Expands %e (program), %p (pid), %h (host), %r (rank), %q{VAR} and %% of `output` into `path`.
  * Unknown escapes stay as they are. Returns false when the result does not fit.
  */
 bool gm_config_path(char *path, size_t size, const char *program, const char *host, uint32_t pid);

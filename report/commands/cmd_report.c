@@ -2,9 +2,11 @@
 #include "base/limit.h"
 #include "commands/apart.h"
 #include "commands/command.h"
+#include "commands/job.h"
 #include "commands/output_file.h"
 #include "commands/outputs.h"
 #include "commands/session.h"
+#include "ranks/ranks_text.h"
 #include "render/text/balance.h"
 #include "render/text/report_text.h"
 #include "runs/runs.h"
@@ -14,14 +16,17 @@
 
 static void print_help(void)
 {
-    puts("usage: gpumem report [OPTION...] [TRACE...]\n"
+    puts("usage: gpumem report [OPTION...] [TRACE|FOLDER|SUMMARY...]\n"
          "\n"
          "Says who held the memory at its peak, what was never freed, and why allocations\n"
-         "failed. Without TRACE: all traces of the newest run in this folder. A TRACE can\n"
-         "be a memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot), too.\n"
+         "failed. Of several processes: a table, how the odd one differs, the page of the\n"
+         "worst. Without TRACE: all processes of the newest run in this folder; a FOLDER\n"
+         "or a quoted pattern means the newest run in it. A TRACE can be a memory snapshot\n"
+         "of PyTorch (torch.cuda.memory._dump_snapshot), a SUMMARY is a file that gpumem\n"
+         "summarize wrote.\n"
          "\n"
          "  -v, --verbose      every section, instead of the page of some 40 lines\n"
-         "      --site N         all that is known of the place [N] of the page\n"
+         "      --site N       all that is known of the place [N] of the page\n"
          "  -n, --top N        places shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
          "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"
@@ -100,6 +105,42 @@ static int write_file(struct report *report, char **paths, size_t count)
     if (report->options.follows)
         fprintf(stderr, "gpumem: page written to %s\n", report->file);
     return code;
+}
+
+/* Several processes: the job on one page, then the page of the worst. */
+static int write_job(struct report *report, char **paths, size_t count)
+{
+    struct gm_job_request request = {.stacks = report->stacks};
+    struct gm_summaries summaries = {0};
+    struct gm_page page = {.out = stdout,
+                           .colour = report->options.colour,
+                           .columns = report->options.columns,
+                           .ascii = report->options.ascii};
+    struct answer answer = {0};
+    int code = GM_EXIT_FINE;
+    for (size_t i = 0; i < count; i++)
+        if (!gm_job_load(&summaries, paths[i], &request))
+            code = GM_EXIT_UNREADABLE;
+    gm_summaries_sort(&summaries);
+    const struct gm_summary *worst = gm_ranks_worst(&summaries);
+    gm_ranks_text(&page, &summaries);
+    if (worst && !worst->path)
+        fputs(worst->page, stdout);
+    else if (worst && (!gm_apart(read_trace, worst->path, report, &answer, sizeof(answer)) ||
+                       !answer.is_whole))
+        code = GM_EXIT_UNREADABLE;
+    gm_summaries_free(&summaries);
+    return code;
+}
+
+static int write_any(struct report *report, char **paths, size_t count)
+{
+    bool is_of_job = count > 1;
+    for (size_t i = 0; i < count; i++)
+        is_of_job |= gm_job_is_summary(paths[i]);
+    if (report->output == gm_output_find("brief") && is_of_job)
+        return write_job(report, paths, count);
+    return write_report(report, paths, count);
 }
 
 int gm_cmd_report(int count, char **arguments)
@@ -189,7 +230,7 @@ int gm_cmd_report(int count, char **arguments)
     report.options.top = top;
     int code = found;
     if (run.count)
-        code = (report.file ? write_file : write_report)(&report, run.paths, run.count);
+        code = (report.file ? write_file : write_any)(&report, run.paths, run.count);
     gm_run_free(&run);
     return code ? code : found;
 }

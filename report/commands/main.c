@@ -12,6 +12,7 @@ static const struct gm_command commands[] = {
     {"export", "write a trace in the format of another program", gm_cmd_export},
     {"dry-run", "say whether a command would fit a GPU that is not there", gm_cmd_dry_run},
     {"info", "say what is in a trace", gm_cmd_info},
+    {"summarize", "say in a line of JSON what a trace comes to", gm_cmd_summarize},
     {"path", "print the library for LD_PRELOAD", gm_cmd_path},
 };
 
@@ -21,7 +22,7 @@ static void print_help(void)
          "\n"
          "usage: gpumem COMMAND [OPTION...]\n");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
     puts("\n"
          "  --help, --version\n"
          "\n"

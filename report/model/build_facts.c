@@ -6,7 +6,9 @@
 #include "verdict/completeness.h"
 #include "verdict/newer_abi.h"
 #include "verdict/settings.h"
+#include <gpumem/ranks.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- the place in a job ---------------------------------------------------------------------- */
 
@@ -25,23 +27,26 @@ static int64_t number_of(const struct gm_trace *trace, const char *name)
     return number;
 }
 
-/* The launchers that tell, the innermost first: torchrun under Slurm sets its own variables, and
- * those of Slurm are of the task that torchrun is. */
 static struct gm_model_rank rank_of(const struct gm_trace *trace)
 {
-    static const char *const launchers[][3] = {
-        {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
-        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
-        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"},
-    };
-    for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-        int64_t rank = number_of(trace, launchers[i][0]);
+    for (size_t i = 0; i < GM_RANK_LAUNCHERS; i++) {
+        const char *const *names = gm_rank_variables[i];
+        int64_t rank = number_of(trace, names[0]);
         if (rank >= 0)
-            return (struct gm_model_rank){rank, number_of(trace, launchers[i][1]),
-                                          number_of(trace, launchers[i][2])};
+            return (struct gm_model_rank){rank, names[1] ? number_of(trace, names[1]) : -1,
+                                          names[2] ? number_of(trace, names[2]) : -1};
     }
     return (struct gm_model_rank){-1, -1, -1};
+}
+
+static struct gm_text job_of(const struct gm_trace *trace)
+{
+    struct gm_text value;
+    for (size_t i = 0; i < GM_JOB_VARIABLES; i++)
+        if (gm_environment_get(trace, gm_job_variables[i], &value) && value.size &&
+            !(value.size == 4 && memcmp(value.bytes, "none", 4) == 0)) /* torchrun's default */
+            return value;
+    return (struct gm_text){"", 0};
 }
 
 /* ---- trust ----------------------------------------------------------------------------------- */
@@ -155,6 +160,7 @@ void gm_build_facts(struct gm_builder *builder)
         run->command_line.size = sizeof(header->command_line);
     run->pid = header->pid;
     run->rank = rank_of(trace);
+    run->job = job_of(trace);
     run->start_realtime_ns = header->clock_start.realtime_ns;
     run->duration_ns = analysis->duration;
     run->events = analysis->replay.ledger.events;

@@ -162,8 +162,8 @@ static void copy_findings(struct gm_copier *copier, struct gm_model_run *run)
 static void own_facts(struct gm_copier *copier, struct gm_model_run *run)
 {
     struct gm_text *texts[] = {
-        &run->run_id, &run->host_name,    &run->executable,        &run->tool_version,
-        &run->python, &run->command_line, &run->allocator_settings};
+        &run->run_id,       &run->job,    &run->host_name,    &run->executable,
+        &run->tool_version, &run->python, &run->command_line, &run->allocator_settings};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         copy_text(copier, texts[i]);
     copy_string(copier, &run->path);

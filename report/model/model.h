@@ -310,7 +310,7 @@ struct gm_model_newer_abi {
     unsigned cuda_version;
 };
 
-/* The place of a process in its job, by the environment of torchrun, Slurm, Open MPI or MPICH. */
+/* The place of a process in its job, by its environment: gpumem/ranks.h. */
 struct gm_model_rank {
     int64_t rank;       /* -1: not told */
     int64_t local_rank; /* on its host */
@@ -325,6 +325,7 @@ struct gm_model_run {
     struct gm_text command_line; /* arguments, each with a NUL behind it but perhaps the last */
     uint32_t pid;
     struct gm_model_rank rank;
+    struct gm_text job;         /* its name; empty: not told */
     uint64_t start_realtime_ns; /* since 1970 */
     uint64_t duration_ns;
     uint64_t events;

@@ -93,6 +93,10 @@ void gm_facts_json(struct gm_json_view *view)
     write_rank(json, "rank", run->rank.rank);
     write_rank(json, "local_rank", run->rank.local_rank);
     write_rank(json, "world_size", run->rank.world_size);
+    if (run->job.size)
+        gm_json_text(json, "job", run->job);
+    else
+        gm_json_null(json, "job");
     gm_json_text(json, "executable", run->executable);
     write_command(view);
     gm_json_number(json, "start_realtime_ns", run->start_realtime_ns);

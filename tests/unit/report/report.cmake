@@ -29,6 +29,9 @@ add_test(NAME unit.report_judge
 add_test(NAME unit.report_page
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_page.py $<TARGET_FILE:gpumem>
                  $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
+add_test(NAME unit.report_ranks
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_ranks.py $<TARGET_FILE:gpumem>
+                 ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)
 add_test(NAME unit.report_run
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_run.py $<TARGET_FILE:gpumem>
                  ${PROJECT_BINARY_DIR}/tests/training_loop ${PROJECT_BINARY_DIR}/sim)

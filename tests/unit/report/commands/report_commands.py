@@ -149,8 +149,9 @@ def check_corpus(gpumem, source):
     several = run(gpumem, "report", "--json", *whole)
     for violation in violations(json.loads(several.stdout), schema, schema):
         expect(False, f"several traces: {violation}")
-    text = run(gpumem, "report", *whole).stdout.decode()
-    check_text("several traces", text)
+    check_text("several traces", run(gpumem, "report", *whole).stdout.decode())
+    text = run(gpumem, "report", "-v", *whole).stdout.decode()
+    check_text("several traces, all of each", text)
     expect(re.search(r"sum +15\.0 MiB +2\.00 MiB +2\.00 MiB", text) is not None, f"wrong sums:\n{text[-400:]}")
     expect(run(gpumem, "report", whole[0], path + "x").returncode == 3, "a missing trace among others is no success")
 
@@ -175,7 +176,7 @@ def check_usage(gpumem, source):
         done = run(gpumem, *arguments)
         expect(done.returncode == 2, f"{arguments}: exit code {done.returncode}")
         expect(done.stderr.count(b"\n") == 1 and not done.stdout, f"{arguments}: not one line: {done.stderr!r}")
-    for command in ([], ["run"], ["report"], ["check"], ["info"], ["path"]):
+    for command in ([], ["run"], ["report"], ["check"], ["info"], ["path"], ["summarize"]):
         shown = run(gpumem, *command, "--help")
         expect(shown.returncode == 0 and shown.stdout.startswith((b"usage", b"gpumem")), f"{command} --help")
         check_text(f"{command} --help", shown.stdout.decode())

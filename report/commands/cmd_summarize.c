@@ -1,0 +1,195 @@
+/* gpumem summarize: what a trace comes to, where the trace lies, in some kilobytes. Also job.h: how
+ * traces become summaries, and files of summaries are read. */
+#include "commands/apart.h"
+#include "commands/command.h"
+#include "commands/job.h"
+#include "commands/output_file.h"
+#include "commands/session.h"
+#include "render/brief/brief_output.h"
+#include "runs/runs.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char first_member[] = "{\"gpumem_summary\"";
+
+bool gm_job_is_summary(const char *path)
+{
+    char start[sizeof(first_member) - 1];
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return false;
+    bool is_one = read(descriptor, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+                  memcmp(start, first_member, sizeof(start)) == 0;
+    close(descriptor);
+    return is_one;
+}
+
+/* ---- a trace --------------------------------------------------------------------------------- */
+
+static char *page_of(const struct gm_model *model)
+{
+    char *page = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&page, &size);
+    if (!out)
+        return NULL;
+    gm_output_brief.write(out, model, &(struct gm_output_options){.ascii = true});
+    fclose(out);
+    return page;
+}
+
+static void read_trace(const char *path, const void *request_of, void *unused)
+{
+    const struct gm_job_request *request = request_of;
+    unsigned needs = request->with_page ? gm_output_brief.needs : 0;
+    struct gm_session session;
+    (void)unused;
+    if (!gm_session_open(&session, path, &request->stacks,
+                         needs | GM_NEEDS_FINDINGS | GM_NEEDS_MOMENTS))
+        return;
+    char *page = request->with_page ? page_of(session.model) : NULL;
+    gm_summary_write(stdout, session.model, page ? page : "");
+    free(page);
+    gm_session_close(&session);
+}
+
+static bool load_trace(struct gm_summaries *summaries, const char *path,
+                       const struct gm_job_request *request)
+{
+    char *line = NULL;
+    size_t size = 0;
+    bool is_read = gm_apart_capture(read_trace, path, request, &line, &size) && size;
+    if (is_read && line[size - 1] == '\n')
+        size--;
+    is_read = is_read && gm_summaries_add(summaries, line, size);
+    if (is_read)
+        summaries->entries[summaries->count - 1].path = path;
+    free(line);
+    return is_read;
+}
+
+/* ---- a file of summaries --------------------------------------------------------------------- */
+
+static bool load_lines(struct gm_summaries *summaries, const char *path, const char *bytes,
+                       size_t size)
+{
+    size_t bad = 0;
+    for (size_t at = 0; at < size;) {
+        const char *end = memchr(bytes + at, '\n', size - at);
+        size_t length = end ? (size_t)(end - (bytes + at)) : size - at;
+        /* A line without its end was cut. */
+        bad += !end || !gm_summaries_add(summaries, bytes + at, length);
+        at += length + 1;
+    }
+    if (bad)
+        gm_complain("%s: %zu line%s that are no summaries of this version were left out", path, bad,
+                    bad == 1 ? "" : "s");
+    return bad == 0;
+}
+
+static bool load_file(struct gm_summaries *summaries, const char *path)
+{
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    void *bytes = MAP_FAILED;
+    size_t size = 0;
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_size > 0) {
+        size = (size_t)status.st_size;
+        bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    }
+    if (bytes == MAP_FAILED)
+        gm_complain("%s: %s", path, strerror(errno));
+    bool is_read = bytes != MAP_FAILED && load_lines(summaries, path, bytes, size);
+    if (bytes != MAP_FAILED)
+        munmap(bytes, size);
+    if (descriptor >= 0)
+        close(descriptor);
+    return is_read;
+}
+
+bool gm_job_load(struct gm_summaries *summaries, const char *path,
+                 const struct gm_job_request *request)
+{
+    return gm_job_is_summary(path) ? load_file(summaries, path)
+                                   : load_trace(summaries, path, request);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void print_help(void)
+{
+    puts("usage: gpumem summarize [OPTION...] [TRACE|FOLDER|SUMMARY...]\n"
+         "\n"
+         "Writes a line of JSON for each process: totals by device, lines of the program,\n"
+         "the verdict and the page. gpumem report reads such files in place of traces,\n"
+         "many at once (docs/ranks.md). Summaries among the arguments are merged, in any\n"
+         "order and grouping with the same result. Without TRACE: the newest run in this\n"
+         "folder.\n"
+         "\n"
+         "  -o, --output FILE  instead of stdout\n"
+         "      --no-symbols   modules and offsets instead of functions and lines\n"
+         "  -h, --help\n"
+         "      --version");
+}
+
+static int summarize(const struct gm_job_request *request, char **arguments, size_t count,
+                     const char *output)
+{
+    struct gm_run_traces run;
+    struct gm_summaries summaries = {0};
+    struct gm_output_file file;
+    int code = gm_run_find(&run, arguments, count);
+    if (run.count && !gm_output_file_open(&file, output)) {
+        gm_run_free(&run);
+        return GM_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < run.count; i++)
+        if (!gm_job_load(&summaries, run.paths[i], request))
+            code = GM_EXIT_UNREADABLE;
+    gm_summaries_sort(&summaries);
+    for (size_t i = 0; i < summaries.count; i++)
+        puts(summaries.entries[i].text);
+    if (run.count && !gm_output_file_close(&file, summaries.count != 0))
+        code = GM_EXIT_UNREADABLE;
+    gm_summaries_free(&summaries);
+    gm_run_free(&run);
+    return code;
+}
+
+int gm_cmd_summarize(int count, char **arguments)
+{
+    enum { NO_SYMBOLS = GM_OPTION_FIRST };
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
+                                            GM_COMMON_OPTIONS};
+    struct gm_job_request request = {.stacks = {.names = true}, .with_page = true};
+    const char *output = "-";
+    for (int option; (option = gm_next_option(count, arguments, ":o:h", options)) != -1;) {
+        switch (option) {
+        case 'o':
+            output = optarg;
+            break;
+        case NO_SYMBOLS:
+            request.stacks.names = false;
+            break;
+        case GM_OPTION_HELP:
+            print_help();
+            return GM_EXIT_FINE;
+        case GM_OPTION_VERSION:
+            gm_print_version();
+            return GM_EXIT_FINE;
+        default:
+            return GM_EXIT_USAGE;
+        }
+    }
+    return summarize(&request, arguments + optind, (size_t)(count - optind), output);
+}

@@ -1,0 +1,21 @@
+/* Loads what a page of several processes is made of: traces are summarized, summaries are read. */
+#ifndef GPUMEM_REPORT_COMMANDS_JOB_H
+#define GPUMEM_REPORT_COMMANDS_JOB_H
+
+#include "ranks/summary.h"
+#include "stacks/stacks.h"
+
+struct gm_job_request {
+    struct gm_stacks_options stacks;
+    bool with_page; /* of a trace: its page stands in the summary, 80 columns wide */
+};
+
+/* Whether a file holds summaries and is no trace. */
+bool gm_job_is_summary(const char *path);
+
+/* Adds the summaries of a trace, or those that a file holds. False after a line about what could not
+ * be read; what could be is there. */
+bool gm_job_load(struct gm_summaries *summaries, const char *path,
+                 const struct gm_job_request *request);
+
+#endif
