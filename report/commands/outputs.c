@@ -15,8 +15,9 @@ static const struct gm_output *const outputs[] = {
 };
 
 static const struct gm_output *const exports[] = {
-    &gm_export_collapsed,   &gm_export_csv,   &gm_export_ndjson,
-    &gm_export_openmetrics, &gm_export_pprof, &gm_export_speedscope,
+    &gm_export_collapsed, &gm_export_csv,         &gm_export_memory_viz,
+    &gm_export_ndjson,    &gm_export_openmetrics, &gm_export_perfetto,
+    &gm_export_pprof,     &gm_export_speedscope,  &gm_export_sqlite,
 };
 
 static const struct gm_output *find(const struct gm_output *const *table, size_t count,

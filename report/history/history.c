@@ -73,6 +73,17 @@ void gm_model_history_free(struct gm_model_history *history)
     *history = (struct gm_model_history){0};
 }
 
+uint64_t *gm_model_history_order(const struct gm_model_history *history)
+{
+    uint64_t *order = gm_allocate((size_t)history->steps + 1, sizeof(*order));
+    for (size_t i = 0; i < history->count; i++) {
+        order[history->lives[i].begin_step] = i * 2 + 1;
+        if (history->lives[i].end_step != GM_NONE)
+            order[history->lives[i].end_step] = i * 2 + 2;
+    }
+    return order;
+}
+
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 const char *gm_place_group(const struct gm_model_place *place, char text[GM_GROUP_TEXT])

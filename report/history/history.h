@@ -40,6 +40,12 @@ struct gm_model_history {
 bool gm_model_history(const struct gm_model *model, struct gm_model_history *history);
 void gm_model_history_free(struct gm_model_history *history);
 
+/* What happens at each step: 0 nothing (a free that failed was here), else a life that begins or ends.
+ * The caller frees it. */
+uint64_t *gm_model_history_order(const struct gm_model_history *history);
+#define GM_STEP_LIFE(step) (((step)-1) >> 1) /* its number */
+#define GM_STEP_ENDS(step) (((step)-1) & 1)
+
 /* ---- who held memory at a moment of the reader's choice --------------------------------------- */
 
 enum gm_when_kind {

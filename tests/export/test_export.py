@@ -18,8 +18,11 @@ import gzip
 import io
 import json
 import os
+import pickle
+import pickletools
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -285,7 +288,137 @@ def check_speedscope(name, trace, report):
     expect(sums == peaks(report), f"{name} speedscope: {sums} instead of {peaks(report)}")
 
 
-CHECKS = [check_collapsed, check_csv, check_ndjson, check_openmetrics, check_pprof, check_speedscope]
+def check_sqlite(name, trace, report):
+    text = export("sqlite", trace).decode()
+    no_control(f"{name} sqlite", text)
+    database = sqlite3.connect(":memory:")
+    database.executescript(text)
+    rows = [{"device": "" if device is None else str(device), "kind": kind, "is_block": is_block, "bytes": size, "ended": ended}
+            for device, kind, is_block, size, ended in database.execute(
+                "SELECT device, kind, is_block, bytes, ended FROM allocations JOIN places USING(place)")]
+    check_rows(f"{name} sqlite", rows, report)
+    held = dict(database.execute("SELECT memory, sum(bytes) FROM v_peak GROUP BY memory"))
+    expect(held == peaks(report), f"{name} sqlite: {held} instead of {peaks(report)}")
+    left = database.execute("SELECT sum(bytes) FROM v_leaks WHERE memory NOT LIKE 'blocks%'").fetchone()[0]
+    expect((left or 0) == leaked(report), f"{name} sqlite: {left} left")
+    names = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    expect(names == {"run", "frames", "places", "allocations", "held"}, f"{name} sqlite: tables {names}")
+
+
+def check_perfetto(name, trace, report):
+    """The wheel's own classes read it; then what its importer relies on."""
+    perfetto = consumer("perfetto", lambda: __import__("perfetto.protos.perfetto.trace.perfetto_trace_pb2"))
+    if not perfetto:
+        return
+    document = perfetto.protos.perfetto.trace.perfetto_trace_pb2.Trace()
+    document.ParseFromString(export("perfetto", trace))
+    tracks, now, most = {}, collections.Counter(), collections.Counter()
+    interned = collections.defaultdict(dict)
+    dumps = collections.defaultdict(list)
+    expect(document.packet[0].sequence_flags == 1, f"{name} perfetto: the sequence does not begin")
+    for packet in document.packet:
+        expect(packet.trusted_packet_sequence_id == 1, f"{name} perfetto: another sequence")
+        if packet.HasField("track_descriptor"):
+            track = packet.track_descriptor
+            expect(track.uuid not in tracks and (track.parent_uuid in tracks or track.HasField("process")), f"{name}: track {track}")
+            tracks[track.uuid] = track.name
+        if packet.HasField("track_event"):
+            event = packet.track_event
+            expect(event.track_uuid in tracks, f"{name} perfetto: an event of no track")
+            if event.type == 4:
+                group = tracks[event.track_uuid]
+                now[group] = event.counter_value
+                most[group] = max(most[group], event.counter_value)
+        data = packet.interned_data
+        for kind in ("function_names", "source_paths", "mappings", "frames", "callstacks"):
+            for one in getattr(data, kind):
+                expect(one.iid and one.iid not in interned[kind], f"{name} perfetto: {kind} {one.iid}")
+                interned[kind][one.iid] = one
+        for frame in data.frames:
+            expect(frame.function_name_id in interned["function_names"] and frame.mapping_id in interned["mappings"] and
+                   (not frame.source_path_iid or frame.source_path_iid in interned["source_paths"]), f"{name} perfetto: {frame}")
+        for stack in data.callstacks:
+            expect(all(one in interned["frames"] for one in stack.frame_ids), f"{name} perfetto: {stack}")
+        for dump in packet.profile_packet.process_dumps:
+            expect(all(sample.callstack_id in interned["callstacks"] for sample in dump.samples), f"{name} perfetto: a sample")
+            dumps[dump.heap_name].append((dump.timestamp, sum(sample.self_allocated for sample in dump.samples)))
+    for kind in ("function_names", "source_paths"):
+        no_control(f"{name} perfetto", "\n".join(one.str.decode() for one in interned[kind].values()))
+    for group, peak in peaks(report).items():
+        expect(most[group] == peak, f"{name} perfetto: the counter of {group} has at most {most[group]}, not {peak}")
+        expect(dumps[group][0][1] == peak, f"{name} perfetto: the profile of {group} has {dumps[group]}, not {peak}")
+    live = sum(size for group, size in now.items() if not group.startswith("blocks"))
+    expect(live == sum(live for (_, kind), (_, live) in tallies(report).items() if kind != "block"), f"{name} perfetto: {live} live")
+
+
+def viz_peak(events):
+    """The highest sum of blocks, as a reader of a snapshot's history finds it."""
+    live, now, most = {}, 0, 0
+    for event in events:
+        if event["action"] == "alloc":
+            expect(event["addr"] not in live, f"memory_viz: {event['addr']:x} twice")
+            live[event["addr"]] = event["size"]
+            now += event["size"]
+            most = max(most, now)
+        elif event["action"] == "free_completed":
+            now -= live.pop(event["addr"])
+    return most, now
+
+
+def check_memory_viz(name, trace, report):
+    data = export("memory_viz", trace)
+    opcodes = {opcode.name for opcode, _, _ in pickletools.genops(data)}
+    expect(opcodes <= VIZ_OPCODES, f"{name} memory_viz: opcodes {opcodes - VIZ_OPCODES}")
+    snapshot = pickle.loads(data)
+    sound = not report["lost_frees"] and not report["damaged"]
+    for segment in snapshot["segments"]:
+        at = segment["address"]
+        for block in segment["blocks"]:
+            expect(block["address"] == at, f"{name} memory_viz: a block at {block['address']:x}, not {at:x}")
+            at += block["size"]
+        expect(at == segment["address"] + segment["total_size"], f"{name} memory_viz: blocks do not fill their segment")
+        active = sum(block["size"] for block in segment["blocks"] if block["state"] == "active_allocated")
+        expect(active == segment["allocated_size"] or not sound, f"{name} memory_viz: {active} in a segment of {segment['allocated_size']}")
+    for device, events in enumerate(snapshot["device_traces"]):
+        no_control(f"{name} memory_viz", " ".join(frame["name"] + frame["filename"] for event in events for frame in event["frames"]))
+        pools = [pool for pool in report.get("framework_blocks", []) if pool["device"] == device]
+        totals = [one for one in report["devices"] if one["id"] == device]
+        if not sound or not totals:
+            continue
+        reserved = sum(segment["total_size"] for segment in snapshot["segments"] if segment["device"] == device)
+        vmm = totals[0]["kinds"]["vmm"]["live"] if pools else 0
+        if not pools or not vmm:
+            expect(reserved == totals[0]["live"], f"{name} memory_viz: {reserved} in segments, not {totals[0]['live']}")
+        if not pools:
+            wanted = totals[0]["peak"], totals[0]["live"]
+            expect(viz_peak(events) == wanted, f"{name} memory_viz: {viz_peak(events)} in blocks, not {wanted}")
+    for path in sorted(glob.glob(os.path.expanduser("~/.cache/gpumem/torch-venv/lib/*/site-packages/torch/cuda/_memory_viz.py")))[:1]:
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "snapshot.pickle"), "wb") as file:
+                file.write(data)
+            for command in ("stats", "trace", "trace_plot", "segment_plot"):
+                arguments = ["-o", os.path.join(folder, "out")] if command.endswith("plot") else []
+                done = subprocess.run([sys.executable, path, command, os.path.join(folder, "snapshot.pickle"), *arguments],
+                                      capture_output=True, text=True, timeout=120, check=False)
+                expect(done.returncode == 0, f"{name}: _memory_viz.py {command} says {done.stderr[-300:]}")
+
+
+def check_round_trip(trace, report):
+    """gpumem reads its own snapshot, and finds the same in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "snapshot.pickle")
+        expect(run("export", "-f", "memory_viz", "-o", path, trace).returncode == 0, "round trip: no export")
+        again = json.loads(run("report", "--json", path).stdout)
+        for before, after in zip(report["framework_blocks"], again["framework_blocks"], strict=True):
+            expect((before["device"], before["live"]) == (after["device"], after["live"]), f"round trip: {after['live']} live")
+        expect({device["id"]: device["live"] for device in report["devices"]} ==
+               {device["id"]: device["live"] for device in again["devices"]}, "round trip: other segments")
+
+
+VIZ_OPCODES = {"PROTO", "EMPTY_DICT", "EMPTY_LIST", "MARK", "APPENDS", "SETITEMS", "TUPLE2", "NEWTRUE", "NEWFALSE", "BININT", "BININT1",
+               "BININT2", "LONG1", "BINUNICODE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "STOP"}
+CHECKS = [check_collapsed, check_csv, check_memory_viz, check_ndjson, check_openmetrics, check_perfetto, check_pprof, check_speedscope,
+          check_sqlite]
 
 
 # ---- times, files, usage
@@ -362,6 +495,7 @@ def main():
         for name in ("hostile", "training", "pool"):
             check_duckdb(name, traces[name], reports[name])
         check_moments(traces["training"], reports["training"])
+        check_round_trip(traces["training"], reports["training"])
         check_files(traces["training"])
         check_usage(traces["training"])
     for name in sorted(missing):

@@ -12,10 +12,13 @@
 
 extern const struct gm_output gm_export_collapsed;
 extern const struct gm_output gm_export_csv;
+extern const struct gm_output gm_export_memory_viz;
 extern const struct gm_output gm_export_ndjson;
 extern const struct gm_output gm_export_openmetrics;
+extern const struct gm_output gm_export_perfetto;
 extern const struct gm_output gm_export_pprof;
 extern const struct gm_output gm_export_speedscope;
+extern const struct gm_output gm_export_sqlite;
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

@@ -21,8 +21,8 @@ struct part {
 struct curve {
     const struct gm_model *model;
     const struct gm_model_history *history;
-    uint64_t *deltas; /* by step: the life that begins there, or ends, and one; 0 none */
-    uint8_t *groups;  /* by place: number and one; 0 not met */
+    uint64_t *order; /* gm_model_history_order */
+    uint8_t *groups; /* by place: number and one; 0 not met */
     struct group found[GROUPS];
     unsigned count;
 };
@@ -53,11 +53,10 @@ static void walk(struct curve *curve, struct part *parts, unsigned wanted, uint6
     unsigned at = 0;
     uint64_t live = 0;
     for (uint32_t step = 0; step < history->steps; step++) {
-        if (!curve->deltas[step])
+        if (!curve->order[step])
             continue;
-        uint64_t number = (curve->deltas[step] - 1) >> 1;
-        bool ends = (curve->deltas[step] - 1) & 1;
-        const struct gm_model_life *life = &history->lives[number];
+        bool ends = GM_STEP_ENDS(curve->order[step]);
+        const struct gm_model_life *life = &history->lives[GM_STEP_LIFE(curve->order[step])];
         struct group *group = &curve->found[group_of(curve, life->place)];
         group->live += ends ? 0 - life->size : life->size;
         if (group->live > group->peak)
@@ -103,13 +102,8 @@ void gm_html_curve(FILE *out, const struct gm_model *model, const struct gm_mode
     struct part parts[WIDTH] = {{0, 0}};
     unsigned most = 0;
     *curve = (struct curve){.model = model, .history = history};
-    curve->deltas = gm_allocate((size_t)history->steps + 1, sizeof(*curve->deltas));
+    curve->order = gm_model_history_order(history);
     curve->groups = gm_allocate(model->place_count + 1, 1);
-    for (size_t i = 0; i < history->count; i++) {
-        curve->deltas[history->lives[i].begin_step] = i * 2 + 1;
-        if (history->lives[i].end_step != GM_NONE)
-            curve->deltas[history->lives[i].end_step] = i * 2 + 2;
-    }
     walk(curve, NULL, 0, duration_ns);
     for (unsigned i = 1; i < curve->count; i++)
         if (curve->found[i].peak > curve->found[most].peak)
@@ -117,7 +111,7 @@ void gm_html_curve(FILE *out, const struct gm_model *model, const struct gm_mode
     walk(curve, parts, most, duration_ns);
     if (curve->found[most].peak)
         write_svg(out, &curve->found[most], parts);
-    free(curve->deltas);
+    free(curve->order);
     free(curve->groups);
     free(curve);
 }

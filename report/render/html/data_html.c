@@ -87,34 +87,30 @@ static void add_lives(struct data *data, struct columns *columns, uint32_t *valu
 static size_t add_steps(struct data *data, struct columns *columns, uint32_t *values)
 {
     const struct gm_model_history *history = data->history;
-    uint32_t *lives = gm_allocate((size_t)history->steps + 1, sizeof(*lives)); /* and one */
-    for (size_t i = 0; i < history->count; i++) {
-        lives[history->lives[i].begin_step] = (uint32_t)i + 1;
-        if (history->lives[i].end_step != GM_NONE)
-            lives[history->lives[i].end_step] = (uint32_t)i + 1;
-    }
+    uint64_t *order = gm_model_history_order(history);
     size_t count = 0;
     for (unsigned column = 0; column < 3; column++) {
         uint32_t begun = 0;
         uint64_t before = 0;
         count = 0;
         for (uint32_t step = 0; step < history->steps; step++) {
-            if (!lives[step])
+            if (!order[step])
                 continue;
-            const struct gm_model_life *life = &history->lives[lives[step] - 1];
-            bool begins = life->begin_step == step;
+            uint64_t number = GM_STEP_LIFE(order[step]);
+            const struct gm_model_life *life = &history->lives[number];
+            bool begins = !GM_STEP_ENDS(order[step]);
             uint64_t time = begins ? life->begin_ns : life->end_ns;
             uint64_t passed = time > before ? time - before : 0;
             before += passed;
             values[count++] = column == 0   ? (uint32_t)passed
                               : column == 1 ? (uint32_t)(passed >> 32)
                               : begins      ? 0
-                                            : begun - (lives[step] - 1);
+                                            : begun - (uint32_t)number;
             begun += begins;
         }
         add_column(columns, values, count);
     }
-    free(lives);
+    free(order);
     return count;
 }
 
