@@ -163,7 +163,7 @@ void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *re
     enum gm_round_sort sort =
         gm_round_sort_of(&activity->tellers, is_block, record->kind, record->stack);
     if (sort < GM_ROUND_SORTS)
-        gm_rounds_refuse(&activity->rounds, record->device, sort, record->size);
+        gm_rounds_refuse(&activity->rounds, record->device, sort);
 }
 
 static struct gm_growth_view view_of(const struct gm_activity *activity)

@@ -32,27 +32,47 @@ static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life
                      pinned->allocs);
 }
 
-/* After a refusal an allocation tells that the program went on, and perhaps found what fits. */
-static void note_served(struct gm_analysis *analysis, unsigned kind, int device, uint32_t stack)
+static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_life *life)
 {
-    uint32_t caller = GM_NONE; /* asked for when it matters */
+    return (life->kind == GM_KIND_DEVICE || life->kind == GM_KIND_VMM) &&
+           gm_owners_cache(analysis->owners, life->kind, life->stack) &&
+           !gm_trace_api_is_pooled(analysis->trace, life->api);
+}
+
+static void note_taken(struct gm_analysis *analysis, const struct gm_life *life)
+{
+    if (is_of_a_cache(analysis, life))
+        gm_churn_take(&analysis->churn, gm_callers_line(analysis->callers, life->stack),
+                      &(struct gm_churn_place){.bytes = life->size,
+                                               .stack = life->stack,
+                                               .api = life->api,
+                                               .device = life->device});
+}
+
+/* After a refusal an allocation tells that the program went on, and perhaps found what fits. */
+static void note_served(struct gm_analysis *analysis, unsigned kind, int device, uint32_t stack,
+                        uint64_t size)
+{
+    uint64_t line = 0; /* asked for when it matters */
     for (size_t i = 0; i < analysis->failure_count; i++) {
         struct gm_failure *failure = &analysis->failures[i];
         if (failure->served || failure->kind != kind || failure->device != device)
             continue;
-        if (caller == GM_NONE)
-            caller = gm_callers_get(analysis->callers, stack);
+        if (!line)
+            line = gm_callers_line(analysis->callers, stack);
         failure->survived = true;
-        failure->served = failure->caller == caller;
+        if (failure->line == line)
+            failure->served = size ? size : 1;
     }
 }
 
 static void life_begins(void *argument, struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
-    note_served(analysis, life->kind, life->device, life->stack);
+    note_served(analysis, life->kind, life->device, life->stack, life->size);
     gm_late_lives_forget(&analysis->late);
     analysis->last_alloc = analysis->replay.ledger.time;
+    note_taken(analysis, life);
     note_pinned(analysis, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
@@ -66,6 +86,8 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
         struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
         gm_sites_add(&analysis->leaks, &site);
     }
+    if (is_of_a_cache(analysis, life))
+        gm_churn_give(&analysis->churn, life->device, life->size);
     note_pinned(analysis, life);
     analysis->ended_since_use++;
     gm_peak_lives_ends(&analysis->peak_lives, &analysis->replay.ledger, life);
@@ -93,7 +115,7 @@ static void turned(void *argument, const struct gm_turn *turn)
 {
     struct gm_analysis *analysis = argument;
     for (size_t i = 0; i < turn->site_count; i++)
-        note_served(analysis, turn->kind, turn->device, turn->sites[i].stack);
+        note_served(analysis, turn->kind, turn->device, turn->sites[i].stack, turn->sites[i].first);
     gm_late_lives_forget(&analysis->late);
     analysis->late.turned = turn->last;
     analysis->last_alloc = analysis->replay.ledger.time;
@@ -117,8 +139,11 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
 {
     const struct gm_record *record = entry->record;
     bool out_of_memory = record->extra == 2;
-    if (out_of_memory && !gm_kind_is_host(record->kind))
+    if (out_of_memory && !gm_kind_is_host(record->kind)) {
         gm_activity_refuse(&analysis->activity, record, false);
+        if (gm_owners_cache(analysis->owners, record->kind, record->stack))
+            gm_churn_refuse(&analysis->churn, record->device);
+    }
     struct gm_failure failure = {.first = record->size, .never_more = true};
     size_t at = 0;
     while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
@@ -142,14 +167,15 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     failure.size = record->size;
     failure.count++;
     failure.stack = record->stack;
-    failure.caller = gm_callers_get(analysis->callers, record->stack);
+    failure.line = gm_callers_line(analysis->callers, record->stack);
     failure.status = record->extra;
     failure.api = record->api;
     failure.kind = record->kind;
     failure.device = record->device;
     failure.out_of_memory = out_of_memory;
     failure.used = used_on(analysis, record->device);
-    failure.survived = failure.served = false;
+    failure.survived = false;
+    failure.served = 0;
     failure.snapshot = (struct gm_snapshot){
         .step = out_of_memory && !entry->carried ? analysis->replay.ledger.step : 0,
         .time = record->time,
@@ -208,6 +234,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
         struct gm_pool_failure *failure = &failures->entries[failures->count - 1];
         failure->elsewhere = analysis->facts[slot].elsewhere;
         failure->residual = analysis->facts[slot].last.bytes;
+        failure->total = analysis->facts[slot].total;
         failure->tracked = analysis->replay.ledger.counters.device[slot].live;
         gm_activity_refuse(&analysis->activity, record, true);
     }
@@ -228,7 +255,9 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
         analysis->marks++;
         break;
     default:
-        if (gm_transfers_note(&analysis->transfers, record))
+        if (gm_transfers_note(&analysis->transfers, record,
+                              analysis->blocks.records ? analysis->blocks.live
+                                                       : analysis->replay.ledger.counters.live))
             gm_rounds_copy(&analysis->activity.rounds);
         note_block(analysis, entry);
     }
@@ -365,7 +394,8 @@ static void collect_pools(struct gm_analysis *analysis)
         analysis->pool_peaks[at] = (struct gm_pool_snapshot){.record = totals->peak.step,
                                                              .time = totals->peak.time,
                                                              .device = i - 1,
-                                                             .allocated = totals->peak.bytes};
+                                                             .allocated = totals->peak.bytes,
+                                                             .is_peak = true};
         analysis->pool_lasts[at] = (struct gm_pool_snapshot){
             .record = blocks->last_use_record, .time = blocks->last_use_time, .device = i - 1};
     }
@@ -470,6 +500,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     for (size_t i = 0; i < analysis->pool_count; i++) {
         gm_sites_free(&analysis->pool_peaks[i].owners);
         gm_sites_free(&analysis->pool_lasts[i].owners);
+        gm_shapes_free(&analysis->pool_peaks[i].shapes);
     }
     free(analysis->pool_peaks);
     free(analysis->pool_lasts);
@@ -477,6 +508,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     gm_late_lives_free(&analysis->late);
     gm_phases_free(&analysis->phases);
     gm_activity_free(&analysis->activity);
+    gm_churn_free(&analysis->churn);
     free(analysis);
 }
 
@@ -512,9 +544,9 @@ const struct gm_pool_failure *gm_analysis_pool_failure(const struct gm_analysis 
                                                        const struct gm_failure *failure)
 {
     const struct gm_pool_failures *pools = &analysis->pool_failures;
-    uint32_t caller = gm_callers_get(analysis->callers, failure->stack);
+    uint64_t line = gm_callers_line(analysis->callers, failure->stack);
     for (size_t i = 0; i < pools->count; i++)
-        if (pools->entries[i].caller == caller && pools->entries[i].device == failure->device)
+        if (pools->entries[i].line == line && pools->entries[i].device == failure->device)
             return &pools->entries[i];
     return NULL;
 }

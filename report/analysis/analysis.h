@@ -14,6 +14,7 @@
 #include "ledger/sites.h"
 #include "pool/blocks.h"
 #include "replay/replay.h"
+#include "rounds/churn.h"
 #include "trace/trace_file.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,7 +39,7 @@ struct gm_failure {
     uint64_t first; /* by the first */
     uint64_t count;
     uint32_t stack;
-    uint32_t caller; /* see callers.h */
+    uint64_t line;   /* gm_callers_line() */
     uint32_t status; /* CUresult or cudaError_t of the latest */
     uint16_t api;
     uint8_t kind;
@@ -46,7 +47,7 @@ struct gm_failure {
     bool out_of_memory;
     bool never_more; /* none asked for more than the one before */
     bool survived;   /* something was allocated on the device after the latest */
-    bool served;     /* at the same place, too */
+    uint64_t served; /* bytes of the next one at the same line; 0: none was */
     uint64_t used;   /* bytes known to be in use on the device then: ours, the driver's, others' */
     struct gm_snapshot snapshot; /* at the latest, if out of memory and step is not 0 */
 };
@@ -114,6 +115,7 @@ struct gm_analysis {
     uint64_t ended_since_use;          /* allocations that ended after the last use of a pool */
     struct gm_phases phases;
     struct gm_activity activity;
+    struct gm_churn churn;
     struct gm_device_facts facts[GM_DEVICES]; /* [ordinal + 1] */
     uint64_t marks;
 };

@@ -117,6 +117,8 @@ void gm_pool_snapshot_take(struct gm_pool_snapshot *snapshot, const struct gm_re
     }
     gm_sites_finish(&snapshot->owners);
     snapshot->allocated = snapshot->owners.bytes;
+    if (snapshot->is_peak)
+        snapshot->shapes = gm_shapes_of(order, snapshot->device);
     snapshot->segments = gm_segments_find(replay, order, libraries, snapshot->device);
 }
 

@@ -176,7 +176,17 @@ static bool note_target(struct gm_transfer_site *site, uint64_t address)
     return false;
 }
 
-bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record)
+/* Since this place's last copy memory grew by a part of what is copied, as when a model is loaded and
+ * each tensor cast on its way: the copy's own memory is used again, but the data stay. */
+static bool was_kept(struct gm_transfer_site *site, uint64_t size, uint64_t live)
+{
+    bool kept = live > site->live && live - site->live >= size / GM_KEPT_SHARE;
+    site->live = live;
+    return kept;
+}
+
+bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record,
+                       uint64_t live)
 {
     if (record->type == GM_EVENT_VMM_MAP)
         add_device(transfers, record->address, gm_range_end(record->address, record->size));
@@ -189,11 +199,11 @@ bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
     add(&site->sum, record, pageable);
     if (direction == GM_COPY_DEVICE_TO_HOST)
         return site->sum.count > 1;
-    if (direction != GM_COPY_HOST_TO_DEVICE || !record->address ||
-        !note_target(site, record->address))
+    if (direction != GM_COPY_HOST_TO_DEVICE || !record->address)
         return false;
-    site->staged_again += pageable && record->size > GM_STAGED_COPY;
-    return true;
+    bool kept = was_kept(site, record->size, live), again = note_target(site, record->address);
+    site->staged_again += again && !kept && pageable && record->size > GM_STAGED_COPY;
+    return again;
 }
 
 static int most_first(const void *left, const void *right)

@@ -14,7 +14,8 @@ enum {
     /* bytes: up to this the driver takes pageable memory along at once (CUDA's documentation of
      * API synchronization behaviour); beyond it the call waits for the copy */
     GM_STAGED_COPY = 65536,
-    GM_RECENT_TARGETS = 8 /* of a site */
+    GM_RECENT_TARGETS = 8, /* of a site */
+    GM_KEPT_SHARE = 16     /* of a copy: so much of it stays where data are loaded */
 };
 
 struct gm_transfer {
@@ -35,7 +36,10 @@ struct gm_transfer_site {
     uint8_t direction;
     uint8_t next_recent;
     struct gm_transfer sum;
-    uint64_t staged_again; /* pageable copies from the host, beyond GM_STAGED_COPY, to one of: */
+    uint64_t live; /* bytes alive everywhere at its last copy from the host */
+    uint64_t
+        staged_again; /* pageable copies from the host, beyond GM_STAGED_COPY, of data that did not
+                              stay, to one of: */
     uint64_t recent[GM_RECENT_TARGETS];
 };
 
@@ -56,9 +60,10 @@ struct gm_transfers {
 void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life);
 void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life *life);
 
-/* A record: of copies, fills and mappings notice is taken. True for a copy as loops make them: its
+/* A record: of copies, fills and mappings notice is taken; `live`: bytes that are alive now. True for a copy as loops make them: its
  * place copied to the host before, or to the same memory of a device. */
-bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record);
+bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *record,
+                       uint64_t live);
 
 /* Sorts the sites by bytes, most first. */
 void gm_transfers_finish(struct gm_transfers *transfers);

@@ -18,6 +18,11 @@ const char *gm_finding_name(enum gm_finding_code code)
         [GM_FINDING_BATCH_SIZE_SEARCH] = "batch-size-search",
         [GM_FINDING_PAGEABLE_COPIES] = "pageable-copies",
         [GM_FINDING_GROWING] = "growing",
+        [GM_FINDING_CHURN] = "churn",
+        [GM_FINDING_SECOND_COPY] = "second-copy",
+        [GM_FINDING_DENSE_GRADIENT] = "dense-gradient",
+        [GM_FINDING_WORKER_CONTEXT] = "worker-context",
+        [GM_FINDING_IPC_HANDLES] = "ipc-handles",
     };
     return names[code];
 }

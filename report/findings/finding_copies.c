@@ -2,8 +2,8 @@
 #include "base/size.h"
 #include "findings/rules.h"
 
-/* So often must the same device memory be filled again. A model that is loaded fills each of its
- * tensors once, and pinning them all first would cost more than it gains. */
+/* So often must the same device memory be filled again with data that do not stay. A model that is
+ * loaded stays, and pinning it all first would cost more than it gains. */
 #define AGAIN_AT_LEAST 8u
 
 /* And so much of all that was copied to devices must the place have copied: one hundredth. A table
@@ -17,7 +17,8 @@ void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findi
     for (size_t i = 0; i < transfers->site_count; i++) {
         const struct gm_transfer_site *site = &transfers->sites[i];
         if (site->direction != GM_COPY_HOST_TO_DEVICE || site->staged_again < AGAIN_AT_LEAST ||
-            site->sum.pageable_bytes < copied / SHARE)
+            site->sum.pageable_bytes < copied / SHARE ||
+            gm_categories_get(analysis->categories, site->stack) == GM_CATEGORY_PARAMETER)
             continue;
         gm_findings_add(findings,
                         &(struct gm_finding){.code = GM_FINDING_PAGEABLE_COPIES,

@@ -6,23 +6,37 @@
 #include "trace/environment.h"
 #include <stdio.h>
 
-/* Refused at least twice at one place, never asking for more than the time before, and then
- * served: the program tries what fits. */
-static bool is_search(uint64_t count, bool never_more, bool served)
+/* What was refused at one place, and how it went on there. */
+struct refusals {
+    uint64_t count;
+    uint64_t first, last; /* bytes asked for */
+    uint64_t served;      /* bytes of the next request that was served; 0: none was */
+    bool never_more;      /* none asked for more than the one before */
+};
+
+/* Refused at least twice, never asking for more than the time before, and then served; or refused,
+ * and then asking for less: the program tries what fits. */
+static bool is_search(const struct refusals *refusals)
 {
-    return count >= 2 && never_more && served;
+    return refusals->never_more && refusals->served &&
+           (refusals->count >= 2 || refusals->served < refusals->last);
 }
 
 static void add_search(struct gm_findings *findings, const struct gm_finding *finding,
-                       uint64_t count, uint64_t first, uint64_t last)
+                       const struct refusals *refusals)
 {
     struct gm_finding search = *finding;
     search.code = GM_FINDING_BATCH_SIZE_SEARCH;
     search.severity = GM_SEVERITY_NOTE;
-    gm_findings_add(findings, &search,
-                    "%s requests were refused here, %s at first and %s at last, and then one was "
-                    "served: a search for what fits.",
-                    COUNT(count), SIZE(first), SIZE(last));
+    if (refusals->count == 1)
+        gm_findings_add(findings, &search,
+                        "%s were refused here, and then %s served: the program tries what fits.",
+                        SIZE(refusals->last), SIZE(refusals->served));
+    else
+        gm_findings_add(findings, &search,
+                        "%s requests were refused here, %s at first and %s at last, and then one "
+                        "was served: a search for what fits.",
+                        COUNT(refusals->count), SIZE(refusals->first), SIZE(refusals->last));
 }
 
 static void add_fragmentation(const struct gm_analysis *analysis, struct gm_findings *findings,
@@ -32,9 +46,16 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
     struct gm_finding fragmentation = *finding;
     fragmentation.code = GM_FINDING_POOL_FRAGMENTATION;
-    gm_findings_add(findings, &fragmentation,
-                    "%s asked, %s reserved but free, largest hole %s: fragmentation.",
-                    SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole));
+    if (reason.free >= failure->size)
+        gm_findings_add(findings, &fragmentation,
+                        "%s asked, %s reserved but free, largest hole %s: fragmentation.",
+                        SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole));
+    else
+        gm_findings_add(findings, &fragmentation,
+                        "%s asked, %s reserved but free, largest hole %s, and %s of the device not "
+                        "used: together enough, so it is fragmentation.",
+                        SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole),
+                        SIZE(reason.outside));
     if (!gm_environment_expandable(analysis->trace))
         gm_findings_remedy(findings,
                            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets segments grow "
@@ -81,8 +102,10 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
                                  .bytes = failure->size,
                                  .stack = failure->stack,
                                  .api = failure->api};
-    if (is_search(failure->count, failure->never_more, failure->succeeded))
-        add_search(findings, &finding, failure->count, failure->first, failure->size);
+    struct refusals refusals = {failure->count, failure->first, failure->size,
+                                failure->succeeded ? failure->served : 0, failure->never_more};
+    if (is_search(&refusals))
+        add_search(findings, &finding, &refusals);
     else if (reason.fragmentation)
         add_fragmentation(analysis, findings, &finding, failure);
     else if (!failure->snapshot.record)
@@ -119,8 +142,10 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
         .stack = failure->stack,
         .api = failure->api,
     };
-    if (is_search(failure->count, failure->never_more, failure->served))
-        add_search(findings, &finding, failure->count, failure->first, failure->size);
+    struct refusals refusals = {failure->count, failure->first, failure->size, failure->served,
+                                failure->never_more};
+    if (is_search(&refusals))
+        add_search(findings, &finding, &refusals);
     else if (fragmentation == GM_FRAGMENTATION_CERTAIN)
         gm_findings_add(findings, &finding,
                         "The driver refused %s when the process had %s allocated on the device. "

@@ -41,15 +41,29 @@ static bool was_setup(const struct gm_analysis *analysis, const struct gm_round_
     return !growth->at_refusal && rest > SETUP_NS && rest > last;
 }
 
+/* A graph that is kept holds, besides what an operation made, all that it was made from. So of places
+ * that hold about as much (ALIKE percent of the most), the one that began last is the cause. */
+#define ALIKE 75u
+
+static bool is_later_cause(const struct gm_round_growth *cause, const struct gm_round_growth *most,
+                           const struct gm_round_growth *other)
+{
+    return other->weight == most->weight && other->bytes / ALIKE >= most->bytes / 100 &&
+           other->begin > cause->begin;
+}
+
 static struct cause cause_of(const struct gm_analysis *analysis, size_t first)
 {
     const struct gm_rounds *rounds = &analysis->activity.rounds;
-    struct cause cause = {.most = &rounds->found[first]};
+    const struct gm_round_growth *most = &rounds->found[first];
+    struct cause cause = {.most = most};
     for (size_t i = first; i < rounds->found_count; i++) {
         const struct gm_round_growth *growth = &rounds->found[i];
-        if (growth->device != cause.most->device || growth->sort != cause.most->sort ||
+        if (growth->device != most->device || growth->sort != most->sort ||
             is_told_elsewhere(analysis, growth))
             continue;
+        if (is_later_cause(cause.most, most, growth))
+            cause.most = growth;
         cause.bytes += growth->bytes;
         cause.places++;
     }

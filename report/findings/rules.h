@@ -14,5 +14,8 @@ void gm_find_pinned_waste(const struct gm_analysis *analysis, struct gm_findings
 void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_churn(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_model_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_process_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
 
 #endif

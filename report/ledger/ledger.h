@@ -26,8 +26,9 @@ struct gm_turn_site {
     uint16_t api;
     uint64_t births;
     uint64_t bytes;
-    uint64_t live; /* bytes; none behind the turn */
-    uint64_t most; /* of those, at one time */
+    uint64_t first; /* bytes of the first birth */
+    uint64_t live;  /* bytes; none behind the turn */
+    uint64_t most;  /* of those, at one time */
 };
 
 /* Births and deaths of one kind on one device, by one record, of which none is left behind. */

@@ -16,8 +16,8 @@ static void remove_at(struct gm_pool_failures *failures, size_t at)
             (failures->count - at) * sizeof(failures->entries[0]));
 }
 
-static void failed(struct gm_pool_failures *failures, uint32_t caller,
-                   const struct gm_blocks *blocks, const struct gm_entry *entry)
+static void failed(struct gm_pool_failures *failures, uint64_t line, const struct gm_blocks *blocks,
+                   const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     int8_t device = record->device < 0 ? -1 : record->device;
@@ -26,7 +26,7 @@ static void failed(struct gm_pool_failures *failures, uint32_t caller,
     size_t at = 0;
     gm_limits_spend(GM_STEPS_FAILURE);
     while (at < failures->count &&
-           !(failures->entries[at].caller == caller && failures->entries[at].device == device))
+           !(failures->entries[at].line == line && failures->entries[at].device == device))
         at++;
     if (at < failures->count) {
         failure = failures->entries[at];
@@ -39,7 +39,7 @@ static void failed(struct gm_pool_failures *failures, uint32_t caller,
     failure.count++;
     failure.allocs = totals->allocs;
     failure.stack = record->stack;
-    failure.caller = caller;
+    failure.line = line;
     failure.api = record->api;
     failure.device = device;
     failure.succeeded = false;
@@ -57,18 +57,26 @@ void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers 
 {
     const struct gm_record *record = entry->record;
     if (record->type == GM_EVENT_BLOCK_OOM)
-        failed(failures, gm_callers_get(callers, record->stack), blocks, entry);
+        failed(failures, gm_callers_line(callers, record->stack), blocks, entry);
     if (record->type != GM_EVENT_BLOCK_ALLOC || failures->open == 0)
         return;
-    uint32_t caller = gm_callers_get(callers, record->stack);
+    uint64_t line = gm_callers_line(callers, record->stack);
     for (size_t i = 0; i < failures->count; i++) {
         struct gm_pool_failure *failure = &failures->entries[i];
-        if (failure->caller == caller &&
+        if (failure->line == line &&
             failure->device == (record->device < 0 ? -1 : record->device) && !failure->succeeded) {
             failure->succeeded = true;
+            failure->served = record->size;
             failures->open--;
         }
     }
+}
+
+static uint64_t unused_of_device(const struct gm_pool_failure *failure)
+{
+    uint64_t used =
+        gm_add_saturated(gm_add_saturated(failure->tracked, failure->residual), failure->elsewhere);
+    return failure->total > used ? failure->total - used : 0;
 }
 
 struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure)
@@ -76,11 +84,14 @@ struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failu
     bool large = failure->size > GM_SMALL_BLOCK;
     const struct gm_segment_sums *sums =
         &failure->snapshot.segments.sums[large ? GM_SEGMENTS_LARGE : GM_SEGMENTS_SMALL];
-    return (struct gm_pool_reason){
-        .free = sums->free,
-        .largest_hole = sums->largest_hole,
-        .fragmentation = sums->free >= failure->size && sums->largest_hole < failure->size,
-    };
+    struct gm_pool_reason reason = {.free = sums->free,
+                                    .largest_hole = sums->largest_hole,
+                                    .outside = unused_of_device(failure)};
+    bool in_halves = reason.free >= failure->size / 2 && reason.outside < failure->size &&
+                     gm_add_saturated(reason.free, reason.outside) >= failure->size;
+    reason.fragmentation =
+        reason.largest_hole < failure->size && (reason.free >= failure->size || in_halves);
+    return reason;
 }
 
 bool gm_pool_failure_survived(const struct gm_pool_failure *failure, const struct gm_blocks *blocks)

@@ -1,10 +1,11 @@
 /* Times that a framework's allocator gave up: what was asked of it, where, and how it went on.
- * Those of one place (one caller, callers.h, on one device) are told together. */
+ * Those of one line (callers.h) on one device are told together. */
 #ifndef GPUMEM_REPORT_POOL_POOL_FAILURES_H
 #define GPUMEM_REPORT_POOL_POOL_FAILURES_H
 
 #include "pool/blocks.h"
 #include "pool/segments.h"
+#include "pool/shapes.h"
 #include "stacks/callers.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,8 @@ struct gm_pool_snapshot {
     uint64_t reserved;  /* as the framework said */
     struct gm_sites owners;
     struct gm_segments segments;
+    bool is_peak;
+    struct gm_shapes shapes; /* of a peak only */
 };
 
 struct gm_pool_failure {
@@ -29,12 +32,14 @@ struct gm_pool_failure {
     uint64_t elsewhere; /* bytes used on the device by other processes; 0: not known, or none */
     uint64_t residual;  /* bytes of the driver for this one, as last sampled; 0: not known */
     uint64_t tracked;   /* bytes of all kinds but external on the device */
+    uint64_t total;     /* bytes of the device; 0: not known */
     uint32_t stack;     /* of the latest */
-    uint32_t caller;
+    uint64_t line;      /* gm_callers_line() */
+    uint64_t served;    /* bytes of the first block allocated at the same line after the latest */
     uint16_t api;
     int8_t device;
     bool never_more;                  /* none asked for more than the one before */
-    bool succeeded;                   /* a block was allocated at the same place later */
+    bool succeeded;                   /* a block was allocated at the same line later */
     struct gm_pool_snapshot snapshot; /* at the latest; only the totals if the history around it is
                                          gone */
 };
@@ -56,7 +61,10 @@ void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers 
 struct gm_pool_reason {
     uint64_t free;
     uint64_t largest_hole;
-    bool fragmentation; /* enough was free, but in smaller holes */
+    uint64_t outside; /* bytes of the device that nobody used, as far as is known; 0: not known */
+    bool
+        fragmentation; /* enough was free, but in smaller holes: in the pool alone, or half of it in
+                           the pool and the rest outside */
 };
 
 struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure);

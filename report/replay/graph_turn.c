@@ -22,7 +22,8 @@ static struct gm_turn_site *site_of(struct tally *tally, const struct gm_graph_n
     if (number == GM_NONE) {
         number = (uint32_t)tally->turn->site_count++;
         GM_RESERVE(tally->turn->sites, tally->capacity, tally->turn->site_count);
-        tally->turn->sites[number] = (struct gm_turn_site){.stack = node->stack, .api = node->api};
+        tally->turn->sites[number] =
+            (struct gm_turn_site){.stack = node->stack, .api = node->api, .first = node->size};
         gm_map_set(&tally->sites, key, number);
     }
     return &tally->turn->sites[number];

@@ -171,13 +171,14 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
 
 /* ---- moments --------------------------------------------------------------------------------- */
 
-void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort sort, uint64_t size)
+void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort sort)
 {
     uint16_t number = stream_of(rounds, device < 0 ? -1 : device, sort);
     struct gm_round_stream *stream = rounds->streams[number - 1];
     if (stream->refused)
         return;
-    stream->refused = size ? size : 1;
+    stream->refused = true;
+    stream->refused_clock = stream->clock;
     gm_rounds_judge(rounds, number, true);
 }
 
@@ -211,7 +212,9 @@ static void leave_out_segments(struct gm_rounds *rounds)
 void gm_rounds_finish(struct gm_rounds *rounds)
 {
     for (size_t i = 0; i < rounds->stream_count; i++)
-        gm_rounds_judge(rounds, (uint16_t)(i + 1), false);
+        if (!rounds->streams[i]->refused ||
+            rounds->streams[i]->clock > rounds->streams[i]->refused_clock)
+            gm_rounds_judge(rounds, (uint16_t)(i + 1), false);
     leave_out_segments(rounds);
     if (rounds->found_count)
         qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), most_first);

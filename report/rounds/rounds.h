@@ -13,6 +13,8 @@
  * Looked at are two moments: the first request that a stream could not serve, and the last
  * allocation, before a program that ends gives everything back.
  *
+ * Memory nodes of a graph whose launches are booked many at a time do not tick: they free all.
+ *
  * A few additions for each birth and death. Memory: 64 bytes for each of the first GM_ROUND_SITES
  * distinct stacks, 2 KiB for each of the first GM_ROUND_PLACES places.
  */
@@ -79,7 +81,8 @@ struct gm_round_stream {
     struct gm_trail trail;
     struct gm_round_past past[GM_TRAIL_BUCKETS]; /* [bucket of `trail`] */
     unsigned past_shift;
-    uint64_t refused; /* bytes of the first request that was not served; 0: all were */
+    bool refused;           /* a request was not served: */
+    uint64_t refused_clock; /* the first, when the clock said so */
 };
 
 /* How certain it is that what grows is kept from round to round. */
@@ -159,8 +162,8 @@ static inline void gm_rounds_copy(struct gm_rounds *rounds)
     rounds->copies++;
 }
 
-/* A request of `size` bytes was refused. */
-void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort sort, uint64_t size);
+/* A request was refused. */
+void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort sort);
 
 /* Nothing comes any more. */
 void gm_rounds_finish(struct gm_rounds *rounds);

@@ -51,16 +51,19 @@ static bool contains(struct gm_text text, const char *part)
     return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
 }
 
-static bool is(struct gm_text text, const char *other)
+/* "Module._apply" is `_apply`: from CPython 3.11 on functions have their class before them. */
+static bool is_function(struct gm_text name, const char *function)
 {
-    return text.size == strlen(other) && memcmp(text.bytes, other, text.size) == 0;
+    size_t size = strlen(function);
+    return name.size >= size && memcmp(name.bytes + name.size - size, function, size) == 0 &&
+           (name.size == size || name.bytes[name.size - size - 1] == '.');
 }
 
 static enum gm_category category_of_frame(struct gm_text file, struct gm_text function)
 {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
         if (contains(file, rules[i].file) &&
-            (!rules[i].function || is(function, rules[i].function)))
+            (!rules[i].function || is_function(function, rules[i].function)))
             return rules[i].category;
     return GM_CATEGORY_OTHER;
 }

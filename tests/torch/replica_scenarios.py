@@ -53,7 +53,7 @@ def pairs_to_fill():
 
 @scenario
 def fragmentation():
-    pairs = [[Tensor(9 * MIB), Tensor(9 * MIB)] for _ in pairs_to_fill()]  # note: retained
+    pairs = [[Tensor(9 * MIB), Tensor(9 * MIB)] for _ in pairs_to_fill()]
     kept = [pair[0] for pair in pairs]
     del pairs
     try:

@@ -190,6 +190,12 @@ static void print_reason(struct gm_page *page, const struct gm_model_pool_failur
     struct gm_pool_reason reason = failure->reason;
     if (!is_known)
         gm_page_paragraph(page, GM_DIM, 4, "What lived then was overwritten (flight recorder).");
+    else if (reason.fragmentation && reason.free < failure->size)
+        gm_page_paragraph(page, GM_WARNING, 4,
+                          "%s asked, %s reserved but free, largest hole %s, and %s of the device "
+                          "not used: together enough, so it is fragmentation.",
+                          SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole),
+                          SIZE(reason.outside));
     else if (reason.fragmentation)
         gm_page_paragraph(page, GM_WARNING, 4,
                           "%s asked, %s reserved but free, largest hole %s: fragmentation.",

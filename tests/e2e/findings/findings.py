@@ -59,14 +59,25 @@ def place_of(stack):
     return (os.path.basename(frame["file"]), frame["line"]) if frame else ("?", 0)
 
 
+def line_of_work():
+    """The line in work() that allocates what libraries allocate: many programs do so often, which is a note."""
+    with open(os.path.join(HERE, "main.c"), encoding="utf-8") as file:
+        lines = [number for number, line in enumerate(file, 1) if line.endswith("/* note: churn, if often */\n")]
+    assert len(lines) == 1
+    return "main.c", lines[0]
+
+
 def found_in(report, notes):
     """(findings, leaks); those whose place must have a note say so, if they are one."""
-    findings = set()
+    findings, count = set(), 0
     for one in report["findings"]:
         place = os.path.basename(one["file"] or "?"), one["line"]
+        if (one["code"], one["severity"], place) == ("churn", "note", line_of_work()):
+            continue
+        count += 1
         is_note = one["severity"] == "note" and notes.get(place) == one["code"]
         findings.add((one["code"] + ", a note" * is_note, *place))
-    if len(findings) != len(report["findings"]):
+    if len(findings) != count:
         findings.add(("one cause twice", "?", 0))
     leaks = {(one["class"], *place_of(one["stack"])) for one in report["leaks"]}
     return findings, leaks

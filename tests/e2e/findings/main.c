@@ -40,7 +40,7 @@ void work(size_t bytes)
 {
     void *temporaries[3];
     for (size_t i = 0; i < 3; i++)
-        check(cudaMalloc(&temporaries[i], bytes));
+        check(cudaMalloc(&temporaries[i], bytes)); /* note: churn, if often */
     for (size_t i = 0; i < 3; i++)
         release(&temporaries[i]);
 }

@@ -33,7 +33,7 @@ static void pass(size_t batch)
 {
     void *activations[LAYERS];
     for (int i = 0; i < LAYERS; i++)
-        check(cudaMalloc(&activations[i], batch * 32 * KIB));
+        check(cudaMalloc(&activations[i], batch * 32 * KIB)); /* note: churn */
     for (int i = LAYERS; i-- > 0;)
         release(&activations[i]);
 }

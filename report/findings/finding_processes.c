@@ -1,0 +1,99 @@
+/* What a process costs beside others: a worker with a context of its own, and memory of another process
+ * that stays open. */
+#include "base/size.h"
+#include "findings/rules.h"
+#include "stacks/callers.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- worker-context -------------------------------------------------------------------------- */
+
+static bool contains(struct gm_text text, const char *part)
+{
+    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
+}
+
+/* Whether the stack began in a process that Python's multiprocessing started for work, a loader's too.
+ * Ranks that torch.multiprocessing.spawn starts have a device each, as they should. */
+static bool is_in_worker(const struct gm_trace *trace, uint32_t stack)
+{
+    bool is_worker = false;
+    for (uint32_t id = stack; id;) {
+        const struct gm_node *node = gm_trace_node(trace, id);
+        if (!node || node->kind > GM_NODE_SCRIPT)
+            return false;
+        const struct gm_script_frame *frame =
+            node->kind == GM_NODE_SCRIPT ? gm_trace_script_frame(trace, node->address) : NULL;
+        struct gm_text file = gm_trace_string(trace, frame ? frame->file : 0);
+        if (contains(file, "/torch/multiprocessing/spawn.py"))
+            return false;
+        is_worker |= contains(file, "/multiprocessing/process.py") ||
+                     contains(file, "/torch/utils/data/_utils/worker.py");
+        id = node->parent < id ? node->parent : 0;
+    }
+    return is_worker;
+}
+
+static void find_worker_context(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    const struct gm_active_site *first = NULL;
+    for (size_t i = 0; i < analysis->activity.count && !first; i++)
+        if (analysis->activity.sites[i].device >= 0 && /* the order is that of first allocations */
+            is_in_worker(analysis->trace, analysis->activity.sites[i].stack))
+            first = &analysis->activity.sites[i];
+    if (!first)
+        return;
+    const struct gm_device_facts *facts = &analysis->facts[first->device + 1];
+    uint64_t peak = analysis->replay.ledger.counters.device[first->device + 1].peak.bytes;
+    char driver[96] = "";
+    if (facts->last.bytes)
+        snprintf(driver, sizeof(driver), ", besides %s of the driver for its context",
+                 SIZE(facts->last.bytes));
+    gm_findings_add(findings,
+                    &(struct gm_finding){.code = GM_FINDING_WORKER_CONTEXT,
+                                         .severity = GM_SEVERITY_NOTE,
+                                         .device = first->device,
+                                         .bytes = peak,
+                                         .stack = first->stack,
+                                         .api = first->api},
+                    "This process is a worker of Python's multiprocessing and uses the device: its "
+                    "peak was %s%s. Each such worker has a context and a cache of its own.",
+                    SIZE(peak), driver);
+    gm_findings_remedy(findings,
+                       "If workers only prepare data, leave tensors on the host there, and "
+                       "copy them in the main process.");
+}
+
+/* ---- ipc-handles ----------------------------------------------------------------------------- */
+
+#define OPEN_AT_LEAST 8u /* handles of one place that are open at the end, */
+#define OPEN_SHARE 2u    /* and half of all that it ever opened */
+
+static void find_ipc_handles(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    for (size_t i = 0; i < analysis->activity.count; i++) {
+        const struct gm_active_site *site = &analysis->activity.sites[i];
+        if (site->kind != GM_KIND_EXTERNAL || site->live_count < OPEN_AT_LEAST ||
+            site->live_count < site->allocs / OPEN_SHARE ||
+            !strstr(gm_trace_api(analysis->trace, site->api), "IpcOpenMemHandle"))
+            continue;
+        gm_findings_add(
+            findings,
+            &(struct gm_finding){.code = GM_FINDING_IPC_HANDLES,
+                                 .severity = GM_SEVERITY_NOTE,
+                                 .device = site->device,
+                                 .bytes = site->live,
+                                 .stack = site->stack,
+                                 .api = site->api},
+            "%s of the %s IPC handles opened here are open at the end. The process that "
+            "exported the memory cannot give it back to the device meanwhile.",
+            COUNT(site->live_count), COUNT(site->allocs));
+        gm_findings_remedy(findings, "Close each with cudaIpcCloseMemHandle after its last use.");
+    }
+}
+
+void gm_find_process_costs(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    find_worker_context(analysis, findings);
+    find_ipc_handles(analysis, findings);
+}
