@@ -702,6 +702,259 @@ static void a_pinned_buffer_of_others_is_theirs(void **state)
     gm_findings_free(&findings);
 }
 
+/* ---- churn ----------------------------------------------------------------------------------- */
+
+/* Rounds that each take `segments` of 20 MiB, make `blocks` in them, and give all back. */
+static struct gm_findings give_back(struct scene *scene, unsigned rounds, unsigned segments,
+                                    unsigned blocks)
+{
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 7);
+    pool.segments = operation_of(scene, line, 0x10);
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned i = 0; i < segments; i++)
+            segment(&pool, DEVICE + i * 32 * MIB, 20 * MIB);
+        for (unsigned i = 0; i < blocks; i++) {
+            block(&pool, DEVICE, MIB, line);
+            unblock(&pool, DEVICE, MIB);
+        }
+        for (unsigned i = 0; i < segments; i++)
+            FREE(DEVICE + i * 32 * MIB);
+    }
+    return collect_findings(scene);
+}
+
+static void a_cache_that_is_emptied_in_each_round_is_told(void **state)
+{
+    struct scene *scene = *state;
+    struct gm_findings findings = give_back(scene, 20, 3, 8);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_CHURN);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    assert_int_equal(finding->bytes, 19 * 60 * MIB);
+    assert_non_null(gm_trace_node(scene->trace, finding->stack));
+    assert_non_null(strstr(finding->cause, "gave memory back to the driver 20 times"));
+    gm_findings_free(&findings);
+}
+
+static void a_cache_that_is_emptied_between_phases_is_sound(void **state)
+{
+    struct gm_findings findings = give_back(*state, 20, 3, 100); /* most requests it did serve */
+    assert_null(only(&findings, GM_FINDING_CHURN));
+    gm_findings_free(&findings);
+}
+
+static void a_cache_that_is_emptied_a_few_times_is_sound(void **state)
+{
+    struct gm_findings findings = give_back(*state, 7, 3, 8);
+    assert_null(only(&findings, GM_FINDING_CHURN));
+    gm_findings_free(&findings);
+}
+
+/* The driver refuses, the cache empties itself, and then it is served. */
+static struct gm_findings retry(struct scene *scene, unsigned times)
+{
+    struct pool pool = pool_of(scene);
+    pool.segments = operation_of(scene, line_of(scene, 7), 0x10);
+    segment(&pool, DEVICE, 20 * MIB);
+    block(&pool, DEVICE, MIB, line_of(scene, 7));
+    unblock(&pool, DEVICE, MIB);
+    for (unsigned i = 0; i < times; i++) {
+        EVENT(GM_EVENT_ALLOC_FAILED, .size = 20 * MIB, .kind = GM_KIND_DEVICE, .extra = 2,
+              .stack = pool.segments);
+        FREE(DEVICE);
+        segment(&pool, DEVICE, 20 * MIB);
+    }
+    return collect_findings(scene);
+}
+
+static void retries_of_the_cache_are_told(void **state)
+{
+    struct gm_findings findings = retry(*state, 4);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_CHURN);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
+    assert_non_null(strstr(finding->cause, "4 times the driver had refused a request first"));
+    assert_non_null(strstr(finding->remedy, "expandable_segments"));
+    gm_findings_free(&findings);
+}
+
+static void a_few_retries_are_sound(void **state)
+{
+    struct gm_findings findings = retry(*state, 3);
+    assert_null(only(&findings, GM_FINDING_CHURN));
+    gm_findings_free(&findings);
+}
+
+/* A buffer for each iteration, taken from CUDA itself. */
+static struct gm_findings take_and_give(struct scene *scene, unsigned times)
+{
+    uint32_t line = line_of(scene, 7);
+    for (unsigned i = 0; i < times; i++) {
+        DEVICE_ALLOC(DEVICE, MIB, .stack = line);
+        FREE(DEVICE);
+    }
+    return collect_findings(scene);
+}
+
+static void a_buffer_for_each_iteration_is_a_note(void **state)
+{
+    struct gm_findings findings = take_and_give(*state, 64);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_CHURN);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
+    gm_findings_free(&findings);
+}
+
+static void a_buffer_for_some_iterations_is_sound(void **state)
+{
+    struct gm_findings findings = take_and_give(*state, 63);
+    assert_null(only(&findings, GM_FINDING_CHURN));
+    gm_findings_free(&findings);
+}
+
+/* ---- second-copy, dense-gradient ------------------------------------------------------------- */
+
+/* A function of a Python file that this line calls. */
+static uint32_t called_by(struct scene *scene, uint32_t caller, const char *file,
+                          const char *function)
+{
+    uint32_t frame = writer_script_frame(&scene->writer, file, function, 1);
+    return writer_node(&scene->writer, caller, 0, frame, GM_NODE_SCRIPT);
+}
+
+#define TORCH "/v/lib/python3.11/site-packages/torch/"
+
+/* Eight weights of a module that moves to the device, and as many blocks of another line, each
+ * `difference` bytes larger. */
+static struct gm_findings twice(struct scene *scene, uint64_t difference, const char *function)
+{
+    struct pool pool = pool_of(scene);
+    uint32_t moved = called_by(scene, line_of(scene, 7), TORCH "nn/modules/module.py", function);
+    uint32_t other = line_of(scene, 9);
+    segment(&pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < 16; i++)
+        block(&pool, DEVICE + (uint64_t)i * 16 * MIB, (1 + i % 8) * MIB + (i < 8 ? 0 : difference),
+              i < 8 ? moved : other);
+    return collect_findings(scene);
+}
+
+static void a_second_copy_of_a_model_is_a_note(void **state)
+{
+    struct scene *scene = *state;
+    struct gm_findings findings = twice(scene, 0, "Module._apply");
+    const struct gm_finding *finding = only(&findings, GM_FINDING_SECOND_COPY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
+    assert_int_equal(finding->bytes, 36 * MIB);
+    assert_int_equal(gm_categories_get(scene->analysis->categories, finding->stack),
+                     GM_CATEGORY_OTHER); /* the later one */
+    gm_findings_free(&findings);
+}
+
+static void blocks_of_other_sizes_are_no_copy(void **state)
+{
+    struct gm_findings findings = twice(*state, MIB / 2, "Module._apply");
+    assert_null(only(&findings, GM_FINDING_SECOND_COPY));
+    gm_findings_free(&findings);
+}
+
+/* Keys and values of a cache have the same sizes, too. */
+static void blocks_of_which_none_is_a_models_are_no_copy(void **state)
+{
+    struct gm_findings findings = twice(*state, 0, "Module.forward");
+    assert_null(only(&findings, GM_FINDING_SECOND_COPY));
+    gm_findings_free(&findings);
+}
+
+/* A table of 64 MiB, a lookup of `looked_up` bytes, and a gradient as large as the table. */
+static struct gm_findings look_up(struct scene *scene, uint64_t looked_up)
+{
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 7);
+    uint32_t moved = called_by(scene, line, TORCH "nn/modules/module.py", "Module._apply");
+    uint32_t lookup = called_by(scene, line, TORCH "nn/functional.py", "embedding");
+    uint16_t module = writer_module(&scene->writer, TORCH "lib/libtorch_cpu.so");
+    uint32_t backward = writer_node(&scene->writer, 0, module, 0x100, GM_NODE_NATIVE);
+    segment(&pool, DEVICE, 1024 * MIB);
+    block(&pool, DEVICE, 64 * MIB, moved);
+    block(&pool, DEVICE + 128 * MIB, looked_up, lookup);
+    block(&pool, DEVICE + 256 * MIB, 64 * MIB, backward);
+    return collect_findings(scene);
+}
+
+static void a_gradient_of_rows_that_nobody_touched_is_a_note(void **state)
+{
+    struct gm_findings findings = look_up(*state, 4 * MIB);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_DENSE_GRADIENT);
+    assert_non_null(finding);
+    assert_int_equal(finding->bytes, 64 * MIB);
+    assert_non_null(strstr(finding->remedy, "sparse=True"));
+    gm_findings_free(&findings);
+}
+
+static void a_gradient_of_rows_that_are_used_is_sound(void **state)
+{
+    struct gm_findings findings = look_up(*state, 8 * MIB);
+    assert_null(only(&findings, GM_FINDING_DENSE_GRADIENT));
+    gm_findings_free(&findings);
+}
+
+/* ---- worker-context, ipc-handles ------------------------------------------------------------- */
+
+static struct gm_findings allocate_in(struct scene *scene, const char *starter)
+{
+    uint32_t process =
+        called_by(scene, 0, "/usr/lib/python3.11/multiprocessing/process.py", "_bootstrap");
+    uint32_t started = called_by(scene, process, starter, "run");
+    DEVICE_ALLOC(DEVICE, MIB, .stack = called_by(scene, started, "/home/me/load.py", "load"));
+    FREE(DEVICE);
+    return collect_findings(scene);
+}
+
+static void a_worker_with_a_context_is_a_note(void **state)
+{
+    struct gm_findings findings =
+        allocate_in(*state, "/usr/lib/python3.11/multiprocessing/pool.py");
+    assert_non_null(only(&findings, GM_FINDING_WORKER_CONTEXT));
+    gm_findings_free(&findings);
+}
+
+static void a_rank_is_no_worker(void **state)
+{
+    struct gm_findings findings = allocate_in(*state, TORCH "multiprocessing/spawn.py");
+    assert_null(only(&findings, GM_FINDING_WORKER_CONTEXT));
+    gm_findings_free(&findings);
+}
+
+static struct gm_findings open_handles(struct scene *scene, unsigned closed)
+{
+    uint16_t api = writer_api(&scene->writer, "cudaIpcOpenMemHandle");
+    uint32_t line = line_of(scene, 7);
+    for (unsigned i = 0; i < 20; i++)
+        EVENT(GM_EVENT_ALLOC, .address = DEVICE + i * MIB, .size = MIB, .kind = GM_KIND_EXTERNAL,
+              .api = api, .stack = line);
+    for (unsigned i = 0; i < closed; i++)
+        FREE(DEVICE + i * MIB);
+    return collect_findings(scene);
+}
+
+static void handles_that_stay_open_are_a_note(void **state)
+{
+    struct gm_findings findings = open_handles(*state, 10);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_IPC_HANDLES);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "10 of the 20 IPC handles"));
+    gm_findings_free(&findings);
+}
+
+static void handles_that_are_closed_are_sound(void **state)
+{
+    struct gm_findings findings = open_handles(*state, 13);
+    assert_null(only(&findings, GM_FINDING_IPC_HANDLES));
+    gm_findings_free(&findings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -723,6 +976,22 @@ int main(void)
         SCENE_TEST(a_refusal_that_a_hole_could_serve_does_not),
         SCENE_TEST(a_list_that_keeps_every_step_is_told),
         SCENE_TEST(a_loop_that_forgets_is_sound),
+        SCENE_TEST(a_cache_that_is_emptied_in_each_round_is_told),
+        SCENE_TEST(a_cache_that_is_emptied_between_phases_is_sound),
+        SCENE_TEST(a_cache_that_is_emptied_a_few_times_is_sound),
+        SCENE_TEST(retries_of_the_cache_are_told),
+        SCENE_TEST(a_few_retries_are_sound),
+        SCENE_TEST(a_buffer_for_each_iteration_is_a_note),
+        SCENE_TEST(a_buffer_for_some_iterations_is_sound),
+        SCENE_TEST(a_second_copy_of_a_model_is_a_note),
+        SCENE_TEST(blocks_of_other_sizes_are_no_copy),
+        SCENE_TEST(blocks_of_which_none_is_a_models_are_no_copy),
+        SCENE_TEST(a_gradient_of_rows_that_nobody_touched_is_a_note),
+        SCENE_TEST(a_gradient_of_rows_that_are_used_is_sound),
+        SCENE_TEST(a_worker_with_a_context_is_a_note),
+        SCENE_TEST(a_rank_is_no_worker),
+        SCENE_TEST(handles_that_stay_open_are_a_note),
+        SCENE_TEST(handles_that_are_closed_are_sound),
         SCENE_TEST(what_grew_and_stopped_is_a_note),
         SCENE_TEST(what_is_replaced_and_grows_is_told),
         SCENE_TEST(what_takes_the_place_of_others_is_sound),
