@@ -2,9 +2,9 @@
 #include "base/limit.h"
 #include "commands/apart.h"
 #include "commands/command.h"
-#include "commands/output_file.h"
 #include "commands/outputs.h"
 #include "commands/session.h"
+#include "render/output_file.h"
 #include "runs/runs.h"
 #include <stdio.h>
 #include <stdlib.h>

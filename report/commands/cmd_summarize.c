@@ -3,9 +3,9 @@
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/job.h"
-#include "commands/output_file.h"
 #include "commands/session.h"
 #include "render/brief/brief_output.h"
+#include "render/output_file.h"
 #include "runs/runs.h"
 #include <errno.h>
 #include <fcntl.h>

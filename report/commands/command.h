@@ -19,6 +19,7 @@ int gm_cmd_run(int count, char **arguments);
 int gm_cmd_report(int count, char **arguments);
 int gm_cmd_info(int count, char **arguments);
 int gm_cmd_export(int count, char **arguments);
+int gm_cmd_top(int count, char **arguments);
 int gm_cmd_check(int count, char **arguments);
 int gm_cmd_summarize(int count, char **arguments);
 int gm_cmd_path(int count, char **arguments);

@@ -24,6 +24,7 @@ struct gm_stream {
     struct lane **lanes;
     size_t lane_count;
     const struct lane *latest; /* that a record was delivered of */
+    uint64_t last_time;        /* what is younger is not delivered */
     struct gm_record slots[2]; /* the record that was delivered last, and its detail */
     void (*look)(void *argument, const struct gm_record *records, size_t count); /* may be NULL */
     void *look_argument;
@@ -139,6 +140,7 @@ struct gm_stream *gm_stream_open(struct gm_trace *trace)
     struct gm_stream *stream = gm_allocate(1, sizeof(*stream));
     stream->trace = trace;
     stream->context = ZSTD_createDCtx();
+    stream->last_time = UINT64_MAX;
     gm_carried_begin(&stream->carried, trace);
     look_ahead(stream);
     stream->lanes = gm_allocate(trace->lane_count, sizeof(*stream->lanes));
@@ -200,7 +202,7 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
         return false;
     if (stream->carried_ahead && next_carried(stream, entry))
         return true;
-    if (!stream->heap_size)
+    if (!stream->heap_size || stream->heap[0]->time > stream->last_time)
         return false;
     struct lane *lane = stream->heap[0];
     if (lane != stream->latest)
@@ -212,6 +214,20 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
     if (stream->heap_size > 1)
         sift_down(stream, 0);
     return true;
+}
+
+void gm_stream_stop_behind(struct gm_stream *stream, uint64_t time)
+{
+    stream->last_time = time;
+}
+
+void gm_stream_positions(const struct gm_stream *stream, uint64_t *next, size_t count)
+{
+    for (size_t i = 0; i < stream->lane_count; i++) {
+        const struct lane *lane = stream->lanes[i];
+        if (lane->number < count)
+            next[lane->number] = lane->reader.next - (uint64_t)(lane->end - lane->at);
+    }
 }
 
 uint64_t gm_stream_lost(const struct gm_stream *stream)

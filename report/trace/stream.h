@@ -38,6 +38,14 @@ void gm_stream_show_ahead(struct gm_stream *stream,
 /* The next record; false at the end. */
 bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry);
 
+/* Nothing is delivered from the first record on that is younger than this, on the record clock. */
+void gm_stream_stop_behind(struct gm_stream *stream, uint64_t time);
+
+/* For each lane below `count` the sequence number of its first record that was not delivered: where
+ * another stream, of the same trace read later, can go on (gm_lane_source.first). Lanes without
+ * records are left as they are. */
+void gm_stream_positions(const struct gm_stream *stream, uint64_t *next, size_t count);
+
 /* Records missing so far: gaps between the sequence numbers. */
 uint64_t gm_stream_lost(const struct gm_stream *stream);
 

@@ -1,6 +1,6 @@
 /* A file that a command writes instead of stdout: it is there whole, or what was there before is. */
-#ifndef GPUMEM_REPORT_COMMANDS_OUTPUT_FILE_H
-#define GPUMEM_REPORT_COMMANDS_OUTPUT_FILE_H
+#ifndef GPUMEM_REPORT_RENDER_OUTPUT_FILE_H
+#define GPUMEM_REPORT_RENDER_OUTPUT_FILE_H
 
 #include <stdbool.h>
 

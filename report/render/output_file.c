@@ -1,5 +1,5 @@
 /* See output_file.h. */
-#include "commands/output_file.h"
+#include "render/output_file.h"
 #include "base/complain.h"
 #include "base/memory.h"
 #include <errno.h>

@@ -1,0 +1,49 @@
+/* The trace of a process that still runs, looked at again and again: each look replays what has come
+ * since the one before. Nothing is asked of the process.
+ *
+ * A look stops short of now: two threads stamp their records before they publish them, so what is
+ * younger than GM_FOLLOW_BEHIND_NS may still get a neighbour that comes before it. A flight trace
+ * overwrites its history, so it is read anew each time; its size is bounded. Memory: what is alive.
+ */
+#ifndef GPUMEM_REPORT_FOLLOW_FOLLOW_H
+#define GPUMEM_REPORT_FOLLOW_FOLLOW_H
+
+#include "pool/blocks.h"
+#include "replay/replay.h"
+#include "trace/trace_file.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GM_FOLLOW_BEHIND_NS UINT64_C(100000000)
+
+struct gm_follow_device {
+    uint64_t total;    /* of the device; 0 unknown */
+    uint64_t used;     /* by the process, as the driver last said; 0 unknown */
+    uint64_t residual; /* of that: beyond what was tracked just then */
+};
+
+struct gm_follow {
+    const char *path;
+    struct gm_trace *trace; /* of the latest look */
+    struct gm_replay *replay;
+    struct gm_blocks *blocks;
+    struct gm_follow_device devices[GM_DEVICES]; /* [ordinal + 1] */
+    uint64_t *next;                              /* sequence number by lane: not replayed yet */
+    size_t lane_count;
+    uint64_t events;
+    uint64_t as_of_ns; /* since the start of the trace: what came later is not in it yet */
+};
+
+/* `path` must stay. */
+void gm_follow_begin(struct gm_follow *follow, const char *path);
+
+/* False with a line in `error` if the trace cannot be read any more. */
+bool gm_follow_look(struct gm_follow *follow, char *error, size_t error_size);
+
+/* All that lives, by place: `blocks` of pools, else allocations. Sums are not sorted. */
+void gm_follow_sites(const struct gm_follow *follow, bool blocks, struct gm_sites *sites);
+
+void gm_follow_end(struct gm_follow *follow);
+
+#endif

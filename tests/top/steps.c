@@ -1,0 +1,44 @@
+/* A program whose allocations a test decides, line by line on stdin: "a SLOT BYTES" allocates, "f SLOT"
+ * frees, "t SLOT COUNT" allocates and frees a mebibyte so many times on a thread of its own. It answers
+ * each line with one. */
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SLOTS 64
+
+static void *slots[SLOTS];
+
+static void *turn(void *count_of)
+{
+    for (unsigned long i = *(unsigned long *)count_of; i; i--) {
+        void *memory = NULL;
+        if (cudaMalloc(&memory, 1 << 20) == cudaSuccess)
+            cudaFree(memory);
+    }
+    return NULL;
+}
+
+int main(void)
+{
+    char line[128];
+    printf("%d\n", (int)getpid());
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin)) {
+        unsigned slot;
+        unsigned long number;
+        pthread_t thread;
+        if (sscanf(line, "a %u %lu", &slot, &number) == 2 && slot < SLOTS)
+            cudaMalloc(&slots[slot], number);
+        else if (sscanf(line, "f %u", &slot) == 1 && slot < SLOTS)
+            cudaFree(slots[slot]);
+        else if (sscanf(line, "t %u %lu", &slot, &number) == 2 &&
+                 pthread_create(&thread, NULL, turn, &number) == 0)
+            pthread_join(thread, NULL);
+        puts("done");
+        fflush(stdout);
+    }
+    return 0;
+}
