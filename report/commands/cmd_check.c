@@ -4,14 +4,16 @@
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/session.h"
-#include "render/text/sections.h"
+#include "gate/formats.h"
 #include "runs/recording.h"
 #include "runs/runs.h"
 #include "runs/trace_home.h"
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static void print_help(void)
@@ -19,13 +21,32 @@ static void print_help(void)
     puts("usage: gpumem check [OPTION...] [TRACE...]\n"
          "       gpumem check [OPTION...] -- COMMAND [ARGUMENT...]\n"
          "\n"
-         "Fails when memory leaked or a peak was too high. Without TRACE and COMMAND: all\n"
-         "traces of the newest run in this folder.\n"
+         "Fails when memory leaked or a budget was exceeded (docs/gate.md). Without TRACE\n"
+         "and COMMAND: all traces of the newest run in this folder.\n"
          "\n"
          "      --max-leak SIZE          bytes that may leak per trace (0)\n"
+         "      --max-leak-per-place SIZE\n"
+         "                               bytes that may leak from one place (any)\n"
          "      --max-peak [DEVICE:]SIZE largest peak allowed on a device, or on each\n"
+         "      --max-pinned SIZE        largest peak of pinned memory\n"
+         "      --max-unused SIZE        most that a framework's pool may have reserved\n"
+         "                               beyond what was in use\n"
+         "      --max-residual SIZE      most that the driver may hold beside it\n"
          "      --max-growth SIZE        bytes that places growing from mark to mark may\n"
          "                               have gained over the last marks (any)\n"
+         "      --fail-on LIST           what fails: leak, late, implicit, external,\n"
+         "                               cached, codes of findings (docs/findings.md),\n"
+         "                               findings, all, none (leak,retained)\n"
+         "      --warn-on LIST           what is told as a warning, likewise\n"
+         "                               (implicit,external,findings)\n"
+         "      --suppressions FILE      rules for what is accepted; may be repeated\n"
+         "      --baseline FILE          what is known and has not grown is accepted\n"
+         "      --update-baseline        write what there is to the baseline, and pass\n"
+         "      --new-only               what is known is accepted though it has grown\n"
+         "      --max-increase HOW       how much of what is known may grow: 5% or 64MiB,\n"
+         "                               the larger of both if both are given (0)\n"
+         "      --format FORMAT=FILE     also write junit, sarif, gitlab or json to FILE,\n"
+         "                               or github: annotations; may be repeated\n"
          "      --allow-empty            no CUDA call at all is fine\n"
          "      --on-cut HOW             a trace that is cut, damaged or incomplete, or of\n"
          "                               which the history was overwritten: fail (exit\n"
@@ -36,149 +57,37 @@ static void print_help(void)
          "  -h, --help\n"
          "      --version\n"
          "\n"
-         "SIZE: 64M, 1.5GiB, ... in units of 1024. Memory freed too late, freed with its\n"
-         "context, held by the vendor's libraries or cached by a framework (PyTorch, JAX,\n"
-         "TensorFlow, CuPy) is noted and never fails the check; neither do findings.\n"
+         "SIZE: 64M, 1.5GiB, ... in units of 1024. Findings fail as warnings or errors,\n"
+         "never as notes.\n"
          "\n"
          "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut,\n"
          "damaged or incomplete, 4 nothing was recorded. When COMMAND fails, its own code\n"
          "is returned.");
 }
 
-struct limit {
-    int device; /* -1: each */
-    uint64_t bytes;
+/* ---- judging traces -------------------------------------------------------------------------- */
+
+/* The gate, and what came of all traces. */
+struct check {
+    struct gm_gate gate;
+    const char **formats;
+    size_t format_count, format_capacity;
+    const char *baseline;
+    bool updates_baseline;
+    struct gm_gate_trace *traces;
+    size_t trace_count, trace_capacity;
 };
-
-struct gate {
-    uint64_t max_leak;
-    uint64_t max_growth;
-    struct limit *limits;
-    size_t limit_count;
-    size_t limit_capacity;
-    bool allow_empty;
-    bool judge_cut;
-    uint64_t top;
-    const char *output;
-    bool colour;
-};
-
-/* What a judgement over one trace or several comes to. */
-struct outcome {
-    bool unreadable;
-    bool findings;
-    bool anything; /* some trace has memory calls in it */
-};
-
-/* ---- judging one trace ----------------------------------------------------------------------- */
-
-static void print_result(struct gm_page *page, bool good, const char *what, const char *text)
-{
-    gm_page_print(page, good ? GM_GOOD : GM_BAD, "  %-4s", good ? "ok" : "FAIL");
-    gm_page_print(page, GM_PLAIN, "  %-16s %s\n", what, text);
-}
-
-static bool judge_leaks(const struct gate *gate, const struct gm_view *view)
-{
-    const struct gm_model_run *run = view->run;
-    struct gm_model_living leaked = run->verdict.leaked;
-    if (run->was_asked_to_end) /* its end gave all back; nothing tells what it would have kept */
-        leaked = (struct gm_model_living){0};
-    bool good = leaked.bytes <= gm_amount(gate->max_leak);
-    char text[160];
-    snprintf(text, sizeof(text), "%s in %s allocation%s, allowed %s", BYTES(leaked.bytes),
-             NUMBER(leaked.count), gm_plural((uint64_t)leaked.count), SIZE(gate->max_leak));
-    print_result(view->page, good, "leaks", text);
-    if (!good)
-        gm_leaks_text(view, GM_LEAK, GM_LEAKS_ALL);
-    for (unsigned leak_class = GM_LEAK_LATE; leak_class < GM_LEAK_CLASSES; leak_class++)
-        if (run->leaked_count[leak_class])
-            gm_page_print(view->page, GM_DIM, "  note  %-16s %s in %s allocation%s\n",
-                          gm_leak_class_name(leak_class), BYTES(run->leaked[leak_class]),
-                          NUMBER(run->leaked_count[leak_class]),
-                          gm_plural((uint64_t)run->leaked_count[leak_class]));
-    return good;
-}
-
-static bool judge_peaks(const struct gate *gate, const struct gm_view *view)
-{
-    bool all_good = true;
-    for (size_t i = 0; i < gate->limit_count; i++) {
-        const struct limit *limit = &gate->limits[i];
-        for (size_t at = 0; at < view->run->device_count; at++) {
-            const struct gm_model_device *device = &view->run->devices[at];
-            if (!device->seen || (limit->device >= 0 && limit->device != device->id))
-                continue;
-            bool good = device->all.peak <= gm_amount(limit->bytes);
-            char what[32], text[96];
-            snprintf(what, sizeof(what), "peak, device %d", device->id);
-            snprintf(text, sizeof(text), "%s, allowed %s", BYTES(device->all.peak),
-                     SIZE(limit->bytes));
-            print_result(view->page, good, what, text);
-            all_good &= good;
-        }
-    }
-    return all_good;
-}
-
-static bool judge_growth(const struct gate *gate, const struct gm_view *view)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < view->run->growing_count; i++)
-        bytes += gm_model_growth(&view->run->growing[i]);
-    bool good = bytes <= gate->max_growth;
-    char text[96];
-    if (gate->max_growth == UINT64_MAX)
-        return true;
-    snprintf(text, sizeof(text), "%s over the last marks, allowed %s", SIZE(bytes),
-             SIZE(gate->max_growth));
-    print_result(view->page, good, "growth", text);
-    if (!good)
-        gm_growth_text(view);
-    return good;
-}
-
-/* Peaks and growth are of all the history, of which a flight trace may have the end alone. */
-static bool has_history(const struct gate *gate, const struct gm_view *view)
-{
-    bool matters = gate->limit_count != 0 || gate->max_growth != UINT64_MAX;
-    if (!view->run->is_overwritten || !matters || gate->judge_cut)
-        return true;
-    gm_page_paragraph(view->page, GM_BAD, 0,
-                      "Peaks and growth cannot be judged: the flight recorder has overwritten the "
-                      "history before. --on-cut judge takes what is there.");
-    return false;
-}
-
-static void judge_run(const struct gate *gate, const struct gm_view *view, struct outcome *outcome)
-{
-    const struct gm_model_run *run = view->run;
-    bool has_events = run->verdict.state != GM_VERDICT_NOTHING;
-    outcome->anything |= has_events;
-    gm_notes_text(view, "note: ");
-    gm_losses_text(view);
-    if (!run->is_recorded || (!run->complete && !gate->judge_cut) || !has_history(gate, view)) {
-        outcome->unreadable = true;
-    } else if (!has_events) {
-        gm_page_print(view->page, GM_DIM, "  no CUDA memory call was seen\n");
-        gm_bypass_text(view, 2);
-    } else {
-        bool leaks_good = judge_leaks(gate, view);
-        bool peaks_good = judge_peaks(gate, view);
-        bool growth_good = judge_growth(gate, view);
-        gm_findings_notes(view);
-        outcome->findings |= !leaks_good || !peaks_good || !growth_good;
-    }
-}
 
 static void judge_here(const char *path, const void *gate_of, void *outcome_of)
 {
-    const struct gate *gate = gate_of;
-    struct outcome *outcome = outcome_of;
+    const struct gm_gate *gate = gate_of;
+    struct gm_gate_outcome *outcome = outcome_of;
     struct gm_page page = {.out = stdout, .colour = gate->colour};
     struct gm_stacks_options options = {.names = true};
     struct gm_session session;
-    if (!gm_session_open(&session, path, &options, GM_NEEDS_FINDINGS)) {
+    bool asks_moments = gate->max_pinned != UINT64_MAX || gate->max_unused != UINT64_MAX;
+    if (!gm_session_open(&session, path, &options,
+                         GM_NEEDS_FINDINGS | (asks_moments ? GM_NEEDS_MOMENTS : 0u))) {
         outcome->unreadable = true;
         return;
     }
@@ -189,37 +98,91 @@ static void judge_here(const char *path, const void *gate_of, void *outcome_of)
         gm_page_print(&page, GM_WARNING, "  SIMULATED device");
     putchar('\n');
     free(clean);
-    judge_run(gate, &view, outcome);
+    gm_gate_judge(gate, &view, outcome);
     outcome->unreadable |= !gm_session_close(&session);
+    if (gate->channel && fflush(gate->channel) != 0)
+        outcome->unreadable = true;
 }
 
-static void judge(const struct gate *gate, const char *path, struct outcome *outcome)
+static void judge(struct check *check, const char *path)
 {
-    struct outcome one;
-    outcome->unreadable |= !gm_apart(judge_here, path, gate, &one, sizeof(one)) || one.unreadable;
-    outcome->findings |= one.findings;
-    outcome->anything |= one.anything;
+    GM_RESERVE(check->traces, check->trace_capacity, check->trace_count + 1);
+    struct gm_gate_trace *trace = &check->traces[check->trace_count++];
+    trace->path = gm_copy_text(path);
+    bool is_read =
+        gm_apart(judge_here, path, &check->gate, &trace->outcome, sizeof(trace->outcome));
+    trace->outcome.unreadable |= !is_read;
 }
 
-/* The last line, and the exit code. */
-static int conclude(const struct gate *gate, const struct outcome *outcome)
+static struct gm_gate_outcome outcome_of_all(const struct check *check)
 {
-    struct gm_page page = {.out = stdout, .colour = gate->colour};
-    if (outcome->unreadable) {
-        gm_page_print(&page, GM_BAD,
-                      "not judged: a trace is unreadable, cut, damaged or incomplete\n");
-        return GM_EXIT_UNREADABLE;
+    struct gm_gate_outcome all = {0};
+    for (size_t i = 0; i < check->trace_count; i++) {
+        const struct gm_gate_outcome *one = &check->traces[i].outcome;
+        all.unreadable |= one->unreadable;
+        all.findings |= one->findings;
+        all.anything |= one->anything;
     }
-    if (!outcome->anything && !gate->allow_empty) {
-        gm_page_print(&page, GM_BAD, "not judged: nothing was recorded\n");
-        return GM_EXIT_NOTHING;
+    return all;
+}
+
+/* Rules that matched nothing in any trace, and those that are over: they want to be looked at. */
+static void list_rules(const struct check *check, const struct gm_issues *issues)
+{
+    const struct gm_suppressions *rules = &check->gate.suppressions;
+    bool *used = gm_allocate(rules->count + 1, sizeof(*used));
+    for (size_t i = 0; i < issues->count; i++)
+        if (issues->entries[i].rule < rules->count)
+            used[issues->entries[i].rule] = true;
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->rules[i].expired)
+            printf("rule '%s' expired, and accepts nothing\n", rules->rules[i].name);
+        else if (!used[i])
+            printf("rule '%s' matched nothing\n", rules->rules[i].name);
+    free(used);
+}
+
+/* The last line, and the exit code; formats and baseline. `found`: why there is no trace, which was
+ * said already; GM_EXIT_FINE. */
+static int conclude(struct check *check, struct gm_gate_outcome outcome, int found)
+{
+    struct gm_page page = {.out = stdout, .colour = check->gate.colour};
+    struct gm_gate_result result = {check->traces, check->trace_count, NULL, "passed",
+                                    GM_EXIT_FINE};
+    struct gm_issues issues = {0};
+    struct gm_issue issue;
+    rewind(check->gate.channel);
+    while (gm_issue_read(check->gate.channel, &issue)) {
+        gm_issues_add(&issues, &issue);
+        gm_issue_free(&issue);
     }
-    if (outcome->findings) {
-        gm_page_print(&page, GM_BAD, "failed\n");
-        return GM_EXIT_FINDINGS;
+    result.issues = &issues;
+    if (outcome.unreadable) {
+        result.conclusion = "not judged: a trace is unreadable, cut, damaged or incomplete";
+        result.code = GM_EXIT_UNREADABLE;
+    } else if (!outcome.anything && !check->gate.allow_empty) {
+        result.conclusion = "not judged: nothing was recorded";
+        result.code = GM_EXIT_NOTHING;
+    } else if (outcome.findings && !check->updates_baseline) {
+        result.conclusion = "failed";
+        result.code = GM_EXIT_FINDINGS;
     }
-    gm_page_print(&page, GM_GOOD, "passed\n");
-    return GM_EXIT_FINE;
+    bool is_silent = check->trace_count == 0 && found != GM_EXIT_FINE;
+    if (is_silent)
+        result.code = found;
+    else
+        list_rules(check, &issues);
+    bool is_written = true;
+    for (size_t i = 0; i < check->format_count; i++)
+        is_written &= gm_format_write(check->formats[i], &result);
+    if (check->updates_baseline && result.code == GM_EXIT_FINE) {
+        is_written &= gm_baseline_write(check->baseline, &issues);
+        result.conclusion = "baseline written";
+    }
+    if (!is_silent)
+        gm_page_print(&page, result.code ? GM_BAD : GM_GOOD, "%s\n", result.conclusion);
+    gm_issues_free(&issues);
+    return is_written ? result.code : GM_EXIT_UNREADABLE;
 }
 
 /* ---- a command, or traces -------------------------------------------------------------------- */
@@ -251,11 +214,11 @@ static void remove_traces(const struct gm_recording *recording, char *folder)
     free(folder);
 }
 
-static int check_command(const struct gate *gate, char **command)
+static int check_command(struct check *check, char **command)
 {
+    const struct gm_gate *gate = &check->gate;
     char *folder = NULL, *pattern = NULL;
     struct gm_recording recording;
-    struct outcome outcome = {0};
     if (!gate->output && !(pattern = temporary_pattern(&folder)))
         return GM_EXIT_NOT_STARTED;
     if (!gm_recording_begin(&recording, gate->output ? gate->output : pattern)) {
@@ -266,8 +229,8 @@ static int check_command(const struct gate *gate, char **command)
     int code = gm_recording_run(&recording, command);
     gm_recording_find(&recording);
     for (size_t i = 0; i < recording.trace_count; i++)
-        judge(gate, recording.traces[i], &outcome);
-    int verdict = conclude(gate, &outcome);
+        judge(check, recording.traces[i]);
+    int verdict = conclude(check, outcome_of_all(check), GM_EXIT_FINE);
     if (code)
         gm_complain("the command itself failed with exit code %d", code);
     if (folder)
@@ -277,28 +240,25 @@ static int check_command(const struct gate *gate, char **command)
     return code ? code : verdict;
 }
 
-static int check_traces(const struct gate *gate, char **paths, size_t count)
+static int check_traces(struct check *check, char **paths, size_t count)
 {
-    struct outcome outcome = {0};
     struct gm_run_traces run;
     int found = gm_run_find(&run, paths, count);
     for (size_t i = 0; i < run.count; i++)
-        judge(gate, run.paths[i], &outcome);
-    bool is_empty = run.count == 0;
+        judge(check, run.paths[i]);
     gm_run_free(&run);
-    if (found == GM_EXIT_NOTHING && gate->allow_empty)
+    if (found == GM_EXIT_NOTHING && check->gate.allow_empty)
         found = GM_EXIT_FINE;
-    if (is_empty && found != GM_EXIT_FINE)
-        return found;
-    outcome.unreadable |= found != GM_EXIT_FINE;
-    return conclude(gate, &outcome);
+    struct gm_gate_outcome outcome = outcome_of_all(check);
+    outcome.unreadable |= found != GM_EXIT_FINE && found != GM_EXIT_NOTHING;
+    return conclude(check, outcome, found);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static bool add_limit(struct gate *gate, const char *text)
+static bool add_limit(struct gm_gate *gate, const char *text)
 {
-    struct limit limit = {.device = -1};
+    struct gm_gate_limit limit = {.device = -1};
     const char *colon = strchr(text, ':'), *size = text;
     if (colon) {
         char *end;
@@ -319,24 +279,96 @@ static bool add_limit(struct gate *gate, const char *text)
     return true;
 }
 
-enum { MAX_LEAK = GM_OPTION_FIRST, MAX_PEAK, MAX_GROWTH, ALLOW_EMPTY, ON_CUT };
+enum {
+    MAX_LEAK = GM_OPTION_FIRST,
+    MAX_LEAK_PER_PLACE,
+    MAX_PEAK,
+    MAX_PINNED,
+    MAX_UNUSED,
+    MAX_RESIDUAL,
+    MAX_GROWTH,
+    FAIL_ON,
+    WARN_ON,
+    SUPPRESSIONS,
+    BASELINE,
+    UPDATE_BASELINE,
+    NEW_ONLY,
+    MAX_INCREASE,
+    FORMAT,
+    ALLOW_EMPTY,
+    ON_CUT
+};
+
+static bool take_size(const char *name, uint64_t *size)
+{
+    if (gm_size_parse(optarg, size))
+        return true;
+    gm_complain("--%s: '%s' is not a size such as 64M or 1.5GiB", name, optarg);
+    return false;
+}
+
+/* "5%", or a size. */
+static bool take_increase(struct gm_gate *gate)
+{
+    char *end;
+    unsigned long share = strtoul(optarg, &end, 10);
+    if (optarg[0] < '0' || optarg[0] > '9' || strcmp(end, "%") != 0)
+        return take_size("max-increase", &gate->increase_bytes);
+    gate->increase_share = share < 1000000 ? (unsigned)share : 1000000;
+    return true;
+}
+
+static uint32_t today(void)
+{
+    time_t now = time(NULL);
+    struct tm day;
+    if (!gmtime_r(&now, &day))
+        return 0;
+    return (uint32_t)((day.tm_year + 1900) * 10000 + (day.tm_mon + 1) * 100 + day.tm_mday);
+}
 
 /* Takes one option. False after a complaint. */
-static bool take_option(struct gate *gate, int option)
+static bool take_option(struct check *check, int option)
 {
+    struct gm_gate *gate = &check->gate;
     switch (option) {
     case MAX_LEAK:
-        if (gm_size_parse(optarg, &gate->max_leak))
-            return true;
-        gm_complain("--max-leak: '%s' is not a size such as 64M or 1.5GiB", optarg);
-        return false;
+        return take_size("max-leak", &gate->max_leak);
+    case MAX_LEAK_PER_PLACE:
+        return take_size("max-leak-per-place", &gate->max_leak_per_place);
+    case MAX_PINNED:
+        return take_size("max-pinned", &gate->max_pinned);
+    case MAX_UNUSED:
+        return take_size("max-unused", &gate->max_unused);
+    case MAX_RESIDUAL:
+        return take_size("max-residual", &gate->max_residual);
     case MAX_GROWTH:
-        if (gm_size_parse(optarg, &gate->max_growth))
-            return true;
-        gm_complain("--max-growth: '%s' is not a size such as 64M or 1.5GiB", optarg);
-        return false;
+        return take_size("max-growth", &gate->max_growth);
     case MAX_PEAK:
         return add_limit(gate, optarg);
+    case FAIL_ON:
+        gate->fail_on = optarg;
+        return gm_gate_codes_are_known("--fail-on", optarg);
+    case WARN_ON:
+        gate->warn_on = optarg;
+        return gm_gate_codes_are_known("--warn-on", optarg);
+    case SUPPRESSIONS:
+        return gm_suppressions_load(&gate->suppressions, optarg, today());
+    case BASELINE:
+        check->baseline = optarg;
+        return true;
+    case UPDATE_BASELINE:
+        check->updates_baseline = true;
+        return true;
+    case NEW_ONLY:
+        gate->new_only = true;
+        return true;
+    case MAX_INCREASE:
+        return take_increase(gate);
+    case FORMAT:
+        GM_RESERVE(check->formats, check->format_capacity, check->format_count + 1);
+        check->formats[check->format_count++] = optarg;
+        return gm_format_is_known(optarg);
     case ALLOW_EMPTY:
         gate->allow_empty = true;
         return true;
@@ -356,16 +388,48 @@ static bool take_option(struct gate *gate, int option)
     }
 }
 
-static int check(struct gate *gate, int count, char **arguments)
+/* What options ask for together. */
+static bool prepare(struct check *check)
 {
-    static const struct option options[] = {{"max-leak", required_argument, NULL, MAX_LEAK},
-                                            {"max-peak", required_argument, NULL, MAX_PEAK},
-                                            {"max-growth", required_argument, NULL, MAX_GROWTH},
-                                            {"allow-empty", no_argument, NULL, ALLOW_EMPTY},
-                                            {"on-cut", required_argument, NULL, ON_CUT},
-                                            {"top", required_argument, NULL, 'n'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            GM_COMMON_OPTIONS};
+    struct gm_gate *gate = &check->gate;
+    if (!check->baseline && (check->updates_baseline || gate->new_only)) {
+        gm_complain("%s: needs --baseline FILE",
+                    gate->new_only ? "--new-only" : "--update-baseline");
+        return false;
+    }
+    if (check->baseline && !check->updates_baseline &&
+        !gm_baseline_load(&gate->baseline, check->baseline, false))
+        return false;
+    int channel = memfd_create("gpumem-issues", MFD_CLOEXEC);
+    gate->channel = channel < 0 ? NULL : fdopen(channel, "w+");
+    if (!gate->channel)
+        gm_complain("no memory for the issues: %s", strerror(errno));
+    return gate->channel != NULL;
+}
+
+static int check(struct check *check, int count, char **arguments)
+{
+    static const struct option options[] = {
+        {"max-leak", required_argument, NULL, MAX_LEAK},
+        {"max-leak-per-place", required_argument, NULL, MAX_LEAK_PER_PLACE},
+        {"max-peak", required_argument, NULL, MAX_PEAK},
+        {"max-pinned", required_argument, NULL, MAX_PINNED},
+        {"max-unused", required_argument, NULL, MAX_UNUSED},
+        {"max-residual", required_argument, NULL, MAX_RESIDUAL},
+        {"max-growth", required_argument, NULL, MAX_GROWTH},
+        {"fail-on", required_argument, NULL, FAIL_ON},
+        {"warn-on", required_argument, NULL, WARN_ON},
+        {"suppressions", required_argument, NULL, SUPPRESSIONS},
+        {"baseline", required_argument, NULL, BASELINE},
+        {"update-baseline", no_argument, NULL, UPDATE_BASELINE},
+        {"new-only", no_argument, NULL, NEW_ONLY},
+        {"max-increase", required_argument, NULL, MAX_INCREASE},
+        {"format", required_argument, NULL, FORMAT},
+        {"allow-empty", no_argument, NULL, ALLOW_EMPTY},
+        {"on-cut", required_argument, NULL, ON_CUT},
+        {"top", required_argument, NULL, 'n'},
+        {"output", required_argument, NULL, 'o'},
+        GM_COMMON_OPTIONS};
     /* Behind "--" stands a command, whose arguments are none of ours. */
     int own = 1;
     while (own < count && strcmp(arguments[own], "--") != 0)
@@ -378,22 +442,39 @@ static int check(struct gate *gate, int count, char **arguments)
                 gm_print_version();
             return GM_EXIT_FINE;
         }
-        if (!take_option(gate, option))
+        if (!take_option(check, option))
             return GM_EXIT_USAGE;
     }
-    if (own == count)
-        return check_traces(gate, arguments + optind, (size_t)(count - optind));
     if (own + 1 == count)
         return gm_complain("check: no command behind --");
-    if (optind < own)
+    if (own < count && optind < own)
         return gm_complain("check: either traces or a command, not both: '%s'", arguments[optind]);
-    return check_command(gate, arguments + own + 1);
+    if (!prepare(check))
+        return GM_EXIT_USAGE;
+    return own == count ? check_traces(check, arguments + optind, (size_t)(count - optind))
+                        : check_command(check, arguments + own + 1);
 }
 
 int gm_cmd_check(int count, char **arguments)
 {
-    struct gate gate = {.max_growth = UINT64_MAX, .top = 10, .colour = gm_wants_colour()};
-    int code = check(&gate, count, arguments);
-    free(gate.limits);
+    struct check all = {.gate = {.fail_on = "leak,retained",
+                                 .warn_on = "implicit,external,findings",
+                                 .max_leak_per_place = UINT64_MAX,
+                                 .max_growth = UINT64_MAX,
+                                 .max_pinned = UINT64_MAX,
+                                 .max_unused = UINT64_MAX,
+                                 .max_residual = UINT64_MAX,
+                                 .top = 10,
+                                 .colour = gm_wants_colour()}};
+    int code = check(&all, count, arguments);
+    for (size_t i = 0; i < all.trace_count; i++)
+        free((char *)all.traces[i].path);
+    if (all.gate.channel)
+        fclose(all.gate.channel);
+    gm_suppressions_free(&all.gate.suppressions);
+    gm_baseline_free(&all.gate.baseline);
+    free(all.gate.limits);
+    free(all.formats);
+    free(all.traces);
     return code;
 }

@@ -55,10 +55,9 @@ void gm_findings_text(const struct gm_view *view)
     }
 }
 
-void gm_findings_notes(const struct gm_view *view)
+void gm_finding_note(const struct gm_view *view, size_t number, enum gm_style style,
+                     const char *what)
 {
-    for (size_t i = 0; i < view->run->finding_count; i++) {
-        gm_page_print(view->page, GM_DIM, "  note  ");
-        print_finding(view, &view->run->findings[i], 8, false);
-    }
+    gm_page_print(view->page, style, "  %s  ", what);
+    print_finding(view, &view->run->findings[number], 8, false);
 }

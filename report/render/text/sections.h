@@ -42,8 +42,9 @@ void gm_settings_text(const struct gm_view *view);
 
 void gm_findings_text(const struct gm_view *view);
 
-/* The same as notes, a line and a sentence each, for `gpumem check`. */
-void gm_findings_notes(const struct gm_view *view);
+/* One of them, a line and a sentence behind a word such as "note", for `gpumem check`. */
+void gm_finding_note(const struct gm_view *view, size_t number, enum gm_style style,
+                     const char *what);
 
 /* Places that grew from mark to mark, most growth first. */
 void gm_growth_text(const struct gm_view *view);

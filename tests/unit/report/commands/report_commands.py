@@ -205,8 +205,11 @@ def check_gate(gpumem, source):
         expect(done.returncode == code, f"check {arguments}: exit code {done.returncode}, not {code}")
     pool = os.path.join(source, "tests/corpus/pool.trace")
     done = run(gpumem, "check", "--max-leak", "2G", pool)
-    expect(done.returncode == 0 and b"note  pool-fragmentation, 600 MiB on device 0" in done.stdout,
-           f"findings are notes of a check: {done.stdout!r}")
+    expect(done.returncode == 1 and b"FAIL  retained, 122 MiB on device 0" in done.stdout,
+           f"what a pool keeps from round to round fails a check: {done.stdout!r}")
+    done = run(gpumem, "check", "--max-leak", "2G", "--fail-on", "leak", "--warn-on", "pool-fragmentation", pool)
+    expect(done.returncode == 0 and b"warn  pool-fragmentation, 600 MiB on device 0" in done.stdout and
+           b"note  retained" in done.stdout, f"findings are notes of a check: {done.stdout!r}")
     with tempfile.TemporaryDirectory() as folder:
         for command in ("report", "check", "info"):
             done = run(gpumem, command, folder=folder)

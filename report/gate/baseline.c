@@ -1,0 +1,158 @@
+/* See baseline.h. */
+#include "gate/baseline.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_SIZE_MAX 65536
+#define HEAD                                                                                       \
+    "# gpumem baseline 1: known issues, written by gpumem check --update-baseline. Lines may be\n" \
+    "# taken out; a line is: class, fingerprint, bytes, allocations, place.\n"
+
+static int by_fingerprint(const void *left, const void *right)
+{
+    const struct gm_baseline_entry *a = left, *b = right;
+    return a->fingerprint < b->fingerprint ? -1 : a->fingerprint > b->fingerprint;
+}
+
+static bool read_entry(struct gm_baseline *baseline, const char *line)
+{
+    struct gm_baseline_entry entry = {0};
+    char code[64];
+    int end = 0;
+    if (sscanf(line, "%63s %16" SCNx64 " %" SCNd64 " %" SCNd64 "%n", code, &entry.fingerprint,
+               &entry.bytes, &entry.count, &end) != 4 ||
+        entry.bytes < 0 || entry.count < 0)
+        return false;
+    entry.code = gm_copy_text(code);
+    entry.text = gm_copy_text(line + end);
+    GM_RESERVE(baseline->entries, baseline->capacity, baseline->count + 1);
+    baseline->entries[baseline->count++] = entry;
+    return true;
+}
+
+/* Both sides of a merge may have an entry: the larger one counts. */
+static void unite(struct gm_baseline *baseline)
+{
+    size_t kept = 0;
+    qsort(baseline->entries, baseline->count, sizeof(*baseline->entries), by_fingerprint);
+    for (size_t i = 0; i < baseline->count; i++) {
+        struct gm_baseline_entry *entry = &baseline->entries[i];
+        struct gm_baseline_entry *last = kept ? &baseline->entries[kept - 1] : NULL;
+        if (!last || last->fingerprint != entry->fingerprint) {
+            baseline->entries[kept++] = *entry;
+            continue;
+        }
+        last->bytes = entry->bytes > last->bytes ? entry->bytes : last->bytes;
+        last->count = entry->count > last->count ? entry->count : last->count;
+        free(entry->code);
+        free(entry->text);
+    }
+    baseline->count = kept;
+}
+
+bool gm_baseline_load(struct gm_baseline *baseline, const char *path, bool may_lack)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        if (may_lack && errno == ENOENT)
+            return true;
+        fprintf(stderr, "gpumem: %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    char *line = gm_allocate(LINE_SIZE_MAX, 1);
+    bool good = true;
+    for (unsigned number = 1; good && fgets(line, LINE_SIZE_MAX, file); number++) {
+        line[strcspn(line, "\r\n")] = 0;
+        good = !*line || *line == '#' || read_entry(baseline, line);
+        if (!good)
+            fprintf(stderr, "gpumem: %s:%u: not a line of a baseline\n", path, number);
+    }
+    fclose(file);
+    free(line);
+    if (baseline->count)
+        unite(baseline);
+    return good;
+}
+
+void gm_baseline_free(struct gm_baseline *baseline)
+{
+    for (size_t i = 0; i < baseline->count; i++) {
+        free(baseline->entries[i].code);
+        free(baseline->entries[i].text);
+    }
+    free(baseline->entries);
+    *baseline = (struct gm_baseline){0};
+}
+
+const struct gm_baseline_entry *gm_baseline_find(const struct gm_baseline *baseline,
+                                                 const struct gm_issue *issue)
+{
+    struct gm_baseline_entry key = {.fingerprint = issue->fingerprint};
+    return baseline->count
+               ? bsearch(&key, baseline->entries, baseline->count, sizeof(key), by_fingerprint)
+               : NULL;
+}
+
+/* As the file has it: by code, then by place, so that a change of one line changes one line. */
+static int as_written(const void *left, const void *right)
+{
+    const struct gm_baseline_entry *a = left, *b = right;
+    int by_code = strcmp(a->code, b->code);
+    int by_text = by_code ? by_code : strcmp(a->text, b->text);
+    return by_text ? by_text : by_fingerprint(left, right);
+}
+
+static struct gm_baseline baseline_of(const struct gm_issues *issues)
+{
+    struct gm_baseline baseline = {0};
+    for (size_t i = 0; i < issues->count; i++) {
+        const struct gm_issue *issue = &issues->entries[i];
+        const char *slash = strrchr(issue->file, '/');
+        if (issue->known == GM_ISSUE_SUPPRESSED || issue->level == GM_ISSUE_NOTE || !*issue->stack)
+            continue;
+        GM_RESERVE(baseline.entries, baseline.capacity, baseline.count + 1);
+        struct gm_baseline_entry *entry = &baseline.entries[baseline.count++];
+        *entry = (struct gm_baseline_entry){.fingerprint = issue->fingerprint,
+                                            .bytes = issue->bytes,
+                                            .count = issue->count,
+                                            .code = gm_copy_text(issue->code)};
+        if (asprintf(&entry->text, " %s %s", issue->function, slash ? slash + 1 : issue->file) < 0)
+            entry->text = gm_copy_text("");
+    }
+    if (baseline.count)
+        unite(&baseline);
+    return baseline;
+}
+
+bool gm_baseline_write(const char *path, const struct gm_issues *issues)
+{
+    struct gm_baseline baseline = baseline_of(issues);
+    char *made = NULL;
+    FILE *file = asprintf(&made, "%s.new", path) < 0 ? NULL : fopen(made, "we");
+    if (file) {
+        fputs(HEAD, file);
+        if (baseline.count)
+            qsort(baseline.entries, baseline.count, sizeof(*baseline.entries), as_written);
+        for (size_t i = 0; i < baseline.count; i++) {
+            const struct gm_baseline_entry *entry = &baseline.entries[i];
+            fprintf(file, "%s %016" PRIx64 " %" PRId64 " %" PRId64 "%s\n", entry->code,
+                    entry->fingerprint, entry->bytes, entry->count, entry->text);
+        }
+    }
+    bool good = file && !ferror(file);
+    if (file)
+        good = fclose(file) == 0 && good;
+    good = good && rename(made, path) == 0;
+    if (!good) {
+        fprintf(stderr, "gpumem: %s: %s\n", path, strerror(errno));
+        if (made)
+            unlink(made);
+    }
+    gm_baseline_free(&baseline);
+    free(made);
+    return good;
+}

@@ -1,0 +1,28 @@
+/* What CI systems read: the issues of all traces in a format of theirs, each to a file of its own.
+ * docs/gate.md has what goes where. */
+#ifndef GPUMEM_REPORT_GATE_FORMATS_H
+#define GPUMEM_REPORT_GATE_FORMATS_H
+
+#include "gate/gate.h"
+
+/* How a trace was judged. */
+struct gm_gate_trace {
+    const char *path;
+    struct gm_gate_outcome outcome;
+};
+
+struct gm_gate_result {
+    const struct gm_gate_trace *traces;
+    size_t trace_count;
+    const struct gm_issues *issues;
+    const char *conclusion; /* "passed", "failed", "not judged: ..." */
+    int code;               /* the exit code */
+};
+
+/* Whether `text` is FORMAT=FILE of one that is known, or "github"; false after one line about it. */
+bool gm_format_is_known(const char *text);
+
+/* Writes it; false after one line about it. Annotations of GitHub go to stdout. */
+bool gm_format_write(const char *text, const struct gm_gate_result *result);
+
+#endif

@@ -1,0 +1,56 @@
+/* Rules that say which issues are known and accepted: docs/gate.md has the two forms.
+ *
+ * Rules are the user's files: a line that is not understood is a usage error, never passed over.
+ */
+#ifndef GPUMEM_REPORT_GATE_SUPPRESSIONS_H
+#define GPUMEM_REPORT_GATE_SUPPRESSIONS_H
+
+#include "gate/issue.h"
+
+/* One frame of a rule's stack. */
+struct gm_rule_frame {
+    enum {
+        GM_RULE_ANY,      /* function, file or module */
+        GM_RULE_FUNCTION, /* "fun:" demangled */
+        GM_RULE_MODULE,   /* "obj:" */
+        GM_RULE_FILE,     /* "src:" */
+        GM_RULE_GAP,      /* "..." any number of frames */
+    } what;
+    char *pattern;
+};
+
+struct gm_rule {
+    char *name; /* as it is listed: the pattern of a "leak:" line, the title of a block */
+    char *why;  /* NULL: no reason is given */
+    struct gm_rule_frame *frames;
+    size_t frame_count, frame_capacity;
+    char **codes; /* that it is for; none: "leak" */
+    size_t code_count, code_capacity;
+    int device;     /* -1: any */
+    int64_t bytes;  /* that it accepts, in all; INT64_MAX: any */
+    int64_t count;  /* allocations; likewise */
+    uint32_t until; /* last day, YYYYMMDD; 0: for ever */
+    bool expired;
+    /* what it matched so far */
+    int64_t used_bytes, used_count, used_issues;
+};
+
+struct gm_suppressions {
+    struct gm_rule *rules;
+    size_t count, capacity;
+};
+
+/* Adds the rules of a file; `today` is YYYYMMDD, UTC. False after one line about what is wrong. */
+bool gm_suppressions_load(struct gm_suppressions *suppressions, const char *path, uint32_t today);
+void gm_suppressions_free(struct gm_suppressions *suppressions);
+
+/* The first rule, by number, that accepts the issue at that stack; GM_NONE. An expired rule accepts
+ * nothing. */
+uint32_t gm_suppressions_find(const struct gm_suppressions *suppressions,
+                              const struct gm_issue *issue, const struct gm_model *model,
+                              uint32_t stack);
+
+/* Whether the rule still accepts what it has matched in all. */
+bool gm_rule_holds(const struct gm_rule *rule);
+
+#endif
