@@ -39,6 +39,8 @@ FAMILIES = {
     "cupti": (["cupti*.h"], "cupti.c"),
     "cufile": (["cufile.h"], None),
 }
+# Some export names of the C++ library that was linked into them, too.
+OF_NVIDIA = re.compile(r"(?:cu|nv|p?nccl|fftw|NV)[A-Za-z_0-9]*")
 STREAMS = {"cudaStream_t", "CUstream"}
 CREATES = re.compile(r"Create|Init|Plan|Open|Alloc|Subscribe|New|Split|Dup")
 ASKS_FOR_SIZE = re.compile(r"[bB]ufferSize|WorkspaceSize|Workspace|Size|Version|Count|Info")
@@ -102,7 +104,7 @@ def exports(path):
                     "<IBBHQQ", data, section["offset"] + 24 * i)
                 symbol = text_at(data, strings + name)
                 if index == 0 or index >= 0xFF00 or info >> 4 not in (1, 2) or other & 3 not in (0, 3) or \
-                        not re.fullmatch(r"[A-Za-z_]\w*", symbol) or symbol.startswith("_Z"):
+                        not OF_NVIDIA.fullmatch(symbol):
                     continue
                 if info & 15 == 1:
                     objects[symbol] = size
