@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch exam test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
+.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -28,6 +28,9 @@ test-distributions: ## demo and tests on Debian 12, 13 and unstable, with gcc an
 
 test-pytorch: all ## the real PyTorch wheel on the simulator (downloads it)
 	./tests/torch/run_wheel $(BUILD)
+
+test-dry-run: all ## the real PyTorch wheel, run dry: whether programs would fit (downloads it)
+	./tests/dry/run_wheel $(BUILD)
 
 exam: all ## programs as people write them, on the real PyTorch: what the findings say of each
 	./tests/torch/exam/run_exam $(BUILD)

@@ -28,6 +28,10 @@ static void print_help(void)
          "                          file (docs/dry-run.md)\n"
          "      --devices N         how many of them the program sees (1)\n"
          "      --memory SIZE       of each, instead of what the GPU has\n"
+         "      --max-steps N       end a program of PyTorch after N steps of an optimizer, or\n"
+         "                          N reads of a tensor's value at one line\n"
+         "      --values            compute small operations of PyTorch on the CPU, for\n"
+         "                          programs that decide by their results\n"
          "      --once              run COMMAND once, also where a second run with larger\n"
          "                          workspaces for cuDNN's convolutions would tell more\n"
          "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them\n"
@@ -218,6 +222,7 @@ static int dry_run(struct dry_run *dry)
         .capacity = dry->settings.memory,
         .nccl = told.has_communicator ? NCCL_BYTES : 0,
         .command_exit = code,
+        .steps = told.steps,
         .outcome = &outcome,
         .refused = told.refused[0] ? told.refused : NULL,
     };
@@ -270,12 +275,17 @@ static bool read_memory(const char *text, uint64_t *memory)
 
 int gm_cmd_dry_run(int count, char **arguments)
 {
-    enum { DEVICE = GM_OPTION_FIRST, DEVICES, MEMORY, ONCE, JSON };
-    static const struct option options[] = {
-        {"device", required_argument, NULL, DEVICE}, {"devices", required_argument, NULL, DEVICES},
-        {"memory", required_argument, NULL, MEMORY}, {"once", no_argument, NULL, ONCE},
-        {"output", required_argument, NULL, 'o'},    {"top", required_argument, NULL, 'n'},
-        {"json", no_argument, NULL, JSON},           GM_COMMON_OPTIONS};
+    enum { DEVICE = GM_OPTION_FIRST, DEVICES, MEMORY, ONCE, JSON, MAX_STEPS, VALUES };
+    static const struct option options[] = {{"device", required_argument, NULL, DEVICE},
+                                            {"devices", required_argument, NULL, DEVICES},
+                                            {"memory", required_argument, NULL, MEMORY},
+                                            {"once", no_argument, NULL, ONCE},
+                                            {"max-steps", required_argument, NULL, MAX_STEPS},
+                                            {"values", no_argument, NULL, VALUES},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"top", required_argument, NULL, 'n'},
+                                            {"json", no_argument, NULL, JSON},
+                                            GM_COMMON_OPTIONS};
     struct dry_run dry = {.settings = {.devices = 1}};
     const char *device = "h100", *memory = NULL;
     uint64_t number;
@@ -293,6 +303,16 @@ int gm_cmd_dry_run(int count, char **arguments)
             break;
         case MEMORY:
             memory = optarg;
+            break;
+        case MAX_STEPS:
+            if (!gm_parse_count("--max-steps", optarg, &number))
+                return GM_EXIT_USAGE;
+            if (number > 1000000000)
+                return gm_complain("--max-steps: at most 1000000000");
+            dry.settings.max_steps = (unsigned)number;
+            break;
+        case VALUES:
+            dry.settings.values = true;
             break;
         case ONCE:
             dry.once = true;

@@ -29,7 +29,8 @@ struct gm_dry_facts {
     uint64_t capacity; /* of each device */
     uint64_t nccl;     /* bytes assumed for its buffers; 0: not used */
     int command_exit;
-    const struct gm_dry_outcome *outcome;    /* without any workspace of cuDNN's convolutions */
+    unsigned steps;                       /* after which it was ended; 0: it came to its own end */
+    const struct gm_dry_outcome *outcome; /* without any workspace of cuDNN's convolutions */
     const struct gm_dry_outcome *with_cudnn; /* with large ones; NULL: no convolution ran */
     const char *refused;                     /* why it could not be run; NULL */
 };

@@ -155,6 +155,12 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     setenv("GPUMEM_DRY_CACHE", cache, 1);
     setenv("GPUMEM_DRY_STATUS", launch->status, 1);
     set_number("GPUMEM_DRY_STAMP", stamp_of_generator(launch->libraries));
+    if (settings->max_steps || settings->values) {
+        if (!put_first("PYTHONPATH", launch->libraries, "python"))
+            return false;
+        set_number("GPUMEM_DRY_MAX_STEPS", settings->max_steps);
+        setenv("GPUMEM_DRY_VALUES", settings->values ? "1" : "0", 1);
+    }
     unlink(launch->status);
     return put_first("LD_AUDIT", launch->libraries, "libgpumem-audit.so") &&
            put_first("LD_PRELOAD", launch->libraries, "libgpumem-fresh.so");
@@ -174,6 +180,8 @@ void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *
             told->has_convolutions = true;
         else if (strcmp(what, "nccl\n") == 0 || strcmp(what, "nccl") == 0)
             told->has_communicator = true;
+        else if (strcmp(what, "stopped") == 0 && path)
+            told->steps = (unsigned)strtoul(path, NULL, 10);
         else if (path && why && !told->refused[0])
             snprintf(told->refused, sizeof(told->refused), "%.700s: %.300s", path, why);
     }

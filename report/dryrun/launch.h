@@ -17,7 +17,9 @@ struct gm_dry_settings {
     const struct gm_dry_device *device;
     uint64_t memory; /* bytes of each device */
     unsigned devices;
-    const char *cudnn; /* workspaces of convolutions, times the bytes of their tensors: "0" */
+    unsigned max_steps; /* after which the program is ended; 0: it is not */
+    bool values;        /* small operations are computed on the CPU */
+    const char *cudnn;  /* workspaces of convolutions, times the bytes of their tensors: "0" */
 };
 
 /* Finds the simulated libraries: installed beside this executable, or in the same build. False after
@@ -33,6 +35,7 @@ struct gm_dry_told {
     char refused[1024]; /* why the run does not count, in one line; empty: it does */
     bool has_convolutions;
     bool has_communicator; /* of NCCL, with more than one rank */
+    unsigned steps;        /* after which a process was ended; 0: none was */
 };
 void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *told);
 

@@ -109,6 +109,9 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
     say_parts(out, judgement);
     if (judgement->part_count && facts->device->source[0])
         fprintf(out, "Context: %s.\n", facts->device->source);
+    if (facts->steps)
+        fprintf(out, "The program was ended after %u step%s.\n", facts->steps,
+                gm_plural(facts->steps));
     say_reads(out, facts->outcome);
 }
 
@@ -127,6 +130,10 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
     gm_json_number(&json, "capacity", judgement->capacity);
     gm_json_string(&json, "device", facts->device->name);
     gm_json_signed(&json, "command_exit", facts->command_exit);
+    if (facts->steps)
+        gm_json_number(&json, "ended_after_steps", facts->steps);
+    else
+        gm_json_null(&json, "ended_after_steps");
     gm_json_open_array(&json, "parts");
     for (size_t i = 0; i < judgement->part_count; i++) {
         const struct gm_dry_part *part = &judgement->parts[i];

@@ -30,11 +30,14 @@ static bool contains(struct gm_text text, const char *part)
     return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
 }
 
-/* Python's own modules: in its library folder, but not where packages are installed; or frozen. */
+/* Python's own modules: in its library folder, but not where packages are installed; or frozen. What a
+ * dry run adds to the interpreter (sim/dry/python/) counts as the interpreter's. */
 static bool is_standard_library(struct gm_text path)
 {
     static const char frozen[] = "<frozen ";
     if (path.size >= strlen(frozen) && memcmp(path.bytes, frozen, strlen(frozen)) == 0)
+        return true;
+    if (contains(path, "/dry-run/python/"))
         return true;
     return contains(path, "/lib/python3.") && !contains(path, "/site-packages/") &&
            !contains(path, "/dist-packages/");

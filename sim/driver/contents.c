@@ -158,3 +158,29 @@ bool gpumem_sim_has_read_unknown(void)
     has_read_unknown = false;
     return has;
 }
+
+/* For the value plane of a dry run, which computes small operations on the host: whether all bytes of
+ * a span are known, and that they are from now on. */
+extern GPUSIM_EXPORTED bool gpumem_sim_knows(uint64_t address, uint64_t bytes);
+bool gpumem_sim_knows(uint64_t address, uint64_t bytes)
+{
+    if (gpusim_enter() != CUDA_SUCCESS)
+        return false;
+    bool known = gpusim_contents_are_virtual() && all_known(address, bytes);
+    gpusim_leave(NULL);
+    return known;
+}
+
+extern GPUSIM_EXPORTED void gpumem_sim_learn(uint64_t address, uint64_t bytes);
+void gpumem_sim_learn(uint64_t address, uint64_t bytes)
+{
+    if (gpusim_enter() != CUDA_SUCCESS)
+        return;
+    if (gpusim_contents_are_virtual() && bytes) {
+        const struct note like = {.origin = FROM_HOST, .stored = true};
+
+        remove_notes(address, bytes, false);
+        add(address, bytes, &like);
+    }
+    gpusim_leave(NULL);
+}

@@ -123,6 +123,18 @@ def a_library_without_a_stand_in_is_refused_by_name():
     assert "libcublas.so.13" in dry["reason"] and "compiler" in dry["reason"], dry
 
 
+def a_program_ends_after_so_many_steps():
+    replica = os.path.dirname(os.path.abspath(__file__)) + "/torch_replica"
+    with open(scratch + "/sitecustomize.py", "w", encoding="utf-8") as file:
+        file.write("print('hidden')\n")
+    for how, count in (("step", 4), ("read", 4), ("both", 4), ("cpu", 20)):
+        dry, _, done = answer("--max-steps", "4", command=[sys.executable, replica + "/loop.py", how], code=0,
+                              PYTHONPATH=f"{scratch}:{replica}")
+        assert done.stderr.splitlines() == ["hidden", f"count {count}"], done.stderr
+        assert dry["verdict"] == "fits" and dry["ended_after_steps"] == (4 if count == 4 else None), dry
+    assert run(command=[sys.executable, replica + "/loop.py", "step"], PYTHONPATH=replica).stdout.startswith("count 20\n")
+
+
 def the_command_s_own_failure_is_passed_on():
     dry, _, _ = answer(command=["sh", "-c", "exit 7"], code=7)
     assert dry["verdict"] == "undecided" and dry["command_exit"] == 7, dry
@@ -152,7 +164,7 @@ try:
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
                  a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
                  a_runtime_of_nvidia_is_refused_by_name, a_library_without_a_stand_in_is_refused_by_name,
-                 the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
+                 a_program_ends_after_so_many_steps, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
         test()
         print("ok  ", test.__name__.replace("_", " "))
 finally:

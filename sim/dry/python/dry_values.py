@@ -1,0 +1,177 @@
+"""The value plane of a dry run: small operations on the simulated device are computed on the CPU.
+
+Kernels do not run on the simulated GPU, so a program that decides by a value which the device computed would decide
+by a zero. This mode sees each operation of PyTorch. The operation itself runs as ever, so the same memory is
+allocated; if all tensors that take part are small, it runs again on the CPU, on views of the same memory (the
+simulated device's memory is the host's), and the result is stored where the kernel would have stored it. What
+follows from known values alone is known; the simulator is told, and does not count a read of it as uncertain.
+
+Operations whose result has a shape that depends on values (nonzero, masked_select, unique, indexing by a mask) run on
+the CPU alone when they are small; what they return is allocated on the device.
+"""
+import ctypes
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+MOST = 4096  # elements of the largest tensor that takes part
+
+aten = torch.ops.aten
+BY_VALUE = {getattr(aten, name, None) for name in (
+    "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave", "index")}
+# They make no values, or they are how a value leaves the device.
+PASSED_OVER = {getattr(aten, name, None) for name in (
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_local_scalar_dense", "record_stream",
+    "set_", "resize_", "is_pinned", "_pin_memory", "detach", "view", "_unsafe_view", "as_strided", "t", "transpose",
+    "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "alias", "split", "unbind", "chunk", "reshape",
+    "_reshape_alias", "equal")}
+
+driver = ctypes.CDLL("libcuda.so.1")
+knows = driver.gpumem_sim_knows
+knows.argtypes, knows.restype = [ctypes.c_uint64, ctypes.c_uint64], ctypes.c_bool
+learn = driver.gpumem_sim_learn
+learn.argtypes, learn.restype = [ctypes.c_uint64, ctypes.c_uint64], None
+
+
+def on_device(value):
+    return isinstance(value, torch.Tensor) and value.is_cuda
+
+
+def is_plain(tensor):
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided and \
+        not tensor.is_conj() and not tensor.is_neg() and not tensor.is_quantized and tensor.data_ptr() != 0
+
+
+def tensors_of(values):
+    """All tensors on the device; None: one of them is too large, or of a kind that is left alone."""
+    found = []
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if isinstance(value, (list, tuple)):
+            stack.extend(value)
+        elif on_device(value):
+            if value.numel() > MOST or (value.numel() and not is_plain(value)):
+                return None
+            found.append(value)
+    return found
+
+
+def span_of(tensor):
+    """Bytes from the first element of a tensor to its last."""
+    if tensor.numel() == 0:
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride()))
+    return (last + 1) * tensor.element_size()
+
+
+def is_known(tensor):
+    span = span_of(tensor)
+    return span == 0 or knows(tensor.data_ptr(), span)
+
+
+def mirror(tensor):
+    """The same memory as a tensor of the CPU."""
+    span = span_of(tensor)
+    if span == 0:
+        return torch.empty(tensor.size(), dtype=tensor.dtype)
+    memory = (ctypes.c_char * span).from_address(tensor.data_ptr())
+    return torch.frombuffer(memory, dtype=tensor.dtype).as_strided(tensor.size(), tensor.stride())
+
+
+def on_cpu(value, mirrors):
+    if on_device(value):
+        return mirrors[id(value)]
+    if isinstance(value, (list, tuple)):
+        return type(value)(on_cpu(part, mirrors) for part in value)
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    return value
+
+
+def flat(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class Values(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.random_state = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        packet = func.overloadpacket
+        if packet in PASSED_OVER or torch.cuda.is_current_stream_capturing():
+            return func(*args, **kwargs)
+        inputs = tensors_of([args, list(kwargs.values())])
+        if inputs is None or not (inputs or "device" in kwargs):
+            return func(*args, **kwargs)
+        known = all(is_known(tensor) for tensor in inputs)
+        if known and packet in BY_VALUE:
+            return self.by_value(func, args, kwargs, inputs)
+        # In-place operations change their inputs: the CPU's copies are made before.
+        mirrors = {id(tensor): mirror(tensor).clone() for tensor in inputs}
+        result = func(*args, **kwargs)
+        outputs = [value for value in flat(result) if on_device(value)]
+        if not known or not outputs or tensors_of(outputs) is None:
+            return result
+        computed = self.compute(func, args, kwargs, mirrors)
+        if computed is not None:
+            self.store(outputs, [value for value in flat(computed) if isinstance(value, torch.Tensor)])
+        return result
+
+    def compute(self, func, args, kwargs, mirrors):
+        """What the CPU says; None: it cannot."""
+        is_random = torch.Tag.nondeterministic_seeded in func.tags
+        if is_random: # the program's own generator stays as it is
+            before = torch.get_rng_state()
+            if self.random_state is not None:
+                torch.set_rng_state(self.random_state)
+        try:
+            return func(*on_cpu(tuple(args), mirrors),
+                        **{name: on_cpu(value, mirrors) for name, value in kwargs.items() if name != "generator"})
+        except (RuntimeError, NotImplementedError, TypeError, IndexError, ValueError):
+            return None
+        finally:
+            if is_random:
+                self.random_state = torch.get_rng_state()
+                torch.set_rng_state(before)
+
+    @staticmethod
+    def store(outputs, computed):
+        for output, value in zip(outputs, computed):
+            if output.numel() and output.size() == value.size() and output.dtype == value.dtype:
+                mirror(output).copy_(value)
+                learn(output.data_ptr(), span_of(output))
+
+    def by_value(self, func, args, kwargs, inputs):
+        computed = self.compute(func, args, kwargs, {id(tensor): mirror(tensor).clone() for tensor in inputs})
+        if computed is None:
+            return func(*args, **kwargs)
+        device = inputs[0].device
+        values = flat(computed)
+        outputs = [torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=device)
+                   for value in values]
+        self.store(outputs, values)
+        return type(computed)(outputs) if isinstance(computed, (list, tuple)) else outputs[0]
+
+
+def start():
+    """Begins, for the rest of the process. A program that compiles is left to the compiler, which looks for modes."""
+    mode = Values()
+    compile_function = torch.compile
+
+    def compile_without_values(*args, **kwargs):
+        global active
+        if active is not None:
+            active.__exit__(None, None, None)
+            active = None
+        return compile_function(*args, **kwargs)
+
+    global active
+    active = mode
+    torch.compile = compile_without_values
+    mode.__enter__()
+
+
+active = None

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The real PyTorch, run dry: test_wheel.py BUILD PYTHON [SCENARIO]...
+
+Peaks are exact for the versions of PyTorch named below: they are what its allocator asks for on the device, to the
+byte, and the same each time. On other versions the verdicts are checked.
+"""
+import json
+import os
+import subprocess
+import sys
+
+BUILD, PYTHON = os.path.abspath(sys.argv[1]), sys.argv[2]
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Scenario: options, verdict, lines with unknown values, and {version: (allocated, reserved)} on an H100.
+SCENARIOS = {
+    "mlp": ([], "fits", 0, {"2.15.0": (169149952, 174063616)}),
+    "transformer": ([], "fits", 0, {"2.15.0": (358601728, 396361728)}),
+    "resnet": ([], "fits", 0, {"2.15.0": (290081280, 373293056)}),
+    "amp": (["--once"], "fits", 1, {"2.15.0": (193567744, 209715200)}),
+    "attention": ([], "fits", 0, {"2.15.0": (84412416, 104857600)}),
+    "lstm": ([], "fits", 0, {"2.15.0": (224003072, 257949696)}),
+    "fourier": ([], "fits", 0, {"2.15.0": (16809984, 20971520)}),
+    "linear_algebra": ([], "fits", 2, {"2.15.0": (34089984, 35651584)}),
+    "data_parallel": ([], "fits", 0, {"2.15.0": (202704384, 207618048)}),
+    "sharded": ([], "fits", 0, {"2.15.0": (148945920, 220200960)}),
+    "compiled": ([], "fits", 0, {}),
+    "graph": ([], "fits", 0, {"2.15.0": (1328128, 4194304)}),
+    "too_large": ([], "does-not-fit", 0, {}),
+    "wide_convolution": (["--memory", "5G"], "undecided", 0, {}),
+    "endless": (["--values"], "fits", 0, {}),
+    "many_steps": (["--max-steps", "5"], "fits", 0, {}),
+}
+failures = []
+
+
+def check(name, what, holds):
+    if not holds:
+        failures.append(name)
+        print(f"FAIL {name}: {what}")
+
+
+def run(name):
+    options, verdict, uncertain, peaks = SCENARIOS[name]
+    done = subprocess.run([BUILD + "/report/gpumem", "dry-run", "--json", *options, "--", PYTHON, "-W", "ignore",
+                           HERE + "/scenarios.py", name], capture_output=True, text=True, timeout=600, check=False)
+    try:
+        document = json.loads(done.stdout)
+    except ValueError:
+        return check(name, f"no JSON: {done.stdout[-300:]!r} {done.stderr[-2000:]}", False)
+    dry = document["dry_run"]
+    check(name, f"verdict {dry['verdict']}, {dry['reason']}\n{done.stderr[-2000:]}", dry["verdict"] == verdict)
+    check(name, f"uncertain: {dry['uncertain']}", len(dry["uncertain"]) == uncertain)
+    check(name, "parts do not add up", dry["peak"] == sum(part["bytes"] for part in dry["parts"]))
+    peak = next((line.split()[1:] for line in done.stderr.splitlines() if line.startswith("peak ")), None)
+    expected = peaks.get(version)
+    if expected:
+        check(name, f"peaks {peak}, expected {expected}", peak == [str(bytes_) for bytes_ in expected])
+    print(f"     {name}: {dry['verdict']}, {dry['peak']} of {dry['capacity']}, {peak}")
+    return dry
+
+
+version = subprocess.run([PYTHON, "-c", "import importlib.metadata as m; print(m.version('torch').split('+')[0])"],
+                         capture_output=True, text=True, check=True).stdout.strip()
+print("PyTorch", version)
+for scenario in sys.argv[3:] or SCENARIOS:
+    answer = run(scenario)
+    if scenario == "too_large" and answer:
+        check(scenario, answer["failed_at"], answer["failed_at"] and answer["failed_at"]["file"].endswith("scenarios.py"))
+    if scenario == "wide_convolution" and answer:
+        check(scenario, "no range", answer["most"] > answer["capacity"] > answer["peak"])
+    if scenario == "many_steps" and answer:
+        check(scenario, answer["ended_after_steps"], answer["ended_after_steps"] == 5)
+print("FAIL: " + " ".join(failures) if failures else "PASS")
+sys.exit(bool(failures))
