@@ -161,7 +161,7 @@ static int conclude(struct check *check, struct gm_gate_outcome outcome, int fou
         result.conclusion = "not judged: a trace is unreadable, cut, damaged or incomplete";
         result.code = GM_EXIT_UNREADABLE;
     } else if (!outcome.anything && !check->gate.allow_empty) {
-        result.conclusion = "not judged: nothing was recorded";
+        result.conclusion = "not judged: nothing was recorded (--allow-empty passes that)";
         result.code = GM_EXIT_NOTHING;
     } else if (outcome.findings && !check->updates_baseline) {
         result.conclusion = "failed";

@@ -67,42 +67,6 @@ static void read_trace(const char *path, const void *request_of, void *is_writte
     *(bool *)is_written = gm_session_close(&session) && has;
 }
 
-/* "1.5s": a number, then its unit; without one, nanoseconds. */
-static bool parse_time(const char *text, uint64_t *time_ns)
-{
-    static const struct {
-        const char *name;
-        double nanoseconds;
-    } units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}};
-    char *end;
-    bool is_number = text[0] >= '0' && text[0] <= '9' && text[strspn(text, "0123456789")] != 'x';
-    double value = is_number ? strtod(text, &end) : -1;
-    for (size_t i = 0; is_number && i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(end, units[i].name) == 0 && value * units[i].nanoseconds < 1.8e19) {
-            *time_ns = (uint64_t)(value * units[i].nanoseconds);
-            return true;
-        }
-    return false;
-}
-
-static bool parse_moment(const char *text, struct gm_when *when)
-{
-    static const struct {
-        const char *name;
-        enum gm_when_kind kind;
-    } kinds[] = {{"peak", GM_WHEN_PEAK}, {"oom", GM_WHEN_OOM}, {"end", GM_WHEN_END}};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strcmp(text, kinds[i].name) == 0) {
-            when->kind = kinds[i].kind;
-            return true;
-        }
-    when->kind = GM_WHEN_TIME;
-    if (parse_time(text, &when->time_ns))
-        return true;
-    gm_complain("--at: '%s' is not peak, oom, end or a time such as 1.5s", text);
-    return false;
-}
-
 static int write_export(const struct request *request, const char *path, const char *output)
 {
     struct gm_output_file file;
@@ -162,7 +126,7 @@ int gm_cmd_export(int count, char **arguments)
             output = optarg;
             break;
         case AT:
-            if (!parse_moment(optarg, &request.options.when))
+            if (!gm_parse_moment(optarg, &request.options.when))
                 return GM_EXIT_USAGE;
             break;
         case ALL_FRAMES:

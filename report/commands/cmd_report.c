@@ -1,5 +1,6 @@
 /* gpumem report: what the memory was used for. */
 #include "base/limit.h"
+#include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/job.h"
@@ -27,6 +28,11 @@ static void print_help(void)
          "\n"
          "  -v, --verbose      every section, instead of the page of some 40 lines\n"
          "      --site N       all that is known of the place [N] of the page\n"
+         "      --at MOMENT    who held memory then: peak, oom (the last refusal), end, or\n"
+         "                     a time since the start such as 1.5s\n"
+         "      --device N, --kind KIND, --min-size SIZE\n"
+         "                     who held memory at the peak or at that moment, of this\n"
+         "                     device, kind (device, managed, pinned ...), or size alone\n"
          "  -n, --top N        places shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
          "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"
@@ -143,11 +149,27 @@ static int write_any(struct report *report, char **paths, size_t count)
     return write_report(report, paths, count);
 }
 
+static bool parse_device(const char *text, struct gm_output_filter *filter)
+{
+    char *end;
+    long device = strtol(text, &end, 10);
+    filter->is_set = true;
+    filter->device = (int)device;
+    if (text[0] >= '0' && text[0] <= '9' && !*end && device <= INT8_MAX)
+        return true;
+    gm_complain("--device: '%s' is not the number of a device", text);
+    return false;
+}
+
 int gm_cmd_report(int count, char **arguments)
 {
     enum {
         JSON = GM_OPTION_FIRST,
         SITE,
+        AT,
+        DEVICE,
+        KIND,
+        MIN_SIZE,
         HTML,
         ALL_FRAMES,
         NO_SYMBOLS,
@@ -159,6 +181,10 @@ int gm_cmd_report(int count, char **arguments)
     static const struct option options[] = {{"top", required_argument, NULL, 'n'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"site", required_argument, NULL, SITE},
+                                            {"at", required_argument, NULL, AT},
+                                            {"device", required_argument, NULL, DEVICE},
+                                            {"kind", required_argument, NULL, KIND},
+                                            {"min-size", required_argument, NULL, MIN_SIZE},
                                             {"json", no_argument, NULL, JSON},
                                             {"html", required_argument, NULL, HTML},
                                             {"all-frames", no_argument, NULL, ALL_FRAMES},
@@ -169,7 +195,8 @@ int gm_cmd_report(int count, char **arguments)
                                             {"no-limits", no_argument, NULL, NO_LIMITS},
                                             GM_COMMON_OPTIONS};
     struct report report = {.stacks = {.names = true},
-                            .options = {.colour = gm_wants_colour()},
+                            .options = {.colour = gm_wants_colour(),
+                                        .filter = {false, GM_FILTER_ANY, GM_FILTER_ANY, 0}},
                             .output = gm_output_find("brief")};
     uint64_t top = 0, site = 0;
     bool is_verbose = false;
@@ -185,6 +212,24 @@ int gm_cmd_report(int count, char **arguments)
         case SITE:
             if (!gm_parse_count("--site", optarg, &site))
                 return GM_EXIT_USAGE;
+            break;
+        case AT:
+            if (!gm_parse_moment(optarg, &report.options.when))
+                return GM_EXIT_USAGE;
+            break;
+        case DEVICE:
+            if (!parse_device(optarg, &report.options.filter))
+                return GM_EXIT_USAGE;
+            break;
+        case KIND:
+            report.options.filter.is_set = true;
+            if (!gm_parse_kind(optarg, &report.options.filter.kind))
+                return GM_EXIT_USAGE;
+            break;
+        case MIN_SIZE:
+            report.options.filter.is_set = true;
+            if (!gm_size_parse(optarg, &report.options.filter.min_size))
+                return gm_complain("--min-size: '%s' is not a size such as 64M or 1.5GiB", optarg);
             break;
         case JSON:
             report.output = gm_output_find("json");

@@ -1,5 +1,6 @@
 /* See command.h. */
 #include "commands/command.h"
+#include "ledger/counters.h"
 #include "version.h"
 #include <errno.h>
 #include <stdio.h>
@@ -63,4 +64,52 @@ void gm_fit_terminal(struct gm_output_options *options)
     options->columns = 80;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
         options->columns = size.ws_col < 60 ? 60 : size.ws_col > 160 ? 160 : size.ws_col;
+}
+
+/* "1.5s": a number, then its unit; without one, nanoseconds. */
+static bool parse_time(const char *text, uint64_t *time_ns)
+{
+    static const struct {
+        const char *name;
+        double nanoseconds;
+    } units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}};
+    char *end;
+    bool is_number = text[0] >= '0' && text[0] <= '9' && text[strspn(text, "0123456789")] != 'x';
+    double value = is_number ? strtod(text, &end) : -1;
+    for (size_t i = 0; is_number && i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(end, units[i].name) == 0 && value * units[i].nanoseconds < 1.8e19) {
+            *time_ns = (uint64_t)(value * units[i].nanoseconds);
+            return true;
+        }
+    return false;
+}
+
+bool gm_parse_moment(const char *text, struct gm_when *when)
+{
+    static const struct {
+        const char *name;
+        enum gm_when_kind kind;
+    } kinds[] = {{"peak", GM_WHEN_PEAK}, {"oom", GM_WHEN_OOM}, {"end", GM_WHEN_END}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(text, kinds[i].name) == 0) {
+            when->kind = kinds[i].kind;
+            return true;
+        }
+    when->kind = GM_WHEN_TIME;
+    if (parse_time(text, &when->time_ns))
+        return true;
+    gm_complain("--at: '%s' is not peak, oom, end or a time such as 1.5s", text);
+    return false;
+}
+
+bool gm_parse_kind(const char *text, int *kind)
+{
+    for (unsigned one = 0; one < GM_KINDS; one++)
+        if (strcmp(gm_kind_name(one), text) == 0) {
+            *kind = (int)one;
+            return true;
+        }
+    gm_complain("--kind: '%s' is none of device, managed, array, vmm, graph, pinned, registered",
+                text);
+    return false;
 }

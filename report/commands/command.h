@@ -50,6 +50,13 @@ bool gm_parse_count(const char *option, const char *text, uint64_t *value);
 /* Whether text on stdout may be coloured. */
 bool gm_wants_colour(void);
 
+/* "peak", "oom", "end", or a time since the start such as "1.5s". Complains and returns false if it is
+ * none of them. */
+bool gm_parse_moment(const char *text, struct gm_when *when);
+
+/* The name of a kind of memory; likewise. */
+bool gm_parse_kind(const char *text, int *kind);
+
 /* Sets how wide the text is, and whether it is ASCII: 80 columns, or as many as the terminal on
  * stdout has from 60 to 160; ASCII unless the locale is of UTF-8. */
 void gm_fit_terminal(struct gm_output_options *options);

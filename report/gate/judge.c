@@ -362,6 +362,20 @@ static bool has_history(const struct gm_gate *gate, const struct gm_view *view)
     return false;
 }
 
+/* A residual that nobody sampled is none that holds. */
+static bool has_samples(const struct gm_gate *gate, const struct gm_view *view)
+{
+    if (gate->max_residual == UINT64_MAX || gate->judge_cut)
+        return true;
+    for (size_t i = 0; i < view->run->device_count; i++)
+        if (view->run->devices[i].residuals)
+            return true;
+    gm_page_paragraph(view->page, GM_BAD, 0,
+                      "The residual cannot be judged: no device was sampled, which takes NVML "
+                      "(GPUMEM_NVML=1). --on-cut judge takes what is there.");
+    return false;
+}
+
 static void judge(const struct gm_gate *gate, const struct gm_view *view,
                   struct gm_gate_outcome *outcome)
 {
@@ -394,6 +408,8 @@ void gm_gate_judge(const struct gm_gate *gate, const struct gm_view *view,
                           "FAIL  What is missing could be a leak. --on-cut judge takes what is "
                           "there.");
     if (!run->is_recorded || (!run->complete && !gate->judge_cut) || !has_history(gate, view)) {
+        outcome->unreadable = true;
+    } else if (has_events && !has_samples(gate, view)) {
         outcome->unreadable = true;
     } else if (!has_events) {
         gm_page_print(view->page, GM_DIM, "  no CUDA memory call was seen\n");

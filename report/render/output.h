@@ -5,6 +5,15 @@
 #include "history/history.h"
 #include <stdio.h>
 
+/* What of it is asked for. */
+#define GM_FILTER_ANY (-2)
+struct gm_output_filter {
+    bool is_set;
+    int device;        /* or GM_FILTER_ANY */
+    int kind;          /* enum gm_kind, or GM_FILTER_ANY */
+    uint64_t min_size; /* bytes of a place */
+};
+
 /* How the reader wants it. An output passes over what it has no use for. */
 struct gm_output_options {
     size_t top; /* places per section; 0: as many as the output shows by default */
@@ -14,8 +23,9 @@ struct gm_output_options {
     unsigned columns;    /* of the terminal; 0: 80 */
     unsigned site;       /* the place with this number on the page alone; 0: the page */
     struct gm_when when; /* of outputs that show one moment */
-    bool many;           /* the model is one of several in one document */
-    bool follows;        /* another one stands before it there */
+    struct gm_output_filter filter;
+    bool many;    /* the model is one of several in one document */
+    bool follows; /* another one stands before it there */
 };
 
 struct gm_output {

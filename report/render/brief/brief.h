@@ -3,6 +3,7 @@
 #ifndef GPUMEM_REPORT_RENDER_BRIEF_BRIEF_H
 #define GPUMEM_REPORT_RENDER_BRIEF_BRIEF_H
 
+#include "render/output.h"
 #include "render/text/sections.h"
 
 /* ---- numbers of places ----------------------------------------------------------------------- */
@@ -46,6 +47,10 @@ void gm_brief_devices(const struct gm_view *view, struct gm_brief_sites *sites);
 
 /* A line on pinned memory, if there was any. */
 void gm_brief_pinned(const struct gm_view *view);
+
+/* Who held memory at a moment, as far as the filter lets it through, and their stacks. */
+void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
+                   const struct gm_when *when, const struct gm_output_filter *filter);
 
 /* What was left at the end. */
 void gm_brief_left(const struct gm_view *view, struct gm_brief_sites *sites);

@@ -130,7 +130,12 @@ static void write_brief(FILE *out, const struct gm_model *model,
         return;
     }
     struct gm_brief_sites sites = {0};
-    print_page(&view, &sites);
+    if (options->when.kind != GM_WHEN_DEFAULT || options->filter.is_set) {
+        gm_header_text(&view);
+        gm_brief_held(&view, &sites, &options->when, &options->filter);
+    } else {
+        print_page(&view, &sites);
+    }
     free(sites.stacks);
     if (options->many)
         fputs("\n----------------------------------------------------------------\n\n", out);

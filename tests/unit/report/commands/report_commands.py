@@ -163,7 +163,8 @@ def check_usage(gpumem, source):
     leak = os.path.join(source, "tests/corpus/leak.trace")
     wrong = [
         [], ["frobnicate"], ["report", "--frobnicate"], ["report", "--top"], ["report", "--top", "0"],
-        ["report", "--top", "-1"], ["report", "--top", "5x"], ["check", "--max-leak", "12Q", leak],
+        ["report", "--top", "-1"], ["report", "--at", "x"], ["report", "--device", "-1"], ["report", "--kind", "x"],
+        ["report", "--min-size", "x"], ["report", "--site", "0"], ["report", "--top", "5x"], ["check", "--max-leak", "12Q", leak],
         ["check", "--max-leak", "", leak], ["check", "--max-leak", "-1", leak],
         ["check", "--max-leak", "99999999999G", leak], ["check", "--max-leak", "1.5", leak],
         ["check", "--max-leak", "KiB", leak], ["check", "--max-leak", "0x10", leak],
@@ -199,6 +200,9 @@ def check_gate(gpumem, source):
         (["--max-leak", "1G", "--max-growth", "0", flight], 3),
         (["--max-leak", "1G", "--max-peak", "1G", "--on-cut", "judge", flight], 0),
         (["--allow-empty", os.path.join(source, "tests/corpus/nothing.trace")], 0), ([leak, killed], 3),
+        # Not sampled is not observed, and that is never a pass.
+        (["--max-leak", "1M", "--max-residual", "1G", leak], 3),
+        (["--max-leak", "1M", "--max-residual", "1G", "--on-cut", "judge", leak], 0),
     ]
     for arguments, code in cases:
         done = run(gpumem, "check", *arguments)

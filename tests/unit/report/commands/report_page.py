@@ -178,6 +178,24 @@ def check_sites(gpumem, page, path):
     expect("There is no place" in run(gpumem, "report", "--site", str(number + 1), path)[1], f"{page.name}: a site too many")
 
 
+def check_moments(gpumem, page, report, path):
+    """--at and the filters: the sums are those of the JSON."""
+    at_peak = run(gpumem, "report", "--at", "peak", path)[1]
+    for device in report["devices"]:
+        if device["peak"] and device["id"] >= 0:
+            line = f"device {device['id']}  {size_text(device['peak'])} in "
+            expect(("\n" + line) in at_peak, f"{page.name}: --at peak: not {line!r}\n{at_peak}")
+            one = run(gpumem, "report", "--device", str(device["id"]), "--min-size", str(device["peak"] + 1), path)[1]
+            shown = one.split("Who held memory at the peak", 1)[1]
+            expect(line in shown and not re.search(r"^\[1\]", shown, re.M), f"{page.name}: --min-size\n{shown}")
+            expect(not re.search(rf"^device (?!{device['id']} )", shown, re.M), f"{page.name}: --device\n{shown}")
+    pinned = report["host"]["pinned"]["peak"]
+    shown = run(gpumem, "report", "--kind", "pinned", path)[1]
+    expect((f"\nhost pinned  {size_text(pinned)} in " in shown) == (pinned > 0), f"{page.name}: --kind pinned: not {pinned}\n{shown}")
+    expect("There was no such moment" in run(gpumem, "report", "--at", "oom", path)[1] or report["failed"] or
+           any(pool["out_of_memory"] for pool in report.get("framework_blocks", [])), f"{page.name}: --at oom")
+
+
 def check(gpumem, name, path):
     code, shown = run(gpumem, "report", "--json", path)
     if code:
@@ -193,6 +211,7 @@ def check(gpumem, name, path):
     check_pools(page, report)
     check_left(page, report)
     check_sites(gpumem, page, path)
+    check_moments(gpumem, page, report, path)
 
 
 def main():

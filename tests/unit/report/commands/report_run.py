@@ -109,9 +109,9 @@ def main():
     # A program that was replaced since gives no names, and above all no wrong ones.
     copy = shutil.copy(program, os.path.join(folder.name, "program"))
     run("run", "-q", "-o", "changed.trace", "--", copy)
-    before = run("report", "changed.trace").stdout
+    before = run("report", "-v", "changed.trace").stdout
     shutil.copy(gpumem, copy)
-    after = run("report", "changed.trace").stdout
+    after = run("report", "-v", "changed.trace").stdout
     expect("train_step" in before and "changed since" not in before, f"names are missing: {before}")
     expect(re.search(r"program\+0x[0-9a-f]+ +\(changed since the recording\)", after) is not None and
            "train_step" not in after and "training_loop.c" not in after, f"a replaced program: {after}")
