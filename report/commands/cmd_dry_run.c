@@ -32,6 +32,8 @@ static void print_help(void)
          "                          N reads of a tensor's value at one line\n"
          "      --values            compute small operations of PyTorch on the CPU, for\n"
          "                          programs that decide by their results\n"
+         "      --bounds            run COMMAND twice more, for how much the cache of PyTorch\n"
+         "                          can vary by addresses and by the time events take\n"
          "      --once              run COMMAND once, also where a second run with larger\n"
          "                          workspaces for cuDNN's convolutions would tell more\n"
          "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them\n"
@@ -54,6 +56,7 @@ struct dry_run {
     const char *top;
     bool json;
     bool once;
+    bool bounds;
     char **command;
 };
 
@@ -116,8 +119,7 @@ static bool run(struct dry_run *dry, struct gm_recording *recording, const char 
     return *code != GM_EXIT_NOT_FOUND && *code != GM_EXIT_NOT_EXECUTABLE;
 }
 
-/* The same run with workspaces of cuDNN as large as they were ever seen to matter: 4.5 times the
- * bytes of a convolution's tensors. What it prints was printed already. */
+/* The run again, with the settings as they are now. What it prints was printed already. */
 static bool run_again(struct dry_run *dry, struct gm_dry_outcome *outcome)
 {
     struct gm_recording recording;
@@ -125,7 +127,6 @@ static bool run_again(struct dry_run *dry, struct gm_dry_outcome *outcome)
     int code, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     int saved = redirect(STDERR_FILENO, nowhere);
     snprintf(pattern, sizeof(pattern), "%s/again.%%e.%%p.trace", dry->scratch);
-    dry->settings.cudnn = "4.5";
     bool ran = run(dry, &recording, pattern, nowhere, &code);
     back_to(STDERR_FILENO, saved);
     if (nowhere >= 0)
@@ -133,6 +134,32 @@ static bool run_again(struct dry_run *dry, struct gm_dry_outcome *outcome)
     if (ran)
         read_traces(&recording, outcome);
     gm_recording_end(&recording);
+    return ran;
+}
+
+/* The same with workspaces of cuDNN as large as they were ever seen to matter: 4.5 times the bytes
+ * of a convolution's tensors. */
+static bool run_with_cudnn(struct dry_run *dry, struct gm_dry_outcome *outcome)
+{
+    dry->settings.cudnn = "4.5";
+    bool ran = run_again(dry, outcome);
+    dry->settings.cudnn = "0";
+    return ran;
+}
+
+enum { BOUNDS = 2 };
+
+/* The same with what the program does not decide: where new segments lie, and when an event that
+ * PyTorch waits for has happened. Returns how many ran. */
+static size_t run_bounds(struct dry_run *dry, struct gm_dry_outcome outcomes[BOUNDS])
+{
+    size_t ran = 0;
+    dry->settings.from_top = true;
+    ran += run_again(dry, &outcomes[ran]);
+    dry->settings.from_top = false;
+    dry->settings.late_events = true;
+    ran += run_again(dry, &outcomes[ran]);
+    dry->settings.late_events = false;
     return ran;
 }
 
@@ -203,7 +230,7 @@ static int exit_code(const struct gm_dry_judgement *judgement, const struct gm_d
 static int dry_run(struct dry_run *dry)
 {
     struct gm_recording recording;
-    struct gm_dry_outcome outcome = {0}, with_cudnn = {0};
+    struct gm_dry_outcome outcome = {0}, with_cudnn = {0}, others[BOUNDS] = {{0}};
     struct gm_dry_judgement judgement;
     struct gm_dry_told told;
     char pattern[sizeof(dry->scratch) + 32];
@@ -229,8 +256,12 @@ static int dry_run(struct dry_run *dry)
     int busiest = gm_dry_busiest(&outcome);
     bool has_failed = busiest >= 0 && outcome.devices[busiest].has_failed;
     if (told.has_convolutions && !dry->once && !facts.refused && !has_failed && code == 0 &&
-        run_again(dry, &with_cudnn))
+        run_with_cudnn(dry, &with_cudnn))
         facts.with_cudnn = &with_cudnn;
+    const struct gm_dry_outcome *const bounds[BOUNDS] = {&others[0], &others[1]};
+    facts.bounds = bounds;
+    if (dry->bounds && !facts.refused && !has_failed && code == 0)
+        facts.bound_count = run_bounds(dry, others);
     gm_dry_judge(&judgement, &facts);
     if (dry->json) {
         print_json(dry, &recording, &judgement, &facts);
@@ -275,13 +306,14 @@ static bool read_memory(const char *text, uint64_t *memory)
 
 int gm_cmd_dry_run(int count, char **arguments)
 {
-    enum { DEVICE = GM_OPTION_FIRST, DEVICES, MEMORY, ONCE, JSON, MAX_STEPS, VALUES };
+    enum { DEVICE = GM_OPTION_FIRST, DEVICES, MEMORY, ONCE, JSON, MAX_STEPS, VALUES, BOUNDED };
     static const struct option options[] = {{"device", required_argument, NULL, DEVICE},
                                             {"devices", required_argument, NULL, DEVICES},
                                             {"memory", required_argument, NULL, MEMORY},
                                             {"once", no_argument, NULL, ONCE},
                                             {"max-steps", required_argument, NULL, MAX_STEPS},
                                             {"values", no_argument, NULL, VALUES},
+                                            {"bounds", no_argument, NULL, BOUNDED},
                                             {"output", required_argument, NULL, 'o'},
                                             {"top", required_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, JSON},
@@ -310,6 +342,9 @@ int gm_cmd_dry_run(int count, char **arguments)
             if (number > 1000000000)
                 return gm_complain("--max-steps: at most 1000000000");
             dry.settings.max_steps = (unsigned)number;
+            break;
+        case BOUNDED:
+            dry.bounds = true;
             break;
         case VALUES:
             dry.settings.values = true;

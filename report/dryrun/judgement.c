@@ -1,5 +1,8 @@
 /* See judgement.h. */
 #include "dryrun/judgement.h"
+#include <string.h>
+
+#define CUDNN_PART "cuDNN's workspaces"
 
 static void add_part(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
                      uint64_t most, enum gm_dry_kind kind)
@@ -24,6 +27,16 @@ static uint64_t cudnn_range(const struct gm_dry_facts *facts, int device)
     return with > without ? with - without : 0;
 }
 
+/* The most that PyTorch reserved in a run that differs in what the program does not decide. */
+static uint64_t most_reserved(const struct gm_dry_facts *facts, int device)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < facts->bound_count; i++)
+        if (facts->bounds[i]->devices[device].reserved > most)
+            most = facts->bounds[i]->devices[device].reserved;
+    return most;
+}
+
 static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
 {
     const struct gm_dry_use *use = &facts->outcome->devices[judgement->device];
@@ -32,13 +45,14 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
     if (blocks > reserved)
         blocks = reserved;
     add_part(judgement, "PyTorch's tensors", blocks, 0, GM_DRY_EXACT);
-    add_part(judgement, "PyTorch's cache", reserved - blocks, 0, GM_DRY_BOUNDED);
+    uint64_t most = most_reserved(facts, judgement->device);
+    add_part(judgement, "PyTorch's cache", reserved - blocks, most > blocks ? most - blocks : 0,
+             GM_DRY_BOUNDED);
     add_part(judgement, "other allocations", use->peak - reserved, 0, GM_DRY_EXACT);
     if (use->has_failed && use->held + use->wanted > use->peak)
         add_part(judgement, "the refused request", use->held + use->wanted - use->peak, 0,
                  GM_DRY_EXACT);
-    add_part(judgement, "cuDNN's workspaces", 0, cudnn_range(facts, judgement->device),
-             GM_DRY_BOUNDED);
+    add_part(judgement, CUDNN_PART, 0, cudnn_range(facts, judgement->device), GM_DRY_BOUNDED);
     add_part(judgement, "NCCL's buffers", facts->nccl, 0, GM_DRY_ASSUMED);
     add_part(judgement, "context and modules", facts->device->context, 0, GM_DRY_ASSUMED);
 }
@@ -47,7 +61,11 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
  * where it is wide, even if its end still fits. */
 static bool is_wide(const struct gm_dry_judgement *judgement)
 {
-    return judgement->most - judgement->peak > judgement->capacity / 10;
+    uint64_t range = 0;
+    for (size_t i = 0; i < judgement->part_count; i++)
+        if (strcmp(judgement->parts[i].name, CUDNN_PART) == 0)
+            range += judgement->parts[i].most - judgement->parts[i].bytes;
+    return range > judgement->capacity / 10;
 }
 
 void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)

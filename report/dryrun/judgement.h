@@ -31,8 +31,10 @@ struct gm_dry_facts {
     int command_exit;
     unsigned steps;                       /* after which it was ended; 0: it came to its own end */
     const struct gm_dry_outcome *outcome; /* without any workspace of cuDNN's convolutions */
-    const struct gm_dry_outcome *with_cudnn; /* with large ones; NULL: no convolution ran */
-    const char *refused;                     /* why it could not be run; NULL */
+    const struct gm_dry_outcome *with_cudnn;    /* with large ones; NULL: no convolution ran */
+    const struct gm_dry_outcome *const *bounds; /* with other addresses, and late events */
+    size_t bound_count;
+    const char *refused; /* why it could not be run; NULL */
 };
 
 struct gm_dry_judgement {

@@ -148,6 +148,8 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     set_number("GPUMEM_SIM_DEVICES", settings->devices);
     setenv("GPUMEM_SIM_VIRTUAL", "1M", 1);
     setenv("GPUMEM_SIM_KERNEL_NS", "20000", 1);
+    set_number("GPUMEM_SIM_FROM_TOP", settings->from_top);
+    set_number("GPUMEM_SIM_LATE_EVENTS", settings->late_events);
     /* Triton looks for the driver by itself, in the list of the system's libraries. */
     setenv("TRITON_LIBCUDA_PATH", launch->libraries, 0);
     setenv("GPUMEM_DRY_CUDNN", settings->cudnn, 1);

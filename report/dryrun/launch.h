@@ -19,6 +19,8 @@ struct gm_dry_settings {
     unsigned devices;
     unsigned max_steps; /* after which the program is ended; 0: it is not */
     bool values;        /* small operations are computed on the CPU */
+    bool from_top;      /* new segments lie at the highest addresses, not the lowest */
+    bool late_events;   /* events have happened at the next synchronisation, not at once */
     const char *cudnn;  /* workspaces of convolutions, times the bytes of their tensors: "0" */
 };
 

@@ -25,6 +25,16 @@ static const char *at_least(const struct gm_dry_facts *facts)
     return facts->outcome->uncertain_reads ? "at least " : "";
 }
 
+/* The bounded part with the widest range. */
+static const char *who_decides(const struct gm_dry_judgement *judgement)
+{
+    const struct gm_dry_part *widest = &judgement->parts[0];
+    for (size_t i = 1; i < judgement->part_count; i++)
+        if (judgement->parts[i].most - judgement->parts[i].bytes > widest->most - widest->bytes)
+            widest = &judgement->parts[i];
+    return strstr(widest->name, "cuDNN") ? "cuDNN decides" : "addresses and events decide";
+}
+
 static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                           const struct gm_dry_facts *facts)
 {
@@ -36,7 +46,7 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                 judgement->device < 0 ? "no memory used" : SIZE(judgement->peak),
                 judgement->device < 0 ? "" : " needed");
     else
-        fprintf(out, "cannot be told: cuDNN decides between %s and %s of %s.\n",
+        fprintf(out, "cannot be told: %s between %s and %s of %s.\n", who_decides(judgement),
                 SIZE(judgement->peak), SIZE(judgement->most), SIZE(judgement->capacity));
 }
 

@@ -101,12 +101,15 @@ static void add_hole(struct gpusim_arena *arena, uint64_t start, uint64_t size)
 
 uint64_t gpusim_arena_take(struct gpusim_arena *arena, uint64_t size, uint64_t alignment)
 {
-    struct gpusim_range *hole = gpusim_ranges_fit(&arena->holes, size, alignment);
+    struct gpusim_range *hole = arena->from_top
+                                    ? gpusim_ranges_fit_highest(&arena->holes, size, alignment)
+                                    : gpusim_ranges_fit(&arena->holes, size, alignment);
     if (!hole)
         return 0;
 
     uint64_t start = hole->start, end = hole->start + hole->size;
-    uint64_t address = gpusim_align_up(start, alignment);
+    uint64_t address = arena->from_top ? gpusim_align_down(end - size, alignment)
+                                       : gpusim_align_up(start, alignment);
 
     gpusim_ranges_remove(&arena->holes, hole);
     free(hole);

@@ -16,6 +16,7 @@
 
 struct gpusim_arena {
     uint64_t base; /* address; 0: not opened */
+    bool from_top; /* hands out the highest addresses first, as drivers do on Linux */
     uint64_t size;
     uint64_t free; /* bytes in all holes */
     int fd;

@@ -32,6 +32,8 @@ struct gpusim_settings {
     unsigned long fail_free_every;
     uint64_t virtual_above; /* copies and sets of more bytes are dropped; 0: none is (contents.h) */
     uint64_t context;       /* bytes of each device that are taken from the start */
+    bool from_top;          /* new memory has the highest address that is free, not the lowest */
+    bool late_events;       /* an event has happened when the host has waited for something */
     uint64_t kernel_ns;     /* device time that a kernel launch takes */
 };
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+uint64_t gpusim_waits;
+
 void gpusim_event_delete(void *object)
 {
     struct gpusim_event *event = object;
@@ -26,6 +28,8 @@ CUresult gpusim_event_record(CUevent handle)
     clock_gettime(CLOCK_MONOTONIC, &now);
     event->time_ns =
         (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + gpusim_kernel_time;
+    event->waits = gpusim_waits;
+    event->asked = 0;
     event->recorded = true;
     event->capture_id = 0;
     return CUDA_SUCCESS;
@@ -106,7 +110,12 @@ CUresult cuEventQuery(CUevent handle)
     GPUSIM_ENTER();
     struct gpusim_event *event;
 
-    return usable(handle, &event);
+    GPUSIM_TRY(usable(handle, &event));
+    /* A host that does nothing but ask is waiting, too. */
+    if (gpusim_settings.late_events && event->recorded && event->waits == gpusim_waits &&
+        event->asked++ < 1000)
+        return CUDA_ERROR_NOT_READY;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuEventSynchronize(CUevent handle)

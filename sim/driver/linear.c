@@ -23,8 +23,15 @@ static bool open_linear(struct gpusim_device *device)
 {
     char name[32]; /* the number gives an importer the device */
 
+    /* With virtual contents, addresses cost nothing, and a real device maps its memory wherever it
+     * lies: then only the bytes are a limit, as they are there. */
+    uint64_t span = gpusim_settings.virtual_above ? 4 * device->capacity : device->capacity;
+
     snprintf(name, sizeof(name), "gpusim-linear-%d", device->ordinal);
-    return gpusim_arena_open(&device->linear, name, device->capacity);
+    if (!gpusim_arena_open(&device->linear, name, span))
+        return false;
+    device->linear.from_top = gpusim_settings.from_top;
+    return true;
 }
 
 uint64_t gpusim_linear_take(struct gpusim_device *device, uint64_t size)

@@ -5,6 +5,7 @@
  * allocation needs the room.
  */
 #include "memory.h"
+#include "stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,7 @@ void gpusim_pool_trim(struct gpusim_pool *pool, uint64_t keep)
 
 void gpusim_pools_release(struct gpusim_device *device)
 {
+    gpusim_waits++;
     for (struct gpusim_pool *pool = device->pools; pool; pool = pool->next) {
         if (pool->reserved > pool->threshold)
             gpusim_pool_trim(pool, pool->threshold);

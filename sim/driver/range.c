@@ -3,6 +3,7 @@
  */
 #include "range.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 static uint32_t next_priority(void)
@@ -120,23 +121,30 @@ struct gpusim_range *gpusim_ranges_find(const struct gpusim_ranges *ranges, uint
     return range && address - range->start < range->size ? range : NULL;
 }
 
-static struct gpusim_range *fit_in(struct gpusim_range *tree, uint64_t size, uint64_t alignment)
+static struct gpusim_range *fit_in(struct gpusim_range *tree, uint64_t size, uint64_t alignment,
+                                   bool highest)
 {
     if (largest_of(tree) < size)
         return NULL;
 
-    struct gpusim_range *fit = fit_in(tree->left, size, alignment);
+    struct gpusim_range *fit = fit_in(highest ? tree->right : tree->left, size, alignment, highest);
     if (fit)
         return fit;
 
     uint64_t lost = gpusim_align_up(tree->start, alignment) - tree->start;
     if (tree->size >= size && tree->size - size >= lost)
         return tree;
-    return fit_in(tree->right, size, alignment);
+    return fit_in(highest ? tree->left : tree->right, size, alignment, highest);
 }
 
 struct gpusim_range *gpusim_ranges_fit(const struct gpusim_ranges *ranges, uint64_t size,
                                        uint64_t alignment)
 {
-    return fit_in(ranges->root, size, alignment);
+    return fit_in(ranges->root, size, alignment, false);
+}
+
+struct gpusim_range *gpusim_ranges_fit_highest(const struct gpusim_ranges *ranges, uint64_t size,
+                                               uint64_t alignment)
+{
+    return fit_in(ranges->root, size, alignment, true);
 }

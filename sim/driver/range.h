@@ -37,6 +37,10 @@ struct gpusim_range *gpusim_ranges_find(const struct gpusim_ranges *ranges, uint
 struct gpusim_range *gpusim_ranges_fit(const struct gpusim_ranges *ranges, uint64_t size,
                                        uint64_t alignment);
 
+/* The same, but the highest. */
+struct gpusim_range *gpusim_ranges_fit_highest(const struct gpusim_ranges *ranges, uint64_t size,
+                                               uint64_t alignment);
+
 static inline uint64_t gpusim_align_up(uint64_t value, uint64_t alignment)
 {
     return (value + alignment - 1) & ~(alignment - 1);

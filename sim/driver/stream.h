@@ -28,6 +28,8 @@ struct gpusim_event {
     unsigned int flags;
     bool recorded;
     uint64_t time_ns;
+    uint64_t waits;      /* of the host, when it was recorded: gpusim_waits */
+    unsigned int asked;  /* how often the host asked since then whether it has happened */
     uint64_t capture_id; /* recorded while capturing; 0: not */
     CUgraphNode *capture_tail;
     size_t capture_tail_count;
@@ -67,6 +69,8 @@ CUresult gpusim_event_record(CUevent event);
 uint64_t gpusim_thread_id(void);
 /* What kernels took so far: nothing of the host's time, but events count it. */
 extern uint64_t gpusim_kernel_time;
+/* How often the host has waited for a device. */
+extern uint64_t gpusim_waits;
 
 /* What cuMemcpy and the others run (copy.c, set.c). */
 CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *copy);

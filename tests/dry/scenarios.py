@@ -146,6 +146,18 @@ def wide_convolution():
     model(torch.randn(64, 3, 224, 224, device="cuda")).sum().backward()
 
 
+def other_stream():
+    """Blocks that another stream used come back when PyTorch has seen that stream's event happen."""
+    stream = torch.cuda.Stream()
+    for _ in range(10):
+        x = torch.empty(1 << 26, device="cuda")
+        with torch.cuda.stream(stream):
+            y = x + 1
+        x.record_stream(stream)
+        del x, y
+    torch.cuda.synchronize()
+
+
 def endless():
     """Ends when the device says so."""
     left, steps = torch.ones(3, dtype=torch.long, device="cuda"), 0

@@ -77,6 +77,29 @@ static void cudnn_decides_where_its_range_crosses_the_capacity(void **state)
     assert_int_equal(judge(&without, &with, 0).verdict, GM_DRY_UNDECIDED);
 }
 
+static void the_cache_is_bounded_by_the_other_runs(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(4 * GIB, 5 * GIB, 5 * GIB);
+    struct gm_dry_outcome less = outcome_of(4 * GIB, 4 * GIB, 4 * GIB);
+    struct gm_dry_outcome more = outcome_of(4 * GIB, 8 * GIB, 8 * GIB);
+    const struct gm_dry_outcome *const bounds[] = {&less, &more};
+    struct gm_dry_judgement judgement;
+    struct gm_dry_facts facts = {.device = &device,
+                                 .capacity = 10 * GIB,
+                                 .outcome = &outcome,
+                                 .bounds = bounds,
+                                 .bound_count = 2};
+    gm_dry_judge(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_FITS); /* wide, but the bound is one */
+    assert_int_equal(judgement.peak, 6 * GIB);
+    assert_int_equal(judgement.most, 9 * GIB);
+    assert_int_equal(judgement.parts[1].most, 4 * GIB);
+    facts.capacity = 8 * GIB;
+    gm_dry_judge(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_UNDECIDED);
+}
+
 static void a_refused_request_does_not_fit(void **state)
 {
     (void)state;
@@ -149,6 +172,7 @@ int main(void)
         cmocka_unit_test(the_last_byte_decides),
         cmocka_unit_test(cudnn_decides_where_its_range_is_wide),
         cmocka_unit_test(cudnn_decides_where_its_range_crosses_the_capacity),
+        cmocka_unit_test(the_cache_is_bounded_by_the_other_runs),
         cmocka_unit_test(a_refused_request_does_not_fit),
         cmocka_unit_test(a_command_that_fails_tells_nothing),
         cmocka_unit_test(processes_add_up),
