@@ -1,7 +1,11 @@
 /* PyTorch's pools. See builder.h. */
+#include "base/map.h"
 #include "base/memory.h"
 #include "model/builder.h"
 #include "pool/pool_lines.h"
+
+/* So many places, those that copied most, are asked for what they fill, at each moment. */
+#define FILLING_PLACES 4096u
 
 static void build_segments(struct gm_builder *builder, struct gm_model_pool_state *state,
                            const struct gm_segments *segments)
@@ -38,6 +42,37 @@ static void build_lines(struct gm_builder *builder, struct gm_model_pool_state *
     gm_pool_lines_free(&lines);
 }
 
+/* Lines that copied to a device: what such a line allocates is an input, if nothing else is known of
+ * it. */
+static struct gm_map filling_lines(const struct gm_analysis *analysis)
+{
+    const struct gm_transfers *transfers = &analysis->transfers;
+    struct gm_map lines = {0};
+    for (size_t i = 0; i < transfers->site_count && i < FILLING_PLACES; i++)
+        if (transfers->sites[i].direction == GM_COPY_HOST_TO_DEVICE)
+            gm_map_set(&lines, gm_callers_line(analysis->callers, transfers->sites[i].stack), 0);
+    return lines;
+}
+
+static void build_categories(struct gm_builder *builder, struct gm_model_pool_state *state,
+                             const struct gm_sites *owners)
+{
+    const struct gm_analysis *analysis = builder->analysis;
+    struct gm_map filling = filling_lines(analysis);
+    for (size_t i = 0; i < owners->count; i++) {
+        const struct gm_site *owner = &owners->entries[i];
+        enum gm_category category = gm_categories_get(analysis->categories, owner->stack);
+        uint64_t line = gm_callers_line(analysis->callers, owner->stack);
+        if (category == GM_CATEGORY_OTHER && gm_map_get(&filling, line) != GM_NONE)
+            category = GM_CATEGORY_INPUT;
+        state->categories[category].bytes += owner->bytes;
+        state->categories[category].count += owner->count;
+    }
+    gm_map_free(&filling);
+    if (state->reserved > state->allocated)
+        state->categories[GM_CATEGORY_CACHE].bytes = state->reserved - state->allocated;
+}
+
 static uint32_t add_snapshot(struct gm_builder *builder, enum gm_model_moment_kind kind,
                              const struct gm_pool_snapshot *snapshot)
 {
@@ -49,6 +84,7 @@ static uint32_t add_snapshot(struct gm_builder *builder, enum gm_model_moment_ki
         state->sums[pool] = snapshot->segments.sums[pool];
     build_segments(builder, state, &snapshot->segments);
     build_lines(builder, state, &snapshot->owners);
+    build_categories(builder, state, &snapshot->owners);
     struct gm_model_moment moment = {.kind = kind,
                                      .device = snapshot->device,
                                      .time_ns = gm_builder_time(builder, snapshot->time),

@@ -15,6 +15,7 @@
 #include "analysis/analysis.h"
 #include "analysis/library_table.h"
 #include "findings/finding.h"
+#include "stacks/category.h"
 #include "stacks/stacks.h"
 #include "verdict/ending.h"
 #include "verdict/verdict.h"
@@ -73,12 +74,19 @@ struct gm_model_line {
 };
 
 /* A pool at a moment. */
+/* What blocks are for: category.h. */
+struct gm_model_category {
+    uint64_t bytes;
+    uint64_t count; /* of blocks; 0 for what is reserved and in none */
+};
+
 struct gm_model_pool_state {
     bool is_known; /* else only the totals: what lived then was overwritten */
     uint64_t allocated;
     uint64_t reserved;
     struct gm_segment_sums sums[GM_SEGMENT_POOLS];
-    struct gm_model_segment *segments; /* with most free space first */
+    struct gm_model_category categories[GM_CATEGORIES]; /* together: reserved bytes */
+    struct gm_model_segment *segments;                  /* with most free space first */
     size_t segment_count;
     struct gm_model_line *lines; /* with most bytes first */
     size_t line_count;

@@ -5,12 +5,16 @@
 #include "base/memory.h"
 #include "stacks/owner.h"
 #include "trace/same_stacks.h"
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct gm_callers {
     const struct gm_trace *trace;
     struct gm_map known;      /* number of same_stacks.h -> node */
-    struct gm_map is_library; /* module -> 0: the application's, 1: a library known by name */
+    struct gm_map is_library; /* module -> 0: the application's, 1: a library known by name, 2: of
+                                 them, PyTorch's operations */
+    uint32_t backward;        /* where backward() was called last; 0: it was not */
 };
 
 struct gm_callers *gm_callers_new(const struct gm_trace *trace)
@@ -27,7 +31,7 @@ void gm_callers_free(struct gm_callers *callers)
     free(callers);
 }
 
-static bool is_library(struct gm_callers *callers, uint16_t number)
+static uint32_t library_of(struct gm_callers *callers, uint16_t number)
 {
     uint32_t known = gm_map_get(&callers->is_library, number);
     if (known == GM_NONE) {
@@ -35,9 +39,10 @@ static bool is_library(struct gm_callers *callers, uint16_t number)
         struct gm_text path = gm_trace_string(callers->trace, module ? module->path : 0);
         known =
             path.size == 0 || gm_is_road(path) || gm_is_interpreter(path) || gm_is_framework(path);
+        known += known && memmem(path.bytes, path.size, "libtorch_cpu.", 13);
         gm_map_set(&callers->is_library, number, known);
     }
-    return known != 0;
+    return known;
 }
 
 static bool is_package(const struct gm_trace *trace, uint64_t index)
@@ -48,23 +53,50 @@ static bool is_package(const struct gm_trace *trace, uint64_t index)
     return gm_framework_package(gm_trace_string(trace, frame ? frame->file : 0)) != NULL;
 }
 
+/* Whether a Python frame is PyTorch's own that starts a backward pass. */
+static bool starts_backward(const struct gm_trace *trace, uint64_t index)
+{
+    static const char folder[] = "/torch/autograd/";
+    const struct gm_script_frame *frame = gm_trace_script_frame(trace, index);
+    struct gm_text file = gm_trace_string(trace, frame ? frame->file : 0);
+    struct gm_text name = gm_trace_string(trace, frame ? frame->function : 0);
+    return memmem(file.bytes, file.size, folder, strlen(folder)) &&
+           ((name.size == 8 && memcmp(name.bytes, "backward", 8) == 0) ||
+            (name.size == 4 && memcmp(name.bytes, "grad", 4) == 0));
+}
+
+static uint32_t borrow(struct gm_callers *callers, uint32_t stack)
+{
+    if (!callers->backward)
+        return stack;
+    gm_same_stacks_lend(callers->trace->same_stacks, stack, callers->backward);
+    return callers->backward;
+}
+
 static uint32_t find(struct gm_callers *callers, uint32_t stack)
 {
     uint32_t native = 0, script = 0;
+    bool is_backward = false, is_torch = false;
     for (uint32_t id = stack; id && gm_limits_spend(GM_STEPS_NODE);) {
         const struct gm_node *node = gm_trace_node(callers->trace, id);
         if (!node || node->kind > GM_NODE_SCRIPT)
             break;
         if (node->kind == GM_NODE_SCRIPT) {
-            if (!is_package(callers->trace, node->address))
+            if (!is_package(callers->trace, node->address)) {
+                callers->backward = is_backward ? id : callers->backward;
                 return id;
-            if (!script)
-                script = id;
-        } else if (!native && !is_library(callers, node->module)) {
-            native = id;
+            }
+            is_backward |= starts_backward(callers->trace, node->address);
+            script = script ? script : id;
+        } else {
+            uint32_t library = library_of(callers, node->module);
+            native = native || library ? native : id;
+            is_torch |= library == 2;
         }
         id = node->parent < id ? node->parent : 0;
     }
+    if (!native && !script && is_torch)
+        return borrow(callers, stack);
     return native ? native : script ? script : stack;
 }
 

@@ -3,6 +3,10 @@
  * the application makes at one place, the same way, have one caller, whatever libraries do beyond
  * and wherever the interpreter stands.
  *
+ * Autograd runs backward passes in threads of its own, whose stacks have no frame of the program. Such
+ * a stack borrows (same_stacks.h) the line that called backward(), if it was seen before: stacks are
+ * to be asked for in the order of the trace.
+ *
  * Told by the names of files alone; answers are kept. */
 #ifndef GPUMEM_REPORT_STACKS_CALLERS_H
 #define GPUMEM_REPORT_STACKS_CALLERS_H

@@ -120,7 +120,9 @@ static uint32_t of_script(struct gm_categories *categories, uint64_t number)
     struct gm_text file = gm_trace_string(categories->trace, frame ? frame->file : 0);
     known =
         category_of_frame(file, gm_trace_string(categories->trace, frame ? frame->function : 0));
-    if (known == GM_CATEGORY_OTHER && !gm_framework_package(file))
+    if (frame && frame->language == GM_LANGUAGE_NATIVE)
+        known = LIBRARY;
+    else if (known == GM_CATEGORY_OTHER && !gm_framework_package(file))
         known = USERS;
     gm_map_set(&categories->by_script, number, known);
     return known;

@@ -195,3 +195,69 @@ const struct gm_known_library *gm_known_package(struct gm_text path)
     }
     return NULL;
 }
+
+/* ---- headers and generated files ------------------------------------------------------------- */
+
+static bool contains(const char *text, size_t size, const char *part)
+{
+    return memmem(text, size, part, strlen(part)) != NULL;
+}
+
+/* A demangled name without its return type, its parameters and those of its template; `size` is set. */
+static const char *qualified_name(const char *function, size_t *size)
+{
+    size_t end = strcspn(function, "<(");
+    size_t start = end;
+    while (start > 0 && function[start - 1] != ' ' && function[start - 1] != '*' &&
+           function[start - 1] != '&')
+        start--;
+    *size = end - start;
+    return function + start;
+}
+
+const char *gm_known_header(const char *file, const char *function)
+{
+    static const struct {
+        const char *namespace;
+        const char *library;
+    } namespaces[] = {
+        {"thrust::", "Thrust"}, {"cub::", "CUB"},       {"rmm::", "RMM"},
+        {"cuda::", "CUDA C++"}, {"std::", "libstdc++"}, {"__gnu_cxx::", "libstdc++"},
+        {"at::", "PyTorch"},    {"c10::", "PyTorch"},   {"torch::", "PyTorch"},
+    };
+    static const struct {
+        const char *part; /* of a path */
+        const char *library;
+    } files[] = {
+        {"/thrust/", "Thrust"},
+        {"/cub/", "CUB"},
+        {"/rmm/", "RMM"},
+        {"/include/c++/", "libstdc++"},
+        {"/include/cccl/", "CUDA C++"},
+        {"/cuda_runtime.h", "CUDA runtime"},
+        {"/usr/include/", "system"},
+        {"/cuda_runtime_api.h", "CUDA runtime"},
+        {"/torch/include/", "PyTorch"},
+        {"/targets/x86_64-linux/include/", "CUDA toolkit"},
+    };
+    size_t size;
+    const char *name = qualified_name(function, &size);
+    for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
+        size_t length = strlen(namespaces[i].namespace);
+        if (size > length && memcmp(name, namespaces[i].namespace, length) == 0)
+            return namespaces[i].library;
+    }
+    for (size_t i = 0; file && i < sizeof(files) / sizeof(files[0]); i++)
+        if (contains(file, strlen(file), files[i].part))
+            return files[i].library;
+    return NULL;
+}
+
+bool gm_is_generated(struct gm_text path)
+{
+    static const char *const parts[] = {"/torchinductor_", "/.triton/cache/", "<eval_with_key>"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (contains(path.bytes, path.size, parts[i]))
+            return true;
+    return false;
+}

@@ -4,6 +4,7 @@
 #define GPUMEM_REPORT_STACKS_KNOWN_LIBRARIES_H
 
 #include "base/text.h"
+#include <stdbool.h>
 
 enum gm_library_trait {
     GM_LIBRARY_ROAD = 1u << 0,      /* the recorder, the driver, the runtime: on every way */
@@ -27,5 +28,14 @@ const struct gm_known_library *gm_known_library(struct gm_text path);
  * or the distribution; else NULL. The application's own packages may be installed just there, so
  * that only known names count. */
 const struct gm_known_library *gm_known_package(struct gm_text path);
+
+/* The library whose headers a C++ function comes from, by its file (NULL: unknown) or its demangled name:
+ * the toolkit's, the language's, Thrust, CUB, RMM, PyTorch. What they instantiate lies in the program's
+ * own module, but is not the program's code. NULL: none that is known. */
+const char *gm_known_header(const char *file, const char *function);
+
+/* Whether a Python file was written by a compiler of the framework's (Inductor, Triton, FX): its lines
+ * say nothing to a reader. */
+bool gm_is_generated(struct gm_text path);
 
 #endif

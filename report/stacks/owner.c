@@ -48,6 +48,8 @@ const char *gm_framework_package(struct gm_text path)
     const struct gm_known_library *package = gm_known_package(path);
     if (!package && is_standard_library(path))
         return "python";
+    if (!package && gm_is_generated(path))
+        return "generated";
     return package ? package->file : NULL;
 }
 

@@ -15,7 +15,7 @@ bool gm_is_road(struct gm_text path);
 bool gm_is_framework(struct gm_text path);
 
 /* The package if a file, of Python or a module, belongs to a framework installed by pip or the
- * distribution ("torch"), "python" if to Python's own library; else NULL. The application's own
+ * distribution ("torch"), "python" if to Python's own library, "generated" if a compiler wrote it; else NULL. The application's own
  * packages may be installed just there, so that only known names count. */
 const char *gm_framework_package(struct gm_text path);
 

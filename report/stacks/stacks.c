@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "stacks/known_libraries.h"
 #include "stacks/owner.h"
 #include "symbols/symbolize.h"
 #include "trace/same_stacks.h"
@@ -144,6 +145,27 @@ static void judge_named(struct gm_text function, struct place *place)
     place->is_interpreter = !memmem(function.bytes, function.size, "::", 2);
 }
 
+/* "In [5]", or "train (In [5])", for a function of "<ipython-input-5-8d0a2f3f1c77>", a notebook's cell. */
+static const char *name_of(struct gm_stacks *stacks, struct gm_text file, struct gm_text function)
+{
+    static const char start[] = "<ipython-input-";
+    size_t at = strlen(start), digits = 0;
+    char *name = function.size ? gm_clean_copy(function) : gm_copy_text("<unknown>");
+    if (file.size > at && memcmp(file.bytes, start, at) == 0)
+        while (at + digits < file.size && digits < 9 && file.bytes[at + digits] >= '0' &&
+               file.bytes[at + digits] <= '9')
+            digits++;
+    if (!digits)
+        return keep(stacks, name);
+    size_t size = strlen(name) + digits + 16;
+    char *with_cell = gm_allocate(size, 1);
+    bool is_cell = starts_with(name, "<module>") || starts_with(name, "<cell line");
+    snprintf(with_cell, size, is_cell ? "%sIn [%.*s]" : "%s (In [%.*s])", is_cell ? "" : name,
+             (int)digits, file.bytes + at);
+    free(name);
+    return keep(stacks, with_cell);
+}
+
 static void script_place(struct gm_stacks *stacks, const struct gm_node *node, struct place *place)
 {
     const struct gm_script_frame *frame = gm_trace_script_frame(stacks->trace, node->address);
@@ -155,7 +177,7 @@ static void script_place(struct gm_stacks *stacks, const struct gm_node *node, s
     if (native)
         judge_named(function, place);
     place->frames[0] = (struct gm_frame){
-        .function = function.size ? keep(stacks, gm_clean_copy(function)) : "<unknown>",
+        .function = name_of(stacks, file, function),
         .file = file.size ? keep(stacks, gm_clean_copy(file)) : NULL,
         .line = frame ? frame->line : 0,
         .module = native ? "" : NULL,
@@ -210,8 +232,10 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
                                              .line = found[i].line,
                                              .module = module->base,
                                              .inlined = found[i].inlined};
-    for (size_t i = 0; i < place->count && module->is_framework; i++)
-        place->frames[i].framework = module->base;
+    for (size_t i = 0; i < place->count; i++)
+        place->frames[i].framework = module->is_framework ? module->base
+                                     : i < count ? gm_known_header(found[i].file, found[i].function)
+                                                 : NULL;
     struct gm_frame *outermost = &place->frames[place->count - 1];
     if (!count || strcmp(outermost->function, "??") == 0) {
         outermost->function = offset_name(stacks, module, node->address);
@@ -285,7 +309,7 @@ struct walk {
 /* The recorder keeps at most 512 nodes of a stack; each may be some inlined functions. */
 #define FRAMES_MAX 4096u
 
-static void walk(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
+static void walk_frames(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
 {
     while (id) {
         const struct gm_node *node = gm_trace_node(stacks->trace, id);
@@ -309,6 +333,19 @@ static void walk(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
         }
         id = node->parent < id ? node->parent : 0; /* parents come first: this always ends */
     }
+}
+
+/* A stack of autograd's thread, which has nothing of the program, is shown as called from the line that
+ * started the backward pass. */
+static void walk(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
+{
+    uint32_t lender = gm_same_stacks_lender(stacks->trace->same_stacks, id);
+    walk_frames(stacks, id, walk);
+    if (!lender || walk->cut)
+        return;
+    while (walk->count > 1 && is_start_function(&walk->frames[walk->count - 1]))
+        walk->count--;
+    walk_frames(stacks, lender, walk);
 }
 
 /* Leaves out what only says how every call gets to CUDA and how every program starts, unless

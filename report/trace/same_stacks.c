@@ -33,6 +33,7 @@ struct gm_same_stacks {
     struct gm_map by_address, by_frame, by_parent;
     uint32_t address_count, frame_count, stack_count;
     struct gm_map first;            /* number -> stack */
+    struct gm_map lent;             /* stack -> node of its lender */
     struct answer answers[ANSWERS]; /* the latest, by the stack that was asked for */
 };
 
@@ -65,6 +66,7 @@ void gm_same_stacks_free(struct gm_same_stacks *same)
     gm_map_free(&same->by_frame);
     gm_map_free(&same->by_parent);
     gm_map_free(&same->first);
+    gm_map_free(&same->lent);
     free(same->known);
     free(same->path);
     free(same);
@@ -149,4 +151,16 @@ uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack)
     if (answer->stack != stack)
         *answer = (struct answer){stack, find_first(same, stack)};
     return answer->first; /* of no stack, 0, it is 0 */
+}
+
+void gm_same_stacks_lend(struct gm_same_stacks *same, uint32_t stack, uint32_t lender)
+{
+    if (gm_map_get(&same->lent, stack) == GM_NONE)
+        gm_map_set(&same->lent, stack, lender);
+}
+
+uint32_t gm_same_stacks_lender(const struct gm_same_stacks *same, uint32_t stack)
+{
+    uint32_t lender = gm_map_get(&same->lent, stack);
+    return lender == GM_NONE ? 0 : lender;
 }

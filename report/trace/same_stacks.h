@@ -32,4 +32,11 @@ uint32_t gm_same_stacks_number(struct gm_same_stacks *same, uint32_t stack);
  * left as it is. */
 uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack);
 
+/* A stack that says nothing of the program borrows the one that set its thread to work: `stack` is shown
+ * as called from node `lender`. The first lender stays. */
+void gm_same_stacks_lend(struct gm_same_stacks *same, uint32_t stack, uint32_t lender);
+
+/* The node that was lent to a stack; 0: none. */
+uint32_t gm_same_stacks_lender(const struct gm_same_stacks *same, uint32_t stack);
+
 #endif

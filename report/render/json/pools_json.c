@@ -72,6 +72,22 @@ static void write_lines(struct gm_json_view *view, const struct gm_model_pool_st
     gm_json_close_array(json);
 }
 
+/* Those with bytes. */
+static void write_categories(struct gm_json *json, const struct gm_model_pool_state *state)
+{
+    gm_json_open_array(json, "categories");
+    for (unsigned i = 0; i < GM_CATEGORIES; i++) {
+        if (!state->categories[i].bytes)
+            continue;
+        gm_json_open_object(json, NULL);
+        gm_json_string(json, "category", gm_category_name((enum gm_category)i));
+        gm_json_number(json, "bytes", state->categories[i].bytes);
+        gm_json_number(json, "count", state->categories[i].count);
+        gm_json_close_object(json);
+    }
+    gm_json_close_array(json);
+}
+
 static void write_moment(struct gm_json_view *view, const char *key, uint32_t number)
 {
     const struct gm_model_moment *moment = gm_model_moment(view->run, number);
@@ -83,6 +99,7 @@ static void write_moment(struct gm_json_view *view, const char *key, uint32_t nu
     gm_json_number(json, "time_ns", moment->time_ns);
     gm_json_number(json, "allocated", state->allocated);
     gm_json_number(json, "reserved", state->reserved);
+    write_categories(json, state);
     for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++)
         write_sums(json, pool_names[pool], &state->sums[pool]);
     gm_json_open_array(json, "segments");

@@ -1,7 +1,9 @@
 /* See sections.h. */
 #include "base/text.h"
 #include "render/text/sections.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CURVE_COLUMNS 60u
 #define SEGMENTS_SHOWN 3u
@@ -119,6 +121,29 @@ static void print_settings(const struct gm_view *view)
     free(clean);
 }
 
+/* "  At the peak for:  activation 3.10 GiB, parameter 1.00 GiB", most first. */
+static void print_categories(struct gm_page *page, const struct gm_model_pool_state *state)
+{
+    char text[GM_CATEGORIES * 64] = "";
+    bool is_told[GM_CATEGORIES] = {[GM_CATEGORY_CACHE] = true}; /* the column "free" has it */
+    for (unsigned told = 0; told < GM_CATEGORIES; told++) {
+        unsigned most = GM_CATEGORIES;
+        for (unsigned i = 0; i < GM_CATEGORIES; i++)
+            if (!is_told[i] && state->categories[i].bytes &&
+                (most == GM_CATEGORIES ||
+                 state->categories[i].bytes > state->categories[most].bytes))
+                most = i;
+        if (most == GM_CATEGORIES)
+            break;
+        is_told[most] = true;
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
+                 gm_category_name((enum gm_category)most), SIZE(state->categories[most].bytes));
+    }
+    if (text[0])
+        gm_page_paragraph(page, GM_PLAIN, 2, "At the peak, by purpose: %s", text);
+}
+
 static void print_lines(const struct gm_view *view, const char *when,
                         const struct gm_model_pool_state *state)
 {
@@ -158,6 +183,7 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
         print_curve(page, "allocated", pool->curve, 0, whole);
         print_curve(page, "reserved", pool->curve, 1, whole);
     }
+    print_categories(page, peak);
     print_lines(view, "at the peak", peak);
     if (last->allocated < peak->allocated)
         print_lines(view, "after the last use", last);
