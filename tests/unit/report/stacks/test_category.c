@@ -1,0 +1,152 @@
+/* What memory is for, whose line a stack shows, and whose headers C++ functions come from. */
+#include "stacks/category.h"
+#include "stacks/known_libraries.h"
+#include "stacks/stacks.h"
+#include "trace/same_stacks.h"
+#include "trace_scene.h"
+
+#define TORCH "/v/lib/python3.11/site-packages/torch/"
+
+/* A line of the program, and a block that a stack makes. */
+static uint32_t line_of(struct scene *scene, uint32_t line)
+{
+    uint32_t frame = writer_script_frame(&scene->writer, "/home/me/train.py", "step", line);
+    return writer_node(&scene->writer, 0, 0, frame, GM_NODE_SCRIPT);
+}
+
+static void block(struct scene *scene, uint32_t stack)
+{
+    EVENT(GM_EVENT_BLOCK_ALLOC, .address = 0x7f0000000000u + stack * MIB, .size = MIB,
+          .stack = stack);
+}
+
+static uint32_t called_by(struct scene *scene, uint32_t caller, const char *file,
+                          const char *function)
+{
+    uint32_t frame = writer_script_frame(&scene->writer, file, function, 1);
+    return writer_node(&scene->writer, caller, 0, frame, GM_NODE_SCRIPT);
+}
+
+static uint32_t native(struct scene *scene, uint32_t caller, const char *path)
+{
+    uint16_t module = writer_module(&scene->writer, path);
+    return writer_node(&scene->writer, caller, module, 0x100, GM_NODE_NATIVE);
+}
+
+static void expect(struct scene *scene, uint32_t stack, enum gm_category category)
+{
+    assert_string_equal(gm_category_name(gm_categories_get(scene->analysis->categories, stack)),
+                        gm_category_name(category));
+}
+
+static void the_innermost_frame_that_is_known_tells(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t user = line_of(scene, 7);
+    uint32_t state_of = called_by(scene, user, TORCH "optim/adam.py", "Adam._init_group");
+    uint32_t step = called_by(scene, user, TORCH "optim/adam.py", "_single_tensor_adam");
+    uint32_t moved = called_by(scene, user, TORCH "nn/modules/module.py", "Module._apply");
+    uint32_t older = called_by(scene, user, TORCH "nn/modules/module.py", "_apply"); /* to 3.10 */
+    uint32_t alike = called_by(scene, user, TORCH "nn/modules/module.py", "not_apply");
+    uint32_t call = called_by(scene, user, TORCH "nn/modules/module.py", "Module._call_impl");
+    uint32_t forward = called_by(scene, call, "/home/me/model.py", "Model.forward");
+    uint32_t closure = called_by(scene, step, "/home/me/model.py", "closure");
+    uint32_t product = native(scene, call, "/v/libcublas.so.13");
+    scene_analyse(scene);
+    expect(scene, state_of, GM_CATEGORY_OPTIMIZER);
+    expect(scene, step, GM_CATEGORY_WORKSPACE);
+    expect(scene, moved, GM_CATEGORY_PARAMETER);
+    expect(scene, older, GM_CATEGORY_PARAMETER);
+    expect(scene, alike, GM_CATEGORY_OTHER);
+    expect(scene, forward, GM_CATEGORY_ACTIVATION); /* also outside of the program's frame */
+    expect(scene, closure, GM_CATEGORY_OTHER);      /* the optimizer only calls it */
+    expect(scene, product, GM_CATEGORY_WORKSPACE);
+    expect(scene, user, GM_CATEGORY_OTHER);
+    expect(scene, 0, GM_CATEGORY_OTHER);
+}
+
+/* A root gradient is made in the thread that calls backward(), all others in autograd's own. */
+static void a_backward_pass_borrows_the_line_that_called_it(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 7);
+    uint32_t tensor = called_by(scene, line, TORCH "_tensor.py", "Tensor.backward");
+    uint32_t backward = called_by(scene, tensor, TORCH "autograd/__init__.py", "backward");
+    uint32_t root = called_by(scene, backward, TORCH "autograd/__init__.py", "_make_grads");
+    uint32_t thread = native(scene, 0, "/v/libstdc++.so.6");
+    uint32_t early = native(scene, thread, "/v/libtorch_cpu.so");
+    uint32_t gradient = native(scene, early, "/v/libtorch_cuda.so");
+    uint32_t others = native(scene, native(scene, 0, "/home/me/program"), "/v/libtorch_cpu.so");
+    block(scene, early); /* before any backward() was seen */
+    block(scene, root);
+    block(scene, gradient);
+    block(scene, others);
+    scene_analyse(scene);
+    expect(scene, gradient, GM_CATEGORY_GRADIENT);
+    expect(scene, root, GM_CATEGORY_GRADIENT);
+    expect(scene, others, GM_CATEGORY_OTHER); /* a C++ program's own thread */
+    assert_int_equal(gm_callers_get(scene->analysis->callers, gradient), line);
+    assert_int_equal(gm_callers_get(scene->analysis->callers, early), early);
+    assert_int_not_equal(gm_callers_get(scene->analysis->callers, others), line);
+    struct gm_stacks *stacks = gm_stacks_new(scene->trace, &(struct gm_stacks_options){0});
+    const struct gm_stack *shown = gm_stacks_get(stacks, gradient, 0);
+    assert_int_equal(gm_stack_telling_frame(shown)->line, 7);
+    assert_true(gm_stacks_get(stacks, early, 0)->count < shown->count);
+    gm_stacks_free(stacks);
+}
+
+static void a_line_is_one_on_whatever_way_it_was_reached(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t frame = writer_script_frame(&scene->writer, "/home/me/model.py", "forward", 5);
+    uint32_t one = writer_node(&scene->writer, line_of(scene, 1), 0, frame, GM_NODE_SCRIPT);
+    uint32_t other = writer_node(&scene->writer, line_of(scene, 2), 0, frame, GM_NODE_SCRIPT);
+    uint32_t generated = called_by(scene, one, "/tmp/torchinductor_me/ab/cabc.py", "call");
+    scene_analyse(scene);
+    struct gm_callers *callers = scene->analysis->callers;
+    assert_int_equal(gm_callers_line(callers, one), gm_callers_line(callers, other));
+    assert_int_not_equal(gm_callers_get(callers, one), gm_callers_get(callers, other));
+    assert_int_equal(gm_callers_get(callers, generated), one);
+    assert_int_equal(gm_callers_line(callers, 0), 0);
+}
+
+static void a_cell_of_a_notebook_has_its_number(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cell = called_by(scene, 0, "<ipython-input-12-8d0a2f3f1c77>", "<module>");
+    uint32_t inside = called_by(scene, cell, "<ipython-input-12-8d0a2f3f1c77>", "train");
+    uint32_t strange = called_by(scene, 0, "<ipython-input-x>", "train");
+    scene_analyse(scene);
+    struct gm_stacks *stacks = gm_stacks_new(scene->trace, &(struct gm_stacks_options){0});
+    assert_string_equal(gm_stacks_get(stacks, cell, 0)->frames[0].function, "In [12]");
+    assert_string_equal(gm_stacks_get(stacks, inside, 0)->frames[0].function, "train (In [12])");
+    assert_string_equal(gm_stacks_get(stacks, strange, 0)->frames[0].function, "train");
+    gm_stacks_free(stacks);
+}
+
+static void headers_are_known_by_name_or_file(void **state)
+{
+    (void)state;
+    assert_string_equal(gm_known_header(NULL, "thrust::device_vector<int>::resize(unsigned)"),
+                        "Thrust");
+    assert_string_equal(gm_known_header(NULL, "void* cub::detail::take<int>(int)"), "CUB");
+    assert_string_equal(gm_known_header("/x/include/cuda_runtime.h", "cudaMalloc<float>"),
+                        "CUDA runtime");
+    assert_string_equal(gm_known_header("/usr/include/c++/12/vector", "push_back"), "libstdc++");
+    assert_null(gm_known_header("/home/me/queue.cpp", "Queue::push(std::vector<int> const&)"));
+    assert_null(gm_known_header("/home/me/a.cpp", "run<thrust::plus<int>>(int)"));
+    assert_null(gm_known_header(NULL, "mythrust::make()"));
+    assert_null(gm_known_header(NULL, ""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(the_innermost_frame_that_is_known_tells),
+        SCENE_TEST(a_backward_pass_borrows_the_line_that_called_it),
+        SCENE_TEST(a_line_is_one_on_whatever_way_it_was_reached),
+        SCENE_TEST(a_cell_of_a_notebook_has_its_number),
+        cmocka_unit_test(headers_are_known_by_name_or_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
