@@ -22,6 +22,7 @@ int gm_cmd_export(int count, char **arguments);
 int gm_cmd_top(int count, char **arguments);
 int gm_cmd_check(int count, char **arguments);
 int gm_cmd_summarize(int count, char **arguments);
+int gm_cmd_whatif(int count, char **arguments);
 int gm_cmd_path(int count, char **arguments);
 int gm_cmd_dry_run(int count, char **arguments);
 

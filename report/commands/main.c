@@ -14,6 +14,7 @@ static const struct gm_command commands[] = {
     {"dry-run", "say whether a command would fit a GPU that is not there", gm_cmd_dry_run},
     {"info", "say what is in a trace", gm_cmd_info},
     {"summarize", "say in a line of JSON what a trace comes to", gm_cmd_summarize},
+    {"whatif", "say what other settings of PyTorch's allocator would have reserved", gm_cmd_whatif},
     {"path", "print the library for LD_PRELOAD", gm_cmd_path},
 };
 

@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
+#include "replica/replay.h"
 #include "stacks/stacks.h"
 #include "torch/import.h"
 #include "torch/snapshot.h"
@@ -54,6 +55,24 @@ static size_t trace_end(const unsigned char *bytes, size_t size)
     return header.file_end < size ? (size_t)header.file_end : size;
 }
 
+/* What a history would have been under other settings. */
+static void ask(struct gm_history *history)
+{
+    static const char *const sets[] = {
+        "", "expandable_segments:True", "max_split_size_mb:32",
+        "garbage_collection_threshold:0.2,per_process_memory_fraction:0.1"};
+    char error[256];
+    gm_replay_as_recorded(history);
+    gm_replay_bounds(history);
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        struct gm_allocator_settings settings = history->settings;
+        gm_allocator_settings_apply(&settings, (struct gm_text){sets[i], strlen(sets[i])}, error,
+                                    sizeof(error));
+        gm_replay_under(history, &settings, i % 2 ? (uint64_t)64 << 20 : 0, (uint64_t)8 << 30);
+    }
+    gm_history_free(history);
+}
+
 static void read_all(const unsigned char *bytes, size_t size)
 {
     char error[256];
@@ -73,6 +92,9 @@ static void read_all(const unsigned char *bytes, size_t size)
     gm_model_free(model);
     gm_stacks_free(stacks);
     gm_analysis_free(analysis);
+    struct gm_history history;
+    if (gm_history_of_trace(&history, trace, GM_ANY_DEVICE, error, sizeof(error)))
+        ask(&history);
     gm_trace_close(trace);
 }
 
@@ -82,6 +104,9 @@ static void read_snapshot(const unsigned char *data, size_t size)
     struct gm_torch_snapshot *snapshot = gm_torch_snapshot_read(data, size, error, sizeof(error));
     if (!snapshot)
         return;
+    struct gm_history history;
+    if (gm_history_of_snapshot(&history, snapshot, GM_ANY_DEVICE, error, sizeof(error)))
+        ask(&history);
     size_t made_size;
     unsigned char *made = gm_torch_import(snapshot, &made_size);
     gm_torch_snapshot_free(snapshot);

@@ -39,3 +39,6 @@ add_test(NAME unit.report_run
 add_test(NAME unit.report_snapshots
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/torch/snapshots.py $<TARGET_FILE:gpumem>
                  ${PROJECT_SOURCE_DIR}/../shared/realgpu)
+add_test(NAME unit.report_whatif
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/replica/whatif.py $<TARGET_FILE:gpumem>
+                 ${PROJECT_SOURCE_DIR}/tests/corpus ${PROJECT_SOURCE_DIR}/../shared/realgpu)

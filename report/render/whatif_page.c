@@ -1,0 +1,163 @@
+/* See whatif_page.h. */
+#include "render/whatif_page.h"
+#include "base/size.h"
+#include "render/json.h"
+#include <string.h>
+
+#define SET_COLUMNS 38
+
+static void print_line(struct gm_page *page, const char *name, uint64_t peak, uint64_t allocations,
+                       uint64_t refused)
+{
+    gm_page_print(page, GM_PLAIN, "  ");
+    gm_page_cell(page, name, SET_COLUMNS);
+    gm_page_print(page, refused ? GM_BAD : GM_PLAIN, "%11s %12s  %s\n", SIZE(peak),
+                  COUNT(allocations), refused ? "out of memory" : "");
+}
+
+static void print_refusal(struct gm_page *page, const struct gm_whatif *whatif,
+                          const struct gm_outcome *outcome)
+{
+    if (!outcome->out_of_memory)
+        return;
+    const struct gm_step *step = &whatif->history.steps[outcome->refused_step];
+    uint64_t begin = whatif->history.steps[0].time_ns;
+    gm_page_print(page, GM_DIM, "    %s refused, the first of %s asked %s after the beginning\n",
+                  COUNT(outcome->out_of_memory), SIZE(outcome->refused_size),
+                  TIME(step->time_ns - begin));
+}
+
+static void print_settings(struct gm_page *page, const struct gm_whatif *whatif)
+{
+    gm_page_heading(page, "Under other settings", NULL);
+    gm_page_print(page, GM_DIM, "  %-*s%11s %12s\n", SET_COLUMNS, "", "reserved", "segments");
+    print_line(page, "recorded", whatif->recorded.reserved_peak,
+               whatif->recorded.device_allocations, whatif->recorded.out_of_memory);
+    for (size_t i = 0; i < whatif->count; i++) {
+        const struct gm_whatif_setting *one = &whatif->settings[i];
+        print_line(page, one->set[0] ? one->set : "as recorded", one->outcome.reserved_peak,
+                   one->outcome.device_allocations, one->outcome.out_of_memory);
+        print_refusal(page, whatif, &one->outcome);
+    }
+}
+
+static void print_advice(struct gm_page *page, const struct gm_whatif *whatif)
+{
+    const struct gm_whatif_setting *first = whatif->count ? &whatif->settings[0] : NULL;
+    putc('\n', page->out);
+    if (!first || !gm_whatif_helps(whatif, first))
+        gm_page_paragraph(page, GM_PLAIN, 0, "No setting would have helped by a hundredth.");
+    else
+        gm_page_paragraph(page, GM_GOOD, 0, "Try PYTORCH_ALLOC_CONF=%s first: %s instead of %s.",
+                          first->set, SIZE(first->outcome.reserved_peak),
+                          SIZE(whatif->recorded.reserved_peak));
+}
+
+/* The least any setting of the list would have reserved without a refusal. */
+static uint64_t best_of(const struct gm_whatif *whatif)
+{
+    uint64_t best = whatif->recorded.reserved_peak;
+    for (size_t i = 0; i < whatif->count; i++)
+        if (!whatif->settings[i].outcome.out_of_memory &&
+            whatif->settings[i].outcome.reserved_peak < best)
+            best = whatif->settings[i].outcome.reserved_peak;
+    return best;
+}
+
+static void print_bounds(struct gm_page *page, const struct gm_whatif *whatif)
+{
+    uint64_t peak = whatif->recorded.reserved_peak, live = whatif->bounds.live_peak;
+    uint64_t lost = peak > live ? peak - live : 0;
+    gm_page_paragraph(page, GM_PLAIN, 0,
+                      "Of %s reserved at most, %s were not in blocks even when most was: %s at "
+                      "most are in use at a "
+                      "time, and a packing that knows the future needs %s. The settings below "
+                      "would have avoided %s "
+                      "of them.",
+                      SIZE(peak), SIZE(lost), SIZE(live), SIZE(whatif->bounds.best_packing),
+                      SIZE(peak - best_of(whatif)));
+}
+
+void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool is_advice)
+{
+    const struct gm_as_recorded *as = &whatif->as_recorded;
+    gm_page_print(page, GM_BOLD, "gpumem whatif");
+    gm_page_print(page, GM_PLAIN, "  device %d", whatif->history.device);
+    if (whatif->memory)
+        gm_page_print(page, GM_PLAIN, ", with %s", SIZE(whatif->memory));
+    gm_page_print(page, GM_PLAIN, "\n\n");
+    print_bounds(page, whatif);
+    gm_page_paragraph(
+        page, as->equal_events == as->events ? GM_DIM : GM_WARNING, 0,
+        "The replica of PyTorch's allocator did %s of %s recorded events alike%s.",
+        COUNT(as->equal_events), COUNT(as->events),
+        as->equal_events >= as->events - as->events / 1000
+            ? ""
+            : ": what follows is an estimate (several streams or pools, or another allocator)");
+    if (!whatif->history.has_sizes_asked)
+        gm_page_paragraph(
+            page, GM_DIM, 0,
+            "A trace has the sizes of blocks, not those asked for: figures can be too high by what "
+            "was rounded up.");
+    print_settings(page, whatif);
+    if (is_advice)
+        print_advice(page, whatif);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void write_setting(struct gm_json *json, const struct gm_whatif *whatif,
+                          const struct gm_whatif_setting *one)
+{
+    const struct gm_outcome *outcome = &one->outcome;
+    gm_json_open_object(json, NULL);
+    gm_json_string(json, "set", one->set);
+    gm_json_number(json, "reserved_peak", outcome->reserved_peak);
+    gm_json_number(json, "out_of_memory", outcome->out_of_memory);
+    gm_json_number(json, "device_allocations", outcome->device_allocations);
+    gm_json_number(json, "retries", outcome->retries);
+    if (outcome->out_of_memory) {
+        const struct gm_step *step = &whatif->history.steps[outcome->refused_step];
+        gm_json_open_object(json, "first_refused");
+        gm_json_number(json, "request", outcome->refused_size);
+        gm_json_number(json, "time_ns", step->time_ns - whatif->history.steps[0].time_ns);
+        gm_json_close_object(json);
+    } else {
+        gm_json_null(json, "first_refused");
+    }
+    gm_json_close_object(json);
+}
+
+void gm_whatif_json(FILE *out, const struct gm_whatif *whatif)
+{
+    struct gm_json writer = {.out = out}, *json = &writer;
+    gm_json_open_object(json, NULL);
+    gm_json_number(json, "format", 1);
+    gm_json_signed(json, "device", whatif->history.device);
+    if (whatif->memory)
+        gm_json_number(json, "memory", whatif->memory);
+    else
+        gm_json_null(json, "memory");
+    gm_json_bool(json, "sizes_asked", whatif->history.has_sizes_asked);
+    gm_json_open_object(json, "recorded");
+    gm_json_number(json, "reserved_peak", whatif->recorded.reserved_peak);
+    gm_json_number(json, "device_allocations", whatif->recorded.device_allocations);
+    gm_json_number(json, "out_of_memory", whatif->recorded.out_of_memory);
+    gm_json_close_object(json);
+    gm_json_open_object(json, "as_recorded");
+    gm_json_number(json, "events", whatif->as_recorded.events);
+    gm_json_number(json, "equal_events", whatif->as_recorded.equal_events);
+    gm_json_number(json, "equal_reserved", whatif->as_recorded.equal_reserved);
+    gm_json_number(json, "reserved_peak", whatif->as_recorded.reserved_peak);
+    gm_json_close_object(json);
+    gm_json_open_array(json, "settings");
+    for (size_t i = 0; i < whatif->count; i++)
+        write_setting(json, whatif, &whatif->settings[i]);
+    gm_json_close_array(json);
+    gm_json_open_object(json, "bounds");
+    gm_json_number(json, "live_peak", whatif->bounds.live_peak);
+    gm_json_number(json, "best_packing", whatif->bounds.best_packing);
+    gm_json_close_object(json);
+    gm_json_close_object(json);
+    gm_json_end(json);
+}

@@ -1,0 +1,11 @@
+/* What `gpumem whatif` found, as text and as JSON (docs/what-if.md). */
+#ifndef GPUMEM_REPORT_RENDER_WHATIF_PAGE_H
+#define GPUMEM_REPORT_RENDER_WHATIF_PAGE_H
+
+#include "render/page.h"
+#include "replica/whatif.h"
+
+void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool is_advice);
+void gm_whatif_json(FILE *out, const struct gm_whatif *whatif);
+
+#endif

@@ -1,0 +1,117 @@
+/* A replica of PyTorch's native caching allocator: the same requests in the same order get the same places.
+ *
+ * Written from its documented and observable behaviour; docs/what-if.md has the rules. It allocates nothing: memory
+ * of the device is numbers.
+ *
+ * Work: logarithmic in the free blocks for each call, except where the allocator itself looks at all.
+ */
+#ifndef GPUMEM_REPORT_REPLICA_ALLOCATOR_H
+#define GPUMEM_REPORT_REPLICA_ALLOCATOR_H
+
+#include "base/map.h"
+#include "replica/settings.h"
+
+/* Where the device's memory comes from. */
+struct gm_allocator_device {
+    /* The address of a new segment, or of the address space of an expandable one, of `size` bytes. */
+    uint64_t (*reserve)(void *argument, uint64_t size, bool expandable);
+    /* What the allocator did: a segment or a part of an expandable one came (`arrived`) or went. May be NULL. */
+    void (*moved)(void *argument, uint64_t address, uint64_t size, bool arrived);
+    void *argument;
+};
+
+struct gm_replica_block {
+    uint64_t address, size; /* bytes */
+    uint64_t stream;
+    uint64_t origin; /* where its segment begins, or the address space of an expandable one */
+    uint32_t before, behind; /* its neighbours in the segment; 0: none */
+    uint32_t left, right;    /* in the tree that it is in */
+    uint32_t priority;
+    uint32_t pool;
+    uint32_t age; /* of its segment: later ones have more; 0 if that does not matter */
+    uint32_t gc_base;
+    bool allocated;
+    bool waiting; /* given back, but another stream uses it */
+    bool mapped;
+    bool expandable;
+    bool exists;
+};
+
+struct gm_replica_pool {
+    uint64_t private_pool; /* 0: the common one */
+    bool small;
+    uint32_t free, unmapped; /* roots of trees */
+    uint32_t searches;
+};
+
+struct gm_allocator {
+    struct gm_allocator_settings settings;
+    struct gm_allocator_device device;
+    uint64_t capacity; /* bytes that the device has for this allocator; 0: without limit */
+    uint32_t refusals; /* so many more times it has none, whatever it has */
+    uint64_t total;    /* bytes of the device, for per_process_memory_fraction and address space */
+
+    uint64_t reserved, reserved_peak; /* bytes */
+    uint64_t device_allocations, device_frees;
+    uint64_t retries;
+
+    struct gm_replica_block *blocks; /* [0] is none */
+    size_t block_capacity;
+    uint32_t block_count, unused; /* list of unused blocks, by `right` */
+    struct gm_replica_pool *pools;
+    size_t pool_count, pool_capacity;
+    struct gm_map pool_numbers;
+    uint32_t *waiting; /* in the order of giving back */
+    size_t waiting_count, waiting_capacity;
+    uint64_t random;
+    uint32_t segments;   /* ever */
+    bool has_split_last; /* the latest block that was given was cut from a larger one */
+};
+
+void gm_allocator_begin(struct gm_allocator *allocator,
+                        const struct gm_allocator_settings *settings,
+                        const struct gm_allocator_device *device);
+void gm_allocator_end(struct gm_allocator *allocator);
+
+/* A request. Returns the block, 0 if it is refused. */
+uint32_t gm_allocator_malloc(struct gm_allocator *allocator, uint64_t requested, uint64_t stream,
+                             uint64_t private_pool);
+
+/* Whether a free block would serve a request, so that the device is not asked. */
+bool gm_allocator_would_find(struct gm_allocator *allocator, uint64_t requested, uint64_t stream,
+                             uint64_t private_pool);
+
+/* A block is given back, and can be used again at once. */
+void gm_allocator_free(struct gm_allocator *allocator, uint32_t block);
+
+/* It is given back, but other streams use it: gm_allocator_free follows, unless the allocator waits for them itself.
+ * False is_waiting: it did. */
+void gm_allocator_wait(struct gm_allocator *allocator, uint32_t block);
+static inline bool gm_allocator_is_in_use(const struct gm_allocator *allocator, uint32_t block)
+{
+    return allocator->blocks[block].allocated;
+}
+
+/* torch.cuda.empty_cache(). A private pool keeps its segments until the program drops it; then they go, too. */
+void gm_allocator_empty_cache(struct gm_allocator *allocator);
+void gm_allocator_drop_pool(struct gm_allocator *allocator, uint64_t private_pool);
+
+/* ---- to follow a recording ------------------------------------------------------------------- */
+
+/* A segment that is there, all of it free. */
+uint32_t gm_allocator_add_segment(struct gm_allocator *allocator, uint64_t address, uint64_t size,
+                                  uint64_t stream, uint64_t private_pool, bool small,
+                                  bool expandable);
+
+/* Takes [address, address + size) out of a free block; returns the block, 0 if it is not free. `block` is free and
+ * holds it, or is 0: then it is looked for among all. */
+uint32_t gm_allocator_place(struct gm_allocator *allocator, uint32_t block, uint64_t address,
+                            uint64_t size);
+
+/* Gives a free segment back to the device, or a part of an expandable one; false if it is not free. */
+bool gm_allocator_release(struct gm_allocator *allocator, uint64_t address, uint64_t size);
+
+/* The size of the block that a request of so many bytes takes at least. */
+uint64_t gm_allocator_round(const struct gm_allocator_settings *settings, uint64_t requested);
+
+#endif

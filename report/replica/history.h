@@ -1,0 +1,73 @@
+/* What one device's allocator was asked for and what it did, in order: of a memory snapshot of PyTorch, or of a trace.
+ *
+ * The state at the beginning is that of the segments then; of a trace from the start of the program it is empty.
+ */
+#ifndef GPUMEM_REPORT_REPLICA_HISTORY_H
+#define GPUMEM_REPORT_REPLICA_HISTORY_H
+
+#include "replica/settings.h"
+#include "torch/snapshot.h"
+#include "trace/trace_file.h"
+
+enum gm_step_kind {
+    GM_STEP_ALLOC,
+    GM_STEP_WAIT,   /* given back, but other streams use the block */
+    GM_STEP_FREE,   /* given back, and to be used again */
+    GM_STEP_FAIL,   /* a request that was refused */
+    GM_STEP_ARRIVE, /* a segment, or a part of an expandable one */
+    GM_STEP_DEPART,
+};
+
+struct gm_step {
+    uint64_t address;
+    uint64_t size;  /* bytes; of blocks those asked for, or (of a trace) those given */
+    uint64_t asked; /* of ALLOC and FAIL: bytes asked for, as far as it can be told */
+    uint64_t stream, pool;
+    uint64_t time_ns; /* since the beginning */
+    uint32_t block;   /* number; of ALLOC, WAIT and FREE. GM_NONE: not known */
+    uint32_t stack;   /* of a trace */
+    uint32_t entries; /* of the recording that this stands for */
+    uint8_t kind;     /* enum gm_step_kind */
+    bool expandable;  /* of ARRIVE and DEPART */
+    bool by_request;  /* of DEPART: a request needed the room; else the program emptied the cache */
+};
+
+/* What was there at the beginning, by address. */
+struct gm_there {
+    uint64_t address, size;
+    uint64_t requested; /* of a block */
+    uint64_t stream, pool;
+    uint32_t block; /* number; of blocks */
+    bool small, expandable;
+    bool waiting;
+};
+
+struct gm_history {
+    int device;
+    struct gm_step *steps;
+    size_t step_count, step_capacity;
+    struct gm_there *segments; /* at the beginning */
+    size_t segment_count, segment_capacity;
+    struct gm_there *blocks;
+    size_t block_count, block_capacity;
+    uint32_t numbers;                      /* of blocks: all are below */
+    struct gm_allocator_settings settings; /* as recorded */
+    uint64_t total;                        /* bytes of the device; 0 unknown */
+    uint64_t capacity;                     /* bytes that the allocator could have; 0 unknown */
+    uint64_t contradictions;
+    bool has_sizes_asked; /* else the sizes of blocks */
+    bool has_streams;     /* else all are told as one */
+};
+
+/* The history of a device; of GM_ANY_DEVICE that which reserved most. False with a line in `error`. */
+#define GM_ANY_DEVICE (-1)
+bool gm_history_of_snapshot(struct gm_history *history, const struct gm_torch_snapshot *snapshot,
+                            int device, char *error, size_t error_size);
+bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int device,
+                         char *error, size_t error_size);
+/* Guesses what a trace does not tell: streams, and the sizes asked for (guess.c). */
+void gm_history_guess(struct gm_history *history);
+
+void gm_history_free(struct gm_history *history);
+
+#endif

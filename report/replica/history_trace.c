@@ -1,0 +1,266 @@
+/* The history of a trace. See history.h.
+ *
+ * A trace tells the sizes of blocks, not those asked for, and neither stream nor pool. Which memory is the
+ * allocator's is seen by the blocks in it. A size given asks for the same places as the size that was asked for, as
+ * long as the settings are those of the recording.
+ */
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/ranges.h"
+#include "replica/history.h"
+#include "trace/environment.h"
+#include "trace/stream.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A range of device memory, from when it is allocated or mapped until it is not. */
+struct range_life {
+    uint64_t address, size;
+    size_t arrival, departure; /* steps; SIZE_MAX: none */
+    bool has_blocks;
+    bool is_carried; /* it was there before the history */
+    bool is_mapping;
+};
+
+struct scan {
+    struct gm_trace *trace;
+    struct gm_history *history;
+    int device;
+    struct gm_ranges there;
+    struct range_life *lives;
+    size_t life_count, life_capacity;
+    struct gm_map numbers; /* address -> number of the block there */
+    bool is_refused;       /* the device had no memory; since then no block came or went */
+};
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static struct gm_step *add_step(struct scan *scan, unsigned kind, const struct gm_record *record)
+{
+    struct gm_history *history = scan->history;
+    GM_RESERVE(history->steps, history->step_capacity, history->step_count + 1);
+    struct gm_step *step = &history->steps[history->step_count++];
+    *step = (struct gm_step){.kind = (uint8_t)kind,
+                             .address = record->address,
+                             .size = record->size,
+                             .asked = record->size,
+                             .stack = record->stack,
+                             .time_ns = gm_clock_elapsed(&scan->trace->clock, record->time),
+                             .block = GM_NONE,
+                             .entries = 1};
+    return step;
+}
+
+static void add_range(struct scan *scan, const struct gm_record *record, bool is_mapping,
+                      bool is_carried)
+{
+    uint64_t end = gm_range_end(record->address, record->size);
+    struct gm_range found;
+    if (record->size == 0 || record->size > INT64_MAX ||
+        gm_ranges_find(&scan->there, record->address, end, &found))
+        return;
+    gm_ranges_add(&scan->there,
+                  (struct gm_range){record->address, end, (uint32_t)scan->life_count});
+    GM_RESERVE(scan->lives, scan->life_capacity, scan->life_count + 1);
+    scan->lives[scan->life_count++] = (struct range_life){.address = record->address,
+                                                          .size = record->size,
+                                                          .arrival = scan->history->step_count,
+                                                          .departure = SIZE_MAX,
+                                                          .is_carried = is_carried,
+                                                          .is_mapping = is_mapping};
+    if (!is_carried)
+        add_step(scan, GM_STEP_ARRIVE, record)->expandable = is_mapping;
+}
+
+/* Ranges that begin in [address, address + size) go; of a free the one there. */
+static void remove_ranges(struct scan *scan, const struct gm_record *record, bool is_mapping)
+{
+    uint64_t end = is_mapping ? gm_range_end(record->address, record->size) : record->address + 1;
+    struct gm_range found;
+    while (gm_ranges_find(&scan->there, record->address, end, &found)) {
+        struct range_life *life = &scan->lives[found.value];
+        if (found.start < record->address || life->is_mapping != is_mapping)
+            return;
+        gm_ranges_remove(&scan->there, found.start);
+        life->departure = scan->history->step_count;
+        struct gm_step *step = add_step(scan, GM_STEP_DEPART, record);
+        step->address = life->address;
+        step->size = life->size;
+        step->expandable = is_mapping;
+        step->by_request = scan->is_refused;
+    }
+}
+
+static void add_block(struct scan *scan, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    struct gm_history *history = scan->history;
+    struct gm_range found;
+    bool is_inside = gm_ranges_find(&scan->there, record->address, record->address + 1, &found);
+    if (record->size > INT64_MAX || !is_inside) {
+        history->contradictions++;
+        return;
+    }
+    scan->lives[found.value].has_blocks = true;
+    uint32_t number = history->numbers++;
+    gm_map_set(&scan->numbers, record->address, number);
+    if (!entry->carried) {
+        add_step(scan, GM_STEP_ALLOC, record)->block = number;
+        return;
+    }
+    GM_RESERVE(history->blocks, history->block_capacity, history->block_count + 1);
+    history->blocks[history->block_count++] = (struct gm_there){.address = record->address,
+                                                                .size = record->size,
+                                                                .requested = record->size,
+                                                                .block = number};
+}
+
+static void note(struct scan *scan, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    bool is_here = record->device == scan->device;
+    switch (record->type) {
+    case GM_EVENT_ALLOC:
+        if (is_here && record->kind == GM_KIND_DEVICE)
+            add_range(scan, record, false, entry->carried);
+        return;
+    case GM_EVENT_VMM_MAP: /* of any device: its blocks tell */
+        add_range(scan, record, true, entry->carried);
+        return;
+    case GM_EVENT_FREE:
+    case GM_EVENT_VMM_UNMAP:
+        remove_ranges(scan, record, record->type == GM_EVENT_VMM_UNMAP);
+        return;
+    case GM_EVENT_ALLOC_FAILED:
+        scan->is_refused |= record->extra == 2;
+        return;
+    case GM_EVENT_DEVICE:
+        if (is_here && record->size)
+            scan->history->total = record->size;
+        return;
+    case GM_EVENT_BLOCK_ALLOC:
+    case GM_EVENT_BLOCK_FREE:
+    case GM_EVENT_BLOCK_OOM:
+        break;
+    default:
+        return;
+    }
+    if (!is_here)
+        return;
+    scan->is_refused = false;
+    if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        add_block(scan, entry);
+    } else if (record->type == GM_EVENT_BLOCK_OOM) {
+        add_step(scan, GM_STEP_FAIL, record);
+    } else {
+        uint32_t number = gm_map_get(&scan->numbers, record->address);
+        if (number == GM_NONE)
+            return;
+        add_step(scan, GM_STEP_FREE, record)->block = number;
+        gm_map_remove(&scan->numbers, record->address);
+    }
+}
+
+/* ---- what is the allocator's ----------------------------------------------------------------- */
+
+static int by_address(const void *left, const void *right)
+{
+    const struct gm_there *a = left, *b = right;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* Leaves out memory without a block, and joins mappings that came together. */
+static void keep_own(struct scan *scan)
+{
+    struct gm_history *history = scan->history;
+    bool *dropped = gm_allocate(history->step_count + 1, sizeof(*dropped));
+    for (size_t i = 0; i < scan->life_count; i++) {
+        const struct range_life *life = &scan->lives[i];
+        if (life->has_blocks && life->is_carried) {
+            GM_RESERVE(history->segments, history->segment_capacity, history->segment_count + 1);
+            history->segments[history->segment_count++] =
+                (struct gm_there){.address = life->address,
+                                  .size = life->size,
+                                  .small = life->size <= (uint64_t)2 << 20,
+                                  .expandable = life->is_mapping};
+        }
+        /* A mapping without a block can be the middle of a large one. */
+        if (life->has_blocks || life->is_mapping)
+            continue;
+        if (!life->is_carried)
+            dropped[life->arrival] = true;
+        if (life->departure != SIZE_MAX)
+            dropped[life->departure] = true;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < history->step_count; i++) {
+        struct gm_step *step = &history->steps[i], *last = kept ? &history->steps[kept - 1] : NULL;
+        if (dropped[i])
+            continue;
+        bool joins = last && step->expandable && last->expandable && step->kind == last->kind &&
+                     step->address == last->address + last->size;
+        if (joins) {
+            last->size += step->size;
+            last->entries++;
+        } else {
+            history->steps[kept++] = *step;
+        }
+    }
+    history->step_count = kept;
+    if (history->segment_count)
+        qsort(history->segments, history->segment_count, sizeof(*history->segments), by_address);
+    if (history->block_count)
+        qsort(history->blocks, history->block_count, sizeof(*history->blocks), by_address);
+    free(dropped);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* The device with most bytes in PyTorch's segments, as PyTorch said; GM_ANY_DEVICE: there is none. */
+static int choose_device(struct gm_trace *trace)
+{
+    uint64_t most[128] = {0};
+    struct gm_stream *stream = gm_stream_open(trace);
+    struct gm_entry entry;
+    int found = GM_ANY_DEVICE;
+    while (gm_stream_next(stream, &entry)) {
+        const struct gm_record *record = entry.record;
+        if (record->type != GM_EVENT_BLOCK_ALLOC || record->device < 0)
+            continue;
+        uint64_t reserved = entry.detail ? entry.detail->address : 0;
+        reserved = reserved ? reserved : 1;
+        if (reserved > most[record->device])
+            most[record->device] = reserved;
+        if (found == GM_ANY_DEVICE || most[record->device] > most[found])
+            found = record->device;
+    }
+    gm_stream_close(stream);
+    return found;
+}
+
+bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int device,
+                         char *error, size_t error_size)
+{
+    struct scan scan = {.trace = trace, .history = history};
+    struct gm_entry entry;
+    const char *name;
+    struct gm_text value;
+    *history = (struct gm_history){0};
+    history->device = scan.device = device == GM_ANY_DEVICE ? choose_device(trace) : device;
+    struct gm_stream *stream = gm_stream_open(trace);
+    while (gm_stream_next(stream, &entry))
+        note(&scan, &entry);
+    gm_stream_close(stream);
+    keep_own(&scan);
+    gm_allocator_settings_default(&history->settings);
+    if (gm_environment_allocator(trace, &name, &value))
+        gm_allocator_settings_apply(&history->settings, value, error, error_size);
+    free(scan.lives);
+    gm_ranges_free(&scan.there);
+    gm_map_free(&scan.numbers);
+    if (history->numbers)
+        return true;
+    snprintf(error, error_size, "there are no blocks of PyTorch's allocator in it");
+    gm_history_free(history);
+    return false;
+}

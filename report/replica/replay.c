@@ -1,0 +1,106 @@
+/* See replay.h. */
+#include "replica/replay.h"
+#include "replica/follow.h"
+
+static uint64_t reserved_at_beginning(const struct gm_history *history)
+{
+    uint64_t reserved = 0;
+    for (size_t i = 0; i < history->segment_count; i++)
+        reserved += history->segments[i].size;
+    return reserved;
+}
+
+/* `own`: with addresses of our own. Then what is equal is the bytes reserved after each group of steps. */
+static struct gm_as_recorded follow_all(const struct gm_history *history, bool own)
+{
+    struct gm_follower follower = {.own_addresses = own};
+    uint64_t reserved = reserved_at_beginning(history), equal = 0;
+    gm_replica_run_begin(&follower.run, history, &history->settings, 0, history->total);
+    follower.run.keeps_moves = true;
+    for (size_t at = 0, next; at < history->step_count; at = next) {
+        uint64_t entries = 0;
+        next = gm_follow(&follower, at);
+        for (; at < next; at++) {
+            const struct gm_step *step = &history->steps[at];
+            reserved += step->kind == GM_STEP_ARRIVE ? step->size : 0;
+            reserved -= step->kind == GM_STEP_DEPART ? step->size : 0;
+            entries += step->entries;
+        }
+        equal += follower.run.allocator.reserved == reserved ? entries : 0;
+    }
+    follower.result.equal_reserved = equal;
+    follower.result.reserved_peak = follower.run.allocator.reserved_peak;
+    gm_replica_run_end(&follower.run);
+    return follower.result;
+}
+
+struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history)
+{
+    struct gm_as_recorded result = follow_all(history, false);
+    if (result.equal_events < result.events) {
+        history->settings.oldest_first = true;
+        struct gm_as_recorded other = follow_all(history, false);
+        history->settings.oldest_first = other.equal_events > result.equal_events;
+        result = history->settings.oldest_first ? other : result;
+    }
+    struct gm_as_recorded own = follow_all(history, true);
+    result.equal_reserved = own.equal_reserved;
+    result.reserved_peak = own.reserved_peak;
+    return result;
+}
+
+struct gm_recorded gm_replay_recorded(const struct gm_history *history)
+{
+    uint64_t reserved = reserved_at_beginning(history);
+    struct gm_recorded recorded = {.reserved_peak = reserved};
+    for (size_t i = 0; i < history->step_count; i++) {
+        const struct gm_step *step = &history->steps[i];
+        bool arrives = step->kind == GM_STEP_ARRIVE;
+        reserved += arrives ? step->size : 0;
+        reserved -= step->kind == GM_STEP_DEPART ? step->size : 0;
+        recorded.device_allocations += arrives;
+        recorded.out_of_memory += step->kind == GM_STEP_FAIL;
+        if (reserved > recorded.reserved_peak && reserved <= INT64_MAX)
+            recorded.reserved_peak = reserved;
+    }
+    return recorded;
+}
+
+/* ---- under other settings -------------------------------------------------------------------- */
+
+static void request(struct gm_replica_run *run, size_t at, struct gm_outcome *outcome)
+{
+    const struct gm_step *step = &run->history->steps[at];
+    uint32_t number = gm_allocator_malloc(&run->allocator, step->asked, step->stream, step->pool);
+    if (!number && outcome->out_of_memory++ == 0) {
+        outcome->refused_size = step->asked;
+        outcome->refused_step = at;
+    }
+    if (step->kind == GM_STEP_FAIL) /* what the program would have done with it is not known */
+        gm_allocator_free(&run->allocator, number);
+    else if (step->block < run->history->numbers)
+        run->blocks[step->block] = number;
+}
+
+struct gm_outcome gm_replay_under(const struct gm_history *history,
+                                  const struct gm_allocator_settings *settings, uint64_t capacity,
+                                  uint64_t total)
+{
+    struct gm_replica_run run;
+    struct gm_outcome outcome = {0};
+    gm_replica_run_begin(&run, history, settings, capacity, total);
+    for (size_t at = 0; at < history->step_count; at++) {
+        const struct gm_step *step = &history->steps[at];
+        if (step->kind == GM_STEP_ALLOC || step->kind == GM_STEP_FAIL)
+            request(&run, at, &outcome);
+        else if (!gm_step_is_of_segment(step))
+            gm_replica_give_back(&run, step);
+        else if (gm_history_empties_cache(history, at))
+            gm_replica_empty_cache(&run, at, true);
+    }
+    outcome.reserved_peak = run.allocator.reserved_peak;
+    outcome.device_allocations = run.allocator.device_allocations;
+    outcome.retries = run.allocator.retries;
+    gm_replica_run_end(&run);
+    return outcome;
+}

@@ -1,0 +1,54 @@
+/* A history replayed: as it was recorded, or under other settings. */
+#ifndef GPUMEM_REPORT_REPLICA_REPLAY_H
+#define GPUMEM_REPORT_REPLICA_REPLAY_H
+
+#include "replica/history.h"
+
+/* What the recording says. */
+struct gm_recorded {
+    uint64_t reserved_peak; /* bytes */
+    uint64_t device_allocations;
+    uint64_t out_of_memory;
+    uint64_t live_peak; /* bytes asked for (of a trace: given) */
+};
+
+/* How far the replica does what was recorded, under the settings that were recorded. */
+struct gm_as_recorded {
+    uint64_t events; /* of the recording */
+    uint64_t
+        equal_events; /* of these the replica did the same: place, new segment, segment given back */
+    uint64_t
+        equal_reserved; /* of these, after which as much was reserved, with addresses of our own */
+    uint64_t reserved_peak; /* with addresses of our own, bytes */
+};
+
+/* A history under some settings. */
+struct gm_outcome {
+    uint64_t reserved_peak; /* bytes */
+    uint64_t device_allocations;
+    uint64_t out_of_memory; /* requests refused */
+    uint64_t retries;       /* requests for which the cache was emptied */
+    uint64_t refused_size;  /* of the first request refused, bytes asked */
+    size_t refused_step;    /* number of its step */
+};
+
+/* The least that is needed. */
+struct gm_bounds {
+    uint64_t live_peak;    /* the largest live set, bytes asked for */
+    uint64_t best_packing; /* the best packing found with knowledge of the future, bytes */
+};
+
+struct gm_recorded gm_replay_recorded(const struct gm_history *history);
+/* Versions of PyTorch differ in the order of free blocks of one size. Nothing tells the version, so the order that does
+ * more as it was recorded becomes one of the history's settings. */
+struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history);
+
+/* `capacity`: bytes that the allocator can have; 0: without limit. `total`: of the device, for
+ * per_process_memory_fraction; 0 unknown. */
+struct gm_outcome gm_replay_under(const struct gm_history *history,
+                                  const struct gm_allocator_settings *settings, uint64_t capacity,
+                                  uint64_t total);
+
+struct gm_bounds gm_replay_bounds(const struct gm_history *history);
+
+#endif

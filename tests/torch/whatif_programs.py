@@ -1,0 +1,113 @@
+"""
+Programs whose requests whatif_wheel.py replays: whatif_programs.py NAME FRACTION SNAPSHOT
+
+Runs a program on the real PyTorch and prints its figures; writes a memory snapshot unless SNAPSHOT is "-". None does
+what depends on the settings: a request that is refused would change the rest of the program.
+"""
+import gc
+import json
+import random
+import sys
+
+import torch
+
+MIB = 1 << 20
+
+
+def requests(seed, count, most, streams=1, pools=0, sizes=(1, 7.9), empties=0.002):
+    """Random requests and frees, with at most so many bytes in use, on some streams and in some pools. That the cache
+    is emptied stands in a recording only if something went, so programs do it where something goes."""
+    rng = random.Random(seed)
+    on = [torch.cuda.default_stream()] + [torch.cuda.Stream() for _ in range(streams - 1)]
+    private = [torch.cuda.MemPool() for _ in range(pools)]
+    live, total = [], 0
+    for _ in range(count):
+        draw = rng.random()
+        if live and (draw < 0.47 or total > most):
+            pointer, size = live.pop(rng.randrange(len(live)) if rng.random() < 0.7 else -1)
+            torch.cuda.caching_allocator_delete(pointer)
+            total -= size
+        elif draw < 0.47 + empties:
+            torch.cuda.empty_cache()
+        else:
+            size = int(10 ** rng.uniform(*sizes))
+            if total + size > 1.2 * most:
+                continue
+            stream = rng.choice(on) if rng.random() < 0.2 else on[0]
+            if private and rng.random() < 0.3:
+                with torch.cuda.use_mem_pool(rng.choice(private)):
+                    pointer = torch.cuda.caching_allocator_alloc(size, 0, stream.cuda_stream)
+            else:
+                pointer = torch.cuda.caching_allocator_alloc(size, 0, stream.cuda_stream)
+            live.append((pointer, size))
+            total += size
+
+
+def train(hidden, steps, growing):
+    """A model that is trained; its batches grow, if wanted."""
+    torch.manual_seed(1)
+    layers = [torch.nn.Parameter(torch.ones(hidden, hidden, device="cuda")) for _ in range(4)]
+    optimizer = torch.optim.AdamW(layers)
+    for step in range(steps):
+        batch = 64 + (37 * step if growing else 0)
+        value = torch.ones(batch, 1, hidden, device="cuda")
+        for layer in layers:  # no matrices are multiplied: the simulator has no cuBLAS
+            value = (value * layer[: hidden // 8]).sum(1, keepdim=True).tanh()
+        loss = value.sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def beams():
+    """Tensors that shrink in turns, so that holes stay behind."""
+    held = []
+    for turn in range(60):
+        held.append(torch.empty((64 - turn) * MIB // 2 + 333, dtype=torch.uint8, device="cuda"))
+        if turn % 3 == 2:
+            del held[turn // 2 % len(held)]
+
+
+def record_stream():
+    """Blocks that another stream still uses when they are given back."""
+    other = torch.cuda.Stream()
+    for turn in range(40):
+        one = torch.empty((turn % 7 + 1) * MIB + 77, dtype=torch.uint8, device="cuda")
+        one.record_stream(other)
+        two = torch.empty((turn % 5 + 1) * 3 * MIB, dtype=torch.uint8, device="cuda")
+        del one, two
+
+
+PROGRAMS = {
+    "small": lambda: requests(1, 1200, 64 * MIB, sizes=(1, 6.2), empties=0),
+    "large": lambda: requests(2, 700, 2000 * MIB, sizes=(6, 8.3)),
+    "mixed": lambda: requests(3, 1500, 1500 * MIB),
+    "streams": lambda: requests(4, 1500, 1500 * MIB, streams=3),
+    "pools": lambda: requests(5, 1000, 1000 * MIB, pools=2),
+    "beams": beams,
+    "record_stream": record_stream,
+    "train": lambda: train(768, 3, False),
+    "train_growing": lambda: train(512, 8, True),
+    "churn": lambda: requests(6, 2500, 300 * MIB, sizes=(3, 7.2), empties=0),
+}
+
+
+def main():
+    name, fraction, snapshot = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    gc.disable()
+    torch.cuda.init()
+    if fraction:
+        torch.cuda.set_per_process_memory_fraction(fraction)
+    if snapshot != "-":
+        torch.cuda.memory._record_memory_history("all", stacks="python", max_entries=10**7)
+    PROGRAMS[name]()
+    stats = torch.cuda.memory_stats()
+    print("FIGURES", json.dumps({"reserved_peak": stats["reserved_bytes.all.peak"],
+                                 "device_allocations": stats["num_device_alloc"],
+                                 "out_of_memory": stats["num_ooms"]}))
+    if snapshot != "-":
+        torch.cuda.memory._dump_snapshot(snapshot)
+
+
+if __name__ == "__main__":
+    main()
