@@ -70,7 +70,7 @@ def try_tarball(tarball, build, folder):
                    stdout=subprocess.DEVNULL, env=dict(os.environ, LD_LIBRARY_PATH=build + "/sim", GPUMEM_SIM_MEMORY="2G"))
     checked = subprocess.run([tree + "/bin/gpumem", "check", trace], check=False, capture_output=True)
     expect(checked.returncode == 1, f"check of the demo: {checked.returncode}")
-    dry = subprocess.run([tree + "/bin/gpumem", "dry-run", "--device", "t4", "--", build + "/tests/training_loop"],
+    dry = subprocess.run([tree + "/bin/gpumem", "dry-run", "--device", "t4", "--", build + "/tests/findings_programs", "train"],
                          check=False, capture_output=True, text=True, env=dict(os.environ, XDG_CACHE_HOME=folder))
     expect(dry.returncode == 0 and "simulated" in dry.stdout and "fits with" in dry.stdout,
            f"dry-run: {dry.returncode} {dry.stdout[:400]}{dry.stderr}")
