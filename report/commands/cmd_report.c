@@ -36,6 +36,7 @@ static void print_help(void)
          "  -n, --top N        places shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
          "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"
+         "      --html-size SIZE  of the events in it (22M); more are merged\n"
          "      --all-frames   also frames of CUDA, of the interpreter and before main; in\n"
          "                     text also each frame of a framework, folded otherwise\n"
          "      --no-symbols   modules and offsets instead of functions and lines\n"
@@ -171,6 +172,7 @@ int gm_cmd_report(int count, char **arguments)
         KIND,
         MIN_SIZE,
         HTML,
+        HTML_SIZE,
         ALL_FRAMES,
         NO_SYMBOLS,
         DEBUGINFOD,
@@ -187,6 +189,7 @@ int gm_cmd_report(int count, char **arguments)
                                             {"min-size", required_argument, NULL, MIN_SIZE},
                                             {"json", no_argument, NULL, JSON},
                                             {"html", required_argument, NULL, HTML},
+                                            {"html-size", required_argument, NULL, HTML_SIZE},
                                             {"all-frames", no_argument, NULL, ALL_FRAMES},
                                             {"no-symbols", no_argument, NULL, NO_SYMBOLS},
                                             {"debuginfod", no_argument, NULL, DEBUGINFOD},
@@ -237,6 +240,10 @@ int gm_cmd_report(int count, char **arguments)
         case HTML:
             report.output = gm_output_find("html");
             report.file = optarg;
+            break;
+        case HTML_SIZE:
+            if (!gm_size_parse(optarg, &report.options.page_size) || !report.options.page_size)
+                return gm_complain("--html-size: '%s' is not a size such as 10M", optarg);
             break;
         case ALL_FRAMES:
             report.stacks.all_frames = report.options.all_frames = true;

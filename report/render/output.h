@@ -24,8 +24,9 @@ struct gm_output_options {
     unsigned site;       /* the place with this number on the page alone; 0: the page */
     struct gm_when when; /* of outputs that show one moment */
     struct gm_output_filter filter;
-    bool many;    /* the model is one of several in one document */
-    bool follows; /* another one stands before it there */
+    uint64_t page_size; /* bytes of events in HTML; 0: what fits 25 MB */
+    bool many;          /* the model is one of several in one document */
+    bool follows;       /* another one stands before it there */
 };
 
 struct gm_output {

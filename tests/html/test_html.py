@@ -43,11 +43,11 @@ def size_text(size):
     return f"{size:.{0 if unit == 0 or size >= 100 else 1 if size >= 10 else 2}f} {units[unit]}"
 
 
-def make_page(arguments, trace, folder):
+def make_page(arguments, trace, folder, *options):
     path = os.path.join(folder, os.path.basename(trace) + ".html")
     for _ in range(2):
         before = open(path, "rb").read() if os.path.exists(path) else None
-        done = subprocess.run([arguments.gpumem, "report", "--html", path, trace], capture_output=True, timeout=120, check=False)
+        done = subprocess.run([arguments.gpumem, "report", "--html", path, *options, trace], capture_output=True, timeout=120, check=False)
         expect(done.returncode == 0 and not done.stdout, f"{trace}: exit code {done.returncode}, {done.stdout[:80]!r}")
         expect(done.stderr.decode().strip().endswith(f"page written to {path}"), f"{trace}: says {done.stderr!r}")
     with open(path, "rb") as file:
@@ -245,6 +245,31 @@ def check_several(arguments, page, traces, folder):
     expect(done.returncode == 3 and not os.path.exists(missing), "a page of no trace")
 
 
+def check_thin(arguments, page, folder):
+    """A trace too large for its page: it says what was merged, and its totals are exact all the same."""
+    trace = os.path.join(folder, "large.trace")
+    subprocess.run([arguments.export_traces, "training", trace, "60000"], check=True)
+    report, sizes = report_of(arguments, trace), {}
+    for size in ("100M", "100K", "20K"):
+        path = make_page(arguments, trace, folder, "--html-size", size)
+        sizes[size] = os.path.getsize(path)
+        page.open(path)
+        note = page.value("[...document.querySelectorAll('.note')].some(e => e.textContent.startsWith('To fit the page'))")
+        expect(note == (size != "100M"), f"large, {size}: the page says {note} of what was merged")
+        check_sums(page, report, f"large, {size}")
+        allocated = set()
+        for group in groups_of(report):
+            choose(page, "group", group)
+            choose(page, "metric", "allocated")
+            allocated.add((group, page.text(".sum")))
+        expect(sizes.setdefault("allocated", allocated) == allocated, f"large, {size}: {allocated}, not {sizes['allocated']}")
+        choose(page, "metric", "live")
+        if size != "20K": # there nothing is left to draw on the maps
+            check_views(page, f"large, {size}")
+        quiet(page, f"large, {size}")
+    expect(sizes["20K"] < sizes["100K"] < 350_000 < sizes["100M"], f"large: sizes {sizes}")
+
+
 def check_escapes(page, what):
     """Names of the trace stand in the page as text; none of them ran."""
     expect(page.value("document.querySelectorAll('img, iframe, object, embed, form:not(dialog form)').length") == 0, f"{what}: elements")
@@ -327,6 +352,7 @@ def main():
                 if arguments.pictures and name in ("training", "pool", "hostile"):
                     pictures(arguments.pictures, name, path)
             check_several(arguments, page, traces, folder)
+            check_thin(arguments, page, folder)
     return 1 if problems else 0
 
 

@@ -1,15 +1,13 @@
 /* See html.h. A curve that needs no script: the least and the most of each of WIDTH parts of the run. */
 #include "base/memory.h"
 #include "render/amount.h"
+#include "render/html/groups.h"
 #include "render/html/html.h"
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { WIDTH = 600, HEIGHT = 160, GROUPS = 64 };
+enum { WIDTH = 600, HEIGHT = 160 };
 
 struct group {
-    char name[GM_GROUP_TEXT];
     uint64_t live;
     uint64_t peak;
 };
@@ -19,36 +17,17 @@ struct part {
 };
 
 struct curve {
-    const struct gm_model *model;
     const struct gm_model_history *history;
     uint64_t *order; /* gm_model_history_order */
-    uint8_t *groups; /* by place: number and one; 0 not met */
-    struct group found[GROUPS];
-    unsigned count;
+    struct gm_html_groups groups;
+    struct group found[GM_HTML_GROUPS];
 };
-
-static unsigned group_of(struct curve *curve, uint32_t place)
-{
-    char name[GM_GROUP_TEXT];
-    if (curve->groups[place])
-        return curve->groups[place] - 1u;
-    gm_place_group(&curve->model->places[place], name);
-    unsigned group = 0;
-    while (group < curve->count && strcmp(curve->found[group].name, name) != 0)
-        group++;
-    if (group == GROUPS)
-        group = GROUPS - 1; /* a trace of so many devices: the last ones share a curve */
-    if (group == curve->count)
-        memcpy(curve->found[curve->count++].name, name, sizeof(name));
-    curve->groups[place] = (uint8_t)(group + 1);
-    return group;
-}
 
 /* Walks the steps in their order; `parts` of one group, if not NULL. */
 static void walk(struct curve *curve, struct part *parts, unsigned wanted, uint64_t duration_ns)
 {
     const struct gm_model_history *history = curve->history;
-    for (unsigned i = 0; i < curve->count; i++)
+    for (unsigned i = 0; i < curve->groups.count; i++)
         curve->found[i].live = 0;
     unsigned at = 0;
     uint64_t live = 0;
@@ -57,7 +36,7 @@ static void walk(struct curve *curve, struct part *parts, unsigned wanted, uint6
             continue;
         bool ends = GM_STEP_ENDS(curve->order[step]);
         const struct gm_model_life *life = &history->lives[GM_STEP_LIFE(curve->order[step])];
-        struct group *group = &curve->found[group_of(curve, life->place)];
+        struct group *group = &curve->found[gm_html_group_of(&curve->groups, life->place)];
         group->live += ends ? 0 - life->size : life->size;
         if (group->live > group->peak)
             group->peak = group->live;
@@ -82,14 +61,15 @@ static double height_of(uint64_t bytes, uint64_t peak)
     return HEIGHT - (double)bytes / (double)peak * (HEIGHT - 4);
 }
 
-static void write_svg(FILE *out, const struct group *group, const struct part *parts)
+static void write_svg(FILE *out, const char *name, const struct group *group,
+                      const struct part *parts)
 {
-    fprintf(out, "<figure class=\"static\"><figcaption>%s over time, peak %s</figcaption>\n",
-            group->name, SIZE(group->peak));
+    fprintf(out, "<figure class=\"static\"><figcaption>%s over time, peak %s</figcaption>\n", name,
+            SIZE(group->peak));
     fprintf(out,
             "<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
             "aria-label=\"%s over time\"><path d=\"M0 %d",
-            WIDTH, HEIGHT, group->name, HEIGHT);
+            WIDTH, HEIGHT, name, HEIGHT);
     for (unsigned i = 0; i < WIDTH; i++)
         fprintf(out, "V%.1fH%u", height_of(parts[i].most, group->peak), i + 1);
     fprintf(out, "V%dZ\"/></svg></figure>\n", HEIGHT);
@@ -101,17 +81,17 @@ void gm_html_curve(FILE *out, const struct gm_model *model, const struct gm_mode
     struct curve *curve = gm_allocate(1, sizeof(*curve));
     struct part parts[WIDTH] = {{0, 0}};
     unsigned most = 0;
-    *curve = (struct curve){.model = model, .history = history};
+    *curve = (struct curve){.history = history};
+    gm_html_groups_begin(&curve->groups, model);
     curve->order = gm_model_history_order(history);
-    curve->groups = gm_allocate(model->place_count + 1, 1);
     walk(curve, NULL, 0, duration_ns);
-    for (unsigned i = 1; i < curve->count; i++)
+    for (unsigned i = 1; i < curve->groups.count; i++)
         if (curve->found[i].peak > curve->found[most].peak)
             most = i;
     walk(curve, parts, most, duration_ns);
     if (curve->found[most].peak)
-        write_svg(out, &curve->found[most], parts);
+        write_svg(out, curve->groups.names[most], &curve->found[most], parts);
     free(curve->order);
-    free(curve->groups);
+    gm_html_groups_end(&curve->groups);
     free(curve);
 }

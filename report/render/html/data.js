@@ -1,5 +1,6 @@
 /* The data of a run: columns of events, and what follows from them. Places are named by numbers. */
 
+const CHANGE = 0xfffffffe, LAST_CHANGE = 0xffffffff; // codes of steps
 const WHOLE = -1; // instead of a number of a step: none
 
 async function unpack(element) {
@@ -34,31 +35,64 @@ function join(low, high) {
   return joined;
 }
 
+/* Such numbers with a sign. */
+function joinSigned(low, high) {
+  const joined = new Float64Array(low.length);
+  for (let i = 0; i < low.length; i++) joined[i] = (high[i] | 0) * 4294967296 + low[i];
+  return joined;
+}
+
+/* One array behind another. */
+function append(first, second) {
+  const both = new first.constructor(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}
+
+/* In a large run some allocations are merged: changes stand in for them, as lives that never end, whose
+ * size has a sign and which count for `weight`. Lives below `single` are single allocations. */
 class Run {
   constructor(names, bytes) {
     const column = readColumns(bytes);
     this.names = names;
+    this.single = names.lives;
     this.size = join(column(names.lives), column(names.lives));
     this.address = join(column(names.lives), column(names.lives));
     this.place = column(names.lives);
     this.readSteps(column);
+    this.readChanges(column, names.changes);
     this.readNames();
   }
 
+  readChanges(column, count) {
+    const places = column(count), read = () => [joinSigned(column(count), column(count)), Float64Array.from(column(count), (one) => one | 0)];
+    const [bytes, counts] = read();
+    this.merged = { allocated: read(), temporary: read(), leaked: read() };
+    this.size = append(this.size, bytes);
+    this.place = append(this.place, places);
+    this.weight = append(new Float64Array(this.single).fill(1), counts);
+  }
+
   readSteps(column) {
-    const { lives, steps } = this.names;
+    const { lives, steps, changes } = this.names;
     const time = join(column(steps), column(steps));
     const codes = column(steps);
     this.life = new Uint32Array(steps);
     this.ends = new Uint8Array(steps);
-    this.begin = new Int32Array(lives);
-    this.end = new Int32Array(lives).fill(WHOLE);
-    let begun = 0;
+    this.begin = new Int32Array(lives + changes);
+    this.end = new Int32Array(lives + changes).fill(WHOLE);
+    this.settled = changes ? new Uint8Array(steps) : null; // totals are exact behind these steps alone
+    let begun = 0, change = lives;
     for (let i = 0; i < steps; i++) {
       if (i) time[i] += time[i - 1];
       if (codes[i] === 0) {
         this.life[i] = begun;
         this.begin[begun++] = i;
+      } else if (codes[i] >= CHANGE) {
+        this.life[i] = change;
+        this.begin[change++] = i;
+        this.settled[i] = codes[i] === LAST_CHANGE ? 1 : 0;
       } else {
         const life = begun - codes[i];
         this.life[i] = life;
@@ -103,20 +137,27 @@ class Selection {
   constructor(run, wanted) {
     this.run = run;
     this.wanted = wanted;
-    const { life, place, ends, size, time } = run;
+    const { life, place, ends, size, time, settled } = run;
     let count = 0;
     for (let i = 0; i < life.length; i++) count += wanted[place[life[i]]];
     this.count = count;
     this.steps = new Uint32Array(count);
     this.time = new Float64Array(count);
     this.total = new Float64Array(count);
-    let at = 0, total = 0;
+    this.exact = settled ? new Uint32Array(count + 1) : null; // how many steps lead to an exact total
+    let at = 0, total = 0, exact = 0;
     for (let i = 0; i < life.length; i++) {
-      if (!wanted[place[life[i]]]) continue;
-      total += ends[i] ? -size[life[i]] : size[life[i]];
-      this.steps[at] = i;
-      this.time[at] = time[i];
-      this.total[at++] = total;
+      if (wanted[place[life[i]]]) {
+        total += ends[i] ? -size[life[i]] : size[life[i]];
+        this.steps[at] = i;
+        this.time[at] = time[i];
+        if (settled) this.exact[at + 1] = exact;
+        this.total[at++] = settled ? exact && this.total[exact - 1] : total;
+      }
+      if (settled && settled[i] && at) {
+        this.total[at - 1] = total;
+        this.exact[at] = exact = at;
+      }
     }
     this.pyramid = new Pyramid(this.total);
     this.peak = count ? this.pyramid.query(0, count) : { least: 0, most: 0, at: WHOLE };
@@ -153,24 +194,34 @@ class Selection {
     return count ? Math.max(this.time[count - 1], from) : from;
   }
 
+  /* The last number of steps, of those up to `count`, after which totals are exact. */
+  snap(count) {
+    return this.exact ? this.exact[count] : count;
+  }
+
   /* Bytes and counts by place: of what lived after so many steps. */
-  live(count) {
-    const sums = this.sums();
-    const { life, place, ends, size } = this.run;
+  live(until) {
+    const sums = this.sums(), count = this.snap(until);
+    const { life, place, ends, size, weight } = this.run;
     for (let i = 0; i < count; i++) {
       const step = this.steps[i], one = life[step], sign = ends[step] ? -1 : 1;
       sums.bytes[place[one]] += sign * size[one];
-      sums.counts[place[one]] += sign;
+      sums.counts[place[one]] += sign * weight[one];
     }
     return sums;
   }
 
-  /* Of all that began between two times, if `keep` wants it. */
-  begun(from, to, keep) {
-    const sums = this.sums();
-    const { life, place, ends, size } = this.run;
+  /* Of all that began between two times, if `keep` wants it; of merged ones what they have of it. */
+  begun(from, to, metric, keep) {
+    const sums = this.sums(), [bytes, counts] = this.run.merged[metric];
+    const { life, place, ends, size, single } = this.run;
     for (let i = this.until(from - 1), last = this.until(to); i < last; i++) {
       const step = this.steps[i], one = life[step];
+      if (one >= single) {
+        sums.bytes[place[one]] += bytes[one - single];
+        sums.counts[place[one]] += counts[one - single];
+        continue;
+      }
       if (ends[step] || !keep(one)) continue;
       sums.bytes[place[one]] += size[one];
       sums.counts[place[one]]++;
@@ -187,11 +238,11 @@ class Selection {
     const { run } = this;
     switch (metric) {
       case "peak": return this.live(this.peakSteps(from, to));
-      case "leaked": return this.begun(from, to, (one) => run.end[one] === WHOLE);
-      case "allocated": return this.begun(from, to, () => true);
+      case "leaked": return this.begun(from, to, metric, (one) => run.end[one] === WHOLE);
+      case "allocated": return this.begun(from, to, metric, () => true);
       case "temporary": {
         const limit = run.duration / 100;
-        return this.begun(from, to, (one) => run.end[one] !== WHOLE &&
+        return this.begun(from, to, metric, (one) => run.end[one] !== WHOLE &&
           run.time[run.end[one]] - run.time[run.begin[one]] < limit);
       }
       default: return this.live(this.until(time));
@@ -296,8 +347,8 @@ class Stacked {
   }
 
   /* Bytes of each series after so many steps. */
-  at(count) {
-    const width = this.names.length;
+  at(until) {
+    const width = this.names.length, count = this.selection.snap(until);
     if (width < 2) return [count ? this.selection.total[count - 1] : 0];
     const row = Math.floor(count / STRIDE);
     const sums = this.kept.slice(row * width, row * width + width);

@@ -4,15 +4,19 @@
  * refusals, marks. Events are columns of 32-bit numbers, each as four planes of bytes (all lowest
  * bytes first), gzipped, in base64. Columns of lives, in the order in which they begin: size low and
  * high, address low and high, place. Columns of steps, in the order of time: nanoseconds since the
- * step before, low and high; and what happens: 0, the next life begins; n > 0, the n-th latest of
- * those that have begun ends.
+ * step before, low and high; and what happens: 0, the next life begins; CHANGE or LAST_CHANGE, the
+ * next change (thin.h), of several at once the last; any other n, the n-th latest of the lives that
+ * have begun ends. Columns of changes: place; then bytes alive, allocated, temporary and left, each as
+ * low, high and count.
  */
 #include "base/limit.h"
 #include "base/memory.h"
 #include "ledger/counters.h"
+#include "render/amount.h"
 #include "render/gzip.h"
 #include "render/headline.h"
 #include "render/html/html.h"
+#include "render/html/thin.h"
 #include "render/json.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +46,21 @@ static uint32_t number_of(struct table *table, uint32_t member)
     return table->numbers[member] - 1;
 }
 
+/* What a life takes in base64, with its two steps: from 9 as a rule to 48. The first try is bold. */
+#define BYTES_PER_LIFE 10u
+
+#define LAST_CHANGE UINT32_MAX
+#define CHANGE (UINT32_MAX - 1)
+
 struct data {
     FILE *out;
     const struct gm_model *model;
     const struct gm_model_run *run;
     const struct gm_model_history *history;
+    const uint64_t *order;
+    struct gm_html_thin thin;
+    size_t lives; /* that are not merged */
+    size_t steps;
     struct table places, stacks, frames;
     struct gm_json json;
 };
@@ -67,51 +81,134 @@ static void add_column(struct columns *columns, const uint32_t *values, size_t c
     columns->size += 4 * count;
 }
 
+static bool is_merged(const struct data *data, uint64_t life)
+{
+    return data->thin.is_merged && data->thin.is_merged[life];
+}
+
 static void add_lives(struct data *data, struct columns *columns, uint32_t *values)
 {
     const struct gm_model_life *lives = data->history->lives;
-    size_t count = data->history->count;
     for (unsigned column = 0; column < 5; column++) {
-        for (size_t i = 0; i < count; i++) {
+        size_t count = 0;
+        for (size_t i = 0; i < data->history->count; i++) {
             const uint32_t of_life[] = {(uint32_t)lives[i].size, (uint32_t)(lives[i].size >> 32),
                                         (uint32_t)lives[i].address,
                                         (uint32_t)(lives[i].address >> 32),
                                         column == 4 ? number_of(&data->places, lives[i].place) : 0};
-            values[i] = of_life[column];
+            if (!is_merged(data, i))
+                values[count++] = of_life[column];
         }
         add_column(columns, values, count);
+        data->lives = count;
     }
 }
 
-/* Returns the number of steps: those of frees that failed are passed over. */
-static size_t add_steps(struct data *data, struct columns *columns, uint32_t *values)
+/* The steps of one column while they are put together. */
+struct steps {
+    uint32_t *values;
+    size_t count;
+    unsigned column; /* 0, 1: nanoseconds; 2: what happens */
+    uint64_t time_ns;
+};
+
+static void add_step(struct steps *steps, uint64_t time_ns, uint32_t what)
+{
+    uint64_t passed = time_ns > steps->time_ns ? time_ns - steps->time_ns : 0;
+    steps->time_ns += passed;
+    steps->values[steps->count++] = steps->column == 0   ? (uint32_t)passed
+                                    : steps->column == 1 ? (uint32_t)(passed >> 32)
+                                                         : what;
+}
+
+/* `numbers`: of each life among those that are not merged. */
+static void add_steps(struct data *data, struct columns *columns, uint32_t *values,
+                      const uint32_t *numbers)
 {
     const struct gm_model_history *history = data->history;
-    uint64_t *order = gm_model_history_order(history);
-    size_t count = 0;
+    const struct gm_html_thin *thin = &data->thin;
     for (unsigned column = 0; column < 3; column++) {
+        struct steps steps = {.values = values, .column = column};
         uint32_t begun = 0;
-        uint64_t before = 0;
-        count = 0;
+        size_t change = 0;
         for (uint32_t step = 0; step < history->steps; step++) {
-            if (!order[step])
+            if (!data->order[step])
                 continue;
-            uint64_t number = GM_STEP_LIFE(order[step]);
-            const struct gm_model_life *life = &history->lives[number];
-            bool begins = !GM_STEP_ENDS(order[step]);
-            uint64_t time = begins ? life->begin_ns : life->end_ns;
-            uint64_t passed = time > before ? time - before : 0;
-            before += passed;
-            values[count++] = column == 0   ? (uint32_t)passed
-                              : column == 1 ? (uint32_t)(passed >> 32)
-                              : begins      ? 0
-                                            : begun - (uint32_t)number;
-            begun += begins;
+            uint64_t life = GM_STEP_LIFE(data->order[step]);
+            bool ends = GM_STEP_ENDS(data->order[step]);
+            uint64_t time = ends ? history->lives[life].end_ns : history->lives[life].begin_ns;
+            if (!is_merged(data, life)) {
+                add_step(&steps, time, ends ? begun - numbers[life] : 0);
+                begun += !ends;
+            }
+            for (; change < thin->count && thin->changes[change].step == step; change++) {
+                bool is_last = change + 1 == thin->count || thin->changes[change + 1].step != step;
+                add_step(&steps, time, is_last ? LAST_CHANGE : CHANGE);
+            }
         }
-        add_column(columns, values, count);
+        add_column(columns, values, steps.count);
+        data->steps = steps.count;
     }
-    free(order);
-    return count;
+}
+
+static void add_changes(struct data *data, struct columns *columns, uint32_t *values)
+{
+    const struct gm_html_thin *thin = &data->thin;
+    for (unsigned column = 0; column < 13; column++) {
+        for (size_t i = 0; i < thin->count; i++) {
+            const struct gm_html_change *change = &thin->changes[i];
+            const uint64_t sums[] = {(uint64_t)change->bytes,
+                                     (uint64_t)change->count,
+                                     change->allocated,
+                                     change->allocated_count,
+                                     change->temporary,
+                                     change->temporary_count,
+                                     change->left,
+                                     change->left_count};
+            unsigned sum = column ? (column - 1) / 3 * 2 : 0, part = column ? (column - 1) % 3 : 0;
+            values[i] = column == 0 ? number_of(&data->places, change->place)
+                        : part == 0 ? (uint32_t)sums[sum]
+                        : part == 1 ? (uint32_t)(sums[sum] >> 32)
+                                    : (uint32_t)sums[sum + 1];
+        }
+        add_column(columns, values, thin->count);
+    }
+}
+
+/* All columns, compressed; `size`: their bytes. */
+static unsigned char *pack(struct data *data, size_t *size)
+{
+    const struct gm_model_history *history = data->history;
+    size_t most = (size_t)history->steps + data->thin.count + 1;
+    uint32_t *values = gm_allocate(most, sizeof(*values));
+    uint32_t *numbers = gm_allocate(history->count + 1, sizeof(*numbers)), number = 0;
+    for (size_t i = 0; i < history->count; i++)
+        numbers[i] = is_merged(data, i) ? number : number++;
+    struct columns columns = {
+        gm_allocate(history->count * 5 + most * 3 + data->thin.count * 13, sizeof(*values)), 0};
+    add_lives(data, &columns, values);
+    add_steps(data, &columns, values, numbers);
+    add_changes(data, &columns, values);
+    unsigned char *compressed = gm_gzip(columns.bytes, columns.size, size);
+    free(columns.bytes);
+    free(numbers);
+    free(values);
+    return compressed;
+}
+
+/* Packs as many single allocations as fit. `limit`: bytes of base64. */
+static unsigned char *pack_within(struct data *data, uint64_t limit, size_t *size)
+{
+    size_t kept = (size_t)(limit / BYTES_PER_LIFE);
+    for (;; kept /= 2) {
+        gm_html_thin_make(&data->thin, data->model, data->history, data->order,
+                          data->run->duration_ns, kept);
+        unsigned char *packed = pack(data, size);
+        if (*size / 3 * 4 < limit || kept < 64)
+            return packed;
+        gm_html_thin_free(&data->thin);
+        free(packed);
+    }
 }
 
 static void write_base64(FILE *out, const unsigned char *bytes, size_t size)
@@ -246,7 +343,7 @@ static void write_marks(struct data *data)
     gm_json_close_array(json);
 }
 
-static void write_names(struct data *data, size_t steps)
+static void write_names(struct data *data)
 {
     struct gm_headline headline = gm_headline_of(data->run);
     struct gm_json *json = &data->json;
@@ -257,8 +354,9 @@ static void write_names(struct data *data, size_t steps)
     gm_json_signed(json, "rank", data->run->rank.rank);
     gm_json_string(json, "state", headline.state);
     gm_json_number(json, "duration", data->run->duration_ns);
-    gm_json_number(json, "lives", data->history->count);
-    gm_json_number(json, "steps", steps);
+    gm_json_number(json, "lives", data->lives);
+    gm_json_number(json, "steps", data->steps);
+    gm_json_number(json, "changes", data->thin.count);
     write_devices(data);
     write_failures(data);
     write_marks(data);
@@ -269,24 +367,33 @@ static void write_names(struct data *data, size_t steps)
     fputs("</script>\n", data->out);
 }
 
+static void write_merged(FILE *out, const struct gm_html_thin *thin, size_t all)
+{
+    if (thin->merged)
+        fprintf(out,
+                "<p class=\"note\">To fit the page, %s of %s allocations, those with least bytes "
+                "times time, are shown together, by place and %u parts of the run. Totals and "
+                "owners are exact at the end of each part and where each memory has its most in "
+                "it; the block map lacks them.</p>\n",
+                COUNT(thin->merged), COUNT(all), thin->parts);
+}
+
 void gm_html_data(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
-                  const struct gm_model_history *history)
+                  const struct gm_model_history *history, uint64_t limit)
 {
     struct data data = {.out = out, .model = model, .run = run, .history = history};
-    size_t most = history->steps > history->count ? history->steps : history->count;
-    uint32_t *values = gm_allocate(most + 1, sizeof(*values));
-    struct columns columns = {gm_allocate(history->count * 5 + (size_t)history->steps * 3 + 1, 4),
-                              0};
-    add_lives(&data, &columns, values);
-    size_t steps = add_steps(&data, &columns, values), size;
-    free(values);
-    write_names(&data, steps);
-    unsigned char *compressed = gm_gzip(columns.bytes, columns.size, &size);
-    free(columns.bytes);
+    uint64_t *order = gm_model_history_order(history);
+    size_t size;
+    data.order = order;
+    unsigned char *packed = pack_within(&data, limit, &size);
+    write_merged(out, &data.thin, history->count);
+    write_names(&data);
     fputs("<script type=\"application/octet-stream\" class=\"events\">", out);
-    write_base64(out, compressed, size);
+    write_base64(out, packed, size);
     fputs("</script>\n", out);
-    free(compressed);
+    gm_html_thin_free(&data.thin);
+    free(packed);
+    free(order);
     struct table *tables[] = {&data.places, &data.stacks, &data.frames};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         free(tables[i]->numbers);

@@ -4,6 +4,9 @@
 #include "render/headline.h"
 #include "version.h"
 
+#define PAGE_SIZE                                                                                  \
+    UINT64_C(22000000) /* of events, unless told otherwise: the page has 25 MB at most */
+
 /* ---- the page -------------------------------------------------------------------------------- */
 
 static void write_head(FILE *out)
@@ -32,6 +35,7 @@ static void write_run(FILE *out, const struct gm_model *model, const struct gm_m
                       const struct gm_output_options *options)
 {
     struct gm_model_history history;
+    uint64_t limit = options->page_size ? options->page_size : PAGE_SIZE;
     bool has_history = gm_model_history(model, &history);
     fputs("<article class=\"run\">\n", out);
     gm_html_summary(out, model, run);
@@ -42,7 +46,7 @@ static void write_run(FILE *out, const struct gm_model *model, const struct gm_m
             "</div>\n<noscript><p class=\"note\">The views over time, the flame graph and the maps "
             "need JavaScript; it makes no request.</p></noscript>\n",
             out);
-        gm_html_data(out, model, run, &history);
+        gm_html_data(out, model, run, &history, limit);
     }
     gm_html_tables(out, model, run, options->top ? options->top : 10);
     fputs("</article>\n", out);

@@ -19,8 +19,8 @@ void gm_html_tables(FILE *out, const struct gm_model *model, const struct gm_mod
 void gm_html_curve(FILE *out, const struct gm_model *model, const struct gm_model_history *history,
                    uint64_t duration_ns);
 
-/* What the script draws: names as JSON, events as packed columns. */
+/* What the script draws: names as JSON, events as packed columns of at most so many bytes. */
 void gm_html_data(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
-                  const struct gm_model_history *history);
+                  const struct gm_model_history *history, uint64_t limit);
 
 #endif

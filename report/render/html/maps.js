@@ -36,6 +36,7 @@ function aliveOf(selection, count) {
   const alive = new Set();
   for (let i = 0; i < count; i++) {
     const step = steps[i];
+    if (run.life[step] >= run.single) continue; // merged ones have no address
     if (run.ends[step]) alive.delete(run.life[step]);
     else alive.add(run.life[step]);
   }
@@ -203,7 +204,7 @@ class BlocksView {
     const { selection, run } = this.app;
     if (this.prepared === selection) return;
     this.prepared = selection;
-    this.lives = Uint32Array.from(selection.steps.filter((step) => !run.ends[step]), (step) => run.life[step]);
+    this.lives = Uint32Array.from(selection.steps.filter((step) => !run.ends[step] && run.life[step] < run.single), (step) => run.life[step]);
     const regions = regionsOf(run, this.lives);
     let offset = 0;
     for (const region of regions) {
