@@ -7,6 +7,7 @@
 #include "commands/outputs.h"
 #include "commands/session.h"
 #include "ranks/ranks_text.h"
+#include "render/html/html.h"
 #include "render/output_file.h"
 #include "render/text/balance.h"
 #include "render/text/report_text.h"
@@ -106,6 +107,9 @@ static int write_file(struct report *report, char **paths, size_t count)
     struct gm_output_file file;
     if (!gm_output_file_open(&file, report->file))
         return GM_EXIT_USAGE;
+    if (!report->options.page_size)
+        report->options.page_size = GM_HTML_PAGE_SIZE;
+    report->options.page_size = report->options.page_size / count + 1;
     int code = write_report(report, paths, count);
     if (!gm_output_file_close(&file, report->options.follows))
         return GM_EXIT_UNREADABLE;

@@ -228,6 +228,22 @@ def check_mouse(page, path, what):
     quiet(page, what)
 
 
+def check_difference(arguments, page, traces, folder):
+    """A run compared with another: what grew comes first, by how much; so by the address alone."""
+    path = os.path.join(folder, "difference.html")
+    clean = os.path.join(arguments.source, "tests/corpus/clean.trace")
+    subprocess.run([arguments.gpumem, "report", "--html", path, clean, traces["leak"]], capture_output=True, timeout=60, check=True)
+    page.open(path, "#base.1=0&metric.1=leaked")
+    panel = "document.querySelectorAll('article')[1].querySelector('[role=tabpanel]')"
+    expect("compared with process" in page.value(f"{panel}.innerText"), f"difference: {page.value(f'{panel}.innerText')}")
+    rows = page.value(f"[...{panel}.querySelectorAll('tbody tr')].map(r => r.children[0].textContent)")
+    expect(rows == ["+1.00 MiB"], f"difference of what was never freed: {rows}")
+    page.value("document.querySelectorAll('article')[1].querySelector('[data-tab=flame]').click()")
+    page.settle()
+    expect("; 0 B before" in page.value(f"{panel}.innerText"), f"difference, flame graph: {page.value(f'{panel}.innerText')}")
+    quiet(page, "difference")
+
+
 def check_several(arguments, page, traces, folder):
     """Several traces make one page; one that is unreadable is missing there, and told by the exit code."""
     path = os.path.join(folder, "several.html")
@@ -240,6 +256,9 @@ def check_several(arguments, page, traces, folder):
     page.key("2")
     expect(address(page).get("tab.1") == "flame" and address(page).get("tab") == "owners", f"several: {address(page)}")
     quiet(page, "several")
+    expect(page.value("document.querySelectorAll('.ranks canvas').length") == 2, "several: not side by side")
+    expect(page.value("document.querySelectorAll('.all tbody tr').length") == 2, "several: no table of them")
+    check_difference(arguments, page, traces, folder)
     missing = os.path.join(folder, "missing.html")
     done = subprocess.run([arguments.gpumem, "report", "--html", missing, paths[2]], capture_output=True, timeout=60, check=False)
     expect(done.returncode == 3 and not os.path.exists(missing), "a page of no trace")

@@ -5,13 +5,16 @@ const TAB_NAMES = { owners: "Owners", flame: "Flame graph", sandwich: "Functions
 const METRICS = { live: "live at the cursor", peak: "at the peak", leaked: "never freed", allocated: "allocated", temporary: "temporary" };
 const STACKS = { total: "the total", category: "category", library: "library", place: "place" };
 
+/* May throw: what users type need not be an expression. */
+const expression = (text) => text ? new RegExp(text, "i") : null;
+
 class App {
   constructor(run, element, number) {
     this.run = run;
     this.number = number;
     this.views = {};
     this.state = { group: this.largestGroup(), stack: "category", metric: "live", tab: "owners", filter: "", from: 0, to: run.duration,
-      time: 0, range: null, frame: WHOLE };
+      time: 0, range: null, frame: WHOLE, base: "" };
     this.build(element);
     this.reselect();
     this.state.time = this.selection.peakTime(0, run.duration);
@@ -60,11 +63,28 @@ class App {
   inputs() {
     const { metric, time, range, from, to, frame } = this.state;
     const span = metric === "live" ? [time] : range || [from, to];
-    return [this.selection, metric, ...span, frame, innerWidth, this.theme()];
+    return [this.selection, metric, ...span, frame, this.state.base, this.base() && this.base().state.time, innerWidth, this.theme()];
   }
 
   theme() {
     return style("--back");
+  }
+
+  /* ---- the run that this one is compared with ---- */
+
+  base() {
+    return this.state.base === "" ? null : apps[Number(this.state.base)] || null;
+  }
+
+  /* What the base has of the same group, filter and metric: over its whole run, at its own cursor. */
+  baseOwners() {
+    const { group, filter, metric } = this.state, base = this.base();
+    const key = [base, group, filter].join("\n");
+    if (this.baseKey !== key) {
+      this.baseKey = key;
+      this.baseSelection = base.run.select(group, expression(filter));
+    }
+    return this.baseSelection.owners(metric, base.state.time, 0, base.run.duration);
   }
 
   /* What owners() is of, in words. */
@@ -131,7 +151,7 @@ class App {
   reselect() {
     let filter = null;
     try {
-      filter = this.state.filter ? new RegExp(this.state.filter, "i") : null;
+      filter = expression(this.state.filter);
       this.filterInput.setCustomValidity("");
     } catch (error) {
       this.filterInput.setCustomValidity(error.message);
@@ -174,12 +194,29 @@ class App {
     this.bar = make("div", { class: "bar" },
       select("group", "Memory of", Object.fromEntries(this.run.groups.map((group) => [group, group]))),
       select("stack", "stacked by", STACKS), select("metric", "bytes", METRICS),
-      make("label", {}, "only ", this.filterInput),
+      make("label", {}, "only ", this.filterInput), this.compare = make("span"),
       make("button", { type: "button", onclick: () => this.zoom(0) }, "Whole run"),
       make("button", { type: "button", onclick: toggleTheme }, "Dark or light"),
       make("button", { type: "button", onclick: showHelp }, "Keys"));
     this.element = element;
     element.replaceChildren(this.bar, this.curve.element, this.tabs, this.panel);
+  }
+
+  /* Once all runs of the page are there. */
+  offerBases() {
+    const others = Object.fromEntries(apps.filter((app) => app !== this).map((app) => [app.number, app.title()]));
+    const control = make("select", { name: "base" }, make("option", { value: "" }, "nothing"),
+      ...Object.entries(others).map(([value, shown]) => make("option", { value }, shown)));
+    control.onchange = () => this.set({ base: control.value });
+    this.compare.replaceChildren(make("label", {}, "compared with ", control));
+    const wanted = readHash(this.number).get("base");
+    if (wanted in others) this.state.base = wanted;
+    this.schedule();
+  }
+
+  title() {
+    const { rank, pid } = this.run.names;
+    return rank < 0 ? `process ${pid}, number ${this.number + 1}` : `rank ${rank}`;
   }
 
   showControls() {
@@ -211,12 +248,13 @@ class App {
   }
 
   writeAddress() {
-    const { group, stack, metric, tab, filter, time, from, to, range, frame } = this.state;
+    const { group, stack, metric, tab, filter, time, from, to, range, frame, base } = this.state;
     const values = { group, stack, metric, tab, time: Math.round(time) };
     if (filter) values.filter = filter;
     if (from !== 0 || to !== this.run.duration) Object.assign(values, { from: Math.round(from), to: Math.round(to) });
     if (range) Object.assign(values, { first: Math.round(range[0]), last: Math.round(range[1]) });
     if (frame !== WHOLE) values.frame = frame;
+    if (base) values.base = base;
     writeHash(this.number, values);
   }
 }
@@ -306,6 +344,10 @@ async function start() {
     const run = new Run(JSON.parse(names.textContent), await unpack(events));
     events.remove();
     apps.push(new App(run, article.querySelector(".explorer"), apps.length));
+  }
+  if (apps.length > 1) {
+    apps.forEach((app) => app.offerBases());
+    apps[0].element.closest("article").before(new Ranks().element);
   }
   performance.measure("gpumem-load", { start: 0 });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apps.forEach((app) => app.schedule()));

@@ -102,10 +102,12 @@ class Curve {
     const { context, width, height } = begin(this.canvas, 260);
     const bottom = height - 20, capacity = app.capacity();
     const columns = this.columns(width - MARGIN);
-    const shown = Math.max(...columns.map((column) => column.most), 1);
+    const before = this.baseColumns(width - MARGIN);
+    const shown = Math.max(...columns.map((column) => column.most), ...before, 1);
     const top = capacity && shown > capacity / 2 ? Math.max(capacity, shown) * 1.04 : shown * 1.06;
     const y = (bytes) => bottom - (bytes / top) * (bottom - 6);
     this.drawSeries(context, columns, y, bottom);
+    this.drawBase(context, before, y);
     this.drawScale(context, width, y, bottom, top);
     this.drawLines(context, width, y, bottom, capacity, top);
     this.canvas.setAttribute("aria-label", `${app.state.group}: bytes from ${timeText(app.state.from)} to ` +
@@ -137,6 +139,31 @@ class Curve {
       first = last;
     }
     return columns;
+  }
+
+  /* The most of each pixel of the run that this one is compared with, from its start. */
+  baseColumns(count) {
+    if (!this.app.base()) return [];
+    this.app.baseOwners();
+    const selection = this.app.baseSelection, [from, to] = this.span;
+    let first = selection.until(from);
+    return Array.from({ length: count }, (_, x) => {
+      const last = selection.until(from + ((x + 1) / count) * (to - from));
+      const before = first ? selection.total[first - 1] : 0;
+      const most = last > first ? Math.max(selection.pyramid.query(first, last).most, before) : before;
+      first = last;
+      return most;
+    });
+  }
+
+  drawBase(context, columns, y) {
+    context.beginPath();
+    columns.forEach((most, x) => context.lineTo(MARGIN + x, y(most)));
+    context.setLineDash([4, 2]);
+    context.lineWidth = 2;
+    context.strokeStyle = style("--fore");
+    context.stroke();
+    context.setLineDash([]);
   }
 
   drawSeries(context, columns, y, bottom) {

@@ -25,6 +25,17 @@ function treeOf(paths) {
   return root;
 }
 
+/* What a node of another run's tree has that has the same texts on its way from the root; 0: nothing. */
+function sameIn(other, otherRun, node, run) {
+  if (!node.parent) return other.bytes;
+  const path = [];
+  for (let one = node; one.parent; one = one.parent) path.unshift(run.frames[one.frame].text);
+  let nodes = [other];
+  for (const text of path)
+    nodes = nodes.flatMap((one) => [...one.children.values()].filter((child) => otherRun.frames[child.frame].text === text));
+  return nodes.reduce((sum, one) => sum + one.bytes, 0);
+}
+
 const widestFirst = (node) => [...node.children.values()].filter((child) => child.bytes > 0).sort((a, b) => b.bytes - a.bytes);
 
 class Flame {
@@ -40,8 +51,10 @@ class Flame {
     this.listen();
   }
 
-  show(tree) {
+  /* `base`: the tree of the run that this one is compared with; null. */
+  show(tree, base = null) {
     this.tree = this.root = this.focus = tree;
+    this.base = base;
     this.draw();
   }
 
@@ -95,7 +108,19 @@ class Flame {
 
   tell(node) {
     const share = this.tree.bytes ? ((node.bytes / this.tree.bytes) * 100).toFixed(1) : "0";
-    this.status.textContent = `${this.textOf(node)}: ${bytesText(node.bytes)}, ${share} %, ${countText(node.count)} allocations`;
+    this.status.textContent = `${this.textOf(node)}: ${bytesText(node.bytes)}, ${share} %, ${countText(node.count)} allocations${this.before(node)}`;
+  }
+
+  before(node) {
+    return this.base ? `; ${bytesText(sameIn(this.base, this.app.base().run, node, this.app.run))} before` : "";
+  }
+
+  /* What grew is orange, what shrank blue, the more the stronger; without a base each text has its colour. */
+  colour(node, text) {
+    if (!this.base) return `rgb(${COLOURS[numberOf(text)].join(" ")} / 55%)`;
+    const before = sameIn(this.base, this.app.base().run, node, this.app.run);
+    const share = (node.bytes - before) / Math.max(node.bytes, before, 1);
+    return `rgb(${COLOURS[share > 0 ? 5 : 0].join(" ")} / ${Math.round(10 + 65 * Math.abs(share))}%)`;
   }
 
   layout(width) {
@@ -121,9 +146,8 @@ class Flame {
     const rows = Math.max(...this.boxes.map((box) => box.y)) / ROW + 1;
     const { context } = begin(this.canvas, Math.min(rows, DEPTH) * ROW + 2);
     for (const box of this.boxes) {
-      const text = this.textOf(box.node), number = numberOf(text);
-      const [red, green, blue] = COLOURS[number];
-      context.fillStyle = box.node.frame === WHOLE || box.above ? style("--line") : `rgb(${red} ${green} ${blue} / 55%)`;
+      const text = this.textOf(box.node);
+      context.fillStyle = box.node.frame === WHOLE || box.above ? style("--line") : this.colour(box.node, text);
       context.fillRect(box.x, box.y, Math.max(box.width - 0.5, 0.5), ROW - 1);
       context.fillStyle = style("--fore");
       if (box.width > 24) label(context, text, box.x + 4, box.y + ROW / 2, box.width - 6);
@@ -156,7 +180,8 @@ class FlameView {
   }
 
   draw() {
-    this.flame.show(treeOf(pathsOf(this.app.run, this.app.owners())));
+    const { app } = this, base = app.base();
+    this.flame.show(treeOf(pathsOf(app.run, app.owners())), base && treeOf(pathsOf(base.run, app.baseOwners())));
   }
 }
 
@@ -212,21 +237,43 @@ class OwnersView {
   }
 
   draw() {
-    const { run } = this.app, sums = this.app.owners();
-    const owners = run.places.map((place, i) => ({ place, bytes: sums.bytes[i], count: sums.counts[i] }))
-      .filter((owner) => owner.count || owner.bytes).sort((a, b) => b.bytes - a.bytes);
+    const { app } = this, base = app.base();
+    const owners = this.ownersOf(app.run, app.owners());
+    if (base) this.compare(owners, this.ownersOf(base.run, app.baseOwners()));
+    owners.sort((a, b) => base ? Math.abs(b.grown) - Math.abs(a.grown) || b.bytes - a.bytes : b.bytes - a.bytes);
     const all = owners.reduce((sum, owner) => sum + owner.bytes, 0);
-    const rows = owners.slice(0, OWNERS_SHOWN).map(({ place, bytes, count }) => [bytesText(bytes),
-      `${all ? ((bytes / all) * 100).toFixed(1) : 0} %`, countText(count), this.where(place),
+    const rows = owners.slice(0, OWNERS_SHOWN).map(({ run, place, bytes, count, grown }) => [
+      ...base ? [`${grown > 0 ? "+" : ""}${bytesText(grown)}`] : [], bytesText(bytes),
+      `${all ? ((bytes / all) * 100).toFixed(1) : 0} %`, countText(count), this.where(run, place),
       [place.api, place.library].filter(Boolean).join(", ")]);
     const rest = owners.length > OWNERS_SHOWN ? `; ${countText(owners.length - OWNERS_SHOWN)} smaller ones are not listed` : "";
+    const against = base ? `, compared with ${base.title()}` : "";
     this.element.replaceChildren(
-      make("p", { class: "sum" }, `${this.app.what()}: ${bytesText(all)} of ${countText(owners.length)} places${rest}`),
-      table(["#bytes", "#share", "#count", "place", "allocated by, for"], rows));
+      make("p", { class: "sum" }, `${app.what()}${against}: ${bytesText(all)} of ${countText(owners.length)} places${rest}`),
+      table([...base ? ["#more than before"] : [], "#bytes", "#share", "#count", "place", "allocated by, for"], rows));
   }
 
-  where(place) {
-    const { run } = this.app;
+  ownersOf(run, sums) {
+    return run.places.map((place, i) => ({ run, place, bytes: sums.bytes[i], count: sums.counts[i], grown: 0 }))
+      .filter((owner) => owner.count || owner.bytes);
+  }
+
+  /* Places are the same if they read the same. What the base alone has is added, with nothing now. */
+  compare(owners, before) {
+    const keyOf = ({ run, place }) => [place.text, place.api, ...run.stacks[place.stack].map((frame) => run.frames[frame].name)].join("\n");
+    const known = new Map();
+    for (const owner of owners) {
+      owner.grown = owner.bytes;
+      if (!known.has(keyOf(owner))) known.set(keyOf(owner), owner);
+    }
+    for (const owner of before) {
+      const now = known.get(keyOf(owner));
+      if (now) now.grown -= owner.bytes;
+      else owners.push({ ...owner, bytes: 0, count: 0, grown: -owner.bytes });
+    }
+  }
+
+  where(run, place) {
     const frames = run.stacks[place.stack];
     if (!frames.length) return place.text;
     const list = make("ol");

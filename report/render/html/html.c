@@ -4,9 +4,6 @@
 #include "render/headline.h"
 #include "version.h"
 
-#define PAGE_SIZE                                                                                  \
-    UINT64_C(22000000) /* of events, unless told otherwise: the page has 25 MB at most */
-
 /* ---- the page -------------------------------------------------------------------------------- */
 
 static void write_head(FILE *out)
@@ -35,7 +32,7 @@ static void write_run(FILE *out, const struct gm_model *model, const struct gm_m
                       const struct gm_output_options *options)
 {
     struct gm_model_history history;
-    uint64_t limit = options->page_size ? options->page_size : PAGE_SIZE;
+    uint64_t limit = options->page_size ? options->page_size : GM_HTML_PAGE_SIZE;
     bool has_history = gm_model_history(model, &history);
     fputs("<article class=\"run\">\n", out);
     gm_html_summary(out, model, run);

@@ -10,6 +10,9 @@
 
 extern const struct gm_output gm_output_html;
 
+/* Bytes of the events of all traces of a page: it has 25 MB at most. */
+#define GM_HTML_PAGE_SIZE UINT64_C(22000000)
+
 /* What is readable without a script: verdict and findings; then owners, leaks, refusals, phases. */
 void gm_html_summary(FILE *out, const struct gm_model *model, const struct gm_model_run *run);
 void gm_html_tables(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
