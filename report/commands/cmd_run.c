@@ -4,6 +4,7 @@
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/session.h"
+#include "render/amount.h"
 #include "render/headline.h"
 #include "runs/recording.h"
 #include "runs/run_note.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_help(void)
@@ -82,9 +84,33 @@ static void print_verdict(const struct verdict *verdict, bool is_one_of_many)
                 verdict->simulated ? " (SIMULATED)" : "");
 }
 
-/* The gravest of all; of equal ones the first. */
+/* The gravest of all, and of equal ones the largest peak. */
+static bool is_worse(const struct gm_headline *a, const struct gm_headline *b)
+{
+    return a->gravity != b->gravity ? a->gravity > b->gravity : a->peak > b->peak;
+}
+
+/* Bytes of all traces. Of more than this the reader would wait for an answer that he has not asked
+ * for. */
+#define JUDGED_MAX (INT64_C(1) << 30)
+
+static int64_t size_of(const struct gm_recording *recording)
+{
+    struct stat status;
+    int64_t size = 0;
+    for (size_t i = 0; i < recording->trace_count; i++)
+        if (stat(recording->traces[i], &status) == 0)
+            size += status.st_size;
+    return size;
+}
+
 static void say_verdict(const struct gm_recording *recording)
 {
+    if (size_of(recording) > JUDGED_MAX) {
+        fprintf(stderr, "gpumem: recorded %s, too much to judge in passing\n",
+                BYTES(size_of(recording)));
+        return;
+    }
     struct verdict worst = {0};
     size_t active = 0;
     for (size_t i = 0; i < recording->trace_count; i++) {
@@ -92,7 +118,7 @@ static void say_verdict(const struct gm_recording *recording)
         if (!gm_apart(judge_trace, recording->traces[i], NULL, &one, sizeof(one)) || !one.is_read)
             continue;
         active += one.headline.gravity != GM_GRAVITY_IDLE;
-        if (!worst.is_read || one.headline.gravity > worst.headline.gravity)
+        if (!worst.is_read || is_worse(&one.headline, &worst.headline))
             worst = one;
     }
     if (worst.is_read)

@@ -63,7 +63,7 @@ void gm_fit_terminal(struct gm_output_options *options)
     options->ascii = !is_utf8();
     options->columns = 80;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        options->columns = size.ws_col < 60 ? 60 : size.ws_col > 160 ? 160 : size.ws_col;
+        options->columns = size.ws_col < 72 ? 72 : size.ws_col > 160 ? 160 : size.ws_col;
 }
 
 /* "1.5s": a number, then its unit; without one, nanoseconds. */

@@ -59,7 +59,7 @@ bool gm_parse_moment(const char *text, struct gm_when *when);
 bool gm_parse_kind(const char *text, int *kind);
 
 /* Sets how wide the text is, and whether it is ASCII: 80 columns, or as many as the terminal on
- * stdout has from 60 to 160; ASCII unless the locale is of UTF-8. */
+ * stdout has from 72 to 160; ASCII unless the locale is of UTF-8. */
 void gm_fit_terminal(struct gm_output_options *options);
 
 #endif

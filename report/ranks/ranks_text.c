@@ -346,7 +346,8 @@ void gm_ranks_text(struct gm_page *page, const struct gm_summaries *summaries)
     if (active > 1) {
         print_table(page, summaries);
         print_odd(page, summaries);
-        gm_page_print(page, GM_BOLD, "\nThe worst: %s\n", NAME(worst));
+        gm_page_print(page, GM_BOLD, "\n%s: %s\n",
+                      worst->gravity > GM_GRAVITY_FINE ? "The worst" : "The largest", NAME(worst));
     }
     if (summaries->count > 1)
         fputc('\n', page->out);

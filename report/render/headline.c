@@ -116,7 +116,11 @@ static void write_peaks(struct gm_headline *headline, const struct gm_model_run 
     size_t shown = 0, count = 0, used = 0, size = sizeof(headline->peaks);
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_model_moment *peak = gm_model_moment(run, run->devices[i].peak);
-        if (!peak || (count++, shown == PEAKS_SHOWN))
+        if (!peak)
+            continue;
+        headline->peak = peak->bytes > headline->peak ? peak->bytes : headline->peak;
+        count++;
+        if (shown == PEAKS_SHOWN)
             continue;
         used += (size_t)snprintf(headline->peaks + used, size - used, "%s%s on device %d",
                                  shown ? ", " : "peak ", BYTES(peak->bytes), run->devices[i].id);

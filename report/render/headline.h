@@ -18,6 +18,7 @@ enum gm_gravity {
 
 struct gm_headline {
     enum gm_gravity gravity;
+    int64_t peak;      /* largest of a device, bytes */
     unsigned errors;   /* findings */
     unsigned warnings; /* findings */
     char failure[192]; /* "OUT OF MEMORY on device 0, not survived: 264 MiB asked"; else empty */

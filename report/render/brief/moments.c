@@ -294,9 +294,10 @@ void gm_brief_pinned(const struct gm_view *view)
     const struct gm_model_tally *pinned = &view->run->host[GM_KIND_PINNED];
     if (!peak)
         return;
-    gm_page_print(view->page, GM_BOLD, "\nPinned host memory");
-    gm_page_print(view->page, GM_PLAIN, "  peak %s, %s after the start; %s at the end\n",
-                  BYTES(pinned->peak), TIME(peak->time_ns), BYTES(pinned->live));
+    fputc('\n', view->page->out);
+    gm_page_paragraph(view->page, GM_PLAIN, 0,
+                      "Pinned host memory: peak %s, %s after the start; %s at the end",
+                      BYTES(pinned->peak), TIME(peak->time_ns), BYTES(pinned->live));
 }
 
 /* ---- what was left --------------------------------------------------------------------------- */
@@ -340,7 +341,11 @@ void gm_brief_left(const struct gm_view *view, struct gm_brief_sites *sites)
     for (unsigned class = GM_LEAK_LATE; class < GM_LEAK_CLASSES; class ++)
         others += run->leaked_count[class];
     if (part_count || others)
-        gm_page_heading(view->page, part_count ? titles[run->ending] : "Left at the end", NULL);
+        gm_page_heading(view->page,
+                        !part_count             ? "Left at the end"
+                        : run->was_asked_to_end ? "Live when SIGTERM ended it"
+                                                : titles[run->ending],
+                        NULL);
     struct gm_holder *holders = gm_holders_add(view->model, parts, part_count, &count);
     if (part_count)
         gm_brief_holders(view, sites, holders, count, whole,

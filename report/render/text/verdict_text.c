@@ -20,7 +20,7 @@ static void print_state(const struct gm_view *view, const struct gm_headline *he
     struct gm_page *page = view->page;
     gm_page_print(page, style_of(&view->run->verdict, headline), "%s", headline->state);
     size_t used = strlen(headline->state), more = strlen(headline->peaks);
-    if (more && used + more + 3 > GM_PAGE_COLUMNS) {
+    if (more && used + more + 3 > gm_page_columns(page)) {
         gm_page_print(page, GM_PLAIN, ".\nP%s.", headline->peaks + 1); /* "peak" */
         used = more + 1;
     } else {
@@ -29,7 +29,7 @@ static void print_state(const struct gm_view *view, const struct gm_headline *he
     }
     if (headline->findings[0])
         gm_page_print(page, GM_WARNING, "%c%s.",
-                      used + strlen(headline->findings) + 2 > GM_PAGE_COLUMNS ? '\n' : ' ',
+                      used + strlen(headline->findings) + 2 > gm_page_columns(page) ? '\n' : ' ',
                       headline->findings);
     fputc('\n', page->out);
 }

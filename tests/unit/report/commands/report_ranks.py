@@ -73,7 +73,7 @@ def check_table(text, reports):
            f"sums: {said and said[0]}")
     odd = max(peaks, key=lambda rank: abs(peaks[rank] - middle))
     expect(f"The odd one out: rank {odd}, peak {size_text(abs(peaks[odd] - middle))} more than the median" in text, f"odd: {odd}\n{text}")
-    expect("load_checkpoint" in text.split("The odd one out")[1].split("The worst")[0], f"its lines:\n{text}")
+    expect("load_checkpoint" in text.split("The odd one out")[1].split("\nThe worst")[0], f"its lines:\n{text}")
 
 
 def check_job(folder, names):
@@ -103,7 +103,7 @@ def check_summaries(folder, names):
     expect(run(GPUMEM, "summarize", *names, folder=folder)[1] in whole, "traces at once")
     of_traces = run(GPUMEM, "report", *names, folder=folder, LC_ALL="C")[1]
     of_sums = run(GPUMEM, "report", *sums, folder=folder, LC_ALL="C")[1]
-    expect(of_traces.split("The worst")[0] == of_sums.split("The worst")[0], f"the table of summaries:\n{of_sums}")
+    expect(of_traces.split("\nThe worst")[0] == of_sums.split("\nThe worst")[0], f"the table of summaries:\n{of_sums}")
     one = json.loads(run(GPUMEM, "summarize", names[0], folder=folder)[1])
     page = run(GPUMEM, "report", names[0], folder=folder, LC_ALL="C")[1]
     expect(one["page"] == page and run(GPUMEM, "report", sums[0], folder=folder)[1] == page, "the page of a summary")
