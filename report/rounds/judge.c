@@ -1,12 +1,13 @@
 /* See judge.h. docs/findings.md has the reasons for the thresholds. */
 #include "rounds/judge.h"
+#include "base/limit.h"
 #include "base/memory.h"
 
 #define MIB ((uint64_t)1 << 20)
 
 #define PEAK_SHARE 100u  /* a rise of a hundredth of the stream's peak, and of a MiB, */
 #define BIRTHS 6u        /* in so many allocations at least, */
-#define PLACE_SHARE 10u  /* of a place that holds a tenth of the peak */
+#define PLACE_SHARE 50u  /* of a place that holds a fiftieth of the peak */
 #define LEVEL 90u        /* percent of what it holds in the end: there the phase ends */
 #define GOING_SHARE 2u   /* growth goes on if its phase has half of all allocations */
 #define GOING_UNTIL 75u  /* and ends in the last quarter of them */
@@ -252,7 +253,7 @@ static void judge_place(struct gm_rounds *rounds, uint32_t number, bool at_refus
     growth.frees = end.frees - begin.frees;
     growth.copies = end.copies - begin.copies;
     growth.fall = fall_until(stream, growth.end);
-    if (!weigh(rounds, stream, &growth))
+    if (!weigh(rounds, stream, &growth) || !gm_limits_spend(2 * rounds->site_count))
         return;
     uint64_t rounds_of_run = find_rounds(rounds, place->stream, stream->clock);
     growth.rounds = (uint64_t)((unsigned __int128)rounds_of_run * (growth.end - growth.begin) /

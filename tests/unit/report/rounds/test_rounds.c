@@ -68,6 +68,34 @@ static void what_the_end_gives_back_had_grown(void **state)
     gm_rounds_free_all(&rounds);
 }
 
+/* A model of `model` MiB is there from the beginning; 20 MiB are lost meanwhile. */
+static size_t growths_beside(uint64_t model)
+{
+    struct gm_rounds rounds = {0};
+    gm_rounds_add_site(&rounds, 0, &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = 9});
+    gm_rounds_alloc(&rounds, 0, model * MIB, 0);
+    for (uint32_t site = 1; site < 3; site++)
+        gm_rounds_add_site(&rounds, site,
+                           &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = site});
+    for (unsigned i = 0; i < 400; i++) {
+        if (i % 20 == 0)
+            gm_rounds_alloc(&rounds, 1, MIB, i);
+        gm_rounds_alloc(&rounds, 2, MIB, i);
+        gm_rounds_free(&rounds, 2, MIB);
+    }
+    gm_rounds_finish(&rounds);
+    size_t count = rounds.found_count;
+    gm_rounds_free_all(&rounds);
+    return count;
+}
+
+static void a_small_leak_beside_a_large_model_is_found(void **state)
+{
+    (void)state;
+    assert_int_equal(growths_beside(900), 1);
+    assert_int_equal(growths_beside(1100), 0); /* less than a fiftieth of the peak */
+}
+
 static void a_free_that_is_undone_was_none(void **state)
 {
     struct gm_rounds rounds = {0};
@@ -108,6 +136,7 @@ int main(void)
         cmocka_unit_test(a_trail_keeps_least_and_most_however_long_it_gets),
         cmocka_unit_test(a_trail_fills_a_pause_in_a_moment),
         cmocka_unit_test(what_the_end_gives_back_had_grown),
+        cmocka_unit_test(a_small_leak_beside_a_large_model_is_found),
         cmocka_unit_test(a_free_that_is_undone_was_none),
         cmocka_unit_test(sites_beyond_the_limit_are_not_watched),
     };
