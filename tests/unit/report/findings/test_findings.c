@@ -65,6 +65,36 @@ static void copies_that_need_no_pinning_are_not(void **state)
     gm_findings_free(&findings);
 }
 
+/* A model is loaded layer by layer, each cast on its way: the copy's memory is used again, and a quarter
+ * of the data stay. With `kept` false the cast goes, too: a loop over batches. */
+static struct gm_findings copy_and_cast(struct scene *scene, bool kept)
+{
+    uint32_t line = line_of(scene, 12);
+    for (unsigned i = 0; i < 20; i++) {
+        DEVICE_ALLOC(DEVICE, 4 * MIB, .stack = line);
+        COPY_IN(DEVICE, HOST + i * 4 * MIB, 4 * MIB, .stack = line);
+        DEVICE_ALLOC(DEVICE + (i + 4) * MIB, MIB, .stack = line);
+        FREE(DEVICE);
+        if (!kept)
+            FREE(DEVICE + (i + 4) * MIB);
+    }
+    return collect_findings(scene);
+}
+
+static void copies_of_which_a_part_stays_are_a_load(void **state)
+{
+    struct gm_findings findings = copy_and_cast(*state, true);
+    assert_null(only(&findings, GM_FINDING_PAGEABLE_COPIES));
+    gm_findings_free(&findings);
+}
+
+static void copies_of_which_nothing_stays_are_a_loop(void **state)
+{
+    struct gm_findings findings = copy_and_cast(*state, false);
+    assert_non_null(only(&findings, GM_FINDING_PAGEABLE_COPIES));
+    gm_findings_free(&findings);
+}
+
 /* ---- out-of-memory, pool-fragmentation, batch-size-search ------------------------------------ */
 
 /* Segments of 20 MiB, each with a block of 9 MiB that leaves a hole of 11. */
@@ -132,6 +162,62 @@ static void free_space_of_the_other_pool_does_not_count(void **state)
     refuse(&pool, 11 * MIB, line_of(scene, 9));
     struct gm_findings findings = collect_findings(scene);
     assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
+    gm_findings_free(&findings);
+}
+
+/* Ten holes of 11 MiB, and 100 MiB that nobody used: neither is enough alone. */
+static struct gm_findings refuse_beside(struct scene *scene, uint64_t total, uint64_t size)
+{
+    struct pool pool = pool_of(scene);
+    EVENT(GM_EVENT_DEVICE, .size = total);
+    half_full(&pool, 10, line_of(scene, 3));
+    refuse(&pool, size, line_of(scene, 9));
+    return collect_findings(scene);
+}
+
+static void holes_and_what_the_device_has_left_count_together(void **state)
+{
+    struct gm_findings findings = refuse_beside(*state, 300 * MIB, 200 * MIB);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_POOL_FRAGMENTATION);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "100 MiB of the device not used"));
+    gm_findings_free(&findings);
+}
+
+static void what_would_not_do_together_is_no_fragmentation(void **state)
+{
+    struct gm_findings findings = refuse_beside(*state, 280 * MIB, 200 * MIB);
+    assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
+    assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
+/* One refusal, and then a request of `size` at the same line. */
+static struct gm_findings ask_again(struct scene *scene, uint64_t size)
+{
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 9);
+    refuse(&pool, 16 * MIB, line);
+    segment(&pool, DEVICE, 20 * MIB);
+    block(&pool, DEVICE, size, line);
+    return collect_findings(scene);
+}
+
+static void a_smaller_request_after_one_refusal_is_a_search(void **state)
+{
+    struct gm_findings findings = ask_again(*state, 8 * MIB);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_BATCH_SIZE_SEARCH);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "16.0 MiB were refused here, and then 8.00 MiB served"));
+    assert_int_equal(findings.count, 1);
+    gm_findings_free(&findings);
+}
+
+static void the_same_request_after_one_refusal_is_none(void **state)
+{
+    struct gm_findings findings = ask_again(*state, 16 * MIB);
+    assert_null(only(&findings, GM_FINDING_BATCH_SIZE_SEARCH));
+    assert_non_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
     gm_findings_free(&findings);
 }
 
@@ -826,8 +912,9 @@ static uint32_t called_by(struct scene *scene, uint32_t caller, const char *file
 #define TORCH "/v/lib/python3.11/site-packages/torch/"
 
 /* Eight weights of a module that moves to the device, and as many blocks of another line, each
- * `difference` bytes larger. */
-static struct gm_findings twice(struct scene *scene, uint64_t difference, const char *function)
+ * `difference` bytes larger, and one of `extra` bytes, if any. */
+static struct gm_findings twice(struct scene *scene, uint64_t difference, uint64_t extra,
+                                const char *function)
 {
     struct pool pool = pool_of(scene);
     uint32_t moved = called_by(scene, line_of(scene, 7), TORCH "nn/modules/module.py", function);
@@ -836,13 +923,15 @@ static struct gm_findings twice(struct scene *scene, uint64_t difference, const 
     for (unsigned i = 0; i < 16; i++)
         block(&pool, DEVICE + (uint64_t)i * 16 * MIB, (1 + i % 8) * MIB + (i < 8 ? 0 : difference),
               i < 8 ? moved : other);
+    if (extra)
+        block(&pool, DEVICE + 16 * 16 * MIB, extra, other);
     return collect_findings(scene);
 }
 
 static void a_second_copy_of_a_model_is_a_note(void **state)
 {
     struct scene *scene = *state;
-    struct gm_findings findings = twice(scene, 0, "Module._apply");
+    struct gm_findings findings = twice(scene, 0, 0, "Module._apply");
     const struct gm_finding *finding = only(&findings, GM_FINDING_SECOND_COPY);
     assert_non_null(finding);
     assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
@@ -854,7 +943,14 @@ static void a_second_copy_of_a_model_is_a_note(void **state)
 
 static void blocks_of_other_sizes_are_no_copy(void **state)
 {
-    struct gm_findings findings = twice(*state, MIB / 2, "Module._apply");
+    struct gm_findings findings = twice(*state, MIB / 2, 0, "Module._apply");
+    assert_null(only(&findings, GM_FINDING_SECOND_COPY));
+    gm_findings_free(&findings);
+}
+
+static void blocks_of_more_sizes_are_no_copy(void **state)
+{
+    struct gm_findings findings = twice(*state, 0, 12 * MIB, "Module._apply");
     assert_null(only(&findings, GM_FINDING_SECOND_COPY));
     gm_findings_free(&findings);
 }
@@ -862,7 +958,7 @@ static void blocks_of_other_sizes_are_no_copy(void **state)
 /* Keys and values of a cache have the same sizes, too. */
 static void blocks_of_which_none_is_a_models_are_no_copy(void **state)
 {
-    struct gm_findings findings = twice(*state, 0, "Module.forward");
+    struct gm_findings findings = twice(*state, 0, 0, "Module.forward");
     assert_null(only(&findings, GM_FINDING_SECOND_COPY));
     gm_findings_free(&findings);
 }
@@ -985,6 +1081,13 @@ int main(void)
         SCENE_TEST(a_buffer_for_some_iterations_is_sound),
         SCENE_TEST(a_second_copy_of_a_model_is_a_note),
         SCENE_TEST(blocks_of_other_sizes_are_no_copy),
+        SCENE_TEST(copies_of_which_a_part_stays_are_a_load),
+        SCENE_TEST(copies_of_which_nothing_stays_are_a_loop),
+        SCENE_TEST(holes_and_what_the_device_has_left_count_together),
+        SCENE_TEST(what_would_not_do_together_is_no_fragmentation),
+        SCENE_TEST(a_smaller_request_after_one_refusal_is_a_search),
+        SCENE_TEST(the_same_request_after_one_refusal_is_none),
+        SCENE_TEST(blocks_of_more_sizes_are_no_copy),
         SCENE_TEST(blocks_of_which_none_is_a_models_are_no_copy),
         SCENE_TEST(a_gradient_of_rows_that_nobody_touched_is_a_note),
         SCENE_TEST(a_gradient_of_rows_that_are_used_is_sound),

@@ -68,6 +68,35 @@ static void what_the_end_gives_back_had_grown(void **state)
     gm_rounds_free_all(&rounds);
 }
 
+/* Half of what a load takes is given back: a cast of each tensor. Copies as loops make them, if any,
+ * prove rounds. */
+static enum gm_round_weight weight_of_casts(bool copies)
+{
+    struct gm_rounds rounds = {0};
+    for (uint32_t site = 0; site < 2; site++)
+        gm_rounds_add_site(&rounds, site,
+                           &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = site + 1});
+    for (unsigned i = 0; i < 100; i++) {
+        gm_rounds_alloc(&rounds, 1, MIB, i);
+        gm_rounds_alloc(&rounds, 0, MIB, i);
+        gm_rounds_free(&rounds, 1, MIB);
+        if (copies && i % 10 == 0)
+            gm_rounds_copy(&rounds);
+    }
+    gm_rounds_finish(&rounds);
+    assert_int_equal(rounds.found_count, 1);
+    enum gm_round_weight weight = rounds.found[0].weight;
+    gm_rounds_free_all(&rounds);
+    return weight;
+}
+
+static void a_load_with_casts_is_a_note(void **state)
+{
+    (void)state;
+    assert_int_equal(weight_of_casts(false), GM_ROUND_NOTE);
+    assert_int_equal(weight_of_casts(true), GM_ROUND_WARNING);
+}
+
 /* A model of `model` MiB is there from the beginning; 20 MiB are lost meanwhile. */
 static size_t growths_beside(uint64_t model)
 {
@@ -136,6 +165,7 @@ int main(void)
         cmocka_unit_test(a_trail_keeps_least_and_most_however_long_it_gets),
         cmocka_unit_test(a_trail_fills_a_pause_in_a_moment),
         cmocka_unit_test(what_the_end_gives_back_had_grown),
+        cmocka_unit_test(a_load_with_casts_is_a_note),
         cmocka_unit_test(a_small_leak_beside_a_large_model_is_found),
         cmocka_unit_test(a_free_that_is_undone_was_none),
         cmocka_unit_test(sites_beyond_the_limit_are_not_watched),
