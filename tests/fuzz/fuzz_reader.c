@@ -5,6 +5,8 @@
  * FILE... It reads each as it is, and with corrected checksums, which reaches deeper.
  */
 #include "analysis/analysis.h"
+#include "ranks/summary.h"
+#include "render/brief/brief_output.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
 #include "replica/replay.h"
@@ -87,6 +89,9 @@ static void read_all(const unsigned char *bytes, size_t size)
     if (nowhere) {
         gm_output_json.write(nowhere, model, &(struct gm_output_options){.top = 100});
         gm_output_text.write(nowhere, model, &(struct gm_output_options){.top = 3});
+        gm_output_brief.write(nowhere, model, &(struct gm_output_options){0});
+        gm_output_brief.write(nowhere, model, &(struct gm_output_options){.site = 1});
+        gm_summary_write(nowhere, model, "");
         fclose(nowhere);
     }
     gm_model_free(model);
