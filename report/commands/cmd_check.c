@@ -151,8 +151,8 @@ static int conclude(struct check *check, struct gm_gate_outcome outcome, int fou
                                     GM_EXIT_FINE};
     struct gm_issues issues = {0};
     struct gm_issue issue;
-    rewind(check->gate.channel);
-    while (gm_issue_read(check->gate.channel, &issue)) {
+    bool is_back = fseek(check->gate.channel, 0, SEEK_SET) == 0;
+    while (is_back && gm_issue_read(check->gate.channel, &issue)) {
         gm_issues_add(&issues, &issue);
         gm_issue_free(&issue);
     }

@@ -198,15 +198,11 @@ static void print_json(const struct dry_run *dry, const struct gm_recording *rec
     back_to(STDOUT_FILENO, saved);
     FILE *file = document >= 0 ? fdopen(document, "r") : NULL;
     long size = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
-    bool has_members = false;
-    if (file)
-        rewind(file);
-    for (int c; size > 2 && (c = getc(file)) != EOF && size-- > 3;) {
-        putchar(c); /* all but the line feed, the brace and the line feed at the end */
-        has_members = true;
-    }
+    bool has_members = size > 3 && fseek(file, 0, SEEK_SET) == 0;
+    for (int c; has_members && size > 3 && (c = fgetc(file)) != EOF; size--)
+        fputc(c, stdout); /* all but the line feed, the brace and the line feed at the end */
     if (!has_members)
-        putchar('{');
+        fputs("{", stdout);
     gm_dry_json(stdout, judgement, facts, has_members);
     fputs("\n}\n", stdout);
     if (file)
@@ -289,8 +285,9 @@ static bool make_scratch(char scratch[64])
 static void remove_scratch(const char *scratch)
 {
     DIR *folder = opendir(scratch);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        unlinkat(dirfd(folder), entry->d_name, 0);
+    int descriptor = folder ? dirfd(folder) : -1;
+    for (struct dirent *entry; descriptor >= 0 && (entry = readdir(folder));)
+        unlinkat(descriptor, entry->d_name, 0);
     if (folder)
         closedir(folder);
     rmdir(scratch);

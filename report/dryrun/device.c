@@ -22,11 +22,12 @@ static void copy(char *to, size_t size, const char *from)
 
 static bool read_capability(const char *value, char cc[8])
 {
-    int major, minor, length = 0;
-    if (sscanf(value, "%2d.%1d%n", &major, &minor, &length) != 2 || value[length] || major < 5 ||
-        minor < 0)
+    char *end;
+    unsigned long major = strtoul(value, &end, 10);
+    if (!isdigit((unsigned char)*value) || major < 5 || major > 99 || end[0] != '.' ||
+        !isdigit((unsigned char)end[1]) || end[2])
         return false;
-    snprintf(cc, 8, "%u.%u", (unsigned)major % 100, (unsigned)minor % 10);
+    snprintf(cc, 8, "%lu.%c", major, end[1]);
     return true;
 }
 

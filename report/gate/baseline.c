@@ -1,6 +1,8 @@
 /* See baseline.h. */
 #include "gate/baseline.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,19 +20,33 @@ static int by_fingerprint(const void *left, const void *right)
     return a->fingerprint < b->fingerprint ? -1 : a->fingerprint > b->fingerprint;
 }
 
+/* The number at *text, and the blank behind it. */
+static bool take_number(const char **text, int base, uint64_t max, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(*text, &end, base);
+    bool is_number =
+        isxdigit((unsigned char)**text) && !errno && *number <= max && (*end == ' ' || *end == 0);
+    *text = *end ? end + 1 : end;
+    return is_number;
+}
+
 static bool read_entry(struct gm_baseline *baseline, const char *line)
 {
-    struct gm_baseline_entry entry = {0};
-    char code[64];
-    int end = 0;
-    if (sscanf(line, "%63s %16" SCNx64 " %" SCNd64 " %" SCNd64 "%n", code, &entry.fingerprint,
-               &entry.bytes, &entry.count, &end) != 4 ||
-        entry.bytes < 0 || entry.count < 0)
+    size_t size = strcspn(line, " ");
+    const char *rest = line + size + (line[size] == ' ');
+    uint64_t fingerprint, bytes, count;
+    if (!size || !take_number(&rest, 16, UINT64_MAX, &fingerprint) ||
+        !take_number(&rest, 10, INT64_MAX, &bytes) || !take_number(&rest, 10, INT64_MAX, &count))
         return false;
-    entry.code = gm_copy_text(code);
-    entry.text = gm_copy_text(line + end);
     GM_RESERVE(baseline->entries, baseline->capacity, baseline->count + 1);
-    baseline->entries[baseline->count++] = entry;
+    baseline->entries[baseline->count++] =
+        (struct gm_baseline_entry){.fingerprint = fingerprint,
+                                   .bytes = (int64_t)bytes,
+                                   .count = (int64_t)count,
+                                   .code = gm_clean_copy((struct gm_text){line, size}),
+                                   .text = gm_copy_text(rest)};
     return true;
 }
 
@@ -120,7 +136,7 @@ static struct gm_baseline baseline_of(const struct gm_issues *issues)
                                             .bytes = issue->bytes,
                                             .count = issue->count,
                                             .code = gm_copy_text(issue->code)};
-        if (asprintf(&entry->text, " %s %s", issue->function, slash ? slash + 1 : issue->file) < 0)
+        if (asprintf(&entry->text, "%s %s", issue->function, slash ? slash + 1 : issue->file) < 0)
             entry->text = gm_copy_text("");
     }
     if (baseline.count)
@@ -139,7 +155,7 @@ bool gm_baseline_write(const char *path, const struct gm_issues *issues)
             qsort(baseline.entries, baseline.count, sizeof(*baseline.entries), as_written);
         for (size_t i = 0; i < baseline.count; i++) {
             const struct gm_baseline_entry *entry = &baseline.entries[i];
-            fprintf(file, "%s %016" PRIx64 " %" PRId64 " %" PRId64 "%s\n", entry->code,
+            fprintf(file, "%s %016" PRIx64 " %" PRId64 " %" PRId64 " %s\n", entry->code,
                     entry->fingerprint, entry->bytes, entry->count, entry->text);
         }
     }

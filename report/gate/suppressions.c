@@ -85,12 +85,19 @@ static bool read_line_rule(struct reader *reader, char *pattern)
 /* "2027-06-30" as 20270630; 0: no day. */
 static uint32_t parse_day(const char *text)
 {
-    unsigned year, month, day;
-    char rest;
-    if (sscanf(text, "%4u-%2u-%2u%c", &year, &month, &day, &rest) != 3 || year < 2000 ||
-        month < 1 || month > 12 || day < 1 || day > 31)
-        return 0;
-    return year * 10000 + month * 100 + day;
+    static const char form[] = "dddd-dd-dd";
+    uint32_t day = 0;
+    for (size_t i = 0; i < sizeof(form) - 1; i++) {
+        bool is_digit = text[i] >= '0' && text[i] <= '9';
+        if (form[i] == 'd' ? !is_digit : text[i] != '-')
+            return 0;
+        if (is_digit)
+            day = day * 10 + (uint32_t)(text[i] - '0');
+    }
+    uint32_t month = day / 100 % 100;
+    bool is_day =
+        !text[sizeof(form) - 1] && month >= 1 && month <= 12 && day % 100 >= 1 && day % 100 <= 31;
+    return is_day ? day : 0;
 }
 
 static bool parse_number(const char *text, int64_t max, int64_t *value)
