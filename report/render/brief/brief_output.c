@@ -7,7 +7,7 @@
 
 #define TOP 5u
 #define FINDINGS_SHOWN 3u
-#define STACKS_SHOWN 3u
+#define STACKS_SHOWN 5u
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
