@@ -51,7 +51,7 @@ struct dry_run {
     struct gm_dry_device device;
     struct gm_dry_launch launch;
     struct gm_dry_settings settings;
-    char scratch[64];
+    char scratch[256];
     const char *output;
     const char *top;
     bool json;
@@ -273,10 +273,13 @@ static int dry_run(struct dry_run *dry)
 
 /* ---- the command line --------------------------------------------------------------------------------- */
 
-static bool make_scratch(char scratch[64])
+static bool make_scratch(char *scratch, size_t size)
 {
-    strcpy(scratch, "/tmp/gpumem-dry-run.XXXXXX");
-    if (mkdtemp(scratch))
+    const char *base = getenv("TMPDIR");
+    int length = snprintf(scratch, size, "%s/gpumem-dry-run.XXXXXX", base && *base ? base : "/tmp");
+    if (length < 0 || (size_t)length >= size)
+        errno = ENAMETOOLONG;
+    else if (mkdtemp(scratch))
         return true;
     gm_complain("%s: %s", scratch, strerror(errno));
     return false;
@@ -385,7 +388,7 @@ int gm_cmd_dry_run(int count, char **arguments)
         return GM_EXIT_USAGE;
     if (dry.device.context >= dry.settings.memory)
         dry.device.context = 0; /* a device of a test, too small for any context */
-    if (!make_scratch(dry.scratch))
+    if (!make_scratch(dry.scratch, sizeof(dry.scratch)))
         return GM_EXIT_NOT_STARTED;
     int code = dry_run(&dry);
     remove_scratch(dry.scratch);
