@@ -32,13 +32,14 @@ static bool is_told_elsewhere(const struct gm_analysis *analysis,
            gm_growing_tells(analysis, site->stack, site->kind, site->device, site->is_block);
 }
 
-/* All that this stream took was taken at once, and then the work began. */
+/* All that this stream took was taken at once, and then the work began; unless rounds are proved twice,
+ * because a short run that leaks is over before the interpreter has ended. */
 static bool was_setup(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
 {
     const struct gm_clock_scale *clock = &analysis->trace->clock;
     uint64_t last = gm_clock_elapsed(clock, growth->last);
     uint64_t rest = analysis->duration > last ? analysis->duration - last : 0;
-    return !growth->at_refusal && rest > SETUP_NS && rest > last;
+    return !growth->at_refusal && growth->proofs < 2 && rest > SETUP_NS && rest > last;
 }
 
 /* A graph that is kept holds, besides what an operation made, all that it was made from. So of places

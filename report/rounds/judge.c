@@ -188,8 +188,11 @@ static bool weigh(const struct gm_rounds *rounds, const struct gm_round_stream *
     growth->weight = GM_ROUND_NOTE;
     if (!growth->goes_on)
         return phase >= growth->ticks / STOPPED_SHARE && is_share(growth->frees, phase, LOADS);
-    if (is_share(growth->frees, phase, ROUNDS) || growth->fall >= growth->peak / FALL_SHARE ||
-        has_copies(rounds, stream, growth))
+    growth->proofs = 0;
+    growth->proofs += is_share(growth->frees, phase, ROUNDS);
+    growth->proofs += growth->fall >= growth->peak / FALL_SHARE;
+    growth->proofs += has_copies(rounds, stream, growth);
+    if (growth->proofs)
         growth->weight = GM_ROUND_WARNING;
     else if (!growth->at_refusal && growth->blocks < UNPROVEN)
         return false;

@@ -99,6 +99,7 @@ struct gm_round_growth {
     int device;
     enum gm_round_sort sort;
     enum gm_round_weight weight;
+    unsigned proofs; /* of rounds that ended, 0 to 3: frees, fall, copies */
     bool at_refusal; /* else: at the last allocation */
     bool goes_on;    /* it grew until then, or nearly */
     uint64_t bytes;  /* held in the end */

@@ -40,6 +40,8 @@ static void print_finding(const struct gm_view *view, const struct gm_model_find
     gm_page_paragraph(page, GM_PLAIN, indent, "%s", finding->cause);
     if (finding->remedy && with_remedy)
         gm_page_paragraph(page, GM_DIM, indent, "%s", finding->remedy);
+    if (finding->evidence && with_remedy)
+        gm_page_paragraph(page, GM_DIM, indent, "Evidence: %s.", finding->evidence);
 }
 
 void gm_findings_text(const struct gm_view *view)
