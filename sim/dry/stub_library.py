@@ -202,7 +202,7 @@ def passed_as(kind):
     return "long"
 
 
-def writes(name, kind, handles):
+def writes(name, kind, parameter, handles):
     """The statement that fills an out-parameter, or ''."""
     if kind.startswith("const") or not kind.endswith("*"):
         return ""
@@ -214,7 +214,7 @@ def writes(name, kind, handles):
     if target == "size_t" and "Set" not in name:
         return "*(unsigned long *){0} = 0;"
     if target in ("int", "unsigned int", "unsigned", "int32_t", "uint32_t") and \
-            ASKS_FOR_SIZE.search(name) and "Set" not in name:
+            (ASKS_FOR_SIZE.search(name) or parameter == "info") and "Set" not in name:
         return "*(int *){0} = 0;"
     if target in ("int64_t", "uint64_t") and ASKS_FOR_SIZE.search(name) and "Set" not in name:
         return "*(long *){0} = 0;"
@@ -227,8 +227,8 @@ def stub(name, prototype, handles):
     body = []
     if "Destroy" in name and arguments and arguments[0][0] in handles - STREAMS:
         body.append("    free(a0);")
-    for i, (kind, _) in enumerate(arguments):
-        statement = writes(name, kind, handles)
+    for i, (kind, parameter) in enumerate(arguments):
+        statement = writes(name, kind, parameter, handles)
         if statement:
             body.append(f"    if (a{i})\n        " + statement.format(f"a{i}"))
         else:

@@ -645,6 +645,86 @@ ANSWER(cudnnGetRNNTempSpaceSizes, void *handle, const struct rnn *rnn, int mode,
     return 0;
 }
 
+/* The forms of cuDNN 8 and before: the sizes of the input come with a tensor, steps by elements by width,
+ * and the weights of both biases are always there. */
+ANSWER(cudnnSetRNNDescriptor_v6, void *handle, struct rnn *rnn, int hidden, int layers,
+       void *dropout, int input_mode, int direction, int cell, int algorithm, int precision)
+{
+    (void)handle, (void)dropout, (void)input_mode, (void)algorithm;
+    if (!rnn || hidden < 1 || layers < 1 || layers > 4096)
+        return BAD_PARAM;
+    *rnn = (struct rnn){cell, 2, direction ? 2 : 1, precision, 0, hidden, 0, layers};
+    return 0;
+}
+
+ANSWER(cudnnSetRNNProjectionLayers, void *handle, struct rnn *rnn, int recurrent, int output)
+{
+    (void)handle, (void)output;
+    if (rnn)
+        rnn->projection = recurrent;
+    return 0;
+}
+
+static struct rnn with_input(const struct rnn *rnn, const struct tensor *input, int data_type)
+{
+    struct rnn sized = *rnn;
+    sized.input = input && input->rank > 1 ? input->dimensions[1] : 0;
+    sized.data_type = data_type;
+    return sized;
+}
+
+ANSWER(cudnnGetRNNParamsSize, void *handle, const struct rnn *rnn, const struct tensor *input,
+       size_t *bytes, int data_type)
+{
+    if (!rnn)
+        return BAD_PARAM;
+    struct rnn sized = with_input(rnn, input, data_type);
+    return cudnnGetRNNWeightSpaceSize(handle, &sized, bytes);
+}
+
+ANSWER(cudnnGetRNNLinLayerMatrixParams, void *handle, const struct rnn *rnn, int pseudo_layer,
+       const struct tensor *input, const struct tensor *filter, char *weights, int which,
+       struct tensor *matrix, char **matrix_at)
+{
+    if (!rnn || !filter)
+        return BAD_PARAM;
+    struct rnn sized = with_input(rnn, input, filter->data_type);
+    return cudnnGetRNNWeightParams(handle, &sized, pseudo_layer, 0, weights, which, matrix,
+                                   matrix_at, NULL, NULL);
+}
+
+ANSWER(cudnnGetRNNLinLayerBiasParams, void *handle, const struct rnn *rnn, int pseudo_layer,
+       const struct tensor *input, const struct tensor *filter, char *weights, int which,
+       struct tensor *bias, char **bias_at)
+{
+    if (!rnn || !filter)
+        return BAD_PARAM;
+    struct rnn sized = with_input(rnn, input, filter->data_type);
+    return cudnnGetRNNWeightParams(handle, &sized, pseudo_layer, 0, weights, which, NULL, NULL,
+                                   bias, bias_at);
+}
+
+static struct rnn_data data_of(int steps, const struct tensor *const *inputs)
+{
+    const struct tensor *first = inputs && steps > 0 ? inputs[0] : NULL;
+    return (struct rnn_data){first ? first->data_type : 0, steps, first ? first->dimensions[0] : 0,
+                             first ? first->dimensions[1] : 0};
+}
+
+ANSWER(cudnnGetRNNWorkspaceSize, void *handle, const struct rnn *rnn, int steps,
+       const struct tensor *const *inputs, size_t *bytes)
+{
+    struct rnn_data data = data_of(steps, inputs);
+    return cudnnGetRNNTempSpaceSizes(handle, rnn, 0, &data, bytes, NULL);
+}
+
+ANSWER(cudnnGetRNNTrainingReserveSize, void *handle, const struct rnn *rnn, int steps,
+       const struct tensor *const *inputs, size_t *bytes)
+{
+    struct rnn_data data = data_of(steps, inputs);
+    return cudnnGetRNNTempSpaceSizes(handle, rnn, 1, &data, NULL, bytes);
+}
+
 /* Assumed: see docs/dry-run.md. */
 ANSWER(cudnnDropoutGetStatesSize, void *handle, size_t *bytes)
 {
