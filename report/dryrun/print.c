@@ -65,11 +65,14 @@ static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
                 SIZE(judgement->capacity), name);
         return;
     case GM_DRY_DOES_NOT_FIT:
-        fprintf(out, "does not fit, short by %s%s",
-                facts->outcome->devices[judgement->device].has_failed ? "at least "
-                                                                      : at_least(facts),
-                SIZE(judgement->peak > judgement->capacity ? judgement->peak - judgement->capacity
-                                                           : 0));
+        if (judgement->peak > judgement->capacity)
+            fprintf(out, "does not fit, short by %s%s",
+                    facts->outcome->devices[judgement->device].has_failed ? "at least "
+                                                                          : at_least(facts),
+                    SIZE(judgement->peak - judgement->capacity));
+        else
+            fprintf(out, "does not fit: %s were refused, as what is free is in pieces",
+                    SIZE(facts->outcome->devices[judgement->device].wanted));
         say_where(out, &facts->outcome->devices[judgement->device].at);
         fprintf(out, ": needs %s of the %s of a simulated %s.\n", SIZE(judgement->peak),
                 SIZE(judgement->capacity), name);

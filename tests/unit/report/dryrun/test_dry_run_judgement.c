@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -165,6 +166,31 @@ static void a_device_file_says_all_or_nothing(void **state)
     assert_false(read_device("name = X\ncc = 8.9\nsms = 4\nmemory = 2G\nflops = 3\n", &found));
 }
 
+/* Enough is free, but no piece of it is large enough. */
+static void what_is_in_pieces_is_not_short(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(0, 0, 6 * GIB);
+    outcome.devices[0].has_failed = true;
+    outcome.devices[0].held = 4 * GIB;
+    outcome.devices[0].wanted = GIB;
+    const struct gm_dry_facts facts = {
+        .device = &device, .capacity = 10 * GIB, .outcome = &outcome, .command_exit = 1};
+    struct gm_dry_judgement judgement;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    gm_dry_judge(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_DOES_NOT_FIT);
+    gm_dry_text(out, &judgement, &facts);
+    fclose(out);
+    assert_non_null(
+        strstr(text, "does not fit: 1.00 GiB were refused, as what is free is in pieces"));
+    assert_null(strstr(text, "short by"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +203,7 @@ int main(void)
         cmocka_unit_test(a_command_that_fails_tells_nothing),
         cmocka_unit_test(processes_add_up),
         cmocka_unit_test(a_device_file_says_all_or_nothing),
+        cmocka_unit_test(what_is_in_pieces_is_not_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
