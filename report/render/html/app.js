@@ -13,7 +13,7 @@ class App {
     this.run = run;
     this.number = number;
     this.views = {};
-    this.state = { group: this.largestGroup(), stack: "category", metric: "live", tab: "owners", filter: "", from: 0, to: run.duration,
+    this.state = { group: this.largestGroup(), stack: "place", metric: "live", tab: "owners", filter: "", from: 0, to: run.duration,
       time: 0, range: null, frame: WHOLE, base: "" };
     this.build(element);
     this.reselect();

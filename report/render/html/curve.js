@@ -223,6 +223,7 @@ class Curve {
       context.lineTo(x, bottom);
       context.stroke();
       if (!text) return;
+      if (colour === style("--line")) context.fillStyle = style("--dim"); // lines of marks are faint, their names are read
       context.textAlign = x > width - 130 ? "right" : "left";
       label(context, text, x + (x > width - 130 ? -4 : 4), below ? bottom - 10 : 8, 260);
       context.textAlign = "left";

@@ -304,7 +304,7 @@ class Pyramid {
 
 /* A selection split into a few series by what places have in common. */
 const SERIES = 8;
-const STRIDE = 512; // steps between two sums that are kept
+const STRIDE = 128; // steps between two sums that are kept
 
 class Stacked {
   constructor(selection, by) {

@@ -78,9 +78,15 @@ void gm_html_summary(FILE *out, const struct gm_model *model, const struct gm_mo
     struct gm_headline headline = gm_headline_of(run);
     fputs("<header>\n<h1>", out);
     write_command(out, run);
-    fprintf(out, "</h1>\n<p class=\"facts\">process %" PRIu32 " on ", run->pid);
-    gm_html_bytes(out, run->host_name);
-    fprintf(out, ", %s, %s events</p>\n", TIME(run->duration_ns), COUNT(run->events));
+    fputs("</h1>\n<p class=\"facts\">", out);
+    if (run->pid)
+        fprintf(out, "process %" PRIu32, run->pid);
+    if (run->host_name.size) {
+        fputs(" on ", out);
+        gm_html_bytes(out, run->host_name);
+    }
+    fprintf(out, "%s%s, %s events</p>\n", run->pid || run->host_name.size ? ", " : "",
+            TIME(run->duration_ns), COUNT(run->events));
     write_sentence(out, "bad", headline.failure);
     write_sentence(out, "verdict", headline.state);
     write_sentence(out, "verdict", headline.peaks);
