@@ -150,7 +150,7 @@ class Browser:
 
     def point(self, selector, x, y):
         """A point of an element, in shares of its size."""
-        box = self.value(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'nearest'}}); "
+        box = self.value(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'nearest', behavior: 'instant'}}); "
                          "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
         return {"x": box[0] + x * box[2], "y": box[1] + y * box[3]}
 

@@ -86,10 +86,9 @@ static struct group *group_of(struct trace *trace, uint32_t place)
     if (trace->group_of[place])
         return &trace->groups[trace->group_of[place] - 1];
     gm_place_group(&trace->model->places[place], name);
-    while (number < trace->group_count && strcmp(trace->groups[number].name, name) != 0)
+    while (number < GROUPS - 1 && number < trace->group_count &&
+           strcmp(trace->groups[number].name, name) != 0)
         number++;
-    if (number == GROUPS)
-        number = GROUPS - 1;
     if (number == trace->group_count) {
         memcpy(trace->groups[trace->group_count++].name, name, sizeof(name));
         write_track(trace, FIRST_COUNTER + number, name, true);

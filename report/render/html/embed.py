@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the header with the page's style and script: embed.py HEADER STYLE SCRIPT...
 
-The scripts become one, in their order. GM_PAGE_POLICY names both by their hashes: nothing else in the page runs.
+The scripts become one, in their order. gm_page_policy names both by their hashes: nothing else in the page runs.
 """
 import base64
 import hashlib
@@ -30,7 +30,7 @@ def main():
             sys.exit(f"the {name} would end its element")
     with open(header, "w", encoding="ascii") as file:
         file.write("/* Made by embed.py. */\n")
-        file.write(f"#define GM_PAGE_POLICY \"{policy('style-src', style)}; {policy('script-src', script)}\"\n")
+        file.write(f"static const char gm_page_policy[] = \"{policy('style-src', style)}; {policy('script-src', script)}\";\n")
         file.write(array("gm_page_style", style) + array("gm_page_script", script))
 
 

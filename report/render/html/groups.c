@@ -22,10 +22,9 @@ unsigned gm_html_group_of(struct gm_html_groups *groups, uint32_t place)
     if (groups->of_place[place])
         return groups->of_place[place] - 1u;
     gm_place_group(&groups->model->places[place], name);
-    while (number < groups->count && strcmp(groups->names[number], name) != 0)
+    while (number < GM_HTML_GROUPS - 1 && number < groups->count &&
+           strcmp(groups->names[number], name) != 0)
         number++;
-    if (number == GM_HTML_GROUPS)
-        number = GM_HTML_GROUPS - 1;
     if (number == groups->count)
         memcpy(groups->names[groups->count++], name, sizeof(name));
     groups->of_place[place] = (unsigned char)(number + 1);

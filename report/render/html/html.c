@@ -8,14 +8,15 @@
 
 static void write_head(FILE *out)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-          "img-src data:; base-uri 'none'; form-action 'none'; " GM_PAGE_POLICY "\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-          "<meta name=\"color-scheme\" content=\"light dark\">\n"
-          "<meta name=\"generator\" content=\"gpumem " GPUMEM_VERSION "\">\n"
-          "<link rel=\"icon\" href=\"data:,\">\n<title>gpumem report</title>\n<style>",
-          out);
+    fprintf(out,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+            "img-src data:; base-uri 'none'; form-action 'none'; %s\">\n"
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+            "<meta name=\"color-scheme\" content=\"light dark\">\n"
+            "<meta name=\"generator\" content=\"gpumem %s\">\n"
+            "<link rel=\"icon\" href=\"data:,\">\n<title>gpumem report</title>\n<style>",
+            gm_page_policy, GPUMEM_VERSION);
     fwrite(gm_page_style, 1, sizeof(gm_page_style), out);
     fputs("</style>\n</head>\n<body>\n", out);
 }
