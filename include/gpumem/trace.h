@@ -434,7 +434,8 @@ enum gm_event {
                size: bytes asked for, 0 unknown */
     GM_EVENT_BLOCK_FREE = 47, /* the same; size positive. Address 0: only the totals are told */
     GM_EVENT_BLOCK_OOM =
-        48, /* size asked, device; aux: allocated total; DETAIL address: reserved total */
+        48, /* size asked, device; aux: allocated total; DETAIL address: reserved total, aux: bytes
+               that the device had left, 0 unknown */
     GM_EVENT_HOST_CALL =
         49, /* a call of the table that does not change memory but concerns it (query, export) */
     /* Ranges that any thread can end, in any order. */

@@ -1,10 +1,12 @@
 /* Times that PyTorch's allocator or the driver had nothing to give: fragmentation, a search for the
  * largest batch, or too little memory. */
+#include "base/limit.h"
 #include "base/size.h"
 #include "findings/rules.h"
+#include "replica/whatif.h"
 #include "stacks/owner.h"
-#include "trace/environment.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 /* What was refused at one place, and how it went on there. */
 struct refusals {
@@ -39,9 +41,66 @@ static void add_search(struct gm_findings *findings, const struct gm_finding *fi
                         COUNT(refusals->count), SIZE(refusals->first), SIZE(refusals->last));
 }
 
+/* A replica that does less alike says nothing of other settings. */
+#define TRUSTED_SHARE 100u /* all but a hundredth */
+
+/* What to do about a device's fragmentation: asked once, for it takes ten replays. */
+struct advice {
+    bool is_asked;
+    int device;
+    char text[256]; /* empty: nothing can be said */
+};
+
+/* Names the least risky setting under which nothing would have been refused, with its figure. */
+static void write_advice(struct advice *advice, struct gm_whatif *whatif)
+{
+    gm_whatif_add_all(whatif);
+    gm_whatif_run(whatif);
+    gm_whatif_rank(whatif);
+    size_t at = 0;
+    while (at < whatif->count && whatif->settings[at].settings.async)
+        at++; /* of another allocator too little is known */
+    const struct gm_whatif_setting *best = at < whatif->count ? &whatif->settings[at] : NULL;
+    if (best && gm_whatif_helps(whatif, best))
+        snprintf(advice->text, sizeof(advice->text),
+                 "With PYTORCH_CUDA_ALLOC_CONF=%s at most %s would have been reserved, and nothing "
+                 "refused "
+                 "(gpumem whatif).",
+                 best->set, SIZE(best->outcome.reserved_peak));
+    else
+        snprintf(advice->text, sizeof(advice->text),
+                 "No setting of the allocator would have served all requests (gpumem whatif). Free "
+                 "the blocks that "
+                 "keep the segments, or allocate them early.");
+}
+
+static const char *advice_for(const struct gm_analysis *analysis, struct advice *advice, int device)
+{
+    struct gm_whatif whatif = {0};
+    char error[128];
+    if (advice->is_asked && advice->device == device)
+        return advice->text;
+    *advice = (struct advice){.is_asked = true, .device = device};
+    if (!gm_history_of_trace(&whatif.history, analysis->trace, device, error, sizeof(error)))
+        return advice->text;
+    gm_history_guess(&whatif.history);
+    whatif.recorded = gm_replay_recorded(&whatif.history);
+    whatif.as_recorded = gm_replay_as_recorded(&whatif.history);
+    uint64_t events = whatif.as_recorded.events, equal = whatif.as_recorded.equal_events;
+    /* Where the device's size is not told, it had at least what was reserved. */
+    whatif.memory =
+        whatif.history.capacity ? whatif.history.capacity : whatif.recorded.reserved_peak;
+    whatif.total = whatif.history.total;
+    if (equal >= events - events / TRUSTED_SHARE && !gm_limits_reached())
+        write_advice(advice, &whatif);
+    free(whatif.settings);
+    gm_history_free(&whatif.history);
+    return advice->text;
+}
+
 static void add_fragmentation(const struct gm_analysis *analysis, struct gm_findings *findings,
                               const struct gm_finding *finding,
-                              const struct gm_pool_failure *failure)
+                              const struct gm_pool_failure *failure, struct advice *advice)
 {
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
     struct gm_finding fragmentation = *finding;
@@ -56,10 +115,9 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
                         "used: together enough, so it is fragmentation.",
                         SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole),
                         SIZE(reason.outside));
-    if (!gm_environment_expandable(analysis->trace))
-        gm_findings_remedy(findings,
-                           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets segments grow "
-                           "and shrink in place; on devices without it, max_split_size_mb.");
+    const char *remedy = advice_for(analysis, advice, failure->device);
+    if (remedy[0])
+        gm_findings_remedy(findings, "%s", remedy);
 }
 
 /* What had been growing on the device when it was first refused, and what had not; "" if nothing
@@ -90,7 +148,7 @@ static const char *describe_growth(const struct gm_analysis *analysis, int devic
 }
 
 static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findings *findings,
-                             const struct gm_pool_failure *failure)
+                             const struct gm_pool_failure *failure, struct advice *advice)
 {
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
     bool survived = gm_pool_failure_survived(failure, &analysis->blocks);
@@ -107,7 +165,7 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
     if (is_search(&refusals))
         add_search(findings, &finding, &refusals);
     else if (reason.fragmentation)
-        add_fragmentation(analysis, findings, &finding, failure);
+        add_fragmentation(analysis, findings, &finding, failure, advice);
     else if (!failure->snapshot.record)
         gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
@@ -170,8 +228,9 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
 
 void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
+    struct advice advice = {0};
     for (size_t i = 0; i < analysis->pool_failures.count; i++)
-        add_pool_failure(analysis, findings, &analysis->pool_failures.entries[i]);
+        add_pool_failure(analysis, findings, &analysis->pool_failures.entries[i], &advice);
     for (size_t i = 0; i < analysis->failure_count; i++)
         add_refusal(analysis, findings, &analysis->failures[i]);
 }

@@ -11,8 +11,8 @@ static void print_line(struct gm_page *page, const char *name, uint64_t peak, ui
 {
     gm_page_print(page, GM_PLAIN, "  ");
     gm_page_cell(page, name, SET_COLUMNS);
-    gm_page_print(page, refused ? GM_BAD : GM_PLAIN, "%11s %12s  %s\n", SIZE(peak),
-                  COUNT(allocations), refused ? "out of memory" : "");
+    gm_page_print(page, refused ? GM_BAD : GM_PLAIN, "%11s %12s%s\n", SIZE(peak),
+                  COUNT(allocations), refused ? "  out of memory" : "");
 }
 
 static void print_refusal(struct gm_page *page, const struct gm_whatif *whatif,
@@ -48,9 +48,10 @@ static void print_advice(struct gm_page *page, const struct gm_whatif *whatif)
     if (!first || !gm_whatif_helps(whatif, first))
         gm_page_paragraph(page, GM_PLAIN, 0, "No setting would have helped by a hundredth.");
     else
-        gm_page_paragraph(page, GM_GOOD, 0, "Try PYTORCH_ALLOC_CONF=%s first: %s instead of %s.",
-                          first->set, SIZE(first->outcome.reserved_peak),
-                          SIZE(whatif->recorded.reserved_peak));
+        gm_page_paragraph(
+            page, GM_GOOD, 0, "Try PYTORCH_ALLOC_CONF=%s first: %s reserved instead of %s%s.",
+            first->set, SIZE(first->outcome.reserved_peak), SIZE(whatif->recorded.reserved_peak),
+            whatif->recorded.out_of_memory ? ", and nothing refused" : "");
 }
 
 /* The least any setting of the list would have reserved without a refusal. */

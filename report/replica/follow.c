@@ -7,7 +7,7 @@
 
 #define OWN_ADDRESSES ((uint64_t)1 << 45) /* where segments of our own begin */
 #define GAP ((uint64_t)2 << 20)
-#define RESYNCS_MAX 20000u /* each looks at all blocks */
+#define LOOKS_MAX ((uint64_t)50 << 20) /* at blocks, to put right what the replica did otherwise */
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
@@ -154,10 +154,17 @@ static bool is_small(uint64_t size)
     return size <= (uint64_t)2 << 20;
 }
 
+/* Each time all blocks are looked at. False: that was too often, and the rest is not put right. */
+static bool may_put_right(struct gm_replica_run *run)
+{
+    run->looks += run->allocator.block_count;
+    return run->looks <= LOOKS_MAX;
+}
+
 /* Does what was recorded and the replica left out. */
 static bool make_up_for(struct gm_replica_run *run, const struct gm_step *step)
 {
-    if (run->resyncs++ >= RESYNCS_MAX)
+    if (!may_put_right(run))
         return false;
     if (step->kind == GM_STEP_DEPART)
         return gm_allocator_release(&run->allocator, step->address, step->size);
@@ -191,8 +198,7 @@ static void compare_moves(struct gm_follower *follower, size_t from, size_t to)
             is_done && steps[i].kind == GM_STEP_DEPART && steps[i].pool;
     }
     /* What was not recorded is taken back. */
-    for (; made < run->move_count && !follower->own_addresses && run->resyncs++ < RESYNCS_MAX;
-         made++)
+    for (; made < run->move_count && !follower->own_addresses && may_put_right(run); made++)
         if (run->moves[made].arrived)
             gm_allocator_release(&run->allocator, run->moves[made].address, run->moves[made].size);
     run->move_count = 0;
@@ -225,7 +231,7 @@ static void follow_request(struct gm_follower *follower, size_t from, size_t at)
         number = 0;
     }
     compare_moves(follower, from, at);
-    if (!is_equal && !fails && run->resyncs++ < RESYNCS_MAX)
+    if (!is_equal && !fails && may_put_right(run))
         number = gm_allocator_place(allocator, 0, step->address, size);
     if (step->block < run->history->numbers)
         run->blocks[step->block] = number;

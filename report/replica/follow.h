@@ -21,7 +21,7 @@ struct gm_replica_run {
     bool keeps_moves;
     /* Arrivals of the recording that the next segments take their addresses from. */
     size_t arrival, arrival_end;
-    uint64_t resyncs;
+    uint64_t looks; /* at blocks, to put right what was done otherwise */
 };
 
 void gm_replica_run_begin(struct gm_replica_run *run, const struct gm_history *history,

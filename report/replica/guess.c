@@ -17,6 +17,7 @@
  */
 
 #define ROUNDS_MAX 64u
+#define STEPS_MAX ((uint64_t)8 << 20) /* of all rounds */
 #define GROUPS_MAX 64u
 
 struct pair {
@@ -187,8 +188,12 @@ static void guess_streams(struct gm_history *history)
     struct grouping grouping = {.history = history};
     if (history->segment_count) /* it does not begin with the program */
         return;
-    for (unsigned round = 0; round < ROUNDS_MAX && follow_groups(&grouping); round++)
-        ;
+    uint64_t steps = 0;
+    for (unsigned round = 0; round < ROUNDS_MAX && steps < STEPS_MAX; round++) {
+        steps += history->step_count;
+        if (!follow_groups(&grouping))
+            break;
+    }
     free(grouping.segments);
     free(grouping.pairs);
 }
@@ -256,8 +261,8 @@ static uint64_t size_of_stack(const struct cut *cuts, size_t count, const struct
 static void guess_sizes(struct gm_history *history)
 {
     size_t count = 0;
-    if (history->settings.expandable)
-        return; /* all are cut */
+    if (history->settings.expandable || history->has_sizes_asked)
+        return; /* all are cut, or told */
     struct cut *cuts = find_cuts(history, &count);
     for (size_t i = 0; i < history->step_count; i++) {
         struct gm_step *step = &history->steps[i];

@@ -30,6 +30,7 @@ struct scan {
     struct range_life *lives;
     size_t life_count, life_capacity;
     struct gm_map numbers; /* address -> number of the block there */
+    uint64_t told;         /* bytes that the allocator could have, by a refusal; 0: not told */
     bool is_refused;       /* the device had no memory; since then no block came or went */
 };
 
@@ -104,8 +105,12 @@ static void add_block(struct scan *scan, const struct gm_entry *entry)
     scan->lives[found.value].has_blocks = true;
     uint32_t number = history->numbers++;
     gm_map_set(&scan->numbers, record->address, number);
+    uint64_t asked = entry->detail ? entry->detail->size : 0;
+    history->has_sizes_asked |= asked != 0;
     if (!entry->carried) {
-        add_step(scan, GM_STEP_ALLOC, record)->block = number;
+        struct gm_step *step = add_step(scan, GM_STEP_ALLOC, record);
+        step->block = number;
+        step->asked = asked && asked < record->size ? asked : record->size;
         return;
     }
     GM_RESERVE(history->blocks, history->block_capacity, history->block_count + 1);
@@ -113,6 +118,16 @@ static void add_block(struct scan *scan, const struct gm_entry *entry)
                                                                 .size = record->size,
                                                                 .requested = record->size,
                                                                 .block = number};
+}
+
+/* What the device had left then, and what the allocator had, is what it could have. */
+static void note_refusal(struct scan *scan, const struct gm_entry *entry)
+{
+    uint64_t left = entry->detail ? entry->detail->aux : 0;
+    uint64_t all = left ? gm_range_end(entry->detail->address, left) : 0;
+    if (left < entry->record->size && all > scan->told && all <= INT64_MAX)
+        scan->told = all;
+    add_step(scan, GM_STEP_FAIL, entry->record);
 }
 
 static void note(struct scan *scan, const struct gm_entry *entry)
@@ -151,7 +166,7 @@ static void note(struct scan *scan, const struct gm_entry *entry)
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
         add_block(scan, entry);
     } else if (record->type == GM_EVENT_BLOCK_OOM) {
-        add_step(scan, GM_STEP_FAIL, record);
+        note_refusal(scan, entry);
     } else {
         uint32_t number = gm_map_get(&scan->numbers, record->address);
         if (number == GM_NONE)
@@ -167,6 +182,25 @@ static int by_address(const void *left, const void *right)
 {
     const struct gm_there *a = left, *b = right;
     return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* The most that the process held on the device outside of the allocator, and so what was left for that. */
+static void find_capacity(struct scan *scan, const bool *is_others)
+{
+    struct gm_history *history = scan->history;
+    uint64_t held = 0, most = 0;
+    for (size_t i = 0; i < scan->life_count; i++)
+        if (!scan->lives[i].has_blocks && scan->lives[i].is_carried && !scan->lives[i].is_mapping)
+            held = gm_range_end(held, scan->lives[i].size);
+    for (size_t i = 0; i < history->step_count; i++) {
+        const struct gm_step *step = &history->steps[i];
+        if (is_others[i] && step->kind == GM_STEP_ARRIVE)
+            held = gm_range_end(held, step->size);
+        else if (is_others[i])
+            held -= step->size < held ? step->size : held;
+        most = held > most ? held : most;
+    }
+    history->capacity = scan->told ? scan->told : history->total > most ? history->total - most : 0;
 }
 
 /* Leaves out memory without a block, and joins mappings that came together. */
@@ -192,6 +226,7 @@ static void keep_own(struct scan *scan)
         if (life->departure != SIZE_MAX)
             dropped[life->departure] = true;
     }
+    find_capacity(scan, dropped);
     size_t kept = 0;
     for (size_t i = 0; i < history->step_count; i++) {
         struct gm_step *step = &history->steps[i], *last = kept ? &history->steps[kept - 1] : NULL;

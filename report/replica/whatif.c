@@ -5,17 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of risk: what rounds or splits differently changes little; expandable segments change how memory is
- * shared between processes; the other backend is another allocator. */
+/* In the order of risk: expandable segments take nothing that other settings leave, but other processes cannot open
+ * them everywhere; what rounds more wastes; what is not split can be kept for nothing; the other backend is another
+ * allocator. */
 static const struct {
     const char *set;
     unsigned risk;
 } advices[] = {
-    {"roundup_power2_divisions:4", 1},  {"roundup_power2_divisions:8", 1},
-    {"roundup_power2_divisions:16", 1}, {"max_split_size_mb:1024", 2},
-    {"max_split_size_mb:512", 2},       {"max_split_size_mb:256", 2},
-    {"max_split_size_mb:128", 2},       {"max_split_size_mb:64", 2},
-    {"expandable_segments:True", 3},    {"backend:cudaMallocAsync", 4},
+    {"expandable_segments:True", 1},   {"roundup_power2_divisions:4", 2},
+    {"roundup_power2_divisions:8", 2}, {"roundup_power2_divisions:16", 2},
+    {"max_split_size_mb:1024", 3},     {"max_split_size_mb:512", 3},
+    {"max_split_size_mb:256", 3},      {"max_split_size_mb:128", 3},
+    {"max_split_size_mb:64", 3},       {"backend:cudaMallocAsync", 4},
 };
 
 static struct gm_whatif_setting *add(struct gm_whatif *whatif, const char *set, unsigned risk)

@@ -317,7 +317,15 @@ static void tell_event(struct account *account, const struct gm_torch_event *eve
                              .extra = CUDA_OUT_OF_MEMORY,
                              .api = account->import->segment_alloc,
                              .stack = segment_stack(account, event->frames, event->metadata)});
-        add_block(account, GM_EVENT_BLOCK_OOM, 0, event->size, event->size, stack);
+        add(account, (struct gm_record){.type = GM_EVENT_BLOCK_OOM,
+                                        .size = event->size,
+                                        .aux = account->allocated,
+                                        .stack = stack});
+        add(account, (struct gm_record){.type = GM_EVENT_DETAIL,
+                                        .address = account->reserved,
+                                        .size = event->size,
+                                        .aux = event->device_free});
+        account->is_told = true;
     }
     if (event->action < GM_TORCH_SEGMENT_ALLOC || event->action > GM_TORCH_SEGMENT_UNMAP)
         return;

@@ -1,8 +1,8 @@
 """
 Programs whose requests whatif_wheel.py replays: whatif_programs.py NAME FRACTION SNAPSHOT
 
-Runs a program on the real PyTorch and prints its figures; writes a memory snapshot unless SNAPSHOT is "-". None does
-what depends on the settings: a request that is refused would change the rest of the program.
+Runs a program on the real PyTorch and prints its figures; writes a memory snapshot unless SNAPSHOT is "-". None goes on
+after a request that could be refused: the rest of the program would depend on the settings.
 """
 import gc
 import json
@@ -68,6 +68,17 @@ def beams():
             del held[turn // 2 % len(held)]
 
 
+def fragmentation():
+    """Two of three blocks are given back, and then a large one is asked for, which is refused or not."""
+    groups = [[torch.empty(size * MIB, dtype=torch.uint8, device="cuda") for size in (6, 6, 6)] for _ in range(250)]
+    kept = [group[0] for group in groups]
+    groups.clear()
+    try:
+        kept.append(torch.empty(3500 * MIB, dtype=torch.uint8, device="cuda"))
+    except torch.OutOfMemoryError:
+        pass
+
+
 def record_stream():
     """Blocks that another stream still uses when they are given back."""
     other = torch.cuda.Stream()
@@ -85,6 +96,7 @@ PROGRAMS = {
     "streams": lambda: requests(4, 1500, 1500 * MIB, streams=3),
     "pools": lambda: requests(5, 1000, 1000 * MIB, pools=2),
     "beams": beams,
+    "fragmentation": fragmentation,
     "record_stream": record_stream,
     "train": lambda: train(768, 3, False),
     "train_growing": lambda: train(512, 8, True),

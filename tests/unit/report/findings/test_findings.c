@@ -120,8 +120,31 @@ static void enough_that_is_free_in_smaller_holes_is_fragmentation(void **state)
     assert_int_equal(finding->stack, asks);
     assert_string_equal(finding->cause, "100 MiB asked, 110 MiB reserved but free, largest hole "
                                         "11.0 MiB: fragmentation.");
-    assert_non_null(strstr(finding->remedy, "expandable_segments"));
+    assert_non_null(strstr(finding->remedy, "No setting"));
     assert_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
+/* Two blocks of 9 MiB in each segment, as PyTorch places them; the second ones are given back. */
+static void fragmentation_names_a_setting_with_its_figure(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 3);
+    for (unsigned i = 0; i < 10; i++) {
+        segment(&pool, DEVICE + i * 32 * MIB, 20 * MIB);
+        block(&pool, DEVICE + i * 32 * MIB, 9 * MIB, line);
+        block(&pool, DEVICE + (i * 32 + 9) * MIB, 9 * MIB, line);
+    }
+    for (unsigned i = 0; i < 10; i++)
+        unblock(&pool, DEVICE + (i * 32 + 9) * MIB, 9 * MIB);
+    refuse(&pool, 96 * MIB, line_of(scene, 9));
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_POOL_FRAGMENTATION);
+    assert_non_null(finding);
+    assert_non_null(finding->remedy);
+    assert_non_null(strstr(finding->remedy, "roundup_power2_divisions:4 at most 200 MiB would have "
+                                            "been reserved, and nothing refused"));
     gm_findings_free(&findings);
 }
 
@@ -1057,6 +1080,7 @@ int main(void)
         SCENE_TEST(a_loop_that_copies_pageable_memory_is_told),
         SCENE_TEST(copies_that_need_no_pinning_are_not),
         SCENE_TEST(enough_that_is_free_in_smaller_holes_is_fragmentation),
+        SCENE_TEST(fragmentation_names_a_setting_with_its_figure),
         SCENE_TEST(too_little_that_is_free_is_none),
         SCENE_TEST(a_hole_that_is_large_enough_is_none),
         SCENE_TEST(free_space_of_the_other_pool_does_not_count),

@@ -57,7 +57,7 @@ def check_as_recorded(name, said):
 def check_recordings(folder):
     with open(os.path.join(CORPUS, "whatif/figures.json"), encoding="utf-8") as file:
         known = json.load(file)
-    expect("recordings", len(known) >= 10, len(known))
+    expect("recordings", len(known) >= 11, len(known))
     for name, one in known.items():
         said = answer(*one["arguments"], unpacked(os.path.join(CORPUS, "whatif", name + ".pickle.xz"), folder))
         check_as_recorded(name, said)
@@ -65,6 +65,17 @@ def check_recordings(folder):
         for setting, figures in zip(said["settings"], one["figures"], strict=False):
             expect(f"{name} under '{setting['set']}'", all(setting[key] == value for key, value in figures.items()),
                    f"{figures}, not {setting}")
+
+
+def check_finding(folder):
+    """Where fragmentation refused a request, the finding names a setting with the figure that whatif has for it."""
+    path = unpacked(os.path.join(CORPUS, "whatif/fragmentation.pickle.xz"), folder)
+    done = subprocess.run([GPUMEM, "report", "--json", path], capture_output=True, text=True, timeout=60, check=False)
+    remedies = [one["remedy"] for one in json.loads(done.stdout)["findings"] if one["code"] == "pool-fragmentation"]
+    expect("a finding", len(remedies) == 1 and "expandable_segments:True" in remedies[0] and
+           re.search(r"at most \S+ \S+ would have been reserved", remedies[0]), remedies)
+    expandable = answer("--set", "expandable_segments:True", path)["settings"][0]
+    expect("the figure", f"{expandable['reserved_peak'] / (1 << 30):.2f} GiB" in remedies[0], f"{remedies} {expandable}")
 
 
 def check_memory(folder):
@@ -136,6 +147,6 @@ def check_real(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    for check in (check_recordings, check_memory, check_text, check_usage, check_odd, check_real):
+    for check in (check_recordings, check_finding, check_memory, check_text, check_usage, check_odd, check_real):
         check(temporary)
 sys.exit(failures != 0)
