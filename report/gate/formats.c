@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INFORMATION "https://github.com/gpumem/gpumem"
 #define ANNOTATIONS 10       /* of each level that GitHub shows of one step */
 #define SUMMARY_MAX 1000000u /* bytes that GitHub takes of one step: 1 MiB */
 
@@ -217,7 +216,6 @@ static void write_sarif(FILE *out, const struct gm_gate_result *result)
     gm_json_open_object(&json, "driver");
     gm_json_string(&json, "name", "gpumem");
     gm_json_string(&json, "version", GPUMEM_VERSION);
-    gm_json_string(&json, "informationUri", INFORMATION);
     gm_json_open_array(&json, "rules");
     for (size_t i = 0; i < issues->count; i++) {
         bool is_first = true;
