@@ -15,7 +15,7 @@ import sys
 # "  -n, --top N        stacks shown", "      --flight[=SIZE]    a trace that": name, argument, text.
 OPTION = re.compile(r"^ {2,8}(?:(-\w), )?(--[\w-]+)(\[=\w+\]|=\S+| [A-Z\[]\S*(?: [A-Z]+)?)?(?: +(\S.*))?$")
 # "--all-frames, --no-symbols, --sysroot DIR,": several of one text, which may stand behind the last one's line.
-SEVERAL = re.compile(r"^ {2,8}(--[\w-]+(?: [A-Z]+)?(?:, --[\w-]+(?: [A-Z]+)?)*)(,|  +(\S.*))$")
+SEVERAL = re.compile(r"^ {2,8}(--[\w-]+(?: [A-Z]+)?(?:, --[\w-]+(?: [A-Z]+)?)*)(,|  +(\S.*)|)$")
 COMMAND = re.compile(r"^  (\w[\w-]*) +(\S.*)$")
 
 
@@ -34,27 +34,29 @@ class Help:
 
     def __init__(self, text):
         self.usage, self.options, self.before, self.behind = [], [], [], []
-        continues, several = None, []
+        continues, several = [], []  # options whose text goes on; names whose text is still to come
         for line in text.split("\n"):
             option, listed = OPTION.match(line), SEVERAL.match(line)
-            if listed and (several or ", --" in line or listed[2] == ","):
-                several += [[None, *(one.split(" ", 1) + [""])[:2], ""] for one in listed[1].split(", ")]
-                if listed[3]:
-                    self.options += [[None, name, " " + argument if argument else "", listed[3]]
-                                     for _, name, argument, _ in several]
-                    continues, several = None, []
-                continue
-            if line.startswith("usage: ") or (self.usage and not self.options and line.startswith("       gpumem")):
+            if listed and (several or ", --" in line):
+                several += [[None, name, " " + argument if argument else "", listed[3] or ""]
+                            for name, _, argument in (one.partition(" ") for one in listed[1].split(", "))]
+                if listed[2] != ",":
+                    for one in several:
+                        one[3] = listed[3] or ""
+                    self.options += several
+                    continues, several = several, []
+            elif line.startswith("usage: ") or (self.usage and not self.options and line.startswith("       gpumem")):
                 self.usage.append(line[7:])
             elif option:
                 short, name, argument, words = option.groups()
-                continues = [short, name, argument or "", words or ""]
-                self.options.append(continues)
+                continues = [[short, name, argument or "", words or ""]]
+                self.options += continues
             elif continues and line.startswith("         "):
-                row = re.match(r"(\S+) {2,}(\S.*)$", line.strip()) # of a table: it keeps its line
-                continues[3] = f"{continues[3]}\n{row[1]}: {row[2]}" if row else f"{continues[3]} {line.strip()}".strip()
+                row = re.match(r"(\S+) {2,}(\S.*)$", line.strip())  # of a table: it keeps its line
+                for one in continues:
+                    one[3] = f"{one[3]}\n{row[1]}: {row[2]}" if row else f"{one[3]} {line.strip()}".strip()
             else:
-                continues = None
+                continues = []
                 (self.behind if self.options else self.before).append(line)
 
     @staticmethod

@@ -66,6 +66,9 @@ def try_tarball(tarball, build, folder):
     os.mkdir(unpacked)
     subprocess.run(["tar", "--extract", "--file", tarball, "--directory", unpacked], check=True)
     tree = os.path.join(unpacked, *os.listdir(unpacked))
+    dynamic = subprocess.run(["readelf", "-d", tree + "/lib/gpumem/libgpumem.so"], check=True, capture_output=True,
+                             text=True).stdout
+    expect("SYMBOLIC" not in dynamic and "BIND_NOW" in dynamic, f"dlsym would find the library itself: {dynamic}")
     subprocess.run([tree + "/bin/gpumem", "run", "-q", "-o", trace, "--", build + "/tests/training_loop"], check=True,
                    stdout=subprocess.DEVNULL, env=dict(os.environ, LD_LIBRARY_PATH=build + "/sim", GPUMEM_SIM_MEMORY="2G"))
     checked = subprocess.run([tree + "/bin/gpumem", "check", trace], check=False, capture_output=True)
