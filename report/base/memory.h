@@ -6,13 +6,13 @@
 #include <stddef.h>
 
 /* `count` zeroed elements of `size` bytes. Never NULL. */
-void *gm_allocate(size_t count, size_t size);
+void *gm_allocate(size_t count, size_t size) __attribute__((returns_nonnull));
 
 /* `size` zeroed bytes at a multiple of 64. Never NULL. */
 void *gm_allocate_aligned(size_t size);
 
 /* Resizes to `count` elements; elements beyond the old ones are not initialized. Never NULL. */
-void *gm_resize(void *memory, size_t count, size_t size);
+void *gm_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));
 
 /* A copy of a string. */
 char *gm_copy_text(const char *text);
@@ -20,7 +20,7 @@ char *gm_copy_text(const char *text);
 /* Makes room for `needed` elements in a growing array of the caller's. */
 #define GM_RESERVE(array, capacity, needed)                                                        \
     do {                                                                                           \
-        if ((size_t)(needed) > (size_t)(capacity)) {                                               \
+        if (!(array) || (size_t)(needed) > (size_t)(capacity)) {                                   \
             size_t gm_new_capacity = gm_next_capacity((capacity), (needed));                       \
             (array) = gm_resize((array), gm_new_capacity, sizeof(*(array)));                       \
             (capacity) = gm_new_capacity;                                                          \

@@ -407,9 +407,8 @@ void gm_gate_judge(const struct gm_gate *gate, const struct gm_view *view,
         gm_page_paragraph(view->page, GM_BAD, 2,
                           "FAIL  What is missing could be a leak. --on-cut judge takes what is "
                           "there.");
-    if (!run->is_recorded || (!run->complete && !gate->judge_cut) || !has_history(gate, view)) {
-        outcome->unreadable = true;
-    } else if (has_events && !has_samples(gate, view)) {
+    if (!run->is_recorded || (!run->complete && !gate->judge_cut) || !has_history(gate, view) ||
+        (has_events && !has_samples(gate, view))) {
         outcome->unreadable = true;
     } else if (!has_events) {
         gm_page_print(view->page, GM_DIM, "  no CUDA memory call was seen\n");

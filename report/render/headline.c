@@ -89,10 +89,9 @@ static void write_state(struct gm_headline *headline, const struct gm_model_run 
     const struct gm_model_living *living =
         verdict->state == GM_VERDICT_LIVE ? &verdict->on_devices : &verdict->leaked;
     bool is_sound = !headline->errors && !headline->warnings && !headline->failure[0];
-    const char *text = "";
+    const char *text = "Nothing was recorded: no CUDA memory call was seen";
     switch (verdict->state) {
     case GM_VERDICT_NOTHING:
-        text = "Nothing was recorded: no CUDA memory call was seen";
         break;
     case GM_VERDICT_LIVE:
     case GM_VERDICT_LEAKS:

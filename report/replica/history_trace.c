@@ -260,14 +260,15 @@ static int choose_device(struct gm_trace *trace)
     int found = GM_ANY_DEVICE;
     while (gm_stream_next(stream, &entry)) {
         const struct gm_record *record = entry.record;
-        if (record->type != GM_EVENT_BLOCK_ALLOC || record->device < 0)
+        int device = (int)record->device;
+        if (record->type != GM_EVENT_BLOCK_ALLOC || device < 0)
             continue;
         uint64_t reserved = entry.detail ? entry.detail->address : 0;
         reserved = reserved ? reserved : 1;
-        if (reserved > most[record->device])
-            most[record->device] = reserved;
-        if (found == GM_ANY_DEVICE || most[record->device] > most[found])
-            found = record->device;
+        if (reserved > most[device])
+            most[device] = reserved;
+        if (found == GM_ANY_DEVICE || most[device] > most[found])
+            found = device;
     }
     gm_stream_close(stream);
     return found;
@@ -281,6 +282,7 @@ bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int
     const char *name;
     struct gm_text value;
     *history = (struct gm_history){0};
+    GM_RESERVE(scan.lives, scan.life_capacity, 1);
     history->device = scan.device = device == GM_ANY_DEVICE ? choose_device(trace) : device;
     struct gm_stream *stream = gm_stream_open(trace);
     while (gm_stream_next(stream, &entry))

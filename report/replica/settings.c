@@ -15,6 +15,19 @@ void gm_allocator_settings_default(struct gm_allocator_settings *settings)
                                                .large_segment = 20 * MIB};
 }
 
+bool gm_allocator_settings_are_equal(const struct gm_allocator_settings *a,
+                                     const struct gm_allocator_settings *b)
+{
+    for (size_t i = 0; i < GM_DIVISIONS; i++)
+        if (a->divisions[i] != b->divisions[i])
+            return false;
+    return a->max_split_size == b->max_split_size &&
+           a->max_non_split_rounding == b->max_non_split_rounding &&
+           a->large_segment == b->large_segment && a->gc_threshold == b->gc_threshold &&
+           a->memory_fraction == b->memory_fraction && a->expandable == b->expandable &&
+           a->async == b->async && a->oldest_first == b->oldest_first;
+}
+
 unsigned gm_allocator_divisions(const struct gm_allocator_settings *settings, uint64_t size)
 {
     int log = 63 - __builtin_clzll(size | 1), index = log - 20;

@@ -32,6 +32,10 @@ void gm_allocator_settings_default(struct gm_allocator_settings *settings);
 bool gm_allocator_settings_apply(struct gm_allocator_settings *settings, struct gm_text text,
                                  char *error, size_t error_size);
 
+/* Whether both ask for the same. */
+bool gm_allocator_settings_are_equal(const struct gm_allocator_settings *a,
+                                     const struct gm_allocator_settings *b);
+
 /* PyTorch's roundup_power2_divisions for a size. */
 unsigned gm_allocator_divisions(const struct gm_allocator_settings *settings, uint64_t size);
 

@@ -49,7 +49,7 @@ void gm_whatif_add_all(struct gm_whatif *whatif)
         struct gm_whatif_setting *setting = add(whatif, advices[i].set, advices[i].risk);
         struct gm_text text = {advices[i].set, strlen(advices[i].set)};
         gm_allocator_settings_apply(&setting->settings, text, error, sizeof(error));
-        if (memcmp(&setting->settings, &whatif->history.settings, sizeof(setting->settings)) == 0)
+        if (gm_allocator_settings_are_equal(&setting->settings, &whatif->history.settings))
             whatif->count--; /* it was set */
     }
 }

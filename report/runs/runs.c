@@ -231,7 +231,8 @@ static int by_birth(const void *left, const void *right)
 static void take_members(struct folder *folder, struct gm_run_traces *run)
 {
     run->is_chosen = true;
-    qsort(folder->entries, folder->count, sizeof(*folder->entries), by_birth);
+    if (folder->count)
+        qsort(folder->entries, folder->count, sizeof(*folder->entries), by_birth);
     for (size_t i = 0; i < folder->count; i++) {
         if (!folder->entries[i].is_member) {
             run->left_out++;
@@ -292,7 +293,7 @@ static int take_newest(struct folder *folder, const struct gm_run_note *note,
         choose(folder, newest);
         take_members(folder, run);
     }
-    for (size_t i = 0; i < folder->count; i++)
+    for (size_t i = 0; folder->entries && i < folder->count; i++)
         free(folder->entries[i].name);
     free(folder->entries);
     return code;

@@ -158,6 +158,7 @@ static void keep_segments(struct rewind *rewind)
 void gm_torch_rewind(struct gm_torch_device *device)
 {
     struct rewind rewind = {.device = device};
+    GM_RESERVE(rewind.segments, rewind.segment_capacity, device->segment_count + 1);
     find_frees(device);
     for (size_t i = 0; i < device->segment_count; i++)
         add_segment(&rewind, &device->segments[i]);
