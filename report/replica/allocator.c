@@ -688,14 +688,11 @@ static void note_there(struct gm_allocator *allocator, uint64_t size)
         allocator->reserved_peak = allocator->reserved;
 }
 
-/* A range that an expandable segment has mapped: of one that is known, or of a new one that begins with it. */
-static uint32_t add_mapping(struct gm_allocator *allocator, uint64_t address, uint64_t size,
-                            uint64_t stream, uint32_t pool)
+/* Takes a free block out, and what of it lies outside [address, address + size) back in. Returns the block that is left,
+ * which begins at `address`. */
+static uint32_t carve(struct gm_allocator *allocator, uint32_t number, uint64_t address,
+                      uint64_t size)
 {
-    uint64_t space = address_space(allocator, pool);
-    uint32_t number = find_holder(allocator, address, size, false);
-    if (!number || at(allocator, number)->stream != stream || at(allocator, number)->pool != pool)
-        number = add_address_space(allocator, address, size < space ? space : size, stream, pool);
     erase(allocator, number);
     if (address > at(allocator, number)->address) {
         uint32_t rest = split(allocator, number, address - at(allocator, number)->address);
@@ -704,6 +701,18 @@ static uint32_t add_mapping(struct gm_allocator *allocator, uint64_t address, ui
     }
     if (at(allocator, number)->size > size)
         insert(allocator, split(allocator, number, size));
+    return number;
+}
+
+/* A range that an expandable segment has mapped: of one that is known, or of a new one that begins with it. */
+static uint32_t add_mapping(struct gm_allocator *allocator, uint64_t address, uint64_t size,
+                            uint64_t stream, uint32_t pool)
+{
+    uint64_t space = address_space(allocator, pool);
+    uint32_t number = find_holder(allocator, address, size, false);
+    if (!number || at(allocator, number)->stream != stream || at(allocator, number)->pool != pool)
+        number = add_address_space(allocator, address, size < space ? space : size, stream, pool);
+    number = carve(allocator, number, address, size);
     at(allocator, number)->mapped = true;
     merge_both(allocator, number);
     insert(allocator, number);
@@ -737,14 +746,7 @@ uint32_t gm_allocator_place(struct gm_allocator *allocator, uint32_t number, uin
         number = find_holder(allocator, address, size, true);
     if (!number)
         return 0;
-    erase(allocator, number);
-    if (address > at(allocator, number)->address) {
-        uint32_t rest = split(allocator, number, address - at(allocator, number)->address);
-        insert(allocator, number);
-        number = rest;
-    }
-    if (at(allocator, number)->size > size)
-        insert(allocator, split(allocator, number, size));
+    number = carve(allocator, number, address, size);
     at(allocator, number)->allocated = true;
     return number;
 }

@@ -59,17 +59,6 @@ static void print_findings(const struct gm_view *view, struct gm_brief_sites *si
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void print_notes(const struct gm_view *view)
-{
-    size_t notes = 0;
-    for (size_t i = 0; i < view->run->gap_count; i++)
-        notes += !view->run->gaps[i].loss;
-    if (!notes)
-        return;
-    gm_page_heading(view->page, "Notes", NULL);
-    gm_notes_text(view, "");
-}
-
 static void print_page(const struct gm_view *view, struct gm_brief_sites *sites)
 {
     gm_header_text(view);
@@ -78,7 +67,7 @@ static void print_page(const struct gm_view *view, struct gm_brief_sites *sites)
     gm_brief_pinned(view);
     gm_brief_left(view, sites);
     gm_brief_stacks(view, sites, STACKS_SHOWN);
-    print_notes(view);
+    gm_notes_section_text(view);
     gm_page_print(view->page, GM_DIM, "\nMore: gpumem report -v");
     if (sites->count == 1)
         gm_page_print(view->page, GM_DIM, "; of one place: --site 1");

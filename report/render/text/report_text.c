@@ -419,17 +419,6 @@ static void print_contexts(const struct gm_view *view)
     }
 }
 
-static void print_notes(const struct gm_view *view)
-{
-    size_t notes = 0;
-    for (size_t i = 0; i < view->run->gap_count; i++)
-        notes += !view->run->gaps[i].loss;
-    if (!notes)
-        return;
-    gm_page_heading(view->page, "Notes", NULL);
-    gm_notes_text(view, "");
-}
-
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static void each_device(const struct gm_view *view,
@@ -460,7 +449,7 @@ static void print_run(const struct gm_view *view)
     gm_lifetimes_text(view);
     print_transfers(view);
     print_contexts(view);
-    print_notes(view);
+    gm_notes_section_text(view);
 }
 
 static void write_text(FILE *out, const struct gm_model *model,

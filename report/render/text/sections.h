@@ -32,6 +32,9 @@ void gm_bypass_text(const struct gm_view *view, unsigned indent);
 void gm_losses_text(const struct gm_view *view);
 void gm_notes_text(const struct gm_view *view, const char *start);
 
+/* The notes below a heading of their own; nothing where there is none. */
+void gm_notes_section_text(const struct gm_view *view);
+
 /* What of the history a flight trace no longer has. */
 void gm_flight_text(const struct gm_view *view);
 
