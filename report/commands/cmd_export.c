@@ -1,5 +1,4 @@
 /* gpumem export: what a trace says, in the formats of other programs. */
-#include "base/limit.h"
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/outputs.h"
@@ -94,24 +93,11 @@ static int export_one(const struct request *request, char **arguments, size_t co
 
 int gm_cmd_export(int count, char **arguments)
 {
-    enum {
-        AT = GM_OPTION_FIRST,
-        ALL_FRAMES,
-        NO_SYMBOLS,
-        DEBUGINFOD,
-        SYSROOT,
-        NO_LOCAL_FILES,
-        NO_LIMITS
-    };
+    enum { AT = GM_OPTION_FIRST };
     static const struct option options[] = {{"format", required_argument, NULL, 'f'},
                                             {"output", required_argument, NULL, 'o'},
                                             {"at", required_argument, NULL, AT},
-                                            {"all-frames", no_argument, NULL, ALL_FRAMES},
-                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
-                                            {"debuginfod", no_argument, NULL, DEBUGINFOD},
-                                            {"sysroot", required_argument, NULL, SYSROOT},
-                                            {"no-local-files", no_argument, NULL, NO_LOCAL_FILES},
-                                            {"no-limits", no_argument, NULL, NO_LIMITS},
+                                            GM_STACK_OPTIONS,
                                             GM_COMMON_OPTIONS};
     struct request request = {.stacks = {.names = true}};
     const char *output = "-";
@@ -129,24 +115,6 @@ int gm_cmd_export(int count, char **arguments)
             if (!gm_parse_moment(optarg, &request.options.when))
                 return GM_EXIT_USAGE;
             break;
-        case ALL_FRAMES:
-            request.stacks.all_frames = true;
-            break;
-        case NO_SYMBOLS:
-            request.stacks.names = false;
-            break;
-        case DEBUGINFOD:
-            request.stacks.debuginfod = true;
-            break;
-        case SYSROOT:
-            request.stacks.sysroot = optarg;
-            break;
-        case NO_LOCAL_FILES:
-            request.stacks.no_local_files = true;
-            break;
-        case NO_LIMITS:
-            gm_limits_lift();
-            break;
         case GM_OPTION_HELP:
             print_help();
             return GM_EXIT_FINE;
@@ -154,7 +122,8 @@ int gm_cmd_export(int count, char **arguments)
             gm_print_version();
             return GM_EXIT_FINE;
         default:
-            return GM_EXIT_USAGE;
+            if (!gm_take_stack_option(option, &request.stacks))
+                return GM_EXIT_USAGE;
         }
     }
     if (!request.output)

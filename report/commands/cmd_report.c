@@ -1,5 +1,4 @@
 /* gpumem report: what the memory was used for. */
-#include "base/limit.h"
 #include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
@@ -168,22 +167,7 @@ static bool parse_device(const char *text, struct gm_output_filter *filter)
 
 int gm_cmd_report(int count, char **arguments)
 {
-    enum {
-        JSON = GM_OPTION_FIRST,
-        SITE,
-        AT,
-        DEVICE,
-        KIND,
-        MIN_SIZE,
-        HTML,
-        HTML_SIZE,
-        ALL_FRAMES,
-        NO_SYMBOLS,
-        DEBUGINFOD,
-        SYSROOT,
-        NO_LOCAL_FILES,
-        NO_LIMITS
-    };
+    enum { JSON = GM_OPTION_FIRST, SITE, AT, DEVICE, KIND, MIN_SIZE, HTML, HTML_SIZE };
     static const struct option options[] = {{"top", required_argument, NULL, 'n'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"site", required_argument, NULL, SITE},
@@ -194,12 +178,7 @@ int gm_cmd_report(int count, char **arguments)
                                             {"json", no_argument, NULL, JSON},
                                             {"html", required_argument, NULL, HTML},
                                             {"html-size", required_argument, NULL, HTML_SIZE},
-                                            {"all-frames", no_argument, NULL, ALL_FRAMES},
-                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
-                                            {"debuginfod", no_argument, NULL, DEBUGINFOD},
-                                            {"sysroot", required_argument, NULL, SYSROOT},
-                                            {"no-local-files", no_argument, NULL, NO_LOCAL_FILES},
-                                            {"no-limits", no_argument, NULL, NO_LIMITS},
+                                            GM_STACK_OPTIONS,
                                             GM_COMMON_OPTIONS};
     struct report report = {.stacks = {.names = true},
                             .options = {.colour = gm_wants_colour(),
@@ -249,24 +228,6 @@ int gm_cmd_report(int count, char **arguments)
             if (!gm_size_parse(optarg, &report.options.page_size) || !report.options.page_size)
                 return gm_complain("--html-size: '%s' is not a size such as 10M", optarg);
             break;
-        case ALL_FRAMES:
-            report.stacks.all_frames = report.options.all_frames = true;
-            break;
-        case NO_SYMBOLS:
-            report.stacks.names = false;
-            break;
-        case DEBUGINFOD:
-            report.stacks.debuginfod = true;
-            break;
-        case SYSROOT:
-            report.stacks.sysroot = optarg;
-            break;
-        case NO_LOCAL_FILES:
-            report.stacks.no_local_files = true;
-            break;
-        case NO_LIMITS:
-            gm_limits_lift();
-            break;
         case GM_OPTION_HELP:
             print_help();
             return GM_EXIT_FINE;
@@ -274,9 +235,11 @@ int gm_cmd_report(int count, char **arguments)
             gm_print_version();
             return GM_EXIT_FINE;
         default:
-            return GM_EXIT_USAGE;
+            if (!gm_take_stack_option(option, &report.stacks))
+                return GM_EXIT_USAGE;
         }
     }
+    report.options.all_frames = report.stacks.all_frames;
     if (is_verbose && report.output == gm_output_find("brief"))
         report.output = gm_output_find("text");
     report.options.site = site < UINT32_MAX ? (unsigned)site : UINT32_MAX;

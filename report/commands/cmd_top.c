@@ -156,13 +156,11 @@ static int find_and_follow(const struct request *request, char **arguments, size
 
 int gm_cmd_top(int count, char **arguments)
 {
-    enum { ONCE = GM_OPTION_FIRST, JSON, NO_SYMBOLS, SYSROOT, NO_LOCAL_FILES };
+    enum { ONCE = GM_OPTION_FIRST, JSON };
     static const struct option options[] = {{"top", required_argument, NULL, 'n'},
                                             {"once", no_argument, NULL, ONCE},
                                             {"json", no_argument, NULL, JSON},
-                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
-                                            {"sysroot", required_argument, NULL, SYSROOT},
-                                            {"no-local-files", no_argument, NULL, NO_LOCAL_FILES},
+                                            GM_NAME_OPTIONS,
                                             GM_COMMON_OPTIONS};
     struct request request = {.options = {.top = 10, .stacks = {.names = true}}};
     for (int option; (option = gm_next_option(count, arguments, ":n:h", options)) != -1;) {
@@ -177,15 +175,6 @@ int gm_cmd_top(int count, char **arguments)
         case JSON:
             request.options.json = true;
             break;
-        case NO_SYMBOLS:
-            request.options.stacks.names = false;
-            break;
-        case SYSROOT:
-            request.options.stacks.sysroot = optarg;
-            break;
-        case NO_LOCAL_FILES:
-            request.options.stacks.no_local_files = true;
-            break;
         case GM_OPTION_HELP:
             print_help();
             return GM_EXIT_FINE;
@@ -193,7 +182,8 @@ int gm_cmd_top(int count, char **arguments)
             gm_print_version();
             return GM_EXIT_FINE;
         default:
-            return GM_EXIT_USAGE;
+            if (!gm_take_stack_option(option, &request.options.stacks))
+                return GM_EXIT_USAGE;
         }
     }
     request.options.clears = !request.once && !request.options.json && isatty(STDOUT_FILENO);

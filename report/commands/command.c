@@ -1,5 +1,6 @@
 /* See command.h. */
 #include "commands/command.h"
+#include "base/limit.h"
 #include "ledger/counters.h"
 #include "version.h"
 #include <errno.h>
@@ -25,6 +26,32 @@ int gm_next_option(int count, char **arguments, const char *letters, const struc
         gm_complain("%s: unknown option '%s'; see gpumem %s --help", arguments[0], given,
                     arguments[0]);
     return code == ':' ? '?' : code;
+}
+
+bool gm_take_stack_option(int option, struct gm_stacks_options *stacks)
+{
+    switch (option) {
+    case GM_OPTION_NO_SYMBOLS:
+        stacks->names = false;
+        return true;
+    case GM_OPTION_SYSROOT:
+        stacks->sysroot = optarg;
+        return true;
+    case GM_OPTION_NO_LOCAL_FILES:
+        stacks->no_local_files = true;
+        return true;
+    case GM_OPTION_ALL_FRAMES:
+        stacks->all_frames = true;
+        return true;
+    case GM_OPTION_DEBUGINFOD:
+        stacks->debuginfod = true;
+        return true;
+    case GM_OPTION_NO_LIMITS:
+        gm_limits_lift();
+        return true;
+    default:
+        return false;
+    }
 }
 
 bool gm_parse_count(const char *option, const char *text, uint64_t *value)

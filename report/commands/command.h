@@ -5,6 +5,7 @@
 #include "base/complain.h"
 #include "base/exit_code.h"
 #include "render/output.h"
+#include "stacks/stacks.h"
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ int gm_cmd_summarize(int count, char **arguments);
 int gm_cmd_whatif(int count, char **arguments);
 int gm_cmd_path(int count, char **arguments);
 int gm_cmd_dry_run(int count, char **arguments);
+int gm_cmd_diff(int count, char **arguments);
 
 void gm_print_version(void);
 
@@ -40,6 +42,31 @@ enum {
     {                                                                                              \
         0                                                                                          \
     }
+
+/* How stacks are named: the same options of every subcommand that prints some. */
+enum {
+    GM_OPTION_NO_SYMBOLS = 512,
+    GM_OPTION_SYSROOT,
+    GM_OPTION_NO_LOCAL_FILES,
+    GM_OPTION_ALL_FRAMES,
+    GM_OPTION_DEBUGINFOD,
+    GM_OPTION_NO_LIMITS
+};
+#define GM_NAME_OPTIONS                                                                            \
+    {"no-symbols", no_argument, NULL, GM_OPTION_NO_SYMBOLS},                                       \
+        {"sysroot", required_argument, NULL, GM_OPTION_SYSROOT},                                   \
+    {                                                                                              \
+        "no-local-files", no_argument, NULL, GM_OPTION_NO_LOCAL_FILES                              \
+    }
+#define GM_STACK_OPTIONS                                                                           \
+    GM_NAME_OPTIONS, {"all-frames", no_argument, NULL, GM_OPTION_ALL_FRAMES},                      \
+        {"debuginfod", no_argument, NULL, GM_OPTION_DEBUGINFOD},                                   \
+    {                                                                                              \
+        "no-limits", no_argument, NULL, GM_OPTION_NO_LIMITS                                        \
+    }
+
+/* Takes one of these; false if it is none of them. */
+bool gm_take_stack_option(int option, struct gm_stacks_options *stacks);
 
 /* getopt_long that says in one line what is wrong with an option: returns -1 at the end, the code
  * of an option, or '?' after having complained. `letters` starts with ":" or "+:". */

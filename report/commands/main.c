@@ -9,6 +9,7 @@ static const struct gm_command commands[] = {
     {"run", "record a command", gm_cmd_run},
     {"report", "say what the memory was used for", gm_cmd_report},
     {"check", "judge a trace or a command: the gate for CI", gm_cmd_check},
+    {"diff", "say what changed between two runs", gm_cmd_diff},
     {"top", "follow a running process", gm_cmd_top},
     {"export", "write a trace in the format of another program", gm_cmd_export},
     {"dry-run", "say whether a command would fit a GPU that is not there", gm_cmd_dry_run},

@@ -96,9 +96,14 @@ static void copy_moments(struct gm_copier *copier, struct gm_model_run *run)
     COPY_ARRAY(copier, run->moments, run->moment_count);
     for (size_t i = 0; i < run->moment_count; i++) {
         struct gm_model_moment *moment = &run->moments[i];
-        COPY_ARRAY(copier, moment->samples, moment->sample_count);
-        for (size_t at = 0; at < moment->sample_count; at++)
+        size_t count = moment->sample_count + moment->unchanged;
+        COPY_ARRAY(copier, moment->samples, count);
+        for (size_t at = 0; at < count; at++)
             moment->samples[at].place = gm_copy_place(copier, moment->samples[at].place);
+        if (moment->before)
+            COPY_ARRAY(copier, moment->before, count);
+        for (size_t at = 0; moment->before && at < count; at++)
+            moment->before[at].place = moment->samples[at].place;
         if (moment->pool)
             moment->pool = copy_state(copier, moment->pool);
     }
@@ -210,8 +215,9 @@ struct gm_model_run gm_copy_run(struct gm_copier *copier, const struct gm_model_
         run.growing[i].place = gm_copy_place(copier, run.growing[i].place);
         copy_text(copier, &run.growing[i].name);
     }
-    COPY_ARRAY(copier, run.lifetimes, run.lifetime_count);
-    for (size_t i = 0; i < run.lifetime_count; i++)
+    size_t lifetimes = run.lifetime_count + run.lifetimes_unchanged;
+    COPY_ARRAY(copier, run.lifetimes, lifetimes);
+    for (size_t i = 0; i < lifetimes; i++)
         run.lifetimes[i].place = gm_copy_place(copier, run.lifetimes[i].place);
     copy_transfers(copier, &run);
     copy_findings(copier, &run);

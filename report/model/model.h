@@ -98,7 +98,9 @@ struct gm_model_moment {
     uint64_t time_ns;
     int64_t bytes;                   /* of all samples */
     struct gm_model_sample *samples; /* most bytes first */
+    struct gm_model_sample *before;  /* of a difference: what the base had, sample by sample */
     size_t sample_count;
+    size_t unchanged; /* of a difference: behind these samples stand so many that are the same */
     struct gm_holes holes;            /* of PEAK and FAILURE */
     struct gm_model_pool_state *pool; /* of POOL_...; NULL of POOL_END and of all others */
 };
@@ -252,6 +254,8 @@ struct gm_model_lifetime {
     int64_t live_count;
     int64_t live;
     int64_t peak;
+    int64_t allocs_before; /* of a difference: what the base had */
+    int64_t allocated_before;
 };
 
 /* Copies and fills, of all or of one place: transfers.h, struct gm_transfer. */
@@ -394,6 +398,7 @@ struct gm_model_run {
     size_t growing_count;
     struct gm_model_lifetime *lifetimes; /* most short-lived allocations first */
     size_t lifetime_count;
+    size_t lifetimes_unchanged; /* of a difference: so many more stand behind them */
     struct gm_model_transfer *directions; /* that occurred */
     size_t direction_count;
     struct gm_model_transfer *transfers; /* by place, most bytes first */

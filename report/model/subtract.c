@@ -1,55 +1,42 @@
 /* See subtract.h. */
 #include "model/subtract.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "model/copy.h"
+#include "model/match.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* One of the two models. */
 struct side {
     const struct gm_model *model;
     struct gm_copier copier;
-    uint32_t *stacks; /* [number] -> stack of the difference; GM_NONE: not matched yet */
-    uint32_t *places;
+    uint32_t *places; /* [number] -> place of the difference; GM_NONE: not matched yet */
+    unsigned number;
     int sign;
 };
 
 struct difference {
     struct gm_model *model;
-    struct gm_model *keys; /* stacks as they are matched: without lines */
-    uint32_t *shown;       /* [stack of `keys`] -> stack of the difference */
-    size_t shown_count;
+    struct gm_model *transfers; /* what transfers are matched by, as places */
+    struct gm_match match;
+    uint32_t *shown; /* [key of a stack] -> stack of the difference; GM_NONE: not met yet */
     size_t shown_capacity;
     struct side sides[2]; /* the newer one first: its lines are shown */
 };
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-/* The number of a stack without its lines, and without what a compiler can decide anew. */
-static uint32_t key_of(struct difference *difference, const struct gm_stack *stack)
-{
-    struct gm_stack key = *stack;
-    key.frames = gm_allocate(stack->count + 1, sizeof(*key.frames));
-    for (size_t i = 0; i < stack->count; i++)
-        key.frames[i] = (struct gm_frame){.function = stack->frames[i].function,
-                                          .file = stack->frames[i].file,
-                                          .module = stack->frames[i].module,
-                                          .script = stack->frames[i].script};
-    uint32_t number = gm_model_add_stack(difference->keys, &key);
-    free(key.frames);
-    return number;
-}
-
 static uint32_t match_stack(struct difference *difference, struct side *side, uint32_t number)
 {
-    uint32_t *known = &side->stacks[number];
-    if (*known != GM_NONE)
-        return *known;
-    uint32_t key = key_of(difference, gm_model_stack(side->model, number));
-    if (key == difference->shown_count) {
-        GM_RESERVE(difference->shown, difference->shown_capacity, difference->shown_count + 1);
-        difference->shown[difference->shown_count++] = gm_copy_stack(&side->copier, number);
-    }
-    return *known = difference->shown[key];
+    uint32_t key = gm_match_stack(&difference->match, side->number, number);
+    size_t before = difference->shown_capacity;
+    GM_RESERVE(difference->shown, difference->shown_capacity, (size_t)key + 1);
+    for (size_t i = before; i < difference->shown_capacity; i++)
+        difference->shown[i] = GM_NONE;
+    if (difference->shown[key] == GM_NONE)
+        difference->shown[key] = gm_copy_stack(&side->copier, number);
+    return difference->shown[key];
 }
 
 static uint32_t match_place(struct difference *difference, struct side *side, uint32_t number)
@@ -70,24 +57,31 @@ static int64_t absolute(int64_t value)
     return value < 0 ? -value : value;
 }
 
+/* A place in a moment of both runs. */
+struct sums {
+    struct gm_model_sample change;
+    struct gm_model_sample before;
+};
+
 static int most_changed_first(const void *left, const void *right)
 {
-    const struct gm_model_sample *a = left, *b = right;
+    const struct gm_model_sample *a = left, *b = right; /* the first member of struct sums */
     if (absolute(a->bytes) != absolute(b->bytes))
         return absolute(a->bytes) > absolute(b->bytes) ? -1 : 1;
+    if ((a->count == 0) != (b->count == 0)) /* what is the same in bytes and count comes last */
+        return a->count == 0 ? 1 : -1;
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Fills in the samples of a moment: those of `moments`, of which either can be NULL. */
-static void subtract_samples(struct difference *difference, struct gm_model_moment *to,
-                             const struct gm_model_moment *const moments[2])
+/* Both moments by place, most change first; either can be NULL. The caller frees. */
+static struct sums *sum_samples(struct difference *difference,
+                                const struct gm_model_moment *const moments[2], size_t *count)
 {
-    size_t most = 0, kept = 0;
+    size_t most = 0, used = 0;
     struct gm_map by_place = {0};
     for (size_t i = 0; i < 2; i++)
         most += moments[i] ? moments[i]->sample_count : 0;
-    struct gm_model_sample *samples = gm_allocate(most + 1, sizeof(*samples));
-    uint32_t count = 0;
+    struct sums *sums = gm_allocate(most + 1, sizeof(*sums));
     for (size_t i = 0; i < 2; i++) {
         struct side *side = &difference->sides[i];
         for (size_t s = 0; moments[i] && s < moments[i]->sample_count; s++) {
@@ -95,24 +89,37 @@ static void subtract_samples(struct difference *difference, struct gm_model_mome
             uint32_t place = match_place(difference, side, sample->place);
             uint32_t at = gm_map_get(&by_place, place);
             if (at == GM_NONE) {
-                gm_map_set(&by_place, place, at = count++);
-                samples[at].place = place;
+                gm_map_set(&by_place, place, at = (uint32_t)used++);
+                sums[at].change.place = sums[at].before.place = place;
             }
-            samples[at].bytes += side->sign * sample->bytes;
-            samples[at].count += side->sign * sample->count;
+            sums[at].change.bytes += side->sign * sample->bytes;
+            sums[at].change.count += side->sign * sample->count;
+            sums[at].before.bytes += side->sign < 0 ? sample->bytes : 0;
+            sums[at].before.count += side->sign < 0 ? sample->count : 0;
         }
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (samples[i].bytes || samples[i].count)
-            samples[kept++] = samples[i];
-    qsort(samples, kept, sizeof(*samples), most_changed_first);
-    to->samples =
-        gm_arena_copy(&difference->model->tables->arena, samples, kept * sizeof(*samples));
-    to->sample_count = kept;
-    for (size_t i = 0; i < kept; i++)
-        to->bytes += samples[i].bytes;
     gm_map_free(&by_place);
-    free(samples);
+    *count = used;
+    qsort(sums, used, sizeof(*sums), most_changed_first);
+    return sums;
+}
+
+/* Fills in the samples of a moment: those of `moments`, of which either can be NULL. */
+static void subtract_samples(struct difference *difference, struct gm_model_moment *to,
+                             const struct gm_model_moment *const moments[2])
+{
+    size_t count;
+    struct sums *sums = sum_samples(difference, moments, &count);
+    to->samples = GM_MODEL_ARRAY(difference->model, struct gm_model_sample, count);
+    to->before = GM_MODEL_ARRAY(difference->model, struct gm_model_sample, count);
+    for (size_t i = 0; i < count; i++) {
+        to->samples[i] = sums[i].change;
+        to->before[i] = sums[i].before;
+        to->bytes += sums[i].change.bytes;
+        to->sample_count += sums[i].change.bytes || sums[i].change.count;
+    }
+    to->unchanged = count - to->sample_count;
+    free(sums);
 }
 
 /* ---- moments --------------------------------------------------------------------------------- */
@@ -292,6 +299,8 @@ static void subtract_lifetimes(struct difference *difference, struct gm_model_ru
             }
             struct gm_model_lifetime *sum = &to->lifetimes[number];
             sum->allocs += sign * from->allocs;
+            sum->allocs_before += sign < 0 ? from->allocs : 0;
+            sum->allocated_before += sign < 0 ? from->allocated : 0;
             sum->allocated += sign * from->allocated;
             sum->short_lived += sign * from->short_lived;
             sum->short_bytes += sign * from->short_bytes;
@@ -300,8 +309,12 @@ static void subtract_lifetimes(struct difference *difference, struct gm_model_ru
             sum->peak += sign * from->peak;
         }
     for (uint32_t i = 0; i < count; i++)
-        if (!is_lifetime_zero(&to->lifetimes[i]))
+        if (!is_lifetime_zero(&to->lifetimes[i])) {
+            struct gm_model_lifetime same = to->lifetimes[to->lifetime_count];
             to->lifetimes[to->lifetime_count++] = to->lifetimes[i];
+            to->lifetimes[i] = same;
+        }
+    to->lifetimes_unchanged = count - to->lifetime_count;
     if (to->lifetime_count)
         qsort(to->lifetimes, to->lifetime_count, sizeof(*to->lifetimes), most_allocated_first);
     gm_map_free(&by_place);
@@ -355,7 +368,7 @@ static uint32_t match_transfer(struct difference *difference, struct side *side,
                                    .device = -1,
                                    .kind = (uint8_t)transfer->direction,
                                    .leak_class = UINT8_MAX};
-    return gm_model_add_place(difference->keys, &place);
+    return gm_model_add_place(difference->transfers, &place);
 }
 
 static void subtract_transfers(struct difference *difference, struct gm_model_run *to,
@@ -453,39 +466,58 @@ static void subtract_run(struct difference *difference, const struct gm_model_ru
     subtract_transfers(difference, to, runs);
 }
 
-/* The run of the base that a run is compared with: of the same rank, else the next that has none. */
+/* How alike two processes are, of the same rank or both without one; -1: not at all. */
+static int likeness(const struct gm_model_run *a, const struct gm_model_run *b)
+{
+    if (a->rank.rank != b->rank.rank)
+        return -1;
+    struct gm_text program = gm_base_name(a->executable), other = gm_base_name(b->executable);
+    bool is_same = program.size == other.size &&
+                   (!other.size || memcmp(program.bytes, other.bytes, other.size) == 0);
+    /* A helper that used no memory is no counterpart of a worker, if there is another. */
+    return 2 * is_same + ((a->device_count != 0) == (b->device_count != 0));
+}
+
+/* The run of the base that a run is compared with: of the same rank; of several, of the same program,
+ * the first that has no counterpart yet. */
 static const struct gm_model_run *counterpart(const struct gm_model *base, bool *is_taken,
                                               const struct gm_model_run *run)
 {
+    size_t best = base->run_count;
+    int most = -1;
     for (size_t i = 0; i < base->run_count; i++)
-        if (!is_taken[i] && base->runs[i].rank.rank == run->rank.rank) {
-            is_taken[i] = true;
-            return &base->runs[i];
+        if (!is_taken[i] && likeness(run, &base->runs[i]) > most) {
+            most = likeness(run, &base->runs[i]);
+            best = i;
         }
-    return NULL;
+    if (best == base->run_count)
+        return NULL;
+    is_taken[best] = true;
+    return &base->runs[best];
 }
 
-static void begin_side(struct difference *difference, struct side *side,
-                       const struct gm_model *model, int sign)
+static void begin_side(struct difference *difference, unsigned number, const struct gm_model *model,
+                       int sign)
 {
+    struct side *side = &difference->sides[number];
     *side = (struct side){.model = model,
                           .copier = gm_copier_begin(difference->model, model),
-                          .stacks = gm_allocate(model->tables->stack_count + 1, sizeof(uint32_t)),
                           .places = gm_allocate(model->place_count + 1, sizeof(uint32_t)),
+                          .number = number,
                           .sign = sign};
-    for (size_t i = 0; i < model->tables->stack_count; i++)
-        side->stacks[i] = GM_NONE;
     for (size_t i = 0; i < model->place_count; i++)
         side->places[i] = GM_NONE;
 }
 
-struct gm_model *gm_model_subtract(const struct gm_model *model, const struct gm_model *base)
+struct gm_model *gm_model_subtract(const struct gm_model *model, const struct gm_model *base,
+                                   enum gm_match_level level)
 {
-    struct difference difference = {.model = gm_model_new(), .keys = gm_model_new()};
+    struct difference difference = {.model = gm_model_new(), .transfers = gm_model_new()};
     bool *is_taken = gm_allocate(base->run_count + 1, sizeof(*is_taken));
     difference.model->is_difference = true;
-    begin_side(&difference, &difference.sides[0], model, 1);
-    begin_side(&difference, &difference.sides[1], base, -1);
+    gm_match_begin(&difference.match, model, base, level);
+    begin_side(&difference, 0, model, 1);
+    begin_side(&difference, 1, base, -1);
     bool is_pair = model->run_count == 1 && base->run_count == 1;
     for (size_t i = 0; i < model->run_count; i++)
         subtract_run(&difference, &model->runs[i],
@@ -495,11 +527,11 @@ struct gm_model *gm_model_subtract(const struct gm_model *model, const struct gm
             subtract_run(&difference, NULL, &base->runs[i]);
     for (size_t i = 0; i < 2; i++) {
         gm_copier_end(&difference.sides[i].copier);
-        free(difference.sides[i].stacks);
         free(difference.sides[i].places);
     }
+    gm_match_end(&difference.match);
     free(difference.shown);
     free(is_taken);
-    gm_model_free(difference.keys);
+    gm_model_free(difference.transfers);
     return difference.model;
 }

@@ -1,7 +1,12 @@
 /* See headline.h. */
 #include "render/headline.h"
+#include "base/memory.h"
+#include "base/text.h"
 #include "render/amount.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #define PEAKS_SHOWN 3u /* devices; as many as fit a line */
 
@@ -189,5 +194,35 @@ const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_T
     else
         snprintf(text, GM_ENDING_TEXT, "%s",
                  run->is_recorded ? endings[run->ending] : "end not known");
+    return text;
+}
+
+/* ---- who ------------------------------------------------------------------------------------- */
+
+char *gm_command_text(const struct gm_model_run *run)
+{
+    struct gm_text command = run->command_line;
+    size_t size = command.size;
+    char *line = gm_allocate(size + 1, 1);
+    if (size)
+        memcpy(line, command.bytes, size);
+    while (size && line[size - 1] == 0)
+        size--;
+    for (size_t i = 0; i < size; i++)
+        if (line[i] == 0)
+            line[i] = ' ';
+    char *clean =
+        size ? gm_clean_copy((struct gm_text){line, size}) : gm_copy_text("an unnamed command");
+    free(line);
+    return clean;
+}
+
+const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEXT])
+{
+    time_t seconds = (time_t)(run->start_realtime_ns / UINT64_C(1000000000));
+    struct tm moment;
+    if (!run->start_realtime_ns || !gmtime_r(&seconds, &moment) ||
+        !strftime(text, GM_START_TEXT, ", started %F %T UTC", &moment))
+        text[0] = 0;
     return text;
 }

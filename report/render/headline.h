@@ -50,4 +50,11 @@ struct gm_headline gm_headline_of(const struct gm_model_run *run);
 #define GM_ENDING_TEXT 64
 const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_TEXT]);
 
+/* The command line in one line, clean; the caller frees it. */
+char *gm_command_text(const struct gm_model_run *run);
+
+/* ", started 2026-11-22 15:20:31 UTC"; "" if it is not told. Returns `text`. */
+#define GM_START_TEXT 64
+const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEXT]);
+
 #endif

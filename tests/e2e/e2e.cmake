@@ -87,6 +87,7 @@ add_test(NAME e2e.flight.loss COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST
 set_tests_properties(e2e.flight.loss PROPERTIES ENVIRONMENT "GPUMEM_MODE=flight;GPUMEM_FLIGHT_SIZE=4M;GPUMEM_RING=4K")
 set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
+include(${CMAKE_CURRENT_LIST_DIR}/diff/diff.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/endings/endings.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/extremes/extremes.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/findings/findings.cmake)

@@ -20,6 +20,11 @@ extern const struct gm_output gm_export_pprof;
 extern const struct gm_output gm_export_speedscope;
 extern const struct gm_output gm_export_sqlite;
 
+/* Two runs as one profile of pprof: what `newer` has counts up; what `base` has counts down, with the
+ * label by which pprof itself marks the samples of `-diff_base`. Models of any number of traces. */
+void gm_pprof_write_difference(FILE *out, const struct gm_model *base,
+                               const struct gm_model *newer);
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* A text that grows; all zero: empty. Always terminated once something was added. */

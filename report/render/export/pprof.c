@@ -25,6 +25,8 @@ struct row {
 
 struct profile {
     const struct gm_model *model;
+    uint64_t first_frame; /* number of the location of the model's first frame */
+    bool is_base; /* of a comparison: its samples count down, and pprof knows them as such */
     struct gm_export_text bytes; /* the message */
     struct gm_export_text part;
     struct gm_proto_strings strings;
@@ -56,7 +58,7 @@ static void add_device(struct profile *profile, struct gm_export_text *sample, i
     gm_proto_message(sample, 3, &profile->part);
 }
 
-/* A location is a frame: its number in the model and FIRST_FRAME. pprof drops samples without one, so
+/* A location is a frame: its number in the model and `first_frame`. pprof drops samples without one, so
  * those without a stack have a location of their own. */
 enum { NO_STACK = 1, FIRST_FRAME };
 
@@ -78,17 +80,20 @@ static void write_sample(struct profile *profile, const struct gm_model_place *p
     struct gm_export_text sample = {0};
     for (size_t i = 0; i < count; i++) {
         note_location(profile, frames[i]);
-        gm_proto_number(&sample, 1, (uint64_t)frames[i] + FIRST_FRAME);
+        gm_proto_number(&sample, 1, (uint64_t)frames[i] + profile->first_frame);
     }
     if (count == 0)
         gm_proto_number(&sample, 1, NO_STACK);
     for (unsigned i = 0; i < VALUES; i++)
-        gm_proto_number(&sample, 2, (uint64_t)row->values[i]);
+        gm_proto_number(&sample, 2,
+                        (uint64_t)(profile->is_base ? -row->values[i] : row->values[i]));
     if (!gm_kind_is_host(place->kind))
         add_device(profile, &sample, place->device);
     add_label(profile, &sample, "kind", place->is_block ? "block" : gm_kind_name(place->kind));
     add_label(profile, &sample, "api", place->api);
     add_label(profile, &sample, "library", place->library);
+    if (profile->is_base)
+        add_label(profile, &sample, "pprof::base", "true");
     if (place->leak_class)
         add_label(profile, &sample, "class", gm_leak_class_name(place->leak_class));
     gm_proto_message(&profile->bytes, 2, &sample);
@@ -121,14 +126,12 @@ static void write_function(struct profile *profile, uint64_t number, const char 
 /* Each frame is a function of its own: names alone would unite lines of different files. */
 static void write_locations(struct profile *profile)
 {
-    write_location(profile, NO_STACK, 0);
-    write_function(profile, NO_STACK, "(no stack)", NULL);
     for (size_t i = 0; i < profile->frame_capacity; i++) {
         if (!profile->has_location[i])
             continue;
         const struct gm_frame *frame = gm_model_frame(profile->model, (uint32_t)i);
-        write_location(profile, i + FIRST_FRAME, frame->line);
-        write_function(profile, i + FIRST_FRAME, frame->function, frame->file);
+        write_location(profile, i + profile->first_frame, frame->line);
+        write_function(profile, i + profile->first_frame, frame->function, frame->file);
     }
 }
 
@@ -160,14 +163,16 @@ static void write_rest(struct profile *profile, const struct gm_model_run *run)
 static struct row *collect(const struct gm_model *model, const struct gm_when *when)
 {
     struct gm_model_held held;
-    const struct gm_model_run *run = &model->runs[0];
     gm_model_held_at(model, when, &held);
     struct row *rows = gm_allocate(model->place_count + 1, sizeof(*rows));
-    for (size_t i = 0; i < run->lifetime_count; i++) {
-        struct row *row = &rows[run->lifetimes[i].place];
-        row->values[ALLOC_OBJECTS] = run->lifetimes[i].allocs;
-        row->values[ALLOC_SPACE] = run->lifetimes[i].allocated;
-        row->is_used = true;
+    for (size_t i = 0; i < model->run_count; i++) {
+        const struct gm_model_run *run = &model->runs[i];
+        for (size_t at = 0; at < run->lifetime_count; at++) {
+            struct row *row = &rows[run->lifetimes[at].place];
+            row->values[ALLOC_OBJECTS] += run->lifetimes[at].allocs;
+            row->values[ALLOC_SPACE] += run->lifetimes[at].allocated;
+            row->is_used = true;
+        }
     }
     for (size_t i = 0; i < held.count; i++) {
         const struct gm_model_sample *sample = &held.samples[i];
@@ -181,26 +186,57 @@ static struct row *collect(const struct gm_model *model, const struct gm_when *w
     return rows;
 }
 
+/* The samples of a model, and what they refer to. */
+static void write_side(struct profile *profile, const struct gm_when *when)
+{
+    const struct gm_model *model = profile->model;
+    struct row *rows = collect(model, when);
+    for (size_t i = 0; i < model->place_count; i++)
+        if (rows[i].is_used)
+            write_sample(profile, &model->places[i], &rows[i]);
+    write_locations(profile);
+    free(rows);
+}
+
+static void finish(struct profile *profile, FILE *out, const struct gm_model_run *run)
+{
+    size_t size;
+    write_location(profile, NO_STACK, 0);
+    write_function(profile, NO_STACK, "(no stack)", NULL);
+    write_rest(profile, run);
+    unsigned char *compressed = gm_gzip(profile->bytes.bytes, profile->bytes.size, &size);
+    fwrite(compressed, 1, size, out);
+    free(compressed);
+    gm_export_text_free(&profile->bytes);
+    gm_export_text_free(&profile->part);
+    gm_proto_strings_free(&profile->strings);
+    free(profile->has_location);
+}
+
 static void write_pprof(FILE *out, const struct gm_model *model,
                         const struct gm_output_options *options)
 {
-    struct profile profile = {.model = model};
-    struct row *rows = collect(model, &options->when);
+    struct profile profile = {.model = model, .first_frame = FIRST_FRAME};
     write_types(&profile);
-    for (size_t i = 0; i < model->place_count; i++)
-        if (rows[i].is_used)
-            write_sample(&profile, &model->places[i], &rows[i]);
-    write_locations(&profile);
-    write_rest(&profile, &model->runs[0]);
-    size_t size;
-    unsigned char *compressed = gm_gzip(profile.bytes.bytes, profile.bytes.size, &size);
-    fwrite(compressed, 1, size, out);
-    free(compressed);
-    gm_export_text_free(&profile.bytes);
-    gm_export_text_free(&profile.part);
-    gm_proto_strings_free(&profile.strings);
+    write_side(&profile, &options->when);
+    finish(&profile, out, &model->runs[0]);
+}
+
+void gm_pprof_write_difference(FILE *out, const struct gm_model *base, const struct gm_model *newer)
+{
+    const struct gm_when when = {.kind = GM_WHEN_DEFAULT};
+    const struct gm_model_run nothing = {0};
+    struct profile profile = {.model = newer, .first_frame = FIRST_FRAME};
+    write_types(&profile);
+    write_side(&profile, &when);
+    profile.first_frame += gm_model_frame_count(newer);
     free(profile.has_location);
-    free(rows);
+    profile.has_location = NULL;
+    profile.frame_capacity = 0;
+    profile.model = base;
+    profile.is_base = true;
+    write_side(&profile, &when);
+    finish(&profile, out, newer->run_count ? &newer->runs[0] : &nothing);
 }
 
 const struct gm_output gm_export_pprof = {.name = "pprof",

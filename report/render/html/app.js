@@ -209,7 +209,7 @@ class App {
       ...Object.entries(others).map(([value, shown]) => make("option", { value }, shown)));
     control.onchange = () => this.set({ base: control.value });
     this.compare.replaceChildren(make("label", {}, "compared with ", control));
-    const wanted = readHash(this.number).get("base");
+    const wanted = readHash(this.number).get("base") ?? this.element.closest("article").dataset.base;
     if (wanted in others) this.state.base = wanted;
     this.schedule();
   }

@@ -6,7 +6,7 @@
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static void write_head(FILE *out)
+void gm_html_begin(FILE *out)
 {
     fprintf(out,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -21,21 +21,29 @@ static void write_head(FILE *out)
     fputs("</style>\n</head>\n<body>\n", out);
 }
 
-static void write_tail(FILE *out, bool follows)
+void gm_html_end(FILE *out)
 {
-    (void)follows;
     fputs("<script>", out);
     fwrite(gm_page_script, 1, sizeof(gm_page_script), out);
     fputs("</script>\n</body>\n</html>\n", out);
 }
 
-static void write_run(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
-                      const struct gm_output_options *options)
+static void end_many(FILE *out, bool follows)
+{
+    (void)follows;
+    gm_html_end(out);
+}
+
+void gm_html_run(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
+                 const struct gm_output_options *options, int base)
 {
     struct gm_model_history history;
     uint64_t limit = options->page_size ? options->page_size : GM_HTML_PAGE_SIZE;
     bool has_history = gm_model_history(model, &history);
-    fputs("<article class=\"run\">\n", out);
+    fputs("<article class=\"run\"", out);
+    if (base >= 0)
+        fprintf(out, " data-base=\"%d\"", base);
+    fputs(">\n", out);
     gm_html_summary(out, model, run);
     if (has_history && history.count) {
         fputs("<div class=\"explorer\">\n", out);
@@ -55,11 +63,11 @@ static void write_html(FILE *out, const struct gm_model *model,
                        const struct gm_output_options *options)
 {
     if (!options->many)
-        write_head(out);
+        gm_html_begin(out);
     for (size_t i = 0; i < model->run_count; i++)
-        write_run(out, model, &model->runs[i], options);
+        gm_html_run(out, model, &model->runs[i], options, -1);
     if (!options->many)
-        write_tail(out, true);
+        gm_html_end(out);
 }
 
-const struct gm_output gm_output_html = {"html", GM_NEEDS_ALL, write_html, write_head, write_tail};
+const struct gm_output gm_output_html = {"html", GM_NEEDS_ALL, write_html, gm_html_begin, end_many};

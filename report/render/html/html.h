@@ -13,6 +13,15 @@ extern const struct gm_output gm_output_html;
 /* Bytes of the events of all traces of a page: it has 25 MB at most. */
 #define GM_HTML_PAGE_SIZE UINT64_C(22000000)
 
+/* Before the first and behind the last part of a page that is put together elsewhere. */
+void gm_html_begin(FILE *out);
+void gm_html_end(FILE *out);
+
+/* The part of one run. `base`: the part, from 0 on, that it is compared with until the reader chooses
+ * another one; -1: none. */
+void gm_html_run(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
+                 const struct gm_output_options *options, int base);
+
 /* What is readable without a script: verdict and findings; then owners, leaks, refusals, phases. */
 void gm_html_summary(FILE *out, const struct gm_model *model, const struct gm_model_run *run);
 void gm_html_tables(FILE *out, const struct gm_model *model, const struct gm_model_run *run,

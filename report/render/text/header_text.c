@@ -1,43 +1,19 @@
 /* See sections.h. */
-#include "base/memory.h"
 #include "base/text.h"
 #include "render/headline.h"
 #include "render/text/sections.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* The command line in one line, each argument cleaned. */
 static void print_command(const struct gm_view *view)
 {
-    struct gm_text command = view->run->command_line;
-    size_t size = command.size;
-    char *line = gm_allocate(size + 1, 1);
-    if (size)
-        memcpy(line, command.bytes, size);
-    while (size && line[size - 1] == 0)
-        size--;
-    for (size_t i = 0; i < size; i++)
-        if (line[i] == 0)
-            line[i] = ' ';
-    char *clean = gm_clean_copy((struct gm_text){line, size});
+    char *command = gm_command_text(view->run);
     gm_page_print(view->page, GM_BOLD, "gpumem report");
     gm_page_print(view->page, GM_PLAIN, " of ");
-    gm_page_cut(view->page, clean[0] ? clean : "an unnamed command",
-                gm_page_columns(view->page) - strlen("gpumem report of "));
+    gm_page_cut(view->page, command, gm_page_columns(view->page) - strlen("gpumem report of "));
     fputc('\n', view->page->out);
-    free(clean);
-    free(line);
-}
-
-static const char *start_of(const struct gm_model_run *run, char text[64])
-{
-    time_t seconds = (time_t)(run->start_realtime_ns / UINT64_C(1000000000));
-    struct tm moment;
-    if (!run->start_realtime_ns || !gmtime_r(&seconds, &moment) ||
-        !strftime(text, 64, ", started %F %T UTC", &moment))
-        text[0] = 0;
-    return text;
+    free(command);
 }
 
 static const char *rank_of(const struct gm_model_run *run, char text[64])
@@ -54,10 +30,10 @@ void gm_header_text(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
     char *host = gm_clean_copy(run->host_name);
-    char start[64], rank[64], ending[GM_ENDING_TEXT], process[256];
+    char start[GM_START_TEXT], rank[64], ending[GM_ENDING_TEXT], process[256];
     print_command(view);
     snprintf(process, sizeof(process), "process %u on %.64s%s%s, ", run->pid, host,
-             rank_of(run, rank), start_of(run, start));
+             rank_of(run, rank), gm_start_text(run, start));
     gm_page_paragraph(view->page, GM_DIM, 0, "%s%s, %s event%s, %s",
                       run->pid ? process : "", /* a snapshot does not tell */
                       TIME(run->duration_ns), COUNT(run->events), gm_plural(run->events),

@@ -287,8 +287,8 @@ static void a_model_minus_itself_is_nothing_and_lines_do_not_matter(void **state
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct gm_model *model = random_model(round, 1 + round % 3, 0);
         struct gm_model *edited = random_model(round, 1 + round % 3, 5);
-        struct gm_model *same = gm_model_subtract(model, model);
-        struct gm_model *moved = gm_model_subtract(edited, model);
+        struct gm_model *same = gm_model_subtract(model, model, GM_MATCH_EXACTLY);
+        struct gm_model *moved = gm_model_subtract(edited, model, GM_MATCH_EXACTLY);
         assert_int_equal(same->run_count, model->run_count);
         assert_int_equal(moved->run_count, model->run_count);
         assert_nothing(same);
@@ -322,8 +322,8 @@ static void a_difference_is_what_was_added_place_by_place(void **state)
     (void)state;
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct gm_model *newer = random_model(round, 1, 0), *older = random_model(round + 7, 1, 2);
-        struct gm_model *difference = gm_model_subtract(newer, older);
-        struct gm_model *back = gm_model_subtract(older, newer);
+        struct gm_model *difference = gm_model_subtract(newer, older, GM_MATCH_EXACTLY);
+        struct gm_model *back = gm_model_subtract(older, newer, GM_MATCH_EXACTLY);
         const struct gm_model_run *runs[] = {&newer->runs[0], &older->runs[0], &difference->runs[0],
                                              &back->runs[0]};
         assert_int_equal(difference->run_count, 1);
@@ -403,8 +403,8 @@ static void merge_and_subtract(struct read *read)
     struct gm_model *one = merge_two(read->model, other.model);
     struct gm_model *two = merge_two(other.model, read->model);
     struct gm_model *alone = merge_two(read->model, read->model);
-    struct gm_model *nothing = gm_model_subtract(read->model, read->model);
-    struct gm_model *difference = gm_model_subtract(read->model, other.model);
+    struct gm_model *nothing = gm_model_subtract(read->model, read->model, GM_MATCH_EXACTLY);
+    struct gm_model *difference = gm_model_subtract(read->model, other.model, GM_MATCH_EXACTLY);
     close_trace(&other); /* nothing of what was made depends on it */
     assert_same(one, two);
     assert_nothing(nothing);
