@@ -398,7 +398,7 @@ struct gm_model_run {
     size_t growing_count;
     struct gm_model_lifetime *lifetimes; /* most short-lived allocations first */
     size_t lifetime_count;
-    size_t lifetimes_unchanged; /* of a difference: so many more stand behind them */
+    size_t lifetimes_unchanged;           /* of a difference: so many more stand behind them */
     struct gm_model_transfer *directions; /* that occurred */
     size_t direction_count;
     struct gm_model_transfer *transfers; /* by place, most bytes first */
