@@ -1,13 +1,13 @@
 /* Two runs compared: what came, went, grew and shrank.
  *
  * Either side may be of many processes. Processes are matched by rank, places by function, file and
- * module (model/match.h), all else by name. Figures of all processes are added up, but for the table
+ * module (diff/match.h), all else by name. Figures of all processes are added up, but for the table
  * of the processes themselves.
  */
 #ifndef GPUMEM_REPORT_DIFF_DIFF_H
 #define GPUMEM_REPORT_DIFF_DIFF_H
 
-#include "model/subtract.h"
+#include "diff/subtract.h"
 
 /* ---- figures with a name --------------------------------------------------------------------- */
 

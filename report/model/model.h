@@ -3,7 +3,7 @@
  *
  * A model has the stacks and places of all its runs, and for each run (the trace of one process) the
  * facts, the moments with who held memory then, failures, findings, phases and totals. A model of a
- * trace has one run. gm_model_merge (merge.h) unites models, gm_model_subtract (subtract.h) gives
+ * trace has one run. gm_model_merge (merge.h) unites models, gm_model_subtract (diff/subtract.h) gives
  * their difference: both are models again, so bytes and counts that can differ are signed.
  *
  * Times are nanoseconds since the start of the run. Sizes are bytes. A `const char *` is clean: valid

@@ -2,9 +2,9 @@
  * model minus itself is nothing, and events add up to what the model says. */
 #include "trace_scene.h"
 
+#include "diff/subtract.h"
 #include "ledger/counters.h"
 #include "model/merge.h"
-#include "model/subtract.h"
 #include "model/tables.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"

@@ -8,10 +8,10 @@
  * totals, lifetimes and transfers. What is not a number is not in the difference: failures,
  * findings, phases, growth, contexts, holes, segments, curves.
  */
-#ifndef GPUMEM_REPORT_MODEL_SUBTRACT_H
-#define GPUMEM_REPORT_MODEL_SUBTRACT_H
+#ifndef GPUMEM_REPORT_DIFF_SUBTRACT_H
+#define GPUMEM_REPORT_DIFF_SUBTRACT_H
 
-#include "model/match.h"
+#include "diff/match.h"
 
 /* `model` - `base`. Samples of a moment are sorted by how much they differ; what does not differ is
  * left out. Both stay as they are, and nothing of the difference depends on them afterwards. */

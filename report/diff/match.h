@@ -6,8 +6,8 @@
  * then
  * by the frames up to the caller of the one that tells most (stacks.h). All that match are one.
  */
-#ifndef GPUMEM_REPORT_MODEL_MATCH_H
-#define GPUMEM_REPORT_MODEL_MATCH_H
+#ifndef GPUMEM_REPORT_DIFF_MATCH_H
+#define GPUMEM_REPORT_DIFF_MATCH_H
 
 #include "model/model.h"
 

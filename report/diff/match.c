@@ -1,5 +1,5 @@
 /* See match.h. */
-#include "model/match.h"
+#include "diff/match.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"

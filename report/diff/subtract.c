@@ -1,9 +1,9 @@
 /* See subtract.h. */
-#include "model/subtract.h"
+#include "diff/subtract.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "diff/match.h"
 #include "model/copy.h"
-#include "model/match.h"
 #include <stdlib.h>
 #include <string.h>
 
