@@ -32,7 +32,8 @@
 #include "writer/why.h"
 
 enum {
-    CALLER_MAX = 64,     /* objects that call the runtime; what more of them call is found at each call */
+    CALLER_MAX =
+        64, /* objects that call the runtime; what more of them call is found at each call */
     RUNTIME_NAMES = 512, /* bytes of a path of a runtime library */
 };
 

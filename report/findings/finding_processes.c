@@ -1,5 +1,7 @@
 /* What a process costs beside others: a worker with a context of its own, and memory of another process
  * that stays open. */
+#include "base/limit.h"
+#include "base/map.h"
 #include "base/size.h"
 #include "findings/rules.h"
 #include "stacks/callers.h"
@@ -13,22 +15,41 @@ static bool contains(struct gm_text text, const char *part)
     return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
 }
 
-/* Whether the stack began in a process that Python's multiprocessing started for work, a loader's too.
- * Ranks that torch.multiprocessing.spawn starts have a device each, as they should. */
-static bool is_in_worker(const struct gm_trace *trace, uint32_t stack)
+/* What a frame says of the process that its stack began in. */
+enum {
+    SAYS_NOTHING,
+    IS_WORKER, /* one that Python's multiprocessing started for work, a loader's too */
+    IS_RANK,   /* of torch.multiprocessing.spawn: ranks have a device each, as they should */
+};
+
+static uint32_t said_by(const struct gm_trace *trace, uint64_t number, struct gm_map *by_script)
+{
+    uint32_t said = gm_map_get(by_script, number);
+    if (said != GM_NONE)
+        return said;
+    const struct gm_script_frame *frame = gm_trace_script_frame(trace, number);
+    struct gm_text file = gm_trace_string(trace, frame ? frame->file : 0);
+    said = contains(file, "/torch/multiprocessing/spawn.py") ? IS_RANK
+           : contains(file, "/multiprocessing/process.py") ||
+                   contains(file, "/torch/utils/data/_utils/worker.py")
+               ? IS_WORKER
+               : SAYS_NOTHING;
+    gm_map_set(by_script, number, said);
+    return said;
+}
+
+static bool is_in_worker(const struct gm_trace *trace, uint32_t stack, struct gm_map *by_script)
 {
     bool is_worker = false;
     for (uint32_t id = stack; id;) {
         const struct gm_node *node = gm_trace_node(trace, id);
-        if (!node || node->kind > GM_NODE_SCRIPT)
+        if (!node || node->kind > GM_NODE_SCRIPT || !gm_limits_spend(GM_STEPS_NODE))
             return false;
-        const struct gm_script_frame *frame =
-            node->kind == GM_NODE_SCRIPT ? gm_trace_script_frame(trace, node->address) : NULL;
-        struct gm_text file = gm_trace_string(trace, frame ? frame->file : 0);
-        if (contains(file, "/torch/multiprocessing/spawn.py"))
+        uint32_t said =
+            node->kind == GM_NODE_SCRIPT ? said_by(trace, node->address, by_script) : SAYS_NOTHING;
+        if (said == IS_RANK)
             return false;
-        is_worker |= contains(file, "/multiprocessing/process.py") ||
-                     contains(file, "/torch/utils/data/_utils/worker.py");
+        is_worker |= said == IS_WORKER;
         id = node->parent < id ? node->parent : 0;
     }
     return is_worker;
@@ -37,10 +58,12 @@ static bool is_in_worker(const struct gm_trace *trace, uint32_t stack)
 static void find_worker_context(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     const struct gm_active_site *first = NULL;
+    struct gm_map by_script = {0};
     for (size_t i = 0; i < analysis->activity.count && !first; i++)
         if (analysis->activity.sites[i].device >= 0 && /* the order is that of first allocations */
-            is_in_worker(analysis->trace, analysis->activity.sites[i].stack))
+            is_in_worker(analysis->trace, analysis->activity.sites[i].stack, &by_script))
             first = &analysis->activity.sites[i];
+    gm_map_free(&by_script);
     if (!first)
         return;
     const struct gm_device_facts *facts = &analysis->facts[first->device + 1];
