@@ -70,6 +70,11 @@ char *gm_clean_copy(struct gm_text text)
     return copy;
 }
 
+bool gm_text_equals(struct gm_text one, struct gm_text other)
+{
+    return one.size == other.size && memcmp(one.bytes, other.bytes, one.size) == 0;
+}
+
 struct gm_text gm_base_name(struct gm_text path)
 {
     const char *slash = memrchr(path.bytes, '/', path.size);

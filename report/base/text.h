@@ -31,6 +31,8 @@ void gm_clean_text(char *text);
 /* A clean, terminated copy; a NUL within the text becomes '?', too. The caller frees it. */
 char *gm_clean_copy(struct gm_text text);
 
+bool gm_text_equals(struct gm_text one, struct gm_text other);
+
 /* The last component of a path. */
 struct gm_text gm_base_name(struct gm_text path);
 

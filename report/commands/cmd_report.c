@@ -33,6 +33,10 @@ static void print_help(void)
          "      --device N, --kind KIND, --min-size SIZE\n"
          "                     who held memory at the peak or at that moment, of this\n"
          "                     device, kind (device, managed, pinned ...), or size alone\n"
+         "      --thread THREAD, --phase NAME\n"
+         "                     and of what this thread (number or name) allocated, or was\n"
+         "                     allocated while a range was open or after a mark, alone;\n"
+         "                     the peak is then that of what is shown\n"
          "  -n, --top N        places shown per section (5)\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
          "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"
@@ -167,7 +171,18 @@ static bool parse_device(const char *text, struct gm_output_filter *filter)
 
 int gm_cmd_report(int count, char **arguments)
 {
-    enum { JSON = GM_OPTION_FIRST, SITE, AT, DEVICE, KIND, MIN_SIZE, HTML, HTML_SIZE };
+    enum {
+        JSON = GM_OPTION_FIRST,
+        SITE,
+        AT,
+        DEVICE,
+        KIND,
+        MIN_SIZE,
+        THREAD,
+        PHASE,
+        HTML,
+        HTML_SIZE
+    };
     static const struct option options[] = {{"top", required_argument, NULL, 'n'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"site", required_argument, NULL, SITE},
@@ -175,6 +190,8 @@ int gm_cmd_report(int count, char **arguments)
                                             {"device", required_argument, NULL, DEVICE},
                                             {"kind", required_argument, NULL, KIND},
                                             {"min-size", required_argument, NULL, MIN_SIZE},
+                                            {"thread", required_argument, NULL, THREAD},
+                                            {"phase", required_argument, NULL, PHASE},
                                             {"json", no_argument, NULL, JSON},
                                             {"html", required_argument, NULL, HTML},
                                             {"html-size", required_argument, NULL, HTML_SIZE},
@@ -182,7 +199,7 @@ int gm_cmd_report(int count, char **arguments)
                                             GM_COMMON_OPTIONS};
     struct report report = {.stacks = {.names = true},
                             .options = {.colour = gm_wants_colour(),
-                                        .filter = {false, GM_FILTER_ANY, GM_FILTER_ANY, 0}},
+                                        .filter = {.device = GM_FILTER_ANY, .kind = GM_FILTER_ANY}},
                             .output = gm_output_find("brief")};
     uint64_t top = 0, site = 0;
     bool is_verbose = false;
@@ -216,6 +233,14 @@ int gm_cmd_report(int count, char **arguments)
             report.options.filter.is_set = true;
             if (!gm_size_parse(optarg, &report.options.filter.min_size))
                 return gm_complain("--min-size: '%s' is not a size such as 64M or 1.5GiB", optarg);
+            break;
+        case THREAD:
+            report.options.filter.is_set = true;
+            report.options.filter.scope.thread = optarg;
+            break;
+        case PHASE:
+            report.options.filter.is_set = true;
+            report.options.filter.scope.phase = optarg;
             break;
         case JSON:
             report.output = gm_output_find("json");

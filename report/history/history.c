@@ -46,7 +46,8 @@ static void note(void *argument, const struct gm_model_event *event)
                                                                   .size = event->size,
                                                                   .place = event->place,
                                                                   .begin_step = history->steps++,
-                                                                  .end_step = GM_NONE};
+                                                                  .end_step = GM_NONE,
+                                                                  .in_scope = event->in_scope};
         return;
     }
     struct gm_model_life *life = &history->lives[event->life];
@@ -56,10 +57,11 @@ static void note(void *argument, const struct gm_model_event *event)
     life->implicit = ends && event->implicit;
 }
 
-bool gm_model_history(const struct gm_model *model, struct gm_model_history *history)
+bool gm_model_history(const struct gm_model *model, const struct gm_scope_request *scope,
+                      struct gm_model_history *history)
 {
     struct recording recording = {0};
-    bool whole = gm_model_events(model, note, &recording) && !recording.overflowed;
+    bool whole = gm_model_events(model, scope, note, &recording) && !recording.overflowed;
     *history = recording.history;
     if (!whole)
         gm_model_history_free(history);
@@ -184,7 +186,7 @@ static void gather_rest(struct gathering *gathering, const struct gm_model_run *
 static bool gather_time(struct gathering *gathering, uint64_t time_ns)
 {
     struct gm_model_history history;
-    if (!gm_model_history(gathering->model, &history))
+    if (!gm_model_history(gathering->model, NULL, &history))
         return false;
     for (size_t i = 0; i < history.count; i++) {
         const struct gm_model_life *life = &history.lives[i];
@@ -211,6 +213,17 @@ static int by_group(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
+/* What was gathered, sorted. */
+static struct gm_model_held gathered(struct gathering *gathering)
+{
+    struct gm_model_held held = gathering->held;
+    gm_map_free(&gathering->by_place);
+    places_to_sort = gathering->model->places;
+    if (held.count)
+        qsort(held.samples, held.count, sizeof(*held.samples), by_group);
+    return held;
+}
+
 bool gm_model_held_at(const struct gm_model *model, const struct gm_when *when,
                       struct gm_model_held *held)
 {
@@ -227,12 +240,109 @@ bool gm_model_held_at(const struct gm_model *model, const struct gm_when *when,
         else
             gather_peaks(&gathering, run);
     }
-    gm_map_free(&gathering.by_place);
-    *held = gathering.held;
-    places_to_sort = model->places;
-    if (held->count)
-        qsort(held->samples, held->count, sizeof(*held->samples), by_group);
+    *held = gathered(&gathering);
     return found;
+}
+
+/* ---- in a scope ------------------------------------------------------------------------------ */
+
+#define GROUPS (4u << 8) /* blocks, devices, external memory by device; host memory by kind */
+
+/* What of one group is in the scope. */
+struct scope_group {
+    uint64_t live, peak; /* bytes */
+    uint32_t step;       /* of the peak */
+    uint64_t time_ns;    /* when it was refused last */
+    bool is_refused;
+};
+
+/* group_order() as an index. */
+static size_t group_index(const struct gm_model_place *place)
+{
+    uint32_t order = group_order(place);
+    return (order >> 16) << 8 | (order & 0xff);
+}
+
+static void find_scope_peaks(const struct gm_model *model, const struct gm_model_history *history,
+                             struct scope_group *groups)
+{
+    uint64_t *order = gm_model_history_order(history);
+    for (uint32_t step = 0; step < history->steps; step++) {
+        const struct gm_model_life *life =
+            order[step] ? &history->lives[GM_STEP_LIFE(order[step])] : NULL;
+        if (!life || !life->in_scope)
+            continue;
+        struct scope_group *group = &groups[group_index(&model->places[life->place])];
+        group->live += GM_STEP_ENDS(order[step]) ? 0 - life->size : life->size;
+        if (group->live > group->peak) {
+            group->peak = group->live;
+            group->step = step;
+        }
+    }
+    free(order);
+}
+
+/* Failures come latest last: of each device the last one counts. */
+static void note_refusal(const struct gm_model_run *run, uint32_t number, uint32_t first,
+                         struct scope_group *groups)
+{
+    const struct gm_model_moment *moment = gm_model_moment(run, number);
+    if (!moment)
+        return;
+    size_t device = (size_t)(moment->device < 0 ? 0 : moment->device + 1) & 0xff;
+    struct scope_group *group = &groups[(first << 8) + device];
+    group->time_ns = moment->time_ns;
+    group->is_refused = true;
+}
+
+static void find_refusals(const struct gm_model_run *run, struct scope_group *groups)
+{
+    for (size_t i = 0; i < run->failure_count; i++)
+        note_refusal(run, run->failures[i].moment, 0, groups);
+    for (size_t i = 0; i < run->pool_failure_count; i++)
+        note_refusal(run, run->pool_failures[i].moment, 1, groups);
+}
+
+/* Whether a life of the group was alive at the moment. */
+static bool is_alive_at(const struct gm_model_life *life, const struct gm_when *when,
+                        const struct scope_group *group)
+{
+    uint64_t time = when->kind == GM_WHEN_TIME ? when->time_ns : group->time_ns;
+    switch (when->kind) {
+    case GM_WHEN_END:
+        return life->end_step == GM_NONE || life->implicit;
+    case GM_WHEN_OOM:
+        return group->is_refused && life->begin_ns <= time && time < life->end_ns;
+    case GM_WHEN_TIME:
+        return life->begin_ns <= time && time < life->end_ns;
+    case GM_WHEN_DEFAULT:
+    case GM_WHEN_PEAK:
+        break;
+    }
+    return group->peak && life->begin_step <= group->step && group->step < life->end_step;
+}
+
+bool gm_model_held_in_scope(const struct gm_model *model, const struct gm_when *when,
+                            const struct gm_scope_request *scope, struct gm_model_held *held)
+{
+    struct gathering gathering = {.model = model};
+    const struct gm_model_run *run = &model->runs[0];
+    struct gm_model_history history;
+    bool found = gm_model_history(model, scope, &history);
+    struct scope_group *groups = gm_allocate(GROUPS, sizeof(*groups));
+    find_scope_peaks(model, &history, groups);
+    find_refusals(run, groups);
+    for (size_t i = 0; i < history.count; i++) {
+        const struct gm_model_life *life = &history.lives[i];
+        const struct gm_model_place *place = &model->places[life->place];
+        if (life->in_scope && (place->kind != GM_KIND_EXTERNAL || when->kind == GM_WHEN_END) &&
+            is_alive_at(life, when, &groups[group_index(place)]))
+            add(&gathering, &(struct gm_model_sample){life->place, gm_amount(life->size), 1});
+    }
+    free(groups);
+    gm_model_history_free(&history);
+    *held = gathered(&gathering);
+    return found && (when->kind != GM_WHEN_OOM || run->failure_count + run->pool_failure_count);
 }
 
 void gm_model_held_free(struct gm_model_held *held)

@@ -16,6 +16,7 @@ struct gm_model_life {
     uint32_t begin_step; /* begins and ends of the trace have one step each: 0, 1, 2 ... */
     uint32_t end_step;   /* GM_NONE: it is alive at the end */
     bool implicit;       /* it ended with its context */
+    bool in_scope;       /* what was asked for */
 };
 
 /* A mark of the program, or where it opened a range. */
@@ -36,8 +37,10 @@ struct gm_model_history {
 };
 
 /* Replays the trace of a model of one trace. A free that failed is no end. False if there is no trace
- * behind the model, or more lives than 32 bits count; the history is empty then. */
-bool gm_model_history(const struct gm_model *model, struct gm_model_history *history);
+ * behind the model, or more lives than 32 bits count; the history is empty then. `scope`: what the reader
+ * asks for; NULL: all. */
+bool gm_model_history(const struct gm_model *model, const struct gm_scope_request *scope,
+                      struct gm_model_history *history);
 void gm_model_history_free(struct gm_model_history *history);
 
 /* What happens at each step: 0 nothing (a free that failed was here), else a life that begins or ends.
@@ -70,6 +73,11 @@ struct gm_model_held {
 /* False if there was no such moment: no refusal, or no events to replay. To be freed either way. */
 bool gm_model_held_at(const struct gm_model *model, const struct gm_when *when,
                       struct gm_model_held *held);
+
+/* The same of what was allocated in a scope alone, of a model of one trace. Its peak is that of what is in the
+ * scope, of each group for itself. One more replay. */
+bool gm_model_held_in_scope(const struct gm_model *model, const struct gm_when *when,
+                            const struct gm_scope_request *scope, struct gm_model_held *held);
 void gm_model_held_free(struct gm_model_held *held);
 
 /* Whose capacity the memory of a place is: sums make sense within one group alone. Blocks lie in the

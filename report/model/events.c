@@ -7,6 +7,7 @@
 struct events {
     struct gm_builder builder;
     struct gm_replay replay;
+    struct gm_scope scope;
     struct gm_blocks blocks;
     struct gm_map block_lives; /* address of a live block -> its number as a life */
     uint32_t lives;            /* so far */
@@ -19,6 +20,7 @@ static void tell(struct events *events, const struct gm_site *site, bool is_bloc
 {
     event.place = gm_builder_place(&events->builder, site, is_block);
     event.time_ns = gm_builder_time(&events->builder, events->replay.ledger.time);
+    event.in_scope = event.what == GM_MODEL_BEGINS && events->scope.holds;
     events->visit(events->argument, &event);
 }
 
@@ -105,7 +107,7 @@ static void note_mark(struct events *events, const struct gm_record *record)
 
 /* ---- the replay ------------------------------------------------------------------------------ */
 
-bool gm_model_events(const struct gm_model *model,
+bool gm_model_events(const struct gm_model *model, const struct gm_scope_request *scope,
                      void (*visit)(void *argument, const struct gm_model_event *event),
                      void *argument)
 {
@@ -114,6 +116,7 @@ bool gm_model_events(const struct gm_model *model,
         return false;
     struct events *events = gm_allocate(1, sizeof(*events));
     struct gm_stream *stream = gm_stream_open(analysis->trace);
+    static const struct gm_scope_request everything;
     struct gm_entry entry;
     /* Places that have not been met are added: the tables of a model are its cache. */
     events->builder = (struct gm_builder){.model = (struct gm_model *)(uintptr_t)model,
@@ -123,10 +126,12 @@ bool gm_model_events(const struct gm_model *model,
     events->visit = visit;
     events->argument = argument;
     gm_replay_begin(&events->replay);
+    gm_scope_begin(&events->scope, analysis->trace, scope ? scope : &everything);
     events->replay.checkpoint = analysis->trace->checkpoint;
     events->replay.ledger.observer =
         (struct gm_life_observer){life_begins, life_ends, life_goes_on, NULL, events};
     while (gm_stream_next(stream, &entry)) {
+        gm_scope_note(&events->scope, &entry);
         gm_replay_apply(&events->replay, &entry);
         note_block(events, entry.record);
         note_mark(events, entry.record);
@@ -136,9 +141,16 @@ bool gm_model_events(const struct gm_model *model,
     gm_stream_close(stream);
     gm_blocks_free(&events->blocks);
     gm_replay_end(&events->replay);
+    gm_scope_end(&events->scope);
     gm_map_free(&events->builder.by_key);
     gm_map_free(&events->block_lives);
     gm_libraries_free(events->builder.libraries);
     free(events);
     return true;
+}
+
+struct gm_scope_thread *gm_model_threads(const struct gm_model *model, size_t *count)
+{
+    const struct gm_analysis *analysis = model->tables->analysis;
+    return analysis ? gm_scope_threads(analysis->trace, count) : NULL;
 }

@@ -15,6 +15,7 @@
 #include "analysis/analysis.h"
 #include "analysis/library_table.h"
 #include "findings/finding.h"
+#include "model/scope.h"
 #include "stacks/category.h"
 #include "stacks/stacks.h"
 #include "verdict/ending.h"
@@ -454,6 +455,9 @@ const struct gm_model_device *gm_model_device(const struct gm_model_run *run, in
 /* The moment of a number; NULL for GM_NONE. */
 const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, uint32_t number);
 
+/* The threads that recorded, of a model of one trace: scope.h. NULL if there is no trace behind it. */
+struct gm_scope_thread *gm_model_threads(const struct gm_model *model, size_t *count);
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* An allocation that comes or goes, or a block of a pool; or the program says where it is. */
@@ -465,6 +469,7 @@ struct gm_model_event {
         GM_MODEL_MARK,    /* a mark, or a range opens: it has but a name and a time */
     } what;
     bool implicit; /* it ended with its context */
+    bool in_scope; /* of a begin: it is what was asked for */
     uint32_t life; /* number of the allocation or block: from 0, in the order in which they begin */
     uint32_t place;
     uint64_t time_ns;
@@ -474,8 +479,8 @@ struct gm_model_event {
 };
 
 /* Replays the trace of a model of one trace, in the order of time. False if there is no trace behind
- * the model. */
-bool gm_model_events(const struct gm_model *model,
+ * the model. `scope`: what the reader asks for; NULL: all. The others are visited, too. */
+bool gm_model_events(const struct gm_model *model, const struct gm_scope_request *scope,
                      void (*visit)(void *argument, const struct gm_model_event *event),
                      void *argument);
 

@@ -12,6 +12,7 @@ struct gm_output_filter {
     int device;        /* or GM_FILTER_ANY */
     int kind;          /* enum gm_kind, or GM_FILTER_ANY */
     uint64_t min_size; /* bytes of a place */
+    struct gm_scope_request scope;
 };
 
 /* How the reader wants it. An output passes over what it has no use for. */

@@ -27,7 +27,8 @@ static uint32_t place_of(struct gm_rounds *rounds, uint16_t stream,
                          const struct gm_round_birthplace *birthplace)
 {
     enum gm_category category = birthplace->category;
-    if (category != GM_CATEGORY_PARAMETER && category != GM_CATEGORY_GRADIENT)
+    if (category != GM_CATEGORY_PARAMETER && category != GM_CATEGORY_GRADIENT &&
+        category != GM_CATEGORY_OPTIMIZER)
         category = GM_CATEGORY_OTHER;
     uint64_t key = birthplace->line * 0x9e3779b97f4a7c15u ^ (uint64_t)category << 16 ^ stream;
     uint32_t number = gm_map_get(&rounds->by_line, key);
@@ -55,8 +56,7 @@ void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
         return;
     int device = birthplace->device < 0 ? -1 : birthplace->device;
     added->stream = stream_of(rounds, device, birthplace->sort);
-    if (birthplace->category != GM_CATEGORY_OPTIMIZER)
-        added->place = place_of(rounds, added->stream, birthplace);
+    added->place = place_of(rounds, added->stream, birthplace);
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "stacks/known_libraries.h"
 #include "stacks/owner.h"
 #include "trace/same_stacks.h"
 #include <stdbool.h>
@@ -45,12 +46,26 @@ static uint32_t library_of(struct gm_callers *callers, uint16_t number)
     return known;
 }
 
-static bool is_package(const struct gm_trace *trace, uint64_t index)
+/* Whose a Python frame is. */
+enum whose {
+    WHOSE_USERS,
+    WHOSE_PACKAGES, /* of a package that is installed, and not known by name */
+    WHOSE_LIBRARYS, /* of one that is known, or of Python */
+};
+
+static struct gm_text file_of(const struct gm_trace *trace, uint64_t index)
 {
     const struct gm_script_frame *frame = gm_trace_script_frame(trace, index);
-    if (frame && frame->language == GM_LANGUAGE_NATIVE)
-        return true;
-    return gm_framework_package(gm_trace_string(trace, frame ? frame->file : 0)) != NULL;
+    return gm_trace_string(trace, frame ? frame->file : 0);
+}
+
+static enum whose whose_is(const struct gm_trace *trace, uint64_t index)
+{
+    const struct gm_script_frame *frame = gm_trace_script_frame(trace, index);
+    struct gm_text file = file_of(trace, index);
+    if ((frame && frame->language == GM_LANGUAGE_NATIVE) || gm_framework_package(file))
+        return WHOSE_LIBRARYS;
+    return gm_installed_package(file).size ? WHOSE_PACKAGES : WHOSE_USERS;
 }
 
 /* Whether a Python frame is PyTorch's own that starts a backward pass. */
@@ -73,31 +88,85 @@ static uint32_t borrow(struct gm_callers *callers, uint32_t stack)
     return callers->backward;
 }
 
-static uint32_t find(struct gm_callers *callers, uint32_t stack)
+/* What a walk outwards met first. Nodes; 0: none. */
+struct met {
+    uint32_t users, native, script;
+    uint32_t outermost; /* the last of an installed package */
+    bool is_backward, is_torch;
+};
+
+static void meet_script(struct gm_callers *callers, const struct gm_node *node, uint32_t id,
+                        struct met *met)
 {
-    uint32_t native = 0, script = 0;
-    bool is_backward = false, is_torch = false;
-    for (uint32_t id = stack; id && gm_limits_spend(GM_STEPS_NODE);) {
+    enum whose whose = whose_is(callers->trace, node->address);
+    if (whose == WHOSE_USERS)
+        met->users = id;
+    else if (whose == WHOSE_PACKAGES)
+        met->outermost = id;
+    else
+        met->is_backward |= starts_backward(callers->trace, node->address);
+    met->script = met->script ? met->script : id;
+}
+
+static struct met walk(struct gm_callers *callers, uint32_t stack)
+{
+    struct met met = {0};
+    for (uint32_t id = stack; id && !met.users && gm_limits_spend(GM_STEPS_NODE);) {
         const struct gm_node *node = gm_trace_node(callers->trace, id);
         if (!node || node->kind > GM_NODE_SCRIPT)
             break;
         if (node->kind == GM_NODE_SCRIPT) {
-            if (!is_package(callers->trace, node->address)) {
-                callers->backward = is_backward ? id : callers->backward;
-                return id;
-            }
-            is_backward |= starts_backward(callers->trace, node->address);
-            script = script ? script : id;
+            meet_script(callers, node, id, &met);
         } else {
             uint32_t library = library_of(callers, node->module);
-            native = native || library ? native : id;
-            is_torch |= library == 2;
+            met.native = met.native || library ? met.native : id;
+            met.is_torch |= library == 2;
         }
         id = node->parent < id ? node->parent : 0;
     }
-    if (!native && !script && is_torch)
+    return met;
+}
+
+static struct gm_text package_of(const struct gm_trace *trace, uint32_t id)
+{
+    return gm_installed_package(file_of(trace, gm_trace_node(trace, id)->address));
+}
+
+/* A program that is a package itself: the innermost frame of the package that stands outermost. */
+static uint32_t find_in_package(struct gm_callers *callers, uint32_t stack, uint32_t outermost)
+{
+    struct gm_text package = package_of(callers->trace, outermost);
+    for (uint32_t id = stack; id != outermost && gm_limits_spend(GM_STEPS_NODE);) {
+        const struct gm_node *node = gm_trace_node(callers->trace, id);
+        if (node->kind == GM_NODE_SCRIPT &&
+            gm_text_equals(package_of(callers->trace, id), package) &&
+            whose_is(callers->trace, node->address) == WHOSE_PACKAGES)
+            return id;
+        id = node->parent;
+    }
+    return outermost;
+}
+
+/* Whether the program's own frame is only what an installer wrote to start a package. */
+static bool is_launched(struct gm_callers *callers, const struct met *met)
+{
+    const struct gm_trace *trace = callers->trace;
+    return met->users && met->outermost &&
+           gm_is_launcher(file_of(trace, gm_trace_node(trace, met->users)->address),
+                          file_of(trace, gm_trace_node(trace, met->outermost)->address));
+}
+
+static uint32_t find(struct gm_callers *callers, uint32_t stack)
+{
+    struct met met = walk(callers, stack);
+    uint32_t found = met.users;
+    if (met.outermost && (!found || is_launched(callers, &met)))
+        found = find_in_package(callers, stack, met.outermost);
+    if (found && met.is_backward)
+        callers->backward = found;
+    if (!found && !met.native && !met.script && met.is_torch)
         return borrow(callers, stack);
-    return native ? native : script ? script : stack;
+    return found ? found : met.native ? met.native : met.script ? met.script : stack;
 }
 
 uint32_t gm_callers_get(struct gm_callers *callers, uint32_t stack)

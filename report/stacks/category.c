@@ -122,7 +122,8 @@ static uint32_t of_script(struct gm_categories *categories, uint64_t number)
         category_of_frame(file, gm_trace_string(categories->trace, frame ? frame->function : 0));
     if (frame && frame->language == GM_LANGUAGE_NATIVE)
         known = LIBRARY;
-    else if (known == GM_CATEGORY_OTHER && !gm_framework_package(file))
+    else if (known == GM_CATEGORY_OTHER && !gm_framework_package(file) &&
+             !gm_installed_package(file).size)
         known = USERS;
     gm_map_set(&categories->by_script, number, known);
     return known;

@@ -180,7 +180,8 @@ static const struct gm_known_library *package_of(struct gm_text rest)
     return NULL;
 }
 
-const struct gm_known_library *gm_known_package(struct gm_text path)
+/* What follows the folder of installed packages in a path; empty if none is in it. */
+static struct gm_text below_packages(struct gm_text path)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
@@ -188,12 +189,39 @@ const struct gm_known_library *gm_known_package(struct gm_text path)
         if (!folder)
             continue;
         const char *name = folder + strlen(folders[i]);
-        struct gm_text rest = {name, path.size - (size_t)(name - path.bytes)};
-        const struct gm_known_library *package = package_of(rest);
-        if (package)
-            return package;
+        return (struct gm_text){name, path.size - (size_t)(name - path.bytes)};
     }
-    return NULL;
+    return (struct gm_text){"", 0};
+}
+
+const struct gm_known_library *gm_known_package(struct gm_text path)
+{
+    struct gm_text rest = below_packages(path);
+    return rest.size ? package_of(rest) : NULL;
+}
+
+struct gm_text gm_installed_package(struct gm_text path)
+{
+    struct gm_text rest = below_packages(path);
+    const char *end = rest.size ? memchr(rest.bytes, '/', rest.size) : NULL;
+    return end ? (struct gm_text){rest.bytes, (size_t)(end - rest.bytes)} : rest;
+}
+
+/* The part of a path before a folder; empty if the folder is not in it. */
+static struct gm_text part_before(struct gm_text path, const char *folder)
+{
+    const char *found = memmem(path.bytes, path.size, folder, strlen(folder));
+    return found ? (struct gm_text){path.bytes, (size_t)(found - path.bytes)}
+                 : (struct gm_text){"", 0};
+}
+
+bool gm_is_launcher(struct gm_text script, struct gm_text installed)
+{
+    struct gm_text place = part_before(script, "/bin/"), library = part_before(installed, "/lib/");
+    struct gm_text base = gm_base_name(script);
+    return place.size && place.size == library.size &&
+           memcmp(place.bytes, library.bytes, place.size) == 0 &&
+           base.size + place.size + strlen("/bin/") == script.size;
 }
 
 /* ---- headers and generated files ------------------------------------------------------------- */

@@ -25,9 +25,16 @@ struct gm_known_library {
 const struct gm_known_library *gm_known_library(struct gm_text path);
 
 /* The package that a file, of Python or a module, belongs to, if it is a known one installed by pip
- * or the distribution; else NULL. The application's own packages may be installed just there, so
- * that only known names count. */
+ * or the distribution; else NULL. */
 const struct gm_known_library *gm_known_package(struct gm_text path);
+
+/* The folder or file below site-packages or dist-packages that a Python file lies in: "transformers". Empty:
+ * it is installed nowhere, as what a developer runs from a checkout, also one that is installed as editable. */
+struct gm_text gm_installed_package(struct gm_text path);
+
+/* Whether `script` is the program that an installer put beside `installed`, a file of a package, to start it:
+ * /venv/bin/train beside /venv/lib/python3.12/site-packages/... */
+bool gm_is_launcher(struct gm_text script, struct gm_text installed);
 
 /* The library whose headers a C++ function comes from, by its file (NULL: unknown) or its demangled name:
  * the toolkit's, the language's, Thrust, CUB, RMM, PyTorch. What they instantiate lies in the program's

@@ -166,6 +166,14 @@ static const char *name_of(struct gm_stacks *stacks, struct gm_text file, struct
     return keep(stacks, with_cell);
 }
 
+/* The package that a file of Python is of; NULL: it is the program's. */
+static const char *package_of(struct gm_stacks *stacks, struct gm_text file)
+{
+    const char *known = gm_framework_package(file);
+    struct gm_text package = gm_installed_package(file);
+    return known ? known : !package.size ? NULL : keep(stacks, gm_clean_copy(package));
+}
+
 static void script_place(struct gm_stacks *stacks, const struct gm_node *node, struct place *place)
 {
     const struct gm_script_frame *frame = gm_trace_script_frame(stacks->trace, node->address);
@@ -181,7 +189,7 @@ static void script_place(struct gm_stacks *stacks, const struct gm_node *node, s
         .file = file.size ? keep(stacks, gm_clean_copy(file)) : NULL,
         .line = frame ? frame->line : 0,
         .module = native ? "" : NULL,
-        .framework = native ? "native" : gm_framework_package(file),
+        .framework = native ? "native" : package_of(stacks, file),
         .script = !native,
     };
 }
@@ -365,6 +373,39 @@ static void trim(struct walk *walk, const char *api)
     walk->count = kept;
 }
 
+static struct gm_text file_of(const struct gm_frame *frame)
+{
+    return (struct gm_text){frame->file ? frame->file : "", frame->file ? strlen(frame->file) : 0};
+}
+
+/* Whether a frame is of a package that is installed and not known by name. */
+static bool is_of_package(const struct gm_frame *frame)
+{
+    return frame->script && frame->framework && gm_installed_package(file_of(frame)).size &&
+           !gm_framework_package(file_of(frame));
+}
+
+/* A program that is a package itself, with no frame of its own but what an installer wrote to start it:
+ * the frames of the package that stands outermost are the program's. As callers.c has it. */
+static void adopt_package(struct walk *walk)
+{
+    const struct gm_frame *outermost = NULL;
+    size_t users = walk->count;
+    for (size_t i = 0; i < walk->count && users == walk->count; i++) {
+        if (walk->frames[i].script && !walk->frames[i].framework)
+            users = i;
+        else if (is_of_package(&walk->frames[i]))
+            outermost = &walk->frames[i];
+    }
+    if (!outermost ||
+        (users < walk->count && !gm_is_launcher(file_of(&walk->frames[users]), file_of(outermost))))
+        return;
+    const char *package = outermost->framework;
+    for (size_t i = 0; i < walk->count; i++)
+        if (is_of_package(&walk->frames[i]) && strcmp(walk->frames[i].framework, package) == 0)
+            walk->frames[i].framework = NULL;
+}
+
 const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api)
 {
     uint64_t key = id | (uint64_t)api << 32;
@@ -374,6 +415,7 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
         walk(stacks, id, &all);
         if (!stacks->options.all_frames)
             trim(&all, gm_trace_api(stacks->trace, api));
+        adopt_package(&all);
         known = (uint32_t)stacks->stack_count;
         GM_RESERVE(stacks->stacks, stacks->stack_capacity, stacks->stack_count + 1);
         stacks->stacks[stacks->stack_count++] = (struct gm_stack){all.frames, all.count, all.cut};

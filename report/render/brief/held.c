@@ -1,7 +1,9 @@
 /* Who held memory at a moment of the reader's choice, or what of it he asks for: see brief.h. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "ledger/counters.h"
 #include "render/brief/brief.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,24 +16,47 @@ static bool is_wanted(const struct gm_model_place *place, const struct gm_output
            (filter->kind == GM_FILTER_ANY || place->kind == filter->kind);
 }
 
+/* ", on device 1, pinned memory": what the reader asked for. The caller frees it. */
+static char *describe_filter(const struct gm_output_filter *filter)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    if (filter->device != GM_FILTER_ANY)
+        fprintf(out, ", on device %d", filter->device);
+    if (filter->kind != GM_FILTER_ANY)
+        fprintf(out, ", %s memory", gm_kind_name((unsigned)filter->kind));
+    if (filter->scope.thread)
+        fprintf(out, ", allocated by thread %s", filter->scope.thread);
+    if (filter->scope.phase)
+        fprintf(out, ", allocated in phase %s", filter->scope.phase);
+    if (filter->min_size)
+        fprintf(out, ", places of %s and more", SIZE(filter->min_size));
+    fclose(out);
+    gm_clean_text(text); /* names are the reader's own, but may be pasted from anywhere */
+    return text;
+}
+
 static void print_title(const struct gm_view *view, const struct gm_when *when,
                         const struct gm_output_filter *filter)
 {
-    static const char *const names[] = {[GM_WHEN_DEFAULT] = "at the peak",
-                                        [GM_WHEN_PEAK] = "at the peak",
-                                        [GM_WHEN_OOM] = "when memory last ran out",
-                                        [GM_WHEN_END] = "at the end"};
-    char device[32] = "", kind[48] = "", size[64] = "", time[48] = "";
-    if (filter->device != GM_FILTER_ANY)
-        snprintf(device, sizeof(device), ", on device %d", filter->device);
-    if (filter->kind != GM_FILTER_ANY)
-        snprintf(kind, sizeof(kind), ", %s memory", gm_kind_name((unsigned)filter->kind));
-    if (filter->min_size)
-        snprintf(size, sizeof(size), ", places of %s and more", SIZE(filter->min_size));
+    bool has_scope = gm_scope_is_set(&filter->scope);
+    const char *const names[] = {
+        [GM_WHEN_DEFAULT] = has_scope ? "when most of it was held" : "at the peak",
+        [GM_WHEN_PEAK] = has_scope ? "when most of it was held" : "at the peak",
+        [GM_WHEN_OOM] = "when memory last ran out",
+        [GM_WHEN_END] = "at the end"};
+    char time[48] = "";
+    char *filtered = describe_filter(filter);
     if (when->kind == GM_WHEN_TIME)
         snprintf(time, sizeof(time), "%s after the start", TIME(when->time_ns));
-    gm_page_print(view->page, GM_BOLD, "\nWho held memory %s%s%s%s\n",
-                  when->kind == GM_WHEN_TIME ? time : names[when->kind], device, kind, size);
+    fputc('\n', view->page->out);
+    gm_page_paragraph(view->page, GM_BOLD, 0, "Who held memory %s%s",
+                      when->kind == GM_WHEN_TIME ? time : names[when->kind],
+                      filtered ? filtered : "");
+    free(filtered);
 }
 
 /* Samples of one group. `min_size` is of places: what stacks that read the same hold together. */
@@ -71,13 +96,52 @@ static void print_groups(const struct gm_view *view, struct gm_brief_sites *site
     }
 }
 
+#define NAMES_SHOWN 8u
+
+/* Nothing was of that phase: which there are. */
+static void print_phase_names(const struct gm_view *view)
+{
+    const struct gm_model_run *run = view->run;
+    size_t shown = run->phase_count < NAMES_SHOWN ? run->phase_count : NAMES_SHOWN;
+    if (!run->phase_count)
+        gm_page_print(view->page, GM_PLAIN, "The program named no phase.\n");
+    for (size_t i = 0; i < shown; i++) {
+        const struct gm_model_phase *phase = &run->phases[run->phase_order[i]];
+        char *name = gm_clean_copy(phase->is_interval ? phase->from : phase->name);
+        gm_page_print(view->page, GM_PLAIN, "%s%s", i ? ", " : "There are phases: ", name);
+        free(name);
+    }
+    if (shown)
+        gm_page_print(view->page, GM_PLAIN, "%s\n", run->phase_count > shown ? " ..." : "");
+}
+
+/* Nothing was of that thread: which there are. */
+static void print_threads(const struct gm_view *view)
+{
+    size_t count = 0;
+    struct gm_scope_thread *threads = gm_model_threads(view->model, &count);
+    for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+        char *name = gm_clean_copy(threads[i].name);
+        gm_page_print(view->page, GM_PLAIN, "%s%" PRIu64 "%s%s",
+                      i ? ", " : "There are threads: ", threads[i].number, name[0] ? " " : "",
+                      name);
+        free(name);
+    }
+    if (count)
+        gm_page_print(view->page, GM_PLAIN, "%s\n", count > NAMES_SHOWN ? " ..." : "");
+    free(threads);
+}
+
 void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
                    const struct gm_when *when, const struct gm_output_filter *filter)
 {
     struct gm_model_held held;
     size_t kept = 0;
     print_title(view, when, filter);
-    if (!gm_model_held_at(view->model, when, &held))
+    bool found = gm_scope_is_set(&filter->scope)
+                     ? gm_model_held_in_scope(view->model, when, &filter->scope, &held)
+                     : gm_model_held_at(view->model, when, &held);
+    if (!found)
         gm_page_print(view->page, GM_WARNING, "There was no such moment.\n");
     for (size_t i = 0; i < held.count; i++)
         if (is_wanted(&view->model->places[held.samples[i].place], filter))
@@ -85,6 +149,10 @@ void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
     print_groups(view, sites, held.samples, kept, filter->min_size);
     if (!kept)
         gm_page_print(view->page, GM_PLAIN, "Nobody held any.\n");
+    if (!kept && filter->scope.phase)
+        print_phase_names(view);
+    if (!kept && filter->scope.thread)
+        print_threads(view);
     gm_brief_stacks(view, sites, TOP_OF_GROUP);
     gm_model_held_free(&held);
 }

@@ -86,7 +86,8 @@ static void print_device_curve(const struct gm_view *view, int device)
     struct curves *curves = gm_allocate(1, sizeof(*curves));
     curves->model = view->model;
     curves->curves = gm_allocate(GM_DEVICES, sizeof(*curves->curves));
-    if (gm_model_events(view->model, note_event, curves) && curves->events >= CURVE_EVENTS_MIN) {
+    if (gm_model_events(view->model, NULL, note_event, curves) &&
+        curves->events >= CURVE_EVENTS_MIN) {
         struct gm_curve *curve = &curves->curves[device + 1];
         gm_curve_finish(curve, view->run->duration_ns);
         print_curve(view, curve, "in use");

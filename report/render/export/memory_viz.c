@@ -266,7 +266,7 @@ static void write_memory_viz(FILE *out, const struct gm_model *model,
     (void)options;
     snapshot->model = model;
     snapshot->run = &model->runs[0];
-    gm_model_history(model, &snapshot->history);
+    gm_model_history(model, NULL, &snapshot->history);
     snapshot->order = gm_model_history_order(&snapshot->history);
     for (size_t i = 0; i < snapshot->run->pool_count; i++)
         snapshot->has_blocks[snapshot->run->pools[i].device + 1] = true;

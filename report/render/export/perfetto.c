@@ -272,7 +272,7 @@ static void write_perfetto(FILE *out, const struct gm_model *model,
     struct trace *trace = gm_allocate(1, sizeof(*trace));
     const struct gm_model_run *run = &model->runs[0];
     struct gm_model_history history;
-    gm_model_history(model, &history);
+    gm_model_history(model, NULL, &history);
     trace->out = out;
     trace->model = model;
     trace->group_of = gm_allocate(model->place_count + 1, sizeof(*trace->group_of));

@@ -6,7 +6,7 @@
 bool gm_export_rows_begin(struct gm_export_rows *rows, const struct gm_model *model)
 {
     *rows = (struct gm_export_rows){.model = model};
-    if (!gm_model_history(model, &rows->history))
+    if (!gm_model_history(model, NULL, &rows->history))
         return false;
     rows->places = gm_allocate(model->place_count + 1, sizeof(*rows->places));
     for (size_t i = 0; i < rows->history.count; i++) {

@@ -39,7 +39,7 @@ void gm_html_run(FILE *out, const struct gm_model *model, const struct gm_model_
 {
     struct gm_model_history history;
     uint64_t limit = options->page_size ? options->page_size : GM_HTML_PAGE_SIZE;
-    bool has_history = gm_model_history(model, &history);
+    bool has_history = gm_model_history(model, NULL, &history);
     fputs("<article class=\"run\"", out);
     if (base >= 0)
         fprintf(out, " data-base=\"%d\"", base);

@@ -447,7 +447,7 @@ static void add_up(struct read *read)
     struct sums sums = {.capacity = read->model->place_count + 1000};
     sums.live = calloc(sums.capacity, sizeof(*sums.live));
     sums.allocs = calloc(sums.capacity, sizeof(*sums.allocs));
-    assert_true(gm_model_events(read->model, add_event, &sums));
+    assert_true(gm_model_events(read->model, NULL, add_event, &sums));
     for (size_t i = 0; i < run->lifetime_count; i++) {
         const struct gm_model_lifetime *lifetime = &run->lifetimes[i];
         assert_int_equal(sums.live[lifetime->place], lifetime->live);
@@ -473,7 +473,7 @@ static void events_add_up_to_what_the_model_says(void **state)
     (void)state;
     each_trace(add_up);
     struct gm_model *made = random_model(1, 1, 0);
-    assert_false(gm_model_events(made, add_event, NULL));
+    assert_false(gm_model_events(made, NULL, add_event, NULL));
     gm_model_free(made);
 }
 

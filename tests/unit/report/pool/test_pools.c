@@ -188,7 +188,7 @@ static void the_caller_is_the_innermost_frame_of_the_application(void **state)
     assert_int_equal(gm_callers_get(callers, own), own - 1);
     assert_int_equal(gm_callers_get(callers, nobody), nobody);
     assert_int_equal(gm_callers_get(callers, thread), outer);
-    assert_int_equal(gm_callers_get(callers, installed), installed);
+    assert_int_equal(gm_callers_get(callers, installed), outer);
     assert_int_equal(gm_callers_get(callers, 0), 0);
 }
 

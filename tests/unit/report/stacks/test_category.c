@@ -110,6 +110,46 @@ static void a_line_is_one_on_whatever_way_it_was_reached(void **state)
     assert_int_equal(gm_callers_line(callers, 0), 0);
 }
 
+/* The caller of a stack, and what a reader is shown, are the frame of that line. */
+static void expect_line(struct scene *scene, struct gm_stacks *stacks, uint32_t stack,
+                        unsigned line)
+{
+    const struct gm_stack *shown = gm_stacks_get(stacks, stack, 0);
+    uint32_t caller = gm_callers_get(scene->analysis->callers, stack);
+    const struct gm_node *node = gm_trace_node(scene->trace, caller);
+    assert_int_equal(gm_trace_script_frame(scene->trace, node->address)->line, line);
+    assert_int_equal(gm_stack_telling_frame(shown)->line, line);
+}
+
+static uint32_t at_line(struct scene *scene, uint32_t parent, const char *file, unsigned line)
+{
+    uint32_t frame = writer_script_frame(&scene->writer, file, "f", line);
+    return writer_node(&scene->writer, parent, 0, frame, GM_NODE_SCRIPT);
+}
+
+static void what_pip_installed_is_not_the_users_unless_there_is_nothing_else(void **state)
+{
+    static const char helper[] = "/v/lib/python3.12/site-packages/transformers/trainer.py";
+    static const char mine[] = "/v/lib/python3.12/site-packages/mine/loop.py";
+    struct scene *scene = *state;
+    uint32_t user = at_line(scene, at_line(scene, 0, "/home/me/train.py", 1), helper, 2);
+    uint32_t editable = at_line(scene, at_line(scene, 0, "/home/me/src/mine/a.py", 3), helper, 4);
+    uint32_t launched = at_line(scene, 0, "/v/bin/train", 5);
+    uint32_t package = at_line(scene, at_line(scene, launched, mine, 6), mine, 7);
+    uint32_t inner = at_line(scene, at_line(scene, package, helper, 8), TORCH "_tensor.py", 9);
+    uint32_t script = at_line(scene, at_line(scene, 0, "/home/me/bin/train", 10), helper, 11);
+    uint32_t again = at_line(scene, at_line(scene, user, mine, 12), helper, 13);
+    scene_analyse(scene);
+    struct gm_stacks *stacks = gm_stacks_new(scene->trace, &(struct gm_stacks_options){0});
+    expect_line(scene, stacks, user, 1);
+    expect_line(scene, stacks, editable, 3);
+    expect_line(scene, stacks, inner, 7);
+    expect_line(scene, stacks, script, 10);
+    expect_line(scene, stacks, again, 1);
+    assert_string_equal(gm_stacks_get(stacks, inner, 0)->frames[1].framework, "transformers");
+    gm_stacks_free(stacks);
+}
+
 static void a_cell_of_a_notebook_has_its_number(void **state)
 {
     struct scene *scene = *state;
@@ -145,6 +185,7 @@ int main(void)
         SCENE_TEST(the_innermost_frame_that_is_known_tells),
         SCENE_TEST(a_backward_pass_borrows_the_line_that_called_it),
         SCENE_TEST(a_line_is_one_on_whatever_way_it_was_reached),
+        SCENE_TEST(what_pip_installed_is_not_the_users_unless_there_is_nothing_else),
         SCENE_TEST(a_cell_of_a_notebook_has_its_number),
         cmocka_unit_test(headers_are_known_by_name_or_file),
     };
