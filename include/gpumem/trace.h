@@ -431,8 +431,10 @@ enum gm_event {
     GM_EVENT_BLOCK_ALLOC =
         46, /* block of a framework's pool: address, size, device; aux: allocated total by the
                framework's own count, then a DETAIL with address: reserved total,
-               size: bytes asked for, 0 unknown */
-    GM_EVENT_BLOCK_FREE = 47, /* the same; size positive. Address 0: only the totals are told */
+               size: bytes asked for, 0 unknown; extra: tells pools apart, 0 unknown, else aux:
+               stream (cudaStream_t) */
+    GM_EVENT_BLOCK_FREE = 47, /* the same; size positive. Address 0: only the totals are told.
+                                 DETAIL address: reserved total, extra: enum gm_block_end */
     GM_EVENT_BLOCK_OOM =
         48, /* size asked, device; aux: allocated total; DETAIL address: reserved total, aux: bytes
                that the device had left, 0 unknown */
@@ -472,6 +474,13 @@ enum gm_kind {
     GM_KIND_REGISTERED = 8,
     GM_KIND_HOST_VMM = 9,
     GM_KINDS
+};
+
+/* What becomes of a block that is given back. */
+enum gm_block_end {
+    GM_BLOCK_END_UNTOLD = 0,
+    GM_BLOCK_END_AT_ONCE = 1, /* it can be given to the next request */
+    GM_BLOCK_END_WAITS = 2,   /* other streams use it still */
 };
 
 enum gm_copy {

@@ -327,13 +327,11 @@ static inline void put_detail_of(bool is_there, struct gm_thread *thread,
 }
 
 void gm_call_commit_block(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
-                          uint64_t size, uint64_t allocated, uint64_t reserved)
+                          uint64_t size, uint64_t allocated, const struct gm_record *detail)
 {
     uint64_t gate = enter(thread);
     if (gm_unlikely(!gate))
         return;
-    const struct gm_record detail = {.address = reserved,
-                                     .device = (int8_t)(what >> GM_WHAT_DEVICE)};
     uint64_t time;
     bool is_there;
     if ((uint8_t)what == GM_EVENT_BLOCK_FREE) {
@@ -344,7 +342,7 @@ void gm_call_commit_block(struct gm_thread *thread, void *frame, uint64_t what, 
         is_there =
             put(thread, GM_EVENT_BLOCK_ALLOC, frame, time, what, address, size, allocated, 0);
     }
-    put_detail_of(is_there, thread, &detail, time);
+    put_detail_of(is_there, thread, detail, time);
     leave(thread, gate);
 }
 

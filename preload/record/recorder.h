@@ -127,7 +127,7 @@ void gm_call_commit_alloc(struct gm_thread *thread, void *frame, uint64_t what, 
 void gm_call_commit_free(struct gm_thread *thread, uint64_t what, uint64_t address);
 /* BLOCK_ALLOC, BLOCK_FREE or BLOCK_OOM, with its DETAIL. */
 void gm_call_commit_block(struct gm_thread *thread, void *frame, uint64_t what, uint64_t address,
-                          uint64_t size, uint64_t allocated, uint64_t reserved);
+                          uint64_t size, uint64_t allocated, const struct gm_record *detail);
 
 /*
  * What an event is, in one word, laid out as the record has it: type, kind, device (-1: that of the

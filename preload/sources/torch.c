@@ -14,13 +14,14 @@
  * The stack is that of the block, not of its segment: the allocation of a segment is recorded by
  * the hooks of CUDA.
  *
- * A block is given back when PyTorch says so. Memory that another stream may still use stays
- * unusable for a while longer; that the call does not tell.
+ * The call does not tell the size asked for, the stream and the pool, nor whether memory that is
+ * given back stays unusable because another stream may still use it: torch_block.h does.
  */
 #include "base/config.h"
 #include "base/platform.h"
 #include "loader/objects.h"
 #include "record/recorder.h"
+#include "sources/torch_block.h"
 #include <stddef.h>
 
 /*
@@ -30,8 +31,31 @@
 
 /* (void *address, int64_t size, size_t allocated, size_t reserved, Device) */
 #define MEMORY_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+#if defined(__x86_64__)
+/* Keeps rax as a sixth argument, for torch_block.h, and jumps. */
+__asm__(".pushsection .text\n"
+        ".p2align 4\n"
+        ".globl " MEMORY_USAGE "\n"
+        ".type " MEMORY_USAGE ", @function\n" MEMORY_USAGE ":\n"
+        ".cfi_startproc\n"
+        "endbr64\n"
+        "movq %rax, %r9\n"
+        "jmp gm_torch_memory_usage\n"
+        ".cfi_endproc\n"
+        ".size " MEMORY_USAGE ", .-" MEMORY_USAGE "\n"
+        ".popsection\n");
+void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
+                           uint64_t device, uint64_t held);
+extern const char gm_torch_memory_usage_name[] __asm__(MEMORY_USAGE);
+#define MEMORY_USAGE_SELF ((const void *)gm_torch_memory_usage_name)
+#define HELD_PARAMETER , uint64_t held
+#else
 GM_EXPORT void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
                                      uint64_t device) __asm__(MEMORY_USAGE);
+#define MEMORY_USAGE_SELF ((const void *)gm_torch_memory_usage)
+#define HELD_PARAMETER
+static const uint64_t held = 0;
+#endif
 
 /* (size, allocated, reserved, Device), the types of the first three having varied in sign. */
 #define OUT_OF_MEMORY "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
@@ -71,16 +95,42 @@ struct block {
     uint64_t device; /* as passed */
 };
 
-static inline void record(enum gm_event type, const struct block *block, void *frame)
+static inline int8_t ordinal_of(const struct block *block)
+{
+    return (int8_t)(block->device >> 8);
+}
+
+/* What the report alone does not tell. */
+static inline void add_told(struct gm_record *detail, enum gm_event type, const struct block *block,
+                            const struct gm_torch_caller *caller)
+{
+    struct gm_torch_report report = {block->address, block->size, ordinal_of(block)};
+    struct gm_torch_told told;
+    if (type == GM_EVENT_BLOCK_FREE) {
+        detail->extra = gm_torch_block_returned(caller, &report);
+    } else if (gm_torch_block_given(caller, &report, &told)) {
+        detail->size = told.requested;
+        detail->aux = told.stream;
+        detail->extra = told.pool;
+    }
+}
+
+/* `caller`: NULL if nothing more can be told. */
+static inline void record(enum gm_event type, const struct block *block,
+                          const struct gm_torch_caller *caller, void *frame)
 {
     struct gm_call call;
     if (!gm_config.torch || !is_accelerator(block->device))
         return;
     gm_call_begin(&call, 0, frame);
-    if (gm_call_active(&call))
+    if (gm_call_active(&call)) {
+        struct gm_record detail = {.address = block->reserved, .device = ordinal_of(block)};
+        if (caller)
+            add_told(&detail, type, block, caller);
         gm_call_commit_block(call.thread, frame,
-                             gm_what(type, GM_KIND_NONE, (int8_t)(block->device >> 8), 0, 0),
-                             block->address, block->size, block->allocated, block->reserved);
+                             gm_what(type, GM_KIND_NONE, ordinal_of(block), 0, 0), block->address,
+                             block->size, block->allocated, &detail);
+    }
     gm_call_end(&call);
 }
 
@@ -112,18 +162,20 @@ static inline void *original_of(_Atomic(void *) *word, const char *name, const v
 }
 
 void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
-                           uint64_t device)
+                           uint64_t device HELD_PARAMETER)
 {
     static _Atomic(void *) original;
+    void *frame = __builtin_frame_address(0);
+    struct gm_torch_caller caller = {.code = (uintptr_t)__builtin_return_address(0),
+                                     .held = held,
+                                     .frame = (const uint64_t *)frame + 2};
     struct block block = {.address = (uintptr_t)address,
                           .size = size < 0 ? -(uint64_t)size : (uint64_t)size,
                           .allocated = allocated,
                           .reserved = reserved,
                           .device = device};
-    record(size < 0 ? GM_EVENT_BLOCK_FREE : GM_EVENT_BLOCK_ALLOC, &block,
-           __builtin_frame_address(0));
-    memory_usage *next =
-        (memory_usage *)original_of(&original, MEMORY_USAGE, (void *)gm_torch_memory_usage);
+    record(size < 0 ? GM_EVENT_BLOCK_FREE : GM_EVENT_BLOCK_ALLOC, &block, &caller, frame);
+    memory_usage *next = (memory_usage *)original_of(&original, MEMORY_USAGE, MEMORY_USAGE_SELF);
     next(address, size, allocated, reserved, device);
 }
 
@@ -131,7 +183,7 @@ void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t
 static void fail(_Atomic(void *) *original, const char *name, const void *self,
                  const struct block *block, void *frame)
 {
-    record(GM_EVENT_BLOCK_OOM, block, frame);
+    record(GM_EVENT_BLOCK_OOM, block, NULL, frame);
     out_of_memory *next = (out_of_memory *)original_of(original, name, self);
     next(block->size, block->allocated, block->reserved, block->device);
 }

@@ -56,7 +56,7 @@ struct gm_history {
     uint64_t capacity;                     /* bytes that the allocator could have; 0 unknown */
     uint64_t contradictions;
     bool has_sizes_asked; /* else the sizes of blocks */
-    bool has_streams;     /* else all are told as one */
+    bool has_streams;     /* and pools; else all are told as one */
 };
 
 /* The history of a device; of GM_ANY_DEVICE that which reserved most. False with a line in `error`. */
@@ -67,6 +67,12 @@ bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int
                          char *error, size_t error_size);
 /* Guesses what a trace does not tell: streams, and the sizes asked for (guess.c). */
 void gm_history_guess(struct gm_history *history);
+
+/* For a trace that tells them (told.c): the recorder's numbers of pools become pools, 0 the common one; segments get
+ * the streams and pools of their requests; what waits for other streams ends to wait. */
+void gm_history_name_pools(struct gm_history *history);
+void gm_history_tell_segments(struct gm_history *history);
+void gm_history_end_waits(struct gm_history *history);
 
 void gm_history_free(struct gm_history *history);
 

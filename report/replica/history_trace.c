@@ -1,8 +1,8 @@
 /* The history of a trace. See history.h.
  *
- * A trace tells the sizes of blocks, not those asked for, and neither stream nor pool. Which memory is the
- * allocator's is seen by the blocks in it. A size given asks for the same places as the size that was asked for, as
- * long as the settings are those of the recording.
+ * Where the recorder could read PyTorch's structures (preload/sources/torch_block.c), a trace tells the sizes asked
+ * for, streams and pools. Else it has the sizes of blocks alone: these ask for the same places, as long as the
+ * settings are those of the recording. Which memory is the allocator's is seen by the blocks in it.
  */
 #include "base/map.h"
 #include "base/memory.h"
@@ -29,9 +29,13 @@ struct scan {
     struct gm_ranges there;
     struct range_life *lives;
     size_t life_count, life_capacity;
-    struct gm_map numbers; /* address -> number of the block there */
-    uint64_t told;         /* bytes that the allocator could have, by a refusal; 0: not told */
-    bool is_refused;       /* the device had no memory; since then no block came or went */
+    struct gm_map numbers;  /* address -> number of the block there */
+    uint64_t told;          /* bytes that the allocator could have, by a refusal; 0: not told */
+    struct gm_map streams;  /* lane -> place in `last_streams` */
+    uint64_t *last_streams; /* of the latest block of each lane */
+    size_t stream_count, stream_capacity;
+    size_t requests, untold; /* blocks; those without stream and pool */
+    bool is_refused;         /* the device had no memory; since then no block came or went */
 };
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -92,6 +96,33 @@ static void remove_ranges(struct scan *scan, const struct gm_record *record, boo
     }
 }
 
+/* What a record tells of a block beyond its size. */
+struct told {
+    uint64_t asked;
+    uint64_t stream, pool;
+};
+
+static struct told told_of(struct scan *scan, const struct gm_entry *entry)
+{
+    const struct gm_record *detail = entry->detail;
+    uint64_t size = entry->record->size, asked = detail ? detail->size : 0;
+    uint32_t place = gm_map_get(&scan->streams, entry->lane);
+    scan->history->has_sizes_asked |= asked != 0;
+    scan->requests++;
+    asked = asked && asked < size ? asked : size;
+    if (!detail || !detail->extra) {
+        scan->untold++;
+        return (struct told){.asked = asked};
+    }
+    if (place == GM_NONE) {
+        place = (uint32_t)scan->stream_count++;
+        gm_map_set(&scan->streams, entry->lane, place);
+        GM_RESERVE(scan->last_streams, scan->stream_capacity, scan->stream_count);
+    }
+    scan->last_streams[place] = detail->aux;
+    return (struct told){.asked = asked, .stream = detail->aux, .pool = detail->extra};
+}
+
 static void add_block(struct scan *scan, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
@@ -105,18 +136,21 @@ static void add_block(struct scan *scan, const struct gm_entry *entry)
     scan->lives[found.value].has_blocks = true;
     uint32_t number = history->numbers++;
     gm_map_set(&scan->numbers, record->address, number);
-    uint64_t asked = entry->detail ? entry->detail->size : 0;
-    history->has_sizes_asked |= asked != 0;
+    struct told told = told_of(scan, entry);
     if (!entry->carried) {
         struct gm_step *step = add_step(scan, GM_STEP_ALLOC, record);
         step->block = number;
-        step->asked = asked && asked < record->size ? asked : record->size;
+        step->asked = step->size = told.asked;
+        step->stream = told.stream;
+        step->pool = told.pool;
         return;
     }
     GM_RESERVE(history->blocks, history->block_capacity, history->block_count + 1);
     history->blocks[history->block_count++] = (struct gm_there){.address = record->address,
                                                                 .size = record->size,
-                                                                .requested = record->size,
+                                                                .requested = told.asked,
+                                                                .stream = told.stream,
+                                                                .pool = told.pool,
                                                                 .block = number};
 }
 
@@ -127,7 +161,19 @@ static void note_refusal(struct scan *scan, const struct gm_entry *entry)
     uint64_t all = left ? gm_range_end(entry->detail->address, left) : 0;
     if (left < entry->record->size && all > scan->told && all <= INT64_MAX)
         scan->told = all;
-    add_step(scan, GM_STEP_FAIL, entry->record);
+    uint32_t place = gm_map_get(&scan->streams, entry->lane);
+    struct gm_step *step = add_step(scan, GM_STEP_FAIL, entry->record);
+    step->stream = place == GM_NONE ? 0 : scan->last_streams[place]; /* as the thread's last one */
+}
+
+static void end_block(struct scan *scan, const struct gm_entry *entry)
+{
+    uint32_t number = gm_map_get(&scan->numbers, entry->record->address);
+    if (number == GM_NONE)
+        return;
+    bool waits = entry->detail && entry->detail->extra == GM_BLOCK_END_WAITS;
+    add_step(scan, waits ? GM_STEP_WAIT : GM_STEP_FREE, entry->record)->block = number;
+    gm_map_remove(&scan->numbers, entry->record->address);
 }
 
 static void note(struct scan *scan, const struct gm_entry *entry)
@@ -168,11 +214,7 @@ static void note(struct scan *scan, const struct gm_entry *entry)
     } else if (record->type == GM_EVENT_BLOCK_OOM) {
         note_refusal(scan, entry);
     } else {
-        uint32_t number = gm_map_get(&scan->numbers, record->address);
-        if (number == GM_NONE)
-            return;
-        add_step(scan, GM_STEP_FREE, record)->block = number;
-        gm_map_remove(&scan->numbers, record->address);
+        end_block(scan, entry);
     }
 }
 
@@ -274,6 +316,21 @@ static int choose_device(struct gm_trace *trace)
     return found;
 }
 
+/* Blocks of which nothing is told are few, or all: the structures are found at once, or not. */
+static void use_told(struct scan *scan)
+{
+    struct gm_history *history = scan->history;
+    history->has_streams = scan->untold <= scan->requests / 1000;
+    if (!history->has_streams)
+        for (size_t i = 0; i < history->step_count; i++)
+            history->steps[i].stream = history->steps[i].pool = 0;
+    for (size_t i = 0; !history->has_streams && i < history->block_count; i++)
+        history->blocks[i].stream = history->blocks[i].pool = 0;
+    gm_history_name_pools(history);
+    gm_history_tell_segments(history);
+    gm_history_end_waits(history);
+}
+
 bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int device,
                          char *error, size_t error_size)
 {
@@ -289,10 +346,13 @@ bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int
         note(&scan, &entry);
     gm_stream_close(stream);
     keep_own(&scan);
+    use_told(&scan);
     gm_allocator_settings_default(&history->settings);
     if (gm_environment_allocator(trace, &name, &value))
         gm_allocator_settings_apply(&history->settings, value, error, error_size);
     free(scan.lives);
+    free(scan.last_streams);
+    gm_map_free(&scan.streams);
     gm_ranges_free(&scan.there);
     gm_map_free(&scan.numbers);
     if (history->numbers)

@@ -1,17 +1,20 @@
 """
-Programs whose requests whatif_wheel.py replays: whatif_programs.py NAME FRACTION SNAPSHOT
+Programs whose requests whatif_wheel.py replays.
 
-Runs a program on the real PyTorch and prints its figures; writes a memory snapshot unless SNAPSHOT is "-". None goes on
-after a request that could be refused: the rest of the program would depend on the settings.
+On stdin stands a list of jobs as JSON: `name` of the program, `setting`, `fraction` of the device (0: all), `snapshot`
+(a file to write, or ""). Each runs on the real PyTorch in a process of its own and prints its figures. No program goes
+on after a request that could be refused: the rest of it would depend on the settings.
 """
 import gc
 import json
+import os
 import random
 import sys
 
 import torch
 
 MIB = 1 << 20
+VARIABLE = "PYTORCH_CUDA_ALLOC_CONF"  # every version takes it; from 2.9 on PYTORCH_ALLOC_CONF is the same
 
 
 def requests(seed, count, most, streams=1, pools=0, sizes=(1, 7.9), empties=0.002):
@@ -104,21 +107,34 @@ PROGRAMS = {
 }
 
 
-def main():
-    name, fraction, snapshot = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+def run(job):
+    """One program; the settings of the environment count when it first uses the device."""
+    os.environ[VARIABLE] = job["setting"]
     gc.disable()
     torch.cuda.init()
-    if fraction:
-        torch.cuda.set_per_process_memory_fraction(fraction)
-    if snapshot != "-":
+    if job["fraction"]:
+        torch.cuda.set_per_process_memory_fraction(job["fraction"])
+    if job["snapshot"]:
         torch.cuda.memory._record_memory_history("all", stacks="python", max_entries=10**7)
-    PROGRAMS[name]()
+    PROGRAMS[job["name"]]()
     stats = torch.cuda.memory_stats()
-    print("FIGURES", json.dumps({"reserved_peak": stats["reserved_bytes.all.peak"],
-                                 "device_allocations": stats["num_device_alloc"],
-                                 "out_of_memory": stats["num_ooms"]}))
-    if snapshot != "-":
-        torch.cuda.memory._dump_snapshot(snapshot)
+    figures = {"reserved_peak": stats["reserved_bytes.all.peak"], "out_of_memory": stats["num_ooms"]}
+    if "num_device_alloc" in stats:  # since 2.2
+        figures["device_allocations"] = stats["num_device_alloc"]
+    print("FIGURES", json.dumps({"process": os.getpid(), "figures": figures}), flush=True)
+    if job["snapshot"]:
+        torch.cuda.memory._dump_snapshot(job["snapshot"])
+
+
+def main():
+    """A process for each job: PyTorch is imported once."""
+    for job in json.load(sys.stdin):
+        child = os.fork()
+        if child == 0:
+            run(job)
+            sys.exit(0)
+        if os.waitpid(child, 0)[1]:
+            sys.exit(f"{job['name']} under '{job['setting']}' failed")
 
 
 if __name__ == "__main__":

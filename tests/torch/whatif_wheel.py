@@ -2,9 +2,10 @@
 """
 The replica of PyTorch's allocator against the real one, on the simulator: whatif_wheel.py BUILD [NAME]...
 
-Each program of whatif_programs.py runs with the default settings, recorded, and then under each of SETTINGS for real;
-gpumem whatif says what the latter would be from the recording of the former. One line for each program; exit code 1 if
-any figure differs. Needs what run_wheel prepares: wheel_python BUILD.
+Each program of whatif_programs.py runs with the default settings, recorded twice: as a snapshot by PyTorch and as a
+trace by gpumem; and then under each of SETTINGS for real. gpumem whatif says what the latter would be from each
+recording of the former. One line for each program and recording; exit code 1 if any figure differs. Needs what
+run_wheel prepares, and its interpreter: $(wheel_python BUILD) whatif_wheel.py BUILD.
 
     whatif_wheel.py BUILD --write FOLDER [NAME]...
 
@@ -29,15 +30,22 @@ SETTINGS = ("", "expandable_segments:True", "max_split_size_mb:32", "max_split_s
 FRACTIONS = {"mixed": 0.6, "streams": 0.5}  # of the device, so that garbage is collected
 
 
-def run(build, name, setting, snapshot):
-    environment = dict(os.environ, LD_LIBRARY_PATH=f"{build}/sim:{build}/tests/torch/nvml", PYTORCH_ALLOC_CONF=setting)
-    done = subprocess.run([sys.executable, os.path.join(HERE, "whatif_programs.py"), name,
-                           str(FRACTIONS.get(name, 0)), snapshot], env=environment, capture_output=True, text=True,
-                          check=False, timeout=600)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("FIGURES ")]
-    if not lines:
-        sys.exit(f"{name} under '{setting}': {done.stderr[-1500:]}")
-    return json.loads(lines[0].split(" ", 1)[1])
+def job(name, setting, snapshot=""):
+    return {"name": name, "setting": setting, "fraction": FRACTIONS.get(name, 0), "snapshot": snapshot}
+
+
+def run(build, jobs, traces=None):
+    """What each job printed; with `traces`, a folder, each is recorded there as PROCESS.trace."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=f"{build}/sim:{build}/tests/torch/nvml")
+    if traces:
+        environment.update(LD_PRELOAD=f"{build}/preload/libgpumem.so", GPUMEM_OUTPUT=traces + "/%p.trace")
+    done = subprocess.run([sys.executable, os.path.join(HERE, "whatif_programs.py")], env=environment,
+                          input=json.dumps(jobs), capture_output=True, text=True, check=False, timeout=3600)
+    if done.returncode:
+        sys.exit(done.stderr[-1500:])
+    printed = [json.loads(line.split(" ", 1)[1]) for line in done.stdout.splitlines() if line.startswith("FIGURES ")]
+    assert len(printed) == len(jobs), done.stderr
+    return printed
 
 
 def arguments(name, settings):
@@ -101,19 +109,25 @@ def main():
     build, rest = os.path.abspath(sys.argv[1]), sys.argv[2:]
     folder = os.path.abspath(rest[1]) if rest[:1] == ["--write"] else None
     names = (rest[2:] if folder else rest) or list(whatif_programs.PROGRAMS)
-    failed = False
-    for name in names:
-        with tempfile.TemporaryDirectory() as temporary:
-            snapshot = os.path.join(temporary, "snapshot.pickle")
-            figures = {"": run(build, name, "", snapshot)}
-            figures.update({setting: run(build, name, setting, "-") for setting in SETTINGS[1:]})
-            found = problems(ask(build + "/report/gpumem", snapshot, name, figures), figures)
+    with tempfile.TemporaryDirectory() as temporary:
+        snapshots = {name: os.path.join(temporary, name + ".pickle") for name in names}
+        jobs = [job(name, setting, "" if setting else snapshots[name]) for name in names for setting in SETTINGS]
+        figures = {name: {} for name in names}
+        for one, printed in zip(jobs, run(build, jobs), strict=True):
+            figures[one["name"]][one["setting"]] = printed["figures"]
+        recorded = run(build, [job(name, "") for name in names], temporary)
+        failed = False
+        for name, one in zip(names, recorded, strict=True):
+            assert one["figures"] == figures[name][""], f"{name}: other figures while it is recorded"
+            for recording in (snapshots[name], f"{temporary}/{one['process']}.trace"):
+                found = problems(ask(build + "/report/gpumem", recording, name, figures[name]), figures[name])
+                print(f"{'FAIL' if found else 'PASS'} {name}: {len(SETTINGS)} settings, from a "
+                      f"{os.path.basename(recording).split('.')[1]}", flush=True)
+                for problem in found:
+                    print(f"     {problem}", flush=True)
+                failed |= bool(found)
             if folder:
-                write(folder, name, snapshot, figures)
-        print(f"{'FAIL' if found else 'PASS'} {name}: {len(figures)} settings", flush=True)
-        for one in found:
-            print(f"     {one}", flush=True)
-        failed |= bool(found)
+                write(folder, name, snapshots[name], figures[name])
     return failed
 
 

@@ -59,3 +59,9 @@ gpumem_unit_test(test_why SOURCES ${CMAKE_CURRENT_LIST_DIR}/../writer/test_why.c
                  ${GPUMEM_PRELOAD_DIR}/base/lock_order.c ${GPUMEM_PRELOAD_DIR}/base/process_state.c)
 target_compile_definitions(test_why PRIVATE GPUMEM_WHY GPUMEM_CHECK_LOCKS)
 target_include_directories(test_why PRIVATE ${GPUMEM_PRELOAD_DIR})
+
+# What is read of PyTorch's structure of a block.
+gpumem_unit_test(test_torch_block SOURCES ${CMAKE_CURRENT_LIST_DIR}/../sources/test_torch_block.c
+                 ${GPUMEM_PRELOAD_DIR}/sources/torch_block.c ${GPUMEM_PRELOAD_DIR}/stack/native/stack_bounds.c
+                 ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_maps.c)
+target_include_directories(test_torch_block PRIVATE ${GPUMEM_PRELOAD_DIR})
