@@ -62,6 +62,21 @@ struct dry_run {
 
 /* ---- a run ------------------------------------------------------------------------------------------ */
 
+/* How much of what PyTorch reserved is decided by addresses, on each device. */
+static void place(struct gm_dry_outcome *outcome, struct gm_trace *trace)
+{
+    char error[256];
+    for (int device = 0; device < GM_DRY_DEVICES; device++) {
+        struct gm_history history = {0};
+        if (!outcome->devices[device].reserved ||
+            !gm_history_of_trace(&history, trace, device, error, sizeof(error)))
+            continue;
+        gm_history_guess(&history);
+        gm_dry_outcome_place(outcome, &history);
+        gm_history_free(&history);
+    }
+}
+
 static void read_outcome(const char *path, const void *request, void *answer)
 {
     static const struct gm_stacks_options options = {.names = true};
@@ -70,6 +85,7 @@ static void read_outcome(const char *path, const void *request, void *answer)
     if (!gm_session_open(&session, path, &options, GM_NEEDS_MOMENTS | GM_NEEDS_HISTORY))
         return;
     gm_dry_outcome_add(answer, session.model);
+    place(answer, session.trace);
     gm_session_close(&session);
 }
 

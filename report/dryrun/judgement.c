@@ -4,15 +4,31 @@
 
 #define CUDNN_PART "cuDNN's workspaces"
 
-static void add_part(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
-                     uint64_t most, enum gm_dry_kind kind)
+/* A part whose size is bounded: `least` <= `bytes` <= `most`, or these two are moved. */
+static void add_bounded(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
+                        uint64_t least, uint64_t most)
 {
+    struct gm_dry_part part = {name, bytes, bytes, bytes, GM_DRY_BOUNDED};
     if (!bytes && !most)
         return;
-    judgement->parts[judgement->part_count++] =
-        (struct gm_dry_part){name, bytes, most > bytes ? most : bytes, kind};
+    if (least < bytes)
+        part.least = least;
+    if (most > bytes)
+        part.most = most;
+    judgement->parts[judgement->part_count++] = part;
     judgement->peak += bytes;
-    judgement->most += most > bytes ? most : bytes;
+    judgement->most += part.most;
+}
+
+static void add_part(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
+                     enum gm_dry_kind kind)
+{
+    if (!bytes)
+        return;
+    judgement->parts[judgement->part_count++] =
+        (struct gm_dry_part){name, bytes, bytes, bytes, kind};
+    judgement->peak += bytes;
+    judgement->most += bytes;
 }
 
 /* How much the peak can rise by workspaces that cuDNN alone decides about. */
@@ -27,10 +43,10 @@ static uint64_t cudnn_range(const struct gm_dry_facts *facts, int device)
     return with > without ? with - without : 0;
 }
 
-/* The most that PyTorch reserved in a run that differs in what the program does not decide. */
+/* The most that PyTorch reserved, or would have reserved at other addresses, in any run. */
 static uint64_t most_reserved(const struct gm_dry_facts *facts, int device)
 {
-    uint64_t most = 0;
+    uint64_t most = facts->outcome->devices[device].most_reserved;
     for (size_t i = 0; i < facts->bound_count; i++)
         if (facts->bounds[i]->devices[device].reserved > most)
             most = facts->bounds[i]->devices[device].reserved;
@@ -44,17 +60,17 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
     uint64_t reserved = use->reserved < use->peak ? use->reserved : use->peak;
     if (blocks > reserved)
         blocks = reserved;
-    add_part(judgement, "PyTorch's tensors", blocks, 0, GM_DRY_EXACT);
-    uint64_t most = most_reserved(facts, judgement->device);
-    add_part(judgement, "PyTorch's cache", reserved - blocks, most > blocks ? most - blocks : 0,
-             GM_DRY_BOUNDED);
-    add_part(judgement, "other allocations", use->peak - reserved, 0, GM_DRY_EXACT);
+    uint64_t least = use->least_reserved, most = most_reserved(facts, judgement->device);
+    add_part(judgement, "PyTorch's tensors", blocks, GM_DRY_EXACT);
+    add_bounded(judgement, "PyTorch's cache", reserved - blocks,
+                least > blocks ? least - blocks : 0, most > blocks ? most - blocks : 0);
+    add_part(judgement, "other allocations", use->peak - reserved, GM_DRY_EXACT);
     if (use->has_failed && use->held + use->wanted > use->peak)
-        add_part(judgement, "the refused request", use->held + use->wanted - use->peak, 0,
+        add_part(judgement, "the refused request", use->held + use->wanted - use->peak,
                  GM_DRY_EXACT);
-    add_part(judgement, CUDNN_PART, 0, cudnn_range(facts, judgement->device), GM_DRY_BOUNDED);
-    add_part(judgement, "NCCL's buffers", facts->nccl, 0, GM_DRY_ASSUMED);
-    add_part(judgement, "context and modules", facts->device->context, 0, GM_DRY_ASSUMED);
+    add_bounded(judgement, CUDNN_PART, 0, 0, cudnn_range(facts, judgement->device));
+    add_part(judgement, "NCCL's buffers", facts->nccl, GM_DRY_ASSUMED);
+    add_part(judgement, "context and modules", facts->device->context, GM_DRY_ASSUMED);
 }
 
 /* The range of workspaces shows how much cuDNN matters; it is no tested bound. So it decides nothing

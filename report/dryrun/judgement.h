@@ -10,14 +10,14 @@
 
 enum gm_dry_verdict { GM_DRY_FITS, GM_DRY_DOES_NOT_FIT, GM_DRY_UNDECIDED };
 
-/* Exact: the program's allocator asked for it, by the same code as on a GPU. Bounded: between what
- * was counted and `most`. Assumed: not of this run, but of a table. */
+/* Exact: the program's allocator asked for it, by the same code as on a GPU. Bounded: from `least`
+ * to `most`. Assumed: not of this run, but of a table. */
 enum gm_dry_kind { GM_DRY_EXACT, GM_DRY_BOUNDED, GM_DRY_ASSUMED };
 
 struct gm_dry_part {
     const char *name;
     uint64_t bytes;
-    uint64_t most; /* of a bounded part */
+    uint64_t least, most; /* of a bounded part; else both are `bytes` */
     enum gm_dry_kind kind;
 };
 

@@ -123,6 +123,7 @@ static void add_run(struct gm_dry_outcome *outcome, const struct gm_model *model
             continue;
         use->blocks += amount(run->pools[i].peak);
         use->reserved += amount(run->pools[i].reserved_peak);
+        use->least_reserved = use->most_reserved = use->reserved;
     }
     add_failures(outcome, model, run);
     add_reads(outcome, model, run);
@@ -135,6 +136,18 @@ void gm_dry_outcome_add(struct gm_dry_outcome *outcome, const struct gm_model *m
             add_run(outcome, model, &model->runs[i]);
 }
 
+void gm_dry_outcome_place(struct gm_dry_outcome *outcome, struct gm_history *history)
+{
+    struct gm_dry_use *use = use_of(outcome, history->device);
+    if (!use || use->has_failed) /* where requests are refused, more than addresses decides */
+        return;
+    struct gm_placements placements = gm_replay_placements(history);
+    if (!placements.is_known || placements.recorded != use->reserved)
+        return;
+    use->least_reserved = placements.least;
+    use->most_reserved = placements.most;
+}
+
 void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_outcome *other)
 {
     outcome->processes += other->processes;
@@ -145,6 +158,8 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
         use->peak += more->peak;
         use->blocks += more->blocks;
         use->reserved += more->reserved;
+        use->least_reserved += more->least_reserved;
+        use->most_reserved += more->most_reserved;
         if (more->has_failed && !use->has_failed) {
             use->has_failed = true;
             use->wanted = more->wanted;

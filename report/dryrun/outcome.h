@@ -8,6 +8,7 @@
 #define GPUMEM_REPORT_DRYRUN_OUTCOME_H
 
 #include "model/model.h"
+#include "replica/replay.h"
 
 enum { GM_DRY_DEVICES = 16, GM_DRY_LINES = 64, GM_DRY_FILE = 256 };
 
@@ -21,13 +22,14 @@ struct gm_dry_line {
 /* One device, as one process used it. */
 struct gm_dry_use {
     bool is_used;
-    uint64_t peak;         /* of all that was allocated there */
-    uint64_t blocks;       /* PyTorch's, at their peak */
-    uint64_t reserved;     /* by PyTorch, at its peak */
-    bool has_failed;       /* a request was refused that nothing made up for */
-    uint64_t wanted;       /* the first such request */
-    uint64_t held;         /* what was allocated just then */
-    struct gm_dry_line at; /* where it was asked for */
+    uint64_t peak;                          /* of all that was allocated there */
+    uint64_t blocks;                        /* PyTorch's, at their peak */
+    uint64_t reserved;                      /* by PyTorch, at its peak */
+    uint64_t least_reserved, most_reserved; /* by the addresses that new segments get */
+    bool has_failed;                        /* a request was refused that nothing made up for */
+    uint64_t wanted;                        /* the first such request */
+    uint64_t held;                          /* what was allocated just then */
+    struct gm_dry_line at;                  /* where it was asked for */
 };
 
 struct gm_dry_outcome {
@@ -40,6 +42,10 @@ struct gm_dry_outcome {
 
 /* Adds the runs of a model. */
 void gm_dry_outcome_add(struct gm_dry_outcome *outcome, const struct gm_model *model);
+
+/* Says of a device that was added how much of what PyTorch reserved there addresses decide: replays what `history` has
+ * of it. */
+void gm_dry_outcome_place(struct gm_dry_outcome *outcome, struct gm_history *history);
 
 /* Adds an outcome of other processes: what processes hold of one device adds up. */
 void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_outcome *other);

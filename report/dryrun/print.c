@@ -88,7 +88,9 @@ static void say_parts(FILE *out, const struct gm_dry_judgement *judgement)
     for (size_t i = 0; i < judgement->part_count; i++) {
         const struct gm_dry_part *part = &judgement->parts[i];
         fprintf(out, "  %10s  %s, %s", SIZE(part->bytes), part->name, kinds[part->kind]);
-        if (part->most > part->bytes)
+        if (part->least < part->bytes)
+            fprintf(out, ": %s to %s", SIZE(part->least), SIZE(part->most));
+        else if (part->most > part->bytes)
             fprintf(out, ": up to %s", SIZE(part->most));
         fputc('\n', out);
     }
@@ -153,6 +155,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_open_object(&json, NULL);
         gm_json_string(&json, "name", part->name);
         gm_json_number(&json, "bytes", part->bytes);
+        gm_json_number(&json, "least", part->least);
         gm_json_number(&json, "most", part->most);
         gm_json_string(&json, "kind", kinds[part->kind]);
         gm_json_close_object(&json);

@@ -82,13 +82,17 @@ static void request(struct gm_replica_run *run, size_t at, struct gm_outcome *ou
         run->blocks[step->block] = number;
 }
 
-struct gm_outcome gm_replay_under(const struct gm_history *history,
-                                  const struct gm_allocator_settings *settings, uint64_t capacity,
-                                  uint64_t total)
+/* `reserve`: says where new segments lie, with `places` as its argument; NULL: they lie one behind the other. */
+static struct gm_outcome replay(const struct gm_history *history,
+                                const struct gm_allocator_settings *settings, uint64_t capacity,
+                                uint64_t total, uint64_t (*reserve)(void *, uint64_t, bool),
+                                void *places)
 {
     struct gm_replica_run run;
     struct gm_outcome outcome = {0};
     gm_replica_run_begin(&run, history, settings, capacity, total);
+    if (reserve)
+        run.allocator.device = (struct gm_allocator_device){.reserve = reserve, .argument = places};
     for (size_t at = 0; at < history->step_count; at++) {
         const struct gm_step *step = &history->steps[at];
         if (step->kind == GM_STEP_ALLOC || step->kind == GM_STEP_FAIL)
@@ -103,4 +107,67 @@ struct gm_outcome gm_replay_under(const struct gm_history *history,
     outcome.retries = run.allocator.retries;
     gm_replica_run_end(&run);
     return outcome;
+}
+
+struct gm_outcome gm_replay_under(const struct gm_history *history,
+                                  const struct gm_allocator_settings *settings, uint64_t capacity,
+                                  uint64_t total)
+{
+    return replay(history, settings, capacity, total, NULL, NULL);
+}
+
+/* ---- at other addresses ---------------------------------------------------------------------- */
+
+enum { SLOT_BITS = 20, SLOT_SIZE_BITS = 38 }; /* a slot holds more than any device has */
+enum { DESCENDING, SCATTERED };               /* and from there on: scattered otherwise */
+
+struct places {
+    unsigned order; /* DESCENDING, SCATTERED and on */
+    uint64_t count; /* of segments so far */
+};
+
+/* Each of the first 2^SLOT_BITS numbers gets a slot of its own: all three steps can be undone. */
+static uint64_t scattered(uint64_t number, unsigned order)
+{
+    const uint64_t mask = ((uint64_t)1 << SLOT_BITS) - 1;
+    uint64_t slot = (number + order * (uint64_t)7919) & mask;
+    slot = slot * 0x9e375 & mask; /* odd */
+    slot ^= slot >> (SLOT_BITS / 2);
+    slot = slot * 0xa2b5d & mask;
+    return slot + (number & ~mask);
+}
+
+static uint64_t reserve_elsewhere(void *argument, uint64_t size, bool expandable)
+{
+    struct places *places = argument;
+    uint64_t number = places->count++;
+    (void)size;
+    (void)expandable;
+    return (places->order == DESCENDING ? ((uint64_t)1 << (SLOT_BITS + 1)) - number
+                                        : scattered(number, places->order) + 1)
+           << SLOT_SIZE_BITS;
+}
+
+struct gm_placements gm_replay_placements(struct gm_history *history)
+{
+    enum { ORDERS = 8, ORDERS_OF_LONG = 2, LONG = 2000000 };
+    struct gm_placements result = {.recorded = gm_replay_recorded(history).reserved_peak};
+    result.least = result.most = result.recorded;
+    if (history->settings.expandable || history->settings.async)
+        return result;
+    gm_replay_as_recorded(history); /* finds the order of blocks of one size */
+    struct gm_outcome same =
+        gm_replay_under(history, &history->settings, history->capacity, history->total);
+    result.is_known = same.reserved_peak == result.recorded;
+    unsigned orders = history->step_count < LONG ? ORDERS : ORDERS_OF_LONG;
+    for (unsigned order = 0; result.is_known && order < orders; order++) {
+        struct places places = {.order = order};
+        struct gm_outcome other = replay(history, &history->settings, history->capacity,
+                                         history->total, reserve_elsewhere, &places);
+        if (other.reserved_peak < result.least)
+            result.least = other.reserved_peak;
+        if (other.reserved_peak > result.most)
+            result.most = other.reserved_peak;
+    }
+    return result;
 }

@@ -49,6 +49,16 @@ struct gm_outcome gm_replay_under(const struct gm_history *history,
                                   const struct gm_allocator_settings *settings, uint64_t capacity,
                                   uint64_t total);
 
+/* How much would have been reserved had the device given new segments other addresses: best fit takes the lowest of
+ * equal blocks, so addresses decide which block is cut. All are bytes. */
+struct gm_placements {
+    uint64_t recorded;
+    uint64_t least, most; /* over descending and several scattered addresses, and as recorded */
+    bool
+        is_known; /* the replica came to what was recorded; else least and most are what was recorded */
+};
+struct gm_placements gm_replay_placements(struct gm_history *history);
+
 struct gm_bounds gm_replay_bounds(const struct gm_history *history);
 
 #endif

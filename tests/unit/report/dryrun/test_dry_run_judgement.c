@@ -17,8 +17,12 @@ static struct gm_dry_device device = {.name = "Test", .context = GIB};
 static struct gm_dry_outcome outcome_of(uint64_t blocks, uint64_t reserved, uint64_t peak)
 {
     struct gm_dry_outcome outcome = {.processes = 1};
-    outcome.devices[0] =
-        (struct gm_dry_use){.is_used = true, .peak = peak, .blocks = blocks, .reserved = reserved};
+    outcome.devices[0] = (struct gm_dry_use){.is_used = true,
+                                             .peak = peak,
+                                             .blocks = blocks,
+                                             .reserved = reserved,
+                                             .least_reserved = reserved,
+                                             .most_reserved = reserved};
     return outcome;
 }
 
@@ -101,6 +105,87 @@ static void the_cache_is_bounded_by_the_other_runs(void **state)
     assert_int_equal(judgement.verdict, GM_DRY_UNDECIDED);
 }
 
+static void the_cache_is_bounded_by_other_addresses(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(4 * GIB, 6 * GIB, 6 * GIB);
+    outcome.devices[0].least_reserved = 5 * GIB;
+    outcome.devices[0].most_reserved = 7 * GIB;
+    struct gm_dry_judgement judgement = judge(&outcome, NULL, 0);
+    assert_int_equal(judgement.peak, 7 * GIB);
+    assert_int_equal(judgement.most, 8 * GIB);
+    assert_int_equal(judgement.parts[1].bytes, 2 * GIB);
+    assert_int_equal(judgement.parts[1].least, GIB);
+    assert_int_equal(judgement.parts[1].most, 3 * GIB);
+    assert_int_equal(judgement.parts[0].least, judgement.parts[0].bytes);
+}
+
+/* ---- a history at other addresses ------------------------------------------------------------ */
+
+#define MIB (UINT64_C(1) << 20)
+#define FIRST (64 * MIB)
+#define SECOND (128 * MIB)
+#define THIRD (256 * MIB)
+
+static struct gm_step step(enum gm_step_kind kind, uint64_t address, uint64_t size, uint32_t block)
+{
+    return (struct gm_step){.address = address,
+                            .size = size,
+                            .asked = size,
+                            .block = block,
+                            .entries = 1,
+                            .kind = (uint8_t)kind};
+}
+
+/* Two segments, each with a free piece of 9 MiB; beside that in the first, 5 MiB come free later. A request of 9 MiB
+ * takes the piece at the lower address: where that is the first segment's, 14 MiB find no room and a segment comes. */
+static void addresses_decide_what_is_reserved(void **state)
+{
+    (void)state;
+    struct gm_step steps[] = {
+        step(GM_STEP_ARRIVE, FIRST, 20 * MIB, GM_NONE),
+        step(GM_STEP_ALLOC, FIRST, 5 * MIB, 0),
+        step(GM_STEP_ALLOC, FIRST + 5 * MIB, 9 * MIB, 1),
+        step(GM_STEP_ALLOC, FIRST + 14 * MIB, 6 * MIB, 2),
+        step(GM_STEP_ARRIVE, SECOND, 20 * MIB, GM_NONE),
+        step(GM_STEP_ALLOC, SECOND, 5 * MIB, 3),
+        step(GM_STEP_ALLOC, SECOND + 5 * MIB, 9 * MIB, 4),
+        step(GM_STEP_ALLOC, SECOND + 14 * MIB, 6 * MIB, 5),
+        step(GM_STEP_FREE, FIRST + 5 * MIB, 9 * MIB, 1),
+        step(GM_STEP_FREE, SECOND + 5 * MIB, 9 * MIB, 4),
+        step(GM_STEP_ALLOC, FIRST + 5 * MIB, 9 * MIB, 6),
+        step(GM_STEP_FREE, FIRST, 5 * MIB, 0),
+        step(GM_STEP_ARRIVE, THIRD, 14 * MIB, GM_NONE),
+        step(GM_STEP_ALLOC, THIRD, 14 * MIB, 7),
+    };
+    struct gm_history history = {
+        .steps = steps, .step_count = sizeof(steps) / sizeof(steps[0]), .numbers = 8};
+    gm_allocator_settings_default(&history.settings);
+    struct gm_placements placements = gm_replay_placements(&history);
+    assert_true(placements.is_known);
+    assert_int_equal(placements.recorded, 54 * MIB);
+    assert_int_equal(placements.least, 40 * MIB);
+    assert_int_equal(placements.most, 54 * MIB);
+
+    /* Of a device where as much was reserved; not of one whose trace says otherwise. */
+    struct gm_dry_outcome outcome = outcome_of(34 * MIB, 54 * MIB, 54 * MIB),
+                          other = outcome_of(34 * MIB, 52 * MIB, 52 * MIB);
+    gm_dry_outcome_place(&outcome, &history);
+    gm_dry_outcome_place(&other, &history);
+    assert_int_equal(outcome.devices[0].least_reserved, 40 * MIB);
+    assert_int_equal(other.devices[0].least_reserved, 52 * MIB);
+
+    /* Blocks of one size by the age of their segment: addresses decide nothing. */
+    history.settings.oldest_first = true;
+    placements = gm_replay_placements(&history);
+    assert_int_equal(placements.least, placements.most);
+
+    /* What the replica does not come to is not placed elsewhere. */
+    history.settings.oldest_first = false;
+    steps[12].size = 16 * MIB;
+    assert_false(gm_replay_placements(&history).is_known);
+}
+
 static void a_refused_request_does_not_fit(void **state)
 {
     (void)state;
@@ -134,6 +219,7 @@ static void processes_add_up(void **state)
     gm_dry_outcome_unite(&all, &one);
     assert_int_equal(all.processes, 2);
     assert_int_equal(all.devices[0].peak, 6 * GIB);
+    assert_int_equal(all.devices[0].most_reserved, 4 * GIB);
     assert_int_equal(all.uncertain_count, 1);
     assert_int_equal(all.uncertain[0].count, 4);
     assert_int_equal(all.uncertain_reads, 4);
@@ -199,6 +285,8 @@ int main(void)
         cmocka_unit_test(cudnn_decides_where_its_range_is_wide),
         cmocka_unit_test(cudnn_decides_where_its_range_crosses_the_capacity),
         cmocka_unit_test(the_cache_is_bounded_by_the_other_runs),
+        cmocka_unit_test(the_cache_is_bounded_by_other_addresses),
+        cmocka_unit_test(addresses_decide_what_is_reserved),
         cmocka_unit_test(a_refused_request_does_not_fit),
         cmocka_unit_test(a_command_that_fails_tells_nothing),
         cmocka_unit_test(processes_add_up),
