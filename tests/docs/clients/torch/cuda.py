@@ -1,0 +1,5 @@
+"""torch.cuda of the stand-in."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """As PyTorch's."""
