@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
+.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba test-howto gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -40,6 +40,9 @@ test-tensorflow: all ## the real TensorFlow on the simulator (downloads it)
 
 test-jax: all ## the real JAX on the simulator (downloads it)
 	./tests/xla/run_xla $(BUILD) jax
+
+test-howto: all ## the pages of docs/howto, with the real programs where these are installed
+	./tests/docs/run_howto $(BUILD)
 
 test-numba: all ## the real Numba on the simulated driver (downloads it)
 	./tests/numba/run_numba $(BUILD)

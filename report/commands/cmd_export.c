@@ -31,7 +31,7 @@ static void print_help(void)
          "                     have places instead of all allocations\n"
          "  -o, --output FILE  instead of stdout\n"
          "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
-         "      --no-local-files, --no-limits  as for report\n"
+         "      --no-local-files, --redact, --no-limits  as for report\n"
          "  -h, --help\n"
          "      --version");
 }

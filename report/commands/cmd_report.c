@@ -48,6 +48,8 @@ static void print_help(void)
          "      --sysroot DIR  modules are looked for below DIR first\n"
          "      --no-local-files  no file is opened because a trace names its path: names\n"
          "                     come from below the sysroot and from debug info by build-id\n"
+         "      --redact       for others to read: without paths, arguments, environment,\n"
+         "                     names of hosts and users (docs/security.md)\n"
          "      --no-limits    read on where a trace asks for more memory or work than\n"
          "                     one of its size should\n"
          "  -h, --help\n"
@@ -86,6 +88,7 @@ static int write_report(struct report *report, char **paths, size_t count)
     const struct gm_output *output = report->output;
     struct gm_balance balance = {0};
     struct answer answer = {0};
+    char number[32];
     int code = GM_EXIT_FINE;
     report->options.many = count > 1;
     if (count > 1 && output->begin_many)
@@ -94,7 +97,8 @@ static int write_report(struct report *report, char **paths, size_t count)
         if (!gm_apart(read_trace, paths[i], report, &answer, sizeof(answer)) || !answer.is_whole)
             code = GM_EXIT_UNREADABLE;
         report->options.follows |= answer.is_shown;
-        gm_balance_add(&balance, paths[i], &answer.part);
+        snprintf(number, sizeof(number), "trace %zu", i + 1);
+        gm_balance_add(&balance, report->stacks.redact ? number : paths[i], &answer.part);
     }
     if (count > 1 && output->end_many)
         output->end_many(stdout, report->options.follows);
@@ -149,9 +153,10 @@ static int write_job(struct report *report, char **paths, size_t count)
 
 static int write_any(struct report *report, char **paths, size_t count)
 {
-    bool is_of_job = count > 1;
-    for (size_t i = 0; i < count; i++)
-        is_of_job |= gm_job_is_summary(paths[i]);
+    bool has_summary = gm_job_any_summary(paths, count), is_of_job = count > 1 || has_summary;
+    if (report->stacks.redact && has_summary)
+        return gm_complain(
+            "--redact: a summary is redacted when it is written: gpumem summarize --redact");
     if (report->output == gm_output_find("brief") && is_of_job)
         return write_job(report, paths, count);
     return write_report(report, paths, count);

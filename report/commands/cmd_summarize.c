@@ -33,6 +33,14 @@ bool gm_job_is_summary(const char *path)
     return is_one;
 }
 
+bool gm_job_any_summary(char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gm_job_is_summary(paths[i]))
+            return true;
+    return false;
+}
+
 /* ---- a trace --------------------------------------------------------------------------------- */
 
 static char *page_of(const struct gm_model *model)
@@ -137,6 +145,7 @@ static void print_help(void)
          "\n"
          "  -o, --output FILE  instead of stdout\n"
          "      --no-symbols   modules and offsets instead of functions and lines\n"
+         "      --redact       for others to read, as for report\n"
          "  -h, --help\n"
          "      --version");
 }
@@ -148,6 +157,10 @@ static int summarize(const struct gm_job_request *request, char **arguments, siz
     struct gm_summaries summaries = {0};
     struct gm_output_file file;
     int code = gm_run_find(&run, arguments, count);
+    if (request->stacks.redact && gm_job_any_summary(run.paths, run.count)) {
+        gm_run_free(&run);
+        return gm_complain("--redact: a summary is redacted when it is written, from the trace");
+    }
     if (run.count && !gm_output_file_open(&file, output)) {
         gm_run_free(&run);
         return GM_EXIT_USAGE;
@@ -167,9 +180,10 @@ static int summarize(const struct gm_job_request *request, char **arguments, siz
 
 int gm_cmd_summarize(int count, char **arguments)
 {
-    enum { NO_SYMBOLS = GM_OPTION_FIRST };
+    enum { NO_SYMBOLS = GM_OPTION_FIRST, REDACT };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"no-symbols", no_argument, NULL, NO_SYMBOLS},
+                                            {"redact", no_argument, NULL, REDACT},
                                             GM_COMMON_OPTIONS};
     struct gm_job_request request = {.stacks = {.names = true}, .with_page = true};
     const char *output = "-";
@@ -180,6 +194,9 @@ int gm_cmd_summarize(int count, char **arguments)
             break;
         case NO_SYMBOLS:
             request.stacks.names = false;
+            break;
+        case REDACT:
+            request.stacks.redact = true;
             break;
         case GM_OPTION_HELP:
             print_help();

@@ -46,6 +46,9 @@ bool gm_take_stack_option(int option, struct gm_stacks_options *stacks)
     case GM_OPTION_DEBUGINFOD:
         stacks->debuginfod = true;
         return true;
+    case GM_OPTION_REDACT:
+        stacks->redact = true;
+        return true;
     case GM_OPTION_NO_LIMITS:
         gm_limits_lift();
         return true;

@@ -50,6 +50,7 @@ enum {
     GM_OPTION_NO_LOCAL_FILES,
     GM_OPTION_ALL_FRAMES,
     GM_OPTION_DEBUGINFOD,
+    GM_OPTION_REDACT,
     GM_OPTION_NO_LIMITS
 };
 #define GM_NAME_OPTIONS                                                                            \
@@ -61,6 +62,7 @@ enum {
 #define GM_STACK_OPTIONS                                                                           \
     GM_NAME_OPTIONS, {"all-frames", no_argument, NULL, GM_OPTION_ALL_FRAMES},                      \
         {"debuginfod", no_argument, NULL, GM_OPTION_DEBUGINFOD},                                   \
+        {"redact", no_argument, NULL, GM_OPTION_REDACT},                                           \
     {                                                                                              \
         "no-limits", no_argument, NULL, GM_OPTION_NO_LIMITS                                        \
     }

@@ -13,6 +13,8 @@ struct gm_job_request {
 /* Whether a file holds summaries and is no trace. */
 bool gm_job_is_summary(const char *path);
 
+bool gm_job_any_summary(char *const *paths, size_t count);
+
 /* Adds the summaries of a trace, or those that a file holds. False after a line about what could not
  * be read; what could be is there. */
 bool gm_job_load(struct gm_summaries *summaries, const char *path,

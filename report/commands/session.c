@@ -2,6 +2,7 @@
 #include "commands/session.h"
 #include "base/limit.h"
 #include "commands/command.h"
+#include "stacks/redact.h"
 #include "torch/open.h"
 
 static bool open_trace(struct gm_session *session, const char *path)
@@ -18,6 +19,8 @@ bool gm_session_open(struct gm_session *session, const char *path,
 {
     if (!open_trace(session, path))
         return false;
+    if (options->redact)
+        session->trace->redaction = gm_redaction_new(session->trace);
     session->analysis = gm_analyse(session->trace);
     gm_limits_end_reading();
     session->stacks = gm_stacks_new(session->trace, options);
@@ -45,6 +48,7 @@ bool gm_session_close(struct gm_session *session)
     gm_model_free(session->model);
     gm_stacks_free(session->stacks);
     gm_analysis_free(session->analysis);
+    gm_redaction_free(session->trace->redaction);
     gm_trace_close(session->trace);
     return whole;
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/size.h"
 #include "findings/rules.h"
+#include "stacks/redact.h"
 #include "stacks/stacks.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
 {
     const struct gm_active_site *site = gm_growing_site(analysis, cause->most);
     const struct gm_growth_series *series = cause->most->series;
-    struct gm_text name = gm_trace_string(analysis->trace, series->name);
+    struct gm_text name = gm_shown_name(analysis->trace, series->name);
     char others[64] = "", quoted[64] = "";
     char *clean = gm_clean_copy((struct gm_text){name.bytes, name.size < 40 ? name.size : 40});
     if (series->kind != GM_MOMENT_NONE)

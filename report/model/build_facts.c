@@ -141,6 +141,22 @@ static struct gm_model_verdict verdict_of(const struct gm_analysis *analysis)
                                      living_of(verdict.on_host), living_of(verdict.leaked)};
 }
 
+/* Who, where and with what: numbers stay. */
+static void hide_facts(struct gm_builder *builder)
+{
+    static const struct gm_text nothing = {"", 0}, program = {"program", 7};
+    struct gm_model_run *run = builder->run;
+    run->path = "redacted";
+    run->run_id = run->host_name = run->job = nothing;
+    run->executable = run->command_line = program;
+    run->allocator_settings = (struct gm_text){"redacted", 8};
+    for (size_t i = 0; i < run->setting_count; i++) {
+        struct gm_text *setting = &run->settings_not_understood[i];
+        const char *end = memchr(setting->bytes, '=', setting->size);
+        setting->size = end ? (size_t)(end - setting->bytes) : 0;
+    }
+}
+
 #define FIELD(field) gm_trace_field((field), sizeof(field))
 
 void gm_build_facts(struct gm_builder *builder)
@@ -182,4 +198,6 @@ void gm_build_facts(struct gm_builder *builder)
     build_newer_abi(builder);
     build_settings(builder);
     build_overwritten(builder);
+    if (trace->redaction)
+        hide_facts(builder);
 }

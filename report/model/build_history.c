@@ -3,6 +3,7 @@
 #include "analysis/lifetimes.h"
 #include "base/limit.h"
 #include "model/builder.h"
+#include "stacks/redact.h"
 #include <stdlib.h>
 
 static uint32_t place_of(struct gm_builder *builder, const struct gm_active_site *site)
@@ -28,7 +29,7 @@ void gm_build_growth(struct gm_builder *builder)
         *own = (struct gm_model_growing){
             .place = place_of(builder, gm_growing_site(analysis, growing)),
             .series = growing->series->kind,
-            .name = gm_trace_string(builder->trace, growing->series->name),
+            .name = gm_shown_name(builder->trace, growing->series->name),
             .marks = growing->series->marks,
             .over = growing->over,
         };
@@ -70,8 +71,8 @@ static void build_phases(struct gm_builder *builder)
             .has_name = phase->name != 0,
             .has_from = phase->from != 0,
             .parent = phase->parent,
-            .name = gm_trace_string(builder->trace, phase->name),
-            .from = gm_trace_string(builder->trace, phase->from),
+            .name = gm_shown_name(builder->trace, phase->name),
+            .from = gm_shown_name(builder->trace, phase->from),
             .count = phase->count,
             .unfinished = phase->unfinished,
             .time_ns = gm_phase_time(phase, &builder->trace->clock),

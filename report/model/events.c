@@ -1,6 +1,7 @@
 /* Events of a model on demand: one more replay. See model.h. */
 #include "base/memory.h"
 #include "model/builder.h"
+#include "stacks/redact.h"
 #include "trace/stream.h"
 #include <stdlib.h>
 
@@ -100,7 +101,7 @@ static void note_mark(struct events *events, const struct gm_record *record)
     struct gm_model_event event = {
         .what = GM_MODEL_MARK,
         .time_ns = gm_builder_time(&events->builder, record->time),
-        .name = gm_trace_string(events->builder.trace, record->aux),
+        .name = gm_shown_name(events->builder.trace, record->aux),
     };
     events->visit(events->argument, &event);
 }

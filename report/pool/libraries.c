@@ -6,6 +6,7 @@
 #include "ledger/counters.h"
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
+#include "stacks/redact.h"
 #include "trace/same_stacks.h"
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,13 @@ static bool is_program(struct gm_text base)
     return memmem(base.bytes, base.size, ".so", 3) == NULL;
 }
 
+static const char *shown_library(struct gm_libraries *libraries, struct gm_text path)
+{
+    struct gm_redaction *redaction = libraries->trace->redaction;
+    return redaction ? gm_redact_module(redaction, path)
+                     : keep(libraries, gm_clean_copy(gm_base_name(path)));
+}
+
 static const struct module *module_of(struct gm_libraries *libraries, uint16_t number)
 {
     struct module *module = &libraries->modules[number];
@@ -82,7 +90,7 @@ static const struct module *module_of(struct gm_libraries *libraries, uint16_t n
     if (known)
         module->name = known->name;
     else if (!module->passed_over)
-        module->name = is_program(base) ? GM_APPLICATION : keep(libraries, gm_clean_copy(base));
+        module->name = is_program(base) ? GM_APPLICATION : shown_library(libraries, path);
     return module;
 }
 

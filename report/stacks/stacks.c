@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
+#include "stacks/redact.h"
 #include "symbols/symbolize.h"
 #include "trace/same_stacks.h"
 #include <inttypes.h>
@@ -118,6 +119,8 @@ static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
     module->is_road = gm_is_road(path);
     module->is_interpreter = gm_is_interpreter(path);
     module->is_framework = module->is_interpreter || module->is_road || gm_is_framework(path);
+    if (stacks->trace->redaction)
+        module->base = gm_redact_module(stacks->trace->redaction, path);
     if (entry && entry->build_id_size <= sizeof(entry->build_id)) {
         module->build_id_size = entry->build_id_size;
         memcpy(module->build_id, entry->build_id, entry->build_id_size);
@@ -171,7 +174,16 @@ static const char *package_of(struct gm_stacks *stacks, struct gm_text file)
 {
     const char *known = gm_framework_package(file);
     struct gm_text package = gm_installed_package(file);
-    return known ? known : !package.size ? NULL : keep(stacks, gm_clean_copy(package));
+    if (known || !package.size)
+        return known;
+    return stacks->trace->redaction ? "package" : keep(stacks, gm_clean_copy(package));
+}
+
+/* A source file as it is shown. `path`: clean, or NULL. */
+static const char *shown_file(const struct gm_stacks *stacks, const char *path)
+{
+    struct gm_redaction *redaction = stacks->trace->redaction;
+    return path && redaction ? gm_redact_file(redaction, path) : path;
 }
 
 static void script_place(struct gm_stacks *stacks, const struct gm_node *node, struct place *place)
@@ -186,7 +198,7 @@ static void script_place(struct gm_stacks *stacks, const struct gm_node *node, s
         judge_named(function, place);
     place->frames[0] = (struct gm_frame){
         .function = name_of(stacks, file, function),
-        .file = file.size ? keep(stacks, gm_clean_copy(file)) : NULL,
+        .file = file.size ? shown_file(stacks, keep(stacks, gm_clean_copy(file))) : NULL,
         .line = frame ? frame->line : 0,
         .module = native ? "" : NULL,
         .framework = native ? "native" : package_of(stacks, file),
@@ -236,7 +248,7 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
     place->frames = gm_allocate(place->count, sizeof(*place->frames));
     for (size_t i = 0; i < count; i++)
         place->frames[i] = (struct gm_frame){.function = found[i].function,
-                                             .file = found[i].file,
+                                             .file = shown_file(stacks, found[i].file),
                                              .line = found[i].line,
                                              .module = module->base,
                                              .inlined = found[i].inlined};

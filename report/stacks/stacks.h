@@ -36,6 +36,7 @@ struct gm_stacks_options {
     bool debuginfod;     /* may debug info be downloaded? */
     const char *sysroot; /* where modules are looked for first; NULL */
     bool no_local_files; /* no file is opened because the trace names its path */
+    bool redact;         /* names of files, machines and users are not for the reader: redact.h */
 };
 
 struct gm_stacks;

@@ -46,6 +46,7 @@ struct gm_table {
 };
 
 struct gm_same_stacks;
+struct gm_redaction;
 
 /* How far the process had come when the trace was read. */
 enum gm_ending {
@@ -84,6 +85,8 @@ struct gm_trace {
     size_t carried_capacity;
     unsigned char *area; /* copy of an area that is still written to; or NULL */
     struct gm_same_stacks *same_stacks;
+    struct gm_redaction
+        *redaction; /* what may not be shown: stacks/redact.h; NULL: nothing is hidden */
 };
 
 /* Entries of the tables; NULL (or the empty text) for what is not there. */

@@ -38,7 +38,7 @@ static void print_help(void)
          "  -o, --output FILE  instead of stdout\n"
          "      --exit-code    1 if there is a difference\n"
          "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
-         "      --no-local-files, --no-limits  as for report\n"
+         "      --no-local-files, --redact, --no-limits  as for report\n"
          "  -h, --help\n"
          "      --version\n"
          "\n"
@@ -248,6 +248,9 @@ static int find_and_compare(struct request *request, char **arguments, const cha
         for (size_t i = 0; i < traces->count; i++)
             request->is_of_summaries |= gm_job_is_summary(traces->paths[i]);
     }
+    if (!code && request->stacks.redact && request->is_of_summaries)
+        code = gm_complain(
+            "--redact: a summary is redacted when it is written: gpumem summarize --redact");
     request->options.page_size = GM_HTML_PAGE_SIZE / count + 1;
     if (!code && !gm_output_file_open(&file, output))
         code = GM_EXIT_USAGE;
