@@ -4,53 +4,69 @@
 #include "ledger/sites.h"
 #include <stdlib.h>
 
-void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock,
+void gm_activity_begin(struct gm_activity *activity, const struct gm_trace *trace,
                        const struct gm_round_tellers *tellers)
 {
+    const struct gm_clock_scale *clock = &trace->clock;
     /* GNU: 128 bits, since hostile clocks can have any scale. */
     unsigned __int128 ticks = (unsigned __int128)GM_SHORT_LIFE_NS * clock->ticks;
-    *activity = (struct gm_activity){.short_ticks = (uint64_t)(ticks / clock->nanoseconds),
-                                     .tellers = *tellers};
+    *activity = (struct gm_activity){
+        .trace = trace, .short_ticks = (uint64_t)(ticks / clock->nanoseconds), .tellers = *tellers};
 }
 
-static struct gm_active_site *site_of(struct gm_activity *activity, const struct gm_life *life,
-                                      bool is_block)
+static bool is_segment(const struct gm_activity *activity, const struct gm_life *life)
+{
+    return (life->kind == GM_KIND_DEVICE || life->kind == GM_KIND_VMM) &&
+           gm_owners_cache(activity->tellers.owners, life->kind, life->stack) &&
+           !gm_trace_api_is_pooled(activity->trace, life->api);
+}
+
+static uint32_t add_site(struct gm_activity *activity, const struct gm_life *life, bool is_block,
+                         uint64_t key)
+{
+    uint32_t number = (uint32_t)activity->count;
+    GM_RESERVE(activity->sites, activity->capacity, activity->count + 1);
+    activity->sites[activity->count++] = (struct gm_active_site){
+        .stack = life->stack,
+        .api = life->api,
+        .kind = life->kind,
+        .device = gm_kind_is_host(life->kind) ? -1 : life->device,
+        .is_block = is_block,
+        .is_segment = !is_block && is_segment(activity, life),
+    };
+    gm_map_set(&activity->by_key, key, number);
+    struct gm_round_birthplace birthplace =
+        gm_round_birthplace_of(&activity->tellers, is_block, life->kind, life->device, life->stack);
+    gm_rounds_add_site(&activity->rounds, number, &birthplace);
+    return number;
+}
+
+static inline struct gm_active_site *site_of(struct gm_activity *activity,
+                                             const struct gm_life *life, bool is_block)
 {
     bool on_host = gm_kind_is_host(life->kind);
     uint64_t key =
         gm_place_key(life->stack, life->api, life->kind, on_host ? -1 : life->device, is_block);
     uint32_t number = gm_map_get(&activity->by_key, key);
-    if (number == GM_NONE) {
-        number = (uint32_t)activity->count;
-        GM_RESERVE(activity->sites, activity->capacity, activity->count + 1);
-        activity->sites[activity->count++] = (struct gm_active_site){
-            .stack = life->stack,
-            .api = life->api,
-            .kind = life->kind,
-            .device = on_host ? -1 : life->device,
-            .is_block = is_block,
-        };
-        gm_map_set(&activity->by_key, key, number);
-        struct gm_round_birthplace birthplace = gm_round_birthplace_of(
-            &activity->tellers, is_block, life->kind, life->device, life->stack);
-        gm_rounds_add_site(&activity->rounds, number, &birthplace);
-    }
+    if (number == GM_NONE)
+        number = add_site(activity, life, is_block, key);
     return &activity->sites[number];
 }
 
-static uint32_t number_of(const struct gm_activity *activity, const struct gm_active_site *site)
+static inline uint32_t number_of(const struct gm_activity *activity,
+                                 const struct gm_active_site *site)
 {
     return (uint32_t)(site - activity->sites);
 }
 
 /* More or less is live there: to be looked at when the next mark comes. */
-static void changed(struct gm_activity *activity, const struct gm_active_site *site)
+static inline void changed(struct gm_activity *activity, const struct gm_active_site *site)
 {
     if (activity->growth.series_count)
         gm_growth_touch(&activity->growth, number_of(activity, site));
 }
 
-static void add(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
+static inline void add(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
 {
     site->live += size;
     site->live_count++;
@@ -60,8 +76,8 @@ static void add(struct gm_activity *activity, struct gm_active_site *site, uint6
     changed(activity, site);
 }
 
-static void begins(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
-                   uint64_t now)
+static inline void begins(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
+                          uint64_t now)
 {
     gm_rounds_alloc(&activity->rounds, number_of(activity, site), size, now);
     site->allocs++;
@@ -69,8 +85,8 @@ static void begins(struct gm_activity *activity, struct gm_active_site *site, ui
     add(activity, site, size);
 }
 
-static void ends(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
-                 uint64_t birth, uint64_t now)
+static inline void ends(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
+                        uint64_t birth, uint64_t now)
 {
     gm_rounds_free(&activity->rounds, number_of(activity, site), size);
     site->live -= size;

@@ -21,6 +21,7 @@
 #define GM_SHORT_LIFE_NS 1000000u /* what lives shorter was temporary */
 
 struct gm_activity {
+    const struct gm_trace *trace;
     struct gm_active_site *sites; /* in the order of their first allocations */
     size_t count;
     size_t capacity;
@@ -32,10 +33,11 @@ struct gm_activity {
     uint64_t short_ticks; /* GM_SHORT_LIFE_NS on the record clock */
 };
 
-void gm_activity_begin(struct gm_activity *activity, const struct gm_clock_scale *clock,
+void gm_activity_begin(struct gm_activity *activity, const struct gm_trace *trace,
                        const struct gm_round_tellers *tellers);
 
-/* Allocations come and go; `time` is now. The first sets life->place, which the others rely on. */
+/* Allocations come and go; `time` is now. The first sets life->place, the number of its site, which
+ * the others rely on. */
 void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life, uint64_t time);
 void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time);
 /* A turn whose memory was observed before, life by life: its places are known. */

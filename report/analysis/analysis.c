@@ -24,7 +24,7 @@ const char *gm_leak_class_name(unsigned leak_class)
 /* ---- first pass ------------------------------------------------------------------------------ */
 
 /* Counted before the observer is called, in both directions. */
-static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life)
+static inline void note_pinned(struct gm_analysis *analysis, const struct gm_life *life)
 {
     const struct gm_tally *pinned = &analysis->replay.ledger.counters.host[GM_KIND_PINNED];
     if (life->kind == GM_KIND_PINNED)
@@ -32,16 +32,15 @@ static void note_pinned(struct gm_analysis *analysis, const struct gm_life *life
                      pinned->allocs);
 }
 
-static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_life *life)
+/* Of a life that activity knows. */
+static inline bool is_segment(const struct gm_analysis *analysis, const struct gm_life *life)
 {
-    return (life->kind == GM_KIND_DEVICE || life->kind == GM_KIND_VMM) &&
-           gm_owners_cache(analysis->owners, life->kind, life->stack) &&
-           !gm_trace_api_is_pooled(analysis->trace, life->api);
+    return analysis->activity.sites[life->place].is_segment;
 }
 
-static void note_taken(struct gm_analysis *analysis, const struct gm_life *life)
+static inline void note_taken(struct gm_analysis *analysis, const struct gm_life *life)
 {
-    if (is_of_a_cache(analysis, life))
+    if (is_segment(analysis, life))
         gm_churn_take(&analysis->churn, gm_callers_line(analysis->callers, life->stack),
                       &(struct gm_churn_place){.bytes = life->size,
                                                .stack = life->stack,
@@ -72,11 +71,11 @@ static void life_begins(void *argument, struct gm_life *life)
     note_served(analysis, life->kind, life->device, life->stack, life->size);
     gm_late_lives_forget(&analysis->late);
     analysis->last_alloc = analysis->replay.ledger.time;
+    gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
     note_taken(analysis, life);
     note_pinned(analysis, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
-    gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
 }
 
 static void life_ends(void *argument, const struct gm_life *life, bool implicit)
@@ -86,7 +85,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
         struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
         gm_sites_add(&analysis->leaks, &site);
     }
-    if (is_of_a_cache(analysis, life))
+    if (is_segment(analysis, life))
         gm_churn_give(&analysis->churn, life->device, life->size);
     note_pinned(analysis, life);
     analysis->ended_since_use++;
@@ -451,7 +450,7 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     analysis->replay.checkpoint = trace->checkpoint;
     gm_phases_begin(&analysis->phases, trace->clock.origin);
     gm_activity_begin(
-        &analysis->activity, &trace->clock,
+        &analysis->activity, trace,
         &(struct gm_round_tellers){analysis->categories, analysis->callers, analysis->owners});
     first_pass(analysis);
     uint64_t end = analysis->replay.ledger.time;

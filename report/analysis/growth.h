@@ -35,8 +35,9 @@ struct gm_active_site {
     uint8_t kind; /* enum gm_kind */
     int8_t device;
     bool is_block;
-    uint64_t live; /* bytes, now */
-    uint64_t peak; /* bytes of this place at one time */
+    bool is_segment; /* its memory is that of a framework's cache, taken from the driver */
+    uint64_t live;   /* bytes, now */
+    uint64_t peak;   /* bytes of this place at one time */
     uint64_t live_count;
     uint64_t allocs;
     uint64_t allocated;   /* bytes, ever */

@@ -30,9 +30,8 @@ void gm_phases_begin(struct gm_phases *phases, uint64_t start_time)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* NULL if it is one too many. */
-static struct gm_phase_place *add_place(struct gm_phases *phases, enum gm_phase_where where,
-                                        int device)
+struct gm_phase_place *gm_phases_add_place(struct gm_phases *phases, enum gm_phase_where where,
+                                           int device)
 {
     if (phases->place_count == GM_PHASE_PLACES)
         return NULL;
@@ -43,26 +42,7 @@ static struct gm_phase_place *add_place(struct gm_phases *phases, enum gm_phase_
     return &phases->places[phases->place_count - 1];
 }
 
-/* NULL if there is no room for it. */
-static inline struct gm_phase_place *place_of(struct gm_phases *phases, enum gm_phase_where where,
-                                              int device)
-{
-    uint16_t number = phases->place_of[where][device < 0 ? 0 : device + 1];
-    return number ? &phases->places[number - 1] : add_place(phases, where, device);
-}
-
-/* Where a life counts; NULL if nowhere. */
-static struct gm_phase_place *place_of_life(struct gm_phases *phases, const struct gm_life *life)
-{
-    if (life->kind == GM_KIND_PINNED)
-        return place_of(phases, GM_PHASE_PINNED, -1);
-    if (gm_kind_is_host(life->kind) || life->kind == GM_KIND_EXTERNAL)
-        return NULL;
-    return place_of(phases, GM_PHASE_DEVICE, life->device);
-}
-
-/* More is live than before: whatever was lower in the past is no maximum any more. */
-static void raise(const struct gm_phases *phases, struct gm_phase_place *place)
+void gm_phases_add_maximum(const struct gm_phases *phases, struct gm_phase_place *place)
 {
     uint64_t moment = phases->moment;
     while (place->maximum_count && place->maxima[place->maximum_count - 1].bytes <= place->live)
@@ -87,44 +67,24 @@ static uint64_t maximum_since(const struct gm_phase_place *place, uint64_t momen
     return low < place->maximum_count ? place->maxima[low].bytes : 0;
 }
 
-void gm_phases_life_begins(struct gm_phases *phases, const struct gm_life *life)
-{
-    struct gm_phase_place *place = place_of_life(phases, life);
-    if (!place)
-        return;
-    place->live += life->size;
-    place->allocated += life->size;
-    place->allocs++;
-    raise(phases, place);
-}
-
-void gm_phases_life_ends(struct gm_phases *phases, const struct gm_life *life)
-{
-    struct gm_phase_place *place = place_of_life(phases, life);
-    if (!place)
-        return;
-    place->live -= life->size;
-    place->frees++;
-}
-
 void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life)
 {
-    struct gm_phase_place *place = place_of_life(phases, life);
+    struct gm_phase_place *place = gm_phases_place_of_life(phases, life);
     if (!place)
         return;
     place->live += life->size;
     place->frees--;
-    raise(phases, place);
+    gm_phases_raise(phases, place);
 }
 
 void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn)
 {
-    struct gm_phase_place *place =
-        place_of_life(phases, &(struct gm_life){.kind = turn->kind, .device = turn->device});
+    struct gm_phase_place *place = gm_phases_place_of_life(
+        phases, &(struct gm_life){.kind = turn->kind, .device = turn->device});
     if (!place)
         return;
     place->live += turn->most;
-    raise(phases, place);
+    gm_phases_raise(phases, place);
     place->live -= turn->most;
     place->allocated += turn->bytes;
     place->allocs += turn->births;
@@ -135,7 +95,7 @@ void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn)
 static void note_block(struct gm_phases *phases, const struct gm_record *record,
                        const struct gm_blocks *blocks)
 {
-    struct gm_phase_place *place = place_of(phases, GM_PHASE_POOL, record->device);
+    struct gm_phase_place *place = gm_phases_place(phases, GM_PHASE_POOL, record->device);
     const struct gm_block_totals *totals =
         &blocks->device[record->device < 0 ? 0 : record->device + 1];
     if (!place)
@@ -145,7 +105,7 @@ static void note_block(struct gm_phases *phases, const struct gm_record *record,
     place->frees = totals->frees;
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
         place->allocated += record->size;
-        raise(phases, place);
+        gm_phases_raise(phases, place);
     }
 }
 

@@ -117,9 +117,62 @@ struct gm_phases {
 /* None yet. The time before the first mark begins at `start_time`. */
 void gm_phases_begin(struct gm_phases *phases, uint64_t start_time);
 
+/* A place that is not there yet; NULL if it is one too many. */
+struct gm_phase_place *gm_phases_add_place(struct gm_phases *phases, enum gm_phase_where where,
+                                           int device);
+
+/* NULL if there is no room for it. */
+static inline struct gm_phase_place *gm_phases_place(struct gm_phases *phases,
+                                                     enum gm_phase_where where, int device)
+{
+    uint16_t number = phases->place_of[where][device < 0 ? 0 : device + 1];
+    return number ? &phases->places[number - 1] : gm_phases_add_place(phases, where, device);
+}
+
+/* Where a life counts; NULL if nowhere. */
+static inline struct gm_phase_place *gm_phases_place_of_life(struct gm_phases *phases,
+                                                             const struct gm_life *life)
+{
+    if (life->kind == GM_KIND_PINNED)
+        return gm_phases_place(phases, GM_PHASE_PINNED, -1);
+    if (gm_kind_is_host(life->kind) || life->kind == GM_KIND_EXTERNAL)
+        return NULL;
+    return gm_phases_place(phases, GM_PHASE_DEVICE, life->device);
+}
+
+/* What is live is no less than the latest maximum, or there is none of this moment. */
+void gm_phases_add_maximum(const struct gm_phases *phases, struct gm_phase_place *place);
+
+/* More is live than before: whatever was lower in the past is no maximum any more. */
+static inline void gm_phases_raise(const struct gm_phases *phases, struct gm_phase_place *place)
+{
+    size_t count = place->maximum_count;
+    if (!count || place->maxima[count - 1].bytes <= place->live ||
+        place->maxima[count - 1].moment != phases->moment)
+        gm_phases_add_maximum(phases, place);
+}
+
 /* Allocations come and go. */
-void gm_phases_life_begins(struct gm_phases *phases, const struct gm_life *life);
-void gm_phases_life_ends(struct gm_phases *phases, const struct gm_life *life);
+static inline void gm_phases_life_begins(struct gm_phases *phases, const struct gm_life *life)
+{
+    struct gm_phase_place *place = gm_phases_place_of_life(phases, life);
+    if (!place)
+        return;
+    place->live += life->size;
+    place->allocated += life->size;
+    place->allocs++;
+    gm_phases_raise(phases, place);
+}
+
+static inline void gm_phases_life_ends(struct gm_phases *phases, const struct gm_life *life)
+{
+    struct gm_phase_place *place = gm_phases_place_of_life(phases, life);
+    if (!place)
+        return;
+    place->live -= life->size;
+    place->frees++;
+}
+
 void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn);
 void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life);
 

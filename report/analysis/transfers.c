@@ -51,7 +51,7 @@ static inline void add_device(struct gm_transfers *transfers, uint64_t start, ui
         add_pieces(transfers, start, end);
 }
 
-void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life)
+void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *life)
 {
     uint64_t end = gm_range_end(life->address, life->size);
     struct gm_range other;
@@ -72,7 +72,7 @@ void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_li
     }
 }
 
-void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life *life)
+void gm_transfers_forget(struct gm_transfers *transfers, const struct gm_life *life)
 {
     if (life->kind == GM_KIND_PINNED || life->kind == GM_KIND_REGISTERED ||
         life->kind == GM_KIND_MANAGED)

@@ -56,9 +56,26 @@ struct gm_transfers {
     struct gm_range latest_device; /* one of them: asked for again and again */
 };
 
-/* Allocations come and go. */
-void gm_transfers_life_begins(struct gm_transfers *transfers, const struct gm_life *life);
-void gm_transfers_life_ends(struct gm_transfers *transfers, const struct gm_life *life);
+/* Takes notice of addresses that an allocation has, and of those that are not in use any more. */
+void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *life);
+void gm_transfers_forget(struct gm_transfers *transfers, const struct gm_life *life);
+
+/* Allocations come and go. That what the device had before is the device's is no news. */
+static inline void gm_transfers_life_begins(struct gm_transfers *transfers,
+                                            const struct gm_life *life)
+{
+    const struct gm_range *latest = &transfers->latest_device;
+    if (life->kind != GM_KIND_DEVICE || life->address < latest->start || life->size == 0 ||
+        gm_range_end(life->address, life->size) > latest->end)
+        gm_transfers_learn(transfers, life);
+}
+
+static inline void gm_transfers_life_ends(struct gm_transfers *transfers,
+                                          const struct gm_life *life)
+{
+    if (life->kind != GM_KIND_DEVICE || transfers->reach.count)
+        gm_transfers_forget(transfers, life);
+}
 
 /* A record: of copies, fills and mappings notice is taken; `live`: bytes that are alive now. True for a copy as loops make them: its
  * place copied to the host before, or to the same memory of a device. */

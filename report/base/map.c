@@ -28,9 +28,9 @@ static bool grow(struct gm_map *map)
     return true;
 }
 
-void gm_map_set(struct gm_map *map, uint64_t key, uint32_t value)
+void gm_map_set_grown(struct gm_map *map, uint64_t key, uint32_t value)
 {
-    if (map->count * 8 >= map->capacity * 5 && !grow(map) && gm_map_get(map, key) == GM_NONE)
+    if (!grow(map) && gm_map_get(map, key) == GM_NONE)
         return;
     struct gm_map_slot *slot = gm_map_find(map, key);
     map->count += slot->value == GM_NONE;

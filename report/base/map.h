@@ -56,7 +56,17 @@ static inline void gm_map_prefetch(const struct gm_map *map, uint64_t key)
 
 /* Sets or replaces the value of a key. A new key is left out where the limits of the trace (see
  * limit.h) allow the map no more room: nothing more is read then. */
-void gm_map_set(struct gm_map *map, uint64_t key, uint32_t value);
+void gm_map_set_grown(struct gm_map *map, uint64_t key, uint32_t value);
+static inline void gm_map_set(struct gm_map *map, uint64_t key, uint32_t value)
+{
+    if (__builtin_expect(map->count * 8 >= map->capacity * 5, 0)) {
+        gm_map_set_grown(map, key, value);
+        return;
+    }
+    struct gm_map_slot *slot = gm_map_find(map, key);
+    map->count += slot->value == GM_NONE;
+    *slot = (struct gm_map_slot){key, value};
+}
 
 /* Removes a key; nothing happens if it is not there. */
 void gm_map_remove(struct gm_map *map, uint64_t key);

@@ -98,15 +98,20 @@ static inline struct gm_tally *gm_counters_add(struct gm_counters *counters, uns
                                                int device, uint64_t size, uint64_t time,
                                                uint64_t step)
 {
-    struct gm_tally *counter = gm_counters_kind(counters, kind, device);
-    counter->live += size;
+    struct gm_tally *counter;
     counters->live += size;
-    gm_peak_raise(&counter->peak, counter->live, time, step);
-    if (!gm_kind_is_host(kind) && kind != GM_KIND_EXTERNAL) {
+    if (gm_kind_is_host(kind)) {
+        counter = &counters->host[kind];
+    } else {
         struct gm_device_totals *totals = gm_counters_device(counters, device);
-        totals->live += size;
-        gm_peak_raise(&totals->peak, totals->live, time, step);
+        counter = &totals->kind[kind];
+        if (kind != GM_KIND_EXTERNAL) {
+            totals->live += size;
+            gm_peak_raise(&totals->peak, totals->live, time, step);
+        }
     }
+    counter->live += size;
+    gm_peak_raise(&counter->peak, counter->live, time, step);
     return counter;
 }
 
@@ -122,11 +127,16 @@ static inline bool gm_counters_had_more(struct gm_counters *counters, unsigned k
 static inline struct gm_tally *gm_counters_subtract(struct gm_counters *counters, unsigned kind,
                                                     int device, uint64_t size)
 {
-    struct gm_tally *counter = gm_counters_kind(counters, kind, device);
-    counter->live -= size;
+    struct gm_tally *counter;
     counters->live -= size;
-    if (!gm_kind_is_host(kind) && kind != GM_KIND_EXTERNAL)
-        gm_counters_device(counters, device)->live -= size;
+    if (gm_kind_is_host(kind)) {
+        counter = &counters->host[kind];
+    } else {
+        struct gm_device_totals *totals = gm_counters_device(counters, device);
+        counter = &totals->kind[kind];
+        totals->live -= kind != GM_KIND_EXTERNAL ? size : 0;
+    }
+    counter->live -= size;
     return counter;
 }
 

@@ -49,6 +49,7 @@ struct gm_journal {
     struct gm_undo *entries;
     size_t count;
     size_t capacity;
+    size_t holding; /* entries that hold an object of the VMM, or were to */
 };
 
 /* Makes room for one entry more. */

@@ -44,7 +44,7 @@ static inline uint32_t *list_of(struct gm_mortals *mortals, uint16_t context, in
     return &mortals->first[context];
 }
 
-static void link_mortal(struct gm_ledger *ledger, uint32_t number)
+static inline void link_mortal(struct gm_ledger *ledger, uint32_t number)
 {
     const struct gm_life *life = &ledger->lives.slots[number];
     if (life->flags & GM_LIFE_MORTAL)
@@ -52,7 +52,7 @@ static void link_mortal(struct gm_ledger *ledger, uint32_t number)
                       number);
 }
 
-static void unlink_mortal(struct gm_ledger *ledger, uint32_t number)
+static inline void unlink_mortal(struct gm_ledger *ledger, uint32_t number)
 {
     const struct gm_life *life = &ledger->lives.slots[number];
     if (life->flags & GM_LIFE_MORTAL)
@@ -71,7 +71,7 @@ uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int 
 /* ---- births and deaths ----------------------------------------------------------------------- */
 
 /* What a birth and the undoing of a death share. A size that makes no sense is taken for 0. */
-static uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
+static inline uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
 {
     if (!gm_counters_has_room(&ledger->counters, life->size)) {
         ledger->malformed++;
@@ -84,7 +84,7 @@ static uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
     return number;
 }
 
-static struct gm_tally *count_in(struct gm_ledger *ledger, const struct gm_life *life)
+static inline struct gm_tally *count_in(struct gm_ledger *ledger, const struct gm_life *life)
 {
     return gm_counters_add(&ledger->counters, life->kind, life->device, life->size, ledger->time,
                            ledger->step + 1);
@@ -98,7 +98,7 @@ static void note_unpaired(struct gm_ledger *ledger, enum gm_unpaired_kind kind, 
 }
 
 /* Ends the life at an address if there is one, as a new birth there needs. */
-static void make_way(struct gm_ledger *ledger, uint64_t address)
+static inline void make_way(struct gm_ledger *ledger, uint64_t address)
 {
     uint32_t number = gm_lives_find(&ledger->lives, address);
     if (number == GM_NONE)
@@ -232,6 +232,7 @@ void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,
 {
     if (!journal)
         return;
+    journal->holding += gm_undo_holds(undo);
     if (gm_undo_holds(undo) && ledger->keeper.hold)
         ledger->keeper.hold(ledger->keeper.argument, undo);
     *gm_journal_add(journal) = *undo;
@@ -245,11 +246,10 @@ void gm_ledger_add_journals(struct gm_ledger *ledger, uint32_t lane)
     ledger->journal_count = (size_t)lane + 1;
 }
 
-void gm_ledger_forget(struct gm_ledger *ledger, struct gm_journal *journal)
+void gm_ledger_release(struct gm_ledger *ledger, struct gm_journal *journal)
 {
-    journal->type = GM_EVENT_NONE;
     for (size_t i = 0; i < journal->count; i++)
         if (gm_undo_holds(&journal->entries[i]) && ledger->keeper.release)
             ledger->keeper.release(ledger->keeper.argument, &journal->entries[i]);
-    journal->count = 0;
+    journal->holding = 0;
 }

@@ -175,6 +175,13 @@ void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,
                     const struct gm_undo *undo);
 
 /* Nothing of what the journal holds can be undone any more. */
-void gm_ledger_forget(struct gm_ledger *ledger, struct gm_journal *journal);
+void gm_ledger_release(struct gm_ledger *ledger, struct gm_journal *journal);
+static inline void gm_ledger_forget(struct gm_ledger *ledger, struct gm_journal *journal)
+{
+    if (journal->holding)
+        gm_ledger_release(ledger, journal);
+    journal->type = GM_EVENT_NONE;
+    journal->count = 0;
+}
 
 #endif

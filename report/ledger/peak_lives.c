@@ -29,7 +29,7 @@ static void keep(struct gm_gone_lives *gone, const struct gm_ledger *ledger,
     };
 }
 
-void gm_peak_lives_ends(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
+void gm_peak_lives_keep(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
                         const struct gm_life *life)
 {
     size_t slot = life->device < 0 ? 0 : (size_t)life->device + 1;

@@ -34,8 +34,17 @@ struct gm_peak_lives {
 };
 
 /* The observer of `ledger` is told that `life`, still in its slot, ends. */
-void gm_peak_lives_ends(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
+void gm_peak_lives_keep(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
                         const struct gm_life *life);
+static inline void gm_peak_lives_ends(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
+                                      const struct gm_life *life)
+{
+    size_t slot = life->device < 0 ? 0 : (size_t)life->device + 1;
+    uint64_t peak = ledger->counters.device[slot].peak.step;
+    /* Most begin and end between two peaks. */
+    if (life->kind != GM_KIND_DEVICE || peaks->device[slot].step != peak || life->entered <= peak)
+        gm_peak_lives_keep(peaks, ledger, life);
+}
 
 /* Calls `visit` for all that lived at the peak of a device, or, if `kind` is GM_KIND_PINNED, at that
  * of pinned memory, in the order of their numbers. Of these lives address, size, stack, api, kind

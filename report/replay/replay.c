@@ -27,8 +27,8 @@ void gm_replay_end(struct gm_replay *replay)
 }
 
 /* A free-like record: from here on it is this one that an UNDO of the lane means. */
-static void begin_journal(struct gm_replay *replay, const struct gm_entry *entry,
-                          struct gm_journal *journal)
+static inline void begin_journal(struct gm_replay *replay, const struct gm_entry *entry,
+                                 struct gm_journal *journal)
 {
     gm_ledger_forget(&replay->ledger, journal);
     journal->type = entry->record->type;
@@ -108,7 +108,7 @@ static bool is_mortal(const struct gm_record *record)
     return (kinds >> record->kind & 1) && !(record->flags & (GM_FLAG_POOL | GM_FLAG_ASYNC));
 }
 
-static void allocated(struct gm_replay *replay, const struct gm_entry *entry)
+static inline void allocated(struct gm_replay *replay, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     if (!gm_kind_is_valid(record->kind)) {
@@ -132,8 +132,8 @@ static void allocated(struct gm_replay *replay, const struct gm_entry *entry)
     gm_ledger_begin_life(&replay->ledger, &life);
 }
 
-static void freed(struct gm_replay *replay, const struct gm_record *record,
-                  struct gm_journal *journal)
+static inline void freed(struct gm_replay *replay, const struct gm_record *record,
+                         struct gm_journal *journal)
 {
     if (record->address == 0 || gm_ledger_pays(&replay->ledger, record->address))
         return;

@@ -61,18 +61,32 @@ void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
 
 /* ---- what happens ---------------------------------------------------------------------------- */
 
+/* Two buckets became one: what comes later stands for both. */
+static void widen_past(struct gm_round_stream *stream)
+{
+    for (size_t i = 0; i < GM_TRAIL_BUCKETS / 2; i++)
+        stream->past[i] =
+            stream->past[2 * i + 1].time ? stream->past[2 * i + 1] : stream->past[2 * i];
+    stream->past_shift++;
+}
+
+/* The tick that ended is the first of its bucket. */
+static void begin_bucket(struct gm_round_stream *stream)
+{
+    gm_trail_add(&stream->trail, stream->clock, stream->clock, stream->before);
+    gm_trail_add(&stream->trail, stream->clock, stream->clock, stream->live);
+    while (stream->past_shift < stream->trail.shift)
+        widen_past(stream);
+}
+
 /* The stream held so much at its tick's begin, and holds so much at its end. */
-static void end_tick(struct gm_rounds *rounds, struct gm_round_stream *stream)
+static inline void end_tick(struct gm_rounds *rounds, struct gm_round_stream *stream)
 {
     struct gm_trail *trail = &stream->trail;
     if (stream->clock == 0)
         return;
-    gm_trail_add(trail, stream->clock, stream->clock, stream->before);
-    gm_trail_add(trail, stream->clock, stream->clock, stream->live);
-    for (; stream->past_shift < trail->shift; stream->past_shift++)
-        for (size_t i = 0; i < GM_TRAIL_BUCKETS / 2; i++) /* what comes later stands for both */
-            stream->past[i] =
-                stream->past[2 * i + 1].time ? stream->past[2 * i + 1] : stream->past[2 * i];
+    if (!gm_trail_add_to_last(trail, stream->clock, stream->before, stream->live))
+        begin_bucket(stream);
     stream->past[stream->clock >> trail->shift] =
         (struct gm_round_past){stream->time, stream->frees, rounds->copies};
 }
@@ -96,10 +110,9 @@ static inline void enter_tick_of_site(struct gm_round_site *site, uint64_t clock
     site->before = site->live;
 }
 
-static void change(struct gm_rounds *rounds, struct gm_round_site *site, uint64_t more,
-                   uint64_t less)
+static inline void change(struct gm_rounds *rounds, struct gm_round_stream *stream,
+                          struct gm_round_site *site, uint64_t more, uint64_t less)
 {
-    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
     enter_tick_of_site(site, stream->clock);
     site->live += more - less;
     stream->live += more - less;
@@ -112,7 +125,7 @@ static void change(struct gm_rounds *rounds, struct gm_round_site *site, uint64_
     place->live += more - less;
 }
 
-static void note_birth(struct gm_rounds *rounds, struct gm_round_site *site, uint64_t clock)
+static inline void note_birth(struct gm_rounds *rounds, struct gm_round_site *site, uint64_t clock)
 {
     if (site->births == 0)
         site->first = clock;
@@ -146,7 +159,7 @@ void gm_rounds_alloc(struct gm_rounds *rounds, uint32_t number, uint64_t size, u
     end_tick(rounds, stream);
     stream->clock++;
     stream->time = time;
-    change(rounds, site, size, 0);
+    change(rounds, stream, site, size, 0);
     stream->before = stream->live;
     note_birth(rounds, site, stream->clock);
 }
@@ -156,8 +169,9 @@ void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size)
     struct gm_round_site *site = watched(rounds, number);
     if (!site)
         return;
-    rounds->streams[site->stream - 1]->frees++;
-    change(rounds, site, 0, size);
+    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
+    stream->frees++;
+    change(rounds, stream, site, 0, size);
 }
 
 void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
@@ -165,8 +179,9 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
     struct gm_round_site *site = watched(rounds, number);
     if (!site)
         return;
-    rounds->streams[site->stream - 1]->frees--;
-    change(rounds, site, size, 0);
+    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
+    stream->frees--;
+    change(rounds, stream, site, size, 0);
 }
 
 /* ---- moments --------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* See trail.h. */
 #include "rounds/trail.h"
-#include <stdbool.h>
 
 static void add_values(struct gm_trail *trail, size_t at, uint64_t least, uint64_t most)
 {
@@ -26,10 +25,8 @@ static void widen(struct gm_trail *trail)
         add_values(trail, i / 2, trail->buckets[i].least, trail->buckets[i].most);
 }
 
-void gm_trail_add(struct gm_trail *trail, uint64_t from, uint64_t to, uint64_t value)
+void gm_trail_add_ticks(struct gm_trail *trail, uint64_t from, uint64_t to, uint64_t value)
 {
-    if (from > to)
-        return;
     if (trail->count == 0)
         trail->start = from;
     while (to >> trail->shift >= GM_TRAIL_BUCKETS)

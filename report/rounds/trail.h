@@ -4,6 +4,7 @@
 #ifndef GPUMEM_REPORT_ROUNDS_TRAIL_H
 #define GPUMEM_REPORT_ROUNDS_TRAIL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,8 +24,30 @@ struct gm_trail {
     struct gm_trail_bucket buckets[GM_TRAIL_BUCKETS];
 };
 
-/* The value at all ticks from `from` to `to`. Ticks come in order. */
-void gm_trail_add(struct gm_trail *trail, uint64_t from, uint64_t to, uint64_t value);
+/* Any ticks. */
+void gm_trail_add_ticks(struct gm_trail *trail, uint64_t from, uint64_t to, uint64_t value);
+
+/* Adds two values to the last bucket, if tick `to` is in it: so is all between it and what was added
+ * last. */
+static inline bool gm_trail_add_to_last(struct gm_trail *trail, uint64_t to, uint64_t one,
+                                        uint64_t other)
+{
+    uint64_t at = to >> trail->shift;
+    if (at + 1 != trail->count)
+        return false;
+    struct gm_trail_bucket *bucket = &trail->buckets[at];
+    uint64_t least = one < other ? one : other, most = one < other ? other : one;
+    bucket->least = least < bucket->least ? least : bucket->least;
+    bucket->most = most > bucket->most ? most : bucket->most;
+    return true;
+}
+
+/* The value at all ticks from `from` to `to`, if there are any. Ticks come in order. */
+static inline void gm_trail_add(struct gm_trail *trail, uint64_t from, uint64_t to, uint64_t value)
+{
+    if (from <= to && !gm_trail_add_to_last(trail, to, value, value))
+        gm_trail_add_ticks(trail, from, to, value);
+}
 
 /* The bucket of a tick; the last one if it comes later. The trail is not empty. */
 size_t gm_trail_at(const struct gm_trail *trail, uint64_t tick);

@@ -63,7 +63,7 @@ static inline void find_next(struct gm_stream *stream, struct lane *lane)
 }
 
 /* Hands out the lane's next record, with its detail, and goes on to the one behind. */
-static inline void deliver(struct gm_stream *stream, struct lane *lane, struct gm_entry *entry)
+static void deliver(struct gm_stream *stream, struct lane *lane, struct gm_entry *entry)
 {
     struct gm_record *slots = stream->slots;
     slots[0] = *lane->at;
@@ -77,6 +77,29 @@ static inline void deliver(struct gm_stream *stream, struct lane *lane, struct g
         step(stream, lane);
     }
     find_next(stream, lane);
+}
+
+/* As deliver, where neither a detail nor another batch of the lane follows: the record stays where it
+ * was decoded until more of its lane is. */
+static inline bool deliver_in_place(struct gm_stream *stream, struct lane *lane,
+                                    struct gm_entry *entry)
+{
+    const struct gm_record *record = lane->at;
+    if (lane->end - record < 2 || record[1].type == GM_EVENT_DETAIL)
+        return false;
+    lane->behind_gap = false;
+    lane->at++;
+    lane->time = record[1].time > lane->time ? record[1].time : lane->time;
+    *entry = (struct gm_entry){.record = record, .lane = lane->number};
+    if (!record->stack)
+        return true;
+    uint32_t first = gm_same_stacks_first(stream->trace->same_stacks, record->stack);
+    if (first != record->stack) {
+        stream->slots[0] = *record;
+        stream->slots[0].stack = first;
+        entry->record = &stream->slots[0];
+    }
+    return true;
 }
 
 static bool before(const struct lane *a, const struct lane *b)
@@ -186,20 +209,18 @@ void gm_stream_show_ahead(struct gm_stream *stream,
 }
 
 /* What asks for more than a trace of its size may is not read to its end. */
-static bool is_over_limit(struct gm_stream *stream)
+static bool end_over_limit(struct gm_stream *stream)
 {
-    if (gm_limits_spend(GM_STEPS_RECORD))
-        return false;
     if (!stream->trace->over_limit)
         stream->trace->damaged++;
     stream->trace->over_limit = true;
-    return true;
+    return false;
 }
 
 bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
 {
-    if (is_over_limit(stream))
-        return false;
+    if (!gm_limits_spend(GM_STEPS_RECORD))
+        return end_over_limit(stream);
     if (stream->carried_ahead && next_carried(stream, entry))
         return true;
     if (!stream->heap_size || stream->heap[0]->time > stream->last_time)
@@ -208,9 +229,11 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
     if (lane != stream->latest)
         gm_limits_spend(GM_STEPS_LANE);
     stream->latest = lane;
-    deliver(stream, lane, entry);
-    if (lane->at == lane->end)
-        stream->heap[0] = stream->heap[--stream->heap_size];
+    if (!deliver_in_place(stream, lane, entry)) {
+        deliver(stream, lane, entry);
+        if (lane->at == lane->end)
+            stream->heap[0] = stream->heap[--stream->heap_size];
+    }
     if (stream->heap_size > 1)
         sift_down(stream, 0);
     return true;
