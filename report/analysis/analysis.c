@@ -69,8 +69,6 @@ static void life_begins(void *argument, struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
     note_served(analysis, life->kind, life->device, life->stack, life->size);
-    gm_late_lives_forget(&analysis->late);
-    analysis->last_alloc = analysis->replay.ledger.time;
     gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
     note_taken(analysis, life);
     note_pinned(analysis, life);
@@ -90,7 +88,6 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
     note_pinned(analysis, life);
     analysis->ended_since_use++;
     gm_peak_lives_ends(&analysis->peak_lives, &analysis->replay.ledger, life);
-    gm_late_lives_add(&analysis->late, life);
     gm_transfers_life_ends(&analysis->transfers, life);
     gm_phases_life_ends(&analysis->phases, life);
     gm_activity_life_ends(&analysis->activity, life, analysis->replay.ledger.time);
@@ -103,7 +100,6 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     if (implicit)
         gm_sites_subtract(&analysis->leaks, &site);
     note_pinned(analysis, life);
-    gm_late_lives_remove(&analysis->late, life);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.ledger.time);
@@ -115,9 +111,6 @@ static void turned(void *argument, const struct gm_turn *turn)
     struct gm_analysis *analysis = argument;
     for (size_t i = 0; i < turn->site_count; i++)
         note_served(analysis, turn->kind, turn->device, turn->sites[i].stack, turn->sites[i].first);
-    gm_late_lives_forget(&analysis->late);
-    analysis->late.turned = turn->last;
-    analysis->last_alloc = analysis->replay.ledger.time;
     analysis->ended_since_use += turn->births;
     gm_phases_turned(&analysis->phases, turn);
     gm_activity_turned(&analysis->activity, turn);
@@ -504,7 +497,6 @@ void gm_analysis_free(struct gm_analysis *analysis)
     free(analysis->pool_peaks);
     free(analysis->pool_lasts);
     gm_block_order_free(&analysis->last_blocks);
-    gm_late_lives_free(&analysis->late);
     gm_phases_free(&analysis->phases);
     gm_activity_free(&analysis->activity);
     gm_churn_free(&analysis->churn);

@@ -10,7 +10,6 @@
 #include "analysis/phases.h"
 #include "analysis/snapshots.h"
 #include "analysis/transfers.h"
-#include "ledger/late_lives.h"
 #include "ledger/sites.h"
 #include "pool/blocks.h"
 #include "replay/replay.h"
@@ -110,8 +109,6 @@ struct gm_analysis {
     struct gm_block_order last_blocks; /* of all devices, just then */
     struct gm_curve pinned_curve;      /* bytes and allocations over the events, not over time */
     uint64_t active_until;             /* number of the last event that allocates or copies */
-    struct gm_late_lives late;         /* ended after the last allocation */
-    uint64_t last_alloc;               /* time of the latest allocation, record clock */
     uint64_t ended_since_use;          /* allocations that ended after the last use of a pool */
     struct gm_phases phases;
     struct gm_activity activity;

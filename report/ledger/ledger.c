@@ -132,7 +132,6 @@ static void end_early(struct gm_ledger *ledger, uint32_t number, uint32_t lane)
 
 uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
 {
-    life->birth = ledger->events;
     if (life->object == GM_NONE) {
         make_way(ledger, life->address);
         life->flags |= GM_LIFE_ADDRESSED;

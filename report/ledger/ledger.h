@@ -39,7 +39,6 @@ struct gm_turn {
     uint64_t births;
     uint64_t bytes;
     uint64_t most; /* bytes alive at one time */
-    uint64_t last; /* deaths behind the last birth */
     struct gm_turn_site *sites;
     size_t site_count;
 };

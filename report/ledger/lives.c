@@ -2,6 +2,7 @@
 #include "ledger/lives.h"
 #include "base/memory.h"
 #include <stdlib.h>
+#include <string.h>
 
 void gm_lives_begin(struct gm_lives *lives)
 {
@@ -10,13 +11,22 @@ void gm_lives_begin(struct gm_lives *lives)
 
 void gm_lives_end(struct gm_lives *lives)
 {
-    free(lives->slots);
+    free(lives->memory);
     gm_map_free(&lives->by_address);
 }
 
+/* Memory of this size can be moved without a copy (mremap), which it cannot be if it is asked for by
+ * alignment. So that is made here, and the lives follow if the memory begins elsewhere in its line. */
 void gm_lives_grow(struct gm_lives *lives)
 {
-    GM_RESERVE(lives->slots, lives->capacity, (size_t)lives->used + 1);
+    const size_t line = sizeof(*lives->slots);
+    size_t before = (size_t)((char *)lives->slots - (char *)lives->memory);
+    lives->capacity = gm_next_capacity(lives->capacity, (size_t)lives->used + 1);
+    lives->memory = gm_resize(lives->memory, lives->capacity + 1, line);
+    size_t start = (line - (uintptr_t)lives->memory % line) % line;
+    lives->slots = (struct gm_life *)(void *)((char *)lives->memory + start);
+    if (start != before)
+        memmove(lives->slots, (char *)lives->memory + before, lives->used * line);
 }
 
 #define FEW 8192u /* lives that stay in the nearer caches */

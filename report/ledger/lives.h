@@ -19,7 +19,6 @@ struct gm_life {
     uint64_t address; /* or handle, for VMM memory */
     uint64_t size;    /* bytes */
     uint64_t time;    /* of birth, record clock */
-    uint64_t birth;   /* how many records there had been until then, this one included */
     uint64_t entered; /* step of the ledger at which it came to life, or came back */
     uint32_t stack;
     uint32_t object;     /* of the VMM that this is the memory of; GM_NONE */
@@ -33,9 +32,11 @@ struct gm_life {
     int8_t device;
     uint8_t flags; /* enum gm_life_flag */
 };
+_Static_assert(sizeof(struct gm_life) == 64, "a life is one line of the cache");
 
 struct gm_lives {
-    struct gm_life *slots;
+    struct gm_life *slots; /* each at a multiple of its size */
+    void *memory;          /* in which they stand */
     size_t capacity;
     uint32_t used;  /* slots in use or free again */
     uint32_t free;  /* list by `next`; GM_NONE at the end */

@@ -41,7 +41,6 @@ static void begin(struct tally *tally, const struct gm_graph_node *node)
         site->most = site->live;
     turn->births++;
     turn->bytes += node->size;
-    turn->last = 0;
     if (tally->live > turn->most)
         turn->most = tally->live;
     turn->low = node->address < turn->low ? node->address : turn->low;
@@ -52,7 +51,6 @@ static void end(struct tally *tally, const struct gm_graph_node *begun)
 {
     tally->live -= begun->size;
     site_of(tally, begun)->live -= begun->size;
-    tally->turn->last++;
 }
 
 static bool go_through(struct tally *tally, const struct gm_graph_node *nodes, size_t count)
