@@ -3,15 +3,16 @@
  *
  * Right before the call PyTorch loads the arguments from its structure of the block, so that can be
  * read then, and the address is still where the compiler had it: in rax, or in the caller's frame.
- * Where that is does not change for one call instruction, so it is learned at its first calls. Then
- * nothing is read that the kernel did not say is there, and a structure counts only if it holds the
+ * Where that is does not change for one call instruction, so it is learned at its first calls.
+ * Nothing is ever read in a page of which the kernel did not say once that it is there (PyTorch's
+ * structures lie in few pages, which are remembered), and a structure counts only if it holds the
  * address, the size and the device that are reported:
  *
  *     device, stream, the streams that used it, size, size asked for, pool, address,
  *     two flags, neighbour, neighbour, events that it waits for
  *
  * as in PyTorch 2.1 to 2.15. `size` lies at 48 or 56: that is learned, too. After AGREED calls of
- * one instruction its structure is read plainly, and compared all the same. One that contradicts
+ * one instruction only that place is looked at, and compared all the same. One that contradicts
  * ends it: nothing more is read for this instruction.
  *
  * In a free the block was joined with its neighbours already, or waits: it holds what is reported.
@@ -30,6 +31,7 @@
 #define LAST_SIZE 12u
 #define GRAIN 512u       /* all sizes and places are multiples of it */
 #define EVENTS_MAX 4096u /* a block waits for fewer */
+#define PAGES_KEPT 1024u /* pages that could be read; a power of two */
 
 /* Words of the structure, counted from `size`. */
 enum { REQUESTED = 1, POOL = 2, ADDRESS = 3, FLAGS = 4, EVENTS = 7 };
@@ -53,7 +55,8 @@ struct site {
 typedef bool compare(const uint64_t *words, unsigned size, const struct gm_torch_report *report);
 
 static struct site given[SITES], returned[SITES];
-static _Atomic unsigned size_word; /* by the sites in `given`; 0: not known */
+static _Atomic uint64_t readable[PAGES_KEPT]; /* numbers of pages, by their low bits; 0: none */
+static _Atomic unsigned size_word;            /* by the sites in `given`; 0: not known */
 
 static struct site *site_of(struct site *sites, uint64_t code)
 {
@@ -79,10 +82,22 @@ static inline bool may_be_block(uint64_t value)
     return value % sizeof(uint64_t) == 0 && value >> 16 != 0 && value >> 47 == 0;
 }
 
-static bool is_readable(uint64_t value)
+static inline bool is_page_readable(uint64_t address)
 {
-    return may_be_block(value) && gm_page_is_readable(value) &&
-           gm_page_is_readable(value + (WORDS - 1) * sizeof(uint64_t));
+    const uint64_t page = address / GM_TRACE_PAGE;
+    _Atomic uint64_t *asked = &readable[page % PAGES_KEPT];
+    if (gm_likely(atomic_load_explicit(asked, memory_order_relaxed) == page))
+        return true;
+    if (!gm_page_is_readable(address))
+        return false;
+    atomic_store_explicit(asked, page, memory_order_relaxed);
+    return true;
+}
+
+static inline bool is_readable(uint64_t value)
+{
+    return may_be_block(value) && is_page_readable(value) &&
+           is_page_readable(value + (WORDS - 1) * sizeof(uint64_t));
 }
 
 static inline uint32_t events_of(const uint64_t *words, unsigned size)
@@ -181,7 +196,7 @@ static inline const uint64_t *find(struct site *sites, const struct gm_torch_cal
     *size_at = known.size;
     uint64_t value = value_at(caller, known.place);
     const uint64_t *words = (const uint64_t *)(uintptr_t)value;
-    if (gm_likely(may_be_block(value) && agree(words, known.size, report)))
+    if (gm_likely(is_readable(value) && agree(words, known.size, report)))
         return words;
     known.place = REFUSED;
     atomic_store_explicit(&site->known, known, memory_order_relaxed);

@@ -126,6 +126,13 @@ static void test_frame_and_ends(void **state)
     struct fake elsewhere = fake_block(7, &(struct gm_torch_report){2 * MIB, 512, 0}, 1);
     frame[9] = (uintptr_t)&elsewhere;
     assert_int_equal(gm_torch_block_returned(&caller, &report), GM_BLOCK_END_UNTOLD);
+
+    /* A place that held the structure so far, and now the address of something that cannot be read. */
+    void *closed = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(closed, MAP_FAILED);
+    frame[9] = (uintptr_t)closed;
+    assert_false(give(given, NULL, frame, &report, &told));
+    munmap(closed, 4096);
 }
 
 static void test_other_devices(void **state)
