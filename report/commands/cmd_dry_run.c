@@ -262,6 +262,7 @@ static int dry_run(struct dry_run *dry)
         .nccl = told.has_communicator ? NCCL_BYTES : 0,
         .command_exit = code,
         .steps = told.steps,
+        .endless = told.endless,
         .outcome = &outcome,
         .refused = told.refused[0] ? told.refused : NULL,
     };

@@ -30,6 +30,7 @@ struct gm_dry_facts {
     uint64_t nccl;     /* bytes assumed for its buffers; 0: not used */
     int command_exit;
     unsigned steps;                       /* after which it was ended; 0: it came to its own end */
+    struct gm_dry_line endless;           /* a loop in which it was ended; count 0: in none */
     const struct gm_dry_outcome *outcome; /* without any workspace of cuDNN's convolutions */
     const struct gm_dry_outcome *with_cudnn;    /* with large ones; NULL: no convolution ran */
     const struct gm_dry_outcome *const *bounds; /* with other addresses, and late events */

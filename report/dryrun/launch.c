@@ -157,18 +157,28 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     setenv("GPUMEM_DRY_CACHE", cache, 1);
     setenv("GPUMEM_DRY_STATUS", launch->status, 1);
     set_number("GPUMEM_DRY_STAMP", stamp_of_generator(launch->libraries));
-    if (settings->max_steps || settings->values) {
-        if (!put_first("PYTHONPATH", launch->libraries, "python"))
-            return false;
-        set_number("GPUMEM_DRY_MAX_STEPS", settings->max_steps);
-        setenv("GPUMEM_DRY_VALUES", settings->values ? "1" : "0", 1);
-    }
+    if (!put_first("PYTHONPATH", launch->libraries, "python"))
+        return false;
+    set_number("GPUMEM_DRY_MAX_STEPS", settings->max_steps);
+    setenv("GPUMEM_DRY_VALUES", settings->values ? "1" : "0", 1);
     unlink(launch->status);
     return put_first("LD_AUDIT", launch->libraries, "libgpumem-audit.so") &&
            put_first("LD_PRELOAD", launch->libraries, "libgpumem-fresh.so");
 }
 
 /* ---- what was told ------------------------------------------------------------------------------------- */
+
+/* "endless", rounds, line, file: sim/dry/python/dry_endless.py. */
+static void read_endless(struct gm_dry_line *loop, const char *rounds, char *rest)
+{
+    const char *line = strsep(&rest, "\t");
+    if (loop->count || !rest)
+        return;
+    loop->count = strtoull(rounds, NULL, 10);
+    loop->line = (unsigned)strtoul(line, NULL, 10);
+    snprintf(loop->file, sizeof(loop->file), "%s", rest);
+    gm_clean_text(loop->file);
+}
 
 void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *told)
 {
@@ -184,6 +194,8 @@ void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *
             told->has_communicator = true;
         else if (strcmp(what, "stopped") == 0 && path)
             told->steps = (unsigned)strtoul(path, NULL, 10);
+        else if (strcmp(what, "endless") == 0 && path && why)
+            read_endless(&told->endless, path, why);
         else if (path && why && !told->refused[0])
             snprintf(told->refused, sizeof(told->refused), "%.700s: %.300s", path, why);
     }

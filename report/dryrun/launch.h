@@ -6,6 +6,7 @@
 #define GPUMEM_REPORT_DRYRUN_LAUNCH_H
 
 #include "dryrun/device.h"
+#include "dryrun/outcome.h"
 #include <limits.h>
 
 struct gm_dry_launch {
@@ -36,8 +37,9 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
 struct gm_dry_told {
     char refused[1024]; /* why the run does not count, in one line; empty: it does */
     bool has_convolutions;
-    bool has_communicator; /* of NCCL, with more than one rank */
-    unsigned steps;        /* after which a process was ended; 0: none was */
+    bool has_communicator;      /* of NCCL, with more than one rank */
+    unsigned steps;             /* after which a process was ended; 0: none was */
+    struct gm_dry_line endless; /* a loop that was ended: count of rounds; 0: there was none */
 };
 void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *told);
 

@@ -41,10 +41,13 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
     if (facts->refused)
         fprintf(out, "cannot be told: %s.\n", facts->refused);
     else if (facts->command_exit != 0)
-        fprintf(out, "cannot be told: the command ended with exit code %d, %s%s so far.\n",
+        fprintf(out, "cannot be told: the command ended with exit code %d, %s%s so far%s.\n",
                 facts->command_exit,
                 judgement->device < 0 ? "no memory used" : SIZE(judgement->peak),
-                judgement->device < 0 ? "" : " needed");
+                judgement->device < 0 ? "" : " needed",
+                facts->outcome->uncertain_reads
+                    ? "; it had read values that are not known: --values computes small ones"
+                    : "");
     else
         fprintf(out, "cannot be told: %s between %s and %s of %s.\n", who_decides(judgement),
                 SIZE(judgement->peak), SIZE(judgement->most), SIZE(judgement->capacity));
@@ -127,6 +130,12 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
     if (facts->steps)
         fprintf(out, "The program was ended after %u step%s.\n", facts->steps,
                 gm_plural(facts->steps));
+    if (facts->endless.count)
+        fprintf(
+            out,
+            "The program was ended after %s rounds of the loop at %s:%u, which waits for a value\n"
+            "that only the GPU computes; --values computes small ones.\n",
+            COUNT(facts->endless.count), base_of(facts->endless.file), facts->endless.line);
     say_reads(out, facts->outcome);
 }
 
@@ -149,6 +158,15 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_number(&json, "ended_after_steps", facts->steps);
     else
         gm_json_null(&json, "ended_after_steps");
+    if (facts->endless.count) {
+        gm_json_open_object(&json, "endless");
+        gm_json_string(&json, "file", facts->endless.file);
+        gm_json_number(&json, "line", facts->endless.line);
+        gm_json_number(&json, "count", facts->endless.count);
+        gm_json_close_object(&json);
+    } else {
+        gm_json_null(&json, "endless");
+    }
     gm_json_open_array(&json, "parts");
     for (size_t i = 0; i < judgement->part_count; i++) {
         const struct gm_dry_part *part = &judgement->parts[i];

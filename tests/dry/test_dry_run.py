@@ -135,6 +135,25 @@ def a_program_ends_after_so_many_steps():
     assert run(command=[sys.executable, replica + "/loop.py", "step"], PYTHONPATH=replica).stdout.startswith("count 20\n")
 
 
+def loops_that_wait_for_the_device_are_ended():
+    replica = os.path.dirname(os.path.abspath(__file__)) + "/torch_replica"
+    with open(replica + "/waits.py", encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for name in ("by_its_test", "in_its_test", "by_a_break", "through_a_list"):
+        dry, _, done = answer(command=[sys.executable, replica + "/waits.py", name], code=0, PYTHONPATH=replica)
+        rounds = int(done.stderr.split()[-1])
+        assert 250 < rounds < 520, (name, done.stderr)
+        assert dry["verdict"] == "fits" and dry["endless"]["count"] == 256, (name, dry)
+        assert dry["endless"]["file"].endswith("waits.py"), (name, dry)
+        line = dry["endless"]["line"]
+        assert lines[line - 1].lstrip().startswith("while ") and f"def {name}():" in lines[line - 3:line], (name, line)
+    for name in ("by_a_count", "by_a_range", "while_more_is_reserved", "on_the_host"):
+        dry, _, done = answer(command=[sys.executable, replica + "/waits.py", name], code=0, PYTHONPATH=replica)
+        assert done.stderr.split()[-2:] == ["rounds", "600"] and dry["endless"] is None, (name, done.stderr, dry)
+    done = run(command=[sys.executable, replica + "/waits.py", "by_its_test"], PYTHONPATH=replica)
+    assert "ended after 256 rounds of the loop at waits.py:" in done.stdout, done.stdout
+
+
 def the_command_s_own_failure_is_passed_on():
     dry, _, _ = answer(command=["sh", "-c", "exit 7"], code=7)
     assert dry["verdict"] == "undecided" and dry["command_exit"] == 7, dry
@@ -164,7 +183,7 @@ try:
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
                  a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
                  a_runtime_of_nvidia_is_refused_by_name, a_library_without_a_stand_in_is_refused_by_name,
-                 a_program_ends_after_so_many_steps, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
+                 a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
         test()
         print("ok  ", test.__name__.replace("_", " "))
 finally:

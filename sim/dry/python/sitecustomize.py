@@ -1,4 +1,5 @@
-"""What a dry run adds inside the Python program, where an option asks for it.
+"""What a dry run adds inside a Python program: it notices loops that wait for a value which only the GPU computes
+(dry_endless.py), and, where an option asks for it,
 
 GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: steps of one optimizer, or reads
                         of a tensor's value at one line
@@ -44,38 +45,57 @@ class Steps:
             raise SystemExit(0)
 
 
-def count_steps(torch, most):
+def watch_reads(torch, notes):
+    """Calls each of `notes` with a tensor of the device that was read, and the frame that read it."""
+    def watched(read):
+        def wrapper(tensor, *args, **kwargs):
+            value = read(tensor, *args, **kwargs)
+            if tensor.is_cuda:
+                for note in notes:
+                    note(tensor, sys._getframe(1))
+            return value
+        wrapper.__name__ = read.__name__
+        return wrapper
+
+    for name in ("__bool__", "__int__", "__float__", "__index__", "item", "tolist"):
+        setattr(torch.Tensor, name, watched(getattr(torch.Tensor, name)))
+
+
+def count_steps(most):
+    """Returns what is to be called for each read."""
     steps = Steps(most)
 
     def after_step(optimizer, _args, _kwargs):
         steps.note(id(optimizer))
 
     importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(after_step)
+    # The read that ends the program is the one after the last step's.
+    return lambda _tensor, frame: steps.note((frame.f_code, frame.f_lineno))
 
-    def counted(read):
-        def wrapper(tensor, *args, **kwargs):
-            value = read(tensor, *args, **kwargs)
-            if tensor.is_cuda:
-                caller = sys._getframe(1)
-                # The read that ends the program is the one after the last step's.
-                steps.note((caller.f_code, caller.f_lineno))
-            return value
-        wrapper.__name__ = read.__name__
-        return wrapper
 
-    for name in ("__bool__", "__int__", "__float__", "__index__", "item", "tolist"):
-        setattr(torch.Tensor, name, counted(getattr(torch.Tensor, name)))
+def end_endless(file, line, count):
+    tell(f"endless\t{count}\t{line}\t{file}")
+    raise SystemExit(0)
+
+
+def import_own(name):
+    sys.path.append(HERE)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(HERE)
 
 
 def set_up(torch):
     most = os.environ.get("GPUMEM_DRY_MAX_STEPS", "")
+    notes = [import_own("dry_endless").unknown_reads(torch, end_endless)]
     if most.isdigit() and int(most):
-        count_steps(torch, int(most))
+        notes.append(count_steps(int(most)))
+    notes = [note for note in notes if note]
+    if notes:
+        watch_reads(torch, notes)
     if os.environ.get("GPUMEM_DRY_VALUES") == "1":
-        sys.path.append(HERE)
-        import dry_values
-        sys.path.remove(HERE)
-        dry_values.start()
+        import_own("dry_values").start()
 
 
 class AfterTorch:
@@ -102,6 +122,6 @@ class AfterTorch:
         return spec
 
 
-if os.environ.get("GPUMEM_DRY_MAX_STEPS") or os.environ.get("GPUMEM_DRY_VALUES"):
+if os.environ.get("GPUMEM_DRY_STATUS"):
     sys.meta_path.insert(0, AfterTorch())
 import_hidden()

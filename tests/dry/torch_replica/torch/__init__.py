@@ -1,8 +1,21 @@
 """Stands for PyTorch: what sim/dry/python/sitecustomize.py hooks into, and no more."""
 
 
+class Storage:
+    """Four bytes where no kernel's result is known."""
+
+    def nbytes(self):
+        return 4
+
+    def data_ptr(self):
+        return 4096
+
+
 class Tensor:
     is_cuda = True
+
+    def untyped_storage(self):
+        return Storage()
 
     def _read(self):
         return 0
@@ -15,3 +28,11 @@ class Tensor:
 
     def tolist(self):
         return [0]
+
+
+class cuda:
+    reserved = 0
+
+    @staticmethod
+    def memory_stats():
+        return {"reserved_bytes.all.peak": cuda.reserved}
