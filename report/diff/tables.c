@@ -289,10 +289,7 @@ static void add_findings(struct figures *figures, enum side side, const struct g
     for (size_t i = 0; i < model->run_count; i++)
         for (size_t at = 0; at < model->runs[i].finding_count; at++) {
             const struct gm_model_finding *finding = &model->runs[i].findings[at];
-            const struct gm_frame *frame =
-                finding->stack == GM_NONE
-                    ? NULL
-                    : gm_stack_telling_frame(gm_model_stack(model, finding->stack));
+            const struct gm_frame *frame = gm_model_finding_frame(model, finding);
             char *name = NULL;
             if (finding->severity == GM_SEVERITY_NOTE)
                 continue;

@@ -40,6 +40,8 @@ struct gm_finding {
     int device;     /* -1: of no device, or of more than one */
     uint64_t bytes; /* that it is about */
     uint32_t stack; /* with `api`, the place; 0: none */
+    uint32_t
+        unlike; /* a stack of the same line that is not meant: where they differ is the place; 0 */
     uint16_t api;
     char *cause;    /* one sentence; clean */
     char *remedy;   /* one sentence; NULL: the numbers show no case that it would treat */

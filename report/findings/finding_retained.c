@@ -116,6 +116,29 @@ static void add_evidence(const struct gm_analysis *analysis, struct gm_findings 
         SIZE(growth->fall), SIZE(growth->peak), COUNT(growth->copies), COUNT(growth->rounds));
 }
 
+/* Of the stacks that reach the same line on ways that do not grow, the one that has most of the program's frames
+ * in common with what grows; 0: none. */
+static uint32_t steady_stack(const struct gm_analysis *analysis,
+                             const struct gm_round_growth *growth)
+{
+    const struct gm_rounds *rounds = &analysis->activity.rounds;
+    uint32_t stack = analysis->activity.sites[growth->site].stack, nearest = 0;
+    size_t most = 0;
+    for (size_t i = 0; growth->differs && i < rounds->site_count; i++) {
+        const struct gm_round_site *site = &rounds->sites[i];
+        if (site->place != growth->line || site->way == GM_NONE ||
+            !gm_rounds_is_steady(rounds->places[site->way]))
+            continue;
+        uint32_t other = analysis->activity.sites[i].stack;
+        size_t common = gm_callers_common(analysis->callers, stack, other);
+        if (common > most) {
+            most = common;
+            nearest = other;
+        }
+    }
+    return nearest;
+}
+
 static void add_finding(const struct gm_analysis *analysis, struct gm_findings *findings,
                         const struct cause *cause)
 {
@@ -135,6 +158,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                         .device = growth->device,
                         .bytes = cause->bytes,
                         .stack = site->stack,
+                        .unlike = steady_stack(analysis, growth),
                         .api = site->api,
                     },
                     "What is held from here rose over %u%% of the run%s, by %s, to %s%s.%s%s",

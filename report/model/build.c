@@ -20,6 +20,9 @@ static void build_findings(struct gm_builder *builder)
             .stack = finding->stack
                          ? gm_model_add_trace_stack(builder->model, finding->stack, finding->api)
                          : GM_NONE,
+            .unlike = finding->unlike
+                          ? gm_model_add_trace_stack(builder->model, finding->unlike, finding->api)
+                          : GM_NONE,
             .api = gm_trace_api(builder->trace, finding->api),
             .bytes = finding->bytes,
             .cause = gm_arena_string(arena, finding->cause),

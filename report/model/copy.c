@@ -154,6 +154,7 @@ static void copy_findings(struct gm_copier *copier, struct gm_model_run *run)
     COPY_ARRAY(copier, run->findings, run->finding_count);
     for (size_t i = 0; i < run->finding_count; i++) {
         run->findings[i].stack = gm_copy_stack(copier, run->findings[i].stack);
+        run->findings[i].unlike = gm_copy_stack(copier, run->findings[i].unlike);
         copy_string(copier, &run->findings[i].api);
         copy_string(copier, &run->findings[i].cause);
         copy_string(copier, &run->findings[i].remedy);

@@ -286,6 +286,8 @@ struct gm_model_finding {
     enum gm_severity severity;
     int device;     /* -1: of none, or of more than one */
     uint32_t stack; /* GM_NONE: no place */
+    uint32_t
+        unlike; /* a stack that reads the same in the user's innermost frame, and is not meant */
     const char *api;
     uint64_t bytes;
     const char *cause;
@@ -442,6 +444,16 @@ const struct gm_stack *gm_model_stack(const struct gm_model *model, uint32_t num
 
 /* The number that a stack has in outputs: stacks whose frames read the same have the same one. */
 uint32_t gm_model_same_stack(const struct gm_model *model, uint32_t number);
+
+/* The frame that a finding names; NULL: it has no place. It is the one of its stack that tells most. Of native
+ * code that many use (a class that owns a buffer) it is the innermost frame of the user's in which the stack differs
+ * from one that is not meant. */
+const struct gm_frame *gm_model_finding_frame(const struct gm_model *model,
+                                              const struct gm_model_finding *finding);
+
+/* Of Python the line itself is named; here is who reached it, if others that do are not meant; NULL otherwise. */
+const struct gm_frame *gm_model_finding_by(const struct gm_model *model,
+                                           const struct gm_model_finding *finding);
 
 /* The frames of a stack, innermost first, as numbers below gm_model_frame_count: equal frames of all
  * stacks have one number. */

@@ -261,3 +261,40 @@ const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, ui
 {
     return number == GM_NONE ? NULL : &run->moments[number];
 }
+
+/* The user's innermost frame in which a finding's stack differs from one that reads the same and is not meant;
+ * NULL: there is none. */
+static const struct gm_frame *differing_frame(const struct gm_model *model,
+                                              const struct gm_model_finding *finding)
+{
+    if (finding->stack == GM_NONE || finding->unlike == GM_NONE)
+        return NULL;
+    const struct gm_stack *stack = gm_model_stack(model, finding->stack);
+    const struct gm_stack *unlike = gm_model_stack(model, finding->unlike);
+    const struct gm_frame *frame = gm_stack_telling_frame(stack);
+    if (!gm_frames_read_same(frame, gm_stack_telling_frame(unlike)))
+        return NULL;
+    const struct gm_frame *end = stack->frames + stack->count;
+    const struct gm_frame *differs = gm_stack_difference(stack, unlike);
+    while (differs && differs < end && differs->framework)
+        differs++;
+    return differs > frame && differs < end ? differs : NULL;
+}
+
+const struct gm_frame *gm_model_finding_frame(const struct gm_model *model,
+                                              const struct gm_model_finding *finding)
+{
+    const struct gm_frame *differs = differing_frame(model, finding);
+    if (finding->stack == GM_NONE)
+        return NULL;
+    return differs && !differs->script
+               ? differs
+               : gm_stack_telling_frame(gm_model_stack(model, finding->stack));
+}
+
+const struct gm_frame *gm_model_finding_by(const struct gm_model *model,
+                                           const struct gm_model_finding *finding)
+{
+    const struct gm_frame *differs = differing_frame(model, finding);
+    return differs && differs->script ? differs : NULL;
+}

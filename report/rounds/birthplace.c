@@ -28,5 +28,6 @@ struct gm_round_birthplace gm_round_birthplace_of(const struct gm_round_tellers 
     place.category = gm_categories_get(tellers->categories, stack);
     /* Without any stack, all that the stream holds is one place. */
     place.line = gm_callers_line(tellers->callers, stack) + 1;
+    place.way = gm_callers_way(tellers->callers, stack);
     return place;
 }

@@ -169,7 +169,7 @@ static uint32_t largest_site(const struct gm_rounds *rounds, uint32_t place, uin
     for (size_t i = 0; i < rounds->site_count; i++) {
         const struct gm_round_site *site = &rounds->sites[i];
         uint64_t bytes = !at_refusal && site->tick == clock ? site->before : site->live;
-        if (site->place == place && bytes >= most) {
+        if ((site->place == place || site->way == place) && bytes >= most) {
             most = bytes;
             largest = (uint32_t)i;
         }
@@ -228,6 +228,7 @@ static void judge_place(struct gm_rounds *rounds, uint32_t number, bool at_refus
     size_t last = last_below(&trail, bytes);
     struct gm_round_growth growth = {
         .place = number,
+        .line = place->line == GM_NONE ? number : place->line,
         .category = place->category,
         .device = stream->device,
         .sort = stream->sort,
@@ -262,8 +263,15 @@ static void judge_place(struct gm_rounds *rounds, uint32_t number, bool at_refus
     growth.rounds = (uint64_t)((unsigned __int128)rounds_of_run * (growth.end - growth.begin) /
                                (stream->clock ? stream->clock : 1));
     growth.site = largest_site(rounds, number, stream->clock, at_refusal);
-    if (growth.site != GM_NONE)
-        add(rounds, &growth);
+    if (growth.site == GM_NONE)
+        return;
+    rounds->places[number]->grows = true;
+    add(rounds, &growth);
+}
+
+bool gm_rounds_is_steady(const struct gm_round_place *place)
+{
+    return !place->grows && place->births >= BIRTHS;
 }
 
 void gm_rounds_judge(struct gm_rounds *rounds, uint16_t stream, bool at_refusal)

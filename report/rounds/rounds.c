@@ -22,6 +22,15 @@ static uint16_t stream_of(struct gm_rounds *rounds, int device, enum gm_round_so
     return (uint16_t)(number + 1);
 }
 
+static uint32_t add_place(struct gm_rounds *rounds, const struct gm_round_place *place)
+{
+    uint32_t number = (uint32_t)rounds->place_count;
+    GM_RESERVE(rounds->places, rounds->place_capacity, rounds->place_count + 1);
+    rounds->places[rounds->place_count] = gm_allocate(1, sizeof(*place));
+    *rounds->places[rounds->place_count++] = *place;
+    return number;
+}
+
 /* Of one line, what belongs to a model, a backward pass or an optimizer is a place of its own. */
 static uint32_t place_of(struct gm_rounds *rounds, uint16_t stream,
                          const struct gm_round_birthplace *birthplace)
@@ -34,13 +43,51 @@ static uint32_t place_of(struct gm_rounds *rounds, uint16_t stream,
     uint32_t number = gm_map_get(&rounds->by_line, key);
     if (number != GM_NONE || rounds->place_count == GM_ROUND_PLACES)
         return number;
-    number = (uint32_t)rounds->place_count;
-    GM_RESERVE(rounds->places, rounds->place_capacity, rounds->place_count + 1);
-    rounds->places[rounds->place_count++] = gm_allocate(1, sizeof(struct gm_round_place));
-    rounds->places[number]->stream = stream;
-    rounds->places[number]->category = (uint8_t)category;
+    struct gm_round_place place = {.stream = stream,
+                                   .category = (uint8_t)category,
+                                   .line = GM_NONE,
+                                   .first_way = birthplace->way};
+    number = add_place(rounds, &place);
     gm_map_set(&rounds->by_line, key, number);
     return number;
+}
+
+/* The place of a way to a line, which begins as `like`. GM_NONE: it is one too many. */
+static uint32_t way_of(struct gm_rounds *rounds, uint32_t line, uint64_t way,
+                       const struct gm_round_place *like)
+{
+    uint64_t key = way * 0x9e3779b97f4a7c15u ^ line;
+    uint32_t number = gm_map_get(&rounds->by_way, key);
+    if (number != GM_NONE || rounds->place_count >= GM_ROUND_PLACES / 2)
+        return number;
+    number = add_place(rounds, like);
+    rounds->places[number]->line = line;
+    gm_map_set(&rounds->by_way, key, number);
+    return number;
+}
+
+/* A second way to a line appears: all that it did so far, it did on the first. */
+static void split(struct gm_rounds *rounds, uint32_t number)
+{
+    struct gm_round_place *line = rounds->places[number];
+    if (rounds->split_count == GM_ROUND_SPLITS)
+        return;
+    rounds->split_count++;
+    uint32_t way = way_of(rounds, number, line->first_way, line);
+    for (size_t i = 0; i < rounds->site_count; i++)
+        if (rounds->sites[i].place == number)
+            rounds->sites[i].way = way;
+    line->is_split = true;
+}
+
+static uint32_t find_way(struct gm_rounds *rounds, uint32_t number,
+                         const struct gm_round_birthplace *birthplace)
+{
+    struct gm_round_place *line = rounds->places[number];
+    if (!line->is_split && birthplace->way != line->first_way)
+        split(rounds, number);
+    struct gm_round_place fresh = {.stream = line->stream, .category = line->category};
+    return line->is_split ? way_of(rounds, number, birthplace->way, &fresh) : GM_NONE;
 }
 
 void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
@@ -50,13 +97,16 @@ void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
         return;
     GM_RESERVE(rounds->sites, rounds->site_capacity, (size_t)site + 1);
     struct gm_round_site *added = &rounds->sites[site];
-    *added = (struct gm_round_site){.place = GM_NONE};
+    *added = (struct gm_round_site){.place = GM_NONE, .way = GM_NONE};
     rounds->site_count = (size_t)site + 1;
     if (birthplace->sort >= GM_ROUND_SORTS)
         return;
     int device = birthplace->device < 0 ? -1 : birthplace->device;
     added->stream = stream_of(rounds, device, birthplace->sort);
-    added->place = place_of(rounds, added->stream, birthplace);
+    uint32_t place = place_of(rounds, added->stream, birthplace);
+    uint32_t way = place == GM_NONE ? GM_NONE : find_way(rounds, place, birthplace);
+    added->place = place;
+    added->way = way;
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */
@@ -110,6 +160,13 @@ static inline void enter_tick_of_site(struct gm_round_site *site, uint64_t clock
     site->before = site->live;
 }
 
+static inline void change_place(struct gm_round_place *place, uint64_t clock, uint64_t more,
+                                uint64_t less)
+{
+    enter_tick(place, clock);
+    place->live += more - less;
+}
+
 static inline void change(struct gm_rounds *rounds, struct gm_round_stream *stream,
                           struct gm_round_site *site, uint64_t more, uint64_t less)
 {
@@ -120,9 +177,17 @@ static inline void change(struct gm_rounds *rounds, struct gm_round_stream *stre
         stream->peak = stream->live;
     if (site->place == GM_NONE)
         return;
-    struct gm_round_place *place = rounds->places[site->place];
-    enter_tick(place, stream->clock);
-    place->live += more - less;
+    change_place(rounds->places[site->place], stream->clock, more, less);
+    if (site->way != GM_NONE)
+        change_place(rounds->places[site->way], stream->clock, more, less);
+}
+
+static inline void note_birth_at(struct gm_round_place *place, uint64_t clock)
+{
+    if (place->births == 0)
+        place->first = clock;
+    place->births += place->births < UINT32_MAX;
+    place->before = place->live;
 }
 
 static inline void note_birth(struct gm_rounds *rounds, struct gm_round_site *site, uint64_t clock)
@@ -136,11 +201,9 @@ static inline void note_birth(struct gm_rounds *rounds, struct gm_round_site *si
     site->before = site->live;
     if (site->place == GM_NONE)
         return;
-    struct gm_round_place *place = rounds->places[site->place];
-    if (place->births == 0)
-        place->first = clock;
-    place->births += place->births < UINT32_MAX;
-    place->before = place->live;
+    note_birth_at(rounds->places[site->place], clock);
+    if (site->way != GM_NONE)
+        note_birth_at(rounds->places[site->way], clock);
 }
 
 /* NULL: the site is not watched. */
@@ -224,6 +287,48 @@ static void leave_out_segments(struct gm_rounds *rounds)
     rounds->found_count = kept;
 }
 
+/* Whether another way to the line does not grow, though it allocates again and again. */
+static bool has_steady_way(const struct gm_rounds *rounds, uint32_t line)
+{
+    for (size_t i = 0; i < rounds->place_count; i++)
+        if (rounds->places[i]->line == line && gm_rounds_is_steady(rounds->places[i]))
+            return true;
+    return false;
+}
+
+/* A line that grows on some of its ways alone: told is what the largest of them holds, if that is as certain. */
+static void tell_way(const struct gm_rounds *rounds, struct gm_round_growth *growth)
+{
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        const struct gm_round_growth *way = &rounds->found[i];
+        if (way->line != growth->line || way->place == way->line || way->weight < growth->weight)
+            continue;
+        *growth = *way;
+        growth->place = growth->line;
+        growth->differs = true;
+        return;
+    }
+}
+
+/* Where a line grows, its ways are not told again. */
+static void leave_out_ways(struct gm_rounds *rounds)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        struct gm_round_growth *growth = &rounds->found[i];
+        growth->differs =
+            rounds->places[growth->line]->is_split && has_steady_way(rounds, growth->line);
+        if (growth->differs && growth->place == growth->line)
+            tell_way(rounds, growth);
+    }
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        const struct gm_round_growth *growth = &rounds->found[i];
+        if (growth->place == growth->line || !rounds->places[growth->line]->grows)
+            rounds->found[kept++] = *growth;
+    }
+    rounds->found_count = kept;
+}
+
 void gm_rounds_finish(struct gm_rounds *rounds)
 {
     for (size_t i = 0; i < rounds->stream_count; i++)
@@ -231,6 +336,9 @@ void gm_rounds_finish(struct gm_rounds *rounds)
             rounds->streams[i]->clock > rounds->streams[i]->refused_clock)
             gm_rounds_judge(rounds, (uint16_t)(i + 1), false);
     leave_out_segments(rounds);
+    if (rounds->found_count)
+        qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), most_first);
+    leave_out_ways(rounds);
     if (rounds->found_count)
         qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), most_first);
 }
@@ -246,5 +354,6 @@ void gm_rounds_free_all(struct gm_rounds *rounds)
     free(rounds->sites);
     free(rounds->found);
     gm_map_free(&rounds->by_line);
+    gm_map_free(&rounds->by_way);
     gm_map_free(&rounds->by_device);
 }

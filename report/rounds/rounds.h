@@ -10,13 +10,17 @@
  * phase's four parts the least must be more than in the part before. So it does not matter how many
  * of a place's blocks stay, whether each is replaced by a larger one, or which call path led there.
  *
+ * Users of one helper (a buffer class in C++, a function that allocates) share its line. Where a line is reached
+ * on several ways, each way is a place, too: one can grow beside much that does not. If the line itself grows,
+ * its ways are not told again; they only say on which of them.
+ *
  * Looked at are two moments: the first request that a stream could not serve, and the last
  * allocation, before a program that ends gives everything back.
  *
  * Memory nodes of a graph whose launches are booked many at a time do not tick: they free all.
  *
  * A few additions for each birth and death. Memory: 64 bytes for each of the first GM_ROUND_SITES
- * distinct stacks, 2 KiB for each of the first GM_ROUND_PLACES places.
+ * distinct stacks, 2 KiB for each of the first GM_ROUND_PLACES places, of which ways are at most half.
  */
 #ifndef GPUMEM_REPORT_ROUNDS_ROUNDS_H
 #define GPUMEM_REPORT_ROUNDS_ROUNDS_H
@@ -32,6 +36,8 @@ enum {
     GM_ROUND_PARTS = 4,
     GM_ROUND_SITES = 1 << 16,  /* further ones are not watched */
     GM_ROUND_PLACES = 1 << 13, /* likewise */
+    GM_ROUND_SPLITS =
+        1 << 8, /* lines whose ways are told apart: each costs a walk over all sites */
 };
 
 enum gm_round_sort {
@@ -44,6 +50,7 @@ enum gm_round_sort {
 /* What a stack does: one for each place of activity.h. */
 struct gm_round_site {
     uint32_t place; /* GM_NONE: of no place that is watched */
+    uint32_t way;   /* to it, a place as well; GM_NONE: its line has but one way */
     uint32_t births;
     uint16_t stream;      /* number + 1; 0: of none */
     uint64_t live;        /* bytes */
@@ -53,10 +60,14 @@ struct gm_round_site {
     uint64_t longest;     /* ticks between two births, at most */
 };
 
-/* A line of the program, in one stream. */
+/* A line of the program, or one way to it, in one stream. */
 struct gm_round_place {
     uint16_t stream; /* number + 1 */
     uint8_t category;
+    bool grows;         /* was found to */
+    bool is_split;      /* of a line: its ways are places */
+    uint32_t line;      /* of a way: the place that is its line; of a line: GM_NONE */
+    uint64_t first_way; /* of a line: the way on which it was reached first */
     uint32_t births;
     uint64_t live, before, tick; /* as of a site */
     uint64_t first;              /* tick of the first birth */
@@ -95,6 +106,8 @@ enum gm_round_weight {
 struct gm_round_growth {
     uint32_t site;  /* of activity: its stack with most bytes */
     uint32_t place; /* number */
+    uint32_t line;  /* number of its line's place: itself, if it is no way */
+    bool differs;   /* other ways to that line do not grow */
     enum gm_category category;
     int device;
     enum gm_round_sort sort;
@@ -128,6 +141,8 @@ struct gm_rounds {
     size_t place_capacity;
     size_t place_count;
     struct gm_map by_line; /* line and stream -> place */
+    struct gm_map by_way;  /* line's place and way -> place */
+    size_t split_count;
     struct gm_round_stream **streams;
     size_t stream_capacity;
     size_t stream_count;
@@ -144,6 +159,7 @@ struct gm_round_birthplace {
     enum gm_round_sort sort;
     enum gm_category category;
     uint64_t line; /* tells lines apart */
+    uint64_t way;  /* and this the ways to one */
 };
 
 /* Site number `site`, which follows the one added last, allocates for the first time. */
@@ -168,6 +184,9 @@ void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort s
 
 /* Nothing comes any more. */
 void gm_rounds_finish(struct gm_rounds *rounds);
+
+/* Whether what a place holds does not grow, as far as it can be told. */
+bool gm_rounds_is_steady(const struct gm_round_place *place);
 
 void gm_rounds_free_all(struct gm_rounds *rounds);
 

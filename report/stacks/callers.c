@@ -200,3 +200,48 @@ uint64_t gm_callers_line(struct gm_callers *callers, uint32_t stack)
         return node->address + 1;
     return ((uint64_t)frame->file << 31 ^ frame->line) + 1;
 }
+
+/* ---- ways ------------------------------------------------------------------------------------ */
+
+/* A number for the frame of the application's that a node is; 0: it is none of its frames. */
+static uint64_t own_frame(struct gm_callers *callers, const struct gm_node *node)
+{
+    if (node->kind != GM_NODE_SCRIPT)
+        return library_of(callers, node->module)
+                   ? 0
+                   : (node->address ^ (uint64_t)node->module << 48) | (uint64_t)1 << 63;
+    return whose_is(callers->trace, node->address) == WHOSE_USERS ? node->address + 1 : 0;
+}
+
+/* The application's next frame at `*id` or further out, which moves behind it; 0: there is none. */
+static uint64_t next_own(struct gm_callers *callers, uint32_t *id)
+{
+    uint64_t own = 0;
+    while (*id && !own && gm_limits_spend(GM_STEPS_NODE)) {
+        const struct gm_node *node = gm_trace_node(callers->trace, *id);
+        if (!node || node->kind > GM_NODE_SCRIPT)
+            return 0;
+        own = own_frame(callers, node);
+        *id = node->parent < *id ? node->parent : 0;
+    }
+    return own;
+}
+
+uint64_t gm_callers_way(struct gm_callers *callers, uint32_t stack)
+{
+    uint32_t id = gm_callers_get(callers, stack);
+    uint64_t way = 0, before = 0;
+    for (uint64_t own; (own = next_own(callers, &id)); before = own)
+        if (own != before)
+            way = (way ^ own) * 0x9e3779b97f4a7c15u;
+    return way;
+}
+
+size_t gm_callers_common(struct gm_callers *callers, uint32_t one, uint32_t other)
+{
+    uint32_t a = gm_callers_get(callers, one), b = gm_callers_get(callers, other);
+    size_t count = 0;
+    for (uint64_t own; (own = next_own(callers, &a)) && own == next_own(callers, &b);)
+        count++;
+    return count;
+}

@@ -12,6 +12,7 @@
 #define GPUMEM_REPORT_STACKS_CALLERS_H
 
 #include "trace/trace_file.h"
+#include <stddef.h>
 #include <stdint.h>
 
 struct gm_callers;
@@ -25,5 +26,12 @@ uint32_t gm_callers_get(struct gm_callers *callers, uint32_t stack);
  * a module, on whatever ways they were reached; 0 only for the empty stack. Two lines may share it by
  * an accident of hashing. */
 uint64_t gm_callers_line(struct gm_callers *callers, uint32_t stack);
+
+/* A number that two stacks have in common if the application's frames are the same in both, not only the
+ * innermost: by which way its line was reached. A function that calls itself counts once. */
+uint64_t gm_callers_way(struct gm_callers *callers, uint32_t stack);
+
+/* How many of the application's frames, from the caller on outwards, two stacks have in common. */
+size_t gm_callers_common(struct gm_callers *callers, uint32_t one, uint32_t other);
 
 #endif

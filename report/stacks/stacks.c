@@ -462,3 +462,19 @@ const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
         return native ? native : script;
     return operation ? operation : stack->count ? stack->frames : NULL;
 }
+
+bool gm_frames_read_same(const struct gm_frame *one, const struct gm_frame *other)
+{
+    return one && other && one->line == other->line && one->script == other->script &&
+           strcmp(one->function, other->function) == 0 &&
+           strcmp(one->file ? one->file : "", other->file ? other->file : "") == 0;
+}
+
+const struct gm_frame *gm_stack_difference(const struct gm_stack *stack,
+                                           const struct gm_stack *other)
+{
+    for (size_t i = 0; i < stack->count; i++)
+        if (i >= other->count || !gm_frames_read_same(&stack->frames[i], &other->frames[i]))
+            return &stack->frames[i];
+    return NULL;
+}

@@ -56,4 +56,11 @@ bool gm_frame_is_operation(const struct gm_frame *frame);
  * run no Python), else the innermost. NULL: the stack is empty. */
 const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack);
 
+/* Whether two frames, NULL for none, read the same in a row. */
+bool gm_frames_read_same(const struct gm_frame *one, const struct gm_frame *other);
+
+/* The innermost frame of `stack` that differs from the other stack's; NULL: none does. */
+const struct gm_frame *gm_stack_difference(const struct gm_stack *stack,
+                                           const struct gm_stack *other);
+
 #endif

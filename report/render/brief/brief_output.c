@@ -20,10 +20,7 @@ static void print_finding(const struct gm_view *view, struct gm_brief_sites *sit
         [GM_SEVERITY_ERROR] = GM_BAD,
     };
     struct gm_page *page = view->page;
-    const struct gm_frame *frame =
-        finding->stack == GM_NONE
-            ? NULL
-            : gm_stack_telling_frame(gm_model_stack(view->model, finding->stack));
+    const struct gm_frame *frame = gm_model_finding_frame(view->model, finding);
     gm_page_print(page, styles[finding->severity], "%-8s", gm_severity_name(finding->severity));
     gm_page_print(page, GM_BOLD, " %s", gm_finding_name(finding->code));
     if (finding->bytes)
@@ -39,6 +36,7 @@ static void print_finding(const struct gm_view *view, struct gm_brief_sites *sit
         gm_page_frame(page, frame, gm_page_columns(page) - 9 - (unsigned)used);
         fputc('\n', page->out);
     }
+    gm_finding_by_text(view, finding, 9);
     gm_page_paragraph(page, GM_PLAIN, 9, "%s", finding->cause);
     if (finding->remedy)
         gm_page_paragraph(page, GM_DIM, 9, "Try: %s", finding->remedy);

@@ -47,23 +47,6 @@ static unsigned percent(int64_t bytes, int64_t whole)
     return whole > 0 ? (unsigned)(100.0 * (double)bytes / (double)whole + 0.5) : 0;
 }
 
-/* Whether two places read the same in a row, though they differ further out. */
-static bool reads_same(const struct gm_frame *a, const struct gm_frame *b)
-{
-    return a && b && a->line == b->line && a->script == b->script &&
-           strcmp(a->function, b->function) == 0 &&
-           strcmp(a->file ? a->file : "", b->file ? b->file : "") == 0;
-}
-
-/* The innermost frame in which a stack differs from another that reads the same; NULL: in none. */
-static const struct gm_frame *difference(const struct gm_stack *stack, const struct gm_stack *other)
-{
-    for (size_t i = 0; i < stack->count; i++)
-        if (i >= other->count || !reads_same(&stack->frames[i], &other->frames[i]))
-            return &stack->frames[i];
-    return NULL;
-}
-
 /* Rows that read the same are told apart by the frame in which they differ. */
 static const struct gm_frame *telling_difference(const struct gm_view *view,
                                                  const struct gm_holder *holders, size_t shown,
@@ -73,8 +56,8 @@ static const struct gm_frame *telling_difference(const struct gm_view *view,
     const struct gm_frame *frame = gm_stack_telling_frame(stack);
     for (size_t i = 0; i < shown; i++) {
         const struct gm_stack *other = gm_model_stack(view->model, holders[i].stack);
-        if (i != row && reads_same(frame, gm_stack_telling_frame(other)))
-            return difference(stack, other);
+        if (i != row && gm_frames_read_same(frame, gm_stack_telling_frame(other)))
+            return gm_stack_difference(stack, other);
     }
     return NULL;
 }

@@ -58,7 +58,7 @@ static void write_findings(FILE *out, const struct gm_model *model, const struct
             fprintf(out, " on device %d", finding->device);
         if (finding->stack != GM_NONE) {
             fputs("<br><span class=\"frame\">", out);
-            gm_html_frame(out, gm_stack_telling_frame(gm_model_stack(model, finding->stack)));
+            gm_html_frame(out, gm_model_finding_frame(model, finding));
             fputs("</span>", out);
         }
         fputs("<br>", out);

@@ -4,9 +4,7 @@
 static void write_finding(struct gm_json_view *view, const struct gm_model_finding *finding)
 {
     struct gm_json *json = view->json;
-    const struct gm_frame *frame = NULL;
-    if (finding->stack != GM_NONE)
-        frame = gm_stack_telling_frame(gm_model_stack(view->model, finding->stack));
+    const struct gm_frame *frame = gm_model_finding_frame(view->model, finding);
     gm_json_open_object(json, NULL);
     gm_json_string(json, "code", gm_finding_name(finding->code));
     gm_json_string(json, "severity", gm_severity_name(finding->severity));

@@ -7,14 +7,6 @@ static const enum gm_style styles[] = {
     [GM_SEVERITY_ERROR] = GM_BAD,
 };
 
-static const struct gm_frame *frame_of(const struct gm_model *model,
-                                       const struct gm_model_finding *finding)
-{
-    if (finding->stack == GM_NONE)
-        return NULL;
-    return gm_stack_telling_frame(gm_model_stack(model, finding->stack));
-}
-
 /* "retained, 22.0 MiB on device 0" */
 static void print_what(struct gm_page *page, const struct gm_model_finding *finding)
 {
@@ -26,17 +18,29 @@ static void print_what(struct gm_page *page, const struct gm_model_finding *find
     fputc('\n', page->out);
 }
 
+void gm_finding_by_text(const struct gm_view *view, const struct gm_model_finding *finding,
+                        unsigned indent)
+{
+    const struct gm_frame *by = gm_model_finding_by(view->model, finding);
+    if (!by)
+        return;
+    gm_page_print(view->page, GM_DIM, "%*sby ", (int)indent, "");
+    gm_page_frame(view->page, by, gm_page_columns(view->page) - indent - 3);
+    fputc('\n', view->page->out);
+}
+
 static void print_finding(const struct gm_view *view, const struct gm_model_finding *finding,
                           unsigned indent, bool with_remedy)
 {
     struct gm_page *page = view->page;
-    const struct gm_frame *frame = frame_of(view->model, finding);
+    const struct gm_frame *frame = gm_model_finding_frame(view->model, finding);
     print_what(page, finding);
     if (frame) {
         fprintf(page->out, "%*s", (int)indent, "");
         gm_page_frame(page, frame, gm_page_columns(page) - indent);
         fputc('\n', page->out);
     }
+    gm_finding_by_text(view, finding, indent);
     gm_page_paragraph(page, GM_PLAIN, indent, "%s", finding->cause);
     if (finding->remedy && with_remedy)
         gm_page_paragraph(page, GM_DIM, indent, "%s", finding->remedy);

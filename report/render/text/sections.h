@@ -45,6 +45,10 @@ void gm_settings_text(const struct gm_view *view);
 
 void gm_findings_text(const struct gm_view *view);
 
+/* "by FRAME": who reached the line that the finding names, if others that do are not meant. */
+void gm_finding_by_text(const struct gm_view *view, const struct gm_model_finding *finding,
+                        unsigned indent);
+
 /* One of them, a line and a sentence behind a word such as "note", for `gpumem check`. */
 void gm_finding_note(const struct gm_view *view, size_t number, enum gm_style style,
                      const char *what);

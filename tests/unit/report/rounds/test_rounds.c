@@ -125,6 +125,62 @@ static void a_small_leak_beside_a_large_model_is_found(void **state)
     assert_int_equal(growths_beside(1100), 0); /* less than a fiftieth of the peak */
 }
 
+/* All memory comes from one line: 300 MiB at first, and a MiB for a moment in each round. Then another user of it
+ * keeps `kept` bytes of each of 200 rounds. */
+static struct gm_rounds users_of_a_helper(uint64_t kept)
+{
+    struct gm_rounds rounds = {0};
+    for (uint32_t site = 0; site < 3; site++)
+        gm_rounds_add_site(
+            &rounds, site,
+            &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = 1, .way = site + 1});
+    for (unsigned i = 0; i < 300; i++)
+        gm_rounds_alloc(&rounds, 0, MIB, i);
+    for (unsigned i = 0; i < 200; i++) {
+        for (unsigned turn = 0; turn < 4; turn++) {
+            gm_rounds_alloc(&rounds, 1, MIB, 300 + i);
+            gm_rounds_free(&rounds, 1, MIB);
+        }
+        gm_rounds_alloc(&rounds, 2, MIB / 8, 300 + i);
+        gm_rounds_free(&rounds, 2, MIB / 8 - kept);
+    }
+    gm_rounds_finish(&rounds);
+    return rounds;
+}
+
+static void one_user_of_a_line_grows_beside_the_others(void **state)
+{
+    (void)state;
+    struct gm_rounds rounds = users_of_a_helper(MIB / 8);
+    assert_int_equal(rounds.found_count, 1);
+    assert_int_equal(rounds.found[0].site, 2);
+    assert_int_equal(rounds.found[0].bytes, 200 * (MIB / 8));
+    assert_true(rounds.found[0].differs);
+    assert_int_equal(rounds.found[0].weight, GM_ROUND_WARNING);
+    gm_rounds_free_all(&rounds);
+    rounds = users_of_a_helper(0);
+    assert_int_equal(rounds.found_count, 0);
+    gm_rounds_free_all(&rounds);
+}
+
+/* Two users that both grow are one cause: their line. */
+static void a_line_is_told_where_all_its_users_grow(void **state)
+{
+    struct gm_rounds rounds = {0};
+    (void)state;
+    for (uint32_t site = 0; site < 2; site++)
+        gm_rounds_add_site(
+            &rounds, site,
+            &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = 1, .way = site + 1});
+    for (unsigned i = 0; i < 200; i++)
+        gm_rounds_alloc(&rounds, i % 2, MIB, i);
+    gm_rounds_finish(&rounds);
+    assert_int_equal(rounds.found_count, 1);
+    assert_int_equal(rounds.found[0].bytes, 200 * MIB);
+    assert_false(rounds.found[0].differs);
+    gm_rounds_free_all(&rounds);
+}
+
 static void a_free_that_is_undone_was_none(void **state)
 {
     struct gm_rounds rounds = {0};
@@ -167,6 +223,8 @@ int main(void)
         cmocka_unit_test(what_the_end_gives_back_had_grown),
         cmocka_unit_test(a_load_with_casts_is_a_note),
         cmocka_unit_test(a_small_leak_beside_a_large_model_is_found),
+        cmocka_unit_test(one_user_of_a_line_grows_beside_the_others),
+        cmocka_unit_test(a_line_is_told_where_all_its_users_grow),
         cmocka_unit_test(a_free_that_is_undone_was_none),
         cmocka_unit_test(sites_beyond_the_limit_are_not_watched),
     };
