@@ -432,7 +432,7 @@ enum gm_event {
         46, /* block of a framework's pool: address, size, device; aux: allocated total by the
                framework's own count, then a DETAIL with address: reserved total,
                size: bytes asked for, 0 unknown; extra: tells pools apart, 0 unknown, else aux:
-               stream (cudaStream_t) */
+               stream (cudaStream_t), kind: enum gm_block_pool */
     GM_EVENT_BLOCK_FREE = 47, /* the same; size positive. Address 0: only the totals are told.
                                  DETAIL address: reserved total, extra: enum gm_block_end */
     GM_EVENT_BLOCK_OOM =
@@ -481,6 +481,13 @@ enum gm_block_end {
     GM_BLOCK_END_UNTOLD = 0,
     GM_BLOCK_END_AT_ONCE = 1, /* it can be given to the next request */
     GM_BLOCK_END_WAITS = 2,   /* other streams use it still */
+};
+
+/* Whose pool a block is of. */
+enum gm_block_pool {
+    GM_BLOCK_POOL_UNTOLD =
+        0, /* a private one, if other blocks of the trace are told to be COMMON */
+    GM_BLOCK_POOL_COMMON = 1, /* the one that all requests come from unless they name another */
 };
 
 enum gm_copy {

@@ -32,7 +32,7 @@
 /* (void *address, int64_t size, size_t allocated, size_t reserved, Device) */
 #define MEMORY_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #if defined(__x86_64__)
-/* Keeps rax as a sixth argument, for torch_block.h, and jumps. */
+/* Keeps rax as a sixth argument and rbx in the unused bits of the device, for torch_block.h, and jumps. */
 __asm__(".pushsection .text\n"
         ".p2align 4\n"
         ".globl " MEMORY_USAGE "\n"
@@ -40,6 +40,10 @@ __asm__(".pushsection .text\n"
         ".cfi_startproc\n"
         "endbr64\n"
         "movq %rax, %r9\n"
+        "movzwl %r8w, %r8d\n"
+        "movq %rbx, %r10\n"
+        "shlq $16, %r10\n"
+        "orq %r10, %r8\n"
         "jmp gm_torch_memory_usage\n"
         ".cfi_endproc\n"
         ".size " MEMORY_USAGE ", .-" MEMORY_USAGE "\n"
@@ -112,6 +116,7 @@ static inline void add_told(struct gm_record *detail, enum gm_event type, const 
         detail->size = told.requested;
         detail->aux = told.stream;
         detail->extra = told.pool;
+        detail->kind = told.is_common ? GM_BLOCK_POOL_COMMON : GM_BLOCK_POOL_UNTOLD;
     }
 }
 
@@ -168,6 +173,7 @@ void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t
     void *frame = __builtin_frame_address(0);
     struct gm_torch_caller caller = {.code = (uintptr_t)__builtin_return_address(0),
                                      .held = held,
+                                     .allocator = device >> 16,
                                      .frame = (const uint64_t *)frame + 2};
     struct block block = {.address = (uintptr_t)address,
                           .size = size < 0 ? -(uint64_t)size : (uint64_t)size,

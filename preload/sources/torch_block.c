@@ -29,9 +29,10 @@
 #define WORDS 22u       /* of a structure that are read */
 #define FIRST_SIZE 3u   /* words before `size`, at least and at most */
 #define LAST_SIZE 12u
-#define GRAIN 512u       /* all sizes and places are multiples of it */
-#define EVENTS_MAX 4096u /* a block waits for fewer */
-#define PAGES_KEPT 1024u /* pages that could be read; a power of two */
+#define GRAIN 512u            /* all sizes and places are multiples of it */
+#define ALLOCATOR_SIZE 16384u /* bytes: in which the common pools lie; it has 2 to 3 KiB */
+#define EVENTS_MAX 4096u      /* a block waits for fewer */
+#define PAGES_KEPT 1024u      /* pages that could be read; a power of two */
 
 /* Words of the structure, counted from `size`. */
 enum { REQUESTED = 1, POOL = 2, ADDRESS = 3, FLAGS = 4, EVENTS = 7 };
@@ -212,7 +213,11 @@ bool gm_torch_block_given(const struct gm_torch_caller *caller,
         return false;
     uint32_t pool = (uint32_t)(words[size + POOL] / sizeof(uint64_t));
     *told = (struct gm_torch_told){
-        .requested = words[size + REQUESTED], .stream = words[1], .pool = pool ? pool : 1};
+        .requested = words[size + REQUESTED],
+        .stream = words[1],
+        .pool = pool ? pool : 1,
+        .is_common = words[size + POOL] - caller->allocator < ALLOCATOR_SIZE,
+    };
     return true;
 }
 

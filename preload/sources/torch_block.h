@@ -13,6 +13,7 @@
 struct gm_torch_caller {
     uint64_t code;         /* return address */
     uint64_t held;         /* rax at the call; 0 on other machines */
+    uint64_t allocator;    /* low 48 bits of rbx, where compilers keep `this`; likewise */
     const uint64_t *frame; /* of the caller, from its stack pointer on */
 };
 
@@ -27,6 +28,7 @@ struct gm_torch_told {
     uint64_t requested; /* bytes asked for */
     uint64_t stream;    /* cudaStream_t */
     uint32_t pool;      /* tells pools apart; never 0 */
+    bool is_common;     /* the pool is of the allocator itself; false: or it is not known */
 };
 
 /* A block is handed out. False: its structure was not found, nothing is told. */

@@ -255,12 +255,12 @@ static void release_segment(struct gm_allocator *allocator, uint32_t number)
 
 /* ---- expandable segments --------------------------------------------------------------------- */
 
-/* unmap_block: whole pieces inside a free block go. */
-static void unmap(struct gm_allocator *allocator, uint32_t number, uint64_t start, uint64_t end)
+/* unmap_block: whole pieces inside a free block go. Returns the block that is unmapped then, or the same one. */
+static uint32_t unmap(struct gm_allocator *allocator, uint32_t number, uint64_t start, uint64_t end)
 {
     struct gm_replica_block *block = at(allocator, number);
     if (start >= end)
-        return;
+        return number;
     erase(allocator, number);
     if (start > block->address) {
         uint32_t rest = split(allocator, number, start - block->address);
@@ -273,15 +273,21 @@ static void unmap(struct gm_allocator *allocator, uint32_t number, uint64_t star
     merge_both(allocator, number);
     insert(allocator, number);
     note_departure(allocator, start, end - start);
+    return number;
 }
 
+/* An address space of which nothing is mapped goes, too (release_expandable_segment). */
 static void unmap_all_of(struct gm_allocator *allocator, uint32_t number)
 {
     const struct gm_replica_block *block = at(allocator, number);
     uint64_t piece = piece_of(allocator, block->pool), origin = block->origin;
     uint64_t start = origin + round_up(block->address - origin, piece);
     uint64_t end = origin + (block->address + block->size - origin) / piece * piece;
-    unmap(allocator, number, start, end);
+    number = unmap(allocator, number, start, end);
+    if (is_whole_segment(at(allocator, number)) && !at(allocator, number)->mapped) {
+        erase(allocator, number);
+        drop_block(allocator, number);
+    }
 }
 
 /* map_block: `size` bytes at the beginning of an unmapped block, in whole pieces. Returns the free block that holds

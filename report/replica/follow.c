@@ -185,17 +185,18 @@ static void compare_moves(struct gm_follower *follower, size_t from, size_t to)
     struct gm_replica_run *run = &follower->run;
     const struct gm_step *steps = run->history->steps;
     size_t made = 0;
-    follower->result.events += to - from;
+    for (size_t i = from; i < to; i++)
+        follower->result.events += steps[i].entries;
     for (size_t i = from; i < to && !follower->own_addresses; i++) {
         if (made < run->move_count && is_same(&run->moves[made], &steps[i])) {
-            follower->result.equal_events++;
+            follower->result.equal_events += steps[i].entries;
             made++;
             continue;
         }
         /* A private pool goes when the program drops it, of which nothing is told. */
         bool is_done = make_up_for(run, &steps[i]);
-        follower->result.equal_events +=
-            is_done && steps[i].kind == GM_STEP_DEPART && steps[i].pool;
+        if (is_done && steps[i].kind == GM_STEP_DEPART && steps[i].pool)
+            follower->result.equal_events += steps[i].entries;
     }
     /* What was not recorded is taken back. */
     for (; made < run->move_count && !follower->own_addresses && may_put_right(run); made++)

@@ -68,9 +68,10 @@ bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int
 /* Guesses what a trace does not tell: streams, and the sizes asked for (guess.c). */
 void gm_history_guess(struct gm_history *history);
 
-/* For a trace that tells them (told.c): the recorder's numbers of pools become pools, 0 the common one; segments get
+/* For a trace that tells them (told.c): the recorder's numbers of pools become pools, 0 the common one (one of
+ * its numbers is `common`; 0: that is not known); segments get
  * the streams and pools of their requests; what waits for other streams ends to wait. */
-void gm_history_name_pools(struct gm_history *history);
+void gm_history_name_pools(struct gm_history *history, uint64_t common);
 void gm_history_tell_segments(struct gm_history *history);
 void gm_history_end_waits(struct gm_history *history);
 

@@ -35,6 +35,7 @@ struct scan {
     uint64_t *last_streams; /* of the latest block of each lane */
     size_t stream_count, stream_capacity;
     size_t requests, untold; /* blocks; those without stream and pool */
+    uint64_t common;         /* the recorder's number of a common pool; 0: not told */
     bool is_refused;         /* the device had no memory; since then no block came or went */
 };
 
@@ -120,6 +121,7 @@ static struct told told_of(struct scan *scan, const struct gm_entry *entry)
         GM_RESERVE(scan->last_streams, scan->stream_capacity, scan->stream_count);
     }
     scan->last_streams[place] = detail->aux;
+    scan->common = detail->kind == GM_BLOCK_POOL_COMMON ? detail->extra : scan->common;
     return (struct told){.asked = asked, .stream = detail->aux, .pool = detail->extra};
 }
 
@@ -326,7 +328,7 @@ static void use_told(struct scan *scan)
             history->steps[i].stream = history->steps[i].pool = 0;
     for (size_t i = 0; !history->has_streams && i < history->block_count; i++)
         history->blocks[i].stream = history->blocks[i].pool = 0;
-    gm_history_name_pools(history);
+    gm_history_name_pools(history, scan->common);
     gm_history_tell_segments(history);
     gm_history_end_waits(history);
 }

@@ -1,5 +1,6 @@
 /* See settings.h. */
 #include "replica/settings.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,8 @@
 
 #define MIB ((uint64_t)1 << 20)
 #define NAME_MAX_SIZE 64
+#define LEAST_SPLIT 20   /* MiB; up to PyTorch 2.7 it was 21 */
+#define LEAST_SEGMENT 11 /* MiB */
 
 void gm_allocator_settings_default(struct gm_allocator_settings *settings)
 {
@@ -43,40 +46,89 @@ static bool refuse(char *error, size_t size, const char *name, const char *why)
     return false;
 }
 
-static bool parse_number(const char *text, double least, double most, double *value)
+/*
+ * Numbers as PyTorch's std::stoll and std::stod take them: what follows the number is passed over, so "64MB" is 64.
+ * What such a function refuses, or takes for a negative number, is refused here.
+ */
+static bool parse_whole(const char *text, uint64_t *value)
 {
     char *end;
-    if (!((text[0] >= '0' && text[0] <= '9') || text[0] == '.') ||
-        (text[0] == '0' && (text[1] | 32) == 'x'))
+    if (!(text[0] >= '0' && text[0] <= '9'))
         return false;
-    *value = strtod(text, &end);
-    return *end == 0 && isfinite(*value) && *value >= least && *value <= most;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return errno == 0 && *value <= INT64_MAX;
+}
+
+static bool parse_mib(const char *text, uint64_t least, uint64_t *bytes)
+{
+    uint64_t mib;
+    if (!parse_whole(text, &mib) || mib < least)
+        return false;
+    *bytes = mib < (UINT64_MAX / MIB) ? mib * MIB : UINT64_MAX;
+    return true;
+}
+
+static bool parse_share(const char *text, double *value)
+{
+    bool is_decimal = (text[0] >= '0' && text[0] <= '9') || text[0] == '.';
+    if (!is_decimal || (text[0] == '0' && (text[1] | 32) == 'x'))
+        return false;
+    *value = strtod(text, NULL);
+    return isfinite(*value) && *value >= 0 && *value <= 1;
 }
 
 static bool parse_bool(const char *text, bool *value)
 {
-    *value = strcmp(text, "True") == 0 || strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
-    return *value || strcmp(text, "False") == 0 || strcmp(text, "false") == 0 ||
-           strcmp(text, "0") == 0;
+    *value = strcmp(text, "True") == 0;
+    return *value || strcmp(text, "False") == 0;
 }
 
-static bool parse_division(const char *text, unsigned *value)
+/* A power of two; 0 (none) only in a list. */
+static bool parse_division(const char *text, bool is_listed, unsigned *value)
 {
-    double number;
-    if (!parse_number(text, 1, 1 << 20, &number))
+    uint64_t number;
+    if (!parse_whole(text, &number) || number > 1 << 20 || (number & (number - 1)) != 0)
         return false;
     *value = (unsigned)number;
-    return *value == number && (*value & (*value - 1)) == 0; /* a power of two */
+    return number || is_listed;
 }
 
-/* "[256:1,512:2,>:4]": sizes in MiB, and the divisions from there to the next size that is named. */
+/* One of a list: "256:4", or ">:2" for all sizes behind the one that was named last. */
+static bool parse_interval(char *text, size_t *last, bool *is_first,
+                           unsigned divisions[GM_DIVISIONS])
+{
+    char *colon = strpbrk(text, ":=");
+    unsigned value;
+    uint64_t mib;
+    if (!colon || !parse_division(colon + 1, true, &value))
+        return false;
+    *colon = 0;
+    if (strcmp(text, ">") == 0) {
+        for (size_t i = *last + 1; i < GM_DIVISIONS; i++)
+            divisions[i] = value;
+        return true;
+    }
+    if (!parse_whole(text, &mib) || mib == 0 || (mib & (mib - 1)) != 0)
+        return false;
+    size_t index = (size_t)(63 - __builtin_clzll(mib));
+    index = index < GM_DIVISIONS ? index : GM_DIVISIONS - 1;
+    for (size_t i = 0; *is_first && i < index; i++)
+        divisions[i] = value;
+    divisions[index] = value;
+    *is_first = false;
+    *last = index;
+    return true;
+}
+
+/* "[256:1,512:2,>:4]": sizes in MiB, each with the divisions up to twice that. */
 static bool parse_divisions(char *text, unsigned divisions[GM_DIVISIONS])
 {
-    unsigned value;
     size_t size = strlen(text), last = 0;
     bool is_first = true;
     if (text[0] != '[') {
-        if (!parse_division(text, &value))
+        unsigned value;
+        if (!parse_division(text, false, &value))
             return false;
         for (size_t i = 0; i < GM_DIVISIONS; i++)
             divisions[i] = value;
@@ -85,46 +137,25 @@ static bool parse_divisions(char *text, unsigned divisions[GM_DIVISIONS])
     if (size < 2 || text[size - 1] != ']')
         return false;
     text[size - 1] = 0;
-    for (char *rest = text + 1, *one; (one = strsep(&rest, ","));) {
-        char *colon = strpbrk(one, ":=");
-        double mib;
-        if (!colon)
+    if (size == 2)
+        return true;
+    for (char *rest = text + 1, *one; (one = strsep(&rest, ","));)
+        if (!parse_interval(one, &last, &is_first, divisions))
             return false;
-        *colon = 0;
-        if (!parse_division(colon + 1, &value))
-            return false;
-        if (strcmp(one, ">") == 0) {
-            for (size_t i = last; i < GM_DIVISIONS; i++)
-                divisions[i] = value;
-            continue;
-        }
-        if (!parse_number(one, 1, 1 << 20, &mib))
-            return false;
-        size_t index = (size_t)(63 - __builtin_clzll((uint64_t)mib));
-        index = index < GM_DIVISIONS ? index : GM_DIVISIONS - 1;
-        for (size_t i = 0; is_first && i < index; i++)
-            divisions[i] = value;
-        divisions[index] = value;
-        is_first = false;
-        last = index + 1;
-    }
     return true;
 }
 
+/* What changes no place, in any of PyTorch's versions from 2.1 to 2.15. */
 static bool is_known(const char *name)
 {
-    static const char *const names[] = {"release_lock_on_cudamalloc",
-                                        "pinned_use_cuda_host_register",
-                                        "pinned_num_register_threads",
-                                        "pinned_use_background_threads",
-                                        "pinned_reserve_segment_size_mb",
-                                        "pinned_max_round_threshold_mb",
-                                        "pinned_max_cached_size_mb",
-                                        "pinned_max_power2_size_mb",
-                                        "graph_capture_record_stream_reuse",
-                                        "throw_on_cudamalloc_oom",
-                                        "use_uvm",
-                                        "initial_blocks"};
+    static const char *const names[] = {
+        "expandable_segments_reserve",       "expandable_segments_reserve_by_class",
+        "graph_capture_record_stream_reuse", "pinned_free_catch_all",
+        "pinned_max_cached_size_mb",         "pinned_max_round_threshold_mb",
+        "pinned_num_register_threads",       "pinned_reserve_segment_size_mb",
+        "pinned_use_background_threads",     "pinned_use_cuda_host_register",
+        "pinned_use_hip_host_register",      "release_lock_on_cudamalloc",
+        "release_lock_on_hipmalloc",         "throw_on_cudamalloc_oom"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -134,27 +165,25 @@ static bool is_known(const char *name)
 static bool apply(struct gm_allocator_settings *settings, const char *name, char *value,
                   char *error, size_t size)
 {
-    double number;
+    double share;
     if (strcmp(name, "max_split_size_mb") == 0) {
-        if (!parse_number(value, 21, 1 << 24, &number))
-            return refuse(error, size, name, "is a number of MiB above 20");
-        settings->max_split_size = (uint64_t)number * MIB;
+        if (!parse_mib(value, LEAST_SPLIT, &settings->max_split_size))
+            return refuse(error, size, name, "is a number of MiB, from 20 on");
     } else if (strcmp(name, "max_non_split_rounding_mb") == 0) {
-        if (!parse_number(value, 21, 1 << 24, &number))
-            return refuse(error, size, name, "is a number of MiB above 20");
-        settings->max_non_split_rounding = (uint64_t)number * MIB;
+        if (!parse_mib(value, LEAST_SPLIT, &settings->max_non_split_rounding))
+            return refuse(error, size, name, "is a number of MiB, from 20 on");
     } else if (strcmp(name, "large_segment_size_mb") == 0) {
-        if (!parse_number(value, 20, 1 << 24, &number) || (uint64_t)number % 2)
-            return refuse(error, size, name, "is an even number of MiB from 20 on");
-        settings->large_segment = (uint64_t)number * MIB;
+        if (!parse_mib(value, LEAST_SEGMENT, &settings->large_segment) ||
+            settings->large_segment > INT64_MAX)
+            return refuse(error, size, name, "is a number of MiB above 10");
     } else if (strcmp(name, "garbage_collection_threshold") == 0) {
-        if (!parse_number(value, 0, 1, &number) || number <= 0 || number >= 1)
+        if (!parse_share(value, &share) || share <= 0 || share >= 1)
             return refuse(error, size, name, "is a share between 0 and 1");
-        settings->gc_threshold = number;
+        settings->gc_threshold = share;
     } else if (strcmp(name, "per_process_memory_fraction") == 0) {
-        if (!parse_number(value, 0, 1, &number) || number <= 0)
+        if (!parse_share(value, &share) || share <= 0)
             return refuse(error, size, name, "is a share above 0, at most 1");
-        settings->memory_fraction = number;
+        settings->memory_fraction = share;
     } else if (strcmp(name, "expandable_segments") == 0) {
         if (!parse_bool(value, &settings->expandable))
             return refuse(error, size, name, "is True or False");

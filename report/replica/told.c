@@ -38,8 +38,8 @@ static uint64_t find_distance(const struct part *parts, size_t count)
     return least;
 }
 
-/* The common pool is that of the first request: others are made by programs that run already. */
-static void name_pools(struct part *parts, size_t count, uint64_t first)
+/* `common`: a number of the common pool. */
+static void name_pools(struct part *parts, size_t count, uint64_t common_number)
 {
     qsort(parts, count, sizeof(*parts), by_number);
     uint64_t distance = find_distance(parts, count), common = 0;
@@ -47,7 +47,7 @@ static void name_pools(struct part *parts, size_t count, uint64_t first)
         bool joins = parts[i].small && i && !parts[i - 1].small &&
                      parts[i].number - parts[i - 1].number == distance;
         parts[i].pool = joins ? parts[i - 1].pool : i + 1;
-        common = parts[i].number == first ? parts[i].pool : common;
+        common = parts[i].number == common_number ? parts[i].pool : common;
     }
     for (size_t i = 0; i < count; i++)
         parts[i].pool = parts[i].pool == common ? 0 : parts[i].pool;
@@ -57,7 +57,7 @@ struct naming {
     struct part *parts;
     size_t count, capacity;
     struct gm_map known; /* number -> place in `parts` */
-    uint64_t first;
+    uint64_t first;      /* of the first request: programs make other pools later */
 };
 
 static void note_part(struct naming *naming, uint64_t number, uint64_t size)
@@ -81,7 +81,7 @@ static uint64_t pool_of(const struct naming *naming, uint64_t number)
     return part ? part->pool : 0;
 }
 
-void gm_history_name_pools(struct gm_history *history)
+void gm_history_name_pools(struct gm_history *history, uint64_t common)
 {
     struct naming naming = {0};
     for (size_t i = 0; i < history->block_count; i++)
@@ -90,7 +90,7 @@ void gm_history_name_pools(struct gm_history *history)
         if (history->steps[i].kind == GM_STEP_ALLOC)
             note_part(&naming, history->steps[i].pool, history->steps[i].size);
     if (naming.count)
-        name_pools(naming.parts, naming.count, naming.first);
+        name_pools(naming.parts, naming.count, common ? common : naming.first);
     for (size_t i = 0; i < history->block_count; i++)
         history->blocks[i].pool = pool_of(&naming, history->blocks[i].pool);
     for (size_t i = 0; i < history->step_count; i++)

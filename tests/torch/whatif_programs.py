@@ -1,10 +1,11 @@
 """
 Programs whose requests whatif_wheel.py replays.
 
-On stdin stands a list of jobs as JSON: `name` of the program, `setting`, `fraction` of the device (0: all), `snapshot`
+On stdin stands a list of jobs as JSON: `name` of the program (or random:SEED:EVENTS), `setting`, `fraction` of the device (0: all), `snapshot`
 (a file to write, or ""). Each runs on the real PyTorch in a process of its own and prints its figures. No program goes
 on after a request that could be refused: the rest of it would depend on the settings.
 """
+import contextlib
 import gc
 import json
 import os
@@ -92,6 +93,39 @@ def record_stream():
         del one, two
 
 
+def anything(seed, events):
+    """Requests and frees at random until there were so many, of all sizes, on streams, in pools, with blocks that other
+    streams still use, and with the cache emptied. What is refused is passed over."""
+    rng = random.Random(seed)
+    streams = [torch.cuda.default_stream()] + [torch.cuda.Stream() for _ in range(2)]
+    pools = [torch.cuda.MemPool() for _ in range(2)] if hasattr(torch.cuda, "MemPool") else []
+    live, total, most = [], 0, rng.choice((200, 1000, 3000)) * MIB
+    while events > 0:
+        draw = rng.random()
+        if live and (draw < 0.47 or total > most):
+            at = rng.randrange(len(live)) if rng.random() < 0.7 else -1
+            live[at], live[-1] = live[-1], live[at]
+            tensor = live.pop()
+            total -= tensor.numel()
+            if rng.random() < 0.1:
+                tensor.record_stream(rng.choice(streams))
+            del tensor
+        elif draw < 0.4701:
+            torch.cuda.empty_cache()
+            continue
+        else:
+            size = int(10 ** rng.uniform(1, 7.9 if rng.random() < 0.5 else 5.5))
+            stream = rng.choice(streams) if rng.random() < 0.2 else streams[0]
+            pool = rng.choice(pools) if pools and rng.random() < 0.1 else None
+            with torch.cuda.stream(stream), torch.cuda.use_mem_pool(pool) if pool else contextlib.nullcontext():
+                try:
+                    live.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
+                except torch.OutOfMemoryError:
+                    continue
+            total += size
+        events -= 1
+
+
 PROGRAMS = {
     "small": lambda: requests(1, 1200, 64 * MIB, sizes=(1, 6.2), empties=0),
     "large": lambda: requests(2, 700, 2000 * MIB, sizes=(6, 8.3)),
@@ -116,7 +150,10 @@ def run(job):
         torch.cuda.set_per_process_memory_fraction(job["fraction"])
     if job["snapshot"]:
         torch.cuda.memory._record_memory_history("all", stacks="python", max_entries=10**7)
-    PROGRAMS[job["name"]]()
+    if job["name"].startswith("random:"):
+        anything(*(int(word) for word in job["name"].split(":")[1:]))
+    else:
+        PROGRAMS[job["name"]]()
     stats = torch.cuda.memory_stats()
     figures = {"reserved_peak": stats["reserved_bytes.all.peak"], "out_of_memory": stats["num_ooms"]}
     if "num_device_alloc" in stats:  # since 2.2

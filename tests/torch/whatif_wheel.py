@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+
 import whatif_programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,8 +36,10 @@ def job(name, setting, snapshot=""):
 
 
 def run(build, jobs, traces=None):
-    """What each job printed; with `traces`, a folder, each is recorded there as PROCESS.trace."""
+    """What each job printed; with `traces`, a folder, each is recorded there as PROCESS.trace, which knows the setting of
+    the first."""
     environment = dict(os.environ, LD_LIBRARY_PATH=f"{build}/sim:{build}/tests/torch/nvml")
+    environment[whatif_programs.VARIABLE] = jobs[0]["setting"]
     if traces:
         environment.update(LD_PRELOAD=f"{build}/preload/libgpumem.so", GPUMEM_OUTPUT=traces + "/%p.trace")
     done = subprocess.run([sys.executable, os.path.join(HERE, "whatif_programs.py")], env=environment,

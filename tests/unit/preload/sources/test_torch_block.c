@@ -46,7 +46,7 @@ static uint64_t new_code(void)
 static bool give(uint64_t code, const struct fake *held, const uint64_t *frame,
                  const struct gm_torch_report *report, struct gm_torch_told *told)
 {
-    struct gm_torch_caller caller = {code, (uintptr_t)held, frame};
+    struct gm_torch_caller caller = {code, (uintptr_t)held, 0x7000 - 1024, frame};
     memset(told, 0, sizeof(*told));
     return gm_torch_block_given(&caller, report, told);
 }
@@ -56,6 +56,7 @@ static void check_told(const struct gm_torch_told *told, uint64_t requested)
     assert_int_equal(told->requested, requested);
     assert_int_equal(told->stream, 0x1234);
     assert_int_equal(told->pool, 0x7000 / 8);
+    assert_true(told->is_common);
 }
 
 /* Test order: the first sites are used up by the tests that need one. */
@@ -110,7 +111,7 @@ static void test_frame_and_ends(void **state)
         assert_true(give(given, NULL, frame, &report, &told));
         check_told(&told, MIB + i);
 
-        struct gm_torch_caller caller = {returned, 0, frame};
+        struct gm_torch_caller caller = {returned, 0, 0, frame};
         fake.words[11] = 0x0100; /* no longer in use */
         bool waits = i % 3 == 0;
         fake.words[14] = waits ? 2 : 0;
@@ -122,7 +123,7 @@ static void test_frame_and_ends(void **state)
                          waits ? GM_BLOCK_END_WAITS : GM_BLOCK_END_AT_ONCE);
     }
     struct gm_torch_report report = {64 * MIB, 512, 0};
-    struct gm_torch_caller caller = {returned, 0, frame};
+    struct gm_torch_caller caller = {returned, 0, 0, frame};
     struct fake elsewhere = fake_block(7, &(struct gm_torch_report){2 * MIB, 512, 0}, 1);
     frame[9] = (uintptr_t)&elsewhere;
     assert_int_equal(gm_torch_block_returned(&caller, &report), GM_BLOCK_END_UNTOLD);
