@@ -6,7 +6,10 @@
 #include "commands/command.h"
 #include "render/whatif_page.h"
 #include "runs/runs.h"
+#include "stacks/known_libraries.h"
+#include "stacks/stacks.h"
 #include "torch/open.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,29 +42,105 @@ struct wish {
     bool advise, json, colour;
 };
 
-static bool read_history(struct gm_history *history, const char *path, int device)
+/* What a history is of: one of both. */
+struct source {
+    struct gm_trace *trace;
+    struct gm_torch_file file;
+    struct gm_torch_snapshot *snapshot;
+};
+
+static bool read_history(struct source *source, struct gm_history *history, const char *path,
+                         int device)
 {
     char error[256] = "";
-    struct gm_torch_file file;
     bool is_read = false;
-    if (gm_torch_map(path, &file)) {
-        struct gm_torch_snapshot *snapshot =
-            gm_torch_snapshot_read(file.bytes, file.size, error, sizeof(error));
-        is_read =
-            snapshot && gm_history_of_snapshot(history, snapshot, device, error, sizeof(error));
-        gm_torch_snapshot_free(snapshot);
-        gm_torch_unmap(&file);
+    if (gm_torch_map(path, &source->file)) {
+        source->snapshot =
+            gm_torch_snapshot_read(source->file.bytes, source->file.size, error, sizeof(error));
+        is_read = source->snapshot &&
+                  gm_history_of_snapshot(history, source->snapshot, device, error, sizeof(error));
     } else {
-        struct gm_trace *trace = gm_trace_open(path, error, sizeof(error));
-        is_read = trace && gm_history_of_trace(history, trace, device, error, sizeof(error));
+        source->trace = gm_trace_open(path, error, sizeof(error));
+        is_read = source->trace &&
+                  gm_history_of_trace(history, source->trace, device, error, sizeof(error));
         if (is_read)
             gm_history_guess(history);
-        gm_trace_close(trace);
     }
     if (!is_read)
         gm_complain("%s: %s", path, error);
     return is_read;
 }
+
+static void close_source(struct source *source)
+{
+    gm_torch_snapshot_free(source->snapshot);
+    if (source->file.bytes)
+        gm_torch_unmap(&source->file);
+    gm_trace_close(source->trace);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* "file:line", cleaned. */
+static char *place_text(struct gm_text file, uint64_t line)
+{
+    char text[4096];
+    if (!file.size)
+        return NULL;
+    int size = snprintf(text, sizeof(text), "%.*s:%" PRIu64,
+                        (int)(file.size < 4000 ? file.size : 4000), file.bytes, line);
+    return gm_clean_copy((struct gm_text){text, (size_t)size});
+}
+
+static char *place_in_trace(void *stacks, const struct gm_step *step)
+{
+    const struct gm_frame *frame = gm_stack_telling_frame(gm_stacks_get(stacks, step->stack, 0));
+    if (!frame)
+        return NULL;
+    if (frame->file)
+        return place_text((struct gm_text){frame->file, strlen(frame->file)}, frame->line);
+    return gm_clean_copy((struct gm_text){frame->function, strlen(frame->function)});
+}
+
+static bool is_python(struct gm_text file)
+{
+    return file.size > 3 && memcmp(file.bytes + file.size - 3, ".py", 3) == 0;
+}
+
+/* The innermost line of Python that is of no package; else the innermost of Python. */
+static char *place_in_snapshot(void *events, const struct gm_step *step)
+{
+    const struct gm_items *frames = ((const struct gm_torch_event *)events)[step->stack].frames;
+    const struct gm_value *found = NULL;
+    for (uint32_t i = 0; frames && i < frames->count; i++) {
+        struct gm_text file = gm_value_text(gm_value_get(&frames->values[i], "filename"));
+        bool is_own = !gm_known_package(file) && !gm_is_generated(file);
+        if (!is_python(file) || (found && !is_own))
+            continue;
+        found = &frames->values[i];
+        if (is_own)
+            break;
+    }
+    return found ? place_text(gm_value_text(gm_value_get(found, "filename")),
+                              gm_value_number(gm_value_get(found, "line"), 0))
+                 : NULL;
+}
+
+static void name_places(struct gm_whatif *whatif, const struct source *source)
+{
+    if (source->trace) {
+        static const struct gm_stacks_options options = {.names = true};
+        struct gm_stacks *stacks = gm_stacks_new(source->trace, &options);
+        gm_whatif_name_places(whatif, place_in_trace, stacks);
+        gm_stacks_free(stacks);
+    } else {
+        const struct gm_torch_device *device =
+            gm_history_device(source->snapshot, whatif->history.device);
+        gm_whatif_name_places(whatif, place_in_snapshot, device->events);
+    }
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static void print(const struct wish *wish, const struct gm_whatif *whatif)
 {
@@ -72,45 +151,63 @@ static void print(const struct wish *wish, const struct gm_whatif *whatif)
         gm_whatif_text(&page, whatif, wish->advise);
 }
 
-/* The exit code is the answer: 0 before anything was read. */
-static void answer(const char *path, const void *wish_of, void *code)
+/* Adds the settings that were wished for. */
+static bool add_settings(const struct wish *wish, struct gm_whatif *whatif)
 {
-    const struct wish *wish = wish_of;
-    struct gm_whatif whatif = {0};
     char error[256];
-    *(int *)code = GM_EXIT_UNREADABLE;
-    if (!read_history(&whatif.history, path, wish->device))
-        return;
+    for (size_t i = 0; i < wish->count; i++) {
+        if (gm_whatif_add(whatif, wish->sets[i], error, sizeof(error)))
+            continue;
+        gm_complain("--set: %s", error);
+        return false;
+    }
+    if (wish->advise)
+        gm_whatif_add_all(whatif);
+    else if (!wish->count)
+        gm_whatif_add(whatif, "", error, sizeof(error));
+    return true;
+}
+
+static void run_all(const struct wish *wish, struct gm_whatif *whatif, const struct source *source)
+{
+    whatif->recorded = gm_replay_recorded(&whatif->history);
+    whatif->bounds = gm_replay_bounds(&whatif->history);
+    gm_whatif_run(whatif);
+    if (wish->advise)
+        gm_whatif_rank(whatif);
+    name_places(whatif, source);
+}
+
+static enum gm_exit_code answer_from(const struct wish *wish, struct source *source,
+                                     const char *path)
+{
+    struct gm_whatif whatif = {0};
+    if (!read_history(source, &whatif.history, path, wish->device))
+        return GM_EXIT_UNREADABLE;
     whatif.memory = wish->memory ? wish->memory : whatif.history.capacity;
     whatif.total = wish->memory ? wish->memory : whatif.history.total;
     whatif.as_recorded = gm_replay_as_recorded(&whatif.history);
-    bool good = true;
-    for (size_t i = 0; i < wish->count && good; i++)
-        good = gm_whatif_add(&whatif, wish->sets[i], error, sizeof(error));
-    if (!good) {
-        gm_complain("--set: %s", error);
-        *(int *)code = GM_EXIT_USAGE;
-    } else {
-        if (wish->advise)
-            gm_whatif_add_all(&whatif);
-        else if (!wish->count)
-            gm_whatif_add(&whatif, "", error, sizeof(error));
-        whatif.recorded = gm_replay_recorded(&whatif.history);
-        whatif.bounds = gm_replay_bounds(&whatif.history);
-        gm_whatif_run(&whatif);
-        if (wish->advise)
-            gm_whatif_rank(&whatif);
+    enum gm_exit_code code = GM_EXIT_USAGE;
+    if (add_settings(wish, &whatif)) {
+        run_all(wish, &whatif, source);
         print(wish, &whatif);
-        bool is_whole = !gm_limits_reached();
-        if (!is_whole)
+        code = gm_limits_reached() ? GM_EXIT_UNREADABLE : GM_EXIT_FINE;
+        if (code != GM_EXIT_FINE)
             gm_complain("%s: asks for more memory or work than a trace of its size should, and was "
-                        "read in part "
-                        "(whatif --no-limits reads on)",
+                        "read in part (whatif --no-limits reads on)",
                         path);
-        *(int *)code = is_whole ? GM_EXIT_FINE : GM_EXIT_UNREADABLE;
     }
-    free(whatif.settings);
+    gm_whatif_free_settings(&whatif);
     gm_history_free(&whatif.history);
+    return code;
+}
+
+/* The exit code is the answer. */
+static void answer(const char *path, const void *wish, void *code)
+{
+    struct source source = {0};
+    *(int *)code = answer_from(wish, &source, path);
+    close_source(&source);
 }
 
 static int answer_one(const struct wish *wish, char **arguments, size_t count)

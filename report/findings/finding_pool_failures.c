@@ -93,7 +93,7 @@ static const char *advice_for(const struct gm_analysis *analysis, struct advice 
     whatif.total = whatif.history.total;
     if (equal >= events - events / TRUSTED_SHARE && !gm_limits_reached())
         write_advice(advice, &whatif);
-    free(whatif.settings);
+    gm_whatif_free_settings(&whatif);
     gm_history_free(&whatif.history);
     return advice->text;
 }

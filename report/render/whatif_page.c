@@ -16,15 +16,18 @@ static void print_line(struct gm_page *page, const char *name, uint64_t peak, ui
 }
 
 static void print_refusal(struct gm_page *page, const struct gm_whatif *whatif,
-                          const struct gm_outcome *outcome)
+                          const struct gm_whatif_setting *one)
 {
+    const struct gm_outcome *outcome = &one->outcome;
     if (!outcome->out_of_memory)
         return;
     const struct gm_step *step = &whatif->history.steps[outcome->refused_step];
     uint64_t begin = whatif->history.steps[0].time_ns;
-    gm_page_print(page, GM_DIM, "    %s refused, the first of %s asked %s after the beginning\n",
-                  COUNT(outcome->out_of_memory), SIZE(outcome->refused_size),
-                  TIME(step->time_ns - begin));
+    char path[GM_PATH_SIZE];
+    gm_page_paragraph(
+        page, GM_DIM, 4, "%s refused, the first of %s asked %s after the beginning%s%s",
+        COUNT(outcome->out_of_memory), SIZE(outcome->refused_size), TIME(step->time_ns - begin),
+        one->place ? ", at " : "", one->place ? gm_path_spelling(one->place, path) : "");
 }
 
 static void print_settings(struct gm_page *page, const struct gm_whatif *whatif)
@@ -35,9 +38,15 @@ static void print_settings(struct gm_page *page, const struct gm_whatif *whatif)
                whatif->recorded.device_allocations, whatif->recorded.out_of_memory);
     for (size_t i = 0; i < whatif->count; i++) {
         const struct gm_whatif_setting *one = &whatif->settings[i];
-        print_line(page, one->set[0] ? one->set : "as recorded", one->outcome.reserved_peak,
-                   one->outcome.device_allocations, one->outcome.out_of_memory);
-        print_refusal(page, whatif, &one->outcome);
+        char name[SET_COLUMNS];
+        snprintf(name, sizeof(name), "%s (modelled)", one->set);
+        print_line(page,
+                   one->settings.async ? name
+                   : one->set[0]       ? one->set
+                                       : "as recorded",
+                   one->outcome.reserved_peak, one->outcome.device_allocations,
+                   one->outcome.out_of_memory);
+        print_refusal(page, whatif, one);
     }
 }
 
@@ -54,29 +63,16 @@ static void print_advice(struct gm_page *page, const struct gm_whatif *whatif)
             whatif->recorded.out_of_memory ? ", and nothing refused" : "");
 }
 
-/* The least any setting of the list would have reserved without a refusal. */
-static uint64_t best_of(const struct gm_whatif *whatif)
-{
-    uint64_t best = whatif->recorded.reserved_peak;
-    for (size_t i = 0; i < whatif->count; i++)
-        if (!whatif->settings[i].outcome.out_of_memory &&
-            whatif->settings[i].outcome.reserved_peak < best)
-            best = whatif->settings[i].outcome.reserved_peak;
-    return best;
-}
-
 static void print_bounds(struct gm_page *page, const struct gm_whatif *whatif)
 {
-    uint64_t peak = whatif->recorded.reserved_peak, live = whatif->bounds.live_peak;
-    uint64_t lost = peak > live ? peak - live : 0;
+    struct gm_whatif_loss loss = gm_whatif_loss(whatif);
     gm_page_paragraph(page, GM_PLAIN, 0,
-                      "Of %s reserved at most, %s were not in blocks even when most was: %s at "
-                      "most are in use at a "
-                      "time, and a packing that knows the future needs %s. The settings below "
-                      "would have avoided %s "
-                      "of them.",
-                      SIZE(peak), SIZE(lost), SIZE(live), SIZE(whatif->bounds.best_packing),
-                      SIZE(peak - best_of(whatif)));
+                      "Of %s reserved, %s were fragmentation, %s of them avoidable by the settings "
+                      "below. A packing that knows the future needs %s; at most %s were in use at "
+                      "a time.",
+                      SIZE(whatif->recorded.reserved_peak), SIZE(loss.fragmentation),
+                      SIZE(loss.avoidable), SIZE(whatif->bounds.best_packing),
+                      SIZE(whatif->bounds.live_peak));
 }
 
 void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool is_advice)
@@ -96,10 +92,10 @@ void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool i
             ? ""
             : ": what follows is an estimate (several streams or pools, or another allocator)");
     if (!whatif->history.has_sizes_asked)
-        gm_page_paragraph(
-            page, GM_DIM, 0,
-            "A trace has the sizes of blocks, not those asked for: figures can be too high by what "
-            "was rounded up.");
+        gm_page_paragraph(page, GM_DIM, 0,
+                          "This trace has the sizes of blocks, not those asked for: under other "
+                          "settings at least "
+                          "one figure can be off by what was rounded up.");
     print_settings(page, whatif);
     if (is_advice)
         print_advice(page, whatif);
@@ -117,11 +113,16 @@ static void write_setting(struct gm_json *json, const struct gm_whatif *whatif,
     gm_json_number(json, "out_of_memory", outcome->out_of_memory);
     gm_json_number(json, "device_allocations", outcome->device_allocations);
     gm_json_number(json, "retries", outcome->retries);
+    gm_json_bool(json, "modelled", one->settings.async);
     if (outcome->out_of_memory) {
         const struct gm_step *step = &whatif->history.steps[outcome->refused_step];
         gm_json_open_object(json, "first_refused");
         gm_json_number(json, "request", outcome->refused_size);
         gm_json_number(json, "time_ns", step->time_ns - whatif->history.steps[0].time_ns);
+        if (one->place)
+            gm_json_string(json, "place", one->place);
+        else
+            gm_json_null(json, "place");
         gm_json_close_object(json);
     } else {
         gm_json_null(json, "first_refused");
@@ -158,6 +159,11 @@ void gm_whatif_json(FILE *out, const struct gm_whatif *whatif)
     gm_json_open_object(json, "bounds");
     gm_json_number(json, "live_peak", whatif->bounds.live_peak);
     gm_json_number(json, "best_packing", whatif->bounds.best_packing);
+    gm_json_close_object(json);
+    struct gm_whatif_loss loss = gm_whatif_loss(whatif);
+    gm_json_open_object(json, "loss");
+    gm_json_number(json, "fragmentation", loss.fragmentation);
+    gm_json_number(json, "avoidable", loss.avoidable);
     gm_json_close_object(json);
     gm_json_close_object(json);
     gm_json_end(json);

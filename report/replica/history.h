@@ -25,7 +25,7 @@ struct gm_step {
     uint64_t stream, pool;
     uint64_t time_ns; /* since the beginning */
     uint32_t block;   /* number; of ALLOC, WAIT and FREE. GM_NONE: not known */
-    uint32_t stack;   /* of a trace */
+    uint32_t stack;   /* of a trace; of a snapshot the number of the device's event */
     uint32_t entries; /* of the recording that this stands for */
     uint8_t kind;     /* enum gm_step_kind */
     bool expandable;  /* of ARRIVE and DEPART */
@@ -63,6 +63,9 @@ struct gm_history {
 #define GM_ANY_DEVICE (-1)
 bool gm_history_of_snapshot(struct gm_history *history, const struct gm_torch_snapshot *snapshot,
                             int device, char *error, size_t error_size);
+/* The device of a snapshot that its history is of. */
+const struct gm_torch_device *gm_history_device(const struct gm_torch_snapshot *snapshot,
+                                                int device);
 bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int device,
                          char *error, size_t error_size);
 /* Guesses what a trace does not tell: streams, and the sizes asked for (guess.c). */

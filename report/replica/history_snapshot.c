@@ -161,6 +161,7 @@ static void add_segment_step(struct builder *builder, const struct gm_torch_even
 static void add_event(struct builder *builder, size_t at)
 {
     const struct gm_torch_event *event = &builder->device->events[at];
+    size_t before = builder->history->step_count;
     switch (event->action) {
     case GM_TORCH_ALLOC:
         add_alloc(builder, event);
@@ -177,6 +178,8 @@ static void add_event(struct builder *builder, size_t at)
     default:
         add_segment_step(builder, event, at);
     }
+    if (builder->history->step_count > before)
+        builder->history->steps[before].stack = (uint32_t)at;
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -352,7 +355,8 @@ static uint64_t reserved_peak_of(const struct gm_torch_device *device)
     return peak;
 }
 
-static const struct gm_torch_device *choose(const struct gm_torch_snapshot *snapshot, int device)
+const struct gm_torch_device *gm_history_device(const struct gm_torch_snapshot *snapshot,
+                                                int device)
 {
     const struct gm_torch_device *found = NULL;
     for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -385,7 +389,7 @@ static void find_capacity(struct gm_history *history, const struct gm_torch_devi
 bool gm_history_of_snapshot(struct gm_history *history, const struct gm_torch_snapshot *snapshot,
                             int device, char *error, size_t error_size)
 {
-    const struct gm_torch_device *own = choose(snapshot, device);
+    const struct gm_torch_device *own = gm_history_device(snapshot, device);
     struct builder builder = {.history = history, .device = own};
     *history = (struct gm_history){.has_sizes_asked = true, .has_streams = true};
     if (!own) {

@@ -61,6 +61,39 @@ void gm_whatif_run(struct gm_whatif *whatif)
             &whatif->history, &whatif->settings[i].settings, whatif->memory, whatif->total);
 }
 
+void gm_whatif_name_places(struct gm_whatif *whatif, gm_whatif_place *place_of, void *argument)
+{
+    for (size_t i = 0; i < whatif->count; i++) {
+        struct gm_whatif_setting *one = &whatif->settings[i];
+        if (one->outcome.out_of_memory)
+            one->place = place_of(argument, &whatif->history.steps[one->outcome.refused_step]);
+    }
+}
+
+struct gm_whatif_loss gm_whatif_loss(const struct gm_whatif *whatif)
+{
+    uint64_t peak = whatif->recorded.reserved_peak, packed = whatif->bounds.best_packing;
+    uint64_t best = peak;
+    for (size_t i = 0; i < whatif->count; i++) {
+        const struct gm_whatif_setting *one = &whatif->settings[i];
+        if (!one->outcome.out_of_memory && !one->settings.async &&
+            one->outcome.reserved_peak < best)
+            best = one->outcome.reserved_peak;
+    }
+    struct gm_whatif_loss loss = {.fragmentation = peak > packed ? peak - packed : 0};
+    loss.avoidable = peak - best < loss.fragmentation ? peak - best : loss.fragmentation;
+    return loss;
+}
+
+void gm_whatif_free_settings(struct gm_whatif *whatif)
+{
+    for (size_t i = 0; i < whatif->count; i++)
+        free(whatif->settings[i].place);
+    free(whatif->settings);
+    whatif->settings = NULL;
+    whatif->count = whatif->capacity = 0;
+}
+
 bool gm_whatif_helps(const struct gm_whatif *whatif, const struct gm_whatif_setting *setting)
 {
     uint64_t recorded = whatif->recorded.reserved_peak;
