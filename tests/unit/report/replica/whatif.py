@@ -87,8 +87,27 @@ def check_memory(folder):
     expect("less memory than reserved", some["retries"] > 0 and some["reserved_peak"] < peak, some)
     less = answer("--memory", str(live // 2), path)["settings"][0]
     expect("less memory than is in use", less["out_of_memory"] > 0 and less["reserved_peak"] <= live // 2 and
-           less["first_refused"]["request"] > 0, less)
+           less["first_refused"]["request"] > 0 and
+           re.fullmatch(r"/program\.py:\d+", less["first_refused"]["place"]), less)
+    advised = answer("--advise", path)
+    best = min(one["reserved_peak"] for one in advised["settings"]
+               if not one["out_of_memory"] and not one["modelled"])
+    expect("loss", advised["loss"] == {"fragmentation": peak - advised["bounds"]["best_packing"],
+                                       "avoidable": peak - best} and best < peak, advised["loss"])
+    expect("another backend is modelled", [one["set"] for one in advised["settings"] if one["modelled"]] ==
+           ["backend:cudaMallocAsync"], advised["settings"])
     expect("enough memory", answer("--memory", str(peak), path)["settings"][0] == said["settings"][0])
+
+
+def check_divisions(folder):
+    """A list of divisions names each interval by its lower end; ">" is for all behind the last that was named."""
+    path = unpacked(os.path.join(CORPUS, "whatif/large.pickle.xz"), folder)
+
+    def peak(divisions):
+        return answer("--set", f"roundup_power2_divisions:{divisions}", path)["settings"][0]["reserved_peak"]
+    every = ",".join(f"{1 << power}:2" for power in range(16))
+    expect("all intervals", peak(f"[{every}]") == peak(2) == peak("[1:2,>:2]") == peak("[32768:2]") != peak(1), peak(2))
+    expect("behind the last", peak("[16:2,32:1,>:4]") == peak("[16:2,32:1,64:4,128:4,256:4,512:4,1024:4]"))
 
 
 def check_text(folder):
@@ -102,15 +121,21 @@ def check_text(folder):
 
 def check_usage(folder):
     path = unpacked(os.path.join(CORPUS, "whatif/small.pickle.xz"), folder)
-    for setting in ("x", "x=1", "max_split_size_mb=20", "max_split_size_mb=ten", "expandable_segments=maybe",
-                    "roundup_power2_divisions=3", "roundup_power2_divisions=[64:3]", "roundup_power2_divisions=[64",
-                    "garbage_collection_threshold=1.5", "garbage_collection_threshold=nan", "backend=x",
+    for setting in ("x", "x=1", "max_split_size_mb=19", "max_split_size_mb=ten", "max_split_size_mb=-5",
+                    "max_split_size_mb=1e3", "expandable_segments=maybe", "expandable_segments=true",
+                    "roundup_power2_divisions=3", "roundup_power2_divisions=0", "roundup_power2_divisions=[64:3]",
+                    "roundup_power2_divisions=[64", "roundup_power2_divisions=[100:4]",
+                    "roundup_power2_divisions=[64:8,,]", "garbage_collection_threshold=1.5",
+                    "garbage_collection_threshold=1.0", "garbage_collection_threshold=nan", "backend=x",
+                    "max_non_split_rounding_mb=19", "large_segment_size_mb=10", "max_split_size=64",
                     "per_process_memory_fraction=0.5", "\x1b[31m=1", "a=" + "9" * 5000):
         done = run("--set", setting, path)
         expect(f"--set {setting[:40]!r}", done.returncode == 2 and len(done.stderr.splitlines()) == 1 and
                not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stderr), f"{done.returncode} {done.stderr!r}")
     for setting in ("expandable_segments=True", "expandable_segments:False,max_split_size_mb:64",
                     "roundup_power2_divisions=[64:8,128:4,>:2],garbage_collection_threshold:0.8", "", "backend:native",
+                    "max_split_size_mb:20", " max_split_size_mb : 64MB ,", "roundup_power2_divisions:[64:8,128:0,>:1]",
+                    "large_segment_size_mb:31", "graph_capture_record_stream_reuse:True",
                     "pinned_use_cuda_host_register:True"):
         expect(f"--set {setting}", run("--set", setting, path).returncode == 0)
     for wrong in (("--memory", "much"), ("--memory", "0"), ("--device", "x"), ("--device", "999")):
@@ -147,6 +172,6 @@ def check_real(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    for check in (check_recordings, check_finding, check_memory, check_text, check_usage, check_odd, check_real):
+    for check in (check_recordings, check_finding, check_memory, check_divisions, check_text, check_usage, check_odd, check_real):
         check(temporary)
 sys.exit(failures != 0)
