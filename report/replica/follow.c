@@ -205,6 +205,16 @@ static void compare_moves(struct gm_follower *follower, size_t from, size_t to)
     run->move_count = 0;
 }
 
+/* A refusal for which nothing was given back: there was nothing to give, or the recording does not tell. So the replica
+ * gives nothing back either. */
+static void follow_bare_refusal(struct gm_follower *follower, const struct gm_step *step)
+{
+    bool is_found =
+        gm_allocator_would_find(&follower->run.allocator, step->size, step->stream, step->pool);
+    follower->result.events += step->entries;
+    follower->result.equal_events += is_found ? 0 : step->entries;
+}
+
 static void follow_request(struct gm_follower *follower, size_t from, size_t at)
 {
     struct gm_replica_run *run = &follower->run;
@@ -262,6 +272,10 @@ size_t gm_follow(struct gm_follower *follower, size_t at)
         to++;
     bool is_request = to < history->step_count && (history->steps[to].kind == GM_STEP_ALLOC ||
                                                    history->steps[to].kind == GM_STEP_FAIL);
+    if (is_request && to == at && history->steps[to].kind == GM_STEP_FAIL) {
+        follow_bare_refusal(follower, &history->steps[to]);
+        return to + 1;
+    }
     if (is_request) {
         follow_request(follower, at, to);
         return to + 1;

@@ -146,6 +146,20 @@ def check_usage(folder):
         expect(trace, done.returncode == 3 and done.stderr, done.returncode)
 
 
+def check_refusal(folder):
+    """A refusal of which the recording tells nothing more leaves the rest as it is."""
+    with open(unpacked(os.path.join(CORPUS, "whatif/mixed.pickle.xz"), folder), "rb") as file:
+        snapshot = pickle.load(file)
+    events = snapshot["device_traces"][0]
+    events.insert(len(events) // 2, dict(events[0], action="oom", addr=1 << 20, size=1 << 40, device_free=1 << 20))
+    path = os.path.join(folder, "refusal.pickle")
+    with open(path, "wb") as file:
+        pickle.dump(snapshot, file)
+    said = answer(path)
+    check_as_recorded("a refusal", said)
+    expect("a refusal is told", said["recorded"]["out_of_memory"] == 1, said["recorded"])
+
+
 def check_odd(folder):
     """What makes no sense is answered, or refused, but never ends in a crash."""
     with open(unpacked(os.path.join(CORPUS, "whatif/small.pickle.xz"), folder), "rb") as file:
@@ -172,6 +186,6 @@ def check_real(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    for check in (check_recordings, check_finding, check_memory, check_divisions, check_text, check_usage, check_odd, check_real):
+    for check in (check_recordings, check_finding, check_memory, check_divisions, check_text, check_usage, check_refusal, check_odd, check_real):
         check(temporary)
 sys.exit(failures != 0)
