@@ -83,3 +83,9 @@ struct gm_text gm_base_name(struct gm_text path)
     size_t skip = (size_t)(slash + 1 - path.bytes);
     return (struct gm_text){path.bytes + skip, path.size - skip};
 }
+
+const char *gm_name_behind_slash(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "";
+}

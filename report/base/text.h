@@ -36,4 +36,7 @@ bool gm_text_equals(struct gm_text one, struct gm_text other);
 /* The last component of a path. */
 struct gm_text gm_base_name(struct gm_text path);
 
+/* The same of a terminated path: where it begins. "" for NULL. */
+const char *gm_name_behind_slash(const char *path);
+
 #endif

@@ -8,16 +8,10 @@
 
 static const char *const kinds[] = {"exact", "bounded", "assumed"};
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void say_where(FILE *out, const struct gm_dry_line *line)
 {
     if (line->file[0])
-        fprintf(out, " at %s:%u", base_of(line->file), line->line);
+        fprintf(out, " at %s:%u", gm_name_behind_slash(line->file), line->line);
 }
 
 static const char *at_least(const struct gm_dry_facts *facts)
@@ -111,7 +105,7 @@ static void say_reads(FILE *out, const struct gm_dry_outcome *outcome)
         const struct gm_dry_line *line = &outcome->uncertain[i];
         fprintf(out, "  %10s  ", COUNT(line->count));
         if (line->file[0])
-            fprintf(out, "%s:%u\n", base_of(line->file), line->line);
+            fprintf(out, "%s:%u\n", gm_name_behind_slash(line->file), line->line);
         else
             fputs("(place not known)\n", out);
     }

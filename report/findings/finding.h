@@ -37,9 +37,10 @@ enum gm_severity {
 struct gm_finding {
     enum gm_finding_code code;
     enum gm_severity severity;
-    int device;     /* -1: of no device, or of more than one */
-    uint64_t bytes; /* that it is about */
-    uint32_t stack; /* with `api`, the place; 0: none */
+    int device;               /* -1: of no device, or of more than one */
+    uint64_t bytes;           /* that it is about */
+    uint64_t bytes_per_round; /* by which it grows; 0: it does not, or no rounds are told */
+    uint32_t stack;           /* with `api`, the place; 0: none */
     uint32_t
         unlike; /* a stack of the same line that is not meant: where they differ is the place; 0 */
     uint16_t api;

@@ -157,6 +157,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                         .severity = is_certain ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
                         .device = growth->device,
                         .bytes = cause->bytes,
+                        .bytes_per_round = growth->rounds ? cause->bytes / growth->rounds : 0,
                         .stack = site->stack,
                         .unlike = steady_stack(analysis, growth),
                         .api = site->api,

@@ -1,4 +1,5 @@
 /* See baseline.h. */
+#define XXH_INLINE_ALL
 #include "gate/baseline.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define LINE_SIZE_MAX 65536
 #define HEAD                                                                                       \
@@ -105,12 +107,18 @@ void gm_baseline_free(struct gm_baseline *baseline)
 }
 
 const struct gm_baseline_entry *gm_baseline_find(const struct gm_baseline *baseline,
-                                                 const struct gm_issue *issue)
+                                                 uint64_t fingerprint)
 {
-    struct gm_baseline_entry key = {.fingerprint = issue->fingerprint};
+    struct gm_baseline_entry key = {.fingerprint = fingerprint};
     return baseline->count
                ? bsearch(&key, baseline->entries, baseline->count, sizeof(key), by_fingerprint)
                : NULL;
+}
+
+uint64_t gm_peak_fingerprint(int64_t rank, int device)
+{
+    const int64_t of[] = {rank, device};
+    return XXH64(of, sizeof(of), 0x7065616b); /* "peak" */
 }
 
 /* As the file has it: by code, then by place, so that a change of one line changes one line. */
@@ -122,39 +130,53 @@ static int as_written(const void *left, const void *right)
     return by_text ? by_text : by_fingerprint(left, right);
 }
 
-static struct gm_baseline baseline_of(const struct gm_issues *issues)
+static void add(struct gm_baseline *baseline, struct gm_baseline_entry entry, const char *code)
 {
-    struct gm_baseline baseline = {0};
-    for (size_t i = 0; i < issues->count; i++) {
-        const struct gm_issue *issue = &issues->entries[i];
-        const char *slash = strrchr(issue->file, '/');
-        if (issue->known == GM_ISSUE_SUPPRESSED || issue->level == GM_ISSUE_NOTE || !*issue->stack)
-            continue;
-        GM_RESERVE(baseline.entries, baseline.capacity, baseline.count + 1);
-        struct gm_baseline_entry *entry = &baseline.entries[baseline.count++];
-        *entry = (struct gm_baseline_entry){.fingerprint = issue->fingerprint,
-                                            .bytes = issue->bytes,
-                                            .count = issue->count,
-                                            .code = gm_copy_text(issue->code)};
-        if (asprintf(&entry->text, "%s %s", issue->function, slash ? slash + 1 : issue->file) < 0)
-            entry->text = gm_copy_text("");
-    }
-    if (baseline.count)
-        unite(&baseline);
-    return baseline;
+    GM_RESERVE(baseline->entries, baseline->capacity, baseline->count + 1);
+    entry.code = gm_copy_text(code);
+    baseline->entries[baseline->count++] = entry;
 }
 
-bool gm_baseline_write(const char *path, const struct gm_issues *issues)
+void gm_baseline_add_issues(struct gm_baseline *baseline, const struct gm_issues *issues)
 {
-    struct gm_baseline baseline = baseline_of(issues);
+    for (size_t i = 0; i < issues->count; i++) {
+        const struct gm_issue *issue = &issues->entries[i];
+        struct gm_baseline_entry entry = {
+            .fingerprint = issue->fingerprint, .bytes = issue->bytes, .count = issue->count};
+        if (issue->known == GM_ISSUE_SUPPRESSED || issue->level == GM_ISSUE_NOTE || !*issue->stack)
+            continue;
+        if (asprintf(&entry.text, "%s %s", issue->function, gm_name_behind_slash(issue->file)) < 0)
+            entry.text = gm_copy_text("");
+        add(baseline, entry, issue->code);
+    }
+}
+
+void gm_baseline_add_peak(struct gm_baseline *baseline, int64_t rank, int device, int64_t bytes)
+{
+    char text[64];
+    int used = rank >= 0 ? snprintf(text, sizeof(text), "rank %" PRId64 " ", rank) : 0;
+    if (device >= 0)
+        snprintf(text + used, sizeof(text) - (size_t)used, "device %d", device);
+    else
+        snprintf(text + used, sizeof(text) - (size_t)used, "pinned");
+    struct gm_baseline_entry entry = {.fingerprint = gm_peak_fingerprint(rank, device),
+                                      .bytes = bytes,
+                                      .text = gm_copy_text(text)};
+    add(baseline, entry, "peak");
+}
+
+bool gm_baseline_write(const char *path, struct gm_baseline *baseline)
+{
     char *made = NULL;
     FILE *file = asprintf(&made, "%s.new", path) < 0 ? NULL : fopen(made, "we");
     if (file) {
         fputs(HEAD, file);
-        if (baseline.count)
-            qsort(baseline.entries, baseline.count, sizeof(*baseline.entries), as_written);
-        for (size_t i = 0; i < baseline.count; i++) {
-            const struct gm_baseline_entry *entry = &baseline.entries[i];
+        if (baseline->count) {
+            unite(baseline);
+            qsort(baseline->entries, baseline->count, sizeof(*baseline->entries), as_written);
+        }
+        for (size_t i = 0; i < baseline->count; i++) {
+            const struct gm_baseline_entry *entry = &baseline->entries[i];
             fprintf(file, "%s %016" PRIx64 " %" PRId64 " %" PRId64 " %s\n", entry->code,
                     entry->fingerprint, entry->bytes, entry->count, entry->text);
         }
@@ -168,7 +190,6 @@ bool gm_baseline_write(const char *path, const struct gm_issues *issues)
         if (made)
             unlink(made);
     }
-    gm_baseline_free(&baseline);
     free(made);
     return good;
 }

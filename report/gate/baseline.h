@@ -1,8 +1,10 @@
 /* What is known already: a text file that git can merge, a line for each issue, sorted.
  *
  *     leak 1f0c9a3e55d2b871 1048576 12 load_checkpoint training_loop.c
+ *     peak 0a8817cd33e1f09b 2075918336 0 device 0
  *
- * Code, fingerprint, bytes, allocations, and for people the function and the file's name. */
+ * Code, fingerprint, bytes, allocations, and for people the function and the file's name, or whose
+ * peak it is. */
 #ifndef GPUMEM_REPORT_GATE_BASELINE_H
 #define GPUMEM_REPORT_GATE_BASELINE_H
 
@@ -26,12 +28,22 @@ struct gm_baseline {
 bool gm_baseline_load(struct gm_baseline *baseline, const char *path, bool may_lack);
 void gm_baseline_free(struct gm_baseline *baseline);
 
-/* The entry of an issue; NULL: it is new. */
+/* The entry of a fingerprint; NULL: it is new. */
 const struct gm_baseline_entry *gm_baseline_find(const struct gm_baseline *baseline,
-                                                 const struct gm_issue *issue);
+                                                 uint64_t fingerprint);
 
-/* Writes what the issues come to, the most bytes of each fingerprint over all traces; suppressed ones
- * and notes are left out. It replaces the file at once, or not at all. False after one line about it. */
-bool gm_baseline_write(const char *path, const struct gm_issues *issues);
+/* A peak has no place: its fingerprint is of the rank and the device, -1 for none, which is the pinned
+ * memory's. */
+uint64_t gm_peak_fingerprint(int64_t rank, int device);
+
+/* Adds the most that a peak came to. */
+void gm_baseline_add_peak(struct gm_baseline *baseline, int64_t rank, int device, int64_t bytes);
+
+/* Adds what the issues come to; suppressed ones and notes are left out. */
+void gm_baseline_add_issues(struct gm_baseline *baseline, const struct gm_issues *issues);
+
+/* Writes the most bytes of each fingerprint that was added. It replaces the file at once, or not at
+ * all. False after one line about it. */
+bool gm_baseline_write(const char *path, struct gm_baseline *baseline);
 
 #endif

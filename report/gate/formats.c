@@ -3,6 +3,7 @@
 #include "base/exit_code.h"
 #include "base/memory.h"
 #include "base/size.h"
+#include "ledger/counters.h"
 #include "render/json.h"
 #include "version.h"
 #include <errno.h>
@@ -277,10 +278,15 @@ static void write_summary(FILE *out, const struct gm_gate_result *result)
     put_markdown(out, result->conclusion);
     fputs("\n\n", out);
     bool any = false;
+    size_t left = 0;
     for (size_t i = 0; i < result->issues->count; i++) {
         const struct gm_issue *issue = &result->issues->entries[i];
-        if (!is_told(issue) || ftell(out) > (long)SUMMARY_MAX - 16384)
+        if (!is_told(issue))
             continue;
+        if (ftell(out) > (long)SUMMARY_MAX - 16384) {
+            left++;
+            continue;
+        }
         if (!any)
             fputs("| | what | where | bytes |\n|---|---|---|---:|\n", out);
         any = true;
@@ -292,6 +298,8 @@ static void write_summary(FILE *out, const struct gm_gate_result *result)
             fprintf(out, ":%u", issue->line);
         fprintf(out, " | %s |\n", BYTES(issue->bytes));
     }
+    if (left)
+        fprintf(out, "\n%zu more: see the output.\n", left);
 }
 
 /* Annotations on stdout, as many as GitHub shows, and the table of all in the step's summary. */
@@ -399,14 +407,113 @@ static void write_json(FILE *out, const struct gm_gate_result *result)
     gm_json_end(&json);
 }
 
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void family(FILE *out, const char *name, const char *unit, const char *help)
+{
+    fprintf(out, "# TYPE %s gauge\n", name);
+    if (unit)
+        fprintf(out, "# UNIT %s %s\n", name, unit);
+    fprintf(out, "# HELP %s %s\n", name, help);
+}
+
+/* The most of all traces: a series stands in the text once. */
+static int64_t highest(const struct gm_gate_result *result, const struct gm_gate_figure *of,
+                       size_t from, size_t at, bool *is_first)
+{
+    int64_t bytes = 0;
+    *is_first = true;
+    for (size_t i = 0; i < result->trace_count; i++)
+        for (size_t j = 0; j < result->traces[i].outcome.figure_count; j++) {
+            const struct gm_gate_figure *figure = &result->traces[i].outcome.figures[j];
+            if (figure->budget != of->budget || figure->device != of->device ||
+                figure->rank != of->rank)
+                continue;
+            bytes = figure->bytes > bytes ? figure->bytes : bytes;
+            *is_first &= i > from || (i == from && j >= at);
+        }
+    return bytes;
+}
+
+static void put_peaks(FILE *out, const struct gm_gate_result *result, enum gm_gate_budget budget,
+                      const char *name)
+{
+    for (size_t i = 0; i < result->trace_count; i++)
+        for (size_t at = 0; at < result->traces[i].outcome.figure_count; at++) {
+            const struct gm_gate_figure *figure = &result->traces[i].outcome.figures[at];
+            char rank[24] = "none";
+            bool is_first;
+            if (figure->budget != budget)
+                continue;
+            int64_t bytes = highest(result, figure, i, at, &is_first);
+            if (figure->rank >= 0)
+                snprintf(rank, sizeof(rank), "%" PRId64, figure->rank);
+            if (is_first && figure->device >= 0)
+                fprintf(out, "%s{device=\"%d\",rank=\"%s\"} %" PRId64 "\n", name, figure->device,
+                        rank, bytes);
+            else if (is_first)
+                fprintf(out, "%s{rank=\"%s\"} %" PRId64 "\n", name, rank, bytes);
+        }
+}
+
+static void put_issue_counts(FILE *out, const struct gm_gate_result *result)
+{
+    static const char *const known[] = {"new", "baseline", "suppressed"};
+    for (unsigned level = GM_ISSUE_NOTE; level <= GM_ISSUE_FAILURE; level++)
+        for (unsigned state = GM_ISSUE_NEW; state <= GM_ISSUE_SUPPRESSED; state++) {
+            size_t count = 0;
+            for (size_t i = 0; i < result->issues->count; i++)
+                count += result->issues->entries[i].level == level &&
+                         result->issues->entries[i].known == state;
+            fprintf(out, "gpumem_check_issues{level=\"%s\",state=\"%s\"} %zu\n",
+                    gm_issue_level_name(level), known[state], count);
+        }
+}
+
+/* OpenMetrics 1.0, for GitLab's metrics report: few series, of names that stay. */
+static void write_metrics(FILE *out, const struct gm_gate_result *result)
+{
+    int64_t leaked[GM_LEAK_CLASSES] = {0};
+    for (size_t i = 0; i < result->trace_count; i++)
+        for (unsigned leak_class = 0; leak_class < GM_LEAK_CLASSES; leak_class++)
+            leaked[leak_class] += result->traces[i].outcome.leaked[leak_class];
+    family(out, "gpumem_check_exit_code", NULL, "0 if the check passed.");
+    fprintf(out, "gpumem_check_exit_code %d\n", result->code);
+    family(out, "gpumem_check_traces", NULL, "Traces that were judged, or could not be.");
+    fprintf(out, "gpumem_check_traces %zu\n", result->trace_count);
+    family(out, "gpumem_check_issues", NULL, "Issues by level and by what is known of them.");
+    put_issue_counts(out, result);
+    family(out, "gpumem_leaked_bytes", "bytes", "Memory left at the end, by class, of all traces.");
+    for (unsigned leak_class = GM_LEAK; leak_class < GM_LEAK_CLASSES; leak_class++)
+        fprintf(out, "gpumem_leaked_bytes{class=\"%s\"} %" PRId64 "\n",
+                gm_leak_class_name(leak_class), leaked[leak_class]);
+    family(out, "gpumem_peak_bytes", "bytes", "Highest peak of a device in any trace.");
+    put_peaks(out, result, GM_BUDGET_PEAK, "gpumem_peak_bytes");
+    family(out, "gpumem_pinned_peak_bytes", "bytes", "Highest peak of pinned memory in any trace.");
+    put_peaks(out, result, GM_BUDGET_PINNED, "gpumem_pinned_peak_bytes");
+    fputs("# EOF\n", out);
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static void write_suppressions(FILE *out, const struct gm_gate_result *result)
+{
+    gm_rules_write(out, result->issues);
+}
+
 /* ---- the formats ----------------------------------------------------------------------------- */
 
 static const struct format {
     const char *name;
     void (*write)(FILE *out, const struct gm_gate_result *result);
 } formats[] = {
-    {"junit", write_junit},   {"sarif", write_sarif}, {"github", write_github},
-    {"gitlab", write_gitlab}, {"json", write_json},
+    {"junit", write_junit},
+    {"sarif", write_sarif},
+    {"github", write_github},
+    {"gitlab", write_gitlab},
+    {"json", write_json},
+    {"metrics", write_metrics},
+    {"suppressions", write_suppressions},
 };
 
 static const struct format *find_format(const char *text)
@@ -424,10 +531,22 @@ bool gm_format_is_known(const char *text)
     if (find_format(text))
         return true;
     fprintf(stderr,
-            "gpumem: --format: '%s' is none of junit=FILE, sarif=FILE, gitlab=FILE, json=FILE and "
-            "github\n",
+            "gpumem: --format: '%s' is none of junit=FILE, sarif=FILE, gitlab=FILE, json=FILE, "
+            "metrics=FILE, suppressions=FILE and github\n",
             text);
     return false;
+}
+
+bool gm_format_asks_rules(const char *text)
+{
+    const struct format *format = find_format(text);
+    return format && format->write == write_suppressions;
+}
+
+bool gm_format_asks_peaks(const char *text)
+{
+    const struct format *format = find_format(text);
+    return format && format->write == write_metrics;
 }
 
 bool gm_format_write(const char *text, const struct gm_gate_result *result)

@@ -5,9 +5,9 @@
 
 #include "gate/gate.h"
 
-/* How a trace was judged. */
+/* How a trace was judged, or several together. */
 struct gm_gate_trace {
-    const char *path;
+    const char *path; /* as issues name it */
     struct gm_gate_outcome outcome;
 };
 
@@ -15,9 +15,13 @@ struct gm_gate_result {
     const struct gm_gate_trace *traces;
     size_t trace_count;
     const struct gm_issues *issues;
-    const char *conclusion; /* "passed", "failed", "not judged: ..." */
+    const char *conclusion; /* "passed", "failed: ...", "not judged: ..." */
     int code;               /* the exit code */
 };
+
+/* Whether what a format writes needs the rules for what fails, and whether it needs peaks. */
+bool gm_format_asks_rules(const char *text);
+bool gm_format_asks_peaks(const char *text);
 
 /* Whether `text` is FORMAT=FILE of one that is known, or "github"; false after one line about it. */
 bool gm_format_is_known(const char *text);

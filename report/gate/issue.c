@@ -2,6 +2,8 @@
 #define XXH_INLINE_ALL
 #include "gate/issue.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "render/amount.h"
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -10,8 +12,8 @@
 
 static char **text_of(struct gm_issue *issue, size_t number)
 {
-    char **texts[] = {&issue->trace,    &issue->code, &issue->message,
-                      &issue->function, &issue->file, &issue->stack};
+    char **texts[] = {&issue->trace, &issue->code,  &issue->message, &issue->function,
+                      &issue->file,  &issue->stack, &issue->frames};
     return number < sizeof(texts) / sizeof(texts[0]) ? texts[number] : NULL;
 }
 
@@ -44,10 +46,20 @@ void gm_issues_free(struct gm_issues *issues)
     *issues = (struct gm_issues){0};
 }
 
-static const char *base_of(const char *path)
+bool gm_issue_is_same(const struct gm_issue *one, const struct gm_issue *other)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "";
+    return one->fingerprint == other->fingerprint && one->device == other->device &&
+           one->rule == other->rule && strcmp(one->code, other->code) == 0;
+}
+
+void gm_issue_tell_leak(struct gm_issue *issue)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "%s in %s allocation%s, never given back (%s).",
+             BYTES(issue->bytes), NUMBER(issue->count), gm_plural((uint64_t)issue->count),
+             issue->code);
+    free(issue->message);
+    issue->message = gm_copy_text(text);
 }
 
 /* "libtorch_cuda.so.1.2" is built anew under other numbers: the name ends before them. */
@@ -95,7 +107,8 @@ void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32
     struct growing_text text = {0};
     for (size_t i = 0; stack && i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i];
-        const char *module = base_of(frame->script ? frame->file : frame->module);
+        const char *home = frame->script ? frame->file : frame->module;
+        const char *module = home ? gm_name_behind_slash(home) : "";
         char line[16];
         if (is_named(frame))
             add_text(&state, frame->function, strlen(frame->function));
@@ -144,7 +157,7 @@ bool gm_issue_read(FILE *file, struct gm_issue *issue)
             break;
         (*text)[size] = 0;
     }
-    if (issue->stack)
+    if (issue->frames)
         return true;
     gm_issue_free(issue);
     return false;

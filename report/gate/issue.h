@@ -31,6 +31,7 @@ struct gm_issue {
     int64_t bytes;
     int64_t count; /* allocations; 0: not counted */
     uint64_t fingerprint;
+    bool is_finding;
     uint32_t rule;  /* of the suppression that matched it; GM_NONE */
     unsigned line;  /* 0: unknown */
     char *trace;    /* its path */
@@ -39,6 +40,7 @@ struct gm_issue {
     char *function; /* "" unknown */
     char *file;     /* "" unknown */
     char *stack;    /* a line for each frame, innermost first; "": no place */
+    char *frames;   /* what a rule's `match` would be, a line each; "": none was made */
 };
 
 /* All zero: none. */
@@ -51,6 +53,12 @@ struct gm_issues {
 /* Adds a copy, texts too. */
 void gm_issues_add(struct gm_issues *issues, const struct gm_issue *issue);
 void gm_issues_free(struct gm_issues *issues);
+
+/* Whether two are of one cause at one place, in whichever traces. */
+bool gm_issue_is_same(const struct gm_issue *one, const struct gm_issue *other);
+
+/* Says in the message what an issue of a class of leaks comes to. */
+void gm_issue_tell_leak(struct gm_issue *issue);
 
 /* Sets what an issue tells of a stack: function, file, line of the frame that tells most, all frames,
  * and the fingerprint: of the code, the kind of memory, and for each frame the function and the

@@ -189,23 +189,31 @@ static bool read_rule_line(struct reader *reader, char *line)
     return read_member(reader, trimmed(text), trimmed(equals + 1));
 }
 
-bool gm_suppressions_load(struct gm_suppressions *suppressions, const char *path, uint32_t today)
+bool gm_suppressions_read(struct gm_suppressions *suppressions, FILE *file, const char *name,
+                          uint32_t today)
 {
-    struct reader reader = {.suppressions = suppressions, .path = path, .today = today};
+    struct reader reader = {.suppressions = suppressions, .path = name, .today = today};
     char *line = gm_allocate(LINE_SIZE_MAX, 1);
-    FILE *file = fopen(path, "re");
-    bool good = file != NULL;
-    if (!file)
-        fprintf(stderr, "gpumem: %s: %s\n", path, strerror(errno));
+    bool good = true;
     while (good && fgets(line, LINE_SIZE_MAX, file)) {
         reader.line++;
         good = strchr(line, '\n') || feof(file) ? read_rule_line(&reader, line)
                                                 : complain(&reader, "too long, or not text", line);
     }
     good = good && finish_block(&reader);
-    if (file)
-        fclose(file);
     free(line);
+    return good;
+}
+
+bool gm_suppressions_load(struct gm_suppressions *suppressions, const char *path, uint32_t today)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        fprintf(stderr, "gpumem: %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    bool good = gm_suppressions_read(suppressions, file, path, today);
+    fclose(file);
     return good;
 }
 

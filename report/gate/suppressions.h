@@ -6,6 +6,7 @@
 #define GPUMEM_REPORT_GATE_SUPPRESSIONS_H
 
 #include "gate/issue.h"
+#include <stdio.h>
 
 /* One frame of a rule's stack. */
 struct gm_rule_frame {
@@ -31,6 +32,7 @@ struct gm_rule {
     int64_t count;  /* allocations; likewise */
     uint32_t until; /* last day, YYYYMMDD; 0: for ever */
     bool expired;
+    bool is_built_in;
     /* what it matched so far */
     int64_t used_bytes, used_count, used_issues;
 };
@@ -42,6 +44,10 @@ struct gm_suppressions {
 
 /* Adds the rules of a file; `today` is YYYYMMDD, UTC. False after one line about what is wrong. */
 bool gm_suppressions_load(struct gm_suppressions *suppressions, const char *path, uint32_t today);
+
+/* The same of an open file, which stays open; `name` stands in complaints. */
+bool gm_suppressions_read(struct gm_suppressions *suppressions, FILE *file, const char *name,
+                          uint32_t today);
 void gm_suppressions_free(struct gm_suppressions *suppressions);
 
 /* The first rule, by number, that accepts the issue at that stack; GM_NONE. An expired rule accepts
@@ -52,5 +58,23 @@ uint32_t gm_suppressions_find(const struct gm_suppressions *suppressions,
 
 /* Whether the rule still accepts what it has matched in all. */
 bool gm_rule_holds(const struct gm_rule *rule);
+
+/* ---- rules that are made --------------------------------------------------------------------- */
+
+/* The frames of a stack as lines of a rule's block, "match = ...", which match this stack. The caller
+ * frees it; "" where the stack has no frames. */
+char *gm_rule_frames_of(const struct gm_stack *stack);
+
+/* Prints a rule for each issue that fails, which accepts just what there is of it, and a comment for
+ * what fails and has no place. */
+void gm_rules_write(FILE *out, const struct gm_issues *issues);
+
+/* ---- rules that are built in ----------------------------------------------------------------- */
+
+/* What NVIDIA's libraries keep to the end of the process by design, as a file of rules. */
+extern const char gm_vendor_rules[];
+
+/* Adds them. They are not listed where they match nothing. */
+void gm_suppressions_add_vendor(struct gm_suppressions *suppressions);
 
 #endif

@@ -290,6 +290,7 @@ struct gm_model_finding {
         unlike; /* a stack that reads the same in the user's innermost frame, and is not meant */
     const char *api;
     uint64_t bytes;
+    uint64_t bytes_per_round; /* by which it grows; 0: it does not, or no rounds are told */
     const char *cause;
     const char *remedy;   /* NULL */
     const char *evidence; /* NULL */

@@ -39,8 +39,7 @@ static void print_address(const struct gm_trace *trace, uint64_t address)
         if (!module || address < module->start || address >= module->end)
             continue;
         char *clean = gm_clean_copy(gm_trace_string(trace, module->path));
-        const char *slash = strrchr(clean, '/');
-        printf(" %s+0x%" PRIx64, slash ? slash + 1 : clean, address - module->load_bias);
+        printf(" %s+0x%" PRIx64, gm_name_behind_slash(clean), address - module->load_bias);
         free(clean);
         return;
     }

@@ -31,7 +31,7 @@ void gm_balance_of(struct gm_balance_part *part, const struct gm_model *model,
 void gm_balance_add(struct gm_balance *balance, const char *path,
                     const struct gm_balance_part *part)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = gm_name_behind_slash(path);
     for (size_t i = 0; i < part->count; i++) {
         struct gm_balance_line line = part->lines[i];
         line.trace = gm_clean_copy((struct gm_text){name, strlen(name)});

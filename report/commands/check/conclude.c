@@ -1,0 +1,225 @@
+/* See check.h. */
+#include "base/memory.h"
+#include "commands/check/check.h"
+#include "commands/command.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- all traces ------------------------------------------------------------------------------ */
+
+/* What counts of all: one that failed or was not judged, and why. */
+struct conclusion {
+    bool unreadable, findings, anything;
+    uint64_t limits_met;
+    const struct gm_gate_trace *failed, *not_judged; /* the first; NULL */
+    size_t failed_count, not_judged_count;
+};
+
+static struct conclusion conclude_traces(const struct gm_check *check)
+{
+    struct conclusion all = {0};
+    for (size_t i = 0; i < check->trace_count; i++) {
+        const struct gm_gate_outcome *one = &check->traces[i].outcome;
+        all.anything |= one->anything;
+        all.limits_met |= one->limits_met;
+        all.unreadable |= one->unreadable;
+        all.findings |= one->findings;
+        if (one->unreadable && !all.not_judged_count++)
+            all.not_judged = &check->traces[i];
+        if (one->findings && !all.failed_count++)
+            all.failed = &check->traces[i];
+    }
+    return all;
+}
+
+/* "failed: run.trace: leaks: 12.0 MiB ..., allowed 0 B (and 2 more traces)". The caller frees. */
+static char *sentence(const char *word, const struct gm_gate_trace *trace, size_t count)
+{
+    char more[48] = "", *text = NULL;
+    char *clean = gm_clean_copy((struct gm_text){trace->path, strlen(trace->path)});
+    if (count > 1)
+        snprintf(more, sizeof(more), " (and %zu more trace%s)", count - 1, count == 2 ? "" : "s");
+    if (asprintf(&text, "%s: %s: %s%s", word, clean, trace->outcome.reason, more) < 0)
+        text = gm_copy_text(word);
+    free(clean);
+    return text;
+}
+
+/* A limit of something that no trace had was not observed: that is no pass. NULL: there is none. */
+static char *unmet_limit(const struct gm_check *check, uint64_t met)
+{
+    static const char *const names[] = {
+        [GM_LIMIT_RANK] = "no trace is of rank",
+        [GM_LIMIT_PHASE] = "no trace has the phase",
+        [GM_LIMIT_CATEGORY] = "no trace has blocks of PyTorch's pools, so no category"};
+    for (size_t i = 0; i < check->gate.limit_count; i++) {
+        const struct gm_gate_limit *limit = &check->gate.limits[i];
+        char *text = NULL, number[24];
+        if (limit->of == GM_LIMIT_DEVICE || (met >> i & 1))
+            continue;
+        snprintf(number, sizeof(number), "%lld", (long long)limit->rank);
+        const char *which = limit->of == GM_LIMIT_PHASE  ? limit->phase
+                            : limit->of == GM_LIMIT_RANK ? number
+                                                         : gm_category_name(limit->category);
+        if (asprintf(&text, "not judged: --max-peak: %s '%s'", names[limit->of], which) < 0)
+            text = gm_copy_text("not judged");
+        gm_clean_text(text);
+        return text;
+    }
+    return NULL;
+}
+
+/* The last line, in memory of the caller's, and the code that it stands for. */
+static char *conclusion_of(const struct gm_check *check, const struct conclusion *all, int *code)
+{
+    char *unmet = all->anything ? unmet_limit(check, all->limits_met) : NULL;
+    *code = GM_EXIT_UNREADABLE;
+    if (all->not_judged) {
+        free(unmet);
+        return sentence("not judged", all->not_judged, all->not_judged_count);
+    }
+    if (all->unreadable)
+        return free(unmet), gm_copy_text("not judged: a trace cannot be read");
+    if (unmet)
+        return unmet;
+    if (!all->anything && !check->gate.allow_empty) {
+        *code = GM_EXIT_NOTHING;
+        return gm_copy_text("not judged: nothing was recorded (--allow-empty passes that)");
+    }
+    if (all->findings && !check->updates_baseline) {
+        *code = GM_EXIT_FINDINGS;
+        return sentence("failed", all->failed, all->failed_count);
+    }
+    *code = GM_EXIT_FINE;
+    return gm_copy_text("passed");
+}
+
+static void read_issues(struct gm_check *check, struct gm_issues *issues)
+{
+    struct gm_issue issue;
+    bool is_back = fseek(check->gate.channel, 0, SEEK_SET) == 0;
+    while (is_back && gm_issue_read(check->gate.channel, &issue)) {
+        gm_issues_add(issues, &issue);
+        gm_issue_free(&issue);
+    }
+}
+
+/* The rules, with what they matched in what several traces have together. */
+static void match_rules(struct gm_suppressions *rules, const struct gm_issues *issues)
+{
+    for (size_t i = 0; i < issues->count; i++)
+        if (issues->entries[i].rule < rules->count) {
+            struct gm_rule *rule = &rules->rules[issues->entries[i].rule];
+            rule->used_bytes += issues->entries[i].bytes;
+            rule->used_count += issues->entries[i].count;
+            rule->used_issues++;
+        }
+}
+
+/* Traces that repeat one run become one, with the median or the minimum of what they have. */
+static void unite_repeats(struct gm_check *check, struct gm_issues *issues)
+{
+    struct gm_page page = {.out = stdout, .colour = check->gate.colour};
+    size_t count = check->trace_count;
+    struct gm_gate_outcome *outcomes = gm_allocate(count + 1, sizeof(*outcomes));
+    struct gm_gate_outcome united;
+    char name[64];
+    for (size_t i = 0; i < count; i++)
+        outcomes[i] = check->traces[i].outcome;
+    snprintf(name, sizeof(name), "%s of %zu traces",
+             check->gate.repeats == GM_REPEATS_MEDIAN ? "median" : "minimum", count);
+    gm_gate_unite(&check->gate, outcomes, count, issues, &united);
+    for (size_t i = 0; i < issues->count; i++) {
+        free(issues->entries[i].trace);
+        issues->entries[i].trace = gm_copy_text(name);
+    }
+    match_rules(&check->gate.suppressions, issues);
+    gm_page_print(&page, GM_BOLD, "%s\n", name);
+    gm_gate_decide(&check->gate, &page, NULL, &check->gate.suppressions, issues, &united);
+    for (size_t i = 0; i < count; i++)
+        free((char *)check->traces[i].path);
+    check->traces[0] = (struct gm_gate_trace){gm_copy_text(name), united};
+    check->trace_count = 1;
+    free(outcomes);
+}
+
+/* Rules that matched nothing in any trace, and those that are over: they want to be looked at. */
+static void list_rules(const struct gm_check *check, const struct gm_issues *issues)
+{
+    const struct gm_suppressions *rules = &check->gate.suppressions;
+    bool *used = gm_allocate(rules->count + 1, sizeof(*used));
+    for (size_t i = 0; i < issues->count; i++)
+        if (issues->entries[i].rule < rules->count)
+            used[issues->entries[i].rule] = true;
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->rules[i].expired)
+            printf("rule '%s' expired, and accepts nothing\n", rules->rules[i].name);
+        else if (!used[i] && !rules->rules[i].is_built_in)
+            printf("rule '%s' matched nothing\n", rules->rules[i].name);
+    free(used);
+}
+
+static bool write_baseline(const struct gm_check *check, const struct gm_issues *issues)
+{
+    struct gm_baseline baseline = {0};
+    gm_baseline_add_issues(&baseline, issues);
+    for (size_t i = 0; i < check->trace_count; i++) {
+        const struct gm_gate_outcome *outcome = &check->traces[i].outcome;
+        for (size_t at = 0; at < outcome->figure_count; at++) {
+            const struct gm_gate_figure *figure = &outcome->figures[at];
+            if (figure->budget == GM_BUDGET_PEAK ||
+                (figure->budget == GM_BUDGET_PINNED && figure->bytes))
+                gm_baseline_add_peak(&baseline, figure->rank, figure->device, figure->bytes);
+        }
+    }
+    bool is_written = gm_baseline_write(check->baseline, &baseline);
+    gm_baseline_free(&baseline);
+    return is_written;
+}
+
+/* Formats, rules that were made, the baseline. False if one could not be written. */
+static bool write_results(const struct gm_check *check, struct gm_gate_result *result)
+{
+    bool is_written = true;
+    for (size_t i = 0; i < check->format_count; i++)
+        is_written &= gm_format_write(check->formats[i], result);
+    if (check->prints_rules && result->code == GM_EXIT_FINDINGS) {
+        putchar('\n');
+        gm_rules_write(stdout, result->issues);
+    }
+    if (check->updates_baseline && result->code == GM_EXIT_FINE) {
+        is_written &= write_baseline(check, result->issues);
+        result->conclusion = "baseline written";
+    }
+    return is_written;
+}
+
+/* The last line, and the exit code; formats and baseline. `found`: why there is no trace, which was
+ * said already; GM_EXIT_FINE. */
+int gm_check_conclude(struct gm_check *check, int found)
+{
+    struct gm_page page = {.out = stdout, .colour = check->gate.colour};
+    struct gm_issues issues = {0};
+    struct conclusion all = conclude_traces(check);
+    read_issues(check, &issues);
+    if (check->gate.repeats != GM_REPEATS_NONE && check->trace_count && !all.unreadable) {
+        unite_repeats(check, &issues);
+        all = conclude_traces(check);
+    }
+    all.unreadable |= found != GM_EXIT_FINE && found != GM_EXIT_NOTHING;
+    int code;
+    char *conclusion = conclusion_of(check, &all, &code);
+    bool is_silent = check->trace_count == 0 && found != GM_EXIT_FINE;
+    struct gm_gate_result result = {check->traces, check->trace_count, &issues, conclusion,
+                                    is_silent ? found : code};
+    if (!is_silent)
+        list_rules(check, &issues);
+    bool is_written = write_results(check, &result);
+    if (!is_silent)
+        gm_page_print(&page, result.code ? GM_BAD : GM_GOOD, "%s\n", result.conclusion);
+    free(conclusion);
+    gm_issues_free(&issues);
+    code = result.code == GM_EXIT_FINDINGS ? check->error_code : result.code;
+    return is_written ? code : GM_EXIT_UNREADABLE;
+}

@@ -1,0 +1,74 @@
+/* See gate.h: classes of leaks and findings, as lists of options name them. */
+#include "base/memory.h"
+#include "gate/gate.h"
+#include "ledger/counters.h"
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_leak_class(const char *code)
+{
+    for (unsigned leak_class = GM_LEAK; leak_class < GM_LEAK_CLASSES; leak_class++)
+        if (strcmp(code, gm_leak_class_name(leak_class)) == 0)
+            return true;
+    return false;
+}
+
+static bool is_finding(const char *code)
+{
+    for (unsigned number = 0; number < GM_FINDING_CODES; number++)
+        if (strcmp(code, gm_finding_name(number)) == 0)
+            return true;
+    return false;
+}
+
+bool gm_gate_has_code(const char *list, const char *code)
+{
+    const char *names[] = {code, "all", is_finding(code) ? "findings" : code};
+    for (const char *at = list; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+            if (strlen(names[i]) == length && memcmp(at, names[i], length) == 0)
+                return true;
+        at += length;
+    }
+    return false;
+}
+
+static bool is_code(const char *name)
+{
+    return strcmp(name, "all") == 0 || strcmp(name, "findings") == 0 || strcmp(name, "none") == 0 ||
+           is_leak_class(name) || is_finding(name);
+}
+
+bool gm_gate_codes_are_known(const char *option, const char *list)
+{
+    char *copy = gm_copy_text(list), *rest = copy, *one;
+    bool known = true;
+    while (known && (one = strsep(&rest, ",")))
+        if (!(known = is_code(one)))
+            fprintf(stderr, "gpumem: %s: '%s' is no class of leaks and no code of a finding\n",
+                    option, one);
+    free(copy);
+    return known;
+}
+
+enum gm_issue_level gm_gate_level(const struct gm_gate *gate, const char *code,
+                                  enum gm_severity severity)
+{
+    if (severity == GM_SEVERITY_NOTE)
+        return GM_ISSUE_NOTE;
+    if (gm_gate_has_code(gate->fail_on, code))
+        return GM_ISSUE_FAILURE;
+    return gm_gate_has_code(gate->warn_on, code) ? GM_ISSUE_WARNING : GM_ISSUE_NOTE;
+}
+
+void gm_gate_note_reason(struct gm_gate_outcome *outcome, const char *format, ...)
+{
+    va_list arguments;
+    if (outcome->reason_count++)
+        return;
+    va_start(arguments, format);
+    vsnprintf(outcome->reason, sizeof(outcome->reason), format, arguments);
+    va_end(arguments);
+}
