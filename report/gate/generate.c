@@ -64,52 +64,82 @@ char *gm_rule_frames_of(const struct gm_stack *stack)
     for (size_t i = 0; i < stack->count; i++)
         append_frame(&lines, &stack->frames[i]);
     if (lines.size)
-        append(&lines, "\n", 1);
+        append(&lines, ", $\n", 4);
     return lines.bytes;
 }
 
-static void write_rule(FILE *out, const struct gm_issue *issue)
+/* Issues that one rule stands for read the same, whatever else tells them apart (two kinds of memory
+ * from one place): in the order of code, frames and trace they follow each other. */
+static int by_rule(const void *left, const void *right)
 {
-    fprintf(out, "[%s in %.200s]\n%sclass = %s\n", issue->code,
-            *issue->function ? issue->function : "an unnamed function", issue->frames, issue->code);
-    if (issue->device >= 0)
-        fprintf(out, "device = %d\n", issue->device);
-    if (issue->bytes > 0)
-        fprintf(out, "max = %" PRId64 "\n", issue->bytes);
-    if (issue->count > 0)
-        fprintf(out, "count = %" PRId64 "\n", issue->count);
-    fputs("why = \n\n", out);
+    const struct gm_issue *a = *(const struct gm_issue *const *)left;
+    const struct gm_issue *b = *(const struct gm_issue *const *)right;
+    int order = strcmp(a->code, b->code);
+    order = order ? order : strcmp(a->frames, b->frames);
+    return order ? order : strcmp(a->trace, b->trace);
 }
 
-/* The same place in a trace before: its rule holds for the larger of both. */
-static const struct gm_issue *largest_of(const struct gm_issues *issues, size_t number,
-                                         bool *is_first)
+/* What a rule has to accept: all issues that it stands for, of the trace that has most. */
+struct accepted {
+    const struct gm_issue *failing; /* one that fails; NULL: none does */
+    int device;                     /* -1: of none, or of more than one */
+    int64_t bytes, count;
+};
+
+static struct accepted accepted_of(const struct gm_issue *const *issues, size_t count)
 {
-    const struct gm_issue *own = &issues->entries[number], *largest = own;
-    *is_first = true;
-    for (size_t i = 0; i < issues->count; i++) {
-        const struct gm_issue *other = &issues->entries[i];
-        bool is_other = i != number && gm_issue_is_same(own, other) && *other->frames;
-        *is_first &= !is_other || i > number;
-        if (is_other && other->bytes > largest->bytes)
-            largest = other;
+    struct accepted all = {.device = issues[0]->device};
+    int64_t bytes = 0, allocations = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct gm_issue *issue = issues[i];
+        if (i == 0 || strcmp(issue->trace, issues[i - 1]->trace) != 0)
+            bytes = allocations = 0;
+        bytes += issue->bytes;
+        allocations += issue->count;
+        all.bytes = bytes > all.bytes ? bytes : all.bytes;
+        all.count = allocations > all.count ? allocations : all.count;
+        if (issue->device != all.device)
+            all.device = -1;
+        if (issue->level == GM_ISSUE_FAILURE && issue->known == GM_ISSUE_NEW)
+            all.failing = issue;
     }
-    return largest;
+    return all;
+}
+
+static void write_rule(FILE *out, const struct accepted *all)
+{
+    const struct gm_issue *issue = all->failing;
+    if (!*issue->frames) {
+        fprintf(out, "# %s has no place that a rule could match\n\n", issue->code);
+        return;
+    }
+    fprintf(out, "[%s in %.200s]\n%sclass = %s\n", issue->code,
+            *issue->function ? issue->function : "an unnamed function", issue->frames, issue->code);
+    if (all->device >= 0)
+        fprintf(out, "device = %d\n", all->device);
+    if (all->bytes > 0)
+        fprintf(out, "max = %" PRId64 "\n", all->bytes);
+    if (all->count > 0)
+        fprintf(out, "count = %" PRId64 "\n", all->count);
+    fputs("why = \n\n", out);
 }
 
 void gm_rules_write(FILE *out, const struct gm_issues *issues)
 {
-    for (size_t i = 0; i < issues->count; i++) {
-        const struct gm_issue *issue = &issues->entries[i];
-        bool is_first;
-        if (issue->level != GM_ISSUE_FAILURE || issue->known != GM_ISSUE_NEW)
-            continue;
-        if (!*issue->frames) {
-            fprintf(out, "# %s has no place that a rule could match\n\n", issue->code);
-            continue;
-        }
-        const struct gm_issue *largest = largest_of(issues, i, &is_first);
-        if (is_first)
-            write_rule(out, largest);
+    const struct gm_issue **sorted = gm_allocate(issues->count + 1, sizeof(*sorted));
+    size_t count = 0;
+    for (size_t i = 0; i < issues->count; i++)
+        if (issues->entries[i].known != GM_ISSUE_SUPPRESSED)
+            sorted[count++] = &issues->entries[i];
+    qsort(sorted, count, sizeof(*sorted), by_rule);
+    for (size_t first = 0, next; first < count; first = next) {
+        for (next = first + 1; next < count; next++)
+            if (strcmp(sorted[first]->code, sorted[next]->code) != 0 ||
+                strcmp(sorted[first]->frames, sorted[next]->frames) != 0)
+                break;
+        struct accepted all = accepted_of(sorted + first, next - first);
+        if (all.failing)
+            write_rule(out, &all);
     }
+    free(sorted);
 }

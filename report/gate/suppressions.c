@@ -58,8 +58,12 @@ static bool add_frame(const struct reader *reader, struct gm_rule *rule, char *t
     text = trimmed(text);
     if (!*text)
         return complain(reader, "an empty frame matches everything", text);
+    if (rule->frame_count && rule->frames[rule->frame_count - 1].what == GM_RULE_END)
+        return complain(reader, "no frame stands behind $", text);
     if (strcmp(text, "...") == 0)
         frame.what = GM_RULE_GAP;
+    else if (strcmp(text, "$") == 0)
+        frame.what = GM_RULE_END;
     for (unsigned kind = GM_RULE_FUNCTION; kind <= GM_RULE_FILE; kind++)
         if (strncmp(text, kinds[kind], 4) == 0) {
             frame.what = kind;
@@ -259,43 +263,53 @@ static bool is_frame(const struct gm_rule_frame *wanted, const struct gm_frame *
                (*file && gm_pattern_matches(pattern, file)) ||
                (*module && gm_pattern_matches(pattern, module));
     case GM_RULE_GAP:
+    case GM_RULE_END:
         break;
     }
     return false;
 }
 
-/* The frames of a rule are the innermost ones of the stack; what is left outside does not matter. A
- * gap takes as few frames as it can, and a run of frames between two gaps is tried at each place
- * once: the product of both lengths at most. */
+/* Whether `length` frames of a rule stand at that place of a stack. */
+static bool stand_there(const struct gm_rule_frame *wanted, size_t length,
+                        const struct gm_stack *stack, size_t at)
+{
+    if (at > stack->count || length > stack->count - at)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (!is_frame(&wanted[i], &stack->frames[at + i]))
+            return false;
+    return true;
+}
+
+/* The frames of a rule are the innermost ones of the stack; what is left outside does not matter but
+ * where the rule says so. A gap takes as few frames as it can, and a run of frames between two gaps is
+ * tried at each place once: the product of both lengths at most. */
 static bool is_stack(const struct gm_rule *rule, const struct gm_stack *stack)
 {
-    size_t at = 0, from = 0;
+    bool is_whole = rule->frame_count && rule->frames[rule->frame_count - 1].what == GM_RULE_END;
+    size_t count = rule->frame_count - is_whole, at = 0, from = 0;
     bool may_skip = false;
-    while (from < rule->frame_count) {
+    while (from < count) {
         if (rule->frames[from].what == GM_RULE_GAP) {
             may_skip = true;
             from++;
             continue;
         }
         size_t length = 0;
-        while (from + length < rule->frame_count && rule->frames[from + length].what != GM_RULE_GAP)
+        while (from + length < count && rule->frames[from + length].what != GM_RULE_GAP)
             length++;
-        for (;; at++) {
-            size_t same = 0;
-            if (length > stack->count - at || at > stack->count)
+        if (is_whole && may_skip && from + length == count && stack->count >= at + length)
+            at = stack->count - length; /* the last run stands at the end */
+        while (!stand_there(&rule->frames[from], length, stack, at)) {
+            if (!may_skip || at >= stack->count)
                 return false;
-            while (same < length && is_frame(&rule->frames[from + same], &stack->frames[at + same]))
-                same++;
-            if (same == length)
-                break;
-            if (!may_skip)
-                return false;
+            at++;
         }
         at += length;
         from += length;
         may_skip = false;
     }
-    return true;
+    return !is_whole || may_skip || at == stack->count;
 }
 
 uint32_t gm_suppressions_find(const struct gm_suppressions *suppressions,

@@ -16,6 +16,7 @@ struct gm_rule_frame {
         GM_RULE_MODULE,   /* "obj:" */
         GM_RULE_FILE,     /* "src:" */
         GM_RULE_GAP,      /* "..." any number of frames */
+        GM_RULE_END,      /* "$" there is no frame further out */
     } what;
     char *pattern;
 };
@@ -65,8 +66,8 @@ bool gm_rule_holds(const struct gm_rule *rule);
  * frees it; "" where the stack has no frames. */
 char *gm_rule_frames_of(const struct gm_stack *stack);
 
-/* Prints a rule for each issue that fails, which accepts just what there is of it, and a comment for
- * what fails and has no place. */
+/* Prints a rule for each place that fails, which accepts just what there is of it in the trace with
+ * most, and a comment for what fails and has no place. */
 void gm_rules_write(FILE *out, const struct gm_issues *issues);
 
 /* ---- rules that are built in ----------------------------------------------------------------- */

@@ -60,14 +60,6 @@ endforeach()
 add_test(NAME e2e.life.small_ring COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_RING=4K -- $<TARGET_FILE:life> threads_end)
 add_test(NAME e2e.life.early COMMAND ${GPUMEM_E2E_RUN} --env LIFE_EARLY=1 -- $<TARGET_FILE:life>)
 add_test(NAME e2e.cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/cli/cli.py ${PROJECT_BINARY_DIR})
-set(_consumers ${CMAKE_BINARY_DIR}/gate_consumers) # readers of JUnit and SARIF; the test names what is missing
-if(NOT EXISTS ${_consumers}/tried)
-  execute_process(COMMAND python3 -m pip install -q --disable-pip-version-check --target ${_consumers} junitparser
-                          sarif-pydantic RESULT_VARIABLE _result)
-  file(WRITE ${_consumers}/tried "")
-endif()
-add_test(NAME e2e.gate COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/gate/gate.py ${PROJECT_BINARY_DIR}
-         ${_consumers})
 add_test(NAME e2e.random COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
          ${PROJECT_BINARY_DIR} --count 1000 --jobs 2 --coverage)
 add_test(NAME e2e.race COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/random/random_runs.py
@@ -91,6 +83,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/diff/diff.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/endings/endings.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/extremes/extremes.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/findings/findings.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/gate/gate.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/guest/guest.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/libraries/libraries.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/limits/limits.cmake)

@@ -14,6 +14,7 @@ failed = []
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(sys.argv[1])
 GPUMEM = BUILD + "/report/gpumem"
+CORPUS = os.path.abspath(HERE + "/../../corpus")
 sys.path.insert(0, sys.argv[2])
 
 
@@ -31,7 +32,7 @@ def check(what, code, *arguments, says=None, **more):
     """Runs the gate; returns its stdout."""
     done = subprocess.run([GPUMEM, "check", *arguments], capture_output=True, text=True, check=False, timeout=120,
                           env=environment(**more))
-    expect(done.returncode == code, f"{what}: exit code {done.returncode}, not {code}: {done.stdout}{done.stderr}")
+    expect(code is None or done.returncode == code, f"{what}: exit code {done.returncode}, not {code}: {done.stdout}{done.stderr}")
     if says:
         expect(says in done.stdout + done.stderr, f"{what}: nothing says {says!r}: {done.stdout}{done.stderr}")
     return done.stdout
@@ -74,21 +75,58 @@ def try_exit_codes():
     with open("short.trace", "wb") as file:
         file.write(content[:len(content) // 2])
     check("damaged", 3, "short.trace")
-    check("empty", 4, "--", "/bin/true")
+    check("lost", 3, CORPUS + "/dropped.trace", says="not judged: ")
+    check("damaged inside", 3, CORPUS + "/bad-checksum.trace")
+    check("hooks not attached", 4, "--", f"{BUILD}/tests/plugin_host", "deepbind", f"{BUILD}/tests/libroad_plugin_13.so",
+          says="BYPASSED")
+    check("recorded by nobody", 4, "--", "/bin/true")
+    check("empty", 4, CORPUS + "/nothing.trace")
     check("empty is fine", 0, "--allow-empty", "--", "/bin/true")
     check("CUDA never reached", 4, "--", "/bin/sh", "-c", "ls / >/dev/null")
     check("CMD fails", 3, "--", "/bin/sh", "-c", f"{sound} train; exit 3")
-    check("CMD killed", 128 + 9, "--", "/bin/sh", "-c", "kill -9 $$")
+    check("CMD killed", 128 + 9, "--", "/bin/sh", "-c", "kill -9 $$", says="ended by SIGKILL")
+    check("CMD crashed", 128 + 11, "--", f"{BUILD}/tests/keep", "SIGSEGV", says="SIGSEGV")
+    check("CMD killed in a shell", 128 + 9, "--", "/bin/sh", "-c", "/bin/sh -c 'kill -9 $$'; exit $?", says="SIGKILL")
+    check("CMD fails and leaks", 7, "--", "/bin/sh", "-c", f"{demo} >/dev/null; exit 7", **two_gigabytes)
+    check("CMD not executable", 126, "--", "/etc/passwd")
+    check("another exit code", 23, "--error-exitcode", "23", "--", demo, **two_gigabytes)
+    check("another exit code of a sound program", 0, "--error-exitcode", "23", "--", sound, "train")
+    check("another exit code before the command's", 23, "--error-exitcode", "23", "--", "/bin/sh", "-c",
+          f"{demo} >/dev/null; exit 7", **two_gigabytes)
+    check("the command's where nothing else fails", 7, "--error-exitcode", "23", "--", "/bin/sh", "-c",
+          f"{sound} train; exit 7")
+    check("not judged keeps its own", 3, "--error-exitcode", "23", "cut.trace")
+    check("usage", 2, "--error-exitcode", "256", "demo.trace")
+    check("usage", 2, "--repeats", "mean", "demo.trace", says="median")
     check("CMD missing", 127, "--", "/nonexistent/program")
     record("sound.trace", "findings_programs", "train")
     check("mixed: good and bad", 1, "sound.trace", "demo.trace")
     check("mixed: good and cut", 3, "sound.trace", "cut.trace")
     check("mixed: bad and cut", 3, "demo.trace", "cut.trace")
     check("mixed: good and missing", 3, "sound.trace", "missing.trace")
+    check("mixed: good and empty", 0, "sound.trace", CORPUS + "/nothing.trace")
+    check("mixed: bad and empty", 1, "demo.trace", CORPUS + "/nothing.trace")
+
+
+def last_line(*arguments):
+    return check("the last line", None, *arguments).rstrip().split("\n")[-1]
+
+
+def try_last_line():
+    """It names the trace and the reason."""
+    expect(last_line("sound.trace") == "passed", last_line("sound.trace"))
+    expect(last_line("sound.trace", "demo.trace").startswith("failed: demo.trace: leaks: 12.0 MiB"), last_line("demo.trace"))
+    expect("(and 1 more trace)" in last_line("demo.trace", "demo.trace"), last_line("demo.trace", "demo.trace"))
+    line = last_line("sound.trace", "cut.trace")
+    expect(line.startswith("not judged: cut.trace: ended by SIGKILL") and "--on-cut judge" in line, line)
+    expect(last_line("--fail-on", "out-of-memory", "demo.trace") == "failed: demo.trace: out-of-memory in load_checkpoint",
+           last_line("--fail-on", "out-of-memory", "demo.trace"))
+    expect("missing.trace: it cannot be read" in last_line("sound.trace", "missing.trace"), last_line("missing.trace"))
 
 
 def try_what_fails():
     check("nothing fails", 0, "--fail-on", "none", "demo.trace")
+    record("marked.trace", "findings_programs", "unbounded_cache", "marked")
     check("a finding fails", 1, "--fail-on", "out-of-memory", "demo.trace", says="FAIL  out-of-memory")
     check("another does not", 0, "--fail-on", "retained", "demo.trace")
     record("grows.trace", "findings_programs", "unbounded_cache")
@@ -102,6 +140,110 @@ def try_what_fails():
     check("pinned enough", 0, "--max-leak", "1G", "--max-pinned", "1G", "demo.trace")
 
 
+def try_limits_of_parts():
+    """Peaks by phase, rank and category, and growth by round."""
+    record("phases.trace", "diff_program")
+    for limit, code in (("phase=load:88M", 0), ("phase=load:87M", 1), ("phase=step:89M", 0), ("phase=step:88M", 1),
+                        ("0:90M", 0), ("0:89M", 1), ("90M", 0)):
+        check(f"peak {limit}", code, "--max-leak", "1G", "--max-peak", limit, "phases.trace")
+    check("a phase that never was", 3, "--max-leak", "1G", "--max-peak", "phase=missing:1G", "phases.trace", says="'missing'")
+    check("a rank that never was", 3, "--max-leak", "1G", "--max-peak", "rank=5:1G", "phases.trace", says="'5'")
+    check("a category without a pool", 3, "--max-leak", "1G", "--max-peak", "category=gradient:1G", "phases.trace")
+    for limit in ("phase=load", "phase=:1G", "rank=x:1G", "category=nonsense:1G", "where:1G", ":1G"):
+        check(f"no limit: {limit}", 2, "--max-peak", limit, "phases.trace")
+    pool = CORPUS + "/pool.trace"
+    check("category", 0, "--fail-on", "none", "--max-peak", "category=input:122M", pool)
+    check("category", 1, "--fail-on", "none", "--max-peak", "category=input:121M", pool, says="FAIL  peak, input")
+    for rank in (0, 1):
+        record(f"rank{rank}.trace", "diff_program", "changed" if rank else "base", RANK=str(rank), WORLD_SIZE="2")
+    check("rank", 0, "--max-leak", "1G", "--max-peak", "rank=0:90M", "--max-peak", "rank=1:125M", "rank0.trace", "rank1.trace")
+    check("rank", 1, "--max-leak", "1G", "--max-peak", "rank=1:124M", "rank0.trace", "rank1.trace", says="rank 1: 125")
+    grows = ("--fail-on", "none", "grows.trace")
+    check("growth per round", 1, "--max-growth-per-round", "1M", *grows, says="FAIL  growth per round")
+    check("growth per round", 0, "--max-growth-per-round", "3M", *grows)
+    check("growth per round of a sound program", 0, "--max-growth-per-round", "0", "sound.trace")
+    check("growth per round by marks", 1, "--max-growth-per-round", "1M", "--fail-on", "none", "marked.trace")
+
+
+def try_repeats():
+    """Two runs leak 2 MiB, one 5."""
+    for name, mode in (("one", "base"), ("two", "base"), ("three", "changed")):
+        record(name + ".trace", "diff_program", mode)
+    runs = ("one.trace", "two.trace", "three.trace")
+    check("each by itself", 1, "--max-leak", "2M", *runs)
+    check("median", 0, "--repeats", "median", "--max-leak", "2M", *runs, says="median of 3 traces")
+    check("median, above", 1, "--repeats", "median", "--max-leak", "1M", *runs, says="failed: median of 3 traces: leaks: 2.00 MiB")
+    record("four.trace", "diff_program", "changed")
+    others = ("one.trace", "three.trace", "four.trace")
+    check("median of others", 1, "--repeats", "median", "--max-leak", "2M", *others)
+    check("minimum of these", 0, "--repeats", "min", "--max-leak", "2M", *others)
+    check("median of peaks", 0, "--repeats", "median", "--max-leak", "1G", "--max-peak", "90M", *runs)
+    check("median of peaks", 1, "--repeats", "median", "--max-leak", "1G", "--max-peak", "89M", *runs)
+    check("repeats, one cut", 3, "--repeats", "median", "one.trace", "cut.trace", "two.trace")
+    check("repeats, a rule", 0, "--repeats", "median", "--suppressions",
+          write("rules", "[all]\nmatch = ..., fun:forget\nmax = 2M\n"), *runs)
+    check("repeats, a rule of less", 1, "--repeats", "median", "--suppressions",
+          write("rules", "[all]\nmatch = ..., fun:forget\nmax = 1M\n"), *runs)
+    check("repeats, a baseline", 0, "--repeats", "median", "--baseline", "repeated", "--update-baseline", *runs)
+    expect(" 2097152 2 " in read("repeated") and " 94371840 0 device 0" in read("repeated"), read("repeated"))
+
+
+def try_peaks_in_baseline():
+    check("update", 0, "--baseline", "peaks", "--update-baseline", "one.trace")
+    check("the same peak", 0, "--baseline", "peaks", "--max-increase", "0", "two.trace")
+    new = ("--new-only", "--fail-on", "none")
+    check("a higher peak is no matter", 0, "--baseline", "peaks", "--fail-on", "none", "three.trace")
+    check("a higher peak", 1, "--baseline", "peaks", "--fail-on", "none", "--max-increase", "5%", "three.trace",
+          says="90.0 MiB in the baseline")
+    check("a higher peak within a share", 0, "--baseline", "peaks", "--fail-on", "none", "--max-increase", "39%", "three.trace")
+    check("a higher peak within a size", 0, "--baseline", "peaks", "--fail-on", "none", "--max-increase", "35M", "three.trace")
+    check("a higher peak beyond a size", 1, "--baseline", "peaks", "--fail-on", "none", "--max-increase", "34M", "three.trace")
+    check("whatever it has grown to", 0, "--baseline", "peaks", *new, "--max-increase", "0", "three.trace")
+    check("no such peak", 0, "--baseline", write("nopeaks", "# none\n"), "--fail-on", "none", "--max-increase", "0", "one.trace",
+          says="not in the baseline")
+
+
+def try_made_rules():
+    """Rules that are printed for what fails accept it, and not more."""
+    traces = ["demo.trace", "grows.trace", "marked.trace", "phases.trace"]
+    traces += [f"{CORPUS}/{name}" for name in sorted(os.listdir(CORPUS)) if name.endswith(".trace")]
+    tried = 0
+    for trace in traces:
+        options = ("--fail-on", "all", "--no-vendor-suppressions", "--allow-empty")
+        done = subprocess.run([GPUMEM, "check", *options, "--format", "suppressions=made", trace], capture_output=True, check=False)
+        if done.returncode != 1:
+            continue
+        if "has no place" in read("made"):
+            continue # nothing was recorded of where it comes from
+        tried += 1
+        check(f"rules made for {trace}", 0, *options, "--suppressions", "made", trace)
+        rules = read("made")
+        if "max = " in rules:
+            less = re.sub(r"max = (\d+)", lambda found: f"max = {int(found[1]) - 1}", rules)
+            check(f"rules made for less than {trace}", 1, *options, "--suppressions", write("less", less), trace)
+    expect(tried >= 8, f"only {tried} traces fail")
+    out = check("rules are printed", 1, "--gen-suppressions", "demo.trace")
+    made = out[out.index("[leak in"):out.rindex("\nfailed")]
+    check("rules as printed", 0, "--suppressions", write("printed", made), "demo.trace")
+    check("nothing to print", 0, "--gen-suppressions", "sound.trace")
+    out = check("a budget has no place", 1, "--gen-suppressions", "--max-peak", "1M", "sound.trace")
+    expect("# max-peak has no place" in out, out)
+
+
+def try_vendor_rules():
+    record("handle.trace", "vendor_program")
+    record("compute.trace", "vendor_program", "compute")
+    fails = ("--fail-on", "external")
+    check("a handle of the vendor's", 0, *fails, "handle.trace", says="built-in rule 'cuBLAS handle'")
+    check("without built-in rules", 1, *fails, "--no-vendor-suppressions", "handle.trace", says="4.00 MiB")
+    check("what a call keeps", 1, *fails, "compute.trace", says="FAIL  external         2.00 MiB in 1 allocation")
+    rules = check("printed", 0, "--print-suppressions")
+    expect("[cuBLAS handle]" in rules, rules)
+    check("as a file", 0, *fails, "--no-vendor-suppressions", "--suppressions", write("vendor", rules), "handle.trace")
+    out = check("not listed where unused", 0, "sound.trace")
+    expect("matched nothing" not in out, out)
+
+
 def try_rules():
     accepted = write("rules", "# known\nleak:cache_attention_mask\nleak:never_called\n")
     out = check("LeakSanitizer's form", 0, "--suppressions", accepted, "demo.trace", says="'cache_attention_mask'")
@@ -110,6 +252,10 @@ def try_rules():
             ("in order", "match = fun:cache_attention*, ..., fun:main", 0),
             ("the innermost must match first", "match = fun:train_step, fun:main", 1),
             ("a gap before", "match = ..., fun:train_step, fun:main", 0),
+            ("a whole stack", "match = fun:cache_attention_mask, fun:train_step, fun:main, $", 0),
+            ("not a whole stack", "match = fun:cache_attention_mask, fun:train_step, $", 1),
+            ("the end of a stack", "match = ..., fun:main, $", 0),
+            ("not the end of a stack", "match = ..., fun:train_step, $", 1),
             ("a whole name", "match = ^cache_attention_mask$", 0),
             ("not a whole name", "match = ^cache_attention$", 1),
             ("by file", "match = ..., src:*/training_loop.c", 0),
@@ -124,7 +270,7 @@ def try_rules():
             ("expired", "match = cache_attention_mask\nuntil = 2020-02-28", 1),
             ("not expired", "match = cache_attention_mask\nuntil = 2999-12-31\nwhy = known", 0)):
         check(f"rule {name}", code, "--suppressions", write("rules", f"[one]\n{text}\n"), "demo.trace")
-    for text in ("leak:\n", "[one]\n", "[one]\nmatch = \n", "[one]\nmatch = a\nmax = much\n", "[one]\nmatch = a\nuntil = soon\n",
+    for text in ("[one]\nmatch = a, $, b\n", "leak:\n", "[one]\n", "[one]\nmatch = \n", "[one]\nmatch = a\nmax = much\n", "[one]\nmatch = a\nuntil = soon\n",
                  "match = a\n", "[one]\nmatch = a\nunknown = 1\n", "leaks:a\n", "[one]\nmatch = a\ndevice = -1\n"):
         check(f"no rule: {text!r}", 2, "--suppressions", write("rules", text), "demo.trace", says="rules:")
 
@@ -152,7 +298,7 @@ def try_baseline():
 
 
 def try_formats():
-    formats = [item for name in ("junit", "sarif", "gitlab", "json") for item in ("--format", f"{name}=out.{name}")]
+    formats = [item for name in ("junit", "sarif", "gitlab", "json", "metrics") for item in ("--format", f"{name}=out.{name}")]
     out = check("formats", 1, *formats, "--format", "github", "demo.trace", "sound.trace", GITHUB_STEP_SUMMARY="summary.md")
     issues = json.loads(read("out.json"))["issues"]
     failures = [issue for issue in issues if issue["level"] == "error"]
@@ -176,6 +322,15 @@ def try_formats():
         expect({result.rule_id for result in run.results} == {rule.id for rule in run.tool.driver.rules}, "sarif: rules")
     except ImportError:
         print("SKIP: sarif_pydantic is missing")
+    try:
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families  # noqa: PLC0415
+        samples = {(sample.name, tuple(sorted(sample.labels.items()))): sample.value
+                   for metric in text_string_to_metric_families(read("out.metrics")) for sample in metric.samples}
+        expect(samples[("gpumem_leaked_bytes", (("class", "leak"),))] == 12 << 20 and
+               samples[("gpumem_check_exit_code", ())] == 1 and
+               samples[("gpumem_check_issues", (("level", "error"), ("state", "new")))] == 1, f"metrics: {samples}")
+    except ImportError:
+        print("SKIP: prometheus_client is missing")
     check("not judged", 3, "--format", "junit=cut.junit", "cut.trace")
     expect("<error message=\"not judged" in read("cut.junit"), "junit passes a trace that was not judged")
     check("a file that cannot be written", 3, "--format", "junit=folder/none/x", "sound.trace")
@@ -196,7 +351,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         record("demo.trace", "training_loop", GPUMEM_SIM_MEMORY="2G")
-        for part in (try_exit_codes, try_what_fails, try_rules, try_baseline, try_formats, try_repository):
+        for part in (try_exit_codes, try_last_line, try_what_fails, try_limits_of_parts, try_repeats,
+                     try_peaks_in_baseline, try_made_rules, try_vendor_rules, try_rules, try_baseline, try_formats, try_repository):
             part()
         os.chdir("/")
     print("FAILED" if failed else "passed")
