@@ -15,4 +15,4 @@ gpumem_cuda_program(vendor_program vendor_library ${CMAKE_CURRENT_LIST_DIR}/vend
 gpumem_cuda_program(threads_program gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/threads_program.c)
 add_test(NAME e2e.gate COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/gate.py ${PROJECT_BINARY_DIR}
          ${_consumers})
-add_test(NAME e2e.gate_repeats COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/repeats.py ${PROJECT_BINARY_DIR} 5)
+add_test(NAME e2e.gate_repeats COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/repeats.py ${PROJECT_BINARY_DIR} 2)

@@ -14,10 +14,10 @@ import tempfile
 
 BUILD, TIMES = os.path.abspath(sys.argv[1]), int(sys.argv[2])
 GPUMEM = BUILD + "/report/gpumem"
-SOUND = ("train", "swap_models", "pipeline", "cache_of_an_epoch", "lru_cache", "workspace_of_the_largest", "token_cache",
+SOUND = ("train", "swap_models", "cache_of_an_epoch", "lru_cache", "workspace_of_the_largest", "token_cache",
          "joined_results", "prefetch", "many_small", "stream_ordered")
 SICK = ("early_return", "unbounded_cache", "cancelled_requests", "history", "pageable_batches", "pinned_batches", "gathering",
-        "too_large", "search")
+        "too_large")
 PROGRAMS = [ # command, options, exit code
     (["training_loop"], [], 1),
     (["training_loop"], ["--max-leak", "12M"], 0),
