@@ -129,7 +129,8 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
             out,
             "The program was ended after %s rounds of the loop at %s:%u, which waits for a value\n"
             "that only the GPU computes; --values computes small ones.\n",
-            COUNT(facts->endless.count), base_of(facts->endless.file), facts->endless.line);
+            COUNT(facts->endless.count), gm_name_behind_slash(facts->endless.file),
+            facts->endless.line);
     say_reads(out, facts->outcome);
 }
 
