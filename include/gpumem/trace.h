@@ -19,7 +19,7 @@
 
 #define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
 #define GM_TRACE_MAJOR 3              /* readers refuse another major */
-#define GM_TRACE_MINOR 1              /* readers accept older minors; a newer minor only adds */
+#define GM_TRACE_MINOR 2              /* readers accept older minors; a newer minor only adds */
 #define GM_TRACE_ENDIAN 0x01020304u
 #define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
 #define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
@@ -443,6 +443,9 @@ enum gm_event {
     /* Ranges that any thread can end, in any order. */
     GM_EVENT_RANGE_START = 50, /* as RANGE_PUSH, but address: the range's own number */
     GM_EVENT_RANGE_END = 51,   /* address: of the range */
+    GM_EVENT_IGNORE =
+        52, /* since minor 2. aux: 1: what begins in this lane from here on is no leak,
+                             as the program says; 0: that is over */
     GM_EVENTS
 };
 

@@ -13,9 +13,13 @@
 
 enum gm_lock_rank {
     GM_RANK_UNSET, /* no lock has it */
+    GM_RANK_LIVE,  /* who asks what is alive: one thread at a time */
     GM_RANK_MODULES,
-    GM_RANK_PACKER = GM_RANK_MODULES, /* neither is taken inside the other, nor a second packer's */
-    GM_RANK_TABLE,                    /* nodes, frames */
+    GM_RANK_PACKER = GM_RANK_MODULES, /* neither is taken inside the other */
+    GM_RANK_PACKER_SECOND,            /* all packers' one after the other: who asks what is alive */
+    GM_RANK_PACKER_THIRD,
+    GM_RANK_PACKER_FOURTH,
+    GM_RANK_TABLE, /* nodes, frames */
     GM_RANK_STRINGS,
     GM_RANK_FILE,  /* whoever grows the trace */
     GM_RANK_ALONE, /* handles, names of NVTX: nothing but the seal is taken inside */

@@ -74,6 +74,8 @@ struct gm_carried {
     bool implicit;  /* ended: with its context */
     bool unseen;    /* ENDING of a context: the reference was one that no record tells of */
     bool nameless;  /* OBJECT: its handle is that of another since */
+    bool ignored;   /* LIFE, OBJECT, BLOCK: the program asked not to call it a leak */
+    bool pooled;    /* LIFE, OBJECT: a framework's blocks lie in it, and count instead */
     bool kept;      /* what happened to it is not understood: all that was said of it stays */
 };
 

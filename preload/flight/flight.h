@@ -21,6 +21,10 @@
 
 extern const struct gm_sink gm_flight_sink;
 
+/* Folds what is committed. Returns the time up to which that is all. Needs the pack lock
+ * of all lanes. */
+uint64_t gm_flight_fold(void);
+
 /* In a child: forgets what is folded, and the area. */
 void gm_flight_forget(void);
 

@@ -1,6 +1,7 @@
 /* See fold.h. What ends and is undone, and the plain families: lives of addresses, blocks, pools,
  * modules, and what is only ever replaced by a later record of its kind. */
 #include "flight/fold.h"
+#include "flight/alive.h"
 #include "flight/fold_context.h"
 #include "flight/fold_graph.h"
 #include "flight/fold_vmm.h"
@@ -10,6 +11,9 @@
 
 static uint32_t failures[FAILURES];
 static uint64_t failure_count;
+
+static uint32_t ignoring_end; /* one past the last lane that ever ignored */
+static uint64_t ignored_at;   /* time of the latest record of that */
 
 /* ---- ends, and their undoing ----------------------------------------------------------------- */
 
@@ -73,6 +77,7 @@ static void go_on(uint32_t number, uint32_t status)
     gm_carry_move_last(number);
     *gm_fold_frees_of(entry) -= gm_fold_is_birth(entry);
     entry->ended = false;
+    gm_alive_enter(entry);
     if (gm_fold_is_birth(entry))
         gm_fold_mark_late(number, status);
     if (entry->role < GM_CARRY_BINDING)
@@ -214,13 +219,45 @@ static void device(const struct gm_record *record, uint32_t lane)
     replace(GM_CARRY_DEVICE, (uint8_t)record->device, &both, NULL, lane);
 }
 
+/* What a block lies in is a pool's. Memory that has an address is taken for a block, which then
+ * begins where it does; into what is mapped a block is put anywhere. */
+static void note_pool(uint64_t address, uint64_t size)
+{
+    uint32_t number = gm_carry_find(GM_CARRY_LIFE, address);
+    if (number) {
+        gm_alive_pool(gm_carry_at(number));
+        return;
+    }
+    uint64_t last = size ? gm_carry_last(address, size) : address;
+    while (address <= last &&
+           (number = gm_carry_overlapping(GM_CARRY_MAPPING, address, last - address + 1))) {
+        const struct gm_carried *mapping = gm_carry_at(number);
+        gm_alive_pool(gm_carry_at(mapping->other));
+        uint64_t end = gm_carry_last(mapping->record.address, mapping->record.size);
+        if (end == UINT64_MAX)
+            return;
+        address = end + 1;
+    }
+}
+
+static void begin_block(const struct gm_record *record, const struct gm_record *detail,
+                        uint32_t lane)
+{
+    end_keyed(GM_CARRY_BLOCK, record->address, 0);
+    uint32_t number = gm_fold_add(GM_CARRY_BLOCK, record->address, record, detail, lane);
+    if (!number)
+        return;
+    note_pool(record->address, record->size);
+    gm_alive_enter(gm_carry_at(number));
+}
+
 /* What a device's pool holds was said last by a record that may outlive the block it tells of, or
  * not: it is kept apart from the block, as a free of nothing. */
 static void block(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
 {
     struct gm_record last = *record;
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        replace(GM_CARRY_BLOCK, record->address, record, detail, lane);
+        begin_block(record, detail, lane);
         last.type = GM_EVENT_BLOCK_FREE;
         last.address = UINT64_MAX;
     } else if (record->type == GM_EVENT_BLOCK_FREE) {
@@ -248,6 +285,14 @@ static void pop_range(uint32_t lane)
 }
 
 /* ---- all records ----------------------------------------------------------------------------- */
+
+static void ignore(const struct gm_record *record, uint32_t lane)
+{
+    gm_fold_lanes[lane].ignoring = record->aux != 0;
+    ignored_at = record->time;
+    if (lane >= ignoring_end)
+        ignoring_end = lane + 1;
+}
 
 static void apply(const struct gm_record *record, const struct gm_record *detail, uint32_t lane,
                   uint32_t ending)
@@ -343,6 +388,9 @@ static void apply(const struct gm_record *record, const struct gm_record *detail
     case GM_EVENT_BLOCK_OOM:
         block(record, detail, lane);
         break;
+    case GM_EVENT_IGNORE:
+        ignore(record, lane);
+        break;
     case GM_EVENT_NONE: /* history, and nothing else */
     case GM_EVENT_SET:
     case GM_EVENT_POOL_TRIM:
@@ -368,10 +416,23 @@ void gm_fold(const struct gm_record *record, const struct gm_record *detail, uin
 
 /* ---- what is carried over -------------------------------------------------------------------- */
 
+static void tell_ignoring(uint32_t lane, bool ignoring, uint64_t time, gm_carry_taker *take,
+                          void *argument)
+{
+    if (gm_fold_lanes[lane].told == ignoring)
+        return;
+    gm_fold_lanes[lane].told = ignoring;
+    take(argument,
+         &(struct gm_record){.type = GM_EVENT_IGNORE, .time = time, .aux = ignoring, .device = -1},
+         lane);
+}
+
 static void emit(uint32_t number, gm_carry_taker *take, void *argument)
 {
     const struct gm_carried *entry = gm_carry_at(number);
     struct gm_record record = entry->record;
+    if (gm_fold_is_memory(entry))
+        tell_ignoring(entry->lane, entry->ignored, record.time, take, argument);
     bool has_other_handle = gm_fold_vmm_prepare(number, &record);
     uint64_t detail = has_other_handle ? entry->record.address : entry->detail;
     take(argument, &record, entry->lane);
@@ -403,6 +464,10 @@ void gm_fold_emit(gm_carry_taker *take, void *argument)
             emit(at, take, argument);
     }
     gm_fold_context_emit(true, take, argument);
+    for (uint32_t lane = 0; lane < ignoring_end; lane++)
+        tell_ignoring(lane, gm_fold_lanes[lane].ignoring, ignored_at, take, argument);
+    for (uint32_t lane = 0; lane < ignoring_end; lane++)
+        gm_fold_lanes[lane].told = false;
     gm_fold_notes_are_carried();
 }
 
@@ -414,4 +479,7 @@ void gm_fold_forget(void)
     gm_fold_lives_forget();
     memset(failures, 0, sizeof(failures));
     failure_count = 0;
+    ignoring_end = 0;
+    ignored_at = 0;
+    gm_alive_forget();
 }

@@ -1,5 +1,6 @@
 /* See fold_lives.h. */
 #include "flight/fold_lives.h"
+#include "flight/alive.h"
 #include <string.h>
 
 #define NOTES 64u        /* as many as the report keeps */
@@ -30,6 +31,8 @@ uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_reco
 {
     uint32_t number = gm_carry_add(role, key, record, detail, lane);
     gm_fold_missed += number == 0;
+    if (number)
+        gm_carry_at(number)->ignored = gm_fold_lanes[lane].ignoring;
     return number;
 }
 
@@ -91,6 +94,8 @@ bool gm_fold_pays(uint64_t address, uint64_t time, uint64_t early, uint32_t lane
 void gm_fold_end(uint32_t number, uint32_t ending, bool implicit)
 {
     struct gm_carried *entry = gm_carry_at(number);
+    if (!entry->ended)
+        gm_alive_leave(entry);
     entry->implicit = implicit;
     *gm_fold_frees_of(entry) += gm_fold_is_birth(entry);
     if (!ending) {
@@ -147,6 +152,8 @@ void gm_fold_begin_life(const struct gm_record *record, uint64_t early, uint32_t
     }
     gm_fold_end_at(record->address);
     uint32_t number = gm_fold_add(GM_CARRY_LIFE, record->address, record, NULL, lane);
+    if (number)
+        gm_alive_enter(gm_carry_at(number));
     gm_fold_totals.allocs++;
     if (take_note(GM_EVENT_FREE, record->address, before(record->time, early), &lane) && number)
         end_early(number, lane);

@@ -19,6 +19,8 @@ extern uint64_t gm_fold_missed; /* for which there was no memory: what is carrie
 struct gm_fold_lane {
     uint32_t ending; /* the latest free-like record, as long as something came of it */
     uint32_t range;  /* the innermost open range */
+    bool ignoring;   /* what begins here now is ignored */
+    bool told;       /* whether what is being carried over says so of the lane */
     bool unknown;    /* the ending is a free of what was not known to live */
 };
 extern struct gm_fold_lane gm_fold_lanes[GM_LANES_MAX];
@@ -34,6 +36,13 @@ static inline bool gm_fold_is_birth(const struct gm_carried *entry)
 static inline uint64_t *gm_fold_frees_of(const struct gm_carried *entry)
 {
     return entry->implicit ? &gm_fold_totals.implicit_frees : &gm_fold_totals.frees;
+}
+
+/* The entry is memory, that a leak would be of. */
+static inline bool gm_fold_is_memory(const struct gm_carried *entry)
+{
+    return entry->role == GM_CARRY_LIFE || entry->role == GM_CARRY_BLOCK ||
+           (entry->role == GM_CARRY_OBJECT && entry->record.type != GM_EVENT_MULTICAST_CREATE);
 }
 
 /* Adds an entry, and counts it as missed if there is no memory. */

@@ -4,6 +4,7 @@
  * or binding by its own record. CUDA unmaps whole mappings only: an unmapping of less than that is
  * kept word for word, with all it touched. */
 #include "flight/fold_vmm.h"
+#include "flight/alive.h"
 #include "flight/fold_lives.h"
 
 static uint32_t kept_mappings; /* which are in no tree */
@@ -61,6 +62,7 @@ static void settle(uint32_t number, uint32_t status)
         return;
     }
     gm_fold_totals.frees += alive ? UINT64_MAX : 1;
+    alive ? gm_alive_enter(object) : gm_alive_leave(object);
     if (alive)
         gm_fold_mark_late(number, status);
 }
@@ -98,8 +100,10 @@ static void create(const struct gm_record *record, uint32_t lane)
 {
     make_handle_free(record->address);
     uint32_t number = gm_fold_add(GM_CARRY_OBJECT, record->address, record, NULL, lane);
-    if (number)
+    if (number) {
         gm_carry_at(number)->handles = 1;
+        gm_alive_enter(gm_carry_at(number));
+    }
     gm_fold_totals.allocs += record->type != GM_EVENT_MULTICAST_CREATE;
 }
 

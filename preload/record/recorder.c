@@ -92,6 +92,17 @@ static bool is_recorder_left(struct gm_thread *thread, uintptr_t frame)
     return left;
 }
 
+_Thread_local uint32_t gm_ignore_depth __attribute__((tls_model("initial-exec")));
+
+void gm_ignore_tell(struct gm_thread *thread)
+{
+    bool ignoring = gm_ignore_depth != 0;
+    if (thread->ignoring == ignoring)
+        return;
+    thread->ignoring = ignoring;
+    gm_call_commit(thread, NULL, gm_what(GM_EVENT_IGNORE, GM_KIND_NONE, -1, 0, 0), 0, 0, ignoring);
+}
+
 struct gm_thread *gm_call_admit(void *frame)
 {
     struct gm_tls *tls = &gm_tls;
@@ -111,8 +122,11 @@ struct gm_thread *gm_call_admit(void *frame)
         return NULL;
     }
     /* A thread for which there was no lane when it joined tries again. */
-    if (gm_process_join(tls))
+    if (gm_process_join(tls)) {
+        tls->thread->api = 0;
+        gm_ignore_tell(tls->thread); /* a lane's former owner may have left it ignoring */
         return tls->thread;
+    }
     gm_why(GM_WHY_CALL_NOT_JOINED, gm_registers_of_caller(frame).pc, NULL);
     return NULL;
 }

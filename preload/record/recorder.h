@@ -46,6 +46,13 @@ struct gm_thread *gm_call_admit(void *frame);
 bool gm_process_join(struct gm_tls *tls);
 
 /*
+ * Whether what the calling thread allocates is to be ignored: how often that was asked for and not
+ * taken back. The lane is told of a change at once, or when the thread joins the trace.
+ */
+extern _Thread_local uint32_t gm_ignore_depth __attribute__((tls_model("initial-exec")));
+void gm_ignore_tell(struct gm_thread *thread);
+
+/*
  * How many open calls are around one that begins at `frame` while calls are open: none if they were
  * left without a return, for their hooks' frames lay below it on the same stack. On another stack
  * than theirs (a signal's, a coroutine's) this call is named by itself, with GM_CALL_APART in the

@@ -24,9 +24,9 @@ static struct packer {
     ZSTD_CCtx *context;
 } packers[PACKERS] = {
     {.lock = GM_LOCK(GM_RANK_PACKER)},
-    {.lock = GM_LOCK(GM_RANK_PACKER)},
-    {.lock = GM_LOCK(GM_RANK_PACKER)},
-    {.lock = GM_LOCK(GM_RANK_PACKER)},
+    {.lock = GM_LOCK(GM_RANK_PACKER_SECOND)},
+    {.lock = GM_LOCK(GM_RANK_PACKER_THIRD)},
+    {.lock = GM_LOCK(GM_RANK_PACKER_FOURTH)},
 };
 
 _Static_assert(PACKERS == 4, "each packer's lock has its rank");
@@ -87,5 +87,17 @@ const unsigned char *gm_block_encode(const struct gm_run *run, const uint16_t *l
 void gm_blocks_forget(void)
 {
     for (uint32_t i = 0; i < PACKERS; i++)
-        packers[i] = (struct packer){.lock = GM_LOCK(GM_RANK_PACKER)};
+        packers[i] = (struct packer){.lock = GM_LOCK(packers[i].lock.rank)};
+}
+
+void gm_pack_lock_all(void)
+{
+    for (uint32_t i = 0; i < PACKERS; i++)
+        gm_lock_take(&packers[i].lock);
+}
+
+void gm_pack_release_all(void)
+{
+    for (uint32_t i = PACKERS; i > 0; i--)
+        gm_lock_release(&packers[i - 1].lock);
 }

@@ -12,6 +12,10 @@
 /* Who packs the lane holds it: one thread at a time. Other lanes may share it. */
 struct gm_lock *gm_pack_lock(const struct gm_thread *thread);
 
+/* All of them: nothing is packed until they are released, and threads whose rings are full wait. */
+void gm_pack_lock_all(void);
+void gm_pack_release_all(void);
+
 /*
  * Encodes and compresses records, fills in what the block says of its bytes, and returns them:
  * block->stored_size of them, valid until the next call. `lanes` is NULL, or has the lane of each

@@ -61,6 +61,7 @@ struct gm_thread {
     uint64_t stack_high;
     uint64_t half_full; /* time when it was last found half full; stored atomically */
     bool committing;    /* may have taken the time of a record that is not committed yet */
+    bool ignoring;      /* what the lane says since the latest IGNORE record */
     bool has_parts;     /* seal.c: `parts` is the sum over the slots of the lane */
     uint64_t parts;
     uint64_t late_from;         /* record being committed behind the end of the process */

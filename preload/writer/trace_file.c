@@ -579,6 +579,23 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
     return error;
 }
 
+int gm_trace_read(uint64_t offset, void *to, size_t size)
+{
+    if (!descriptor_ready())
+        return -EBADF;
+    for (char *at = to; size;) {
+        ssize_t done = syscall(SYS_pread64, gm_file.descriptor, at, size, offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return done < 0 ? -errno : -ENODATA;
+        at += done;
+        offset += (uint64_t)done;
+        size -= (size_t)done;
+    }
+    return 0;
+}
+
 void gm_trace_update_clock(void)
 {
     struct gm_trace_header *header = gm_file.header;

@@ -63,6 +63,10 @@ static inline struct gm_extent *gm_extent_behind(const struct gm_extent *extent,
 int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *head, size_t size,
                           const void *tail, size_t tail_size);
 
+/* Reads back what is below the end. Caller holds the lock. 0, or a negative errno; -ENODATA: the file
+ * is shorter. */
+int gm_trace_read(uint64_t offset, void *to, size_t size);
+
 /* Refreshes the header's latest clock pair. Caller holds the lock. */
 void gm_trace_update_clock(void);
 

@@ -17,6 +17,7 @@ const char *gm_leak_class_name(unsigned leak_class)
         [GM_LEAK_EXTERNAL] = "external",
         [GM_LEAK_CACHED] = "cached",
         [GM_LEAK_UNTOLD] = "untold",
+        [GM_LEAK_IGNORED] = "ignored",
     };
     return leak_class > 0 && leak_class < GM_LEAK_CLASSES ? names[leak_class] : "unknown";
 }
@@ -65,6 +66,11 @@ static void note_served(struct gm_analysis *analysis, unsigned kind, int device,
     }
 }
 
+static unsigned class_of_implicit(const struct gm_life *life)
+{
+    return life->flags & GM_LIFE_IGNORED ? GM_LEAK_IGNORED : GM_LEAK_IMPLICIT;
+}
+
 static void life_begins(void *argument, struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
@@ -80,7 +86,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
 {
     struct gm_analysis *analysis = argument;
     if (implicit) {
-        struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
+        struct gm_site site = gm_site_of_life(life, class_of_implicit(life));
         gm_sites_add(&analysis->leaks, &site);
     }
     if (is_segment(analysis, life))
@@ -96,7 +102,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
 {
     struct gm_analysis *analysis = argument;
-    struct gm_site site = gm_site_of_life(life, GM_LEAK_IMPLICIT);
+    struct gm_site site = gm_site_of_life(life, class_of_implicit(life));
     if (implicit)
         gm_sites_subtract(&analysis->leaks, &site);
     note_pinned(analysis, life);
@@ -314,6 +320,8 @@ static bool *find_segments(const struct gm_analysis *analysis)
 static unsigned leak_class(const struct gm_analysis *analysis, const struct gm_life *life,
                            bool is_segment)
 {
+    if (life->flags & GM_LIFE_IGNORED)
+        return GM_LEAK_IGNORED;
     if (life->kind == GM_KIND_EXTERNAL ||
         gm_owners_get(analysis->owners, life->stack) & GM_OWNER_VENDOR)
         return GM_LEAK_EXTERNAL;

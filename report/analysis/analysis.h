@@ -26,6 +26,7 @@ enum gm_leak_class {
     GM_LEAK_EXTERNAL, /* another owner's memory, or allocated by a library of the vendor */
     GM_LEAK_CACHED,   /* a framework's cache kept it, as it does by design */
     GM_LEAK_UNTOLD,   /* it may have ended with its context, whose end is not on record */
+    GM_LEAK_IGNORED,  /* the program says that it is none (gpumem_ignore_begin) */
     GM_LEAK_CLASSES
 };
 

@@ -45,6 +45,7 @@ struct gm_undo {
 struct gm_journal {
     uint64_t address; /* of the free-like record */
     uint8_t type;     /* enum gm_event */
+    bool is_ignoring; /* of the lane: what begins there now is no leak, as the program says */
     bool is_past; /* the record came before the history of a flight trace: nothing it did counts */
     struct gm_undo *entries;
     size_t count;

@@ -12,6 +12,7 @@ enum gm_life_flag {
     GM_LIFE_ADDRESSED = 1u << 0, /* found by its address (VMM memory is known by handle instead) */
     GM_LIFE_LATE = 1u << 1,      /* its free came when the driver was shut down already */
     GM_LIFE_MORTAL = 1u << 2,    /* ends with its context; linked into that context's list */
+    GM_LIFE_IGNORED = 1u << 3,   /* no leak, as the program says */
 };
 
 /* One allocation. */

@@ -269,6 +269,9 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
     case GM_EVENT_ALLOC_FAILED:
         refused(replay, record);
         break;
+    case GM_EVENT_IGNORE:
+        gm_ledger_journal(&replay->ledger, entry->lane)->is_ignoring = record->aux != 0;
+        break;
     case GM_EVENT_CONTEXT:
         if (entry->carried)
             gm_context_carried(&replay->contexts, record);

@@ -314,6 +314,7 @@ static void print_other_classes(const struct gm_view *view)
         [GM_LEAK_EXTERNAL] = "of another owner, or held by a vendor's library",
         [GM_LEAK_CACHED] = "cached by a framework to the end, for its next use",
         [GM_LEAK_UNTOLD] = "freed or not: the end of its context is not on record",
+        [GM_LEAK_IGNORED] = "that the program says is no leak (gpumem_ignore_begin)",
     };
     for (unsigned class = GM_LEAK_LATE; class < GM_LEAK_CLASSES; class ++)
         if (view->run->leaked_count[class])

@@ -223,6 +223,8 @@ static void print_leaks(const struct gm_view *view)
                    "kept by a framework to the end, in use or for its next use");
     print_leaks_of(view, GM_LEAK_UNTOLD, GM_LEAKS_ALL, "Freed or not",
                    "whether their context ended is not on record: there were too many");
+    print_leaks_of(view, GM_LEAK_IGNORED, GM_LEAKS_ALL, "Ignored",
+                   "not freed, and no leak, as the program says (gpumem_ignore_begin)");
 }
 
 /* ---- refused allocations --------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #include <cmocka.h> /* needs what stands above */
 
+#include "preload/flight/alive.h"
 #include "preload/flight/fold.h"
 #include "report/pool/blocks.h"
 #include "report/replay/replay.h"
@@ -202,6 +203,8 @@ static void draw_type(struct event *event)
         GM_EVENT_RANGE_POP,
         GM_EVENT_THREAD,
         GM_EVENT_DEVICE_SAMPLE,
+        GM_EVENT_IGNORE,
+        GM_EVENT_IGNORE,
     };
     do
         event->record.type = types[draw(sizeof(types))];
@@ -299,6 +302,9 @@ static struct event draw_event(const struct world *world, uint64_t time)
     case GM_EVENT_BLOCK_FREE:
     case GM_EVENT_BLOCK_OOM:
         event.has_detail = true;
+        break;
+    case GM_EVENT_IGNORE:
+        record->aux = draw(2);
         break;
     case GM_EVENT_GRAPH_ALLOC_NODE:
     case GM_EVENT_GRAPH_FREE_NODE:
@@ -482,6 +488,25 @@ static void assert_totals(const struct gm_replay *replay)
     assert_int_equal(gm_fold_totals.implicit_frees, implicit);
 }
 
+/* What the fold says to be alive is what lives in the replay. */
+static void assert_alive(const struct world *world)
+{
+    uint64_t host[GM_KINDS] = {0};
+    for (int device = 0; device < 3; device++) {
+        const struct gm_device_totals *totals = &world->replay.ledger.counters.device[device];
+        for (unsigned kind = GM_KIND_DEVICE; kind <= GM_KIND_EXTERNAL; kind++)
+            assert_int_equal(gm_alive_on[device].live[kind], totals->kind[kind].live);
+        assert_int_equal(gm_alive_bytes(&gm_alive_on[device]), totals->live);
+        assert_int_equal(gm_alive_on[device].blocks, world->blocks.device[device].live);
+        assert_true(gm_alive_in_use(&gm_alive_on[device]) <= gm_alive_peak(&gm_alive_on[device]));
+        for (unsigned kind = 0; kind < GM_KINDS; kind++)
+            host[kind] += gm_alive_on[device].live[kind];
+    }
+    for (unsigned kind = 0; kind < GM_KINDS; kind++)
+        if (gm_kind_is_host(kind))
+            assert_int_equal(host[kind], world->replay.ledger.counters.host[kind].live);
+}
+
 static void compare_cuts(uint64_t seed)
 {
     static struct event events[EVENTS];
@@ -515,6 +540,7 @@ static void compare_cuts(uint64_t seed)
         assert_int_equal(gm_fold_lost_frees, all.replay.ledger.lost_frees);
         assert_int_equal(gm_fold_unknown_frees, all.replay.ledger.unknown_frees);
         assert_totals(&all.replay);
+        assert_alive(&all);
         carry_over(&cut);
         what = difference(&all, &cut);
         /* A pair that meets across the cut is counted by the recorder: the trace is not complete.

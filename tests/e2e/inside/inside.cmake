@@ -1,0 +1,13 @@
+# What a program asks the recorder of itself (gpumem.h). Uses gpumem_cuda_program.
+set(_inside ${CMAKE_CURRENT_LIST_DIR})
+gpumem_cuda_program(inside gpumem_sim_runtime_13 ${_inside}/inside.c)
+gpumem_cuda_program(inside_no_pie gpumem_sim_runtime_13 ${_inside}/inside.c)
+target_compile_options(inside_no_pie PRIVATE -fno-pie)
+target_link_options(inside_no_pie PRIVATE -no-pie)
+foreach(_program inside inside_no_pie)
+  target_include_directories(${_program} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${_program} PRIVATE ${CMAKE_DL_LIBS})
+endforeach()
+foreach(_case absent off no_pie kinds peaks leaks ignored ignored_ring child stored racing asking handler closed lost)
+  add_test(NAME e2e.inside.${_case} COMMAND ${Python3_EXECUTABLE} ${_inside}/inside.py ${PROJECT_BINARY_DIR} ${_case})
+endforeach()
