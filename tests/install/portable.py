@@ -20,6 +20,13 @@ def leak():
 with libgpumem.range("step"):
     leak()
 assert libgpumem.active()
+assert libgpumem.check_now().bytes == 1 << 20
+"""
+PLUGIN = """
+from importlib import metadata
+found = metadata.entry_points()
+found = found.select(group="pytest11") if hasattr(found, "select") else found["pytest11"]
+assert [point.value for point in found if point.name == "gpumem"] == ["libgpumem.gpumem_pytest"], found
 """
 failed = []
 
@@ -52,6 +59,10 @@ def try_wheel(wheel, build, folder):
     before, python = files_below(environment), environment + "/bin/python"
     pip = [python, "-m", "pip", "--disable-pip-version-check", "-q"]
     subprocess.run([*pip, "install", "--no-index", wheel], check=True)
+    subprocess.run([python, "-c", PLUGIN], check=True)
+    expect(os.path.exists(subprocess.run([python, "-c", "import libgpumem; print(libgpumem.__path__[0])"], check=True,
+                                         capture_output=True, text=True).stdout.strip() + "/gpumem_pytest.py"),
+           "the wheel lacks the pytest plugin")
     for number, command in enumerate(([environment + "/bin/gpumem"], [python, "-m", "libgpumem"])):
         work = os.path.join(folder, f"work{number}")
         os.mkdir(work)
