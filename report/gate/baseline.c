@@ -72,6 +72,22 @@ static void unite(struct gm_baseline *baseline)
     baseline->count = kept;
 }
 
+bool gm_baseline_read(struct gm_baseline *baseline, FILE *file, const char *name)
+{
+    char *line = gm_allocate(LINE_SIZE_MAX, 1);
+    bool good = true;
+    for (unsigned number = 1; good && fgets(line, LINE_SIZE_MAX, file); number++) {
+        line[strcspn(line, "\r\n")] = 0;
+        good = !*line || *line == '#' || read_entry(baseline, line);
+        if (!good)
+            fprintf(stderr, "gpumem: %s:%u: not a line of a baseline\n", name, number);
+    }
+    free(line);
+    if (baseline->count)
+        unite(baseline);
+    return good;
+}
+
 bool gm_baseline_load(struct gm_baseline *baseline, const char *path, bool may_lack)
 {
     FILE *file = fopen(path, "re");
@@ -81,18 +97,8 @@ bool gm_baseline_load(struct gm_baseline *baseline, const char *path, bool may_l
         fprintf(stderr, "gpumem: %s: %s\n", path, strerror(errno));
         return false;
     }
-    char *line = gm_allocate(LINE_SIZE_MAX, 1);
-    bool good = true;
-    for (unsigned number = 1; good && fgets(line, LINE_SIZE_MAX, file); number++) {
-        line[strcspn(line, "\r\n")] = 0;
-        good = !*line || *line == '#' || read_entry(baseline, line);
-        if (!good)
-            fprintf(stderr, "gpumem: %s:%u: not a line of a baseline\n", path, number);
-    }
+    bool good = gm_baseline_read(baseline, file, path);
     fclose(file);
-    free(line);
-    if (baseline->count)
-        unite(baseline);
     return good;
 }
 

@@ -26,6 +26,9 @@ struct gm_baseline {
 /* Reads one; a file that does not exist is an empty one where `may_lack` is set. False after one line
  * about what is wrong. */
 bool gm_baseline_load(struct gm_baseline *baseline, const char *path, bool may_lack);
+
+/* The same of an open file, which stays open; `name` stands in complaints. */
+bool gm_baseline_read(struct gm_baseline *baseline, FILE *file, const char *name);
 void gm_baseline_free(struct gm_baseline *baseline);
 
 /* The entry of a fingerprint; NULL: it is new. */
