@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The gate's verdict does not depend on luck: each program is recorded and judged again and again while all CPUs are busy.
 
-    repeats.py BUILD TIMES
+    repeats.py BUILD TIMES [PROGRAM...]
 
+PROGRAM is the beginning of a command line below; all without one.
 Sound programs must pass each time and the others fail each time, with the same bytes leaked.
 """
 import collections
@@ -47,11 +48,13 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as folder:
             for command, options, code in PROGRAMS:
+                name = " ".join(command + options)
+                if len(sys.argv) > 3 and not any(name.startswith(wanted) for wanted in sys.argv[3:]):
+                    continue
                 seen = collections.Counter(judge(command, options, folder) for _ in range(TIMES))
                 good = len(seen) == 1 and next(iter(seen))[0] == code
                 failed |= not good
-                print("ok  " if good else "FAIL", " ".join(command + options), f"{TIMES} times:",
-                      f"exit code {code}" if good else seen)
+                print("ok  " if good else "FAIL", name, f"{TIMES} times:", f"exit code {code}" if good else seen, flush=True)
     finally:
         for spinner in spinners:
             spinner.kill()
