@@ -196,6 +196,24 @@ def check_moments(gpumem, page, report, path):
            any(pool["out_of_memory"] for pool in report.get("framework_blocks", [])), f"{page.name}: --at oom")
 
 
+GROUP = re.compile(r"^(device \S+|blocks on device \S+|host \S+|external on device \S+)  .* in ([\d,]+) allocations?$", re.M)
+
+
+def check_threads(gpumem, page, report, path):
+    """What all threads allocated and was left is all that was left."""
+    none = run(gpumem, "report", "--thread", "nobody", path)[1]
+    threads = re.search(r"^There are threads: (.*)$", none, re.M)
+    if report["overwritten"] or (threads and threads[1].endswith("...")):
+        return # what was carried over is of no thread
+    left = {group: int(count.replace(",", "")) for group, count in
+            GROUP.findall(run(gpumem, "report", "--at", "end", path)[1])}
+    summed = {}
+    for thread in threads[1].split(", ") if threads else []:
+        for group, count in GROUP.findall(run(gpumem, "report", "--at", "end", "--thread", thread.split()[0], path)[1]):
+            summed[group] = summed.get(group, 0) + int(count.replace(",", ""))
+    expect(summed == left, f"{page.name}: threads hold {summed}, all {left}")
+
+
 def check(gpumem, name, path):
     code, shown = run(gpumem, "report", "--json", path)
     if code:
@@ -212,6 +230,7 @@ def check(gpumem, name, path):
     check_left(page, report)
     check_sites(gpumem, page, path)
     check_moments(gpumem, page, report, path)
+    check_threads(gpumem, page, report, path)
 
 
 def main():
