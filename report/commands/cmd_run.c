@@ -6,6 +6,7 @@
 #include "commands/session.h"
 #include "render/amount.h"
 #include "render/headline.h"
+#include "runs/reach.h"
 #include "runs/recording.h"
 #include "runs/run_note.h"
 #include "runs/trace_home.h"
@@ -142,8 +143,14 @@ static void say_where(const struct gm_recording *recording)
     free(first);
 }
 
-static void say(const struct gm_recording *recording)
+static void say(const struct gm_recording *recording, enum gm_reach reach)
 {
+    if (recording->trace_count == 0 && reach == GM_REACH_STATIC) {
+        fputs("gpumem: there is no trace: the program is linked statically, and LD_PRELOAD does "
+              "not reach it\n",
+              stderr);
+        return;
+    }
     if (recording->trace_count == 0) {
         fputs("gpumem: there is no trace: no CUDA call was seen, or no file could be made (disk "
               "full?)\n",
@@ -215,6 +222,13 @@ int gm_cmd_run(int count, char **arguments)
     }
     if (optind == count)
         return gm_complain("run: no command given; see gpumem run --help");
+    enum gm_reach reach = gm_reach_of(arguments[optind]);
+    if (reach == GM_REACH_MUSL) {
+        gm_complain(
+            "%s is a program of musl (Alpine), which cannot load the recorder: it needs glibc",
+            arguments[optind]);
+        return GM_EXIT_NOT_STARTED;
+    }
     struct gm_recording recording;
     if (!gm_recording_begin(&recording, output)) {
         gm_recording_end(&recording);
@@ -225,7 +239,7 @@ int gm_cmd_run(int count, char **arguments)
         gm_recording_find(&recording);
         gm_run_note_leave(arguments + optind, code, recording.traces, recording.trace_count);
         if (!quiet)
-            say(&recording);
+            say(&recording, reach);
     }
     gm_recording_end(&recording);
     return code;
