@@ -20,8 +20,9 @@ static int open_command(const char *command)
         return open(command, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     for (const char *at = folders ? folders : "/bin:/usr/bin"; *at;) {
         size_t size = strcspn(at, ":");
-        snprintf(path, sizeof(path), "%.*s%s%s", (int)size, at, size ? "/" : "", command);
-        if (access(path, X_OK) == 0)
+        int length =
+            snprintf(path, sizeof(path), "%.*s%s%s", (int)size, at, size ? "/" : "", command);
+        if (length > 0 && length < PATH_MAX && access(path, X_OK) == 0)
             return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         at += size + (at[size] == ':');
     }
