@@ -457,6 +457,8 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     uint64_t end = analysis->replay.ledger.time;
     if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
         end = trace->header.end_time;
+    if (trace->as_of_ns && trace->until > end)
+        end = trace->until; /* it lasts */
     analysis->duration = gm_clock_elapsed(&trace->clock, end);
     gm_phases_finish(&analysis->phases, end);
     gm_activity_finish(&analysis->activity);

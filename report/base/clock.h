@@ -14,6 +14,19 @@ struct gm_clock_scale {
 /* The scale the header's clock pairs give. Any header is taken, also a hostile one. */
 struct gm_clock_scale gm_clock_scale(const struct gm_trace_header *header);
 
+/* This moment on the clocks of this machine, which are also those of a trace that a living process
+ * writes here. `ticks` is 0 where the processor's counter is not known to us. */
+struct gm_clock_pair gm_clock_now(void);
+
+/* The scale between the start of a trace and a later moment of the same machine: better than the
+ * header's while the process runs, which writes its latest pair now and then, or not yet. */
+struct gm_clock_scale gm_clock_scale_until(const struct gm_trace_header *header,
+                                           const struct gm_clock_pair *now);
+
+/* The record clock at a moment of this machine. */
+uint64_t gm_clock_record_time(const struct gm_trace_header *header,
+                              const struct gm_clock_pair *moment);
+
 /* Nanoseconds from the start of the trace to `time`; 0 for what lies before it. */
 uint64_t gm_clock_elapsed(const struct gm_clock_scale *scale, uint64_t time);
 

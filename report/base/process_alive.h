@@ -5,7 +5,9 @@
 #include <gpumem/trace.h>
 #include <stdbool.h>
 
-/* True if this machine, in this boot, has a process of that number and start time. */
+/* True if this machine, in this boot, has a process of that number and start time. The number is that
+ * of the process's own PID namespace (a container's): where that is not ours, all processes are looked
+ * through for it. */
 bool gm_process_alive(const struct gm_trace_header *header);
 
 #endif

@@ -60,6 +60,7 @@ static void read_trace(const char *path, const void *request_of, void *is_writte
     if (!gm_session_open(&session, path, &request->stacks,
                          request->output->needs | GM_NEEDS_MOMENTS))
         return;
+    gm_say_running(session.trace);
     bool has = has_moment(&session, &request->options.when);
     if (has)
         request->output->write(stdout, session.model, &request->options);

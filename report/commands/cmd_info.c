@@ -111,6 +111,8 @@ static void print_state(const struct gm_session *session)
            recorded ? (is_snapshot ? "snapshot of a running process" : endings[trace->ending])
                     : "not known",
            end < sizeof(ends) / sizeof(ends[0]) ? ends[end] : "");
+    if (trace->as_of_ns)
+        printf("%-12s %s after the start\n", "as of", TIME(trace->as_of_ns));
     struct gm_ended ended = gm_ended_of(&trace->header);
     char name[GM_SIGNAL_TEXT];
     if (ended.signal)

@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
+#include "commands/session.h"
 #include "render/whatif_page.h"
 #include "runs/runs.h"
 #include "stacks/known_libraries.h"
@@ -61,6 +62,8 @@ static bool read_history(struct source *source, struct gm_history *history, cons
                   gm_history_of_snapshot(history, source->snapshot, device, error, sizeof(error));
     } else {
         source->trace = gm_trace_open(path, error, sizeof(error));
+        if (source->trace)
+            gm_say_running(source->trace);
         is_read = source->trace &&
                   gm_history_of_trace(history, source->trace, device, error, sizeof(error));
         if (is_read)

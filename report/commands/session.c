@@ -4,6 +4,8 @@
 #include "commands/command.h"
 #include "stacks/redact.h"
 #include "torch/open.h"
+#include "verdict/ending.h"
+#include <stdio.h>
 
 static bool open_trace(struct gm_session *session, const char *path)
 {
@@ -34,6 +36,15 @@ bool gm_session_open_briefly(struct gm_session *session, const char *path)
         return false;
     session->analysis = gm_analyse_briefly(session->trace);
     return true;
+}
+
+void gm_say_running(const struct gm_trace *trace)
+{
+    char text[128];
+    if (!trace->as_of_ns)
+        return;
+    gm_as_of_sentence(trace, text, sizeof(text));
+    fprintf(stderr, "gpumem: %s: %s\n", trace->path, text);
 }
 
 bool gm_session_close(struct gm_session *session)

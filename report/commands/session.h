@@ -22,4 +22,7 @@ bool gm_session_open_briefly(struct gm_session *session, const char *path);
 /* False after one line about it if the trace could not be read to its end: see limit.h. */
 bool gm_session_close(struct gm_session *session);
 
+/* Says on stderr that the process still runs, and as of when the trace was read; nothing of others. */
+void gm_say_running(const struct gm_trace *trace);
+
 #endif

@@ -100,17 +100,17 @@ static void find_ipc_handles(const struct gm_analysis *analysis, struct gm_findi
             site->live_count < site->allocs / OPEN_SHARE ||
             !strstr(gm_trace_api(analysis->trace, site->api), "IpcOpenMemHandle"))
             continue;
-        gm_findings_add(
-            findings,
-            &(struct gm_finding){.code = GM_FINDING_IPC_HANDLES,
-                                 .severity = GM_SEVERITY_NOTE,
-                                 .device = site->device,
-                                 .bytes = site->live,
-                                 .stack = site->stack,
-                                 .api = site->api},
-            "%s of the %s IPC handles opened here are open at the end. The process that "
-            "exported the memory cannot give it back to the device meanwhile.",
-            COUNT(site->live_count), COUNT(site->allocs));
+        gm_findings_add(findings,
+                        &(struct gm_finding){.code = GM_FINDING_IPC_HANDLES,
+                                             .severity = GM_SEVERITY_NOTE,
+                                             .device = site->device,
+                                             .bytes = site->live,
+                                             .stack = site->stack,
+                                             .api = site->api},
+                        "%s of the %s IPC handles opened here are open %s. The process that "
+                        "exported the memory cannot give it back to the device meanwhile.",
+                        COUNT(site->live_count), COUNT(site->allocs),
+                        analysis->trace->as_of_ns ? "now" : "at the end");
         gm_findings_remedy(findings, "Close each with cudaIpcCloseMemHandle after its last use.");
     }
 }

@@ -6,7 +6,6 @@
 #include "trace/trace_open.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static void forget(struct gm_follow *follow)
 {
@@ -46,28 +45,6 @@ void gm_follow_end(struct gm_follow *follow)
 
 /* ---- a look ---------------------------------------------------------------------------------- */
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-/* The last moment of which all is there, on the record clock. `now_ns` was before the file was read. */
-static uint64_t horizon(struct gm_follow *follow, uint64_t now_ns)
-{
-    const struct gm_trace *trace = follow->trace;
-    if (trace->ending != GM_ENDING_RUNNING)
-        return UINT64_MAX;
-    uint64_t start_ns = trace->header.clock_start.monotonic_ns + GM_FOLLOW_BEHIND_NS;
-    uint64_t passed = now_ns > start_ns ? now_ns - start_ns : 0;
-    const struct gm_clock_scale *clock = &trace->clock;
-    if (!clock->nanoseconds)
-        return UINT64_MAX;
-    return clock->origin +
-           (uint64_t)((double)passed * (double)clock->ticks / (double)clock->nanoseconds);
-}
-
 static void note_device(struct gm_follow *follow, const struct gm_record *record)
 {
     int slot = record->device < 0 ? 0 : record->device + 1;
@@ -81,7 +58,7 @@ static void note_device(struct gm_follow *follow, const struct gm_record *record
     device->residual = record->size > tracked ? record->size - tracked : 0;
 }
 
-static void read_on(struct gm_follow *follow, uint64_t until)
+static void read_on(struct gm_follow *follow)
 {
     struct gm_trace *trace = follow->trace;
     while (follow->lane_count < trace->lane_count) {
@@ -93,23 +70,23 @@ static void read_on(struct gm_follow *follow, uint64_t until)
             trace->lanes[lane].first = follow->next[lane];
     struct gm_stream *stream = gm_stream_open(trace);
     struct gm_entry entry;
-    gm_stream_stop_behind(stream, until);
+    uint64_t last_ns = follow->as_of_ns;
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(follow->replay, &entry);
         gm_blocks_note(follow->blocks, &entry);
         if (entry.record->type == GM_EVENT_DEVICE || entry.record->type == GM_EVENT_DEVICE_SAMPLE)
             note_device(follow, entry.record);
-        follow->as_of_ns = gm_clock_elapsed(&trace->clock, entry.record->time);
+        last_ns = gm_clock_elapsed(&trace->clock, entry.record->time);
         follow->events++;
     }
+    follow->as_of_ns = trace->as_of_ns ? trace->as_of_ns : last_ns;
     gm_stream_positions(stream, follow->next, follow->lane_count);
     gm_stream_close(stream);
 }
 
 bool gm_follow_look(struct gm_follow *follow, char *error, size_t error_size)
 {
-    uint64_t now_ns = monotonic_ns();
-    struct gm_trace *trace = gm_trace_open(follow->path, error, error_size);
+    struct gm_trace *trace = gm_trace_open_at_once(follow->path, error, error_size);
     if (!trace)
         return false;
     gm_trace_close(follow->trace);
@@ -118,7 +95,7 @@ bool gm_follow_look(struct gm_follow *follow, char *error, size_t error_size)
         forget(follow);
     if (!follow->replay)
         start(follow);
-    read_on(follow, horizon(follow, now_ns));
+    read_on(follow);
     return true;
 }
 

@@ -2,7 +2,7 @@
  * since the one before. Nothing is asked of the process.
  *
  * A look stops short of now: two threads stamp their records before they publish them, so what is
- * younger than GM_FOLLOW_BEHIND_NS may still get a neighbour that comes before it. A flight trace
+ * younger than GM_TRACE_BEHIND_NS may still get a neighbour that comes before it. A flight trace
  * overwrites its history, so it is read anew each time; its size is bounded. Memory: what is alive.
  */
 #ifndef GPUMEM_REPORT_FOLLOW_FOLLOW_H
@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define GM_FOLLOW_BEHIND_NS UINT64_C(100000000)
 
 struct gm_follow_device {
     uint64_t total;    /* of the device; 0 unknown */

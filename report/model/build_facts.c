@@ -181,6 +181,7 @@ void gm_build_facts(struct gm_builder *builder)
     run->duration_ns = analysis->duration;
     run->events = analysis->replay.ledger.events;
     run->ending = trace->ending;
+    run->as_of_ns = trace->as_of_ns;
     run->ended = gm_ended_of(header);
     run->was_asked_to_end = trace->ending == GM_ENDING_CUT && gm_was_asked_to_end(&trace->header);
     run->is_recorded = !(header->flags & GM_HEADER_NOT_RECORDED);

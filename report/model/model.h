@@ -352,6 +352,7 @@ struct gm_model_run {
 
     /* how far it can be trusted */
     enum gm_ending ending;
+    uint64_t as_of_ns;     /* of a process that runs: all is as it was then; 0: it does not run */
     struct gm_ended ended; /* with what code, or by which signal */
     bool was_asked_to_end; /* by SIGTERM, as workers of a pool are */
     bool is_recorded;      /* else the trace says why it was not, and no more */

@@ -218,6 +218,25 @@ static int64_t median_peak(const struct gm_summary *const *list, size_t count)
     return value;
 }
 
+/* A row of a process that runs is of no whole run. */
+static void print_running(struct gm_page *page, const struct gm_summary *const *list, size_t count)
+{
+    int64_t running = 0, first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t as_of = list[i]->as_of_ns;
+        running += as_of > 0;
+        first = as_of > 0 && as_of < first ? as_of : first;
+        last = as_of > last ? as_of : last;
+    }
+    if (running == 1)
+        gm_page_paragraph(page, GM_WARNING, 2, "1 process still runs: as of %s after its start",
+                          TIME((uint64_t)last));
+    else if (running)
+        gm_page_paragraph(page, GM_WARNING, 2,
+                          "%s processes still run: as of %s to %s after their starts",
+                          NUMBER(running), TIME((uint64_t)first), TIME((uint64_t)last));
+}
+
 static void print_table(struct gm_page *page, const struct gm_summaries *summaries)
 {
     size_t count, shown;
@@ -242,6 +261,7 @@ static void print_table(struct gm_page *page, const struct gm_summaries *summari
         gm_page_print(page, GM_DIM, "  ... and %zu less remarkable\n", count - shown);
     gm_page_paragraph(page, GM_PLAIN, 2, "peaks from %s to %s, median %s, sum %s", BYTES(least),
                       BYTES(most), BYTES(middle), BYTES(sum));
+    print_running(page, list, count);
     gm_page_paragraph(page, GM_DIM, 2,
                       "reserved: by the framework's pool; outside: of the peak, in no pool; "
                       "residual: the driver's, beside what was recorded.");

@@ -85,6 +85,7 @@ bool gm_summary_read(struct gm_summary *summary, const char *line, size_t size)
         .start_realtime_ns = gm_json_get_number(value, "start_realtime_ns", 0),
         .duration_ns = gm_json_get_number(value, "duration_ns", 0),
         .events = gm_json_get_number(value, "events", 0),
+        .as_of_ns = gm_json_get_number(value, "as_of_ns", 0),
         .complete = gm_json_get_number(value, "complete", 0) != 0,
         .simulated = gm_json_get_number(value, "simulated", 0) != 0,
         .gravity = gravity_of(gm_json_get_number(value, "gravity", 0)),

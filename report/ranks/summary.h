@@ -36,6 +36,7 @@ struct gm_summary {
     int64_t rank, local_rank, world_size; /* -1: not told */
     const char *job, *host, *run_id, *trace, *command, *ending;
     int64_t pid, start_realtime_ns, duration_ns, events;
+    int64_t as_of_ns; /* since the start, of a process that ran; 0: it did not */
     bool complete, simulated;
     enum gm_gravity gravity;
     int64_t errors, warnings;

@@ -234,6 +234,7 @@ void gm_summary_write(FILE *out, const struct gm_model *model, const char *page)
     gm_json_signed(json, "duration_ns", gm_amount(run->duration_ns));
     gm_json_signed(json, "events", gm_amount(run->events));
     gm_json_string(json, "ending", gm_ending_text(run, ending));
+    gm_json_signed(json, "as_of_ns", gm_amount(run->as_of_ns));
     gm_json_bool(json, "complete", run->complete);
     gm_json_bool(json, "simulated", run->simulated);
     gm_json_number(json, "gravity", headline.gravity);

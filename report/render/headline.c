@@ -226,3 +226,8 @@ const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEX
         text[0] = 0;
     return text;
 }
+
+const char *gm_when_left(const struct gm_model_run *run)
+{
+    return run->as_of_ns ? "now" : "at the end";
+}

@@ -57,4 +57,7 @@ char *gm_command_text(const struct gm_model_run *run);
 #define GM_START_TEXT 64
 const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEXT]);
 
+/* "at the end", or "now" of a process that runs. */
+const char *gm_when_left(const struct gm_model_run *run);
+
 #endif

@@ -24,7 +24,6 @@ struct gm_stream {
     struct lane **lanes;
     size_t lane_count;
     const struct lane *latest; /* that a record was delivered of */
-    uint64_t last_time;        /* what is younger is not delivered */
     struct gm_record slots[2]; /* the record that was delivered last, and its detail */
     void (*look)(void *argument, const struct gm_record *records, size_t count); /* may be NULL */
     void *look_argument;
@@ -163,7 +162,6 @@ struct gm_stream *gm_stream_open(struct gm_trace *trace)
     struct gm_stream *stream = gm_allocate(1, sizeof(*stream));
     stream->trace = trace;
     stream->context = ZSTD_createDCtx();
-    stream->last_time = UINT64_MAX;
     gm_carried_begin(&stream->carried, trace);
     look_ahead(stream);
     stream->lanes = gm_allocate(trace->lane_count, sizeof(*stream->lanes));
@@ -223,7 +221,7 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
         return end_over_limit(stream);
     if (stream->carried_ahead && next_carried(stream, entry))
         return true;
-    if (!stream->heap_size || stream->heap[0]->time > stream->last_time)
+    if (!stream->heap_size || stream->heap[0]->time > stream->trace->until)
         return false;
     struct lane *lane = stream->heap[0];
     if (lane != stream->latest)
@@ -237,11 +235,6 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
     if (stream->heap_size > 1)
         sift_down(stream, 0);
     return true;
-}
-
-void gm_stream_stop_behind(struct gm_stream *stream, uint64_t time)
-{
-    stream->last_time = time;
 }
 
 void gm_stream_positions(const struct gm_stream *stream, uint64_t *next, size_t count)

@@ -2,7 +2,8 @@
  *
  * Guarantees: the records of one lane come in the order of their sequence numbers, each once, also
  * where clocks of two processors disagree; between lanes time decides, then the lane's number, so
- * that the same trace always gives the same stream. What a flight trace carried over comes before
+ * that the same trace always gives the same stream. Of a running process nothing younger than
+ * gm_trace.until is delivered. What a flight trace carried over comes before
  * all else. Stacks that are the same to a reader (same_stacks.h) have one id, that of the first.
  * Memory: one decoded block per lane.
  */
@@ -37,9 +38,6 @@ void gm_stream_show_ahead(struct gm_stream *stream,
 
 /* The next record; false at the end. */
 bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry);
-
-/* Nothing is delivered from the first record on that is younger than this, on the record clock. */
-void gm_stream_stop_behind(struct gm_stream *stream, uint64_t time);
 
 /* For each lane below `count` the sequence number of its first record that was not delivered: where
  * another stream, of the same trace read later, can go on (gm_lane_source.first). Lanes without

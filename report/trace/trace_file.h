@@ -64,10 +64,13 @@ struct gm_trace {
     struct gm_trace_header header;
     struct gm_clock_scale clock;
     enum gm_ending ending;
-    bool truncated;   /* the file is shorter than its header says */
-    bool sealed;      /* the checksums of its end are there, and cover what is not written once */
-    bool over_limit;  /* it asks for more than a trace of its size may: see limit.h */
-    uint64_t damaged; /* extents and blocks that could not be read */
+    uint64_t
+        until; /* record clock: of a running process nothing younger is read; else UINT64_MAX */
+    uint64_t as_of_ns; /* that moment, since the start of the trace; 0: the process does not run */
+    bool truncated;    /* the file is shorter than its header says */
+    bool sealed;       /* the checksums of its end are there, and cover what is not written once */
+    bool over_limit;   /* it asks for more than a trace of its size may: see limit.h */
+    uint64_t damaged;  /* extents and blocks that could not be read */
     struct gm_table nodes, strings, modules, frames;
     struct gm_text names;
     struct gm_text environment;

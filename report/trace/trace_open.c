@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- header ---------------------------------------------------------------------------------- */
@@ -300,7 +301,8 @@ static void finish(struct gm_trace *trace)
             qsort(source->blocks, source->block_count, sizeof(*source->blocks), by_sequence);
     }
     index_names(trace);
-    trace->clock = gm_clock_scale(&trace->header);
+    if (trace->ending != GM_ENDING_RUNNING || trace->owned)
+        trace->clock = gm_clock_scale(&trace->header);
 }
 
 /* ---- a file that is still written to --------------------------------------------------------- */
@@ -395,18 +397,62 @@ static struct gm_trace *new_trace(const char *path)
     struct gm_trace *trace = gm_allocate(1, sizeof(*trace));
     trace->path = gm_copy_text(path);
     trace->bytes = (const unsigned char *)"";
+    trace->until = UINT64_MAX;
     trace->names.bytes = trace->environment.bytes = "";
     trace->same_stacks = gm_same_stacks_new(trace);
     return trace;
 }
 
+static void wait_for_neighbours(void)
+{
+    struct timespec time = {0, (long)GM_TRACE_BEHIND_NS};
+    while (nanosleep(&time, &time) != 0 && errno == EINTR)
+        continue;
+}
+
+/* `moment`: up to which a running process is read. A flight recorder may have folded what came later
+ * already; then its checkpoint is the moment. */
+static void read_until(struct gm_trace *trace, const struct gm_clock_pair *moment)
+{
+    trace->until = gm_clock_record_time(&trace->header, moment);
+    if (trace->checkpoint && trace->checkpoint->time > trace->until)
+        trace->until = trace->checkpoint->time;
+    struct gm_clock_pair now = gm_clock_now();
+    trace->clock = gm_clock_scale_until(&trace->header, &now);
+    trace->as_of_ns = gm_clock_elapsed(&trace->clock, trace->until);
+}
+
+/* The moment GM_TRACE_BEHIND_NS before. */
+static struct gm_clock_pair moment_before(const struct gm_trace_header *header,
+                                          struct gm_clock_pair now)
+{
+    struct gm_clock_scale scale = gm_clock_scale_until(header, &now);
+    double ticks = (double)GM_TRACE_BEHIND_NS * (double)scale.ticks / (double)scale.nanoseconds;
+    now.ticks = (double)now.ticks > ticks ? now.ticks - (uint64_t)ticks : 0;
+    now.monotonic_ns =
+        now.monotonic_ns > GM_TRACE_BEHIND_NS ? now.monotonic_ns - GM_TRACE_BEHIND_NS : 0;
+    return now;
+}
+
+static bool is_alive(const struct gm_trace *trace)
+{
+    return trace->header.end == GM_END_NONE && gm_process_alive(&trace->header);
+}
+
 /* Reads the file as it is. False with a line in `error`, or without one if the process ended
  * meanwhile: then the file is worth another, quiet look. */
-static bool read_file(struct gm_trace *trace, int descriptor, char *error, size_t size)
+static bool read_file(struct gm_trace *trace, int descriptor, bool waits, char *error, size_t size)
 {
     if (!map_file(trace, descriptor, error, size) || !read_header(trace, error, size))
         return false;
-    bool alive = trace->header.end == GM_END_NONE && gm_process_alive(&trace->header);
+    struct gm_clock_pair moment = gm_clock_now();
+    bool alive = is_alive(trace);
+    if (alive && waits) {
+        wait_for_neighbours();
+        if (!map_file(trace, descriptor, error, size) || !read_header(trace, error, size))
+            return false;
+        alive = is_alive(trace);
+    }
     if (!alive && !read_header(trace, error, size)) /* the end may be marked since */
         return false;
     scan(trace, alive);
@@ -414,11 +460,15 @@ static bool read_file(struct gm_trace *trace, int descriptor, char *error, size_
     if (!alive)
         return true;
     trace->ending = GM_ENDING_RUNNING;
-    return look_again(trace, descriptor, error, size) && trace->header.end == GM_END_NONE &&
-           gm_process_alive(&trace->header);
+    if (!look_again(trace, descriptor, error, size) || !is_alive(trace))
+        return false;
+    if (!waits)
+        moment = moment_before(&trace->header, moment);
+    read_until(trace, &moment);
+    return true;
 }
 
-struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size)
+static struct gm_trace *open_file(const char *path, bool waits, char *error, size_t error_size)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block us */
     if (descriptor < 0) {
@@ -430,7 +480,7 @@ struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size)
     do {
         error[0] = 0;
         trace = new_trace(path);
-        good = read_file(trace, descriptor, error, error_size);
+        good = read_file(trace, descriptor, waits, error, error_size);
         if (!good)
             gm_trace_close(trace);
     } while (!good && !error[0]);
@@ -439,6 +489,16 @@ struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size)
         return NULL;
     finish(trace);
     return trace;
+}
+
+struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size)
+{
+    return open_file(path, true, error, error_size);
+}
+
+struct gm_trace *gm_trace_open_at_once(const char *path, char *error, size_t error_size)
+{
+    return open_file(path, false, error, error_size);
 }
 
 static struct gm_trace *open_bytes(const char *path, const void *bytes, size_t size, bool owned,

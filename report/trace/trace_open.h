@@ -11,9 +11,17 @@
 #include "trace/trace_file.h"
 #include <stddef.h>
 
+/* A thread stamps a record before others can see it. What is younger than this may still get a
+ * neighbour that comes before it. */
+#define GM_TRACE_BEHIND_NS UINT64_C(100000000)
+
 /* Opens a trace. On failure returns NULL and writes one line about it (without the path) to
- * `error`. */
+ * `error`. Of a process that runs, all is read that it had done when this was called, and nothing
+ * that it did later (gm_trace.until): for that it waits GM_TRACE_BEHIND_NS. */
 struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size);
+
+/* The same without waiting: of a process that runs, what it had done GM_TRACE_BEHIND_NS before. */
+struct gm_trace *gm_trace_open_at_once(const char *path, char *error, size_t error_size);
 
 /* The same for a trace in memory, which must outlive it and be aligned to 64 bytes. */
 struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *error,

@@ -126,8 +126,7 @@ static const struct rule {
      "SIGTERM ended the process, and the process that waited for it was there to see it, as pools "
      "of workers do. Nothing says that what it held then is a leak.",
      NULL, NULL},
-    {"running", GM_GAP_LOSS, is_running,
-     "RUNNING: the process has not ended. This is its memory up to now.", NULL, NULL},
+    {"running", GM_GAP_LOSS, is_running, NULL, NULL, gm_running_sentence},
     {"snapshot", GM_GAP_NOTE, is_snapshot,
      "SNAPSHOT: this is what PyTorch recorded of its own pools, up to the moment at which the "
      "snapshot was taken. Memory that others allocated is not in it.",

@@ -1,5 +1,6 @@
 /* See ending.h. */
 #include "verdict/ending.h"
+#include "base/size.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,18 @@ const char *gm_signal_name(int signal_number, char text[GM_SIGNAL_TEXT])
     else
         snprintf(text, GM_SIGNAL_TEXT, "signal %d", signal_number);
     return text;
+}
+
+void gm_as_of_sentence(const struct gm_trace *trace, char *text, size_t size)
+{
+    snprintf(text, size, "still running; as of %s after its start", TIME(trace->as_of_ns));
+}
+
+void gm_running_sentence(const struct gm_trace *trace, char *text, size_t size)
+{
+    snprintf(text, size,
+             "RUNNING: the process has not ended. This is its memory as of %s after its start.",
+             TIME(trace->as_of_ns));
 }
 
 void gm_cut_sentence(const struct gm_trace *trace, char *text, size_t size)

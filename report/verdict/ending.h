@@ -19,6 +19,12 @@ bool gm_was_asked_to_end(const struct gm_trace_header *header);
 #define GM_SIGNAL_TEXT 24
 const char *gm_signal_name(int signal_number, char text[GM_SIGNAL_TEXT]);
 
+/* "still running; as of 12.3 s after its start", of a process that runs. */
+void gm_as_of_sentence(const struct gm_trace *trace, char *text, size_t size);
+
+/* The gap that this is: no page of such a trace is about a whole run. */
+void gm_running_sentence(const struct gm_trace *trace, char *text, size_t size);
+
 /* What it means that no end is marked, cut to fit `size` bytes. */
 void gm_cut_sentence(const struct gm_trace *trace, char *text, size_t size);
 

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from program import Program
+
 build, source = map(os.path.abspath, sys.argv[1:3])
 gpumem = build + "/report/gpumem"
 MIB = 1 << 20
@@ -30,26 +32,6 @@ def expect(good, text):
 
 def top(*arguments):
     return subprocess.run([gpumem, "top", *arguments], capture_output=True, text=True, timeout=60, check=False)
-
-
-class Program:
-    """tests/top/steps.c under gpumem run."""
-
-    def __init__(self, trace, **settings):
-        environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", **settings)
-        self.process = subprocess.Popen([gpumem, "run", "-q", "--output", trace, "--", build + "/tests/top_steps"], env=environment,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.pid = self.process.stdout.readline().strip()
-
-    def do(self, *lines):
-        for line in lines:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-            expect(self.process.stdout.readline() == "done\n", f"the program did not do {line}")
-
-    def end(self):
-        self.process.stdin.close()
-        expect(self.process.wait(60) == 0, "the program failed")
 
 
 def look_until(wanted, *arguments):
@@ -70,7 +52,7 @@ def device(look):
 
 def check_once(folder):
     trace = os.path.join(folder, "once.trace")
-    program = Program(trace)
+    program = Program(build, trace)
     program.do(f"a 1 {8 * MIB}", f"a 2 {4 * MIB}", "f 2")
     look = look_until(lambda one: (device(one)["live"], device(one)["peak"]) == (8 * MIB, 12 * MIB), program.pid)
     expect(look["ending"] == "running" and look["simulated"], f"of a running process: {look}")
@@ -84,7 +66,7 @@ def check_once(folder):
 def check_following(folder, name, **settings):
     """Many looks at a program that works on several threads end with what the report says."""
     trace = os.path.join(folder, name + ".trace")
-    program = Program(trace, **settings)
+    program = Program(build, trace, **settings)
     program.do(f"a 1 {MIB}")
     following = subprocess.Popen([gpumem, "top", "--json", trace], stdout=subprocess.PIPE, text=True)
     looks = [json.loads(following.stdout.readline())]

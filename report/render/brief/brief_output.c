@@ -89,6 +89,10 @@ static void print_site(const struct gm_view *view, unsigned number)
     print_page(&unseen, &sites);
     fclose(page.out);
     free(text);
+    if (view->run->as_of_ns)
+        gm_page_print(view->page, GM_WARNING,
+                      "The process is still running; as of %s after the start\n",
+                      TIME(view->run->as_of_ns));
     if (number <= sites.count)
         gm_brief_site(view, number, sites.stacks[number - 1]);
     else

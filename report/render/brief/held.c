@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "ledger/counters.h"
 #include "render/brief/brief.h"
+#include "render/headline.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static void print_title(const struct gm_view *view, const struct gm_when *when,
         [GM_WHEN_DEFAULT] = has_scope ? "when most of it was held" : "at the peak",
         [GM_WHEN_PEAK] = has_scope ? "when most of it was held" : "at the peak",
         [GM_WHEN_OOM] = "when memory last ran out",
-        [GM_WHEN_END] = "at the end"};
+        [GM_WHEN_END] = gm_when_left(view->run)};
     char time[48] = "";
     char *filtered = describe_filter(filter);
     if (when->kind == GM_WHEN_TIME)

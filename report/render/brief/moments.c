@@ -299,8 +299,8 @@ void gm_brief_pinned(const struct gm_view *view)
         return;
     fputc('\n', view->page->out);
     gm_page_paragraph(view->page, GM_PLAIN, 0,
-                      "Pinned host memory: peak %s, %s after the start; %s at the end",
-                      BYTES(pinned->peak), TIME(peak->time_ns), BYTES(pinned->live));
+                      "Pinned host memory: peak %s, %s after the start; %s %s", BYTES(pinned->peak),
+                      TIME(peak->time_ns), BYTES(pinned->live), gm_when_left(view->run));
 }
 
 /* ---- what was left --------------------------------------------------------------------------- */
@@ -312,7 +312,7 @@ static void print_other_classes(const struct gm_view *view)
         [GM_LEAK_LATE] = "freed too late: the driver was shut down when the free came",
         [GM_LEAK_IMPLICIT] = "freed with its context, not by the program",
         [GM_LEAK_EXTERNAL] = "of another owner, or held by a vendor's library",
-        [GM_LEAK_CACHED] = "cached by a framework to the end, for its next use",
+        [GM_LEAK_CACHED] = "cached by a framework, for its next use",
         [GM_LEAK_UNTOLD] = "freed or not: the end of its context is not on record",
         [GM_LEAK_IGNORED] = "that the program says is no leak (gpumem_ignore_begin)",
     };
@@ -346,9 +346,9 @@ void gm_brief_left(const struct gm_view *view, struct gm_brief_sites *sites)
         others += run->leaked_count[class];
     if (part_count || others)
         gm_page_heading(view->page,
-                        !part_count             ? "Left at the end"
-                        : run->was_asked_to_end ? "Live when SIGTERM ended it"
-                                                : titles[run->ending],
+                        !part_count && !run->as_of_ns ? "Left at the end"
+                        : run->was_asked_to_end       ? "Live when SIGTERM ended it"
+                                                      : titles[run->ending],
                         NULL);
     struct gm_holder *holders = gm_holders_add(view->model, parts, part_count, &count);
     if (part_count)

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "ledger/counters.h"
 #include "render/brief/brief.h"
+#include "render/headline.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,24 +57,27 @@ void gm_brief_stacks(const struct gm_view *view, const struct gm_brief_sites *si
 
 /* ---- one place ------------------------------------------------------------------------------- */
 
-static const char *name_of(const struct gm_model_moment *moment, char text[MOMENT_NAME])
+static const char *name_of(const struct gm_model_run *run, const struct gm_model_moment *moment,
+                           char text[MOMENT_NAME])
 {
     static const char *const names[] = {
         [GM_MODEL_PEAK] = "at the peak of device %d",
         [GM_MODEL_PINNED_PEAK] = "at the peak of pinned memory",
         [GM_MODEL_FAILURE] = "when device %d refused",
-        [GM_MODEL_END] = "at the end",
+        [GM_MODEL_END] = "",
         [GM_MODEL_POOL_PEAK] = "in blocks at the peak of device %d's pool",
         [GM_MODEL_POOL_LAST] = "in blocks after the last use of device %d's pool",
         [GM_MODEL_POOL_FAILURE] = "in blocks when device %d's pool gave up",
-        [GM_MODEL_POOL_END] = "in blocks at the end",
+        [GM_MODEL_POOL_END] = "in blocks ",
     };
     const char *name = names[moment->kind], *at = strstr(name, "%d");
     size_t head = at ? (size_t)(at - name) : strlen(name);
     char device[16] = "";
     if (at)
         snprintf(device, sizeof(device), "%d", moment->device);
-    snprintf(text, MOMENT_NAME, "%.*s%s%s", (int)head, name, device, at ? at + 2 : "");
+    bool is_last = moment->kind == GM_MODEL_END || moment->kind == GM_MODEL_POOL_END;
+    snprintf(text, MOMENT_NAME, "%.*s%s%s%s", (int)head, name, device, at ? at + 2 : "",
+             is_last ? gm_when_left(run) : "");
     return text;
 }
 
@@ -95,7 +99,7 @@ static void print_moment(const struct gm_view *view, const struct gm_model_momen
     }
     if (count)
         gm_page_print(view->page, GM_PLAIN, "  %10s  %9s x  %s, %s\n", BYTES(bytes), NUMBER(count),
-                      name_of(moment, name), TIME(moment->time_ns));
+                      name_of(view->run, moment, name), TIME(moment->time_ns));
 }
 
 static void print_lifetimes(const struct gm_view *view, uint32_t stack)

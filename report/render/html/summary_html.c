@@ -85,8 +85,11 @@ void gm_html_summary(FILE *out, const struct gm_model *model, const struct gm_mo
         fputs(" on ", out);
         gm_html_bytes(out, run->host_name);
     }
-    fprintf(out, "%s%s, %s events</p>\n", run->pid || run->host_name.size ? ", " : "",
+    fprintf(out, "%s%s, %s events", run->pid || run->host_name.size ? ", " : "",
             TIME(run->duration_ns), COUNT(run->events));
+    if (run->as_of_ns)
+        fprintf(out, "; still running, as of %s after the start", TIME(run->as_of_ns));
+    fputs("</p>\n", out);
     write_sentence(out, "bad", headline.failure);
     write_sentence(out, "verdict", headline.state);
     write_sentence(out, "verdict", headline.peaks);
@@ -177,7 +180,8 @@ static void write_moments(FILE *out, const struct gm_model *model, const struct 
     }
     write_samples(out, model, gm_model_moment(run, run->pinned_peak), top,
                   "Pinned memory at its peak");
-    write_samples(out, model, gm_model_moment(run, run->end), top, "Left at the end");
+    write_samples(out, model, gm_model_moment(run, run->end), top,
+                  run->as_of_ns ? "Alive now" : "Left at the end");
 }
 
 static void write_failures(FILE *out, const struct gm_model *model, const struct gm_model_run *run)

@@ -77,6 +77,10 @@ void gm_facts_json(struct gm_json_view *view)
     gm_json_bool(json, "complete", run->complete);
     write_gaps(view);
     gm_json_string(json, "ending", endings[run->ending]);
+    if (run->as_of_ns)
+        gm_json_number(json, "as_of_ns", run->as_of_ns);
+    else
+        gm_json_null(json, "as_of_ns");
     write_rank(json, "exit_code", run->ended.exit_code);
     if (run->ended.signal)
         gm_json_string(json, "signal", gm_signal_name(run->ended.signal, signal_name));

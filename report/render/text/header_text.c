@@ -4,6 +4,7 @@
 #include "render/text/sections.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The command line in one line, each argument cleaned. */
 static void print_command(const struct gm_view *view)
@@ -14,6 +15,17 @@ static void print_command(const struct gm_view *view)
     gm_page_cut(view->page, command, gm_page_columns(view->page) - strlen("gpumem report of "));
     fputc('\n', view->page->out);
     free(command);
+}
+
+/* The time of day as of which a process that runs is shown. */
+static const char *clock_of(const struct gm_model_run *run, char text[32])
+{
+    time_t seconds = (time_t)((run->start_realtime_ns + run->as_of_ns) / UINT64_C(1000000000));
+    struct tm moment;
+    if (!run->start_realtime_ns || !gmtime_r(&seconds, &moment) ||
+        !strftime(text, 32, " (%T UTC)", &moment))
+        text[0] = 0;
+    return text;
 }
 
 static const char *rank_of(const struct gm_model_run *run, char text[64])
@@ -30,14 +42,19 @@ void gm_header_text(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
     char *host = gm_clean_copy(run->host_name);
-    char start[GM_START_TEXT], rank[64], ending[GM_ENDING_TEXT], process[256];
+    char start[GM_START_TEXT], rank[64], ending[GM_ENDING_TEXT], process[256], clock[32];
     print_command(view);
     snprintf(process, sizeof(process), "process %u on %.64s%s%s, ", run->pid, host,
              rank_of(run, rank), gm_start_text(run, start));
-    gm_page_paragraph(view->page, GM_DIM, 0, "%s%s, %s event%s, %s",
-                      run->pid ? process : "", /* a snapshot does not tell */
-                      TIME(run->duration_ns), COUNT(run->events), gm_plural(run->events),
-                      gm_ending_text(run, ending));
+    if (run->as_of_ns)
+        gm_page_paragraph(view->page, GM_DIM, 0, "%s%s event%s, %s; as of %s after the start%s",
+                          process, COUNT(run->events), gm_plural(run->events),
+                          gm_ending_text(run, ending), TIME(run->as_of_ns), clock_of(run, clock));
+    else
+        gm_page_paragraph(view->page, GM_DIM, 0, "%s%s, %s event%s, %s",
+                          run->pid ? process : "", /* a snapshot does not tell */
+                          TIME(run->duration_ns), COUNT(run->events), gm_plural(run->events),
+                          gm_ending_text(run, ending));
     if (run->simulated)
         gm_page_print(view->page, GM_WARNING,
                       "SIMULATED: there was no GPU, all devices are simulated\n");

@@ -1,4 +1,5 @@
 /* See sections.h. */
+#include "render/headline.h"
 #include "render/text/sections.h"
 #include <string.h>
 
@@ -46,7 +47,7 @@ void gm_libraries_text(const struct gm_view *view, const struct gm_model_device 
     snprintf(title, sizeof(title), "Device %d by library", device->id);
     gm_page_heading(page, title, NULL);
     gm_page_print(page, GM_DIM, "  %-*s%11s %6s %7s%11s%s\n", NAME_COLUMNS, "", "at the peak", "",
-                  "count", "at the end", device->has_failed ? "     at OOM" : "");
+                  "count", gm_when_left(view->run), device->has_failed ? "     at OOM" : "");
     for (size_t i = 0; i < count && i < shown; i++)
         print_line(page, device, &device->libraries[i]);
     if (count > shown)

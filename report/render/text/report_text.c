@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ledger/counters.h"
+#include "render/headline.h"
 #include "render/text/balance.h"
 #include "render/text/sections.h"
 #include "stacks/cuda_error.h"
@@ -208,7 +209,8 @@ static void print_leaks(const struct gm_view *view)
         break;
     case GM_ENDING_RUNNING:
         print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Live",
-                       "live now: the process is still running");
+                       view->run->as_of_ns ? "live now: the process is still running"
+                                           : "live when the snapshot was taken");
         break;
     }
     print_leaks_of(view, GM_LEAK_LATE, GM_LEAKS_ALL, "Freed too late",
@@ -220,7 +222,7 @@ static void print_leaks(const struct gm_view *view)
     print_leaks_of(view, GM_LEAK_EXTERNAL, GM_LEAKS_FOREIGN, "Another owner's memory",
                    "imported or opened here, and not closed");
     print_leaks_of(view, GM_LEAK_CACHED, GM_LEAKS_ALL, "Cached by frameworks",
-                   "kept by a framework to the end, in use or for its next use");
+                   "kept by a framework, in use or for its next use");
     print_leaks_of(view, GM_LEAK_UNTOLD, GM_LEAKS_ALL, "Freed or not",
                    "whether their context ended is not on record: there were too many");
     print_leaks_of(view, GM_LEAK_IGNORED, GM_LEAKS_ALL, "Ignored",
@@ -341,7 +343,7 @@ static void print_fragmentation(const struct gm_view *view, const struct gm_mode
     snprintf(title, sizeof(title), "Fragmentation of %s", PLACE(GM_KIND_DEVICE, device->id));
     gm_page_heading(view->page, title, "of addresses: 1 - largest gap / all gaps");
     print_holes_line(view->page, "at the peak", &peak->holes);
-    print_holes_line(view->page, "at the end", &device->holes_at_end);
+    print_holes_line(view->page, gm_when_left(view->run), &device->holes_at_end);
 }
 
 static void print_pinned(const struct gm_view *view)
@@ -350,15 +352,15 @@ static void print_pinned(const struct gm_view *view)
     const struct gm_model_moment *peak = gm_model_moment(view->run, view->run->pinned_peak);
     char about[160];
     if (peak) {
-        snprintf(about, sizeof(about), "peak %s, %s after the start; %s at the end",
+        snprintf(about, sizeof(about), "peak %s, %s after the start; %s %s",
                  BYTES(host[GM_KIND_PINNED].peak), TIME(peak->time_ns),
-                 BYTES(host[GM_KIND_PINNED].live));
+                 BYTES(host[GM_KIND_PINNED].live), gm_when_left(view->run));
         gm_page_heading(view->page, "Pinned host memory", about);
         gm_owners_text(view, peak, view->top, 0);
     }
     if (host[GM_KIND_REGISTERED].allocs) {
-        snprintf(about, sizeof(about), "peak %s; %s at the end",
-                 BYTES(host[GM_KIND_REGISTERED].peak), BYTES(host[GM_KIND_REGISTERED].live));
+        snprintf(about, sizeof(about), "peak %s; %s %s", BYTES(host[GM_KIND_REGISTERED].peak),
+                 BYTES(host[GM_KIND_REGISTERED].live), gm_when_left(view->run));
         gm_page_heading(view->page, "Registered host memory", about);
     }
 }

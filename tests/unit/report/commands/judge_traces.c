@@ -42,6 +42,15 @@ static void running(void)
     writer.clock += 5000000000;
 }
 
+/* Its last record is an hour younger than the others. */
+static void young(void)
+{
+    ALLOC(0, BASE, MIB, .stack = mine);
+    writer.clock += UINT64_C(3600000000000);
+    ALLOC(0, BASE + MIB, MIB, .stack = mine);
+    writer.header.end = GM_END_NONE;
+}
+
 static void lost_free(void)
 {
     ALLOC(0, BASE, MIB, .stack = mine);
@@ -294,6 +303,7 @@ static const struct {
 } stories[] = {
     {"nothing", nothing},
     {"running", running},
+    {"young", young},
     {"clean", clean},
     {"lost-free", lost_free},
     {"unknown-free", unknown_free},
