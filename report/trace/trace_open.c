@@ -301,7 +301,7 @@ static void finish(struct gm_trace *trace)
             qsort(source->blocks, source->block_count, sizeof(*source->blocks), by_sequence);
     }
     index_names(trace);
-    if (trace->ending != GM_ENDING_RUNNING || trace->owned)
+    if (!trace->clock.ticks) /* no scale up to now is known */
         trace->clock = gm_clock_scale(&trace->header);
 }
 

@@ -10,6 +10,7 @@ What must hold (each broken promise is one line on stderr, and exit code 1):
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,68 @@ def check_following(folder, name, **settings):
     expect(sum(place["bytes"] for place in last["places"]) == of_report["live"], f"{name}: places {last['places']}")
 
 
+def outer_pid(inner):
+    """The number here of a program whose number in its own PID namespace is `inner`."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as comm, open(f"/proc/{pid}/status", encoding="utf-8") as status:
+                numbers = re.search(r"NSpid:\t(.*)", status.read()).group(1).split()
+                if comm.read() == "top_steps\n" and len(numbers) > 1 and numbers[-1] == inner:
+                    return pid
+        except OSError:
+            continue
+    return None
+
+
+def check_container(folder):
+    """A process of another PID namespace, as those of containers are."""
+    unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+        print("SKIP: no PID namespaces here")
+        return
+    trace = os.path.join(folder, "container.trace")
+    program = Program(build, trace, unshare)
+    program.do(f"a 1 {8 * MIB}")
+    pid = outer_pid(program.pid)
+    expect(pid is not None and pid != program.pid, f"container: number {program.pid} in it, {pid} here")
+    look = look_until(lambda one: device(one)["live"] == 8 * MIB, pid)
+    expect(look["ending"] == "running" and look["pid"] == int(program.pid), f"container: {look['ending']}, {look['pid']}")
+    look = look_until(lambda one: device(one)["live"] == 8 * MIB, trace)
+    expect(look["ending"] == "running", f"container, by its trace: {look['ending']}")
+    os.rename(trace, trace + ".moved") # as if its file system were not ours: the file is known by its addresses
+    if os.geteuid() == 0:
+        look = look_until(lambda one: device(one)["live"] == 8 * MIB, pid)
+        expect(look["ending"] == "running", f"container, renamed: {look['ending']}")
+    program.end()
+    last = json.loads(top("--once", "--json", trace + ".moved").stdout)
+    expect(last["ending"] == "normal", f"container: {last['ending']}")
+
+
+def check_owners(folder):
+    """A process of somebody else, and several at once."""
+    setpriv = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    if os.geteuid() == 0 and subprocess.run([*setpriv, "true"], capture_output=True, check=False).returncode == 0:
+        with tempfile.TemporaryDirectory() as open_to_all:
+            os.chmod(open_to_all, 0o755)
+            copy = shutil.copy(gpumem, open_to_all)
+            done = subprocess.run([*setpriv, copy, "top", "--once", "1"], capture_output=True, text=True, timeout=60, check=False)
+        expect(done.returncode == 4 and "belongs to another user" in done.stderr, f"somebody else's: {done}")
+    none = top("--once", "4194305") # no process can have this number
+    expect(none.returncode == 4 and "there is no process 4194305" in none.stderr, f"no process: {none}")
+    several = os.path.join(folder, "several")
+    os.mkdir(several)
+    programs = [Program(build, os.path.join(several, f"{name}.trace"), GPUMEM_RUN="a") for name in "ab"]
+    for program in programs:
+        program.do(f"a 1 {MIB}")
+    both = [os.path.join(several, name + ".trace") for name in "ab"]
+    done = top("--once", *both)
+    expect(done.returncode == 2 and all(path in done.stderr for path in both), f"several: {done}")
+    programs[0].end()
+    look = look_until(lambda one: device(one)["live"] == MIB, *both)
+    expect(look["ending"] == "running" and look["pid"] == int(programs[1].pid), f"of several the one that runs: {look['pid']}")
+    programs[1].end()
+
+
 def check_text():
     for name in ("pool", "hostile-text", "flight", "killed", "deep", "graphs", "nothing"):
         done = top("--once", os.path.join(source, f"tests/corpus/{name}.trace"))
@@ -116,6 +179,8 @@ def main():
         check_following(folder, "full")
         check_following(folder, "small", GPUMEM_RING="4K")
         check_following(folder, "flight", GPUMEM_MODE="flight", GPUMEM_FLIGHT_SIZE="1M")
+        check_container(folder)
+        check_owners(folder)
         check_text()
         check_usage(folder)
     return 1 if problems else 0

@@ -30,7 +30,7 @@ static void free_answers(struct gm_top *top)
 
 void gm_top_begin(struct gm_top *top, const struct gm_top_options *options)
 {
-    *top = (struct gm_top){.options = options};
+    *top = (struct gm_top){.options = options, .shown = {.device = GM_TOP_ALL_DEVICES}};
 }
 
 void gm_top_end(struct gm_top *top)
@@ -83,11 +83,17 @@ static uint64_t bytes_of(const struct gm_sites *sites, const struct gm_site *sit
     return number == GM_NONE ? 0 : sites->entries[number].bytes;
 }
 
+static bool is_shown(const struct gm_top *top, const struct gm_site *site)
+{
+    int device = top->shown.device;
+    return device == GM_TOP_ALL_DEVICES || (site->device == device && !gm_kind_is_host(site->kind));
+}
+
 static void add_places(struct gm_top *top, const struct gm_sites *sites,
                        const struct gm_sites *before, bool is_block)
 {
     for (size_t i = 0; i < sites->count; i++)
-        if (sites->entries[i].count)
+        if (sites->entries[i].count && is_shown(top, &sites->entries[i]))
             top->places[top->place_count++] = (struct gm_top_place){
                 .site = sites->entries[i],
                 .is_block = is_block,
@@ -96,9 +102,14 @@ static void add_places(struct gm_top *top, const struct gm_sites *sites,
                                 : 0};
 }
 
-static int most_first(const void *left, const void *right)
+static int most_first(const void *left, const void *right, void *order_of)
 {
     const struct gm_top_place *a = left, *b = right;
+    enum gm_top_order order = *(const enum gm_top_order *)order_of;
+    if (order == GM_TOP_BY_GROWTH && a->grown != b->grown)
+        return a->grown > b->grown ? -1 : 1;
+    if (order == GM_TOP_BY_COUNT && a->site.count != b->site.count)
+        return a->site.count > b->site.count ? -1 : 1;
     if (a->site.bytes != b->site.bytes)
         return a->site.bytes > b->site.bytes ? -1 : 1;
     if (a->is_block != b->is_block)
@@ -152,7 +163,8 @@ static void add_libraries(struct gm_top *top, const struct gm_follow *follow)
     top->libraries = gm_allocate(sites->count + 1, sizeof(*top->libraries));
     for (size_t i = 0; i < sites->count; i++) {
         const struct gm_site *site = &sites->entries[i];
-        if (!site->bytes || gm_kind_is_host(site->kind) || site->kind == GM_KIND_EXTERNAL)
+        if (!site->bytes || gm_kind_is_host(site->kind) || site->kind == GM_KIND_EXTERNAL ||
+            !is_shown(top, site))
             continue;
         struct gm_library library = gm_libraries_of_site(top->naming, site);
         library.bytes = site->bytes;
@@ -173,21 +185,35 @@ static void name_places(struct gm_top *top, const struct gm_follow *follow)
 void gm_top_note(struct gm_top *top, const struct gm_follow *follow, uint64_t time_ns)
 {
     keep(top);
-    free_answers(top);
     top->now.time_ns = time_ns;
     gm_follow_sites(follow, false, &top->now.allocations);
     gm_follow_sites(follow, true, &top->now.blocks);
     note_curves(top, follow);
+    gm_top_choose(top, follow);
+    top->looks++;
+}
+
+void gm_top_choose(struct gm_top *top, const struct gm_follow *follow)
+{
     const struct gm_top_look *before = top->kept_count ? &top->kept[0] : NULL;
     size_t most = top->now.allocations.count + top->now.blocks.count;
-    top->since_ns = before ? time_ns - before->time_ns : 0;
+    free_answers(top);
+    top->since_ns = before ? top->now.time_ns - before->time_ns : 0;
     top->places = gm_allocate(most + 1, sizeof(*top->places));
     add_places(top, &top->now.allocations, before ? &before->allocations : NULL, false);
     add_places(top, &top->now.blocks, before ? &before->blocks : NULL, true);
-    qsort(top->places, top->place_count, sizeof(*top->places), most_first);
+    qsort_r(top->places, top->place_count, sizeof(*top->places), most_first, &top->shown.order);
     if (top->place_count > top->options->top)
         top->place_count = (size_t)top->options->top;
     name_places(top, follow);
     add_libraries(top, follow);
-    top->looks++;
+}
+
+int gm_top_next_device(const struct gm_top *top, const struct gm_follow *follow)
+{
+    int slot = top->shown.device == GM_TOP_ALL_DEVICES ? 0 : top->shown.device + 2;
+    for (; slot < GM_DEVICES; slot++)
+        if (follow->replay->ledger.counters.device[slot].seen || follow->devices[slot].used)
+            return slot - 1;
+    return GM_TOP_ALL_DEVICES;
 }

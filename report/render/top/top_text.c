@@ -26,15 +26,16 @@ static void write_head(FILE *out, const struct gm_follow *follow)
 static void write_curve(FILE *out, const struct gm_top *top, unsigned device)
 {
     static const char steps[] = " .:-=+*#";
-    uint64_t most = 1;
+    uint64_t most = 0;
     for (size_t i = 0; i < top->curve_count; i++)
         if (top->curves[device][i] > most)
             most = top->curves[device][i];
     fputs("             |", out);
     for (size_t i = 0; i < top->curve_count; i++)
-        putc(steps[(unsigned)((double)top->curves[device][i] / (double)most * (sizeof(steps) - 2))],
+        putc(steps[(unsigned)((double)top->curves[device][i] / (double)(most ? most : 1) *
+                              (sizeof(steps) - 2))],
              out);
-    fputs("|\n", out);
+    fprintf(out, "| 0 to %s\n", SIZE(most));
 }
 
 static void write_devices(FILE *out, const struct gm_top *top, const struct gm_follow *follow)
@@ -44,7 +45,8 @@ static void write_devices(FILE *out, const struct gm_top *top, const struct gm_f
         const struct gm_device_totals *totals = &counters->device[slot];
         const struct gm_follow_device *device = &follow->devices[slot];
         const struct gm_block_totals *blocks = &follow->blocks->device[slot];
-        if (!totals->seen && !device->used)
+        bool is_wanted = top->shown.device == GM_TOP_ALL_DEVICES || top->shown.device == slot - 1;
+        if ((!totals->seen && !device->used) || !is_wanted)
             continue;
         fprintf(out, "device %-4d  %10s live  %10s peak", slot - 1, SIZE(totals->live),
                 SIZE(totals->peak.bytes));
@@ -60,7 +62,7 @@ static void write_devices(FILE *out, const struct gm_top *top, const struct gm_f
             write_curve(out, top, (unsigned)slot - 1);
     }
     const struct gm_tally *pinned = &counters->host[GM_KIND_PINNED];
-    if (pinned->allocs)
+    if (pinned->allocs && top->shown.device == GM_TOP_ALL_DEVICES)
         fprintf(out, "host pinned  %10s live  %10s peak\n", SIZE(pinned->live),
                 SIZE(pinned->peak.bytes));
 }
@@ -101,9 +103,14 @@ static void write_cut(FILE *out, const char *text, size_t columns)
 
 static void write_places(FILE *out, const struct gm_top *top)
 {
+    static const char *const orders[GM_TOP_ORDERS] = {
+        [GM_TOP_BY_BYTES] = "",
+        [GM_TOP_BY_GROWTH] = ", most growth first",
+        [GM_TOP_BY_COUNT] = ", highest count first",
+    };
     if (top->place_count)
-        fprintf(out, "\n%10s  %8s  %11s  place\n", "bytes", "count",
-                top->since_ns ? "last minute" : "");
+        fprintf(out, "\n%10s  %8s  %11s  place%s\n", "bytes", "count",
+                top->since_ns ? "last minute" : "", orders[top->shown.order]);
     for (size_t i = 0; i < top->place_count; i++) {
         const struct gm_top_place *place = &top->places[i];
         char grown[GM_SIZE_TEXT + 1];
@@ -115,6 +122,31 @@ static void write_places(FILE *out, const struct gm_top *top)
     }
 }
 
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static void write_keys(FILE *out, const struct gm_top_shown *shown)
+{
+    char device[32] = "";
+    if (shown->device != GM_TOP_ALL_DEVICES)
+        snprintf(device, sizeof(device), "; device %d alone", shown->device);
+    fprintf(out, "%sq quit, s sort, d device, p %s, h help%s\n\n",
+            shown->is_paused ? "PAUSED; " : "", shown->is_paused ? "go on" : "pause", device);
+}
+
+static void write_help(FILE *out)
+{
+    fputs("  q, Ctrl-C  quit\n"
+          "  s          places by bytes, by growth in the last minute, by count\n"
+          "  d          the next device alone; after the last all of them\n"
+          "  p, space   pause: the page stays as it is; the process does not notice\n"
+          "  h, ?       this help\n"
+          "\n"
+          "The curve of a device has a column for each look, the latest to the right; its\n"
+          "scale stands behind it. \"last minute\": how much more a place holds than a minute\n"
+          "ago, or than at the first look.\n",
+          out);
+}
+
 void gm_top_text(FILE *out, const struct gm_top *top, const struct gm_follow *follow)
 {
     if (top->options->clears)
@@ -122,6 +154,13 @@ void gm_top_text(FILE *out, const struct gm_top *top, const struct gm_follow *fo
     else if (top->looks > 1)
         putc('\n', out);
     write_head(out, follow);
+    if (top->shown.has_keys)
+        write_keys(out, &top->shown);
+    if (top->shown.is_help) {
+        write_help(out);
+        fflush(out);
+        return;
+    }
     write_devices(out, top, follow);
     write_libraries(out, top);
     write_places(out, top);

@@ -48,7 +48,7 @@ STORIES = {
     "newer-counter": (3, ["INCOMPLETE: 1 trouble was counted by a newer recorder"], ["No leaks"], {}),
     "unwritten": (3, ["5 records could not be written"], ["No leaks"], {}),
     "one-stack-cut": (0, ["No leaks", "Notes", "1 stack is cut"], ["1 stacks", "INCOMPLETE"], {}),
-    "young": (3, ["2.00 MiB live in 2 allocations at that moment"], ["eaked"]),
+    "young": (3, ["2.00 MiB live in 2 allocations at that moment"], ["eaked"], {}),
     "cut": (3, ["110 MiB live in 2 allocations at that moment, peak 110 MiB on device 0",
                 "5.00 MiB of host memory live in 1 allocation"], ["15.0 MiB live in"], {}),
     "skew": (1, ["10.0 MiB leaked in 1 allocation, peak 10.0 MiB"], ["INCOMPLETE"], {"lost_frees": 0}),
