@@ -370,6 +370,15 @@ static bool map_file(struct gm_trace *trace, int descriptor, char *error, size_t
     return true;
 }
 
+/* The file and its header. The writer lengthens the file before the header tells of it: a header that is
+ * ahead of the size that was asked for is no sign of a cut, and the file is mapped again. */
+static bool read_start(struct gm_trace *trace, int descriptor, char *error, size_t size)
+{
+    if (!map_file(trace, descriptor, error, size) || !read_header(trace, error, size))
+        return false;
+    return trace->header.file_end <= trace->size || map_file(trace, descriptor, error, size);
+}
+
 /* The second look at the file of a living process, after its rings were copied. */
 static bool look_again(struct gm_trace *trace, int descriptor, char *error, size_t size)
 {
@@ -377,7 +386,7 @@ static bool look_again(struct gm_trace *trace, int descriptor, char *error, size
         if (trace->lanes[lane].ring)
             copy_ring(&trace->lanes[lane]);
     forget_scan(trace);
-    if (!map_file(trace, descriptor, error, size) || !read_header(trace, error, size))
+    if (!read_start(trace, descriptor, error, size))
         return false;
     scan(trace, true);
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
@@ -443,13 +452,13 @@ static bool is_alive(const struct gm_trace *trace)
  * meanwhile: then the file is worth another, quiet look. */
 static bool read_file(struct gm_trace *trace, int descriptor, bool waits, char *error, size_t size)
 {
-    if (!map_file(trace, descriptor, error, size) || !read_header(trace, error, size))
+    if (!read_start(trace, descriptor, error, size))
         return false;
     struct gm_clock_pair moment = gm_clock_now();
     bool alive = is_alive(trace);
     if (alive && waits) {
         wait_for_neighbours();
-        if (!map_file(trace, descriptor, error, size) || !read_header(trace, error, size))
+        if (!read_start(trace, descriptor, error, size))
             return false;
         alive = is_alive(trace);
     }
