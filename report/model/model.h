@@ -498,4 +498,20 @@ bool gm_model_events(const struct gm_model *model, const struct gm_scope_request
                      void (*visit)(void *argument, const struct gm_model_event *event),
                      void *argument);
 
+/* ---- what could have been reserved ----------------------------------------------------------- */
+
+/* PyTorch's allocator on the device where it reserved most, by a replica of it (replica/), in bytes. */
+struct gm_model_reserved {
+    int device;
+    uint64_t recorded;      /* reserved at most */
+    const char *setting;    /* the least risky of those that help */
+    uint64_t under_setting; /* reserved at most under it */
+    bool is_refused;        /* it refuses a request */
+    uint64_t best_packing;  /* the best packing found with knowledge of the future */
+    uint64_t live;          /* in use at most */
+};
+
+/* Of a model of one trace: some replays. False if there is no such allocator in it, or nothing can be said. */
+bool gm_model_reserved(const struct gm_model *model, struct gm_model_reserved *reserved);
+
 #endif

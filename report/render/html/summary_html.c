@@ -229,10 +229,37 @@ static void write_phases(FILE *out, const struct gm_model_run *run, size_t top)
     close_table(out);
 }
 
+static void write_amount(FILE *out, uint64_t bytes, uint64_t recorded, const char *what)
+{
+    uint64_t share = recorded ? bytes * 100 / recorded : 0;
+    fprintf(out, "<tr><td class=\"n\">%s</td><td class=\"n\">%" PRIu64 "%%</td><td>%s</td></tr>\n",
+            SIZE(bytes), share, what);
+}
+
+/* What PyTorch's allocator reserved, against what a setting and the best packing would have. */
+static void write_reserved(FILE *out, const struct gm_model *model)
+{
+    struct gm_model_reserved reserved;
+    char title[64], name[64];
+    if (!gm_model_reserved(model, &reserved))
+        return;
+    snprintf(title, sizeof(title), "Reserved by PyTorch on device %d, at most", reserved.device);
+    snprintf(name, sizeof(name), "with %s%s", reserved.setting,
+             reserved.is_refused ? ", refusing requests" : "");
+    open_table(out, title, "<th class=\"n\">bytes</th><th class=\"n\">share</th><th></th>");
+    write_amount(out, reserved.recorded, reserved.recorded, "recorded");
+    write_amount(out, reserved.under_setting, reserved.recorded, name);
+    write_amount(out, reserved.best_packing, reserved.recorded,
+                 "best packing, with knowledge of the future");
+    write_amount(out, reserved.live, reserved.recorded, "in use at a time");
+    close_table(out);
+}
+
 void gm_html_tables(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
                     size_t top)
 {
     write_failures(out, model, run);
     write_moments(out, model, run, top);
     write_phases(out, run, top);
+    write_reserved(out, model);
 }

@@ -78,6 +78,22 @@ def check_finding(folder):
     expect("the figure", f"{expandable['reserved_peak'] / (1 << 30):.2f} GiB" in remedies[0], f"{remedies} {expandable}")
 
 
+def check_page(folder):
+    """The page shows what was recorded against the best."""
+    path, page = unpacked(os.path.join(CORPUS, "whatif/mixed.pickle.xz"), folder), os.path.join(folder, "page.html")
+    done = subprocess.run([GPUMEM, "report", "--html", page, path], capture_output=True, text=True, timeout=120,
+                          check=False)
+    with open(page, encoding="utf-8") as file:
+        table = file.read().partition("Reserved by PyTorch on device 0")[2].partition("</table>")[0]
+    said = answer("--set", "expandable_segments:True", path)
+    wanted = (said["recorded"]["reserved_peak"], said["settings"][0]["reserved_peak"], said["bounds"]["best_packing"],
+              said["bounds"]["live_peak"])
+    found = [float(size) for size in re.findall(r">([0-9.]+) MiB<", table)]
+    expect("a page", len(found) == 4 and all(abs(size - one / (1 << 20)) < 0.6
+                                             for size, one in zip(found, wanted, strict=False)),
+           f"{done.stderr} {found} {wanted}")
+
+
 def check_memory(folder):
     """A device with less memory than was reserved: the cache is emptied, and then a request is refused."""
     path = unpacked(os.path.join(CORPUS, "whatif/mixed.pickle.xz"), folder)
@@ -186,6 +202,6 @@ def check_real(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    for check in (check_recordings, check_finding, check_memory, check_divisions, check_text, check_usage, check_refusal, check_odd, check_real):
+    for check in (check_recordings, check_finding, check_page, check_memory, check_divisions, check_text, check_usage, check_refusal, check_odd, check_real):
         check(temporary)
 sys.exit(failures != 0)
