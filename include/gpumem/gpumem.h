@@ -46,7 +46,7 @@ extern "C" {
  * gpumem_live_bytes, gpumem_peak_bytes and gpumem_check_now answer from all that the process did up
  * to the call, in all threads. They are for tests and for looks now and then. The first question
  * costs some 0.1 us for each record of the process so far (allocations, frees, copies), each later
- * one as much for the records since, and about 30 us by itself; who never asks pays nothing. What is
+ * one as much for the records since, and about 10 us by itself; who never asks pays nothing. What is
  * alive takes about 128 bytes each from the first question on. Meanwhile other threads may wait
  * where they would wait for a full ring.
  *
@@ -173,7 +173,9 @@ static inline long long gpumem_live_bytes(int device, int kind) __asm__("gpumem_
 static inline long long gpumem_live_bytes(int device, int kind)
 {
     gpumem_live_function *function = GPUMEM_LIBRARY_(gpumem_live_function, live_bytes);
-    return function ? function(device, kind) : GPUMEM_ABSENT;
+    if (function)
+        return function(device, kind);
+    return GPUMEM_ABSENT;
 }
 
 /* The most bytes in use (GPUMEM_KIND_IN_USE) on a device at one time since the latest
@@ -182,7 +184,9 @@ static inline long long gpumem_peak_bytes(int device) __asm__("gpumem_stub_peak_
 static inline long long gpumem_peak_bytes(int device)
 {
     gpumem_peak_function *function = GPUMEM_LIBRARY_(gpumem_peak_function, peak_bytes);
-    return function ? function(device) : GPUMEM_ABSENT;
+    if (function)
+        return function(device);
+    return GPUMEM_ABSENT;
 }
 
 /* From here on the peak of each device counts from what is in use now. */
