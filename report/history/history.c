@@ -22,7 +22,17 @@ static void note_mark(struct recording *recording, const struct gm_model_event *
         return;
     GM_RESERVE(history->marks, recording->mark_capacity, history->mark_count + 1);
     history->marks[history->mark_count++] =
-        (struct gm_model_mark){.time_ns = event->time_ns, .name = event->name};
+        (struct gm_model_mark){.time_ns = event->time_ns,
+                               .end_ns = event->is_range ? GM_MODEL_ALIVE : event->time_ns,
+                               .is_range = event->is_range,
+                               .name = event->name};
+}
+
+/* The first marks are kept, so their numbers are their places. */
+static void note_close(struct gm_model_history *history, const struct gm_model_event *event)
+{
+    if (event->life < history->mark_count)
+        history->marks[event->life].end_ns = event->time_ns;
 }
 
 static void note(void *argument, const struct gm_model_event *event)
@@ -31,6 +41,10 @@ static void note(void *argument, const struct gm_model_event *event)
     struct gm_model_history *history = &recording->history;
     if (event->what == GM_MODEL_MARK) {
         note_mark(recording, event);
+        return;
+    }
+    if (event->what == GM_MODEL_CLOSES) {
+        note_close(history, event);
         return;
     }
     bool is_known = event->life < history->count;
@@ -44,6 +58,7 @@ static void note(void *argument, const struct gm_model_event *event)
                                                                   .end_ns = GM_MODEL_ALIVE,
                                                                   .address = event->address,
                                                                   .size = event->size,
+                                                                  .requested = event->requested,
                                                                   .place = event->place,
                                                                   .begin_step = history->steps++,
                                                                   .end_step = GM_NONE,

@@ -12,6 +12,7 @@ struct gm_model_life {
     uint64_t end_ns;
     uint64_t address; /* or a handle */
     uint64_t size;
+    uint64_t requested; /* of a block: what was asked for; 0: not told */
     uint32_t place;
     uint32_t begin_step; /* begins and ends of the trace have one step each: 0, 1, 2 ... */
     uint32_t end_step;   /* GM_NONE: it is alive at the end */
@@ -22,6 +23,8 @@ struct gm_model_life {
 /* A mark of the program, or where it opened a range. */
 struct gm_model_mark {
     uint64_t time_ns;
+    uint64_t end_ns; /* of a range; GM_MODEL_ALIVE: it was never closed */
+    bool is_range;
     struct gm_text name;
 };
 

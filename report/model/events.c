@@ -5,6 +5,12 @@
 #include "trace/stream.h"
 #include <stdlib.h>
 
+/* A range that a thread opened inside another one. */
+struct open_range {
+    uint32_t number;
+    uint32_t around; /* place in the list; GM_NONE: none */
+};
+
 struct events {
     struct gm_builder builder;
     struct gm_replay replay;
@@ -12,6 +18,12 @@ struct events {
     struct gm_blocks blocks;
     struct gm_map block_lives; /* address of a live block -> its number as a life */
     uint32_t lives;            /* so far */
+    uint32_t marks;            /* so far */
+    struct gm_map started;     /* number that the program gave a range -> that of the mark */
+    struct gm_map innermost;   /* nest -> place of its innermost range in `pushed` */
+    struct open_range *pushed;
+    size_t pushed_count;
+    size_t pushed_capacity;
     void (*visit)(void *argument, const struct gm_model_event *event);
     void *argument;
 };
@@ -64,13 +76,15 @@ static void tell_block(struct events *events, const struct gm_pool_block *block,
         .stack = block->stack, .api = block->api, .kind = GM_KIND_DEVICE, .device = block->device};
     event.address = block->address;
     event.size = block->size;
+    event.requested = block->requested;
     tell(events, &site, true, event);
 }
 
 /* A record, before the blocks take notice of it: a block whose end is not on record ends when its
  * address is given out again. */
-static void note_block(struct events *events, const struct gm_record *record)
+static void note_block(struct events *events, const struct gm_entry *entry)
 {
+    const struct gm_record *record = entry->record;
     if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
         return;
     const struct gm_pool_block *there = gm_blocks_at(&events->blocks, record->address);
@@ -82,6 +96,7 @@ static void note_block(struct events *events, const struct gm_record *record)
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
         struct gm_pool_block block = {.address = record->address,
                                       .size = gm_blocks_size(&events->blocks, record),
+                                      .requested = gm_blocks_requested(&events->blocks, entry),
                                       .stack = record->stack,
                                       .api = record->api,
                                       .device = record->device};
@@ -93,17 +108,75 @@ static void note_block(struct events *events, const struct gm_record *record)
 
 /* ---- marks ----------------------------------------------------------------------------------- */
 
-static void note_mark(struct events *events, const struct gm_record *record)
+/* Each thread has a nest of ranges for each owner, whose numbers are below 2^48, as they are addresses. */
+static uint64_t nest_of(const struct gm_entry *entry)
 {
-    if (record->type != GM_EVENT_MARK && record->type != GM_EVENT_RANGE_PUSH &&
-        record->type != GM_EVENT_RANGE_START)
-        return;
+    return (uint64_t)entry->lane << 48 ^ entry->record->address;
+}
+
+static void open_mark(struct events *events, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    uint32_t number = events->marks++;
+    if (record->type == GM_EVENT_RANGE_PUSH) {
+        GM_RESERVE(events->pushed, events->pushed_capacity, events->pushed_count + 1);
+        events->pushed[events->pushed_count] =
+            (struct open_range){number, gm_map_get(&events->innermost, nest_of(entry))};
+        gm_map_set(&events->innermost, nest_of(entry), (uint32_t)events->pushed_count++);
+    } else if (record->type == GM_EVENT_RANGE_START) {
+        gm_map_set(&events->started, record->address, number);
+    }
     struct gm_model_event event = {
         .what = GM_MODEL_MARK,
+        .is_range = record->type != GM_EVENT_MARK,
+        .life = number,
         .time_ns = gm_builder_time(&events->builder, record->time),
         .name = gm_shown_name(events->builder.trace, record->aux),
     };
     events->visit(events->argument, &event);
+}
+
+/* The number of the range that a record closes; GM_NONE: its beginning is not on record. */
+static uint32_t closed_by(struct events *events, const struct gm_entry *entry)
+{
+    uint64_t id = entry->record->address;
+    if (entry->record->type == GM_EVENT_RANGE_END) {
+        uint32_t number = gm_map_get(&events->started, id);
+        gm_map_remove(&events->started, id);
+        return number;
+    }
+    uint32_t at = gm_map_get(&events->innermost, nest_of(entry));
+    if (at == GM_NONE)
+        return GM_NONE;
+    if (events->pushed[at].around == GM_NONE)
+        gm_map_remove(&events->innermost, nest_of(entry));
+    else
+        gm_map_set(&events->innermost, nest_of(entry), events->pushed[at].around);
+    return events->pushed[at].number;
+}
+
+static void note_mark(struct events *events, const struct gm_entry *entry)
+{
+    switch (entry->record->type) {
+    case GM_EVENT_MARK:
+    case GM_EVENT_RANGE_PUSH:
+    case GM_EVENT_RANGE_START:
+        open_mark(events, entry);
+        return;
+    case GM_EVENT_RANGE_POP:
+    case GM_EVENT_RANGE_END: {
+        struct gm_model_event event = {
+            .what = GM_MODEL_CLOSES,
+            .life = closed_by(events, entry),
+            .time_ns = gm_builder_time(&events->builder, entry->record->time),
+        };
+        if (event.life != GM_NONE)
+            events->visit(events->argument, &event);
+        return;
+    }
+    default:
+        return;
+    }
 }
 
 /* ---- the replay ------------------------------------------------------------------------------ */
@@ -134,8 +207,8 @@ bool gm_model_events(const struct gm_model *model, const struct gm_scope_request
     while (gm_stream_next(stream, &entry)) {
         gm_scope_note(&events->scope, &entry);
         gm_replay_apply(&events->replay, &entry);
-        note_block(events, entry.record);
-        note_mark(events, entry.record);
+        note_block(events, &entry);
+        note_mark(events, &entry);
         gm_blocks_note(&events->blocks, &entry);
     }
     gm_replay_finish(&events->replay);
@@ -145,6 +218,9 @@ bool gm_model_events(const struct gm_model *model, const struct gm_scope_request
     gm_scope_end(&events->scope);
     gm_map_free(&events->builder.by_key);
     gm_map_free(&events->block_lives);
+    gm_map_free(&events->innermost);
+    gm_map_free(&events->started);
+    free(events->pushed);
     gm_libraries_free(events->builder.libraries);
     free(events);
     return true;

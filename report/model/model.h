@@ -480,15 +480,20 @@ struct gm_model_event {
         GM_MODEL_BEGINS,
         GM_MODEL_ENDS,
         GM_MODEL_GOES_ON, /* its free failed */
-        GM_MODEL_MARK,    /* a mark, or a range opens: it has but a name and a time */
+        GM_MODEL_MARK,    /* a mark, or a range opens: it has but a name, a number and a time */
+        GM_MODEL_CLOSES,  /* the range of that number */
     } what;
     bool implicit; /* it ended with its context */
     bool in_scope; /* of a begin: it is what was asked for */
-    uint32_t life; /* number of the allocation or block: from 0, in the order in which they begin */
+    bool is_range; /* of a mark: it has an end */
+    uint32_t
+        life; /* number of the allocation or block: from 0, in the order in which they begin; marks have
+                      numbers of their own */
     uint32_t place;
     uint64_t time_ns;
     uint64_t address; /* or a handle */
     uint64_t size;
+    uint64_t requested; /* of a block: what was asked for; 0: not told */
     struct gm_text name;
 };
 

@@ -30,9 +30,9 @@ uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *
     return has_room ? record->size : 0;
 }
 
-/* The bytes asked for are at most those given. */
-static uint64_t requested_by(const struct gm_entry *entry, uint64_t size)
+uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry)
 {
+    uint64_t size = gm_blocks_size(blocks, entry->record);
     uint64_t requested = entry->detail ? entry->detail->size : 0;
     return requested < size ? requested : size;
 }
@@ -56,7 +56,7 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_entry *entry)
     blocks->slots[number] = (struct gm_pool_block){
         .address = record->address,
         .size = size,
-        .requested = requested_by(entry, size),
+        .requested = gm_blocks_requested(blocks, entry),
         .time = record->time,
         .birth = blocks->allocs++,
         .stack = record->stack,

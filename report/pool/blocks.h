@@ -66,6 +66,9 @@ struct gm_blocks {
 /* The size of a block that is about to begin: what its record says, or 0 if that makes no sense. */
 uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *record);
 
+/* The bytes asked for, at most those given; 0: not told. */
+uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry);
+
 /* Takes notice of block records, passes over all others. */
 void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry);
 

@@ -6,6 +6,8 @@
 #include "analysis/analysis.h"
 #include "ranks/summary.h"
 #include "render/brief/brief_output.h"
+#include "render/export/export.h"
+#include "render/html/html.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
 #include "replica/replay.h"
@@ -74,6 +76,29 @@ static void ask(struct gm_history *history)
     gm_history_free(history);
 }
 
+/* All formats, each at each kind of moment, and the page. */
+static void write_exports(FILE *out, const struct gm_model *model)
+{
+    static const struct gm_output *const outputs[] = {
+        &gm_export_collapsed,   &gm_export_csv,      &gm_export_memory_viz, &gm_export_ndjson,
+        &gm_export_openmetrics, &gm_export_perfetto, &gm_export_pprof,      &gm_export_speedscope,
+        &gm_export_sqlite,      &gm_output_html,
+    };
+    static const struct gm_when moments[] = {
+        {.kind = GM_WHEN_DEFAULT},
+        {.kind = GM_WHEN_PEAK},
+        {.kind = GM_WHEN_OOM},
+        {.kind = GM_WHEN_END},
+        {.kind = GM_WHEN_TIME, .time_ns = 1000000},
+    };
+    for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
+        for (size_t j = 0; j < sizeof(moments) / sizeof(moments[0]); j++)
+            outputs[i]->write(
+                out, model,
+                &(struct gm_output_options){.when = moments[j],
+                                            .page_size = j ? UINT64_C(10000) : UINT64_C(1) << 20});
+}
+
 static void read_all(const unsigned char *bytes, size_t size)
 {
     char error[256];
@@ -91,6 +116,7 @@ static void read_all(const unsigned char *bytes, size_t size)
         gm_output_brief.write(nowhere, model, &(struct gm_output_options){0});
         gm_output_brief.write(nowhere, model, &(struct gm_output_options){.site = 1});
         gm_summary_write(nowhere, model, "");
+        write_exports(nowhere, model);
         fclose(nowhere);
     }
     gm_model_free(model);

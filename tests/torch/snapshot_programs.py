@@ -190,7 +190,8 @@ def take(name, folder):
     torch.cuda.synchronize()
     numbers = figures()
     torch.cuda.memory._dump_snapshot(path + ".pickle")
-    snapshot = torch.cuda.memory._snapshot()
+    with open(path + ".pickle", "rb") as file:
+        snapshot = pickle.load(file)
     for protocol in range(6):
         with open(f"{path}.protocol{protocol}", "wb") as file:
             pickle.dump(snapshot, file, protocol=protocol)

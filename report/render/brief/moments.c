@@ -25,7 +25,7 @@ struct curves {
 static void note_event(void *argument, const struct gm_model_event *event)
 {
     struct curves *curves = argument;
-    if (event->what == GM_MODEL_MARK) /* it has no place */
+    if (event->what == GM_MODEL_MARK || event->what == GM_MODEL_CLOSES) /* it has no place */
         return;
     const struct gm_model_place *place = &curves->model->places[event->place];
     size_t at = (size_t)(place->device + 1);

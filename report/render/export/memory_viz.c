@@ -77,16 +77,23 @@ static void write_field(struct snapshot *snapshot, const char *key, uint64_t val
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* PyTorch's events have the bytes that were asked for, its blocks both. */
+static uint64_t requested_of(const struct gm_model_life *life)
+{
+    return life->requested ? life->requested : life->size;
+}
+
 static void write_event(struct snapshot *snapshot, struct gm_pickle_list *list, const char *action,
                         const struct gm_model_life *life, uint64_t time_ns)
 {
     struct gm_pickle *pickle = &snapshot->pickle;
+    bool is_segment = strncmp(action, "segment", strlen("segment")) == 0;
     gm_pickle_item(pickle, list);
     gm_pickle_open_dictionary(pickle);
     gm_pickle_string(pickle, "action");
     gm_pickle_string(pickle, action);
     write_field(snapshot, "addr", life->address);
-    write_field(snapshot, "size", life->size);
+    write_field(snapshot, "size", is_segment ? life->size : requested_of(life));
     write_field(snapshot, "stream", 0);
     write_field(snapshot, "time_us", (snapshot->run->start_realtime_ns + time_ns) / 1000);
     gm_pickle_string(pickle, "frames");
@@ -159,7 +166,7 @@ static void write_block(struct snapshot *snapshot, struct gm_pickle_list *list, 
     gm_pickle_open_dictionary(pickle);
     write_field(snapshot, "address", address);
     write_field(snapshot, "size", size);
-    write_field(snapshot, "requested_size", size);
+    write_field(snapshot, "requested_size", life ? requested_of(life) : size);
     gm_pickle_string(pickle, "state");
     gm_pickle_string(pickle, life ? "active_allocated" : "inactive");
     if (life) {
@@ -176,12 +183,16 @@ static size_t write_segment(struct snapshot *snapshot, struct gm_pickle_list *li
     struct gm_pickle *pickle = &snapshot->pickle;
     const struct gm_model_life *life = pieces[0].life;
     uint64_t address = life->address, end = address + life->size, at = address, allocated = 0;
+    uint64_t requested = 0;
     bool is_own = pieces[0].role != SEGMENT;
     size_t taken = 1;
     while (!is_own && taken < count && pieces[taken].role == BLOCK &&
-           pieces[taken].life->address + pieces[taken].life->size <= end)
+           pieces[taken].life->address + pieces[taken].life->size <= end) {
+        requested += requested_of(pieces[taken].life);
         allocated += pieces[taken++].life->size;
+    }
     allocated += is_own ? life->size : 0;
+    requested += is_own ? requested_of(life) : 0;
     gm_pickle_item(pickle, list);
     gm_pickle_open_dictionary(pickle);
     write_field(snapshot, "device", (uint64_t)snapshot->model->places[life->place].device);
@@ -189,7 +200,7 @@ static size_t write_segment(struct snapshot *snapshot, struct gm_pickle_list *li
     write_field(snapshot, "total_size", life->size);
     write_field(snapshot, "allocated_size", allocated);
     write_field(snapshot, "active_size", allocated);
-    write_field(snapshot, "requested_size", allocated);
+    write_field(snapshot, "requested_size", requested);
     write_field(snapshot, "stream", 0);
     gm_pickle_string(pickle, "segment_type");
     gm_pickle_string(pickle, life->size <= 2097152 ? "small" : "large");

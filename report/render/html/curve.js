@@ -1,6 +1,8 @@
 /* Bytes over time: the total of each pixel is the most there was in it, so no peak vanishes. */
 
 const MARGIN = 64; // left of the curve, for the scale
+const BAND = 16; // pixels: a row of ranges
+const BAND_ROWS = 3;
 
 class Curve {
   constructor(app) {
@@ -105,7 +107,9 @@ class Curve {
     const before = this.baseColumns(width - MARGIN);
     const shown = Math.max(...columns.map((column) => column.most), ...before, 1);
     const top = capacity && shown > capacity / 2 ? Math.max(capacity, shown) * 1.04 : shown * 1.06;
-    const y = (bytes) => bottom - (bytes / top) * (bottom - 6);
+    const strip = this.bands().depth * BAND;
+    const y = (bytes) => bottom - (bytes / top) * (bottom - 6 - strip);
+    this.drawBands(context, width, bottom);
     this.drawSeries(context, columns, y, bottom);
     this.drawBase(context, before, y);
     this.drawScale(context, width, y, bottom, top);
@@ -211,6 +215,43 @@ class Curve {
       context.fillText(timeText(from + (i / parts) * (to - from)), MARGIN + (i / parts) * (width - MARGIN) + 2, bottom + 11);
   }
 
+  /* Ranges of the program, each in a row below the one that is around it. */
+  bands() {
+    const { run } = this.app;
+    if (this.rows) return this.rows;
+    const ranges = run.names.marks.filter((mark) => mark.length > 2).sort((a, b) => a[0] - b[0] || b[2] - a[2]);
+    const around = [], list = [];
+    for (const [from, name, to] of ranges) {
+      while (around.length && around[around.length - 1] <= from) around.pop();
+      list.push({ from, to, name, row: around.length });
+      around.push(to);
+    }
+    return this.rows = { list, depth: Math.min(list.reduce((most, band) => Math.max(most, band.row + 1), 0), BAND_ROWS) };
+  }
+
+  /* Faint over the whole height, which the curve covers; the name in a row at the top. Where several begin in one pixel, the
+   * first is drawn. */
+  drawBands(context, width, bottom) {
+    const { list, depth } = this.bands(), [from, to] = this.span, drawn = new Array(depth).fill(-1);
+    for (const band of list) {
+      if (band.row >= depth || band.to < from || band.from > to) continue;
+      const left = Math.max(this.xAt(band.from), MARGIN), right = Math.min(Math.max(this.xAt(band.to), left + 1), width);
+      if (right <= drawn[band.row] + 1) continue;
+      drawn[band.row] = right;
+      const colour = cssColour(numberOf(band.name)), top = band.row * BAND;
+      context.globalAlpha = 0.09;
+      context.fillStyle = colour;
+      context.fillRect(left, top, right - left, bottom - top);
+      context.globalAlpha = 0.35;
+      context.fillRect(left, top, right - left, BAND - 2);
+      context.globalAlpha = 1;
+      context.fillStyle = style("--line");
+      context.fillRect(left, top, 1, bottom - top);
+      context.fillStyle = style("--fore");
+      label(context, band.name, left + 4, top + BAND / 2 - 1, right - left - 6);
+    }
+  }
+
   drawLines(context, width, y, bottom, capacity, top) {
     const { app } = this;
     const vertical = (time, colour, dash, text, below) => {
@@ -225,14 +266,14 @@ class Curve {
       if (!text) return;
       if (colour === style("--line")) context.fillStyle = style("--dim"); // lines of marks are faint, their names are read
       context.textAlign = x > width - 130 ? "right" : "left";
-      label(context, text, x + (x > width - 130 ? -4 : 4), below ? bottom - 10 : 8, 260);
+      label(context, text, x + (x > width - 130 ? -4 : 4), below ? bottom - 10 : this.bands().depth * BAND + 8, 260);
       context.textAlign = "left";
     };
     context.lineWidth = 1;
     let free = 0;
-    for (const [time, name] of app.run.names.marks) {
+    for (const [time, name, end] of app.run.names.marks) {
       const x = this.xAt(time);
-      if (x < free || x > width) continue;
+      if (end !== undefined || x < free || x > width) continue;
       vertical(time, style("--line"), [2, 3], name);
       free = x + 60;
     }

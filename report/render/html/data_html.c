@@ -338,6 +338,11 @@ static void write_marks(struct data *data)
         gm_json_open_array(json, NULL);
         gm_json_number(json, NULL, data->history->marks[i].time_ns);
         gm_json_text(json, NULL, data->history->marks[i].name);
+        if (data->history->marks[i].is_range)
+            gm_json_number(json, NULL,
+                           data->history->marks[i].end_ns < data->run->duration_ns
+                               ? data->history->marks[i].end_ns
+                               : data->run->duration_ns);
         gm_json_close_array(json);
     }
     gm_json_close_array(json);

@@ -170,6 +170,8 @@ function upper(segments, address) {
 
 const BLOCKS_HEIGHT = 420;
 const BLOCKS_LISTED = 100;
+const STRETCH = 256; // lifetimes of which the latest end is kept
+const WIDE = 24; // pixels from which on copying a row is faster
 
 /* Lifetimes as rectangles: time to the right, addresses downward, what was never in use left out. Each
  * is set into the picture itself, so a million cost as much as their pixels. */
@@ -222,6 +224,26 @@ class BlocksView {
     this.sizes = Float64Array.from(this.lives, (life) => run.size[life]);
     const paints = run.places.map((place) => numberOf(place.text));
     this.numbers = Uint8Array.from(this.lives, (life) => paints[run.place[life]]);
+    this.latest = new Float64Array(Math.ceil(this.lives.length / STRETCH));
+    this.ends.forEach((end, i) => {
+      const stretch = Math.floor(i / STRETCH);
+      if (end > this.latest[stretch]) this.latest[stretch] = end;
+    });
+    this.rowsHigh = 0;
+  }
+
+  /* Rows of pixels of each lifetime: they change with the canvas alone, not with what is shown of the time. */
+  prepareRows(high) {
+    if (this.rowsHigh === high) return;
+    this.rowsHigh = high;
+    const scale = high / Math.max(this.height, 1), { offsets, sizes } = this;
+    this.tops = new Uint16Array(offsets.length);
+    this.bottoms = new Uint16Array(offsets.length);
+    for (let i = 0; i < offsets.length; i++) {
+      const top = Math.min(Math.floor(offsets[i] * scale), high - 1);
+      this.tops[i] = top;
+      this.bottoms[i] = Math.min(Math.max(Math.floor((offsets[i] + sizes[i]) * scale), top + 1), high);
+    }
   }
 
   draw() {
@@ -240,36 +262,69 @@ class BlocksView {
     this.later = setTimeout(() => this.drawList(), 150);
   }
 
-  /* Sets each lifetime's pixels, one at least, and notes whose they are. */
+  /* Sets each lifetime's pixels, one at least: those that began last are on top. Lifetimes are in the order of their
+   * beginnings, and stretches of them that ended before are passed over. */
   picture(context) {
     const { state } = this.app, { width: wide, height: high } = this.canvas;
-    const picture = context.createImageData(wide, high);
-    const pixels = new Uint32Array(picture.data.buffer), owners = new Int32Array(wide * high).fill(WHOLE);
-    const scaleX = wide / (state.to - state.from), scaleY = high / Math.max(this.height, 1);
-    const tiles = pixelTiles();
-    const { lives, begins, ends, offsets, numbers, sizes } = this, { from, to } = state;
-    for (let i = 0; i < lives.length; i++) {
-      if (begins[i] > to || ends[i] < from) continue;
-      const left = Math.max(Math.floor((begins[i] - from) * scaleX), 0);
-      const right = Math.min(Math.max(Math.ceil((ends[i] - from) * scaleX), left + 1), wide);
-      const top = Math.floor(offsets[i] * scaleY);
-      const bottom = Math.min(Math.max(Math.floor((offsets[i] + sizes[i]) * scaleY), top + 1), high);
-      for (let y = top; y < bottom; y++) {
-        const row = (numbers[i] * TILE + y % TILE) * TILE;
-        for (let x = left, at = y * wide + left; x < right; x++, at++) {
-          pixels[at] = tiles[row + x % TILE];
-          owners[at] = i;
+    const kept = this.image && this.image.width === wide && this.image.height === high;
+    const picture = this.image = kept ? this.image : context.createImageData(wide, high);
+    const pixels = new Uint32Array(picture.data.buffer);
+    if (kept) pixels.fill(0);
+    this.prepareRows(high);
+    const { begins, ends, tops, bottoms, numbers, latest } = this, { from, to } = state;
+    const scale = wide / (to - from), tiles = pixelTiles(), rows = new Map(), last = this.countUntil(to);
+    const rowOf = (number, y) => {
+      const key = number * TILE + y % TILE;
+      if (!rows.has(key)) rows.set(key, Uint32Array.from({ length: wide }, (_, x) => tiles[key * TILE + x % TILE]));
+      return rows.get(key);
+    };
+    for (let i = 0; i < last; i++) {
+      if (i % STRETCH === 0 && latest[i / STRETCH] < from) {
+        i += STRETCH - 1;
+        continue;
+      }
+      if (ends[i] < from) continue;
+      const left = Math.max(Math.floor((begins[i] - from) * scale), 0);
+      const right = Math.min(Math.max(Math.ceil((ends[i] - from) * scale), left + 1), wide);
+      for (let y = tops[i]; y < bottoms[i]; y++) {
+        if (right - left > WIDE) {
+          pixels.set(rowOf(numbers[i], y).subarray(left, right), y * wide + left);
+          continue;
         }
+        const row = (numbers[i] * TILE + y % TILE) * TILE, start = y * wide;
+        for (let x = left; x < right; x++) pixels[start + x] = tiles[row + x % TILE];
       }
     }
-    this.owners = owners;
     return picture;
+  }
+
+  /* How many lifetimes began until a time. */
+  countUntil(time) {
+    let low = 0, high = this.begins.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.begins[middle] <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /* Whose pixel it is: the topmost, as it was drawn. */
+  lifeAt(x, y) {
+    const { begins, ends, tops, bottoms } = this, { from, to } = this.app.state, wide = this.canvas.width;
+    const scale = wide / (to - from);
+    for (let i = this.countUntil(to) - 1; i >= 0; i--) {
+      if (ends[i] < from || y < tops[i] || y >= bottoms[i]) continue;
+      const left = Math.max(Math.floor((begins[i] - from) * scale), 0);
+      if (x >= left && x < Math.max(Math.ceil((ends[i] - from) * scale), left + 1)) return this.lives[i];
+    }
+    return undefined;
   }
 
   tell(event) {
     const [x, y, width] = fraction(this.canvas, event);
     const ratio = this.canvas.width / width, { run } = this.app;
-    const life = this.lives[this.owners[Math.floor(y * ratio) * this.canvas.width + Math.floor(x * ratio)]];
+    const life = this.lifeAt(Math.floor(x * ratio), Math.floor(y * ratio));
     this.status.textContent = life === undefined ? "free" : `${hex(run.address[life])}: ${bytesText(run.size[life])}, ` +
       `${timeText(run.time[run.begin[life]])} to ${run.end[life] === WHOLE ? "the end" : timeText(run.stepTime(run.end[life]))}, ` +
       run.places[run.place[life]].text;
