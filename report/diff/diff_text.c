@@ -23,14 +23,12 @@ struct printing {
 
 static void print_process(struct gm_page *page, const struct gm_model_run *run)
 {
-    char start[GM_START_TEXT], ending[GM_ENDING_TEXT], process[128] = "";
-    char *host = gm_clean_copy(run->host_name);
+    char start[GM_START_TEXT], ending[GM_ENDING_TEXT], name[GM_PROCESS_TEXT], process[256] = "";
     if (run->pid)
-        snprintf(process, sizeof(process), "process %u on %.64s%s, ", run->pid, host,
+        snprintf(process, sizeof(process), "%s%s, ", gm_process_text(run, name),
                  gm_start_text(run, start));
     gm_page_paragraph(page, GM_DIM, 6, "%s%s, %s", process, TIME(run->duration_ns),
                       gm_ending_text(run, ending));
-    free(host);
 }
 
 static void print_side(struct gm_page *page, const char *name, const struct gm_model *model)

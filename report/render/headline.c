@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "render/amount.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +216,17 @@ char *gm_command_text(const struct gm_model_run *run)
         size ? gm_clean_copy((struct gm_text){line, size}) : gm_copy_text("an unnamed command");
     free(line);
     return clean;
+}
+
+const char *gm_process_text(const struct gm_model_run *run, char text[GM_PROCESS_TEXT])
+{
+    char *host = gm_clean_copy(run->host_name);
+    text[0] = 0;
+    if (run->pid)
+        snprintf(text, GM_PROCESS_TEXT, "process %" PRIu32 "%s%.64s", run->pid, *host ? " on " : "",
+                 host);
+    free(host);
+    return text;
 }
 
 const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEXT])

@@ -60,4 +60,9 @@ const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEX
 /* "at the end", or "now" of a process that runs. */
 const char *gm_when_left(const struct gm_model_run *run);
 
+/* "process 10888 on node7", or without the host if its name is not told or is hidden; "" for a run that names no
+ * process (a snapshot). Returns `text`. */
+#define GM_PROCESS_TEXT 96
+const char *gm_process_text(const struct gm_model_run *run, char text[GM_PROCESS_TEXT]);
+
 #endif

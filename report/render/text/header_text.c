@@ -41,11 +41,11 @@ static const char *rank_of(const struct gm_model_run *run, char text[64])
 void gm_header_text(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
-    char *host = gm_clean_copy(run->host_name);
-    char start[GM_START_TEXT], rank[64], ending[GM_ENDING_TEXT], process[256], clock[32];
+    char start[GM_START_TEXT], rank[64], ending[GM_ENDING_TEXT], clock[32];
+    char name[GM_PROCESS_TEXT], process[256];
     print_command(view);
-    snprintf(process, sizeof(process), "process %u on %.64s%s%s, ", run->pid, host,
-             rank_of(run, rank), gm_start_text(run, start));
+    snprintf(process, sizeof(process), "%s%s%s, ", gm_process_text(run, name), rank_of(run, rank),
+             gm_start_text(run, start));
     if (run->as_of_ns)
         gm_page_paragraph(view->page, GM_DIM, 0, "%s%s event%s, %s; as of %s after the start%s",
                           process, COUNT(run->events), gm_plural(run->events),
@@ -59,7 +59,6 @@ void gm_header_text(const struct gm_view *view)
         gm_page_print(view->page, GM_WARNING,
                       "SIMULATED: there was no GPU, all devices are simulated\n");
     gm_settings_text(view);
-    free(host);
     fputc('\n', view->page->out);
     gm_verdict_text(view);
 }
