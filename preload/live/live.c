@@ -104,7 +104,8 @@ static bool use_block(uint32_t number, struct gm_merge_lane *lane, struct source
     uint64_t first = block->first;
     uint32_t count = block->count;
     struct room room = {0};
-    bool read = resize(&room, count + 1) && gm_stored_read(number, room.records + 1);
+    bool read =
+        count != UINT32_MAX && resize(&room, count + 1) && gm_stored_read(number, room.records + 1);
     gm_stored_pass(number);
     if (!read) {
         give_back(&room);
