@@ -106,7 +106,7 @@ static void add_devices(struct figures *figures, enum side side, const struct gm
         if (!device->is_listed)
             continue;
         snprintf(name, sizeof(name), "peak of device %d", device->id);
-        figures->order = (size_t)(device->id + 1);
+        figures->order = (size_t)device->id + 1;
         collect(figures, side, gm_copy_text(name), device->all.peak, HIGHEST, true);
     }
 }
