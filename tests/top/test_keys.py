@@ -8,6 +8,7 @@ On a pseudo-terminal, beside a program that runs. What must hold (each broken pr
 """
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -99,7 +100,7 @@ def check_keys(program, trace):
     terminal.press("s")
     terminal.wait_for(lambda page: "most growth first" in page, "the order by growth")
     terminal.press("s")
-    page = terminal.wait_for(lambda page: "highest count first" in page, "the order by count")
+    page = terminal.wait_for(lambda page: re.search(r"highest count first\r\n.+\r\n", page), "the order by count")
     rows = [line.split() for line in page.split("highest count first")[1].strip().splitlines()]
     expect([row[2] for row in rows][:1] == ["2"], f"by count: {rows}")
     terminal.press("s")
