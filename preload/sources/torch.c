@@ -50,7 +50,7 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t reserved,
                            uint64_t device, uint64_t held);
-extern const char gm_torch_memory_usage_name[] __asm__(MEMORY_USAGE);
+void gm_torch_memory_usage_name(void) __asm__(MEMORY_USAGE); /* never called by this name */
 #define MEMORY_USAGE_SELF ((const void *)gm_torch_memory_usage_name)
 #define HELD_PARAMETER , uint64_t held
 #else
