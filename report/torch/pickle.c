@@ -189,7 +189,8 @@ static void collect(struct machine *machine, size_t height, enum gm_value_type t
     if (type == GM_VALUE_DICT && count % 2)
         fail(machine, "the pickle has a key without a value");
     struct gm_items *items = take(machine->pickle, sizeof(*items));
-    add_items(machine, items, machine->stack + height, count);
+    if (count) /* an empty stack may have no memory yet */
+        add_items(machine, items, machine->stack + height, count);
     machine->depth = height;
     push(machine, (struct gm_value){.type = type, .items = items});
 }
