@@ -75,6 +75,11 @@ bool gm_text_equals(struct gm_text one, struct gm_text other)
     return one.size == other.size && memcmp(one.bytes, other.bytes, one.size) == 0;
 }
 
+bool gm_text_contains(struct gm_text text, const char *part)
+{
+    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
+}
+
 struct gm_text gm_base_name(struct gm_text path)
 {
     const char *slash = memrchr(path.bytes, '/', path.size);

@@ -33,6 +33,9 @@ char *gm_clean_copy(struct gm_text text);
 
 bool gm_text_equals(struct gm_text one, struct gm_text other);
 
+/* Whether `part` stands somewhere in the text. */
+bool gm_text_contains(struct gm_text text, const char *part);
+
 /* The last component of a path. */
 struct gm_text gm_base_name(struct gm_text path);
 

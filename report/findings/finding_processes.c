@@ -10,11 +10,6 @@
 
 /* ---- worker-context -------------------------------------------------------------------------- */
 
-static bool contains(struct gm_text text, const char *part)
-{
-    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
-}
-
 /* What a frame says of the process that its stack began in. */
 enum {
     SAYS_NOTHING,
@@ -29,9 +24,9 @@ static uint32_t said_by(const struct gm_trace *trace, uint64_t number, struct gm
         return said;
     const struct gm_script_frame *frame = gm_trace_script_frame(trace, number);
     struct gm_text file = gm_trace_string(trace, frame ? frame->file : 0);
-    said = contains(file, "/torch/multiprocessing/spawn.py") ? IS_RANK
-           : contains(file, "/multiprocessing/process.py") ||
-                   contains(file, "/torch/utils/data/_utils/worker.py")
+    said = gm_text_contains(file, "/torch/multiprocessing/spawn.py") ? IS_RANK
+           : gm_text_contains(file, "/multiprocessing/process.py") ||
+                   gm_text_contains(file, "/torch/utils/data/_utils/worker.py")
                ? IS_WORKER
                : SAYS_NOTHING;
     gm_map_set(by_script, number, said);

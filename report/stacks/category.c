@@ -46,11 +46,6 @@ static const struct rule rules[] = {
     {"/torch/autograd/__init__.py", "_make_grads", GM_CATEGORY_GRADIENT},
 };
 
-static bool contains(struct gm_text text, const char *part)
-{
-    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
-}
-
 /* "Module._apply" is `_apply`: from CPython 3.11 on functions have their class before them. */
 static bool is_function(struct gm_text name, const char *function)
 {
@@ -62,7 +57,7 @@ static bool is_function(struct gm_text name, const char *function)
 static enum gm_category category_of_frame(struct gm_text file, struct gm_text function)
 {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        if (contains(file, rules[i].file) &&
+        if (gm_text_contains(file, rules[i].file) &&
             (!rules[i].function || is_function(function, rules[i].function)))
             return rules[i].category;
     return GM_CATEGORY_OTHER;

@@ -25,11 +25,6 @@ bool gm_is_road(struct gm_text path)
     return (traits_of(path) & GM_LIBRARY_ROAD) != 0;
 }
 
-static bool contains(struct gm_text text, const char *part)
-{
-    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
-}
-
 /* Python's own modules: in its library folder, but not where packages are installed; or frozen. What a
  * dry run adds to the interpreter (sim/dry/python/) counts as the interpreter's. */
 static bool is_standard_library(struct gm_text path)
@@ -37,10 +32,10 @@ static bool is_standard_library(struct gm_text path)
     static const char frozen[] = "<frozen ";
     if (path.size >= strlen(frozen) && memcmp(path.bytes, frozen, strlen(frozen)) == 0)
         return true;
-    if (contains(path, "/dry-run/python/"))
+    if (gm_text_contains(path, "/dry-run/python/"))
         return true;
-    return contains(path, "/lib/python3.") && !contains(path, "/site-packages/") &&
-           !contains(path, "/dist-packages/");
+    return gm_text_contains(path, "/lib/python3.") && !gm_text_contains(path, "/site-packages/") &&
+           !gm_text_contains(path, "/dist-packages/");
 }
 
 const char *gm_framework_package(struct gm_text path)

@@ -47,11 +47,6 @@ static bool ends_with(struct gm_text text, const char *end)
     return text.size >= size && memcmp(text.bytes + text.size - size, end, size) == 0;
 }
 
-static bool contains(struct gm_text text, const char *part)
-{
-    return memmem(text.bytes, text.size, part, strlen(part)) != NULL;
-}
-
 /* Snapshots do not say which of their frames are Python's. What is compiled has no file, one with an
  * ending, or a library; a program of Python may have no ending, as in bin/torchrun. */
 static bool is_python(struct gm_text file, struct gm_text function)
@@ -60,7 +55,7 @@ static bool is_python(struct gm_text file, struct gm_text function)
     if (ends_with(file, ".py") || (file.size && file.bytes[0] == '<'))
         return true;
     return file.size && file.bytes[0] == '/' && !memchr(base.bytes, '.', base.size) &&
-           !contains(function, "::") && !contains(function, "(");
+           !gm_text_contains(function, "::") && !gm_text_contains(function, "(");
 }
 
 static uint32_t frame_of(struct gm_image *image, const struct gm_value *value)
@@ -78,8 +73,8 @@ static uint32_t frame_of(struct gm_image *image, const struct gm_value *value)
                      (int)operation.size, operation.bytes, (int)node.size, node.bytes);
         function = (struct gm_text){text, (size_t)size};
     }
-    bool has_line = python || !contains(file, ".so"); /* else an offset into the library */
-    if (!python && (gm_text_is(file, "??") || contains(file, ".so")))
+    bool has_line = python || !gm_text_contains(file, ".so"); /* else an offset into the library */
+    if (!python && (gm_text_is(file, "??") || gm_text_contains(file, ".so")))
         file = (struct gm_text){"", 0};
     return gm_image_frame(image, file, function,
                           has_line && line <= UINT32_MAX ? (uint32_t)line : 0,
