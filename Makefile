@@ -56,7 +56,7 @@ sanitize: ## the end-to-end tests under AddressSanitizer, UBSan and ThreadSaniti
 coverage: ## the share of preload/ and report/ that the tests run, line by line (90 % at least)
 	./scripts/coverage
 
-fuzz: ## hostile traces, rules and baselines, under libFuzzer (needs clang), for MINUTES=30 each
+fuzz: ## hostile traces, snapshots, rules, baselines and options, under libFuzzer (needs clang), for MINUTES=30 each
 	./scripts/fuzz $(or $(MINUTES),30)
 
 loss-matrix: all ## what each way of ending leaves in the trace; updates docs/reliability.md

@@ -8,7 +8,8 @@ add_test(NAME unit.bombs COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}
 # The fuzz targets without a fuzzer: a few hundred changes of each seed in every run of the tests. GPUMEM_FUZZ builds them
 # for libFuzzer (clang) instead.
 option(GPUMEM_FUZZ "build the fuzz targets for libFuzzer" OFF)
-foreach(_target fuzz_reader fuzz_gate)
+foreach(_name reader snapshot rules baseline options)
+  set(_target fuzz_${_name})
   add_executable(${_target} ${CMAKE_CURRENT_LIST_DIR}/${_target}.c)
   target_compile_definitions(${_target} PRIVATE _GNU_SOURCE=)
   target_include_directories(${_target} PRIVATE ${GPUMEM_TEST_SUPPORT})
@@ -23,7 +24,12 @@ endforeach()
 if(NOT GPUMEM_FUZZ)
   file(GLOB corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.trace
        ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.pickle)
-  file(GLOB seeds CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/seeds/*)
   add_test(NAME unit.fuzz_reader COMMAND fuzz_reader -n 300 ${corpus})
-  add_test(NAME unit.fuzz_gate COMMAND fuzz_gate -n 3000 ${seeds})
+  file(GLOB snapshots CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.pickle
+       ${CMAKE_CURRENT_LIST_DIR}/seeds/snapshot/*)
+  add_test(NAME unit.fuzz_snapshot COMMAND fuzz_snapshot -n 1000 ${snapshots})
+  foreach(_name rules baseline options)
+    file(GLOB seeds CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/seeds/${_name}/*)
+    add_test(NAME unit.fuzz_${_name} COMMAND fuzz_${_name} -n 3000 ${seeds})
+  endforeach()
 endif()
