@@ -25,6 +25,7 @@ static uint32_t add_site(struct gm_activity *activity, const struct gm_life *lif
                          uint64_t key)
 {
     uint32_t number = (uint32_t)activity->count;
+    bool is_ignored = (life->flags & GM_LIFE_IGNORED) != 0;
     GM_RESERVE(activity->sites, activity->capacity, activity->count + 1);
     activity->sites[activity->count++] = (struct gm_active_site){
         .stack = life->stack,
@@ -33,10 +34,13 @@ static uint32_t add_site(struct gm_activity *activity, const struct gm_life *lif
         .device = gm_kind_is_host(life->kind) ? -1 : life->device,
         .is_block = is_block,
         .is_segment = !is_block && is_segment(activity, life),
+        .is_ignored = is_ignored,
     };
     gm_map_set(&activity->by_key, key, number);
     struct gm_round_birthplace birthplace =
         gm_round_birthplace_of(&activity->tellers, is_block, life->kind, life->device, life->stack);
+    if (is_ignored)
+        birthplace.sort = GM_ROUND_SORTS;
     gm_rounds_add_site(&activity->rounds, number, &birthplace);
     return number;
 }
@@ -45,8 +49,9 @@ static inline struct gm_active_site *site_of(struct gm_activity *activity,
                                              const struct gm_life *life, bool is_block)
 {
     bool on_host = gm_kind_is_host(life->kind);
+    unsigned class = is_block | (life->flags & GM_LIFE_IGNORED ? 2u : 0u);
     uint64_t key =
-        gm_place_key(life->stack, life->api, life->kind, on_host ? -1 : life->device, is_block);
+        gm_place_key(life->stack, life->api, life->kind, on_host ? -1 : life->device, class);
     uint32_t number = gm_map_get(&activity->by_key, key);
     if (number == GM_NONE)
         number = add_site(activity, life, is_block, key);
@@ -70,9 +75,11 @@ static inline void add(struct gm_activity *activity, struct gm_active_site *site
 {
     site->live += size;
     site->live_count++;
-    activity->live[site->is_block] += size;
     if (site->live > site->peak)
         site->peak = site->live;
+    if (site->is_ignored)
+        return;
+    activity->live[site->is_block] += size;
     changed(activity, site);
 }
 
@@ -91,11 +98,13 @@ static inline void ends(struct gm_activity *activity, struct gm_active_site *sit
     gm_rounds_free(&activity->rounds, number_of(activity, site), size);
     site->live -= size;
     site->live_count--;
-    activity->live[site->is_block] -= size;
     if (now - birth < activity->short_ticks || now < birth) {
         site->short_lived++;
         site->short_bytes = gm_add_saturated(site->short_bytes, size);
     }
+    if (site->is_ignored)
+        return;
+    activity->live[site->is_block] -= size;
     changed(activity, site);
 }
 
@@ -143,32 +152,39 @@ void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn
     }
 }
 
-static struct gm_life life_of(const struct gm_pool_block *block)
+static struct gm_life life_of(const struct gm_activity *activity, const struct gm_pool_block *block)
 {
+    bool is_ignored = gm_map_get(&activity->ignored_blocks, block->address) != GM_NONE;
     return (struct gm_life){.size = block->size,
                             .time = block->time,
                             .stack = block->stack,
                             .api = block->api,
                             .kind = GM_KIND_DEVICE,
-                            .device = block->device};
+                            .device = block->device,
+                            .flags = is_ignored ? GM_LIFE_IGNORED : 0};
 }
 
 void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
-                      const struct gm_blocks *blocks)
+                      const struct gm_blocks *blocks, bool is_ignoring)
 {
     if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
         return;
     /* A block whose end is not on record ends when its address is given out again. */
     const struct gm_pool_block *there = gm_blocks_at(blocks, record->address);
     if (there) {
-        struct gm_life life = life_of(there);
+        struct gm_life life = life_of(activity, there);
         ends(activity, site_of(activity, &life, true), life.size, life.time, record->time);
+        if (life.flags & GM_LIFE_IGNORED)
+            gm_map_remove(&activity->ignored_blocks, record->address);
     }
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
         struct gm_life life = {.stack = record->stack,
                                .api = record->api,
                                .kind = GM_KIND_DEVICE,
-                               .device = record->device};
+                               .device = record->device,
+                               .flags = is_ignoring ? GM_LIFE_IGNORED : 0};
+        if (is_ignoring)
+            gm_map_set(&activity->ignored_blocks, record->address, 0);
         begins(activity, site_of(activity, &life, true), gm_blocks_size(blocks, record),
                record->time);
     }
@@ -205,6 +221,7 @@ void gm_activity_free(struct gm_activity *activity)
 {
     free(activity->sites);
     gm_map_free(&activity->by_key);
+    gm_map_free(&activity->ignored_blocks);
     gm_growth_free(&activity->growth);
     gm_rounds_free_all(&activity->rounds);
 }

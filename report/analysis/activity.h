@@ -1,6 +1,7 @@
 /* What each place in the program does over time: how much it holds now, how often it allocates, and
  * how long its allocations live. A place is a stack, an API, a kind and a device; blocks of a
- * framework's pool have places of their own.
+ * framework's pool have places of their own, and so has what the program says is no leak
+ * (gpumem_ignore_begin), which never counts as growth.
  *
  * One look into a table per birth and death. Memory: distinct places.
  */
@@ -26,7 +27,8 @@ struct gm_activity {
     size_t count;
     size_t capacity;
     struct gm_map by_key;
-    uint64_t live[2]; /* [is_block]: bytes of all places, now */
+    struct gm_map ignored_blocks; /* addresses of blocks that live */
+    uint64_t live[2];             /* [is_block]: bytes of all places but ignored ones, now */
     struct gm_growth growth;
     struct gm_rounds rounds; /* its sites have the numbers of `sites` */
     struct gm_round_tellers tellers;
@@ -45,9 +47,10 @@ void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
                               uint64_t time);
 
-/* A record, before `blocks` takes notice of it: blocks of a pool matter. */
+/* A record, before `blocks` takes notice of it: blocks of a pool matter. `is_ignoring`: the program
+ * says of its thread that what it allocates now is no leak. */
 void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
-                      const struct gm_blocks *blocks);
+                      const struct gm_blocks *blocks, bool is_ignoring);
 
 /* A request that was refused for lack of memory. */
 void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *record,

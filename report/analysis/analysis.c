@@ -283,7 +283,8 @@ static void first_pass(struct gm_analysis *analysis)
             analysis->active_until = replay->ledger.events;
         if (entry.record->type == GM_EVENT_ALLOC || entry.record->type == GM_EVENT_FREE)
             continue; /* all that they mean was told by births and deaths */
-        gm_activity_note(&analysis->activity, entry.record, &analysis->blocks);
+        gm_activity_note(&analysis->activity, entry.record, &analysis->blocks,
+                         gm_ledger_is_ignoring(&replay->ledger, entry.lane));
         note(analysis, &entry);
         gm_activity_mark(&analysis->activity,
                          gm_phases_note(&analysis->phases, &entry, &analysis->blocks));

@@ -36,6 +36,7 @@ struct gm_active_site {
     int8_t device;
     bool is_block;
     bool is_segment; /* its memory is that of a framework's cache, taken from the driver */
+    bool is_ignored; /* no leak and no growth, as the program says */
     uint64_t live;   /* bytes, now */
     uint64_t peak;   /* bytes of this place at one time */
     uint64_t live_count;
@@ -49,7 +50,7 @@ struct gm_active_site {
 struct gm_growth_view {
     const struct gm_active_site *sites;
     size_t count;
-    uint64_t live[2]; /* [is_block]: bytes of all of them */
+    uint64_t live[2]; /* [is_block]: bytes of all of them but ignored ones */
 };
 
 struct gm_growth_state; /* of one place in one series */

@@ -73,19 +73,24 @@ static int64_t peak_of_phase(const struct gm_model_run *run, const char *name, b
     return gm_amount(peak);
 }
 
-static int64_t bytes_of_category(const struct gm_model_run *run, enum gm_category category,
-                                 bool *is_met)
+/* The most that a pool had in blocks of the category at one time. What the cache keeps is no blocks: it counts when
+ * the pool was at its peak, because at the end of a run everything is in the cache. */
+static int64_t peak_of_category(const struct gm_model_run *run, enum gm_category category,
+                                bool *is_met)
 {
-    int64_t bytes = 0;
+    int64_t peak = 0;
     for (size_t i = 0; i < run->pool_count; i++) {
-        const struct gm_model_moment *moment = gm_model_moment(run, run->pools[i].at_peak);
+        const struct gm_model_pool *pool = &run->pools[i];
+        const struct gm_model_moment *moment = gm_model_moment(run, pool->at_peak);
         if (!moment || !moment->pool || !moment->pool->is_known)
             continue;
         *is_met = true;
-        int64_t own = gm_amount(moment->pool->categories[category].bytes);
-        bytes = own > bytes ? own : bytes;
+        int64_t own = category == GM_CATEGORY_CACHE
+                          ? gm_amount(moment->pool->categories[category].bytes)
+                          : pool->category_peaks[category];
+        peak = own > peak ? own : peak;
     }
-    return bytes;
+    return peak;
 }
 
 static bool add_limits(const struct gm_gate *gate, const struct gm_model_run *run,
@@ -99,7 +104,7 @@ static bool add_limits(const struct gm_gate *gate, const struct gm_model_run *ru
         if (limit->of == GM_LIMIT_PHASE)
             bytes = peak_of_phase(run, limit->phase, &is_met);
         else if (limit->of == GM_LIMIT_CATEGORY)
-            bytes = bytes_of_category(run, limit->category, &is_met);
+            bytes = peak_of_category(run, limit->category, &is_met);
         if (is_met)
             outcome->limits_met |= UINT64_C(1) << i;
         if (is_met && limit->of != GM_LIMIT_RANK)

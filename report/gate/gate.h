@@ -20,7 +20,7 @@ enum gm_limit_of {
     GM_LIMIT_DEVICE,   /* a device, or each */
     GM_LIMIT_RANK,     /* each device of one rank */
     GM_LIMIT_PHASE,    /* the devices while a phase was open */
-    GM_LIMIT_CATEGORY, /* blocks of PyTorch's pools that are for one purpose, at the pools' peaks */
+    GM_LIMIT_CATEGORY, /* blocks of PyTorch's pools that are for one purpose */
 };
 
 struct gm_gate_limit {

@@ -132,8 +132,7 @@ static void end_early(struct gm_ledger *ledger, uint32_t number, uint32_t lane)
 
 uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
 {
-    uint32_t own_lane = ledger->now->lane;
-    if (own_lane < ledger->journal_count && ledger->journals[own_lane].is_ignoring)
+    if (gm_ledger_is_ignoring(ledger, ledger->now->lane))
         life->flags |= GM_LIFE_IGNORED;
     if (life->object == GM_NONE) {
         make_way(ledger, life->address);

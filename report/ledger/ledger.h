@@ -169,6 +169,12 @@ static inline struct gm_journal *gm_ledger_journal(struct gm_ledger *ledger, uin
     return &ledger->journals[lane];
 }
 
+/* Whether the program says of a lane's thread that what it allocates now is no leak. */
+static inline bool gm_ledger_is_ignoring(const struct gm_ledger *ledger, uint32_t lane)
+{
+    return lane < ledger->journal_count && ledger->journals[lane].is_ignoring;
+}
+
 /* Notes in `journal` (which may be NULL) what was just done. */
 void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,
                     const struct gm_undo *undo);

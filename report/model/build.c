@@ -51,7 +51,7 @@ struct gm_model *gm_model_of(const struct gm_analysis *analysis, struct gm_stack
     gm_build_growth(&builder);
     if (needs & GM_NEEDS_MOMENTS) {
         gm_build_devices(&builder);
-        gm_build_pools(&builder);
+        gm_build_pools(&builder, needs);
     }
     if (needs & GM_NEEDS_HISTORY)
         gm_build_history(&builder, needs);

@@ -1,11 +1,9 @@
 /* PyTorch's pools. See builder.h. */
-#include "base/map.h"
+#include "analysis/purposes.h"
 #include "base/memory.h"
 #include "model/builder.h"
 #include "pool/pool_lines.h"
-
-/* So many places, those that copied most, are asked for what they fill, at each moment. */
-#define FILLING_PLACES 4096u
+#include <stdlib.h>
 
 static void build_segments(struct gm_builder *builder, struct gm_model_pool_state *state,
                            const struct gm_segments *segments)
@@ -42,33 +40,17 @@ static void build_lines(struct gm_builder *builder, struct gm_model_pool_state *
     gm_pool_lines_free(&lines);
 }
 
-/* Lines that copied to a device: what such a line allocates is an input, if nothing else is known of
- * it. */
-static struct gm_map filling_lines(const struct gm_analysis *analysis)
-{
-    const struct gm_transfers *transfers = &analysis->transfers;
-    struct gm_map lines = {0};
-    for (size_t i = 0; i < transfers->site_count && i < FILLING_PLACES; i++)
-        if (transfers->sites[i].direction == GM_COPY_HOST_TO_DEVICE)
-            gm_map_set(&lines, gm_callers_line(analysis->callers, transfers->sites[i].stack), 0);
-    return lines;
-}
-
 static void build_categories(struct gm_builder *builder, struct gm_model_pool_state *state,
                              const struct gm_sites *owners)
 {
-    const struct gm_analysis *analysis = builder->analysis;
-    struct gm_map filling = filling_lines(analysis);
+    struct gm_purposes purposes = gm_purposes_of(builder->analysis);
     for (size_t i = 0; i < owners->count; i++) {
         const struct gm_site *owner = &owners->entries[i];
-        enum gm_category category = gm_categories_get(analysis->categories, owner->stack);
-        uint64_t line = gm_callers_line(analysis->callers, owner->stack);
-        if (category == GM_CATEGORY_OTHER && gm_map_get(&filling, line) != GM_NONE)
-            category = GM_CATEGORY_INPUT;
+        enum gm_category category = gm_purpose_of(&purposes, owner->stack);
         state->categories[category].bytes += owner->bytes;
         state->categories[category].count += owner->count;
     }
-    gm_map_free(&filling);
+    gm_purposes_free(&purposes);
     if (state->reserved > state->allocated)
         state->categories[GM_CATEGORY_CACHE].bytes = state->reserved - state->allocated;
 }
@@ -176,7 +158,17 @@ static void build_failure(struct gm_builder *builder, const struct gm_pool_failu
         own->libraries[i].name = gm_arena_string(arena, own->libraries[i].name);
 }
 
-void gm_build_pools(struct gm_builder *builder)
+static void add_category_peaks(struct gm_builder *builder)
+{
+    uint64_t(*peaks)[GM_CATEGORIES] = gm_purpose_peaks(builder->analysis);
+    for (size_t i = 0; i < builder->run->pool_count; i++)
+        for (unsigned category = 0; category < GM_CATEGORIES; category++)
+            builder->run->pools[i].category_peaks[category] =
+                gm_amount(peaks[builder->run->pools[i].device + 1][category]);
+    free(peaks);
+}
+
+void gm_build_pools(struct gm_builder *builder, unsigned needs)
 {
     const struct gm_analysis *analysis = builder->analysis;
     struct gm_model_run *run = builder->run;
@@ -184,6 +176,8 @@ void gm_build_pools(struct gm_builder *builder)
     run->pools = GM_BUILDER_ARRAY(builder, struct gm_model_pool, GM_DEVICES);
     for (int device = -1; device < GM_DEVICES - 1; device++)
         build_pool(builder, device);
+    if (needs & GM_NEEDS_PURPOSES)
+        add_category_peaks(builder);
     run->pool_failures =
         GM_BUILDER_ARRAY(builder, struct gm_model_pool_failure, analysis->pool_failures.count);
     for (size_t i = 0; i < analysis->pool_failures.count; i++)

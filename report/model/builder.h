@@ -30,7 +30,7 @@ void gm_build_facts(struct gm_builder *builder);
 void gm_build_totals(struct gm_builder *builder);
 void gm_build_moments(struct gm_builder *builder, unsigned needs);
 void gm_build_devices(struct gm_builder *builder); /* after the totals */
-void gm_build_pools(struct gm_builder *builder);
+void gm_build_pools(struct gm_builder *builder, unsigned needs);
 void gm_build_growth(struct gm_builder *builder);
 void gm_build_history(struct gm_builder *builder, unsigned needs);
 

@@ -180,6 +180,9 @@ struct gm_model_pool {
     int64_t reserved_peak;
     uint64_t reserved_peak_time_ns;
     int64_t out_of_memory;
+    /* Bytes in blocks of each category at one time, where GM_NEEDS_PURPOSES asks; of the cache, which
+     * is no blocks, 0. */
+    int64_t category_peaks[GM_CATEGORIES];
     const struct gm_curve *curve; /* bytes in blocks, bytes reserved; NULL: none */
     uint64_t curve_start_ns;
     uint64_t bucket_ns;
@@ -423,7 +426,8 @@ enum gm_model_needs {
     GM_NEEDS_MOMENTS = 1u << 1, /* of peaks and failures; pools */
     GM_NEEDS_HISTORY = 1u << 2, /* phases, lifetimes of the temporary places, transfers, contexts */
     GM_NEEDS_LIFETIMES = 1u << 3, /* of all places */
-    GM_NEEDS_ALL = (1u << 4) - 1
+    GM_NEEDS_ALL = (1u << 4) - 1,
+    GM_NEEDS_PURPOSES = 1u << 4, /* the peaks of categories: one more pass over the trace */
 };
 
 struct gm_model {

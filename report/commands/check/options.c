@@ -306,7 +306,7 @@ static unsigned needs_of(const struct gm_check *check)
         needs |= GM_NEEDS_MOMENTS;
     for (size_t i = 0; i < gate->limit_count; i++)
         needs |= gate->limits[i].of == GM_LIMIT_PHASE      ? GM_NEEDS_HISTORY
-                 : gate->limits[i].of == GM_LIMIT_CATEGORY ? GM_NEEDS_MOMENTS
+                 : gate->limits[i].of == GM_LIMIT_CATEGORY ? GM_NEEDS_MOMENTS | GM_NEEDS_PURPOSES
                                                            : 0u;
     return needs;
 }

@@ -1,5 +1,6 @@
 /* Programs that go wrong with memory, each in one way. */
 #include "programs.h"
+#include <gpumem/gpumem.h>
 #include <stdlib.h>
 
 /* A malformed batch leaves by an early return. */
@@ -34,6 +35,25 @@ static void unbounded_cache(void)
     }
     for (int shape = 0; shape < SHAPES; shape++)
         release(&plans[shape]);
+}
+
+/* What is kept on purpose does not hide what grows beside it. */
+static void cache_beside_purpose(void)
+{
+    enum { SHAPES = 80 };
+    void *plans[SHAPES], *kept[SHAPES];
+    for (int shape = 0; shape < SHAPES; shape++) {
+        gpumem_ignore_begin();
+        check(cudaMalloc(&kept[shape], MIB));
+        gpumem_ignore_end();
+        check(cudaMalloc(&plans[shape], draw(1, 3) * MIB)); /* finding: retained; marked: growing */
+        work(MIB);
+        step_done("shape");
+    }
+    for (int shape = 0; shape < SHAPES; shape++) {
+        release(&plans[shape]);
+        release(&kept[shape]);
+    }
 }
 
 /* Requests end and give their pages back, but a cancelled one forgets them. */
@@ -142,6 +162,7 @@ static void search(void)
 const struct program sick_programs[] = {
     {"early_return", early_return},
     {"unbounded_cache", unbounded_cache},
+    {"cache_beside_purpose", cache_beside_purpose},
     {"cancelled_requests", cancelled_requests},
     {"history", history},
     {"pageable_batches", pageable_batches},

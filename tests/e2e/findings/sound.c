@@ -1,5 +1,6 @@
 /* Sound programs, however much memory they move. */
 #include "programs.h"
+#include <gpumem/gpumem.h>
 #include <stdlib.h>
 
 #define LAYERS 12
@@ -257,6 +258,22 @@ static void stream_ordered(void)
     }
 }
 
+/* The twin of unbounded_cache, which says that what it keeps is no leak. */
+static void cache_on_purpose(void)
+{
+    enum { SHAPES = 80 };
+    void *plans[SHAPES];
+    for (int shape = 0; shape < SHAPES; shape++) {
+        gpumem_ignore_begin();
+        check(cudaMalloc(&plans[shape], draw(1, 3) * MIB));
+        gpumem_ignore_end();
+        work(MIB);
+        step_done("shape");
+    }
+    for (int shape = 0; shape < SHAPES; shape++)
+        release(&plans[shape]);
+}
+
 const struct program sound_programs[] = {
     {"train", train},
     {"swap_models", swap_models},
@@ -269,5 +286,6 @@ const struct program sound_programs[] = {
     {"prefetch", prefetch},
     {"many_small", many_small},
     {"stream_ordered", stream_ordered},
+    {"cache_on_purpose", cache_on_purpose},
     {NULL, NULL},
 };

@@ -131,6 +131,12 @@ def try_what_fails():
     check("another does not", 0, "--fail-on", "retained", "demo.trace")
     record("grows.trace", "findings_programs", "unbounded_cache")
     check("what grows from round to round", 1, "--fail-on", "growing,retained", "grows.trace")
+    record("on_purpose.trace", "findings_programs", "cache_on_purpose")
+    check("what is kept on purpose", 0, "--fail-on", "growing,retained", "--max-growth-per-round", "0", "on_purpose.trace")
+    record("on_purpose.trace", "findings_programs", "cache_on_purpose", "marked")
+    check("what is kept on purpose, with marks", 0, "--fail-on", "growing,retained", "--max-growth", "0", "on_purpose.trace")
+    record("beside.trace", "findings_programs", "cache_beside_purpose")
+    check("what grows beside it", 1, "--fail-on", "retained", "beside.trace", says="FAIL  retained")
     check("a leak in a pool", 1, os.path.join(HERE, "../../corpus/pool.trace"), "--max-leak", "2G", says="FAIL  retained")
     check("leaks within the budget", 0, "--max-leak", "12M", "demo.trace")
     check("one place above its own", 1, "--max-leak", "12M", "--max-leak-per-place", "11M", "demo.trace")
@@ -154,6 +160,10 @@ def try_limits_of_parts():
     pool = CORPUS + "/pool.trace"
     check("category", 0, "--fail-on", "none", "--max-peak", "category=input:122M", pool)
     check("category", 1, "--fail-on", "none", "--max-peak", "category=input:121M", pool, says="FAIL  peak, input")
+    # At the pool's peak "other" held nothing: a category is judged at its own.
+    check("category at its own peak", 0, "--fail-on", "none", "--max-peak", "category=other:1M", pool)
+    check("category at its own peak", 1, "--fail-on", "none", "--max-peak", "category=other:1023K", pool, says="FAIL  peak, other")
+    check("what the cache kept", 1, "--fail-on", "none", "--max-peak", "category=cache:677M", pool, says="FAIL  peak, cache")
     for rank in (0, 1):
         record(f"rank{rank}.trace", "diff_program", "changed" if rank else "base", RANK=str(rank), WORLD_SIZE="2")
     check("rank", 0, "--max-leak", "1G", "--max-peak", "rank=0:90M", "--max-peak", "rank=1:125M", "rank0.trace", "rank1.trace")

@@ -1,0 +1,93 @@
+/* See purposes.h. */
+#include "analysis/purposes.h"
+#include "base/limit.h"
+#include "base/memory.h"
+#include <stdlib.h>
+
+/* So many places, those that copied most, are asked for what they fill. */
+#define FILLING_PLACES 4096u
+
+struct gm_purposes gm_purposes_of(const struct gm_analysis *analysis)
+{
+    const struct gm_transfers *transfers = &analysis->transfers;
+    struct gm_purposes purposes = {.analysis = analysis};
+    for (size_t i = 0; i < transfers->site_count && i < FILLING_PLACES; i++)
+        if (transfers->sites[i].direction == GM_COPY_HOST_TO_DEVICE)
+            gm_map_set(&purposes.filling,
+                       gm_callers_line(analysis->callers, transfers->sites[i].stack), 0);
+    return purposes;
+}
+
+void gm_purposes_free(struct gm_purposes *purposes)
+{
+    gm_map_free(&purposes->filling);
+}
+
+enum gm_category gm_purpose_of(const struct gm_purposes *purposes, uint32_t stack)
+{
+    const struct gm_analysis *analysis = purposes->analysis;
+    enum gm_category category = gm_categories_get(analysis->categories, stack);
+    if (category == GM_CATEGORY_OTHER &&
+        gm_map_get(&purposes->filling, gm_callers_line(analysis->callers, stack)) != GM_NONE)
+        return GM_CATEGORY_INPUT;
+    return category;
+}
+
+/* Blocks that live, by category. */
+struct uses {
+    struct gm_purposes purposes;
+    struct gm_map by_stack; /* stack -> category */
+    uint64_t live[GM_DEVICES][GM_CATEGORIES];
+    uint64_t (*peaks)[GM_CATEGORIES];
+};
+
+static uint32_t category_of(struct uses *uses, uint32_t stack)
+{
+    uint32_t category = gm_map_get(&uses->by_stack, stack);
+    if (category == GM_NONE) {
+        category = gm_purpose_of(&uses->purposes, stack);
+        gm_map_set(&uses->by_stack, stack, category);
+    }
+    return category;
+}
+
+/* A record, before `blocks` takes notice of it. */
+static void note(struct uses *uses, const struct gm_record *record, const struct gm_blocks *blocks)
+{
+    if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
+        return;
+    /* A block whose end is not on record ends when its address is given out again. */
+    const struct gm_pool_block *there = gm_blocks_at(blocks, record->address);
+    if (there)
+        uses->live[there->device + 1][category_of(uses, there->stack)] -= there->size;
+    if (record->type != GM_EVENT_BLOCK_ALLOC)
+        return;
+    int slot = record->device < 0 ? 0 : record->device + 1;
+    uint32_t category = category_of(uses, record->stack);
+    uint64_t *live = &uses->live[slot][category], *peak = &uses->peaks[slot][category];
+    *live += gm_blocks_size(blocks, record);
+    *peak = *live > *peak ? *live : *peak;
+}
+
+uint64_t (*gm_purpose_peaks(const struct gm_analysis *analysis))[GM_CATEGORIES]
+{
+    struct gm_stream *stream = gm_stream_open(analysis->trace);
+    struct gm_blocks *blocks = gm_allocate(1, sizeof(*blocks));
+    struct uses *uses = gm_allocate(1, sizeof(*uses));
+    struct gm_entry entry;
+    uint64_t(*peaks)[GM_CATEGORIES] = gm_allocate(GM_DEVICES, sizeof(*peaks));
+    uses->purposes = gm_purposes_of(analysis);
+    uses->peaks = peaks;
+    while (gm_stream_next(stream, &entry)) {
+        gm_limits_spend(GM_STEPS_NOTES);
+        note(uses, entry.record, blocks);
+        gm_blocks_note(blocks, &entry);
+    }
+    gm_stream_close(stream);
+    gm_blocks_free(blocks);
+    gm_purposes_free(&uses->purposes);
+    gm_map_free(&uses->by_stack);
+    free(blocks);
+    free(uses);
+    return peaks;
+}

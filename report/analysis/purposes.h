@@ -1,0 +1,23 @@
+/* What the blocks of a framework's pool are for, told with all that a whole trace knows. */
+#ifndef GPUMEM_REPORT_ANALYSIS_PURPOSES_H
+#define GPUMEM_REPORT_ANALYSIS_PURPOSES_H
+
+#include "analysis/analysis.h"
+
+struct gm_purposes {
+    const struct gm_analysis *analysis;
+    struct gm_map filling; /* lines that copied to a device */
+};
+
+struct gm_purposes gm_purposes_of(const struct gm_analysis *analysis);
+void gm_purposes_free(struct gm_purposes *purposes);
+
+/* The category of what a stack allocates: that of gm_categories_get, and INPUT where nothing is known
+ * but that the line fills such memory from the host. */
+enum gm_category gm_purpose_of(const struct gm_purposes *purposes, uint32_t stack);
+
+/* The most bytes that blocks of each category had at one time, [ordinal + 1][category], on GM_DEVICES
+ * devices. One more pass over the trace; the caller frees the table. */
+uint64_t (*gm_purpose_peaks(const struct gm_analysis *analysis))[GM_CATEGORIES];
+
+#endif
