@@ -1,9 +1,12 @@
 /* PyTorch's pools. See builder.h. */
-#include "analysis/purposes.h"
 #include "base/memory.h"
 #include "model/builder.h"
 #include "pool/pool_lines.h"
+#include "pool/purposes.h"
 #include <stdlib.h>
+
+/* So many places, those that copied most, are asked for what they fill. */
+#define FILLING_PLACES 4096u
 
 static void build_segments(struct gm_builder *builder, struct gm_model_pool_state *state,
                            const struct gm_segments *segments)
@@ -40,10 +43,21 @@ static void build_lines(struct gm_builder *builder, struct gm_model_pool_state *
     gm_pool_lines_free(&lines);
 }
 
+static struct gm_purposes purposes_of(const struct gm_analysis *analysis)
+{
+    const struct gm_transfers *transfers = &analysis->transfers;
+    struct gm_purposes purposes = {.categories = analysis->categories,
+                                   .callers = analysis->callers};
+    for (size_t i = 0; i < transfers->site_count && i < FILLING_PLACES; i++)
+        if (transfers->sites[i].direction == GM_COPY_HOST_TO_DEVICE)
+            gm_purposes_add_filling(&purposes, transfers->sites[i].stack);
+    return purposes;
+}
+
 static void build_categories(struct gm_builder *builder, struct gm_model_pool_state *state,
                              const struct gm_sites *owners)
 {
-    struct gm_purposes purposes = gm_purposes_of(builder->analysis);
+    struct gm_purposes purposes = purposes_of(builder->analysis);
     for (size_t i = 0; i < owners->count; i++) {
         const struct gm_site *owner = &owners->entries[i];
         enum gm_category category = gm_purpose_of(&purposes, owner->stack);
@@ -160,12 +174,14 @@ static void build_failure(struct gm_builder *builder, const struct gm_pool_failu
 
 static void add_category_peaks(struct gm_builder *builder)
 {
-    uint64_t(*peaks)[GM_CATEGORIES] = gm_purpose_peaks(builder->analysis);
+    struct gm_purposes purposes = purposes_of(builder->analysis);
+    uint64_t(*peaks)[GM_CATEGORIES] = gm_purpose_peaks(&purposes, builder->analysis->trace);
     for (size_t i = 0; i < builder->run->pool_count; i++)
         for (unsigned category = 0; category < GM_CATEGORIES; category++)
             builder->run->pools[i].category_peaks[category] =
                 gm_amount(peaks[builder->run->pools[i].device + 1][category]);
     free(peaks);
+    gm_purposes_free(&purposes);
 }
 
 void gm_build_pools(struct gm_builder *builder, unsigned needs)

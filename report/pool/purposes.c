@@ -1,21 +1,13 @@
 /* See purposes.h. */
-#include "analysis/purposes.h"
+#include "pool/purposes.h"
 #include "base/limit.h"
 #include "base/memory.h"
+#include "pool/blocks.h"
 #include <stdlib.h>
 
-/* So many places, those that copied most, are asked for what they fill. */
-#define FILLING_PLACES 4096u
-
-struct gm_purposes gm_purposes_of(const struct gm_analysis *analysis)
+void gm_purposes_add_filling(struct gm_purposes *purposes, uint32_t stack)
 {
-    const struct gm_transfers *transfers = &analysis->transfers;
-    struct gm_purposes purposes = {.analysis = analysis};
-    for (size_t i = 0; i < transfers->site_count && i < FILLING_PLACES; i++)
-        if (transfers->sites[i].direction == GM_COPY_HOST_TO_DEVICE)
-            gm_map_set(&purposes.filling,
-                       gm_callers_line(analysis->callers, transfers->sites[i].stack), 0);
-    return purposes;
+    gm_map_set(&purposes->filling, gm_callers_line(purposes->callers, stack), 0);
 }
 
 void gm_purposes_free(struct gm_purposes *purposes)
@@ -25,17 +17,16 @@ void gm_purposes_free(struct gm_purposes *purposes)
 
 enum gm_category gm_purpose_of(const struct gm_purposes *purposes, uint32_t stack)
 {
-    const struct gm_analysis *analysis = purposes->analysis;
-    enum gm_category category = gm_categories_get(analysis->categories, stack);
+    enum gm_category category = gm_categories_get(purposes->categories, stack);
     if (category == GM_CATEGORY_OTHER &&
-        gm_map_get(&purposes->filling, gm_callers_line(analysis->callers, stack)) != GM_NONE)
+        gm_map_get(&purposes->filling, gm_callers_line(purposes->callers, stack)) != GM_NONE)
         return GM_CATEGORY_INPUT;
     return category;
 }
 
 /* Blocks that live, by category. */
 struct uses {
-    struct gm_purposes purposes;
+    const struct gm_purposes *purposes;
     struct gm_map by_stack; /* stack -> category */
     uint64_t live[GM_DEVICES][GM_CATEGORIES];
     uint64_t (*peaks)[GM_CATEGORIES];
@@ -45,7 +36,7 @@ static uint32_t category_of(struct uses *uses, uint32_t stack)
 {
     uint32_t category = gm_map_get(&uses->by_stack, stack);
     if (category == GM_NONE) {
-        category = gm_purpose_of(&uses->purposes, stack);
+        category = gm_purpose_of(uses->purposes, stack);
         gm_map_set(&uses->by_stack, stack, category);
     }
     return category;
@@ -69,14 +60,15 @@ static void note(struct uses *uses, const struct gm_record *record, const struct
     *peak = *live > *peak ? *live : *peak;
 }
 
-uint64_t (*gm_purpose_peaks(const struct gm_analysis *analysis))[GM_CATEGORIES]
+uint64_t (*gm_purpose_peaks(const struct gm_purposes *purposes,
+                            struct gm_trace *trace))[GM_CATEGORIES]
 {
-    struct gm_stream *stream = gm_stream_open(analysis->trace);
+    struct gm_stream *stream = gm_stream_open(trace);
     struct gm_blocks *blocks = gm_allocate(1, sizeof(*blocks));
     struct uses *uses = gm_allocate(1, sizeof(*uses));
     struct gm_entry entry;
     uint64_t(*peaks)[GM_CATEGORIES] = gm_allocate(GM_DEVICES, sizeof(*peaks));
-    uses->purposes = gm_purposes_of(analysis);
+    uses->purposes = purposes;
     uses->peaks = peaks;
     while (gm_stream_next(stream, &entry)) {
         gm_limits_spend(GM_STEPS_NOTES);
@@ -85,7 +77,6 @@ uint64_t (*gm_purpose_peaks(const struct gm_analysis *analysis))[GM_CATEGORIES]
     }
     gm_stream_close(stream);
     gm_blocks_free(blocks);
-    gm_purposes_free(&uses->purposes);
     gm_map_free(&uses->by_stack);
     free(blocks);
     free(uses);
