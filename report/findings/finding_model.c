@@ -77,6 +77,12 @@ static bool are_copies(const struct holder *one, const struct holder *other)
             gm_shape_covers(&one->shape, &other->shape));
 }
 
+/* Many blocks of one size can be as large as a small model's weights by chance. */
+static bool is_worth_it(const struct holder *holder, const struct gm_pool_snapshot *peak)
+{
+    return holder->shape.count >= COPIED && holder->shape.bytes >= peak->allocated / PEAK_SHARE;
+}
+
 static bool is_loaded(const struct gm_analysis *analysis, const struct holder *holder)
 {
     uint32_t stack = holder->shape.stack;
@@ -102,11 +108,11 @@ static void find_copy(const struct gm_analysis *analysis, struct gm_findings *fi
     const struct holder *most = NULL;
     for (size_t i = 0; i < holders.count; i++) {
         const struct holder *one = &holders.entries[i];
-        if (one->shape.count < COPIED || one->shape.bytes < peak->allocated / PEAK_SHARE)
+        if (!is_worth_it(one, peak))
             continue; /* so that at most PEAK_SHARE are compared with all */
         for (size_t k = 0; k < holders.count; k++) {
             const struct holder *other = &holders.entries[k];
-            if (k == i || !are_copies(one, other))
+            if (k == i || !is_worth_it(other, peak) || !are_copies(one, other))
                 continue;
             const struct holder *second = second_of(analysis, one, other);
             if (!most || second->shape.bytes > most->shape.bytes)

@@ -1,9 +1,13 @@
 /* Times that PyTorch's allocator or the driver had nothing to give: fragmentation, a search for the
  * largest batch, or too little memory. */
 #include "base/limit.h"
+#include "base/memory.h"
 #include "base/size.h"
 #include "findings/rules.h"
 #include "replica/whatif.h"
+#include "rounds/birthplace.h"
+#include "rounds/pass.h"
+#include "stacks/category.h"
 #include "stacks/owner.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,30 +124,139 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
         gm_findings_remedy(findings, "%s", remedy);
 }
 
-/* What had been growing on the device when it was first refused, and what had not; "" if nothing
- * had. The text lives in `text`. */
-static const char *describe_growth(const struct gm_analysis *analysis, int device, bool is_block,
-                                   char *text, size_t size)
+/* ---- what was held when nothing was left ------------------------------------------------------- */
+
+/* What was held when a request was refused. Bytes. */
+struct holding {
+    uint64_t total;
+    uint64_t grown;  /* from round to round */
+    uint64_t before; /* if something had grown: what the device had held when that began */
+    uint64_t once[GM_CATEGORIES]; /* by what it is for, without what of it grew */
+    uint64_t rest;                /* that neither grew nor comes once */
+};
+
+/* What a model needs once, however long it is trained. */
+static const struct {
+    enum gm_category category;
+    const char *name;
+} comes_once[] = {{GM_CATEGORY_PARAMETER, "parameters"},
+                  {GM_CATEGORY_OPTIMIZER, "optimizer state"}};
+
+#define TOLD_SHARE 64u /* what is less of all that was held is left out */
+#define ONCE (sizeof(comes_once) / sizeof(comes_once[0]))
+
+/* Takes what had grown when the device was first refused out of `holding`. */
+static void take_out_growth(const struct gm_analysis *analysis, int device, enum gm_round_sort sort,
+                            struct holding *holding)
 {
     const struct gm_rounds *rounds = &analysis->activity.rounds;
-    const struct gm_round_growth *most = NULL;
-    uint64_t grown = 0;
-    text[0] = '\0';
     for (size_t i = 0; i < rounds->found_count; i++) {
         const struct gm_round_growth *growth = &rounds->found[i];
-        if (growth->device != device || (growth->sort == GM_ROUND_BLOCKS) != is_block ||
-            !growth->at_refusal)
+        bool is_pool = growth->sort == GM_ROUND_BLOCKS;
+        if (growth->device != device || is_pool != (sort == GM_ROUND_BLOCKS) || !growth->at_refusal)
             continue;
-        most = most ? most : growth;
-        grown += growth->bytes;
+        uint64_t *of = &holding->once[growth->category];
+        *of -= growth->bytes < *of ? growth->bytes : *of;
+        holding->before = holding->grown ? holding->before : growth->before;
+        holding->grown += growth->bytes;
     }
-    if (!most)
-        return text;
-    uint64_t before = most->before < most->total - grown ? most->before : most->total - grown;
-    snprintf(text, size,
-             " %s of what was held had grown from round to round (see \"retained\"); %s had been "
-             "there before, and %s came meanwhile without growing.",
-             SIZE(grown), SIZE(before), SIZE(most->total - grown - before));
+    if (holding->grown > holding->total)
+        holding->grown = holding->total;
+}
+
+static uint64_t less(uint64_t whole, uint64_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
+static struct holding holding_of(const struct gm_analysis *analysis, int device,
+                                 enum gm_round_sort sort, uint64_t total,
+                                 const struct gm_sites *owners)
+{
+    struct holding holding = {.total = total};
+    for (size_t i = 0; owners && i < owners->count; i++)
+        holding.once[gm_categories_get(analysis->categories, owners->entries[i].stack)] +=
+            owners->entries[i].bytes;
+    take_out_growth(analysis, device, sort, &holding);
+    holding.rest = less(total, holding.grown);
+    for (size_t i = 0; i < ONCE; i++)
+        holding.rest = less(holding.rest, holding.once[comes_once[i].category]);
+    return holding;
+}
+
+/* " 96.0 MiB of parameters and 192 MiB of optimizer state come once." */
+static void write_once(FILE *out, const struct holding *holding)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < ONCE; i++)
+        if (holding->once[comes_once[i].category] > holding->total / TOLD_SHARE)
+            fprintf(out, "%s%s of %s", written++ ? " and " : " ",
+                    SIZE(holding->once[comes_once[i].category]), comes_once[i].name);
+    if (written)
+        fputs(" come once.", out);
+}
+
+static void write_rest(FILE *out, const struct gm_analysis *analysis, int device,
+                       enum gm_round_sort sort, const struct holding *holding)
+{
+    struct gm_round_pass pass =
+        gm_rounds_pass(&analysis->activity.rounds, device, sort, holding->total, holding->rest);
+    if (pass.came == GM_ROUND_EARLIER)
+        fprintf(out, " %s had been there for longer.", SIZE(holding->rest));
+    else if (pass.came == GM_ROUND_LATELY)
+        fprintf(out, " %s came in the pass that was refused", SIZE(holding->rest));
+    if (pass.came == GM_ROUND_LATELY && pass.before)
+        fprintf(out, "; before it at most %s had been held", SIZE(pass.before));
+    if (pass.came == GM_ROUND_LATELY)
+        fputc('.', out);
+}
+
+/* The same beside growth, which hides where a pass begins. */
+static void write_rest_beside(FILE *out, const struct holding *holding)
+{
+    uint64_t before = holding->before < holding->rest ? holding->before : holding->rest;
+    if (before >= holding->total / TOLD_SHARE)
+        fprintf(out, " %s had been there before.", SIZE(before));
+    if (holding->rest - before >= holding->total / TOLD_SHARE)
+        fprintf(out, " %s came meanwhile without growing.", SIZE(holding->rest - before));
+}
+
+/* Memory was full of what had grown: with less fragmentation it had been full a little later. */
+static bool is_full_of_growth(const struct gm_analysis *analysis,
+                              const struct gm_pool_failure *failure)
+{
+    const struct gm_rounds *rounds = &analysis->activity.rounds;
+    uint64_t grown = 0;
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        const struct gm_round_growth *growth = &rounds->found[i];
+        if (growth->device == failure->device && growth->sort == GM_ROUND_BLOCKS &&
+            growth->at_refusal && growth->weight == GM_ROUND_WARNING)
+            grown += growth->bytes;
+    }
+    return grown > failure->snapshot.reserved / 2;
+}
+
+/* What had grown when memory ran out, what comes once, and what came in the pass that was refused; "" if nothing
+ * can be told. `owners`: of the pool's blocks; NULL: nothing tells what memory is for. The caller frees it. */
+static char *describe_holding(const struct gm_analysis *analysis, int device,
+                              enum gm_round_sort sort, uint64_t total,
+                              const struct gm_sites *owners)
+{
+    struct holding holding = holding_of(analysis, device, sort, total, owners);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return gm_copy_text("");
+    if (holding.grown)
+        fprintf(out, " %s of that had grown from round to round (see \"retained\").",
+                SIZE(holding.grown));
+    write_once(out, &holding);
+    if (holding.grown)
+        write_rest_beside(out, &holding);
+    else
+        write_rest(out, analysis, device, sort, &holding);
+    fclose(out);
     return text;
 }
 
@@ -152,8 +265,8 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
 {
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
     bool survived = gm_pool_failure_survived(failure, &analysis->blocks);
-    char growth[256];
-    describe_growth(analysis, failure->device, true, growth, sizeof(growth));
+    char *held = describe_holding(analysis, failure->device, GM_ROUND_BLOCKS,
+                                  failure->snapshot.allocated, &failure->snapshot.owners);
     struct gm_finding finding = {.code = GM_FINDING_OUT_OF_MEMORY,
                                  .severity = survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
                                  .device = failure->device,
@@ -164,18 +277,19 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
                                 failure->succeeded ? failure->served : 0, failure->never_more};
     if (is_search(&refusals))
         add_search(findings, &finding, &refusals);
-    else if (reason.fragmentation)
+    else if (reason.fragmentation && !is_full_of_growth(analysis, failure))
         add_fragmentation(analysis, findings, &finding, failure, advice);
     else if (!failure->snapshot.record)
         gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
-                        SIZE(failure->snapshot.reserved), growth);
+                        SIZE(failure->snapshot.reserved), held);
     else
         gm_findings_add(findings, &finding,
                         "%s asked with %s allocated and %s reserved; the largest hole of the pool "
                         "had %s.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
-                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole), growth);
+                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole), held);
+    free(held);
 }
 
 /* What the driver refused to a framework's cache, the framework tries again or reports itself. */
@@ -202,6 +316,10 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
     };
     struct refusals refusals = {failure->count, failure->first, failure->size, failure->served,
                                 failure->never_more};
+    enum gm_round_sort sort =
+        gm_round_sort_of(&analysis->activity.tellers, false, failure->kind, failure->stack);
+    char *held =
+        describe_holding(analysis, failure->device, sort, failure->snapshot.owners.bytes, NULL);
     if (is_search(&refusals))
         add_search(findings, &finding, &refusals);
     else if (fragmentation == GM_FRAGMENTATION_CERTAIN)
@@ -222,8 +340,8 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
     else
         gm_findings_add(findings, &finding,
                         "The driver refused %s when the process had %s allocated on the device.%s",
-                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
-                        describe_growth(analysis, failure->device, false, (char[256]){0}, 256));
+                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes), held);
+    free(held);
 }
 
 void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings)

@@ -10,6 +10,8 @@
 #define SETUP_NS                                                                                   \
     1000000000u /* work goes on for so long, and for longer than before: it was setup */
 
+#define LONGEST_NS 1e17 /* three years: what lies further away is not told */
+
 /* What grows on one device, of one sort: told together. */
 struct cause {
     const struct gm_round_growth *most;
@@ -17,10 +19,11 @@ struct cause {
     uint64_t places; /* that grow */
 };
 
-/* Memory that the program never gives back is told as a leak. */
+/* Memory that the program never gives back is told as a leak; but it is told if it made memory run out. */
 static bool is_leak(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
 {
-    return growth->sort == GM_ROUND_OWN && analysis->trace->ending == GM_ENDING_NORMAL &&
+    return !growth->at_refusal && growth->sort == GM_ROUND_OWN &&
+           analysis->trace->ending == GM_ENDING_NORMAL &&
            analysis->activity.sites[growth->site].live >= growth->bytes / 2;
 }
 
@@ -86,19 +89,63 @@ static void describe_pace(const struct gm_round_growth *growth, char *text, size
         snprintf(text, size, "%s in %s allocations", SIZE(growth->bytes), COUNT(growth->blocks));
 }
 
-/* When memory runs out at that pace; "" where that cannot be told. */
+/* How long the growth took, in nanoseconds. */
+static uint64_t duration_of(const struct gm_analysis *analysis,
+                            const struct gm_round_growth *growth)
+{
+    const struct gm_clock_scale *clock = &analysis->trace->clock;
+    uint64_t since = gm_clock_elapsed(clock, growth->since),
+             until = gm_clock_elapsed(clock, growth->until);
+    return until > since ? until - since : 0;
+}
+
+/* Whether it grew until the end, also by the clock: a program may do something else without allocating. */
+static bool goes_on_in_time(const struct gm_analysis *analysis,
+                            const struct gm_round_growth *growth)
+{
+    const struct gm_clock_scale *clock = &analysis->trace->clock;
+    uint64_t last = gm_clock_elapsed(clock, growth->last),
+             until = gm_clock_elapsed(clock, growth->until);
+    return growth->goes_on && last <= until + duration_of(analysis, growth);
+}
+
+/* "another 12 rounds, in 3.10 s", at the pace of all places; "" where that cannot be told. */
+static void describe_rest(const struct gm_analysis *analysis, const struct cause *cause,
+                          uint64_t left, char *text, size_t size)
+{
+    const struct gm_round_growth *growth = cause->most;
+    uint64_t duration = duration_of(analysis, growth);
+    uint64_t pace = growth->rounds ? cause->bytes / growth->rounds : 0;
+    double nanoseconds = (double)left / (double)cause->bytes * (double)duration;
+    text[0] = '\0';
+    if (!cause->bytes || !duration || nanoseconds >= LONGEST_NS)
+        return;
+    if (pace)
+        snprintf(text, size, "another %s rounds, in %s", COUNT(left / pace),
+                 TIME((uint64_t)nanoseconds));
+    else
+        snprintf(text, size, "another %s", TIME((uint64_t)nanoseconds));
+}
+
+/* When memory runs out at that pace, or would have; "" where that cannot be told. */
 static void describe_end(const struct gm_analysis *analysis, const struct cause *cause, char *text,
                          size_t size)
 {
     const struct gm_round_growth *growth = cause->most;
     uint64_t total = analysis->facts[growth->device < 0 ? 0 : growth->device + 1].total;
+    char rest[96] = "";
     text[0] = '\0';
-    if (growth->at_refusal)
+    if (goes_on_in_time(analysis, growth) && total > growth->peak)
+        describe_rest(analysis, cause, total - growth->peak, rest, sizeof(rest));
+    if (growth->at_refusal && rest[0])
+        snprintf(
+            text, size,
+            " Then a request was refused; at that pace the device's %s had been full after %s.",
+            SIZE(total), rest);
+    else if (growth->at_refusal)
         snprintf(text, size, " Then a request was refused.");
-    else if (growth->goes_on && growth->rounds && cause->bytes / growth->rounds &&
-             total > growth->peak)
-        snprintf(text, size, " At that pace the device's %s are full after another %s rounds.",
-                 SIZE(total), COUNT((total - growth->peak) / (cause->bytes / growth->rounds)));
+    else if (rest[0])
+        snprintf(text, size, " At that pace the device's %s are full after %s.", SIZE(total), rest);
 }
 
 static void add_evidence(const struct gm_analysis *analysis, struct gm_findings *findings,
@@ -145,7 +192,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
     const struct gm_round_growth *growth = cause->most;
     const struct gm_active_site *site = &analysis->activity.sites[growth->site];
     bool is_certain = growth->weight == GM_ROUND_WARNING && !was_setup(analysis, growth);
-    char others[96] = "", pace[128], end[128];
+    char others[96] = "", pace[128], end[256];
     if (cause->places > 1)
         snprintf(others, sizeof(others), " (%s with %s more place%s)", SIZE(cause->bytes),
                  COUNT(cause->places - 1), gm_plural(cause->places - 1));
@@ -162,7 +209,9 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                         .unlike = steady_stack(analysis, growth),
                         .api = site->api,
                     },
-                    "What is held from here rose over %u%% of the run%s, by %s, to %s%s.%s%s",
+                    "What is held from here rose for %s, over %u%% of all allocations%s, by %s, to "
+                    "%s%s.%s%s",
+                    TIME(duration_of(analysis, growth)),
                     percent(growth->end - growth->begin, growth->ticks),
                     growth->goes_on ? "" : ", and stayed", pace, SIZE(growth->bytes), others, end,
                     is_certain ? ""

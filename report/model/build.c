@@ -3,6 +3,66 @@
 #include "model/builder.h"
 #include <stdlib.h>
 
+/* ---- findings -------------------------------------------------------------------------------- */
+
+#define NAMED_MAX 256u /* stacks that are named to compare them with a finding's */
+
+static bool is_native(const struct gm_trace *trace, uint32_t node)
+{
+    return gm_trace_node(trace, node) && gm_trace_node(trace, node)->kind != GM_NODE_SCRIPT;
+}
+
+/* Whether `other` may be reached through the same wrapper as the finding's stack, and is no part of it: an inlined
+ * wrapper has an address of its own for each of its users. A request that was refused is one user's alone. */
+static bool is_candidate(const struct gm_analysis *analysis, const struct gm_finding *finding,
+                         uint32_t other)
+{
+    const struct gm_trace *trace = analysis->trace;
+    uint32_t caller = gm_callers_get(analysis->callers, finding->stack);
+    uint32_t of_other = gm_callers_get(analysis->callers, other);
+    if (other == finding->stack || !is_native(trace, of_other) ||
+        gm_trace_node(trace, caller)->module != gm_trace_node(trace, of_other)->module)
+        return false;
+    return finding->code == GM_FINDING_OUT_OF_MEMORY ||
+           gm_callers_line(analysis->callers, finding->stack) !=
+               gm_callers_line(analysis->callers, other);
+}
+
+/* How many frames the two stacks share from the innermost on, if the user's innermost reads the same. */
+static size_t alike(const struct gm_stack *stack, const struct gm_stack *other)
+{
+    const struct gm_frame *differs = gm_stack_difference(stack, other);
+    return differs &&
+                   gm_frames_read_same(gm_stack_telling_frame(stack), gm_stack_telling_frame(other))
+               ? (size_t)(differs - stack->frames)
+               : 0;
+}
+
+/* A stack that reads the same as the finding's in the user's innermost frame; of several, the one that does so
+ * furthest. 0: there is none. */
+static uint32_t find_unlike(const struct gm_builder *builder, const struct gm_finding *finding)
+{
+    const struct gm_activity *activity = &builder->analysis->activity;
+    struct gm_stacks *names = builder->model->tables->names;
+    uint32_t nearest = 0;
+    size_t most = 0, named = 0;
+    if (finding->unlike || !finding->stack || !names)
+        return finding->unlike;
+    if (!is_native(builder->trace, gm_callers_get(builder->analysis->callers, finding->stack)))
+        return 0;
+    const struct gm_stack stack = *gm_stacks_get(names, finding->stack, finding->api);
+    for (size_t i = 0; i < activity->count && named < NAMED_MAX; i++) {
+        const struct gm_active_site *site = &activity->sites[i];
+        if (!is_candidate(builder->analysis, finding, site->stack))
+            continue;
+        named++;
+        size_t count = alike(&stack, gm_stacks_get(names, site->stack, site->api));
+        nearest = count > most ? site->stack : nearest;
+        most = count > most ? count : most;
+    }
+    return nearest;
+}
+
 static void build_findings(struct gm_builder *builder)
 {
     struct gm_model_run *run = builder->run;
@@ -13,6 +73,7 @@ static void build_findings(struct gm_builder *builder)
     run->finding_count = findings.count;
     for (size_t i = 0; i < findings.count; i++) {
         const struct gm_finding *finding = &findings.entries[i];
+        uint32_t unlike = find_unlike(builder, finding);
         run->findings[i] = (struct gm_model_finding){
             .code = finding->code,
             .severity = finding->severity,
@@ -20,9 +81,8 @@ static void build_findings(struct gm_builder *builder)
             .stack = finding->stack
                          ? gm_model_add_trace_stack(builder->model, finding->stack, finding->api)
                          : GM_NONE,
-            .unlike = finding->unlike
-                          ? gm_model_add_trace_stack(builder->model, finding->unlike, finding->api)
-                          : GM_NONE,
+            .unlike =
+                unlike ? gm_model_add_trace_stack(builder->model, unlike, finding->api) : GM_NONE,
             .api = gm_trace_api(builder->trace, finding->api),
             .bytes = finding->bytes,
             .bytes_per_round = finding->bytes_per_round,

@@ -249,10 +249,22 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
 
 /* ---- moments --------------------------------------------------------------------------------- */
 
+static void note_refusal(struct gm_round_stream *stream)
+{
+    stream->refusal.clock = stream->clock;
+    stream->refusal.live = stream->live;
+    stream->refusal.trail = stream->trail;
+    if (stream->clock) {
+        gm_trail_add(&stream->refusal.trail, stream->clock, stream->clock, stream->before);
+        gm_trail_add(&stream->refusal.trail, stream->clock, stream->clock, stream->live);
+    }
+}
+
 void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort sort)
 {
     uint16_t number = stream_of(rounds, device < 0 ? -1 : device, sort);
     struct gm_round_stream *stream = rounds->streams[number - 1];
+    note_refusal(stream);
     if (stream->refused)
         return;
     stream->refused = true;

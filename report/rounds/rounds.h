@@ -94,6 +94,11 @@ struct gm_round_stream {
     unsigned past_shift;
     bool refused;           /* a request was not served: */
     uint64_t refused_clock; /* the first, when the clock said so */
+    struct {                /* the last: */
+        uint64_t clock;
+        uint64_t live; /* bytes */
+        struct gm_trail trail;
+    } refusal;
 };
 
 /* How certain it is that what grows is kept from round to round. */

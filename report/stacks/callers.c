@@ -92,7 +92,8 @@ static uint32_t borrow(struct gm_callers *callers, uint32_t stack)
 struct met {
     uint32_t users, native, script;
     uint32_t outermost; /* the last of an installed package */
-    bool is_backward, is_torch;
+    bool is_backward;
+    bool is_torch; /* further out than all Python: it is what the thread runs */
 };
 
 static void meet_script(struct gm_callers *callers, const struct gm_node *node, uint32_t id,
@@ -106,6 +107,7 @@ static void meet_script(struct gm_callers *callers, const struct gm_node *node, 
     else
         met->is_backward |= starts_backward(callers->trace, node->address);
     met->script = met->script ? met->script : id;
+    met->is_torch = false;
 }
 
 static struct met walk(struct gm_callers *callers, uint32_t stack)
@@ -164,7 +166,7 @@ static uint32_t find(struct gm_callers *callers, uint32_t stack)
         found = find_in_package(callers, stack, met.outermost);
     if (found && met.is_backward)
         callers->backward = found;
-    if (!found && !met.native && !met.script && met.is_torch)
+    if (!found && !met.native && met.is_torch)
         return borrow(callers, stack);
     return found ? found : met.native ? met.native : met.script ? met.script : stack;
 }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
+#include "trace/same_stacks.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,9 +97,9 @@ static uint32_t of_module(struct gm_categories *categories, uint16_t number)
     if (known != GM_NONE)
         return known;
     const struct gm_module *module = gm_trace_module(categories->trace, number);
-    const struct gm_known_library *library =
-        gm_known_library(gm_trace_string(categories->trace, module ? module->path : 0));
-    known = !library                                     ? USERS
+    struct gm_text path = gm_trace_string(categories->trace, module ? module->path : 0);
+    const struct gm_known_library *library = gm_known_library(path);
+    known = !library                                     ? gm_is_interpreter(path) ? LIBRARY : USERS
             : library->traits & GM_LIBRARY_VENDOR        ? GM_CATEGORY_WORKSPACE
             : strcmp(library->file, "libtorch_cpu") == 0 ? TORCH
                                                          : LIBRARY;
@@ -136,8 +137,8 @@ enum gm_category gm_categories_get(struct gm_categories *categories, uint32_t st
         bool is_script = node->kind == GM_NODE_SCRIPT;
         uint32_t frame =
             is_script ? of_script(categories, node->address) : of_module(categories, node->module);
-        is_backward &= !is_script && frame != USERS;
-        is_torch |= frame == TORCH;
+        is_backward &= frame != USERS;
+        is_torch = !is_script && (is_torch || frame == TORCH);
         if (frame == GM_CATEGORY_ACTIVATION || (frame < GM_CATEGORIES && frame && !is_users))
             return (enum gm_category)frame;
         is_users |= is_script && frame == USERS;

@@ -7,6 +7,7 @@
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
 #include "stacks/redact.h"
+#include "symbols/short_name.h"
 #include "symbols/symbolize.h"
 #include "trace/same_stacks.h"
 #include <inttypes.h>
@@ -463,10 +464,23 @@ const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
     return operation ? operation : stack->count ? stack->frames : NULL;
 }
 
+/* Functions that one template makes have one name for a reader. */
+static bool is_same_name(const struct gm_frame *one, const struct gm_frame *other)
+{
+    char name[GM_SHORT_NAME_SIZE], other_name[GM_SHORT_NAME_SIZE];
+    if (strcmp(one->function, other->function) == 0)
+        return true;
+    if (one->script)
+        return false;
+    gm_short_name(one->function, name);
+    gm_short_name(other->function, other_name);
+    return strcmp(name, other_name) == 0;
+}
+
 bool gm_frames_read_same(const struct gm_frame *one, const struct gm_frame *other)
 {
     return one && other && one->line == other->line && one->script == other->script &&
-           strcmp(one->function, other->function) == 0 &&
+           is_same_name(one, other) &&
            strcmp(one->file ? one->file : "", other->file ? other->file : "") == 0;
 }
 

@@ -118,6 +118,30 @@ static void pinned_batches(void)
     release(&target);
 }
 
+/* All memory comes from one function, which the compiler puts into its callers. */
+static inline __attribute__((always_inline)) void *acquire(size_t size)
+{
+    void *memory;
+    check(cudaMalloc(&memory, size));
+    return memory;
+}
+
+/* Of its users, one keeps what it got. */
+static void inlined_wrapper(void)
+{
+    enum { STEPS = 60 };
+    void *log[STEPS];
+    for (int step = 0; step < STEPS; step++) {
+        void *scratch = acquire(2 * MIB);
+        log[step] = acquire(MIB); /* finding: retained; marked: growing */
+        release(&scratch);
+        work(MIB);
+        step_done("step");
+    }
+    for (int step = 0; step < STEPS; step++)
+        release(&log[step]);
+}
+
 /* The same model on two devices; the first device gathers the results of both. */
 static void gathering(void)
 {
@@ -167,6 +191,7 @@ const struct program sick_programs[] = {
     {"history", history},
     {"pageable_batches", pageable_batches},
     {"pinned_batches", pinned_batches},
+    {"inlined_wrapper", inlined_wrapper},
     {"gathering", gathering},
     {"too_large", too_large},
     {"search", search},

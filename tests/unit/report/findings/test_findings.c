@@ -558,7 +558,69 @@ static void a_leak_that_ends_in_out_of_memory_is_named(void **state)
     assert_non_null(strstr(finding->cause, "Then a request was refused."));
     finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
     assert_non_null(finding);
-    assert_non_null(strstr(finding->cause, "40.0 MiB of what was held had grown"));
+    assert_non_null(strstr(finding->cause, "40.0 MiB of that had grown"));
+    gm_findings_free(&findings);
+}
+
+/* Without it, the reason that the refusal gives would lead nowhere. */
+static void a_leak_that_ends_in_out_of_memory_is_told_also_as_what_grew(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 7);
+    for (unsigned i = 0; i < 40; i++) {
+        DEVICE_ALLOC(DEVICE + (uint64_t)i * MIB, MIB, .stack = line);
+        DEVICE_ALLOC(DEVICE + 1000 * MIB, MIB, .stack = line_of(scene, 8));
+        FREE(DEVICE + 1000 * MIB);
+    }
+    REFUSED(512 * MIB, line_of(scene, 9));
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_RETAINED);
+    assert_non_null(finding);
+    assert_int_equal(gm_callers_get(scene->analysis->callers, finding->stack), line);
+    finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "(see \"retained\")"));
+    gm_findings_free(&findings);
+}
+
+/* Passes of a few blocks each, then one of many, which is refused. `first`: MiB that stay from the beginning. */
+static struct gm_findings passes(struct scene *scene, unsigned first, unsigned last)
+{
+    struct pool pool = pool_of(scene);
+    uint32_t weights = operation_of(scene, line_of(scene, 3), 0x10);
+    uint32_t activation = operation_of(scene, line_of(scene, 7), 0x20);
+    segment(&pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < first; i++)
+        block(&pool, DEVICE + (900 + i) * MIB, MIB, weights);
+    for (unsigned pass = 0; pass < 100; pass++) {
+        for (uint64_t i = 0; i < 5; i++)
+            block(&pool, DEVICE + i * MIB, MIB, activation);
+        for (uint64_t i = 0; i < 5; i++)
+            unblock(&pool, DEVICE + i * MIB, MIB);
+    }
+    for (uint64_t i = 0; i < last; i++)
+        block(&pool, DEVICE + i * MIB, MIB, activation);
+    refuse(&pool, 512 * MIB, activation);
+    return collect_findings(scene);
+}
+
+static void what_the_refused_pass_took_is_told_apart(void **state)
+{
+    struct gm_findings findings = passes(*state, 0, 40);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, " 40.0 MiB came in the pass that was refused; before "
+                                           "it at most 5.00 MiB had been held."));
+    assert_null(only(&findings, GM_FINDING_RETAINED));
+    gm_findings_free(&findings);
+}
+
+static void what_had_been_there_is_of_no_pass(void **state)
+{
+    struct gm_findings findings = passes(*state, 100, 5);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, " 105 MiB had been there for longer."));
     gm_findings_free(&findings);
 }
 
@@ -1123,6 +1185,9 @@ int main(void)
         SCENE_TEST(what_is_replaced_and_grows_is_told),
         SCENE_TEST(what_takes_the_place_of_others_is_sound),
         SCENE_TEST(a_leak_that_ends_in_out_of_memory_is_named),
+        SCENE_TEST(a_leak_that_ends_in_out_of_memory_is_told_also_as_what_grew),
+        SCENE_TEST(what_the_refused_pass_took_is_told_apart),
+        SCENE_TEST(what_had_been_there_is_of_no_pass),
         SCENE_TEST(a_model_of_a_few_layers_is_sound),
         SCENE_TEST(what_stays_from_the_beginning_is_sound),
         SCENE_TEST(what_was_loaded_is_sound),

@@ -95,6 +95,33 @@ static void a_backward_pass_borrows_the_line_that_called_it(void **state)
     gm_stacks_free(stacks);
 }
 
+/* A compiled backward pass runs PyTorch's Python, and what Inductor wrote, in autograd's thread. */
+static void a_backward_pass_in_pytorchs_own_python_borrows_it_too(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 7);
+    uint32_t backward =
+        called_by(scene, called_by(scene, line, TORCH "_tensor.py", "Tensor.backward"),
+                  TORCH "autograd/__init__.py", "backward");
+    uint32_t engine = native(scene, native(scene, 0, "/v/libstdc++.so.6"), "/v/libtorch_cpu.so");
+    uint32_t apply = called_by(
+        scene, native(scene, native(scene, engine, "/v/libtorch_python.so"), "/v/python3.11"),
+        TORCH "autograd/function.py", "BackwardCFunction.apply_boxed");
+    uint32_t generated = called_by(scene, apply, "/tmp/torchinductor_me/h4/ch4f.py", "Runner.call");
+    uint32_t gradient = native(scene, generated, "/v/libtorch_cpu.so");
+    uint32_t loader = called_by(scene, native(scene, 0, "/v/python3.11"),
+                                TORCH "utils/data/_utils/pin_memory.py", "_pin_memory_loop");
+    uint32_t pinned = native(scene, loader, "/v/libtorch_cpu.so");
+    block(scene, backward);
+    block(scene, gradient);
+    block(scene, pinned);
+    scene_analyse(scene);
+    expect(scene, gradient, GM_CATEGORY_GRADIENT);
+    expect(scene, pinned, GM_CATEGORY_INPUT); /* a thread of Python's own is no pass */
+    assert_int_equal(gm_callers_get(scene->analysis->callers, gradient), line);
+    assert_int_equal(gm_callers_get(scene->analysis->callers, pinned), loader);
+}
+
 static void a_line_is_one_on_whatever_way_it_was_reached(void **state)
 {
     struct scene *scene = *state;
@@ -184,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(the_innermost_frame_that_is_known_tells),
         SCENE_TEST(a_backward_pass_borrows_the_line_that_called_it),
+        SCENE_TEST(a_backward_pass_in_pytorchs_own_python_borrows_it_too),
         SCENE_TEST(a_line_is_one_on_whatever_way_it_was_reached),
         SCENE_TEST(what_pip_installed_is_not_the_users_unless_there_is_nothing_else),
         SCENE_TEST(a_cell_of_a_notebook_has_its_number),
