@@ -239,52 +239,115 @@ static int exit_code(const struct gm_dry_judgement *judgement, const struct gm_d
 /* Assumed for a communicator of several ranks: docs/dry-run.md. */
 #define NCCL_BYTES (UINT64_C(512) << 20)
 
+/* A run whose report is shown. */
+struct shown_run {
+    struct gm_recording recording;
+    struct gm_dry_outcome outcome;
+    struct gm_dry_told told;
+    int code; /* of the command */
+};
+
+static bool has_failed(const struct gm_dry_outcome *outcome)
+{
+    int busiest = gm_dry_busiest(outcome);
+    return busiest >= 0 && outcome->devices[busiest].has_failed;
+}
+
+static bool run_shown(struct dry_run *dry, struct shown_run *shown, int out)
+{
+    char pattern[sizeof(dry->scratch) + 32];
+    snprintf(pattern, sizeof(pattern), "%s/%%e.%%p.trace", dry->scratch);
+    if (!run(dry, &shown->recording, dry->output ? dry->output : pattern, out, &shown->code))
+        return false;
+    read_traces(&shown->recording, &shown->outcome);
+    gm_dry_launch_told(&dry->launch, &shown->told);
+    return true;
+}
+
+/* Whether the values that a program read, and that stood at zero, can be why it ended as it did. */
+static bool may_depend_on_values(const struct shown_run *shown)
+{
+    enum { MANY = 256 }; /* reads at one line: a loop */
+    const struct gm_dry_outcome *outcome = &shown->outcome;
+    if (shown->told.refused[0])
+        return false;
+    if (shown->told.endless.count)
+        return true;
+    if (has_failed(outcome))
+        return outcome->uncertain_count && outcome->uncertain[0].count >= MANY;
+    return shown->code != 0 && outcome->uncertain_reads;
+}
+
+/* The run again, with small operations computed. It counts if it comes to a good end. */
+static void run_with_values(struct dry_run *dry, struct shown_run *shown)
+{
+    struct shown_run again = {.code = 0};
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), saved = redirect(STDERR_FILENO, nowhere);
+    dry->settings.values = true;
+    bool ran = run_shown(dry, &again, nowhere);
+    back_to(STDERR_FILENO, saved);
+    if (nowhere >= 0)
+        close(nowhere);
+    dry->settings.values = ran && again.code == 0 && !again.told.endless.count &&
+                           !again.told.refused[0] && !has_failed(&again.outcome);
+    struct shown_run *worse = dry->settings.values ? shown : &again;
+    gm_recording_end(&worse->recording);
+    if (dry->settings.values)
+        *shown = again;
+}
+
+static void print_answer(const struct dry_run *dry, const struct shown_run *shown,
+                         const struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
+{
+    if (dry->json) {
+        print_json(dry, &shown->recording, judgement, facts);
+        return;
+    }
+    gm_dry_text(stdout, judgement, facts);
+    if (shown->recording.trace_count)
+        putchar('\n');
+    report(dry, &shown->recording);
+}
+
 static int dry_run(struct dry_run *dry)
 {
-    struct gm_recording recording;
-    struct gm_dry_outcome outcome = {0}, with_cudnn = {0}, others[BOUNDS] = {{0}};
+    struct shown_run shown = {.code = 0};
+    struct gm_dry_outcome with_cudnn = {0}, others[BOUNDS] = {{0}};
     struct gm_dry_judgement judgement;
-    struct gm_dry_told told;
-    char pattern[sizeof(dry->scratch) + 32];
-    int code;
-    snprintf(pattern, sizeof(pattern), "%s/%%e.%%p.trace", dry->scratch);
     dry->settings.cudnn = "0";
-    if (!run(dry, &recording, dry->output ? dry->output : pattern, dry->json ? STDERR_FILENO : -1,
-             &code)) {
-        gm_recording_end(&recording);
-        return code;
+    if (!run_shown(dry, &shown, dry->json ? STDERR_FILENO : -1)) {
+        gm_recording_end(&shown.recording);
+        return shown.code;
     }
-    read_traces(&recording, &outcome);
-    gm_dry_launch_told(&dry->launch, &told);
+    if (!dry->once && !dry->settings.values && may_depend_on_values(&shown))
+        run_with_values(dry, &shown);
+    const struct gm_dry_told *told = &shown.told;
+    const struct gm_dry_outcome *const bounds[BOUNDS] = {&others[0], &others[1]};
     struct gm_dry_facts facts = {
         .device = &dry->device,
         .capacity = dry->settings.memory,
-        .nccl = told.has_communicator ? NCCL_BYTES : 0,
-        .command_exit = code,
-        .steps = told.steps,
-        .endless = told.endless,
-        .outcome = &outcome,
-        .refused = told.refused[0] ? told.refused : NULL,
+        .nccl = told->has_communicator ? NCCL_BYTES : 0,
+        .command_exit = shown.code,
+        .steps = told->steps,
+        .endless = told->endless,
+        .grows = told->grows,
+        .raised = told->raised,
+        .exception = told->exception,
+        .has_values = dry->settings.values,
+        .outcome = &shown.outcome,
+        .bounds = bounds,
+        .refused = told->refused[0] ? told->refused : NULL,
     };
-    int busiest = gm_dry_busiest(&outcome);
-    bool has_failed = busiest >= 0 && outcome.devices[busiest].has_failed;
-    if (told.has_convolutions && !dry->once && !facts.refused && !has_failed && code == 0 &&
-        run_with_cudnn(dry, &with_cudnn))
+    if (!facts.refused && told->without_cuda[0] && gm_dry_busiest(&shown.outcome) < 0)
+        facts.refused = told->without_cuda;
+    bool is_sound = !facts.refused && !has_failed(&shown.outcome) && shown.code == 0;
+    if (is_sound && told->has_convolutions && !dry->once && run_with_cudnn(dry, &with_cudnn))
         facts.with_cudnn = &with_cudnn;
-    const struct gm_dry_outcome *const bounds[BOUNDS] = {&others[0], &others[1]};
-    facts.bounds = bounds;
-    if (dry->bounds && !facts.refused && !has_failed && code == 0)
+    if (is_sound && dry->bounds)
         facts.bound_count = run_bounds(dry, others);
     gm_dry_judge(&judgement, &facts);
-    if (dry->json) {
-        print_json(dry, &recording, &judgement, &facts);
-    } else {
-        gm_dry_text(stdout, &judgement, &facts);
-        if (recording.trace_count)
-            putchar('\n');
-        report(dry, &recording);
-    }
-    gm_recording_end(&recording);
+    print_answer(dry, &shown, &judgement, &facts);
+    gm_recording_end(&shown.recording);
     return exit_code(&judgement, &facts);
 }
 

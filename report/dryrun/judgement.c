@@ -90,7 +90,7 @@ void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts 
                                            .capacity = facts->capacity,
                                            .device = gm_dry_busiest(facts->outcome)};
     if (judgement->device < 0) {
-        if (!facts->refused && facts->command_exit == 0)
+        if (!facts->refused && facts->command_exit == 0 && !facts->grows)
             judgement->verdict = GM_DRY_FITS;
         return;
     }
@@ -100,7 +100,7 @@ void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts 
     if (facts->outcome->devices[judgement->device].has_failed ||
         judgement->peak > judgement->capacity)
         judgement->verdict = GM_DRY_DOES_NOT_FIT;
-    else if (facts->command_exit == 0 && judgement->most <= judgement->capacity &&
+    else if (facts->command_exit == 0 && !facts->grows && judgement->most <= judgement->capacity &&
              !is_wide(judgement))
         judgement->verdict = GM_DRY_FITS;
 }

@@ -29,9 +29,13 @@ struct gm_dry_facts {
     uint64_t capacity; /* of each device */
     uint64_t nccl;     /* bytes assumed for its buffers; 0: not used */
     int command_exit;
-    unsigned steps;                       /* after which it was ended; 0: it came to its own end */
-    struct gm_dry_line endless;           /* a loop in which it was ended; count 0: in none */
-    const struct gm_dry_outcome *outcome; /* without any workspace of cuDNN's convolutions */
+    unsigned steps;             /* after which it was ended; 0: it came to its own end */
+    struct gm_dry_line endless; /* a loop in which it was ended; count 0: in none */
+    bool grows;                 /* that loop reserved more and more */
+    struct gm_dry_line raised;  /* where its last exception came from; count 0: not known */
+    const char *exception;      /* that exception */
+    bool has_values;            /* small operations were computed */
+    const struct gm_dry_outcome *outcome;       /* without any workspace of cuDNN's convolutions */
     const struct gm_dry_outcome *with_cudnn;    /* with large ones; NULL: no convolution ran */
     const struct gm_dry_outcome *const *bounds; /* with other addresses, and late events */
     size_t bound_count;

@@ -168,16 +168,40 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
 
 /* ---- what was told ------------------------------------------------------------------------------------- */
 
-/* "endless", rounds, line, file: sim/dry/python/dry_endless.py. */
-static void read_endless(struct gm_dry_line *loop, const char *rounds, char *rest)
+/* A place, the first that is told: `rest` is its line and its file, and may go on. False: it is another, or none. */
+static bool read_place(struct gm_dry_line *place, const char *count, char **rest)
 {
-    const char *line = strsep(&rest, "\t");
-    if (loop->count || !rest)
-        return;
-    loop->count = strtoull(rounds, NULL, 10);
-    loop->line = (unsigned)strtoul(line, NULL, 10);
-    snprintf(loop->file, sizeof(loop->file), "%s", rest);
-    gm_clean_text(loop->file);
+    const char *line = strsep(rest, "\t"), *file = strsep(rest, "\t");
+    if (place->count || !line || !file)
+        return false;
+    place->count = strtoull(count, NULL, 10);
+    place->line = (unsigned)strtoul(line, NULL, 10);
+    snprintf(place->file, sizeof(place->file), "%s", file);
+    gm_clean_text(place->file);
+    return true;
+}
+
+/* What sim/dry/python tells. False: it is not from there. */
+static bool read_of_python(struct gm_dry_told *told, const char *what, const char *first,
+                           char *rest)
+{
+    if (strcmp(what, "stopped") == 0) {
+        told->steps = (unsigned)strtoul(first, NULL, 10);
+    } else if (strcmp(what, "endless") == 0 || strcmp(what, "growing") == 0) {
+        if (read_place(&told->endless, first, &rest))
+            told->grows = *what == 'g';
+    } else if (strcmp(what, "raised") == 0) {
+        if (read_place(&told->raised, first, &rest) && rest)
+            snprintf(told->exception, sizeof(told->exception), "%s", rest);
+    } else if (strcmp(what, "without-cuda") == 0) {
+        if (rest)
+            snprintf(told->without_cuda, sizeof(told->without_cuda),
+                     "%.200s in %.700s is built without CUDA, so that it cannot use a GPU", rest,
+                     first);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *told)
@@ -192,14 +216,12 @@ void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *
             told->has_convolutions = true;
         else if (strcmp(what, "nccl\n") == 0 || strcmp(what, "nccl") == 0)
             told->has_communicator = true;
-        else if (strcmp(what, "stopped") == 0 && path)
-            told->steps = (unsigned)strtoul(path, NULL, 10);
-        else if (strcmp(what, "endless") == 0 && path && why)
-            read_endless(&told->endless, path, why);
-        else if (path && why && !told->refused[0])
+        else if (path && why && !read_of_python(told, what, path, why) && !told->refused[0])
             snprintf(told->refused, sizeof(told->refused), "%.700s: %.300s", path, why);
     }
     gm_clean_text(told->refused);
+    gm_clean_text(told->exception);
+    gm_clean_text(told->without_cuda);
     if (file)
         fclose(file);
 }

@@ -40,6 +40,12 @@ struct gm_dry_told {
     bool has_communicator;      /* of NCCL, with more than one rank */
     unsigned steps;             /* after which a process was ended; 0: none was */
     struct gm_dry_line endless; /* a loop that was ended: count of rounds; 0: there was none */
+    bool grows;                 /* that loop reserved more and more */
+    struct gm_dry_line
+        raised; /* where an exception that ended a Python program came from; count 0: none did */
+    char exception[256]; /* that exception, in one line */
+    char without_cuda
+        [1024]; /* why a framework could not use any GPU, in one line; empty: it could */
 };
 void gm_dry_launch_told(const struct gm_dry_launch *launch, struct gm_dry_told *told);
 

@@ -4,6 +4,7 @@
 #include "dryrun/judgement.h"
 #include "render/json.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 static const char *const kinds[] = {"exact", "bounded", "assumed"};
@@ -29,22 +30,45 @@ static const char *who_decides(const struct gm_dry_judgement *judgement)
     return strstr(widest->name, "cuDNN") ? "cuDNN decides" : "addresses and events decide";
 }
 
+/* How a command ended that did not end well. Shells, and gpumem, tell a signal as 128 more than its number. */
+static void say_ending(FILE *out, const struct gm_dry_facts *facts)
+{
+    int sign = facts->command_exit - 128;
+    if (facts->raised.count)
+        fprintf(out, "the command failed at %s:%u with \"%s\" (exit code %d)",
+                gm_name_behind_slash(facts->raised.file), facts->raised.line, facts->exception,
+                facts->command_exit);
+    else if (sign > 0 && sign < SIGRTMIN)
+        fprintf(out, "the command was ended by signal %d (%s)", sign, strsignal(sign));
+    else
+        fprintf(out, "the command ended with exit code %d", facts->command_exit);
+}
+
 static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                           const struct gm_dry_facts *facts)
 {
-    if (facts->refused)
-        fprintf(out, "cannot be told: %s.\n", facts->refused);
-    else if (facts->command_exit != 0)
-        fprintf(out, "cannot be told: the command ended with exit code %d, %s%s so far%s.\n",
-                facts->command_exit,
+    fputs("cannot be told: ", out);
+    if (facts->refused) {
+        fprintf(out, "%s.\n", facts->refused);
+    } else if (facts->command_exit != 0) {
+        say_ending(out, facts);
+        fprintf(out, ", %s%s so far%s.\n",
                 judgement->device < 0 ? "no memory used" : SIZE(judgement->peak),
                 judgement->device < 0 ? "" : " needed",
                 facts->outcome->uncertain_reads
-                    ? "; it had read values that are not known: --values computes small ones"
+                    ? "; it had read values that are not known, as kernels do not run"
                     : "");
-    else
-        fprintf(out, "cannot be told: %s between %s and %s of %s.\n", who_decides(judgement),
-                SIZE(judgement->peak), SIZE(judgement->most), SIZE(judgement->capacity));
+    } else if (facts->grows) {
+        fprintf(out,
+                "the loop at %s:%u ends by a value that only the GPU computes, and takes more and "
+                "more: %s "
+                "needed after %s rounds.\n",
+                gm_name_behind_slash(facts->endless.file), facts->endless.line,
+                SIZE(judgement->peak), COUNT(facts->endless.count));
+    } else {
+        fprintf(out, "%s between %s and %s of %s.\n", who_decides(judgement), SIZE(judgement->peak),
+                SIZE(judgement->most), SIZE(judgement->capacity));
+    }
 }
 
 static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
@@ -124,13 +148,15 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
     if (facts->steps)
         fprintf(out, "The program was ended after %u step%s.\n", facts->steps,
                 gm_plural(facts->steps));
-    if (facts->endless.count)
+    if (facts->endless.count && !facts->grows)
         fprintf(
             out,
-            "The program was ended after %s rounds of the loop at %s:%u, which waits for a value\n"
-            "that only the GPU computes; --values computes small ones.\n",
+            "The program was ended after %s rounds of the loop at %s:%u, which has no end, or\n"
+            "waits for a value that only the GPU computes. What would follow it was not seen.\n",
             COUNT(facts->endless.count), gm_name_behind_slash(facts->endless.file),
             facts->endless.line);
+    if (facts->has_values)
+        fputs("Small operations were computed on the CPU (--values).\n", out);
     say_reads(out, facts->outcome);
 }
 
@@ -149,6 +175,16 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
     gm_json_number(&json, "capacity", judgement->capacity);
     gm_json_string(&json, "device", facts->device->name);
     gm_json_signed(&json, "command_exit", facts->command_exit);
+    if (facts->raised.count) {
+        gm_json_open_object(&json, "raised");
+        gm_json_string(&json, "file", facts->raised.file);
+        gm_json_number(&json, "line", facts->raised.line);
+        gm_json_string(&json, "exception", facts->exception);
+        gm_json_close_object(&json);
+    } else {
+        gm_json_null(&json, "raised");
+    }
+    gm_json_bool(&json, "values", facts->has_values);
     if (facts->steps)
         gm_json_number(&json, "ended_after_steps", facts->steps);
     else
@@ -158,6 +194,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_string(&json, "file", facts->endless.file);
         gm_json_number(&json, "line", facts->endless.line);
         gm_json_number(&json, "count", facts->endless.count);
+        gm_json_bool(&json, "grows", facts->grows);
         gm_json_close_object(&json);
     } else {
         gm_json_null(&json, "endless");

@@ -160,7 +160,7 @@ bool gpumem_sim_has_read_unknown(void)
 }
 
 /* For the value plane of a dry run, which computes small operations on the host: whether all bytes of
- * a span are known, and that they are from now on. */
+ * a span are known, and that they are, or are not, from now on. */
 extern GPUSIM_EXPORTED bool gpumem_sim_knows(uint64_t address, uint64_t bytes);
 bool gpumem_sim_knows(uint64_t address, uint64_t bytes)
 {
@@ -171,16 +171,27 @@ bool gpumem_sim_knows(uint64_t address, uint64_t bytes)
     return known;
 }
 
-extern GPUSIM_EXPORTED void gpumem_sim_learn(uint64_t address, uint64_t bytes);
-void gpumem_sim_learn(uint64_t address, uint64_t bytes)
+static void change_notes(uint64_t address, uint64_t bytes, enum origin origin)
 {
     if (gpusim_enter() != CUDA_SUCCESS)
         return;
     if (gpusim_contents_are_virtual() && bytes) {
-        const struct note like = {.origin = FROM_HOST, .stored = true};
+        const struct note like = {.origin = origin, .stored = true};
 
         remove_notes(address, bytes, false);
         add(address, bytes, &like);
     }
     gpusim_leave(NULL);
+}
+
+extern GPUSIM_EXPORTED void gpumem_sim_learn(uint64_t address, uint64_t bytes);
+void gpumem_sim_learn(uint64_t address, uint64_t bytes)
+{
+    change_notes(address, bytes, FROM_HOST);
+}
+
+extern GPUSIM_EXPORTED void gpumem_sim_unlearn(uint64_t address, uint64_t bytes);
+void gpumem_sim_unlearn(uint64_t address, uint64_t bytes)
+{
+    change_notes(address, bytes, FROM_NOWHERE);
 }

@@ -1,22 +1,29 @@
-"""Notices loops that wait for a value which only the GPU computes.
+"""Notices loops that wait for a value which only the GPU computes, and loops that have no end.
 
 In a dry run a value that kernels compute reads as zero, each time. A `while` loop that decides by such a value, or by a
 variable that such a value was put into, may never end. One that has gone round often, with nothing new reserved in the
-second half of that, is taken for endless: what it needs of the GPU has been seen, so the program is ended.
+second half of that, is taken for endless: what it needs of the GPU has been seen, so the program is ended. So is one
+that goes round for very long and reserves more and more (text that is generated until a token says so): what it needs
+cannot be told. A loop without any exit (`while True` around training that somebody stops by hand) is ended like the
+first.
 
 Loops are found in the source of the functions on the stack. A loop is not suspected if what it tests was not read from
-the device: `while step < steps` may read a loss in each round.
+the device: `while step < steps` may read a loss in each round. If it has an exit of that kind beside one that waits
+(`while loss > 0.1 and step < steps`), or a `for` loop within it makes most of the rounds, it gets many more of them.
 """
 import ast
 import ctypes
 import linecache
 
 ROUNDS = 256  # reads at one line; a whole number of LOOK_EVERY
+ROUNDS_UNSURE = 16384  # where the loop can end by itself, too, or has a `for` loop in it
+ROUNDS_GROWING = 2048  # where more and more is reserved
 LOOK_EVERY = 64
 FRAMES = 16  # looked through for the loop, from the read outwards
 
 LOOPS = (ast.While, ast.For, ast.AsyncFor)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+LEAVE = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom)
 
 
 def names_in(node):
@@ -50,13 +57,53 @@ def path_to(tree, line):
     return path
 
 
-def tests_of(loop):
-    """The expressions that end a loop: its own test, and those before a break or a return."""
-    tests = [loop.test]
-    for node in ast.walk(loop):
-        if isinstance(node, ast.If) and any(isinstance(part, (ast.Break, ast.Return)) for part in ast.walk(node)):
-            tests.append(node.test)
-    return tests
+def parts_of(test):
+    """The expressions each of which can end a loop that runs while all of them hold."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return [part for value in test.values for part in parts_of(value)]
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and \
+            isinstance(test.operand, ast.BoolOp) and isinstance(test.operand.op, ast.Or):
+        return test.operand.values
+    return [] if isinstance(test, ast.Constant) and test.value else [test]
+
+
+def exits_of(loop):
+    """How a loop can end: for each way the tests before it, which are none where nothing in the loop decides."""
+    exits = [[part] for part in parts_of(loop.test)]
+
+    def look(node, tests, is_inner):
+        if isinstance(node, SCOPES):
+            return
+        if isinstance(node, LEAVE) or (isinstance(node, ast.Break) and not is_inner):
+            exits.append(tests)
+        if isinstance(node, ast.If):
+            tests = tests + [node.test]
+        elif isinstance(node, ast.ExceptHandler):
+            tests = []
+        for child in ast.iter_child_nodes(node):
+            look(child, tests, is_inner or isinstance(node, LOOPS))
+
+    for child in loop.body:
+        look(child, [], False)
+    return exits
+
+
+WAITS, CAN_END, FOREVER = "waits", "can end", "forever"
+
+
+def kind_of(loop, line):
+    """How a loop ends in which a value is read at a line: not before that value says so (WAITS), so or otherwise
+    (CAN_END), never (FOREVER), by what has nothing to do with the value (None)."""
+    # Several statements can stand in one line.
+    filled = set().union(*(names_filled(node) for node in ast.walk(loop) if has_line(node, line)))
+    exits = exits_of(loop)
+    waiting = [tests for tests in exits
+               if any(has_line(test, line) or filled & names_in(test) for test in tests)]
+    if not exits:
+        return FOREVER
+    if not waiting:
+        return None
+    return WAITS if len(waiting) == len(exits) else CAN_END
 
 
 class Sources:
@@ -74,26 +121,28 @@ class Sources:
                 self.trees[name] = None
         return self.trees[name]
 
-    def waits(self, frame):
-        """The line of the loop that decides by what is being read in a frame or below it, None: there is none; and
-        whether frames further out are to be asked."""
+    def loop_around(self, frame):
+        """The line of the loop that decides by what is being read in a frame or below it, and how it ends; None, None:
+        there is none. And whether a `for` loop stands between, or around."""
         tree = self.tree(frame)
         path = path_to(tree, frame.f_lineno) if tree else []
-        for loop in reversed([node for node in path if isinstance(node, ast.While)]):
-            tests = tests_of(loop)
-            # Several statements can stand in one line.
-            filled = set().union(*(names_filled(node) for node in ast.walk(loop) if has_line(node, frame.f_lineno)))
-            if any(has_line(test, frame.f_lineno) or filled & names_in(test) for test in tests):
-                return loop.lineno, False
-        return None, not any(isinstance(node, LOOPS) for node in path)
+        loops = [node for node in reversed(path) if isinstance(node, LOOPS)]
+        for i, loop in enumerate(loops):
+            kind = kind_of(loop, frame.f_lineno) if isinstance(loop, ast.While) else None
+            if kind:
+                return loop.lineno, kind, any(not isinstance(inner, ast.While) for inner in loops[:i])
+        return None, None, bool(loops)
 
 
 class Endless:
-    """Counts reads of values that are not known."""
+    """Counts reads of values that are not known, and steps of optimizers."""
 
-    def __init__(self, torch, end):
-        self.torch, self.end = torch, end
-        self.counts, self.sources, self.reserved, self.is_ended = {}, Sources(), {}, False
+    def __init__(self, torch, computes, end):
+        """`computes`: whether small operations are computed (dry_values.py). `end`: called with the file and line of a
+        loop, the count of its rounds, and whether it reserves more and more."""
+        self.torch, self.computes, self.end = torch, computes, end
+        self.counts, self.totals, self.reserved = {}, {}, {}
+        self.sources, self.is_ended = Sources(), False
         driver = ctypes.CDLL("libcuda.so.1")
         self.knows = driver.gpumem_sim_knows
         self.knows.argtypes, self.knows.restype = [ctypes.c_uint64, ctypes.c_uint64], ctypes.c_bool
@@ -101,41 +150,54 @@ class Endless:
     def is_unknown(self, tensor):
         try:
             size = tensor.untyped_storage().nbytes()
-            return size > 0 and not self.knows(tensor.untyped_storage().data_ptr(), size)
+            # What kernels add to a value that the host wrote is not seen by the driver.
+            is_changed = not self.computes and tensor._version > 0
+            return size > 0 and (is_changed or not self.knows(tensor.untyped_storage().data_ptr(), size))
         except (RuntimeError, NotImplementedError):
             return False  # a tensor without memory of its own
 
     def note(self, tensor, frame):
         """A tensor was read where `frame` stands."""
-        if self.is_ended or not self.is_unknown(tensor):
-            return
+        if not self.is_ended and self.is_unknown(tensor):
+            self.count(frame, (None, WAITS, CAN_END, FOREVER))
+
+    def note_step(self, frame):
+        """An optimizer made a step there."""
+        if not self.is_ended:
+            self.count(frame, (None, FOREVER))
+
+    def count(self, frame, kinds):
         where = frame.f_code, frame.f_lineno
+        total = self.totals[where] = self.totals.get(where, 0) + 1
         count = self.counts[where] = self.counts.get(where, 0) + 1
-        if count % LOOK_EVERY:
+        if total % LOOK_EVERY:
             return
         reserved = self.torch.cuda.memory_stats().get("reserved_bytes.all.peak", 0)
         if count == ROUNDS // 2 or reserved != self.reserved.get(where):
             self.reserved[where] = reserved
-            self.counts[where] = min(count, ROUNDS // 2)
-        elif count >= ROUNDS:
-            self.look(frame, count)
+            count = self.counts[where] = min(count, ROUNDS // 2)
+        if count >= ROUNDS or total >= ROUNDS_GROWING:
+            self.look(frame, kinds, count, total)
 
-    def look(self, frame, count):
+    def look(self, frame, kinds, count, total):
+        is_growing, is_within = count < ROUNDS, False
         for _ in range(FRAMES):
-            line, goes_on = self.sources.waits(frame)
-            if line:
-                self.is_ended = True
-                self.end(frame.f_code.co_filename, line, count)
-            if not goes_on or not frame.f_back:
+            line, kind, has_loop = self.sources.loop_around(frame)
+            is_within |= has_loop
+            if kind:
+                is_unsure = kind == CAN_END or is_within
+                if kind in kinds and (not is_unsure or (total >= ROUNDS_UNSURE and not is_growing)):
+                    self.is_ended = True
+                    self.end(frame.f_code.co_filename, line, total, is_growing)
+                return
+            if not frame.f_back:
                 return
             frame = frame.f_back
 
 
-def unknown_reads(torch, end):
-    """What is to be called for each read: note(tensor, frame)."""
+def watch(torch, computes, end):
+    """The Endless that is to be told of each read and step; None: not on the simulated driver."""
     try:
-        return Endless(torch, end).note
+        return Endless(torch, computes, end)
     except (OSError, AttributeError):
-        return None  # not on the simulated driver
-
-
+        return None

@@ -4,10 +4,12 @@ Kernels do not run on the simulated GPU, so a program that decides by a value wh
 by a zero. This mode sees each operation of PyTorch. The operation itself runs as ever, so the same memory is
 allocated; if all tensors that take part are small, it runs again on the CPU, on views of the same memory (the
 simulated device's memory is the host's), and the result is stored where the kernel would have stored it. What
-follows from known values alone is known; the simulator is told, and does not count a read of it as uncertain.
+follows from known values alone is known; the simulator is told, and does not count a read of it as uncertain. What
+follows from a value that is not known is computed from the zero that stands for it, and stays unknown: of a loss that
+nobody computed, isfinite says True.
 
 Operations whose result has a shape that depends on values (nonzero, masked_select, unique, indexing by a mask) run on
-the CPU alone when they are small; what they return is allocated on the device.
+the CPU alone when they are small and known; what they return is allocated on the device.
 """
 import ctypes
 
@@ -29,8 +31,9 @@ PASSED_OVER = {getattr(aten, name, None) for name in (
 driver = ctypes.CDLL("libcuda.so.1")
 knows = driver.gpumem_sim_knows
 knows.argtypes, knows.restype = [ctypes.c_uint64, ctypes.c_uint64], ctypes.c_bool
-learn = driver.gpumem_sim_learn
+learn, unlearn = driver.gpumem_sim_learn, driver.gpumem_sim_unlearn
 learn.argtypes, learn.restype = [ctypes.c_uint64, ctypes.c_uint64], None
+unlearn.argtypes, unlearn.restype = [ctypes.c_uint64, ctypes.c_uint64], None
 
 
 def on_device(value):
@@ -107,17 +110,18 @@ class Values(TorchDispatchMode):
         if inputs is None or not (inputs or "device" in kwargs):
             return func(*args, **kwargs)
         known = all(is_known(tensor) for tensor in inputs)
-        if known and packet in BY_VALUE:
-            return self.by_value(func, args, kwargs, inputs)
+        if packet in BY_VALUE:
+            return self.by_value(func, args, kwargs, inputs) if known else func(*args, **kwargs)
         # In-place operations change their inputs: the CPU's copies are made before.
         mirrors = {id(tensor): mirror(tensor).clone() for tensor in inputs}
         result = func(*args, **kwargs)
         outputs = [value for value in flat(result) if on_device(value)]
-        if not known or not outputs or tensors_of(outputs) is None:
+        if not outputs or tensors_of(outputs) is None:
             return result
         computed = self.compute(func, args, kwargs, mirrors)
         if computed is not None:
-            self.store(outputs, [value for value in flat(computed) if isinstance(value, torch.Tensor)])
+            self.store(outputs, [value for value in flat(computed) if isinstance(value, torch.Tensor)],
+                       learn if known else unlearn)
         return result
 
     def compute(self, func, args, kwargs, mirrors):
@@ -138,11 +142,11 @@ class Values(TorchDispatchMode):
                 torch.set_rng_state(before)
 
     @staticmethod
-    def store(outputs, computed):
+    def store(outputs, computed, tell):
         for output, value in zip(outputs, computed):
             if output.numel() and output.size() == value.size() and output.dtype == value.dtype:
                 mirror(output).copy_(value)
-                learn(output.data_ptr(), span_of(output))
+                tell(output.data_ptr(), span_of(output))
 
     def by_value(self, func, args, kwargs, inputs):
         computed = self.compute(func, args, kwargs, {id(tensor): mirror(tensor).clone() for tensor in inputs})
@@ -152,7 +156,7 @@ class Values(TorchDispatchMode):
         values = flat(computed)
         outputs = [torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=device)
                    for value in values]
-        self.store(outputs, values)
+        self.store(outputs, values, learn)
         return type(computed)(outputs) if isinstance(computed, (list, tuple)) else outputs[0]
 
 

@@ -1,16 +1,18 @@
-"""What a dry run adds inside a Python program: it notices loops that wait for a value which only the GPU computes
-(dry_endless.py), and, where an option asks for it,
+"""What a dry run adds inside a Python program: it tells of the exception that ends the program, notices loops that wait
+for a value which only the GPU computes (dry_endless.py), and, where an option asks for it,
 
 GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: steps of one optimizer, or reads
                         of a tensor's value at one line
 GPUMEM_DRY_VALUES=1     compute small operations on the CPU (dry_values.py)
 
-Python imports the first sitecustomize that it finds; this one imports the one it hides. Nothing happens until the
-program imports torch, and nothing where it never does.
+Python imports the first sitecustomize that it finds; this one imports the one it hides. PyTorch is changed when the
+program imports it, and not where it never does.
 """
+import copy
 import importlib.machinery
 import importlib.util
 import os
+import pickle
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -29,6 +31,38 @@ def tell(what):
     if status:
         with open(status, "a", encoding="utf-8") as file:
             file.write(what + "\n")
+
+
+INSTALLED = ("site-packages", "dist-packages", "lib" + os.sep + "python", "<frozen ")
+
+
+def place_of(value, trace):
+    """File and line that an exception came from: the innermost in the program itself, not in an installed package."""
+    if isinstance(value, SyntaxError) and value.filename:
+        return value.filename, value.lineno or 0
+    places = []
+    while trace:
+        places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    own = [place for place in places if not any(part in place[0] for part in INSTALLED)]
+    return (own or places or [("", 0)])[-1]
+
+
+def tell_of_exceptions():
+    """Tells of an exception that ends the program, before it is printed as ever."""
+    print_it = sys.excepthook
+
+    def tell_and_print(kind, value, trace):
+        try:
+            file, line = place_of(value, trace)
+            text = " ".join(f"{kind.__name__}: {value}".split())
+            if file and not issubclass(kind, KeyboardInterrupt):
+                tell(f"raised\t1\t{line}\t{file}\t{text[:200]}")
+        except Exception:  # whatever the value's own text does
+            pass
+        print_it(kind, value, trace)
+
+    sys.excepthook = tell_and_print
 
 
 class Steps:
@@ -57,25 +91,53 @@ def watch_reads(torch, notes):
         wrapper.__name__ = read.__name__
         return wrapper
 
-    for name in ("__bool__", "__int__", "__float__", "__index__", "item", "tolist"):
+    for name in ("__bool__", "__int__", "__float__", "__index__", "item", "tolist") if notes else ():
         setattr(torch.Tensor, name, watched(getattr(torch.Tensor, name)))
 
 
-def count_steps(most):
-    """Returns what is to be called for each read."""
-    steps = Steps(most)
+def caller_of_step():
+    """The frame that called the step of an optimizer, outside of torch."""
+    frame = sys._getframe(2)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "torch":
+        frame = frame.f_back
+    return frame
 
+
+def watch_steps(notes):
+    """Calls each of `notes` with an optimizer that made a step, and the frame that asked for it."""
     def after_step(optimizer, _args, _kwargs):
-        steps.note(id(optimizer))
+        frame = caller_of_step()
+        for note in notes:
+            note(optimizer, frame)
 
-    importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(after_step)
-    # The read that ends the program is the one after the last step's.
-    return lambda _tensor, frame: steps.note((frame.f_code, frame.f_lineno))
+    if notes:
+        importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(after_step)
 
 
-def end_endless(file, line, count):
-    tell(f"endless\t{count}\t{line}\t{file}")
+def end_endless(file, line, count, is_growing):
+    tell(f"{'growing' if is_growing else 'endless'}\t{count}\t{line}\t{file}")
     raise SystemExit(0)
+
+
+def share_objects():
+    """Objects that ranks send each other (all_gather_object and the like): a rank receives what it sent itself, as its
+    tensors do. Their bytes go through kernels in part, so that they may arrive as nothing."""
+    module = sys.modules.get("torch.distributed.distributed_c10d")
+    if not hasattr(module, "_object_to_tensor") or not hasattr(module, "_tensor_to_object"):
+        return
+    to_tensor, to_object, sent = module._object_to_tensor, module._tensor_to_object, []
+
+    def object_to_tensor(value, *args, **kwargs):
+        sent[:] = [value]
+        return to_tensor(value, *args, **kwargs)
+
+    def tensor_to_object(*args, **kwargs):
+        try:
+            return to_object(*args, **kwargs)
+        except (EOFError, ValueError, LookupError, AttributeError, RuntimeError, pickle.UnpicklingError):
+            return copy.deepcopy(sent[0]) if sent else None
+
+    module._object_to_tensor, module._tensor_to_object = object_to_tensor, tensor_to_object
 
 
 def import_own(name):
@@ -87,14 +149,23 @@ def import_own(name):
 
 
 def set_up(torch):
-    most = os.environ.get("GPUMEM_DRY_MAX_STEPS", "")
-    notes = [import_own("dry_endless").unknown_reads(torch, end_endless)]
+    if torch.version.cuda is None:
+        tell(f"without-cuda\t{os.path.dirname(torch.__file__)}\tPyTorch")
+    computes, most = os.environ.get("GPUMEM_DRY_VALUES") == "1", os.environ.get("GPUMEM_DRY_MAX_STEPS", "")
+    after_read, after_step = [], []
+    endless = import_own("dry_endless").watch(torch, computes, end_endless)
+    if endless:
+        after_read.append(endless.note)
+        after_step.append(lambda optimizer, frame: endless.note_step(frame))
     if most.isdigit() and int(most):
-        notes.append(count_steps(int(most)))
-    notes = [note for note in notes if note]
-    if notes:
-        watch_reads(torch, notes)
-    if os.environ.get("GPUMEM_DRY_VALUES") == "1":
+        steps = Steps(int(most))
+        after_step.append(lambda optimizer, frame: steps.note(id(optimizer)))
+        # The read that ends the program is the one after the last step's.
+        after_read.append(lambda tensor, frame: steps.note((frame.f_code, frame.f_lineno)))
+    share_objects()
+    watch_reads(torch, after_read)
+    watch_steps(after_step)
+    if computes:
         import_own("dry_values").start()
 
 
@@ -124,4 +195,5 @@ class AfterTorch:
 
 if os.environ.get("GPUMEM_DRY_STATUS"):
     sys.meta_path.insert(0, AfterTorch())
+    tell_of_exceptions()
 import_hidden()

@@ -1,4 +1,5 @@
 """Stands for PyTorch: what sim/dry/python/sitecustomize.py hooks into, and no more."""
+import os
 
 
 class Storage:
@@ -13,6 +14,7 @@ class Storage:
 
 class Tensor:
     is_cuda = True
+    _version = 0
 
     def untyped_storage(self):
         return Storage()
@@ -28,6 +30,10 @@ class Tensor:
 
     def tolist(self):
         return [0]
+
+
+class version:
+    cuda = None if os.environ.get("REPLICA") == "without CUDA" else "13.2"
 
 
 class cuda:

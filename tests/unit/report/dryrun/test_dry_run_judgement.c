@@ -61,6 +61,23 @@ static void the_last_byte_decides(void **state)
     assert_int_equal(judge(&outcome, NULL, 0).verdict, GM_DRY_DOES_NOT_FIT);
 }
 
+static void a_loop_that_grows_decides_nothing(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome outcome = outcome_of(GIB, GIB, GIB), unused = {.processes = 1};
+    struct gm_dry_judgement judgement;
+    struct gm_dry_facts facts = {
+        .device = &device, .capacity = 10 * GIB, .outcome = &outcome, .grows = true};
+    gm_dry_judge(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_UNDECIDED);
+    outcome.devices[0].peak = 10 * GIB; /* with the context more than there is */
+    gm_dry_judge(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_DOES_NOT_FIT);
+    facts.outcome = &unused;
+    gm_dry_judge(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_UNDECIDED);
+}
+
 static void cudnn_decides_where_its_range_is_wide(void **state)
 {
     (void)state;
@@ -282,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_add_up_to_the_peak),
         cmocka_unit_test(the_last_byte_decides),
+        cmocka_unit_test(a_loop_that_grows_decides_nothing),
         cmocka_unit_test(cudnn_decides_where_its_range_is_wide),
         cmocka_unit_test(cudnn_decides_where_its_range_crosses_the_capacity),
         cmocka_unit_test(the_cache_is_bounded_by_the_other_runs),
