@@ -64,7 +64,7 @@ static void contexts(size_t number)
         CUdevice device;
         CUdeviceptr address;
         MUST(cuDeviceGet(&device, 0));
-        MUST(cuCtxCreate_v2(&context, 0, device));
+        MUST(cuCtxCreate(&context, NULL, 0, device));
         for (int lives = 0; lives < 20; lives++)
             MUST(cuMemAlloc(&address, 64));
         MUST(cuCtxDestroy(context));
