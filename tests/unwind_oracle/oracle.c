@@ -65,12 +65,17 @@ static void walk_by_libunwind(uint64_t sp, struct reference *reference)
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
     reference->count = 0;
+    unw_word_t last_pc = 0, last_sp = 0;
     do {
         unw_word_t pc, at;
         unw_get_reg(&cursor, UNW_REG_IP, &pc);
         unw_get_reg(&cursor, UNW_REG_SP, &at);
         if (pc == 0)
             return;
+        if (pc == last_pc && at == last_sp) /* aarch64: a coroutine's outermost frame comes twice */
+            return;
+        last_pc = pc;
+        last_sp = at;
         if (at >= sp && reference->count < GM_UNWIND_DEPTH_MAX) {
             reference->pc[reference->count] = pc;
             reference->sp[reference->count++] = at;
@@ -92,8 +97,8 @@ static void report(const char *what, const struct gm_walk *walk, const struct gm
         for (int j = 0; j < 2; j++)
             if (i < both[j]->count)
                 fprintf(stderr, "  %#" PRIx64 " %#" PRIx64 " %#" PRIx64 " %d",
-                        both[j]->frames[i].pc, both[j]->frames[i].sp, both[j]->frames[i].rbp,
-                        both[j]->frames[i].rbp_word);
+                        both[j]->frames[i].pc, both[j]->frames[i].sp, both[j]->frames[i].fp,
+                        (int)gm_fp_word(both[j]->frames[i].saved));
         if (reference && i < reference->count)
             fprintf(stderr, "  unw_step %#" PRIx64 " %#" PRIx64,
                     reference->pc[reference->count - 1 - i],
@@ -108,7 +113,7 @@ static bool equals_plain(const struct gm_walk *walk, const struct gm_walk *plain
         return false;
     for (uint32_t i = 0; i < walk->count; i++) {
         const struct gm_frame *one = &walk->frames[i], *other = &plain->frames[i];
-        if (one->pc != other->pc || one->sp != other->sp || one->rbp != other->rbp)
+        if (one->pc != other->pc || one->sp != other->sp || one->fp != other->fp)
             return false;
     }
     return true;

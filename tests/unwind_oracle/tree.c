@@ -124,7 +124,7 @@ static APART void frame_pointer(struct tree *tree, unsigned depth)
     KEEP(tree);
 }
 
-/* More live values than registers, so rbp holds one of them. */
+/* More live values than registers, so the frame pointer holds one of them. */
 static APART void register_pressure(struct tree *tree, unsigned depth)
 {
     uint64_t a = tree_random(tree, 99), b = a * 3, c = a ^ 5, d = a + 7, e = a - 9, f = a << 3;
@@ -159,18 +159,18 @@ static APART void through_libc(struct tree *tree, unsigned depth)
 /*
  * Traps for an unwinder that reuses what it found before. Two calls of `shifted` show stacks that
  * differ only in where one frame in the middle begins: its stack pointer, its callee's frame and
- * the words of all outer frames' old places stay as they were. Only the saved rbp reveals it.
+ * the words of all outer frames' old places stay as they were. Only the saved frame pointer reveals it.
  */
 #define SHIFTS 4
 
-static APART void keeps_rbp(struct tree *tree)
+static APART void keeps_fp(struct tree *tree)
 {
     tree_see(tree);
     KEEP(tree);
 }
 
-/* As many values as there are callee-saved registers: rbp holds one, the same each time. */
-static APART void saves_rbp(struct tree *tree)
+/* As many values as there are callee-saved registers: the frame pointer holds one, the same each time. */
+static APART void saves_fp(struct tree *tree)
 {
     uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
     __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
@@ -182,7 +182,7 @@ static APART void saves_rbp(struct tree *tree)
  * another rule. */
 static APART void shifted_inner(struct tree *tree, uint64_t shift)
 {
-    static void (*const see[])(struct tree *) = {keeps_rbp, saves_rbp, saves_rbp};
+    static void (*const see[])(struct tree *) = {keeps_fp, saves_fp, saves_fp};
     char *memory = alloca(64 * shift);
     KEEP(memory);
     see[tree_random(tree, 3)](tree);
@@ -210,7 +210,7 @@ static APART void shifted(struct tree *tree, unsigned depth)
     KEEP(tree);
 }
 
-/* The same for a realigned frame: rbp is the same too; only the word that holds the CFA reveals
+/* The same for a realigned frame: the frame pointer is the same too; only the word that holds the CFA reveals
  * it. */
 static APART uint64_t realigned_see(struct tree *tree, uint64_t a, uint64_t b, uint64_t c,
                                     uint64_t d, uint64_t e, uint64_t f)
@@ -220,7 +220,7 @@ static APART uint64_t realigned_see(struct tree *tree, uint64_t a, uint64_t b, u
     memory[3] = a + b;
     KEEP(memory);
     KEEP(more);
-    saves_rbp(tree);
+    saves_fp(tree);
     KEEP(more);
     KEEP(memory);
     return memory[3] + c + d + e + f;
@@ -229,7 +229,7 @@ static APART uint64_t realigned_see(struct tree *tree, uint64_t a, uint64_t b, u
 static APART uint64_t ordinary_see(struct tree *tree, uint64_t a, uint64_t b, uint64_t c,
                                    uint64_t d, uint64_t e, uint64_t f)
 {
-    saves_rbp(tree);
+    saves_fp(tree);
     return a + b + c + d + e + f;
 }
 
@@ -258,14 +258,24 @@ static APART void shifted_realigned(struct tree *tree, unsigned depth)
  */
 void call_before_change(struct tree *tree);
 __asm__(".text\n"
-        ".type call_before_change, @function\n"
+        ".type call_before_change, %function\n"
         "call_before_change:\n"
         "    .cfi_startproc\n"
+#if defined(__x86_64__)
         "    subq $24, %rsp\n"
         "    .cfi_adjust_cfa_offset 24\n"
         "    call tree_throw@PLT\n"
         "    .cfi_adjust_cfa_offset 1000\n"
         "    ud2\n"
+#elif defined(__aarch64__)
+        "    stp x29, x30, [sp, #-32]!\n"
+        "    .cfi_def_cfa_offset 32\n"
+        "    .cfi_offset 29, -32\n"
+        "    .cfi_offset 30, -24\n"
+        "    bl tree_throw\n"
+        "    .cfi_adjust_cfa_offset 1000\n"
+        "    brk #0\n"
+#endif
         "    .cfi_endproc\n"
         ".size call_before_change, . - call_before_change\n");
 

@@ -23,7 +23,7 @@ endforeach()
 find_library(GPUMEM_LIBUNWIND unwind)
 find_path(GPUMEM_LIBUNWIND_INCLUDE libunwind.h)
 
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND GPUMEM_LIBUNWIND AND GPUMEM_LIBUNWIND_INCLUDE)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|aarch64|arm64)$" AND GPUMEM_LIBUNWIND AND GPUMEM_LIBUNWIND_INCLUDE)
   enable_language(CXX)
   # The project's options are for C.
   add_library(oracle_throw OBJECT ${oracle_dir}/throw.cpp)
@@ -34,6 +34,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND GPUMEM_LIBUNWIND AND GP
     $<TARGET_OBJECTS:oracle_throw>)
   set_target_properties(unwind_oracle PROPERTIES LINKER_LANGUAGE CXX)
   target_compile_options(unwind_oracle PRIVATE -O2 -fomit-frame-pointer -falign-functions=1 -fexceptions)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    # As the library itself: a walk starts at a frame record, which is found through those of the functions it calls.
+    set_source_files_properties(${oracle_dir}/oracle.c PROPERTIES COMPILE_OPTIONS -fno-omit-frame-pointer)
+    target_link_options(unwind_oracle PRIVATE -static-libstdc++) # cross compilers have it, root folders do not
+  endif()
   target_include_directories(unwind_oracle PRIVATE ${GPUMEM_LIBUNWIND_INCLUDE})
   target_link_libraries(unwind_oracle PRIVATE unwind_for_tests ${GPUMEM_LIBUNWIND})
   add_dependencies(unwind_oracle oracle_plugin_0 oracle_plugin_1)
@@ -51,3 +56,7 @@ gpumem_unit_test(test_unwind SOURCES ${CMAKE_CURRENT_LIST_DIR}/../unit/preload/s
 target_include_directories(test_unwind PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 add_dependencies(test_unwind oracle_plugin_0 oracle_plugin_1)
 target_compile_definitions(test_unwind PRIVATE PLUGIN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  # With signed return addresses, as distributions build. libunwind 1.6, the oracle's reference, does not know them.
+  target_compile_options(test_unwind PRIVATE -mbranch-protection=standard)
+endif()

@@ -1,16 +1,17 @@
 /*
  * The walk. See unwind.h for what it guarantees.
  *
- * A state is (pc, sp, rbp). A rule, fixed by pc, maps a frame's state to the next outer one and
- * reads two words of the stack for it: the return address at the new sp - 8, and the word rbp was
- * saved in, which lies `rbp_word` words from the new sp (0: rbp was not saved). A dynamically
- * realigned frame reads a third, the new sp itself, `cfa_word` words from the saved rbp (0: none).
+ * A state is (pc, sp, fp). A rule, fixed by pc, maps a frame's state to the next outer one and reads
+ * two words of the stack for it: the one in which the return address was saved, and the one in which
+ * the frame pointer was, if it was. Both are counted from the new sp. A dynamically realigned frame
+ * (x86-64) reads a third, the new sp itself, counted from the saved rbp.
  *
  * So if a new walk meets a kept frame's state again, and these words of all frames outside of it
  * are unchanged, then by induction so are the frames. The check reads the words in the order and at
  * the places a walk by rules would, only without waiting for one before asking for the next.
  * Comparing return addresses alone would be wrong: with alloca the same return address can stand in
- * the same place under another rbp, while old return addresses still lie in memory not yet written.
+ * the same place under another frame pointer, while old return addresses still lie in memory not yet
+ * written.
  */
 #include "stack/native/unwind.h"
 #include "base/platform.h"
@@ -53,6 +54,15 @@ static void drop_all(struct gm_unwind_thread *thread)
     memset(thread->images, 0, sizeof thread->images);
 }
 
+/* The walk ends with the `native` frames found before one was declined. */
+static void cut(struct gm_unwind_thread *thread, uint32_t native, struct gm_walk *walk)
+{
+    drop_frames(thread);
+    walk->frames = thread->frames + GM_UNWIND_FRAMES - native;
+    walk->count = native;
+    walk->flags = GM_WALK_CUT;
+}
+
 /*
  * The general unwinder's answer takes the place of `native` frames found before one was declined.
  * It is not kept for the next walk: nothing is known of the words it read.
@@ -61,7 +71,6 @@ static void walk_general(struct gm_unwind_thread *thread, struct gm_registers re
                          uint32_t depth, uint32_t native, struct gm_walk *walk)
 {
     drop_frames(thread);
-    struct gm_frame *end = thread->frames + GM_UNWIND_FRAMES;
     struct gm_frame *general_end = thread->frames + GM_UNWIND_DEPTH_MAX;
     uint32_t flags = GM_WALK_FALLBACK;
     walk->count = gm_fallback_walk(registers.sp, thread->generation, general_end, depth, &flags);
@@ -69,15 +78,13 @@ static void walk_general(struct gm_unwind_thread *thread, struct gm_registers re
         walk->frames = general_end - walk->count;
         walk->flags = flags;
     } else {
-        walk->frames = end - native;
-        walk->count = native;
-        walk->flags = GM_WALK_CUT;
+        cut(thread, native, walk);
     }
     if (walk->flags & GM_WALK_CUT && walk->count > 0)
         gm_why(GM_WHY_WALK_CUT, walk->frames[0].pc, NULL);
 }
 
-#if defined(__x86_64__)
+#if GM_UNWIND_HAS_RULES
 
 /*
  * The words of the stack are other functions' variables: sanitizers must not look at these reads.
@@ -89,6 +96,18 @@ static void walk_general(struct gm_unwind_thread *thread, struct gm_registers re
 RAW_STACK static inline uint64_t load(uint64_t address)
 {
     return *(const volatile uint64_t *)(uintptr_t)address;
+}
+
+/* Where the `words`-th word from `base` lies. */
+static inline uint64_t word_from(uint64_t base, int64_t words)
+{
+    return base + 8 * (uint64_t)words;
+}
+
+/* The word in which the return address was saved that `frame` was found from. */
+static inline uint64_t return_place(const struct gm_frame *frame)
+{
+    return word_from(frame->sp, gm_return_word(frame->saved));
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
@@ -140,6 +159,62 @@ static inline const struct gm_rule *find_rule(struct gm_unwind_thread *thread, u
 
 _Static_assert(GM_UNWIND_RULE_SETS == 1u << (64 - 55), "find_rule takes the upper 9 bits");
 
+/* ---- where a walk starts --------------------------------------------------------------------- */
+
+#if defined(__aarch64__)
+
+#define OWN_FRAMES_MAX 32u /* between a hook and here */
+#define SIZES_KEPT 64u     /* a power of two */
+#define SIZE_BITS 16
+
+/*
+ * How far above its frame record the function that holds return address `pc` has its CFA, in words;
+ * 0: not known. The library's own functions are never unloaded, so what was found is kept for good,
+ * pc and size in one word.
+ */
+static uint64_t words_above_record(uint64_t pc)
+{
+    static _Atomic uint64_t kept[SIZES_KEPT];
+    _Atomic uint64_t *place = &kept[pc / 4 % SIZES_KEPT];
+    uint64_t found = atomic_load_explicit(place, memory_order_relaxed);
+    if (gm_likely(found >> SIZE_BITS == pc))
+        return found & ((1u << SIZE_BITS) - 1);
+    struct gm_image image;
+    if (!gm_image_find(pc - 1, &image))
+        return 0;
+    struct gm_rule rule = gm_rule_read(&image, pc);
+    int64_t words = -gm_fp_word(rule.saved);
+    if ((rule.kind != GM_RULE_SP && rule.kind != GM_RULE_FP) || words <= 0 ||
+        gm_return_word(rule.saved) != 1 - words)
+        return 0;
+    if (pc >> (64 - SIZE_BITS) == 0)
+        atomic_store_explicit(place, pc << SIZE_BITS | (uint64_t)words, memory_order_relaxed);
+    return (uint64_t)words;
+}
+
+/*
+ * The frame records of the library's own functions lead from here to the one of which `frame` is the
+ * record: the last of them holds the address at which that one goes on.
+ */
+RAW_STACK __attribute__((noinline)) struct gm_registers gm_registers_of_caller(const void *frame)
+{
+    const uint64_t *record = frame, *inner = __builtin_frame_address(0);
+    uint64_t words = 0;
+    for (unsigned i = 0; i < OWN_FRAMES_MAX && inner < record; i++) {
+        const uint64_t *next = (const uint64_t *)(uintptr_t)inner[0];
+        if (next == record)
+            words = words_above_record(gm_code_address(inner[1]));
+        if (next <= inner)
+            break;
+        inner = next;
+    }
+    /* No rule counts from a stack pointer that is not aligned: libunwind walks, from there on. */
+    uint64_t sp = (uint64_t)(uintptr_t)record + (words ? 8 * words : 9);
+    return (struct gm_registers){.pc = gm_code_address(record[1]), .sp = sp, .fp = record[0]};
+}
+
+#endif
+
 /* ---- one step -------------------------------------------------------------------------------- */
 
 enum step {
@@ -175,27 +250,43 @@ static inline bool readable(struct gm_unwind_thread *thread, const struct gm_fra
            (gm_likely(address < thread->readable_end) || extend_readable(thread, address));
 }
 
+#if defined(__x86_64__)
+
 RAW_STACK static enum step step_realigned(struct gm_unwind_thread *thread,
                                           const struct gm_rule *rule, const struct gm_frame *inner,
                                           struct gm_frame *outer)
 {
-    uint64_t saved_rbp = inner->rbp;
-    uint64_t cfa_place = saved_rbp + 8 * (uint64_t)(int64_t)rule->cfa_word;
-    if (!readable(thread, inner, saved_rbp) || !readable(thread, inner, cfa_place))
+    uint64_t saved_fp = inner->fp;
+    uint64_t cfa_place = word_from(saved_fp, rule->saved.cfa);
+    if (!readable(thread, inner, saved_fp) || !readable(thread, inner, cfa_place))
         return STEP_DECLINED;
     uint64_t cfa = load(cfa_place);
-    if (!readable(thread, inner, cfa - 8) || saved_rbp >= cfa - 8)
+    if (!readable(thread, inner, cfa - 8) || saved_fp >= cfa - 8)
         return STEP_DECLINED;
-    int64_t rbp_word = (int64_t)(saved_rbp - cfa) / 8;
-    if (rbp_word < INT16_MIN)
+    int64_t fp_word = (int64_t)(saved_fp - cfa) / 8;
+    if (fp_word < INT16_MIN)
         return STEP_DECLINED;
     outer->sp = cfa;
     outer->pc = load(cfa - 8);
-    outer->rbp = load(saved_rbp);
-    outer->rbp_word = (int16_t)rbp_word;
-    outer->cfa_word = rule->cfa_word;
+    outer->fp = load(saved_fp);
+    outer->saved.fp = (int16_t)fp_word;
+    outer->saved.cfa = rule->saved.cfa;
     return STEP_DONE;
 }
+
+#else
+
+static enum step step_realigned(struct gm_unwind_thread *thread, const struct gm_rule *rule,
+                                const struct gm_frame *inner, struct gm_frame *outer)
+{
+    (void)thread;
+    (void)rule;
+    (void)inner;
+    (void)outer;
+    return STEP_DECLINED;
+}
+
+#endif
 
 /* The frame outside of `inner`. Its sp is always higher, so every walk ends. */
 RAW_STACK static inline enum step step(struct gm_unwind_thread *thread,
@@ -203,29 +294,29 @@ RAW_STACK static inline enum step step(struct gm_unwind_thread *thread,
 {
     const struct gm_rule *rule = find_rule(thread, inner->pc);
     uint64_t base;
-    if (gm_likely(rule->kind == GM_RULE_RSP))
+    if (gm_likely(rule->kind == GM_RULE_SP))
         base = inner->sp;
-    else if (gm_likely(rule->kind == GM_RULE_RBP))
-        base = inner->rbp;
+    else if (gm_likely(rule->kind == GM_RULE_FP))
+        base = inner->fp;
     else if (rule->kind == GM_RULE_REALIGNED)
         return step_realigned(thread, rule, inner, outer);
-    else if (rule->kind == GM_RULE_END || (rule->kind == GM_RULE_NO_CFI && inner->rbp == 0))
+    else if (rule->kind == GM_RULE_END || (rule->kind == GM_RULE_NO_CFI && inner->fp == 0))
         return STEP_END;
     else
         return STEP_DECLINED;
     uint64_t cfa = base + (uint64_t)(int64_t)rule->cfa_offset;
-    uint64_t saved_rbp = cfa + 8 * (uint64_t)(int64_t)rule->rbp_word;
-    if (gm_unlikely(!readable(thread, inner, cfa - 8)))
+    uint64_t saved_pc = word_from(cfa, gm_return_word(rule->saved));
+    if (gm_unlikely(!readable(thread, inner, saved_pc)))
         return STEP_DECLINED;
     outer->sp = cfa;
-    outer->pc = load(cfa - 8);
-    outer->rbp = inner->rbp;
-    outer->rbp_word = rule->rbp_word;
-    outer->cfa_word = 0;
-    if (rule->rbp_word) {
-        if (gm_unlikely(!readable(thread, inner, saved_rbp)))
+    outer->pc = gm_code_address(load(saved_pc));
+    outer->fp = inner->fp;
+    outer->saved = rule->saved;
+    if (gm_fp_word(rule->saved)) {
+        uint64_t saved_fp = word_from(cfa, gm_fp_word(rule->saved));
+        if (gm_unlikely(!readable(thread, inner, saved_fp)))
             return STEP_DECLINED;
-        outer->rbp = load(saved_rbp);
+        outer->fp = load(saved_fp);
     }
     return STEP_DONE;
 }
@@ -248,21 +339,21 @@ static inline enum gm_why why_declined(struct gm_unwind_thread *thread,
 
 static inline bool same_state(const struct gm_frame *one, const struct gm_frame *other)
 {
-    return one->sp == other->sp && one->pc == other->pc && one->rbp == other->rbp;
+    return one->sp == other->sp && one->pc == other->pc && one->fp == other->fp;
 }
 
 /* Whether the words from which a frame was found still hold what they held. */
 RAW_STACK static inline bool has_same_words(const struct gm_frame *frame)
 {
-    if (gm_unlikely(load(frame->sp - 8) != frame->pc))
+    if (gm_unlikely(gm_code_address(load(return_place(frame))) != frame->pc))
         return false;
-    if (frame->rbp_word == 0) /* then cfa_word is 0, too */
+    if (gm_fp_word(frame->saved) == 0) /* then the CFA was not saved either */
         return true;
-    uint64_t saved_rbp = frame->sp + 8 * (uint64_t)(int64_t)frame->rbp_word;
-    if (gm_unlikely(load(saved_rbp) != frame->rbp))
+    uint64_t saved_fp = word_from(frame->sp, gm_fp_word(frame->saved));
+    if (gm_unlikely(load(saved_fp) != frame->fp))
         return false;
-    return gm_likely(frame->cfa_word == 0) ||
-           load(saved_rbp + 8 * (uint64_t)(int64_t)frame->cfa_word) == frame->sp;
+    return gm_likely(gm_cfa_word(frame->saved) == 0) ||
+           load(word_from(saved_fp, gm_cfa_word(frame->saved))) == frame->sp;
 }
 
 /*
@@ -286,43 +377,44 @@ RAW_STACK static inline bool are_unchanged(struct gm_unwind_thread *thread, uint
 }
 
 /*
- * Whether the frames outside of `frame` depend on its rbp, where those outside of the next outer
- * one depend on that one's if `outer_does`. Many functions keep any value in rbp, which changes
- * from call to call, and no frame is found from it.
+ * Whether the frames outside of `frame` depend on its frame pointer, where those outside of the next
+ * outer one depend on that one's if `outer_does`. Many functions keep any value in that register,
+ * which changes from call to call, and no frame is found from it.
  */
-static bool depends_on_rbp(struct gm_unwind_thread *thread, const struct gm_frame *frame,
-                           bool outer_does)
+static bool depends_on_fp(struct gm_unwind_thread *thread, const struct gm_frame *frame,
+                          bool outer_does)
 {
     const struct gm_rule *rule = find_rule(thread, frame->pc);
-    if (rule->kind == GM_RULE_RSP)
-        return outer_does && rule->rbp_word == 0;
+    if (rule->kind == GM_RULE_SP)
+        return outer_does && gm_fp_word(rule->saved) == 0;
     return rule->kind != GM_RULE_END;
 }
 
-bool gm_unwind_words(struct gm_unwind_thread *thread, const struct gm_walk *walk,
-                     struct gm_stack_words *words)
+RAW_STACK bool gm_unwind_words(struct gm_unwind_thread *thread, const struct gm_walk *walk,
+                               struct gm_stack_words *words)
 {
     const struct gm_frame *frames = walk->frames;
-    bool matters[GM_UNWIND_DEPTH_MAX]; /* the frame's rbp */
+    bool matters[GM_UNWIND_DEPTH_MAX]; /* the frame's fp */
     if (walk->count == 0 || walk->flags & ~(uint32_t)GM_WALK_TRUNCATED ||
         frames[walk->count - 1].sp - thread->stack_low >= thread->stack_high - thread->stack_low)
         return false;
     for (uint32_t i = 0; i < walk->count; i++)
-        matters[i] = depends_on_rbp(thread, &frames[i], i > 0 && matters[i - 1]);
+        matters[i] = depends_on_fp(thread, &frames[i], i > 0 && matters[i - 1]);
     struct gm_stack_word *word = words->word;
     for (uint32_t i = walk->count - 1; i-- > 0;) {
         const struct gm_frame *frame = &frames[i];
-        uint64_t saved_rbp = frame->sp + 8 * (uint64_t)(int64_t)frame->rbp_word;
-        *word++ = (struct gm_stack_word){frame->sp - 8, frame->pc};
-        if (frame->rbp_word && matters[i])
-            *word++ = (struct gm_stack_word){saved_rbp, frame->rbp};
-        if (frame->cfa_word)
-            *word++ = (struct gm_stack_word){saved_rbp + 8 * (uint64_t)(int64_t)frame->cfa_word,
-                                             frame->sp};
+        uint64_t saved_pc = return_place(frame),
+                 saved_fp = word_from(frame->sp, gm_fp_word(frame->saved));
+        *word++ = (struct gm_stack_word){saved_pc, load(saved_pc)}; /* with its signature */
+        if (saved_fp != frame->sp && matters[i])
+            *word++ = (struct gm_stack_word){saved_fp, frame->fp};
+        if (gm_cfa_word(frame->saved))
+            *word++ =
+                (struct gm_stack_word){word_from(saved_fp, gm_cfa_word(frame->saved)), frame->sp};
     }
     words->state = (struct gm_registers){frames[walk->count - 1].pc, frames[walk->count - 1].sp,
-                                         frames[walk->count - 1].rbp};
-    words->rbp_mask = matters[walk->count - 1] ? UINT64_MAX : 0;
+                                         frames[walk->count - 1].fp};
+    words->fp_mask = matters[walk->count - 1] ? UINT64_MAX : 0;
     words->count = (uint32_t)(word - words->word);
     return true;
 }
@@ -331,7 +423,7 @@ RAW_STACK bool gm_unwind_words_hold(const struct gm_stack_words *words,
                                     struct gm_registers registers)
 {
     if (words->state.sp != registers.sp || words->state.pc != registers.pc ||
-        ((words->state.rbp ^ registers.rbp) & words->rbp_mask) != 0)
+        ((words->state.fp ^ registers.fp) & words->fp_mask) != 0)
         return false;
     const struct gm_stack_word *end = words->word + words->count;
     for (const struct gm_stack_word *word = words->word; word < end; word++)
@@ -373,7 +465,7 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
     struct gm_frame *frame = &frames[GM_UNWIND_FRAMES - 1];
     uint32_t fresh = 0;
     uint32_t candidates = thread->cached; /* kept frames below this number may be met */
-    *frame = (struct gm_frame){.pc = registers.pc, .sp = registers.sp, .rbp = registers.rbp};
+    *frame = (struct gm_frame){.pc = registers.pc, .sp = registers.sp, .fp = registers.fp};
     for (;;) {
         while (candidates > 0 && frames[candidates - 1].sp < frame->sp)
             candidates--;
@@ -381,8 +473,7 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
             if (are_unchanged(thread, &candidates)) {
                 if (fits(thread, candidates, fresh, depth)) {
                     if (fresh > 0) { /* found on another way this time, from other words */
-                        frames[candidates - 1].rbp_word = frame->rbp_word;
-                        frames[candidates - 1].cfa_word = frame->cfa_word;
+                        frames[candidates - 1].saved = frame->saved;
                     }
                     join(thread, candidates, fresh, thread->base_truncated, walk);
                     return;
@@ -401,8 +492,12 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
             return;
         }
         if (gm_unlikely(result == STEP_DECLINED)) {
-            gm_why(why_declined(thread, frame), frame->pc, NULL);
-            walk_general(thread, registers, depth, fresh, walk);
+            enum gm_why why = why_declined(thread, frame);
+            gm_why(why, frame->pc, NULL);
+            if (why == GM_WHY_STEP_BEYOND && !GM_FALLBACK_CHECKS_READS)
+                cut(thread, fresh, walk);
+            else
+                walk_general(thread, registers, depth, fresh, walk);
             return;
         }
         frame--;

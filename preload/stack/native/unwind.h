@@ -1,15 +1,16 @@
 /*
  * The native stack of the calling thread, cheap enough for every event.
  *
- * On x86-64 a frame is unwound by a rule (how CFA and the saved rbp follow from pc, sp and rbp)
- * that is read from .eh_frame once per return address and kept in a hash of the thread. The frames
- * of the thread's last walk are kept too: a new walk stops at the first frame that is in the same
- * state (pc, sp, rbp) as a kept one, provided that all words from which the frames outside of it
- * were found still hold what they held. A frame's state is a function of the inner frame's state
- * and of exactly those words, so what is reused equals what would have been found, frame by frame.
+ * A frame is unwound by a rule (how CFA, return address and saved frame pointer follow from pc, sp
+ * and frame pointer: rbp on x86-64, x29 on aarch64) that is read from .eh_frame once per return
+ * address and kept in a hash of the thread. The frames of the thread's last walk are kept too: a new
+ * walk stops at the first frame that is in the same state (pc, sp, fp) as a kept one, provided that
+ * all words from which the frames outside of it were found still hold what they held. A frame's
+ * state is a function of the inner frame's state and of exactly those words, so what is reused
+ * equals what would have been found, frame by frame.
  *
  * Frames that the rules do not cover (signal frames, unusual CFA expressions, code without CFI)
- * make libunwind walk the whole stack, if it could be opened; other architectures always use it.
+ * make libunwind walk the whole stack, if it could be opened; other machines always use it.
  *
  * Guarantees: no malloc, no stdio, no lock and no loader lock on the way of the rules (libunwind
  * takes the loader lock); reads only between the given stack pointer and the end of the mapping it
@@ -34,7 +35,7 @@
 struct gm_registers {
     uint64_t pc;
     uint64_t sp;
-    uint64_t rbp;
+    uint64_t fp;
 };
 
 enum gm_frame_flags {
@@ -42,16 +43,15 @@ enum gm_frame_flags {
 };
 
 /*
- * One frame. `rbp_word` and `cfa_word` tell from which further words of the stack, beside the
- * return address at sp - 8, this frame's state was found (see unwind.c).
+ * One frame. `saved` tells from which words of the stack, counted from sp, its state was found (see
+ * unwind.c).
  */
 struct gm_frame {
     uint64_t pc;   /* return address into this frame's function */
     uint64_t sp;   /* stack pointer after that return, the CFA of the inner frame; 0: not known */
-    uint64_t rbp;  /* rbp after that return */
+    uint64_t fp;   /* frame pointer after that return */
     uint32_t node; /* the recorder's, for the stack from the root down to this frame */
-    int16_t rbp_word;
-    int8_t cfa_word;
+    struct gm_saved_words saved;
     uint8_t flags; /* enum gm_frame_flags */
 };
 
@@ -111,15 +111,27 @@ bool gm_unwind_open_fallback(void);
 void gm_unwind_new_generation(void);
 
 /*
- * State of the caller of the function whose __builtin_frame_address(0) is `frame`. That builtin
- * makes the compiler keep a frame pointer there, so two words tell it without any rule.
+ * State of the caller of the function whose __builtin_frame_address(0) is `frame`, which has called
+ * this one and not returned. That builtin makes the compiler keep a frame pointer there.
+ *
+ * On x86-64 two words tell the state without any rule. On aarch64 they lie somewhere in the frame,
+ * so that function's rule tells how far from its end; all functions between it and this one must
+ * keep a frame pointer, too.
  */
+#if defined(__aarch64__)
+
+struct gm_registers gm_registers_of_caller(const void *frame);
+
+#else
+
 static inline struct gm_registers gm_registers_of_caller(const void *frame)
 {
     const uint64_t *record = (const uint64_t *)frame;
     return (struct gm_registers){
-        .pc = record[1], .sp = (uint64_t)(uintptr_t)(record + 2), .rbp = record[0]};
+        .pc = record[1], .sp = (uint64_t)(uintptr_t)(record + 2), .fp = record[0]};
 }
+
+#endif
 
 /*
  * Walks the calling thread's stack outwards from `registers`, a state of a function that has not
@@ -140,7 +152,7 @@ struct gm_stack_word {
  */
 struct gm_stack_words {
     struct gm_registers state;
-    uint64_t rbp_mask; /* 0: no frame was found from the rbp it started with */
+    uint64_t fp_mask; /* 0: no frame was found from the frame pointer it started with */
     uint32_t count;
     uint32_t reserved;
     struct gm_stack_word word[]; /* room for GM_UNWIND_WORDS_MAX */

@@ -1,7 +1,7 @@
 /*
  * Reads a frame's rule from .eh_frame: binary search in .eh_frame_hdr, then the call frame
- * instructions up to the wanted address. Only what decides CFA, rbp and the return address is kept;
- * whatever a struct gm_rule cannot say is declined, never guessed.
+ * instructions up to the wanted address. Only what decides CFA, frame pointer and return address is
+ * kept; whatever a struct gm_rule cannot say is declined, never guessed.
  *
  * Relies on the loaded image's tables being well formed, as every C++ exception does; lengths and
  * pointers are still checked against the image, so that nothing outside of it is read.
@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* DWARF numbers of x86-64 */
-enum { REGISTER_RBP = 6, REGISTER_RSP = 7, REGISTER_RETURN = 16 };
+#if GM_UNWIND_HAS_RULES
 
 enum {
     DW_EH_PE_ABSPTR = 0x00,
@@ -53,9 +52,11 @@ enum {
     DW_CFA_VAL_OFFSET = 0x14,
     DW_CFA_VAL_OFFSET_SF = 0x15,
     DW_CFA_VAL_EXPRESSION = 0x16,
+    DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+    DW_CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
     DW_CFA_GNU_ARGS_SIZE = 0x2e,
     DW_OP_DEREF = 0x06,
-    DW_OP_BREG6 = 0x76, /* rbp + a signed constant */
+    DW_OP_BREG_FP = 0x70 + GM_REGISTER_FP, /* frame pointer + a signed constant */
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -216,6 +217,17 @@ static struct reader read_entry(const struct gm_image *image, uint64_t address)
     return read_block(&reader, length);
 }
 
+/* Without data of their own. aarch64: return addresses are signed with key B, or tagged memory. */
+static bool is_known_augmentation(char letter)
+{
+#if defined(__aarch64__)
+    return letter == 'B' || letter == 'G';
+#else
+    (void)letter;
+    return false;
+#endif
+}
+
 /* Fills the CIE's part of `fde`. False for signal frames and for what is not known. */
 static bool read_cie(const struct gm_image *image, uint64_t address, struct fde *fde,
                      uint8_t *pointer_encoding, bool *augmented)
@@ -245,7 +257,7 @@ static bool read_cie(const struct gm_image *image, uint64_t address, struct fde 
                 uint8_t encoding = read_u8(&data);
                 /* Only to be skipped, so neither base nor indirection matters. */
                 read_encoded(&data, encoding & 0x0f);
-            } else {
+            } else if (!is_known_augmentation(*augmentation)) {
                 return false; /* 'S', a signal frame, or unknown */
             }
         }
@@ -254,7 +266,7 @@ static bool read_cie(const struct gm_image *image, uint64_t address, struct fde 
         return false;
     }
     fde->initial_instructions = reader;
-    return reader.good && return_register == REGISTER_RETURN;
+    return reader.good && return_register == GM_REGISTER_RETURN;
 }
 
 enum lookup {
@@ -331,7 +343,7 @@ static enum lookup find_fde(const struct gm_image *image, uint64_t pc, struct fd
 enum saved_how {
     SAVED_SAME = 0,  /* not saved: unchanged */
     SAVED_AT_OFFSET, /* at CFA + offset */
-    SAVED_AT_RBP,    /* at the address rbp holds */
+    SAVED_AT_FP,     /* at the address the frame pointer holds */
     SAVED_UNDEFINED,
     SAVED_OTHERWISE,
 };
@@ -343,11 +355,12 @@ struct saved {
 
 struct row {
     uint64_t cfa_register;
-    int64_t cfa_offset; /* from the register; for an indirect one from rbp to the word */
-    bool cfa_indirect;  /* CFA is the word at rbp + cfa_offset */
+    int64_t
+        cfa_offset; /* from the register; for an indirect one from the frame pointer to the word */
+    bool cfa_indirect; /* CFA is the word at frame pointer + cfa_offset */
     bool cfa_unknown;
-    struct saved rbp;
-    struct saved rsp;
+    struct saved fp;
+    struct saved sp;
     struct saved return_address;
 };
 
@@ -364,21 +377,21 @@ struct machine {
 static void set_saved(struct row *row, uint64_t number, enum saved_how how, int64_t offset)
 {
     struct saved saved = {.how = how, .offset = offset};
-    if (number == REGISTER_RBP)
-        row->rbp = saved;
-    else if (number == REGISTER_RSP)
-        row->rsp = saved;
-    else if (number == REGISTER_RETURN)
+    if (number == GM_REGISTER_FP)
+        row->fp = saved;
+    else if (number == GM_REGISTER_SP)
+        row->sp = saved;
+    else if (number == GM_REGISTER_RETURN)
         row->return_address = saved;
 }
 
 static void restore_saved(struct machine *machine, uint64_t number)
 {
-    if (number == REGISTER_RBP)
-        machine->row.rbp = machine->initial.rbp;
-    else if (number == REGISTER_RSP)
-        machine->row.rsp = machine->initial.rsp;
-    else if (number == REGISTER_RETURN)
+    if (number == GM_REGISTER_FP)
+        machine->row.fp = machine->initial.fp;
+    else if (number == GM_REGISTER_SP)
+        machine->row.sp = machine->initial.sp;
+    else if (number == GM_REGISTER_RETURN)
         machine->row.return_address = machine->initial.return_address;
 }
 
@@ -392,14 +405,14 @@ static void set_cfa(struct row *row, uint64_t number, int64_t offset)
 
 /*
  * The one expression that compilers write in bodies of functions: gcc's dynamically realigned
- * frames keep the CFA in a word below rbp, "breg6 n; deref".
+ * frames on x86-64 keep the CFA in a word below rbp, "breg6 n; deref".
  */
 static void set_cfa_expression(struct row *row, struct reader block)
 {
     uint8_t operation = read_u8(&block);
     int64_t offset = read_sleb(&block);
-    row->cfa_indirect = operation == DW_OP_BREG6 && read_u8(&block) == DW_OP_DEREF && block.good &&
-                        block.at == block.end;
+    row->cfa_indirect = operation == DW_OP_BREG_FP && read_u8(&block) == DW_OP_DEREF &&
+                        block.good && block.at == block.end;
     row->cfa_unknown = !row->cfa_indirect;
     row->cfa_offset = offset;
 }
@@ -407,9 +420,9 @@ static void set_cfa_expression(struct row *row, struct reader block)
 /* And in these frames rbp is saved at "breg6 0". */
 static enum saved_how expression_how(struct reader block)
 {
-    bool at_rbp = read_u8(&block) == DW_OP_BREG6 && read_sleb(&block) == 0 && block.good &&
-                  block.at == block.end;
-    return at_rbp ? SAVED_AT_RBP : SAVED_OTHERWISE;
+    bool at_fp = read_u8(&block) == DW_OP_BREG_FP && read_sleb(&block) == 0 && block.good &&
+                 block.at == block.end;
+    return at_fp ? SAVED_AT_FP : SAVED_OTHERWISE;
 }
 
 /* Instructions that set where a register was saved. False if `operation` is none of them. */
@@ -496,6 +509,10 @@ static void run_other(struct machine *machine, struct reader *reader, uint8_t op
 {
     switch (operation) {
     case DW_CFA_NOP:
+#if defined(__aarch64__)
+    case DW_CFA_AARCH64_NEGATE_RA_STATE_WITH_PC: /* a signature is taken off from whatever is read */
+    case DW_CFA_AARCH64_NEGATE_RA_STATE:
+#endif
         break;
     case DW_CFA_GNU_ARGS_SIZE:
         read_uleb(reader);
@@ -567,31 +584,71 @@ static void run(struct machine *machine, struct reader reader, const struct fde 
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
+#if defined(__x86_64__)
+
 static void rule_of_realigned(struct gm_rule *rule, const struct row *row)
 {
     int64_t word = row->cfa_offset / 8;
-    if (row->rbp.how != SAVED_AT_RBP || row->cfa_offset % 8 != 0 || word >= 0 || word < INT8_MIN)
+    if (row->fp.how != SAVED_AT_FP || row->cfa_offset % 8 != 0 || word >= 0 || word < INT8_MIN)
         return;
-    rule->cfa_word = (int8_t)word;
+    rule->saved.cfa = (int8_t)word;
     rule->kind = GM_RULE_REALIGNED;
 }
 
+/* Whether a rule can say where the registers were saved. */
+static bool set_saved_words(struct gm_saved_words *saved, const struct row *row)
+{
+    int64_t word = row->fp.offset / 8;
+    if (row->fp.how == SAVED_SAME)
+        return true;
+    saved->fp = (int16_t)word;
+    return row->fp.how == SAVED_AT_OFFSET && row->fp.offset % 8 == 0 && word <= -2 &&
+           word >= INT16_MIN;
+}
+
+/* Where a call left the return address; a body that moved it is for a general unwinder. */
+static bool is_return_address_found(const struct saved *saved)
+{
+    return saved->how == SAVED_AT_OFFSET && saved->offset == -8;
+}
+
+#else
+
+static void rule_of_realigned(struct gm_rule *rule, const struct row *row)
+{
+    (void)rule;
+    (void)row;
+}
+
+static bool set_saved_words(struct gm_saved_words *saved, const struct row *row)
+{
+    int64_t step = (row->fp.offset - row->return_address.offset) / 8;
+    saved->return_address = (int16_t)(row->return_address.offset / 8);
+    if (row->fp.how == SAVED_SAME)
+        return true;
+    saved->fp_step = (int8_t)step;
+    return row->fp.how == SAVED_AT_OFFSET && row->fp.offset % 8 == 0 && row->fp.offset < 0 &&
+           step != 0 && step >= INT8_MIN && step <= INT8_MAX;
+}
+
+/* It is in x30 until a function saves it, which every one does that calls another. */
+static bool is_return_address_found(const struct saved *saved)
+{
+    return saved->how == SAVED_AT_OFFSET && saved->offset % 8 == 0 && saved->offset < 0 &&
+           saved->offset / 8 >= INT16_MIN;
+}
+
+#endif
+
 static void rule_of_register(struct gm_rule *rule, const struct row *row)
 {
-    if (row->cfa_register != REGISTER_RSP && row->cfa_register != REGISTER_RBP)
+    if (row->cfa_register != GM_REGISTER_SP && row->cfa_register != GM_REGISTER_FP)
         return;
-    if (row->cfa_offset < INT32_MIN || row->cfa_offset > INT32_MAX)
+    if (row->cfa_offset < INT32_MIN || row->cfa_offset > INT32_MAX ||
+        !set_saved_words(&rule->saved, row))
         return;
-    if (row->rbp.how == SAVED_AT_OFFSET) {
-        int64_t word = row->rbp.offset / 8;
-        if (row->rbp.offset % 8 != 0 || word > -2 || word < INT16_MIN)
-            return;
-        rule->rbp_word = (int16_t)word;
-    } else if (row->rbp.how != SAVED_SAME) {
-        return;
-    }
     rule->cfa_offset = (int32_t)row->cfa_offset;
-    rule->kind = row->cfa_register == REGISTER_RSP ? GM_RULE_RSP : GM_RULE_RBP;
+    rule->kind = row->cfa_register == GM_REGISTER_SP ? GM_RULE_SP : GM_RULE_FP;
 }
 
 /*
@@ -627,8 +684,8 @@ struct gm_rule gm_rule_read(const struct gm_image *image, uint64_t pc)
         rule.kind = GM_RULE_END;
         return rule;
     }
-    if (row->cfa_unknown || row->rsp.how != SAVED_SAME ||
-        row->return_address.how != SAVED_AT_OFFSET || row->return_address.offset != -8)
+    if (row->cfa_unknown || row->sp.how != SAVED_SAME ||
+        !is_return_address_found(&row->return_address))
         return rule;
     if (row->cfa_indirect)
         rule_of_realigned(&rule, row);
@@ -636,3 +693,5 @@ struct gm_rule gm_rule_read(const struct gm_image *image, uint64_t pc)
         rule_of_register(&rule, row);
     return rule;
 }
+
+#endif

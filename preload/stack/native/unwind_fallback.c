@@ -199,12 +199,16 @@ static uint32_t collect(struct cursor *cursor, uint64_t sp, struct gm_frame *fra
                         uint32_t *flags)
 {
     uint32_t count = 0;
+    uint64_t last_pc = 0, last_sp = 0;
     bool exact = false; /* the frame inside of this one is a signal's, so its pc is exact */
     for (;;) {
-        uint64_t pc = get_register(cursor, REGISTER_IP);
-        if (pc == 0)
+        uint64_t pc = get_register(cursor, REGISTER_IP), at = get_register(cursor, REGISTER_SP);
+        if (pc == 0 ||
+            (pc == last_pc && at == last_sp)) /* aarch64: a coroutine's last frame, twice */
             return count;
-        if (get_register(cursor, REGISTER_SP) >= sp) {
+        last_pc = pc;
+        last_sp = at;
+        if (at >= sp) {
             if (count == depth) {
                 *flags |= GM_WALK_TRUNCATED;
                 return count;

@@ -30,7 +30,7 @@
 #define KNOWN __attribute__((noinline, aligned(512)))
 #define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
-#if defined(__x86_64__)
+#if GM_UNWIND_HAS_RULES
 #define ORDINARY 0u /* flags of a complete stack */
 #else
 #define ORDINARY ((unsigned)GM_WALK_FALLBACK) /* libunwind walks all stacks there */
@@ -95,7 +95,7 @@ static void frames_are_those_of_backtrace(void **unused)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
+#if GM_UNWIND_HAS_RULES
 
 static void frames_are_kept_once_they_have_nodes(void **unused)
 {
@@ -360,6 +360,9 @@ static bool walk_passes(const struct gm_walk *walk, const void *function)
 static void a_stack_with_a_signal_frame_is_walked_by_libunwind(void **unused)
 {
     (void)unused;
+#if defined(__ARM_FEATURE_PAC_DEFAULT)
+    skip(); /* libunwind 1.6 does not know signed return addresses */
+#endif
     forget();
     raise_looking();
     assert_int_equal(signal_walk.flags, GM_WALK_FALLBACK);
@@ -426,7 +429,7 @@ static void a_walk_in_an_interrupted_walk_is_empty_and_harmless(void **unused)
     assert_int_equal(nested_busy, nested);
 }
 
-#if defined(__x86_64__)
+#if GM_UNWIND_HAS_RULES
 
 static void without_libunwind_a_stack_is_cut_at_a_signal_frame(void **unused)
 {
@@ -467,16 +470,29 @@ static void a_walk_left_by_longjmp_does_not_end_all_walks(void **unused)
 /* ---- wrong tables ---------------------------------------------------------------------------- */
 
 /* Calls a function from a frame whose unwind data say that it is `size` bytes larger than it is. */
+#if defined(__x86_64__)
+#define LYING_BODY(size)                                                                           \
+    "    subq $8, %rsp\n"                                                                          \
+    "    .cfi_def_cfa_offset 16 + " #size "\n"                                                     \
+    "    call *%rdi\n"                                                                             \
+    "    addq $8, %rsp\n"                                                                          \
+    "    ret\n"
+#elif defined(__aarch64__)
+#define LYING_BODY(size)                                                                           \
+    "    stp x29, x30, [sp, #-16]!\n"                                                              \
+    "    .cfi_def_cfa_offset 16 + " #size "\n"                                                     \
+    "    .cfi_offset 29, -16\n"                                                                    \
+    "    .cfi_offset 30, -8\n"                                                                     \
+    "    mov x29, sp\n"                                                                            \
+    "    blr x0\n"                                                                                 \
+    "    ldp x29, x30, [sp], #16\n"                                                                \
+    "    ret\n"
+#endif
 #define LYING_FRAME(name, size)                                                                    \
     void name(void (*function)(void));                                                             \
-    __asm__(".text\n.type " #name ", @function\n" #name ":\n"                                      \
-            "    .cfi_startproc\n"                                                                 \
-            "    subq $8, %rsp\n"                                                                  \
-            "    .cfi_def_cfa_offset 16 + " #size "\n"                                             \
-            "    call *%rdi\n"                                                                     \
-            "    addq $8, %rsp\n"                                                                  \
-            "    ret\n"                                                                            \
-            "    .cfi_endproc\n.size " #name ", . - " #name "\n")
+    __asm__(".text\n.type " #name ", %function\n" #name ":\n"                                      \
+            "    .cfi_startproc\n" LYING_BODY(size) "    .cfi_endproc\n"                           \
+                                                    ".size " #name ", . - " #name "\n")
 
 LYING_FRAME(lie_by_a_page, 4096);
 LYING_FRAME(lie_by_much, 0x40000000);
@@ -514,7 +530,7 @@ static void wrong_tables_do_not_make_a_walk_fault(void **unused)
 
 int main(void)
 {
-#if defined(__x86_64__)
+#if GM_UNWIND_HAS_RULES
     /* Before anything is opened: there is no libunwind, and the unwinder finds images in
      * /proc/self/maps. */
     const struct CMUnitTest bare[] = {
@@ -542,7 +558,7 @@ int main(void)
         cmocka_unit_test(a_stack_in_the_place_of_a_larger_one_is_walked_to_its_own_end),
         cmocka_unit_test(a_stack_with_a_signal_frame_is_walked_by_libunwind),
         cmocka_unit_test(a_walk_in_an_interrupted_walk_is_empty_and_harmless),
-#if defined(__x86_64__)
+#if GM_UNWIND_HAS_RULES
         cmocka_unit_test(frames_are_kept_once_they_have_nodes),
         cmocka_unit_test(a_walk_left_by_longjmp_does_not_end_all_walks),
         cmocka_unit_test(wrong_tables_do_not_make_a_walk_fault),
