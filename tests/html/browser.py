@@ -132,6 +132,12 @@ class Browser:
             raise Failed(result["exceptionDetails"].get("exception", {}).get("description", "?"))
         return result["result"].get("value")
 
+    def cpu(self):
+        """Seconds of CPU that the page's thread has taken: other work of the machine does not lengthen them."""
+        self.call("Performance.enable", timeDomain="threadTicks")
+        metrics = {one["name"]: one["value"] for one in self.call("Performance.getMetrics")["metrics"]}
+        return metrics["TaskDuration"]
+
     def text(self, selector):
         return self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
 

@@ -11,7 +11,11 @@ What must hold (each broken promise is one line on stderr, and exit code 1):
 --figures measures a trace of 1,000,000 events (no test: they depend on the machine); --pictures saves what it sees.
 """
 import argparse
+import bisect
+import csv
 import html.parser
+import io
+import itertools
 import json
 import os
 import re
@@ -164,6 +168,9 @@ def focus(page, selector):
 
 
 def address(page):
+    """Once the page has written it: it does not do so at each redraw."""
+    page.value("new Promise(done => { const look = () => document.documentElement.dataset.address !== 'waits' ? done(1) : "
+               "requestAnimationFrame(look); look(); })")
     return page.value("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
 
 
@@ -202,6 +209,7 @@ def check_keys(page, path, what):
     page.key("1")
     expect("0 B of 0 places" in page.text(".sum"), f"{what}: the filter leaves {page.text('.sum')}")
     quiet(page, what)
+    address(page)
     state = page.value("location.hash")
     before = page.text(".sum"), page.text(".legend")
     page.open(path, state)
@@ -264,6 +272,69 @@ def check_several(arguments, page, traces, folder):
     expect(done.returncode == 3 and not os.path.exists(missing), "a page of no trace")
 
 
+BLOCKS_HIGH = 420 # rows of the block map
+
+
+def rows_of_map(arguments, trace, group):
+    """For each row of the block map, from the export of the trace: begin, end, address, size of what lies there."""
+    text = subprocess.run([arguments.gpumem, "export", "-f", "csv", trace], capture_output=True, check=True).stdout.decode()
+    lives = [(int(row["begin_ns"]), int(row["end_ns"] or 1 << 62), int(row["address"], 16), int(row["bytes"]))
+             for row in csv.DictReader(io.StringIO(text)) if row["is_block"] == "1" and group.endswith(f"device {row['device']}")]
+    regions = []
+    for _, _, address, size in sorted(lives, key=lambda life: life[2]):
+        if regions and address <= regions[-1][1]:
+            regions[-1][1] = max(regions[-1][1], address + size)
+        else:
+            regions.append([address, address + size])
+    starts = [start for start, _ in regions]
+    above = list(itertools.accumulate((end - start for start, end in regions), initial=0))
+    rows = [[] for _ in range(BLOCKS_HIGH)]
+    for life in lives:
+        region = bisect.bisect_right(starts, life[2]) - 1
+        offset, scale = above[region] + life[2] - starts[region], BLOCKS_HIGH / above[-1]
+        top = min(int(offset * scale), BLOCKS_HIGH - 1)
+        for row in range(top, min(max(int((offset + life[3]) * scale), top + 1), BLOCKS_HIGH)):
+            rows[row].append(life)
+    return rows
+
+
+def check_pixels(page, rows, what):
+    """At points of the map it tells of what touches them; of what covers a pixel, of the one that began last."""
+    wide = page.value("document.querySelector('canvas.blocks').width")
+    names = json.loads(page.value("document.querySelector('script.names').textContent"))
+    view = address(page)
+    start, end = float(view.get("from", 0)), float(view.get("to", names["duration"]))
+    points = [(x * 37 % wide, x * 101 % BLOCKS_HIGH) for x in range(300)]
+    told = page.value(f"""(() => {{ const canvas = document.querySelector('canvas.blocks'), box = canvas.getBoundingClientRect();
+        return {json.dumps(points)}.map(([x, y]) => {{
+          canvas.dispatchEvent(new PointerEvent('pointermove', {{ clientX: box.left + x + 0.5, clientY: box.top + y + 0.5 }}));
+          return document.querySelector('.blocks + .status').textContent; }}); }})()""")
+    pixel = (end - start) / wide
+    for (x, y), text in zip(points, told):
+        left = start + x * pixel
+        near = [life for life in rows[y] if life[0] < left + 2 * pixel and life[1] > left - pixel]
+        over = [life for life in near if life[0] <= left and life[1] >= left + pixel]
+        texts = {f"0x{life[2]:x}: {size_text(life[3])}, ": life for life in sorted(near)}
+        found = next((life for start_of, life in texts.items() if text.startswith(start_of)), None)
+        good = found and found[0] >= max((life[0] for life in over), default=0) if text != "free" else not over
+        expect(good, f"{what}: at {x}, {y} it tells {text!r}; there are {near}")
+
+
+def check_map(arguments, page, folder):
+    """More lifetimes than are drawn one by one, at several zooms."""
+    trace = os.path.join(folder, "many.trace")
+    subprocess.run([arguments.export_traces, "training", trace, "300000"], check=True)
+    page.open(make_page(arguments, trace, folder))
+    page.key("5")
+    focus(page, "canvas.blocks")
+    rows = rows_of_map(arguments, trace, address(page)["group"])
+    for zoom in ("", "+", "++", "++++++"):
+        for key in zoom:
+            page.key(key)
+        check_pixels(page, rows, f"block map, zoomed by {zoom!r}")
+    quiet(page, "block map")
+
+
 def check_thin(arguments, page, folder):
     """A trace too large for its page: it says what was merged, and its totals are exact all the same."""
     trace = os.path.join(folder, "large.trace")
@@ -314,14 +385,17 @@ def figures(arguments, folder):
         for key, name in (("1", "owners"), ("2", "flame graph"), ("3", "functions"), ("4", "address map"), ("5", "block map")):
             page.key(key)
             page.value("performance.clearMeasures()")
+            taken = page.cpu()
             for turn in range(20):
                 page.wheel("canvas.curve", 0.2 + turn / 30, -120 if turn < 12 else 200)
             zoom = sorted(page.value(entries.format(json.dumps("gpumem-redraw"))))
+            taken = (page.cpu() - taken) / len(zoom)
             page.value("performance.clearMeasures()")
             for turn in range(20):
                 page.click("canvas.curve", 0.1 + turn / 25)
             click = sorted(page.value(entries.format(json.dumps("gpumem-redraw"))))
-            print(f"{name}: a redraw while zooming {zoom[len(zoom) // 2]:.0f} ms, at most {zoom[-1]:.0f}; "
+            print(f"{name}: a redraw while zooming {zoom[len(zoom) // 2]:.0f} ms, at most {zoom[-1]:.0f} "
+                  f"({1e3 * taken:.0f} ms of CPU with all that the browser does for it); "
                   f"another moment {click[len(click) // 2]:.0f} ms, at most {click[-1]:.0f}")
 
 
@@ -372,6 +446,7 @@ def main():
                     pictures(arguments.pictures, name, path)
             check_several(arguments, page, traces, folder)
             check_thin(arguments, page, folder)
+            check_map(arguments, page, folder)
     return 1 if problems else 0
 
 

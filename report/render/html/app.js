@@ -163,6 +163,7 @@ class App {
 
   refresh(keepsAddress) {
     const begun = performance.now();
+    styles.clear();
     this.showControls();
     this.curve.draw();
     const view = this.views[this.state.tab] ||= new TABS[this.state.tab](this);
@@ -272,11 +273,32 @@ function readHash(number) {
 
 function writeHash(number, values) {
   const suffix = number ? `.${number}` : "";
-  const all = new URLSearchParams(location.hash.slice(1));
+  const all = addressNow();
   for (const name of [...all.keys()])
     if (name !== "theme" && name.endsWith(suffix) && (suffix || !name.includes("."))) all.delete(name);
   for (const [name, value] of Object.entries(values)) all.set(name + suffix, value);
-  history.replaceState(null, "", `#${all}`);
+  setAddress(all);
+}
+
+/* Browsers take an address some hundred times in half a minute, then refuse: while one zooms, it waits. */
+const ADDRESS_PAUSE = 300; // ms
+let wanted = null, written = -Infinity;
+
+const addressNow = () => wanted || new URLSearchParams(location.hash.slice(1));
+
+function setAddress(all) {
+  const waits = wanted !== null, rest = written + ADDRESS_PAUSE - performance.now();
+  wanted = all;
+  document.documentElement.dataset.address = "waits";
+  if (rest <= 0) writeAddress();
+  else if (!waits) setTimeout(writeAddress, rest);
+}
+
+function writeAddress() {
+  if (wanted) history.replaceState(null, "", `#${wanted}`);
+  wanted = null;
+  written = performance.now();
+  document.documentElement.dataset.address = "written";
 }
 
 const apps = [];
@@ -289,9 +311,9 @@ function toggleTheme() {
   const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
     (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
   setTheme(isDark ? "light" : "dark");
-  const all = new URLSearchParams(location.hash.slice(1));
+  const all = addressNow();
   all.set("theme", document.documentElement.dataset.theme);
-  history.replaceState(null, "", `#${all}`);
+  setAddress(all);
   apps.forEach((app) => app.schedule());
 }
 

@@ -320,16 +320,25 @@ class Curve {
     context.textAlign = "left";
   }
 
+  /* Each series with its bytes at the cursor; its items are made anew only for other series. */
   drawLegend() {
-    const { app } = this;
-    const sums = app.stacked.at(app.selection.until(app.state.time));
-    this.legend.replaceChildren(...app.stacked.names.map((name, series) => {
-      const swatch = make("canvas", { "aria-hidden": "true", width: 18, height: 12 });
-      const context = swatch.getContext("2d");
-      context.fillStyle = fillOf(context, app.seriesPaint(series));
-      context.fillRect(0, 0, 18, 12);
-      return make("li", {}, swatch, `${name}: ${bytesText(sums[series])}`);
-    }));
+    const { app } = this, { stacked } = app;
+    const sums = stacked.at(app.selection.until(app.state.time));
+    if (this.legendOf !== stacked) {
+      this.legendOf = stacked;
+      this.legend.replaceChildren(...stacked.names.map((name, series) => make("li", {}, this.swatch(series), document.createTextNode(""))));
+    }
+    stacked.names.forEach((name, series) => {
+      const text = this.legend.children[series].lastChild, wanted = `${name}: ${bytesText(sums[series])}`;
+      if (text.data !== wanted) text.data = wanted;
+    });
+  }
+
+  swatch(series) {
+    const canvas = make("canvas", { "aria-hidden": "true", width: 18, height: 12 }), context = canvas.getContext("2d");
+    context.fillStyle = fillOf(context, this.app.seriesPaint(series));
+    context.fillRect(0, 0, 18, 12);
+    return canvas;
   }
 
   drawTwin() {

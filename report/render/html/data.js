@@ -50,6 +50,17 @@ function append(first, second) {
   return both;
 }
 
+/* How many of some sorted values are at most `most`. */
+function countUpTo(values, most) {
+  let low = 0, high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= most) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /* In a large run some allocations are merged: changes stand in for them, as lives that never end, whose
  * size has a sign and which count for `weight`. Lives below `single` are single allocations. */
 class Run {
@@ -165,13 +176,7 @@ class Selection {
 
   /* How many steps there were until a time, it included. */
   until(time) {
-    let low = 0, high = this.count;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.time[middle] <= time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return countUpTo(this.time, time);
   }
 
   totalAt(time) {
@@ -304,7 +309,7 @@ class Pyramid {
 
 /* A selection split into a few series by what places have in common. */
 const SERIES = 8;
-const STRIDE = 128; // steps between two sums that are kept
+const STRIDE = 32; // steps between two sums that are kept
 
 class Stacked {
   constructor(selection, by) {

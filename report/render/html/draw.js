@@ -82,7 +82,13 @@ function numberOf(text) {
   return (hash >>> 0) % (COLOURS.length - 1);
 }
 
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/* Colours of the theme, asked once for each redraw: the browser may work out the page's styles for an answer. */
+const styles = new Map();
+
+function style(name) {
+  if (!styles.has(name)) styles.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return styles.get(name);
+}
 
 /* An element with attributes, or properties and listeners for what is no text, and children. */
 function make(tag, attributes = {}, ...children) {

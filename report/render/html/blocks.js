@@ -1,0 +1,238 @@
+/* Who had which addresses over time. */
+
+const BLOCKS_HEIGHT = 420;
+const BLOCKS_LISTED = 100;
+const STRETCH_BITS = 8, STRETCH = 1 << STRETCH_BITS; // lifetimes of which the latest end is kept
+const FEW = 16; // pixels up to which a loop is faster than a call
+const PAINT = 7; // the bits of a cell that say its colour
+const DRAWN = 65536; // lifetimes up to which a redraw draws each
+const CELLS = 8388608; // of the widest level of the pyramid: 32 MiB
+
+/* Lifetimes as rectangles: time to the right, addresses downward, what was never in use left out. Many lie in a pyramid of maps,
+ * so a redraw costs as much as its pixels, however many there are. */
+class BlocksView {
+  constructor(app) {
+    this.app = app;
+    this.canvas = make("canvas", { tabindex: 0, role: "img", class: "blocks" });
+    this.status = make("div", { class: "status", role: "status" });
+    this.list = make("div");
+    this.element = make("div", {}, this.canvas, this.status, this.list);
+    this.canvas.onpointermove = (event) => this.tell(event);
+    this.canvas.onclick = (event) => {
+      const [x, , width] = fraction(this.canvas, event);
+      const { state } = app;
+      app.set({ time: state.from + (x / width) * (state.to - state.from), range: null });
+    };
+    this.canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      const [x, , width] = fraction(this.canvas, event);
+      app.zoom(Math.exp(event.deltaY / 300), app.state.from + (x / width) * (app.state.to - app.state.from));
+    }, { passive: false });
+    this.canvas.onkeydown = (event) => app.curve.key(event);
+  }
+
+  inputs() {
+    const { selection, state } = this.app;
+    return [selection, state.from, state.to, state.time, innerWidth, this.app.theme()];
+  }
+
+  /* Rows for addresses: once for a selection. */
+  prepare() {
+    const { selection, run } = this.app;
+    if (this.prepared === selection) return;
+    this.prepared = selection;
+    this.lives = selection.steps.filter((step) => !run.ends[step] && run.life[step] < run.single).map((step) => run.life[step]);
+    const regions = regionsOf(run, this.lives), starts = new Float64Array(regions.length), { length } = this.lives;
+    this.height = 0;
+    regions.forEach((region, i) => {
+      starts[i] = region.from;
+      region.offset = this.height;
+      this.height += region.to - region.from;
+    });
+    for (const name of ["offsets", "begins", "ends", "sizes"]) this[name] = new Float64Array(length);
+    this.numbers = new Uint8Array(length);
+    const paints = run.places.map((place) => numberOf(place.text));
+    for (let i = 0; i < length; i++) {
+      const life = this.lives[i], address = run.address[life], region = regions[countUpTo(starts, address) - 1];
+      this.offsets[i] = region.offset + address - region.from;
+      this.begins[i] = run.time[run.begin[life]];
+      this.ends[i] = run.stepTime(run.end[life]);
+      this.sizes[i] = run.size[life];
+      this.numbers[i] = paints[run.place[life]];
+    }
+    this.latest = new Float64Array(Math.ceil(this.lives.length / STRETCH));
+    this.ends.forEach((end, i) => {
+      const stretch = Math.floor(i / STRETCH);
+      if (end > this.latest[stretch]) this.latest[stretch] = end;
+    });
+    this.rowsHigh = 0;
+  }
+
+  /* Rows of pixels of each lifetime: they change with the canvas alone, not with what is shown of the time. */
+  prepareRows(wide, high) {
+    if (this.rowsHigh === high && this.rowsWide === wide) return;
+    this.rowsHigh = high;
+    this.rowsWide = wide;
+    const scale = high / Math.max(this.height, 1), { offsets, sizes } = this;
+    this.tops = new Uint16Array(offsets.length);
+    this.bottoms = new Uint16Array(offsets.length);
+    for (let i = 0; i < offsets.length; i++) {
+      const top = Math.min(Math.floor(offsets[i] * scale), high - 1);
+      this.tops[i] = top;
+      this.bottoms[i] = Math.min(Math.max(Math.floor((offsets[i] + sizes[i]) * scale), top + 1), high);
+    }
+    this.prepareLevels(wide);
+  }
+
+  draw() {
+    this.prepare();
+    const { app } = this, { state } = app;
+    const { context, width, height } = begin(this.canvas, BLOCKS_HEIGHT);
+    const [selection, from, to] = this.inputs(), key = [selection, from, to, this.canvas.width];
+    if (!this.key || key.some((value, i) => value !== this.key[i])) this.last = this.picture(context);
+    this.key = key;
+    context.putImageData(this.last, 0, 0);
+    context.fillStyle = style("--fore");
+    context.fillRect(((state.time - state.from) / (state.to - state.from)) * width, 0, 1, height);
+    this.canvas.setAttribute("aria-label", `Block map: ${countText(this.lives.length)} lifetimes from ${timeText(state.from)} to ` +
+      `${timeText(state.to)}; addresses downward. Keys as on the curve.`);
+    clearTimeout(this.later); /* the table waits until nobody zooms */
+    this.later = setTimeout(() => this.drawList(), 150);
+  }
+
+  /* The lifetimes as they are shown, each of one pixel at least. */
+  picture(context) {
+    const { width: wide, height: high } = this.canvas;
+    const kept = this.image && this.image.width === wide && this.image.height === high;
+    const picture = this.image = kept ? this.image : context.createImageData(wide, high);
+    this.prepareRows(wide, high);
+    this.shown = this.cellsOf(wide);
+    const pixels = new Uint32Array(picture.data.buffer), { shown } = this, tiles = pixelTiles();
+    for (let y = 0, at = 0; y < high; y++) {
+      const row = (y % TILE) * TILE;
+      for (let x = 0, column = 0; x < wide; x++, at++) {
+        pixels[at] = shown[at] ? tiles[(shown[at] & PAINT) * TILE * TILE + row + column] : 0;
+        if (++column === TILE) column = 0;
+      }
+    }
+    return picture;
+  }
+
+  /* What each pixel shows: from the level of the pyramid that is a little finer than the pixels; where none is, there are few
+   * lifetimes, and they are drawn. */
+  cellsOf(wide) {
+    const { from, to } = this.app.state, { duration } = this.app.run;
+    const level = this.levels.find((one) => one.wide * (to - from) >= wide * duration);
+    return level ? this.sample(level, from, to, wide) : this.topmost(from, to, wide);
+  }
+
+  /* A pixel is less than two cells wide, so it touches three at most. */
+  sample(level, from, to, wide) {
+    const { cells: source, wide: width } = level, high = this.rowsHigh, cells = new Int32Array(wide * high);
+    const scale = width / this.app.run.duration, pixel = (to - from) / wide;
+    const first = Int32Array.from(cells.subarray(0, wide), (_, x) => Math.min(Math.floor((from + x * pixel) * scale), width - 1));
+    const last = first.map((one, x) => Math.min(Math.max(Math.ceil((from + (x + 1) * pixel) * scale) - 1, one), width - 1));
+    const middle = first.map((one, x) => (one + last[x]) >> 1);
+    for (let y = 0, at = 0; y < high; y++) {
+      const row = y * width;
+      for (let x = 0; x < wide; x++, at++) {
+        const one = source[row + first[x]], two = source[row + middle[x]], three = source[row + last[x]], most = one > two ? one : two;
+        cells[at] = most > three ? most : three;
+      }
+    }
+    return cells;
+  }
+
+  /* The map of the whole run at a few widths, each half as wide as the next. */
+  prepareLevels(wide) {
+    this.levels = [];
+    if (this.lives.length <= DRAWN) return;
+    const least = 2 ** Math.ceil(Math.log2(wide));
+    let most = least;
+    while (this.lives.length / (most / least) > DRAWN && most * 2 * this.rowsHigh <= CELLS) most *= 2;
+    let level = { wide: most, cells: this.topmost(0, this.app.run.duration, most) };
+    this.levels.unshift(level);
+    while (level.wide > least) this.levels.unshift(level = this.halve(level));
+  }
+
+  halve({ wide, cells }) {
+    const half = new Int32Array(cells.length / 2);
+    for (let i = 0; i < half.length; i++) half[i] = Math.max(cells[2 * i], cells[2 * i + 1]);
+    return { wide: wide / 2, cells: half };
+  }
+
+  /* For each pixel the lifetime that began last of those it touches, as its number plus one, times eight, plus the number of its
+   * colour; 0: none. Lifetimes are in the order of their beginnings; it goes from the latest to the earliest and sets a pixel once.
+   * Left of `edges` a row is empty: there most are, for what has an address at a time began before what has it next. Elsewhere
+   * `next` leads across what is set, so a million lifetimes that share a row cost one look each. Stretches of lifetimes that ended
+   * before are passed over. */
+  topmost(from, to, wide) {
+    const { begins, ends, tops, bottoms, latest, numbers } = this, high = this.rowsHigh, scale = wide / (to - from);
+    const cells = new Int32Array(wide * high), next = new Uint16Array(cells.length), edges = new Int32Array(high).fill(wide);
+    for (let i = countUpTo(begins, to) - 1; i >= 0; i--) {
+      if (latest[i >> STRETCH_BITS] < from) {
+        i &= -STRETCH;
+        continue;
+      }
+      if (ends[i] < from) continue;
+      const left = Math.max(Math.floor((begins[i] - from) * scale), 0);
+      const right = Math.min(Math.max(Math.ceil((ends[i] - from) * scale), left + 1), wide);
+      const value = (i + 1) * (PAINT + 1) + numbers[i];
+      for (let y = tops[i], start = y * wide; y < bottoms[i]; y++, start += wide) {
+        let x = left;
+        if (x < edges[y]) {
+          x = Math.min(right, edges[y]);
+          edges[y] = left;
+          if (x - left > FEW) cells.fill(value, start + left, start + x);
+          else for (let at = start + left; at < start + x; at++) cells[at] = value;
+        }
+        while (x < right) {
+          const at = start + x;
+          x = cells[at] ? Math.max(next[at], x + 1) : x + 1;
+          if (!cells[at]) cells[at] = value;
+          if (next[at] < right) next[at] = right;
+        }
+      }
+    }
+    return cells;
+  }
+
+  /* Whose pixel it is. */
+  lifeAt(x, y) {
+    const { width: wide, height: high } = this.canvas;
+    const cell = x >= 0 && x < wide && y >= 0 && y < high ? this.shown[y * wide + x] : 0;
+    return cell ? this.lives[Math.floor(cell / (PAINT + 1)) - 1] : undefined;
+  }
+
+  tell(event) {
+    const [x, y, width] = fraction(this.canvas, event);
+    const ratio = this.canvas.width / width, { run } = this.app;
+    const life = this.lifeAt(Math.floor(x * ratio), Math.floor(y * ratio));
+    this.status.textContent = life === undefined ? "free" : `${hex(run.address[life])}: ${bytesText(run.size[life])}, ` +
+      `${timeText(run.time[run.begin[life]])} to ${run.end[life] === WHOLE ? "the end" : timeText(run.stepTime(run.end[life]))}, ` +
+      run.places[run.place[life]].text;
+  }
+
+  drawList() {
+    const { app } = this, { run, state } = app;
+    const span = (life) => Math.max(Math.min(run.stepTime(run.end[life]), state.to) - Math.max(run.time[run.begin[life]], state.from), 0);
+    const largest = [];
+    let least = 0;
+    for (const life of this.lives) {
+      const weight = span(life) * run.size[life];
+      if (weight <= least) continue;
+      largest.push([weight, life]);
+      if (largest.length >= 2 * BLOCKS_LISTED) {
+        largest.sort((a, b) => b[0] - a[0]).length = BLOCKS_LISTED;
+        least = largest[BLOCKS_LISTED - 1][0];
+      }
+    }
+    largest.sort((a, b) => b[0] - a[0]);
+    const rows = largest.slice(0, BLOCKS_LISTED).map(([, life]) => [hex(run.address[life]), bytesText(run.size[life]),
+      timeText(run.time[run.begin[life]]), run.end[life] === WHOLE ? "alive" : timeText(run.stepTime(run.end[life])),
+      run.places[run.place[life]].text]);
+    this.list.replaceChildren(make("p", { class: "sum" }, `Largest by size and time from ${timeText(state.from)} to ` +
+      `${timeText(state.to)}, of ${countText(this.lives.length)}`),
+      table(["#address", "#size", "#begin", "#end", "place"], rows));
+  }
+}
