@@ -273,6 +273,7 @@ def check_several(arguments, page, traces, folder):
 
 
 BLOCKS_HIGH = 420 # rows of the block map
+SCALE_WIDE = 64 # what stands left of it
 
 
 def rows_of_map(arguments, trace, group):
@@ -300,14 +301,14 @@ def rows_of_map(arguments, trace, group):
 
 def check_pixels(page, rows, what):
     """At points of the map it tells of what touches them; of what covers a pixel, of the one that began last."""
-    wide = page.value("document.querySelector('canvas.blocks').width")
+    wide = page.value("document.querySelector('canvas.blocks').width") - SCALE_WIDE
     names = json.loads(page.value("document.querySelector('script.names').textContent"))
     view = address(page)
     start, end = float(view.get("from", 0)), float(view.get("to", names["duration"]))
     points = [(x * 37 % wide, x * 101 % BLOCKS_HIGH) for x in range(300)]
     told = page.value(f"""(() => {{ const canvas = document.querySelector('canvas.blocks'), box = canvas.getBoundingClientRect();
         return {json.dumps(points)}.map(([x, y]) => {{
-          canvas.dispatchEvent(new PointerEvent('pointermove', {{ clientX: box.left + x + 0.5, clientY: box.top + y + 0.5 }}));
+          canvas.dispatchEvent(new PointerEvent('pointermove', {{ clientX: box.left + {SCALE_WIDE} + x + 0.5, clientY: box.top + y + 0.5 }}));
           return document.querySelector('.blocks + .status').textContent; }}); }})()""")
     pixel = (end - start) / wide
     for (x, y), text in zip(points, told):

@@ -111,6 +111,11 @@ class App {
     return this.stacked.names.length > 1 ? series : 0;
   }
 
+  /* The maps have the colours of the curve, if it has several. */
+  paintOf(place) {
+    return this.stacked.names.length > 1 ? this.stacked.series[place] : numberOf(this.run.places[place].text);
+  }
+
   /* ---- changes ---- */
 
   set(change) {

@@ -18,29 +18,26 @@ class BlocksView {
     this.list = make("div");
     this.element = make("div", {}, this.canvas, this.status, this.list);
     this.canvas.onpointermove = (event) => this.tell(event);
-    this.canvas.onclick = (event) => {
-      const [x, , width] = fraction(this.canvas, event);
-      const { state } = app;
-      app.set({ time: state.from + (x / width) * (state.to - state.from), range: null });
-    };
+    const timeAt = (event) => app.curve.timeAt(fraction(this.canvas, event)[0]);
+    this.canvas.onclick = (event) => app.set({ time: timeAt(event), range: null });
+    this.canvas.ondblclick = () => app.zoom(0);
     this.canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
-      const [x, , width] = fraction(this.canvas, event);
-      app.zoom(Math.exp(event.deltaY / 300), app.state.from + (x / width) * (app.state.to - app.state.from));
+      app.zoom(Math.exp(event.deltaY / 300), timeAt(event));
     }, { passive: false });
     this.canvas.onkeydown = (event) => app.curve.key(event);
   }
 
   inputs() {
-    const { selection, state } = this.app;
-    return [selection, state.from, state.to, state.time, innerWidth, this.app.theme()];
+    const { stacked, state } = this.app;
+    return [stacked, state.from, state.to, state.time, innerWidth, this.app.theme()];
   }
 
   /* Rows for addresses: once for a selection. */
   prepare() {
-    const { selection, run } = this.app;
-    if (this.prepared === selection) return;
-    this.prepared = selection;
+    const { selection, stacked, run } = this.app;
+    if (this.prepared === stacked) return;
+    this.prepared = stacked;
     this.lives = selection.steps.filter((step) => !run.ends[step] && run.life[step] < run.single).map((step) => run.life[step]);
     const regions = regionsOf(run, this.lives), starts = new Float64Array(regions.length), { length } = this.lives;
     this.height = 0;
@@ -51,7 +48,7 @@ class BlocksView {
     });
     for (const name of ["offsets", "begins", "ends", "sizes"]) this[name] = new Float64Array(length);
     this.numbers = new Uint8Array(length);
-    const paints = run.places.map((place) => numberOf(place.text));
+    const paints = run.places.map((_, place) => this.app.paintOf(place));
     for (let i = 0; i < length; i++) {
       const life = this.lives[i], address = run.address[life], region = regions[countUpTo(starts, address) - 1];
       this.offsets[i] = region.offset + address - region.from;
@@ -88,21 +85,41 @@ class BlocksView {
     this.prepare();
     const { app } = this, { state } = app;
     const { context, width, height } = begin(this.canvas, BLOCKS_HEIGHT);
-    const [selection, from, to] = this.inputs(), key = [selection, from, to, this.canvas.width];
+    const [stacked, from, to] = this.inputs(), key = [stacked, from, to, this.canvas.width];
     if (!this.key || key.some((value, i) => value !== this.key[i])) this.last = this.picture(context);
     this.key = key;
-    context.putImageData(this.last, 0, 0);
+    context.putImageData(this.last, this.margin(), 0);
+    this.drawScale(context, width, height);
     context.fillStyle = style("--fore");
-    context.fillRect(((state.time - state.from) / (state.to - state.from)) * width, 0, 1, height);
+    if (state.time >= from && state.time <= to) context.fillRect(app.curve.xAt(state.time), 0, 1, height);
     this.canvas.setAttribute("aria-label", `Block map: ${countText(this.lives.length)} lifetimes from ${timeText(state.from)} to ` +
       `${timeText(state.to)}; addresses downward. Keys as on the curve.`);
     clearTimeout(this.later); /* the table waits until nobody zooms */
     this.later = setTimeout(() => this.drawList(), 150);
   }
 
+  /* Pixels left of the picture, which lies below the curve. */
+  margin() {
+    return Math.round(MARGIN * (window.devicePixelRatio || 1));
+  }
+
+  /* How much of what was ever in use lies above. */
+  drawScale(context, width, height) {
+    const step = bytesStep(this.height);
+    context.textAlign = "right";
+    for (let at = 0; at <= this.height; at += step) {
+      const y = Math.round((at / Math.max(this.height, 1)) * height);
+      context.fillStyle = style("--grid");
+      context.fillRect(MARGIN, y, width - MARGIN, 1);
+      context.fillStyle = style("--dim");
+      context.fillText(roundText(at), MARGIN - 6, Math.min(Math.max(y, 8), height - 8));
+    }
+    context.textAlign = "left";
+  }
+
   /* The lifetimes as they are shown, each of one pixel at least. */
   picture(context) {
-    const { width: wide, height: high } = this.canvas;
+    const { height: high } = this.canvas, wide = Math.max(this.canvas.width - this.margin(), 1);
     const kept = this.image && this.image.width === wide && this.image.height === high;
     const picture = this.image = kept ? this.image : context.createImageData(wide, high);
     this.prepareRows(wide, high);
@@ -199,7 +216,7 @@ class BlocksView {
 
   /* Whose pixel it is. */
   lifeAt(x, y) {
-    const { width: wide, height: high } = this.canvas;
+    const { width: wide, height: high } = this.image;
     const cell = x >= 0 && x < wide && y >= 0 && y < high ? this.shown[y * wide + x] : 0;
     return cell ? this.lives[Math.floor(cell / (PAINT + 1)) - 1] : undefined;
   }
@@ -207,7 +224,7 @@ class BlocksView {
   tell(event) {
     const [x, y, width] = fraction(this.canvas, event);
     const ratio = this.canvas.width / width, { run } = this.app;
-    const life = this.lifeAt(Math.floor(x * ratio), Math.floor(y * ratio));
+    const life = this.lifeAt(Math.floor(x * ratio) - this.margin(), Math.floor(y * ratio));
     this.status.textContent = life === undefined ? "free" : `${hex(run.address[life])}: ${bytesText(run.size[life])}, ` +
       `${timeText(run.time[run.begin[life]])} to ${run.end[life] === WHOLE ? "the end" : timeText(run.stepTime(run.end[life]))}, ` +
       run.places[run.place[life]].text;

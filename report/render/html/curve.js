@@ -101,8 +101,8 @@ class Curve {
 
   draw() {
     const { app } = this;
-    const { context, width, height } = begin(this.canvas, 260);
-    const bottom = height - 20, capacity = app.capacity();
+    const { context, width, height } = begin(this.canvas, 280);
+    const bottom = height - 22, capacity = app.capacity();
     const columns = this.columns(width - MARGIN);
     const before = this.baseColumns(width - MARGIN);
     const shown = Math.max(...columns.map((column) => column.most), ...before, 1);
@@ -204,15 +204,25 @@ class Curve {
     context.fillRect(MARGIN, bottom, columns.length, 1);
   }
 
+  /* Round sizes and times, with faint lines. */
   drawScale(context, width, y, bottom, top) {
-    context.fillStyle = style("--dim");
+    const [from, to] = this.span, bytes = bytesStep(top), time = timeStep((to - from) / Math.max(Math.floor((width - MARGIN) / 110), 4));
     context.textAlign = "right";
-    for (let i = 0; i <= 4; i++) context.fillText(bytesText((top * i) / 4), MARGIN - 6, Math.max(y((top * i) / 4), 8));
+    for (let i = 0; i * bytes <= top; i++) {
+      context.fillStyle = style("--grid");
+      context.fillRect(MARGIN, Math.round(y(i * bytes)), width - MARGIN, 1);
+      context.fillStyle = style("--dim");
+      context.fillText(roundText(i * bytes), MARGIN - 6, Math.max(y(i * bytes), 8));
+    }
+    context.textAlign = "center";
+    for (let at = Math.ceil(from / time) * time; at <= to; at += time) {
+      const x = this.xAt(at);
+      context.fillStyle = style("--grid");
+      context.fillRect(Math.round(x), 0, 1, bottom + 3);
+      context.fillStyle = style("--dim");
+      if (x < width - 20) context.fillText(markText(at, time, to), x, bottom + 12);
+    }
     context.textAlign = "left";
-    const [from, to] = this.span;
-    const parts = Math.max(Math.floor(width / 180), 2);
-    for (let i = 0; i < parts; i++)
-      context.fillText(timeText(from + (i / parts) * (to - from)), MARGIN + (i / parts) * (width - MARGIN) + 2, bottom + 11);
   }
 
   /* Ranges of the program, each in a row below the one that is around it. */
@@ -266,7 +276,7 @@ class Curve {
       if (!text) return;
       if (colour === style("--line")) context.fillStyle = style("--dim"); // lines of marks are faint, their names are read
       context.textAlign = x > width - 130 ? "right" : "left";
-      label(context, text, x + (x > width - 130 ? -4 : 4), below ? bottom - 10 : this.bands().depth * BAND + 8, 260);
+      tag(context, text, x + (x > width - 130 ? -4 : 4), below ? bottom - 10 : this.bands().depth * BAND + 8, 260);
       context.textAlign = "left";
     };
     context.lineWidth = 1;
@@ -291,7 +301,7 @@ class Curve {
       context.moveTo(MARGIN, y(capacity));
       context.lineTo(width, y(capacity));
       context.stroke();
-      label(context, `the device has ${bytesText(capacity)}`, MARGIN + 6, y(capacity) + 9, 300);
+      tag(context, `the device has ${bytesText(capacity)}`, MARGIN + 6, y(capacity) + 11, 300);
     }
     if (app.state.range) {
       const [left, right] = app.state.range.map((time) => this.xAt(time));
@@ -316,7 +326,7 @@ class Curve {
     context.fill();
     const text = `peak ${bytesText(bytes)}`;
     context.textAlign = x > width - 130 ? "right" : "left";
-    context.fillText(text, x + (x > width - 130 ? -8 : 8), Math.max(y(bytes), 8));
+    tag(context, text, x + (x > width - 130 ? -8 : 8), Math.max(y(bytes), 8));
     context.textAlign = "left";
   }
 

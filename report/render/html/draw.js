@@ -20,7 +20,37 @@ function timeText(ns) {
   return `${Math.floor(ns / 60e9)} min ${((ns % 60e9) / 1e9).toFixed(1)} s`;
 }
 
+/* A size without zeros behind its point, for a scale. */
+function roundText(bytes) {
+  const [value, unit] = bytesText(bytes).split(" ");
+  return `${Number(value)} ${unit}`;
+}
+
+/* The distance of the marks of a scale: a power of two bytes, at most six of them below `top`. */
+const bytesStep = (top) => 2 ** Math.max(Math.ceil(Math.log2(top / 6)), 0);
+
+const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400]; // what people count in
+
+/* The least round time that is not below `least`. */
+function timeStep(least) {
+  const found = SECONDS.find((seconds) => seconds * 1e9 >= least);
+  if (least > 1e9) return found ? found * 1e9 : Math.ceil(least / 864e11) * 864e11;
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5, 10].find((factor) => factor * power >= least) * power;
+}
+
+/* A mark of a scale of times: as many digits as `step` needs. */
+function markText(ns, step, last) {
+  if (last >= 120e9) {
+    const minutes = Math.floor(ns / 60e9), seconds = (ns - minutes * 60e9) / 1e9, digits = step < 1e9 ? Math.ceil(9 - Math.log10(step)) : 0;
+    return step >= 60e9 ? `${minutes} min` : `${minutes} min ${seconds.toFixed(digits)} s`;
+  }
+  const [unit, name] = last >= 1e9 ? [1e9, "s"] : last >= 1e6 ? [1e6, "ms"] : last >= 1e3 ? [1e3, "us"] : [1, "ns"];
+  return `${(ns / unit).toFixed(Math.max(Math.ceil(Math.log10(unit / step) - 1e-9), 0))} ${name}`;
+}
+
 const countText = (count) => count.toLocaleString("en");
+const countOf = (count, what) => `${countText(count)} ${what}${count === 1 ? "" : "s"}`;
 
 /* Told apart with any eyes (Okabe and Ito), and by their patterns. */
 const COLOURS = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0],
@@ -75,7 +105,7 @@ function fillOf(context, number) {
   return context.createPattern(tiles.get(key), "repeat");
 }
 
-/* The same text has the same colour everywhere. */
+/* The same text has the same colour in every flame graph. */
 function numberOf(text) {
   let hash = 7;
   for (let i = 0; i < text.length; i++) hash = (hash * 31 + text.charCodeAt(i)) | 0;
@@ -123,6 +153,20 @@ function label(context, text, x, y, width) {
   const most = Math.floor(width / 6.2);
   if (most < 3) return;
   context.fillText(text.length > most ? `${text.slice(0, most - 1)}…` : text, x, y);
+}
+
+/* The same on what is drawn already: with an edge in the colour of the canvas. */
+function tag(context, text, x, y, width = Infinity) {
+  const most = Math.floor(width / 6.2);
+  if (most < 3) return;
+  const shown = text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  context.setLineDash([]);
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.strokeStyle = style("--panel");
+  context.strokeText(shown, x, y);
+  context.lineWidth = 1;
+  context.fillText(shown, x, y);
 }
 
 const fraction = (canvas, event) => {

@@ -69,7 +69,7 @@ class AddressView {
   }
 
   inputs() {
-    return [this.app.selection, this.app.state.time, innerWidth, this.app.theme()];
+    return [this.app.stacked, this.app.state.time, innerWidth, this.app.theme()];
   }
 
   /* Segments of the group at the cursor, each with what lies in it. */
@@ -114,7 +114,7 @@ class AddressView {
       context.fillStyle = style("--line");
       context.fillRect(0, y + 1, (segment.to - segment.from) * scale, SEGMENT_ROW - 2);
       for (const life of segment.lives) {
-        context.fillStyle = fillOf(context, numberOf(run.places[run.place[life]].text));
+        context.fillStyle = fillOf(context, this.app.paintOf(run.place[life]));
         context.fillRect((run.address[life] - segment.from) * scale, y + 1, Math.max(run.size[life] * scale, 0.7), SEGMENT_ROW - 2);
       }
       if (row === this.row) {
@@ -150,7 +150,7 @@ class AddressView {
       bytesText(segment.free), bytesText(segment.largest), countText(segment.lives.length), this.pin(segment)]);
     const rest = this.segments.length > SEGMENTS_DRAWN ? `, ${countText(SEGMENTS_DRAWN)} shown` : "";
     this.list.replaceChildren(make("p", { class: "sum" }, `At ${timeText(this.app.state.time)}: ${bytesText(size)} in ` +
-      `${countText(this.segments.length)} segments${rest}; ${bytesText(sum("free"))} free in holes`),
+      `${countOf(this.segments.length, "segment")}${rest}; ${bytesText(sum("free"))} free in holes`),
     table(["#address", "#size", "#free", "#largest hole", "#allocations", "held by (largest)"], rows));
   }
 }
