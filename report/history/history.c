@@ -205,8 +205,7 @@ static bool gather_time(struct gathering *gathering, uint64_t time_ns)
         return false;
     for (size_t i = 0; i < history.count; i++) {
         const struct gm_model_life *life = &history.lives[i];
-        if (life->begin_ns <= time_ns && time_ns < life->end_ns &&
-            gathering->model->places[life->place].kind != GM_KIND_EXTERNAL)
+        if (life->begin_ns <= time_ns && time_ns < life->end_ns)
             add(gathering, &(struct gm_model_sample){life->place, gm_amount(life->size), 1});
     }
     gm_model_history_free(&history);
@@ -337,6 +336,12 @@ static bool is_alive_at(const struct gm_model_life *life, const struct gm_when *
     return group->peak && life->begin_step <= group->step && group->step < life->end_step;
 }
 
+/* Whether a moment shows memory of other owners: the peaks and refusals of this process's own do not have it. */
+static bool has_others(const struct gm_when *when)
+{
+    return when->kind == GM_WHEN_END || when->kind == GM_WHEN_TIME;
+}
+
 bool gm_model_held_in_scope(const struct gm_model *model, const struct gm_when *when,
                             const struct gm_scope_request *scope, struct gm_model_held *held)
 {
@@ -350,7 +355,7 @@ bool gm_model_held_in_scope(const struct gm_model *model, const struct gm_when *
     for (size_t i = 0; i < history.count; i++) {
         const struct gm_model_life *life = &history.lives[i];
         const struct gm_model_place *place = &model->places[life->place];
-        if (life->in_scope && (place->kind != GM_KIND_EXTERNAL || when->kind == GM_WHEN_END) &&
+        if (life->in_scope && (place->kind != GM_KIND_EXTERNAL || has_others(when)) &&
             is_alive_at(life, when, &groups[group_index(place)]))
             add(&gathering, &(struct gm_model_sample){life->place, gm_amount(life->size), 1});
     }

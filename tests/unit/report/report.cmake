@@ -29,6 +29,9 @@ add_test(NAME unit.report_judge
 add_test(NAME unit.report_page
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_page.py $<TARGET_FILE:gpumem>
                  $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
+add_test(NAME unit.report_totals
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_totals.py $<TARGET_FILE:gpumem>
+                 $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
 add_library(wait_after_fork MODULE ${CMAKE_CURRENT_LIST_DIR}/commands/wait_after_fork.c)
 target_compile_definitions(wait_after_fork PRIVATE _GNU_SOURCE=)
 target_link_libraries(wait_after_fork PRIVATE Threads::Threads)
