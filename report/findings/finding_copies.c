@@ -34,5 +34,8 @@ void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findi
         gm_findings_remedy(findings, "Copy from pinned memory: cudaHostAlloc; in PyTorch "
                                      "DataLoader(pin_memory=True) and .to(device, "
                                      "non_blocking=True).");
+        gm_findings_evidence(
+            findings, "%s of the %s copied to devices; the same memory filled again %s times",
+            SIZE(site->sum.pageable_bytes), SIZE(copied), COUNT(site->staged_again));
     }
 }

@@ -60,6 +60,11 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                     SIZE(cause->before), SIZE(cause->after));
     if (site->is_block)
         gm_findings_remedy(findings, GM_REMEDY_KEPT);
+    const uint64_t *parts = cause->most->bytes;
+    gm_findings_evidence(findings,
+                         "at the ends of the parts %s, %s, %s, %s, %s; all that grew gained %s",
+                         SIZE(parts[0]), SIZE(parts[1]), SIZE(parts[2]), SIZE(parts[3]),
+                         SIZE(parts[GM_GROWTH_PARTS]), SIZE(gm_growth_bytes(analysis)));
 }
 
 void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *findings)

@@ -105,7 +105,7 @@ static void find_copy(const struct gm_analysis *analysis, struct gm_findings *fi
                       const struct gm_pool_snapshot *peak)
 {
     struct holders holders = holders_of(analysis, &peak->shapes);
-    const struct holder *most = NULL;
+    const struct holder *most = NULL, *first = NULL;
     for (size_t i = 0; i < holders.count; i++) {
         const struct holder *one = &holders.entries[i];
         if (!is_worth_it(one, peak))
@@ -115,8 +115,10 @@ static void find_copy(const struct gm_analysis *analysis, struct gm_findings *fi
             if (k == i || !is_worth_it(other, peak) || !are_copies(one, other))
                 continue;
             const struct holder *second = second_of(analysis, one, other);
-            if (!most || second->shape.bytes > most->shape.bytes)
-                most = second;
+            if (most && second->shape.bytes <= most->shape.bytes)
+                continue;
+            most = second;
+            first = second == one ? other : one;
         }
     }
     if (most) {
@@ -132,6 +134,9 @@ static void find_copy(const struct gm_analysis *analysis, struct gm_findings *fi
                         COUNT(most->shape.count), SIZE(most->shape.bytes));
         gm_findings_remedy(findings, "If it is not meant, load with map_location=\"cpu\" or "
                                      "load_state_dict(assign=True), and keep copies on the host.");
+        gm_findings_evidence(findings, "the other line held %s in %s blocks; peak %s",
+                             SIZE(first->shape.bytes), COUNT(first->shape.count),
+                             SIZE(peak->allocated));
     }
     free(holders.entries);
 }
@@ -191,6 +196,8 @@ static void find_dense_gradient(const struct gm_analysis *analysis, struct gm_fi
                     SIZE(most->largest), SIZE(lookup->allocated / lookup->allocs));
     gm_findings_remedy(findings, "Embedding(sparse=True) has a gradient of the touched rows, with "
                                  "an optimizer that takes it (SparseAdam, SGD, Adagrad).");
+    gm_findings_evidence(findings, "peak %s; %s lookups", SIZE(peak->allocated),
+                         COUNT(lookup->allocs));
 }
 
 void gm_find_model_costs(const struct gm_analysis *analysis, struct gm_findings *findings)

@@ -52,6 +52,9 @@ void gm_find_pinned_growth(const struct gm_analysis *analysis, struct gm_finding
                     "Pinned memory rose all through the second half of the run, from %s to %s in "
                     "%s allocations; most of it was taken here.",
                     SIZE(most[before]), SIZE(most[last]), COUNT(calls[last] - calls[before]));
+    gm_findings_evidence(findings, "largest totals of the last five eighths: %s, %s, %s, %s, %s",
+                         SIZE(most[before]), SIZE(most[before + 1]), SIZE(most[before + 2]),
+                         SIZE(most[before + 3]), SIZE(most[last]));
 }
 
 /* ---- pinned-waste ---------------------------------------------------------------------------- */

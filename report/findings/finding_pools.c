@@ -110,8 +110,8 @@ static void free_lines(struct line_bytes *lines)
 }
 
 /* Replicas of one model: lines that hold the same on both devices, or nearly so. Different work, as
- * two models or unequal parts of one, is as it was meant to be. */
-static bool do_same_work(const struct gm_analysis *analysis, int one, int other)
+ * two models or unequal parts of one, is as it was meant to be. `same`: bytes of such lines. */
+static bool do_same_work(const struct gm_analysis *analysis, int one, int other, uint64_t *same)
 {
     const struct gm_sites *owners = owners_of(analysis, one);
     struct line_bytes here = bytes_by_line(analysis, owners);
@@ -129,12 +129,14 @@ static bool do_same_work(const struct gm_analysis *analysis, int one, int other)
     }
     free_lines(&here);
     free_lines(&there);
+    *same = alike;
     return alike >= all / SAME_WORK_SHARE;
 }
 
 void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     const struct gm_snapshot *most = NULL, *least = NULL;
+    uint64_t same = 0;
     for (size_t i = 0; i < analysis->device_peak_count; i++)
         if (!most || analysis->device_peaks[i].owners.bytes > most->owners.bytes)
             most = &analysis->device_peaks[i];
@@ -146,7 +148,7 @@ void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_find
     }
     if (!least || most->owners.bytes - least->owners.bytes < DIFFERENCE_AT_LEAST ||
         most->owners.bytes < least->owners.bytes + least->owners.bytes / 2 ||
-        !do_same_work(analysis, least->device, most->device))
+        !do_same_work(analysis, least->device, most->device, &same))
         return;
     const struct gm_site *owner = largest_owner(analysis, most->device);
     gm_findings_add(findings,
@@ -160,4 +162,7 @@ void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_find
                     "limits all.",
                     most->device, SIZE(most->owners.bytes), least->device,
                     SIZE(least->owners.bytes));
+    gm_findings_evidence(
+        findings, "%s of what device %d held then are of lines that held the same on device %d",
+        SIZE(same), least->device, most->device);
 }

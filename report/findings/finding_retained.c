@@ -152,15 +152,18 @@ static void add_evidence(const struct gm_analysis *analysis, struct gm_findings 
                          const struct gm_round_growth *growth)
 {
     const struct gm_clock_scale *clock = &analysis->trace->clock;
-    gm_findings_evidence(
-        findings,
-        "grew from %s to %s, allocations %s to %s of %s; least held rose by %s; of its %s "
-        "allocations meanwhile %u%% were freed; all memory fell by up to %s of %s; %s copies "
-        "repeated; rounds %s",
-        TIME(gm_clock_elapsed(clock, growth->since)), TIME(gm_clock_elapsed(clock, growth->until)),
-        COUNT(growth->begin), COUNT(growth->end), COUNT(growth->ticks), SIZE(growth->rise),
-        COUNT(growth->end - growth->begin), percent(growth->frees, growth->end - growth->begin),
-        SIZE(growth->fall), SIZE(growth->peak), COUNT(growth->copies), COUNT(growth->rounds));
+    gm_findings_evidence(findings,
+                         "grew from %s to %s, allocations %s to %s of %s, %s of them here; least "
+                         "held rose by %s; of "
+                         "all %s allocations meanwhile %u%% were freed; all memory fell by up to "
+                         "%s of %s; %s copies "
+                         "repeated; rounds %s",
+                         TIME(gm_clock_elapsed(clock, growth->since)),
+                         TIME(gm_clock_elapsed(clock, growth->until)), COUNT(growth->begin),
+                         COUNT(growth->end), COUNT(growth->ticks), COUNT(growth->blocks),
+                         SIZE(growth->rise), COUNT(growth->end - growth->begin),
+                         percent(growth->frees, growth->end - growth->begin), SIZE(growth->fall),
+                         SIZE(growth->peak), COUNT(growth->copies), COUNT(growth->rounds));
 }
 
 /* Of the stacks that reach the same line on ways that do not grow, the one that has most of the program's frames

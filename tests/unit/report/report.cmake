@@ -29,6 +29,8 @@ add_test(NAME unit.report_judge
 add_test(NAME unit.report_page
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_page.py $<TARGET_FILE:gpumem>
                  $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
+add_test(NAME unit.thresholds
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/findings/thresholds.py ${PROJECT_SOURCE_DIR})
 add_test(NAME unit.report_totals
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_totals.py $<TARGET_FILE:gpumem>
                  $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})
