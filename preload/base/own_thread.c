@@ -1,6 +1,7 @@
 /* See own_thread.h. */
 #include "base/own_thread.h"
 #include "base/process_state.h"
+#include <link.h>
 #include <linux/close_range.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +13,9 @@ enum { THREADS_MAX = 4 };
 /* The kernel wants room for all CPUs it could have. */
 static unsigned long cpus[8192 / 64];
 static size_t cpus_size; /* bytes that it filled; 0: not known */
+
+/* Thread-local memory of the objects that the process started with, in bytes. */
+static size_t tls_size;
 
 static pthread_key_t main_key;
 static bool main_key_made;
@@ -43,8 +47,20 @@ static void thread_ends(void *unused)
     wake_all();
 }
 
+static int add_tls(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    for (uint16_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            tls_size += info->dlpi_phdr[i].p_memsz + info->dlpi_phdr[i].p_align;
+    return 0;
+}
+
 void gm_own_prepare(void)
 {
+    tls_size = 0;
+    dl_iterate_phdr(add_tls, NULL);
     long size = syscall(SYS_sched_getaffinity, 0, sizeof(cpus), cpus);
     cpus_size = size > 0 ? (size_t)size : 0;
     main_key_made = pthread_key_create(&main_key, thread_ends) == 0;
@@ -137,7 +153,7 @@ bool gm_own_start(struct gm_own_thread *own)
     if (pthread_attr_init(&attributes) != 0)
         return false;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, own->stack_size);
+    pthread_attr_setstacksize(&attributes, own->stack_size + tls_size);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &own->signals, sizeof(all));
     bool is_started = pthread_create(&thread, &attributes, run, own) == 0;
     gm_signals_restore(own->signals);

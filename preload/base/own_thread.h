@@ -23,14 +23,15 @@
 
 struct gm_own_thread {
     const char *name;
-    size_t stack_size;
+    size_t stack_size; /* bytes, beside the thread-local memory that the C library takes from it */
     void (*run)(void);
     bool opens_files; /* for itself: then none takes a number that the host's next one would get */
     void (*wake)(void); /* ends its waiting, after which it asks gm_own_must_leave; or NULL */
     uint64_t signals;   /* of the thread that asked for it */
 };
 
-/* Notes the CPUs of the process, and when its main thread ends. From our constructor. */
+/* Notes the CPUs of the process, its thread-local memory, and when its main thread ends. From our
+ * constructor. */
 void gm_own_prepare(void);
 
 /* Starts it. False: none could be had, or the main thread is gone. */

@@ -7,18 +7,13 @@
 #include "stack/stack.h"
 #include "writer/trace_file.h"
 #include <gpumem/checksum.h>
-#include <string.h>
 #include <sys/mman.h>
 
 static struct gm_thread *_Atomic threads[GM_LANES_MAX];
+static _Atomic uint64_t owners[GM_LANES_MAX]; /* of lanes: claims so far << 32 | tid, 0 none yet */
 static _Atomic uint32_t thread_count;
+static _Atomic uint32_t next_new;       /* lane that never had an owner, unless thread_count */
 static _Atomic uint32_t next_looked_at; /* lane, by who joins next */
-
-/* Lanes that were made with others and had no owner yet; guarded by gm_file.lock. */
-static struct {
-    struct gm_extent *first;
-    uint32_t count;
-} spare;
 
 static uint64_t rings_bytes; /* of all rings but first ones; changed under gm_file.lock */
 
@@ -42,30 +37,31 @@ static uint32_t current_tid(void)
  * former thread of that number. Each claim has a number of its own: it defeats a thread that saw the
  * old owner dead but only now tries to take the lane (ABA).
  */
-static bool take_over(struct gm_thread *thread, long process, uint32_t tid)
+static bool take_over(uint32_t number, long process, uint32_t tid)
 {
-    uint64_t owner = atomic_load_explicit(&thread->owner, memory_order_relaxed);
+    uint64_t owner = atomic_load_explicit(&owners[number], memory_order_relaxed);
     uint32_t owner_tid = (uint32_t)owner;
+    if (owner_tid == 0) /* its first owner is about to be written */
+        return false;
     if (owner_tid != tid && (syscall(SYS_tgkill, process, owner_tid, 0) == 0 || errno != ESRCH))
         return false;
     uint64_t claim = ((owner >> 32) + 1) << 32 | tid;
-    return atomic_compare_exchange_strong(&thread->owner, &owner, claim);
+    return atomic_compare_exchange_strong(&owners[number], &owner, claim);
 }
 
 /* Each search looks at the next few lanes. So joining costs the same however many threads there are,
  * and a lane that is free is found after at most one round. */
 #define LOOKED_AT 8u
 
-static struct gm_thread *find_free(uint32_t tid)
+/* `count`: of the lanes that had an owner. */
+static struct gm_thread *find_free(uint32_t tid, uint32_t count)
 {
     long process = syscall(SYS_getpid);
-    uint32_t count = gm_thread_count(), looks = count < LOOKED_AT ? count : LOOKED_AT;
-    for (; looks > 0; looks--) {
+    for (uint32_t looks = count < LOOKED_AT ? count : LOOKED_AT; looks > 0; looks--) {
         uint32_t number =
             atomic_fetch_add_explicit(&next_looked_at, 1, memory_order_relaxed) % count;
-        struct gm_thread *thread = gm_thread_at(number);
-        if (take_over(thread, process, tid))
-            return thread;
+        if (take_over(number, process, tid))
+            return gm_thread_at(number);
     }
     return NULL;
 }
@@ -90,67 +86,107 @@ static void seal_for_good(struct gm_lane *lane)
 }
 
 /* As many as there are, so that a program with few threads has a small file and one with thousands
- * asks for room now and then. The file takes them all or, when it is nearly full, one. */
+ * asks for room now and then. Where there is no room for them all, one. */
 #define LANES_AT_ONCE 64u
 
-static void make_spare(uint32_t number)
+/* Whole pages, of which a thread touches few: a huge page for them would be zeroed for nothing. */
+static char *map_threads(size_t size)
+{
+    char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, size, MADV_NOHUGEPAGE);
+    return at;
+}
+
+static void make_thread(struct gm_thread *thread, struct gm_lane *lane, uint32_t number)
+{
+    thread->lane = lane;
+    thread->records = (struct gm_record *)(lane + 1);
+    thread->mask = lane->capacity - 1;
+    thread->number = number;
+    thread->stack = (struct gm_stack *)(thread + 1);
+    atomic_store_explicit(&owners[number], 0, memory_order_relaxed);
+    atomic_store_explicit(&threads[number], thread, memory_order_relaxed);
+}
+
+/* That many lanes, which belong to nobody yet. */
+static bool make_lanes(uint32_t number, uint32_t count)
 {
     uint64_t records = gm_config.ring_records < GM_FIRST_RING_RECORDS ? gm_config.ring_records
                                                                       : GM_FIRST_RING_RECORDS;
-    uint32_t count = number < LANES_AT_ONCE ? number : LANES_AT_ONCE;
-    count = count == 0 ? 1 : count > GM_LANES_MAX - number ? GM_LANES_MAX - number : count;
-    do {
-        spare.first = gm_trace_map_extents(GM_EXTENT_LANE, number, lane_length(records), count);
-        spare.count = spare.first ? count : 0;
-        count = spare.first || count == 1 ? 0 : 1;
-    } while (count);
-    for (uint32_t n = 0; n < spare.count; n++) {
-        lane_in(gm_extent_behind(spare.first, n))->capacity = records;
-        seal_for_good(lane_in(gm_extent_behind(spare.first, n))); /* until it has an owner */
+    size_t size = (sizeof(struct gm_thread) + gm_stack_size() + GM_TRACE_PAGE - 1) &
+                  ~(size_t)(GM_TRACE_PAGE - 1);
+    char *memory = map_threads(count * size);
+    if (!memory)
+        return false;
+    struct gm_extent *first =
+        gm_trace_map_extents(GM_EXTENT_LANE, number, lane_length(records), count);
+    if (!first) {
+        munmap(memory, count * size);
+        return false;
     }
-    if (spare.first) /* with its capacity: a lane without one is damage */
-        gm_trace_publish_extents(spare.first, spare.count, GM_LANE_CONSTANT);
+    for (uint32_t n = 0; n < count; n++) {
+        struct gm_lane *lane = lane_in(gm_extent_behind(first, n));
+        lane->capacity = records;
+        make_thread((struct gm_thread *)(void *)(memory + n * size), lane, number + n);
+    }
+    gm_trace_publish_extents(first, count, GM_LANE_CONSTANT); /* without a capacity: damage */
+    gm_file.header->lane_count = number + count;
+    atomic_store_explicit(&thread_count, number + count, memory_order_release);
+    return true;
 }
 
-static struct gm_thread *create_here(uint32_t tid)
+/* With gm_file.lock. False: there are as many as there may be, or there is no room. */
+static bool make_more(void)
 {
     uint32_t number = gm_thread_count();
-    if (number == GM_LANES_MAX) {
+    if (atomic_load_explicit(&next_new, memory_order_relaxed) < number)
+        return true; /* another thread was faster */
+    uint32_t count = number < LANES_AT_ONCE ? number : LANES_AT_ONCE;
+    count = count == 0 ? 1 : count > GM_LANES_MAX - number ? GM_LANES_MAX - number : count;
+    if (count == 0) {
         gm_count(GM_COUNT_LANE_LIMIT, 1);
-        return NULL;
+        return false;
     }
-    if (!spare.count)
-        make_spare(number);
-    struct gm_thread *thread = NULL;
-    if (spare.count)
-        thread = mmap(NULL, sizeof(*thread) + gm_stack_size(), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!thread || thread == MAP_FAILED) {
+    gm_change_begin();
+    bool made = make_lanes(number, count) || (count > 1 && make_lanes(number, 1));
+    gm_change_end();
+    if (!made)
         gm_count(GM_COUNT_NO_LANE, 1);
-        return NULL;
-    }
-    thread->lane = lane_in(spare.first);
-    thread->records = (struct gm_record *)(thread->lane + 1);
-    thread->mask = thread->lane->capacity - 1;
-    thread->number = number;
-    thread->stack = (struct gm_stack *)(thread + 1);
-    atomic_store_explicit(&thread->owner, tid, memory_order_relaxed);
-    spare.first = gm_extent_behind(spare.first, 1);
-    spare.count--;
-    gm_file.header->lane_count = number + 1;
-    atomic_store_explicit(&threads[number], thread, memory_order_relaxed);
-    atomic_store_explicit(&thread_count, number + 1, memory_order_release);
-    return thread;
+    return made;
+}
+
+static struct gm_thread *take_new(uint32_t tid)
+{
+    uint32_t number = atomic_load_explicit(&next_new, memory_order_relaxed);
+    while (number < gm_thread_count())
+        if (atomic_compare_exchange_weak(&next_new, &number, number + 1)) {
+            atomic_store_explicit(&owners[number], tid, memory_order_relaxed);
+            return gm_thread_at(number);
+        }
+    return NULL;
 }
 
 static struct gm_thread *create(uint32_t tid)
 {
-    gm_lock_take(&gm_file.lock);
-    gm_change_begin();
-    struct gm_thread *thread = create_here(tid);
-    gm_change_end();
-    gm_lock_release(&gm_file.lock);
+    struct gm_thread *thread = NULL;
+    for (bool has_more = true; has_more && !(thread = take_new(tid));) {
+        gm_lock_take(&gm_file.lock);
+        has_more = make_more();
+        gm_lock_release(&gm_file.lock);
+    }
     return thread;
+}
+
+/* What a former owner learnt is kept if it did not end in the middle of a call. */
+static void take_stack_over(struct gm_thread *thread)
+{
+    /* The kernel says that the owner is gone; its last call says what it wrote here. */
+    if (__atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE) == 0)
+        gm_stack_take_over(thread->stack);
+    else
+        gm_stack_reset(thread->stack);
 }
 
 struct gm_thread *gm_thread_claim(void)
@@ -158,16 +194,14 @@ struct gm_thread *gm_thread_claim(void)
     uint32_t tid = current_tid();
     gm_count(GM_COUNT_REENTRANT, gm_tls.missed);
     gm_tls.missed = 0;
-    struct gm_thread *thread = find_free(tid);
-    if (thread) {
-        /* The kernel says that the former owner is gone; its last call says what it wrote here. */
-        __atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE);
-        gm_stack_reset(thread->stack);
-    } else {
+    struct gm_thread *thread =
+        find_free(tid, atomic_load_explicit(&next_new, memory_order_acquire));
+    if (!thread)
         thread = create(tid);
-    }
     if (!thread)
         return NULL;
+    take_stack_over(
+        thread); /* of a new one, too: its pages are best written before they are read */
     /* What the former owner reserved but did not commit never was. */
     thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
     thread->limit = thread->head;
@@ -234,7 +268,7 @@ bool gm_lane_grow(struct gm_thread *thread)
 void gm_threads_forget(void)
 {
     atomic_store_explicit(&thread_count, 0, memory_order_relaxed);
-    memset(&spare, 0, sizeof(spare));
+    atomic_store_explicit(&next_new, 0, memory_order_relaxed);
     rings_bytes = 0;
     atomic_store_explicit(&next_looked_at, 0, memory_order_relaxed);
 }

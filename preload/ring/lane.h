@@ -65,7 +65,6 @@ struct gm_thread {
     bool has_parts;     /* seal.c: `parts` is the sum over the slots of the lane */
     uint64_t parts;
     uint64_t late_from;         /* record being committed behind the end of the process */
-    _Atomic uint64_t owner;     /* claims so far << 32 | tid: a claim is told from an older one */
     struct gm_stack *stack;     /* stack.c */
 } __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */
 

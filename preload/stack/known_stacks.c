@@ -71,6 +71,12 @@ static inline bool is_for(const struct gm_known_stack *stack, const struct gm_kn
            gm_unwind_words_hold(&stack->native, key->registers);
 }
 
+void gm_known_forget(struct gm_known_stacks *known)
+{
+    known->oldest = known->end;
+    known->last = 0;
+}
+
 uint32_t gm_known_find(struct gm_known_stacks *known, const struct gm_known_key *key,
                        uint32_t *flags)
 {

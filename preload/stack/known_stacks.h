@@ -39,6 +39,9 @@ struct gm_known_stacks {
 
 #define GM_KNOWN_TO_CLEAR offsetof(struct gm_known_stacks, ring)
 
+/* The calling thread has taken the memory over: it has another stack. */
+void gm_known_forget(struct gm_known_stacks *known);
+
 /* By what a stack is looked for. Where no native frames are recorded, registers are all 0. */
 struct gm_known_key {
     struct gm_registers registers;

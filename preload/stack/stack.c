@@ -26,9 +26,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* 128 KiB, of which a thread touches what it needs. In a loop of 700 nodes one of 12 finds its
- * place taken by another; with 10 bits every second did, and its stacks took 7 ns more. */
+/* 128 KiB. In a loop of 700 nodes one of 12 finds its place taken by another; with 10 bits every
+ * second did, and its stacks took 7 ns more. */
 #define NODES_KEPT_BITS 13
+#define NODES_KEPT (1u << NODES_KEPT_BITS)
+#define NODES_FIRST 64u /* 1 KiB, for a thread that has met few */
 
 #define NODES_KEPT_WAYS 2u
 
@@ -43,20 +45,26 @@ struct kept_node {
 
 _Static_assert(GM_NODES_MAX <= NODE_EXACT, "a parent leaves the upper bit free");
 
+/* In the order in which a thread comes to need it: its first page is all that many ever touch. */
 struct gm_stack {
-    struct gm_unwind_thread unwind;
-    struct kept_node nodes[1u << NODES_KEPT_BITS]; /* by hash of frame and parent */
-    uint32_t nodes_generation;                     /* unwind.generation that they are of */
-    uint32_t missed;                               /* nodes that were not among them, ever */
-    uint32_t costly; /* captures during which known stacks are looked for */
-    uint16_t python_end
-        [GM_UNWIND_DEPTH_MAX]; /* where the Python frames of native frames [0, i] ended, last time */
+    uint32_t more_places;      /* for nodes, than the first */
+    uint32_t kept;             /* nodes, since there are so many places */
+    uint32_t nodes_generation; /* unwind.generation that they are of */
+    uint32_t missed;           /* nodes that were not among them, ever */
+    uint32_t costly;           /* captures during which known stacks are looked for */
     uint32_t native_count;     /* of the last capture */
     uint32_t script_count;
     uint32_t node;
-    bool lost; /* some node could not be recorded: what hangs on it would be another stack */
-    struct gm_python_thread python; /* these pages are touched only where there is Python, */
-    struct gm_known_stacks known;   /* and these where paths take turns */
+    bool lost;        /* some node could not be recorded: what hangs on it would be another stack */
+    bool has_scripts; /* `python` was used */
+    bool has_known;   /* `known` was */
+    uint16_t python_end
+        [GM_UNWIND_DEPTH_MAX]; /* where the Python frames of native frames [0, i] ended, last time */
+    struct kept_node first_nodes[NODES_FIRST]; /* by hash of frame and parent */
+    struct gm_unwind_thread unwind;
+    struct kept_node nodes[NODES_KEPT]; /* instead of the first ones, once these are too few */
+    struct gm_python_thread python;     /* these pages are touched only where there is Python, */
+    struct gm_known_stacks known;       /* and these where paths take turns */
 };
 
 /* Both walks of one capture. */
@@ -89,6 +97,20 @@ void gm_stack_reset(struct gm_stack *stack)
     memset((void *)last, 0, end - last);
 }
 
+void gm_stack_take_over(struct gm_stack *stack)
+{
+    gm_unwind_take_over(&stack->unwind);
+    if (stack->has_scripts)
+        gm_python_take_over(&stack->python);
+    if (stack->has_known)
+        gm_known_forget(&stack->known);
+    stack->costly = 0;
+    stack->native_count = 0;
+    stack->script_count = 0;
+    stack->node = 0;
+    stack->lost = false;
+}
+
 void gm_stack_prepare(void)
 {
     atomic_store(&told_status, 0);
@@ -115,10 +137,21 @@ static void count_troubles(uint32_t flags)
         gm_count(GM_COUNT_FALLBACK, 1);
 }
 
+static inline uint32_t places_in_use(const struct gm_stack *stack)
+{
+    return stack->more_places + NODES_FIRST;
+}
+
+static inline struct kept_node *kept_nodes(struct gm_stack *stack)
+{
+    return gm_likely(stack->more_places) ? stack->nodes : stack->first_nodes;
+}
+
 static inline struct kept_node *kept_set(struct gm_stack *stack, uint64_t frame, uint32_t parent)
 {
     uint64_t hash = (frame ^ (uint64_t)parent << 40) * UINT64_C(0x9e3779b97f4a7c15);
-    return &stack->nodes[(hash >> (64 - NODES_KEPT_BITS)) & ~(NODES_KEPT_WAYS - 1)];
+    uint64_t mask = places_in_use(stack) - NODES_KEPT_WAYS;
+    return kept_nodes(stack) + (hash >> (64 - NODES_KEPT_BITS) & mask);
 }
 
 /* 0: not remembered. */
@@ -129,15 +162,31 @@ static inline uint32_t kept_in(const struct kept_node *set, uint64_t frame, uint
     return set[1].frame == frame && set[1].parent == parent ? set[1].node : 0;
 }
 
-static void keep_node(struct gm_stack *stack, struct kept_node *set, struct kept_node node)
+/*
+ * Half as many nodes were kept as there are places in use: there are more than there is room for.
+ * Each is looked up again where it belongs then; one that stays elsewhere is right if it is looked
+ * for there.
+ */
+static void add_places(struct gm_stack *stack)
 {
+    uint32_t places = places_in_use(stack) * 8;
+    stack->more_places = (places < NODES_KEPT ? places : NODES_KEPT) - NODES_FIRST;
+    stack->kept = 0;
+}
+
+static void keep_node(struct gm_stack *stack, uint64_t frame, uint32_t parent, uint32_t exact,
+                      uint32_t node)
+{
+    if (++stack->kept > places_in_use(stack) / 2 && places_in_use(stack) < NODES_KEPT)
+        add_places(stack);
+    struct kept_node *set = kept_set(stack, frame, parent);
     set[1] = set[0];
-    set[0] = node;
+    set[0] = (struct kept_node){frame, parent | exact, node};
     stack->missed++;
 }
 
-static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, struct kept_node *set,
-                                                    uint32_t parent, const struct gm_frame *frame)
+static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, uint32_t parent,
+                                                    const struct gm_frame *frame)
 {
     if (stack->lost)
         return 0;
@@ -149,7 +198,7 @@ static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, stru
     if (modules_before != gm_file.header->module_count)
         gm_loader_ask(); /* it may be that of an interpreter */
     uint32_t node = gm_node_intern(parent, module, offset, exact ? GM_NODE_LEAF : GM_NODE_NATIVE);
-    keep_node(stack, set, (struct kept_node){frame->pc, parent | (exact ? NODE_EXACT : 0), node});
+    keep_node(stack, frame->pc, parent, exact ? NODE_EXACT : 0, node);
     stack->lost = node == 0;
     errno = saved_errno;
     return node;
@@ -161,7 +210,7 @@ static inline uint32_t native_node(struct gm_stack *stack, uint32_t parent,
     struct kept_node *set = kept_set(stack, frame->pc, parent);
     uint32_t exact = frame->flags & GM_FRAME_EXACT ? NODE_EXACT : 0;
     uint32_t node = kept_in(set, frame->pc, parent | exact);
-    return gm_likely(node) ? node : find_node(stack, set, parent, frame);
+    return gm_likely(node) ? node : find_node(stack, parent, frame);
 }
 
 static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_python_frame *frame)
@@ -176,7 +225,7 @@ static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_p
         stack->missed++; /* it may be told the next time */
     if (gm_unlikely(!node)) {
         node = gm_node_intern(parent, 0, script, GM_NODE_SCRIPT);
-        keep_node(stack, set, (struct kept_node){script | FRAME_SCRIPT, parent, node});
+        keep_node(stack, script | FRAME_SCRIPT, parent, 0, node);
     }
     stack->lost = script && !node;
     errno = saved_errno;
@@ -290,7 +339,7 @@ static inline void prepare_nodes(struct gm_stack *stack, int status)
     if (gm_unlikely(atomic_load_explicit(&told_status, memory_order_relaxed) != status + 1))
         tell_python_state(status);
     if (gm_unlikely(stack->nodes_generation != stack->unwind.generation)) {
-        memset(stack->nodes, 0, sizeof(stack->nodes));
+        memset(kept_nodes(stack), 0, places_in_use(stack) * sizeof(struct kept_node));
         stack->nodes_generation = stack->unwind.generation;
     }
 }
@@ -333,6 +382,7 @@ static __attribute__((noinline)) void add_known(struct gm_stack *stack,
     if (stack->missed != missed_before)
         return;
     stack->costly = COSTLY_CAPTURES;
+    stack->has_known = true;
     if (stack->node)
         gm_known_add(&stack->known, key, &stack->unwind, native, stack->node);
 }
@@ -386,6 +436,7 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
                                                           bool walks_scripts)
 {
     struct capture capture = {.stack = stack};
+    stack->has_scripts |= walks_scripts;
     if (walks_scripts)
         gm_python_look(&stack->python, gm_config.depth, &capture.python);
     if (gm_unlikely(capture.python.unknown))

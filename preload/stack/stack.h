@@ -12,8 +12,13 @@ struct gm_stack;
 /* Bytes of a struct gm_stack; zeroed memory is a valid initial state. */
 size_t gm_stack_size(void);
 
-/* The state now belongs to another thread: nothing remembered holds. */
+/* The thread was interrupted in the middle of a capture and does not come back to it: nothing
+ * remembered holds. */
 void gm_stack_reset(struct gm_stack *stack);
+
+/* The state now belongs to another thread, and the former owner has ended at rest: what was learnt
+ * of code and of the trace still holds, and no page is touched that was not before. */
+void gm_stack_take_over(struct gm_stack *stack);
 
 /*
  * Node id of the calling thread's stack, from the caller of the function whose frame address

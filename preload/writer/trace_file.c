@@ -264,6 +264,17 @@ static bool descriptor_ready(void)
     return gm_file.descriptor >= 0;
 }
 
+/*
+ * For what has failed, whether to do it again: the host closed the descriptor between our look and
+ * our use. A host that does so time and again is let be.
+ */
+#define DESCRIPTOR_TRIES 4u
+
+static bool may_do_again(unsigned *tries)
+{
+    return ++*tries < DESCRIPTOR_TRIES && !names_our_file(gm_file.descriptor) && descriptor_ready();
+}
+
 /* A device, a FIFO, a socket: whoever names one wants no file beside it. */
 static bool is_special(const char *path)
 {
@@ -499,8 +510,11 @@ static void *map_behind_end(uint64_t length)
     uint64_t began = gm_clock_ns(CLOCK_MONOTONIC), start = align_up(gm_file.end, GM_TRACE_PAGE);
     struct held_signals held = hold_signals();
     void *at = NULL;
-    if (write_pad(start) == 0 && allocate_space(start, length) == 0)
-        at = map_shared(start, length);
+    unsigned tries = 0;
+    do
+        if (write_pad(start) == 0 && allocate_space(start, length) == 0)
+            at = map_shared(start, length);
+    while (!at && may_do_again(&tries));
     if (!at)
         cut_to_end();
     release_signals(&held);
@@ -547,6 +561,21 @@ static uint64_t checksum_of_parts(const struct gm_extent *extent, const void *he
     return XXH3_64bits_digest(&state);
 }
 
+/* Behind the end, and to the end of the extent: a reader takes a shorter one for truncated. */
+static int write_parts(const struct gm_extent *extent, const void *head, size_t size,
+                       const void *tail, size_t tail_size)
+{
+    uint64_t at = gm_file.end, written = sizeof(*extent) + size + tail_size;
+    int error = write_all(at, extent, sizeof(*extent));
+    if (!error)
+        error = write_all(at + sizeof(*extent), head, size);
+    if (!error && tail_size)
+        error = write_all(at + sizeof(*extent) + size, tail, tail_size);
+    if (!error && written < extent->length)
+        error = write_all(at + written, padding, (size_t)(extent->length - written));
+    return error;
+}
+
 int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *head, size_t size,
                           const void *tail, size_t tail_size)
 {
@@ -562,15 +591,11 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
     };
     extent.checksum = checksum_of_parts(&extent, head, size, tail, tail_size);
     struct held_signals held = hold_signals();
-    int error = write_all(start, &extent, sizeof(extent));
-    if (!error)
-        error = write_all(start + sizeof(extent), head, size);
-    if (!error && tail_size)
-        error = write_all(start + sizeof(extent) + size, tail, tail_size);
-    /* The file must reach to the end of the extent: a reader takes a shorter one for truncated. */
-    uint64_t written = sizeof(extent) + size + tail_size;
-    if (!error && written < extent.length)
-        error = write_all(start + written, padding, (size_t)(extent.length - written));
+    unsigned tries = 0;
+    int error;
+    do
+        error = write_parts(&extent, head, size, tail, tail_size);
+    while (error && may_do_again(&tries));
     if (!error)
         publish_end(start + extent.length);
     else
@@ -579,10 +604,8 @@ int gm_trace_write_extent(enum gm_extent_type type, uint32_t index, const void *
     return error;
 }
 
-int gm_trace_read(uint64_t offset, void *to, size_t size)
+static int read_all(uint64_t offset, void *to, size_t size)
 {
-    if (!descriptor_ready())
-        return -EBADF;
     for (char *at = to; size;) {
         ssize_t done = syscall(SYS_pread64, gm_file.descriptor, at, size, offset);
         if (done < 0 && errno == EINTR)
@@ -594,6 +617,18 @@ int gm_trace_read(uint64_t offset, void *to, size_t size)
         size -= (size_t)done;
     }
     return 0;
+}
+
+int gm_trace_read(uint64_t offset, void *to, size_t size)
+{
+    if (!descriptor_ready())
+        return -EBADF;
+    unsigned tries = 0;
+    int error;
+    do
+        error = read_all(offset, to, size);
+    while (error && may_do_again(&tries));
+    return error;
 }
 
 void gm_trace_update_clock(void)

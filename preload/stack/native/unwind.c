@@ -47,18 +47,37 @@ static void drop_frames(struct gm_unwind_thread *thread)
     thread->interned = 0;
 }
 
+static inline uint32_t sets_in_use(const struct gm_unwind_thread *thread)
+{
+    return thread->more_sets + GM_UNWIND_FIRST_SETS;
+}
+
 static void drop_all(struct gm_unwind_thread *thread)
 {
     drop_frames(thread);
-    memset(thread->rules, 0, sizeof thread->rules);
-    memset(thread->images, 0, sizeof thread->images);
+    memset(thread->rules[thread->first_set], 0, sets_in_use(thread) * sizeof thread->rules[0]);
+    if (thread->next_image)
+        memset(thread->images, 0, sizeof thread->images);
+}
+
+void gm_unwind_take_over(struct gm_unwind_thread *thread)
+{
+    drop_frames(thread);
+    thread->stack_low = thread->stack_high = 0;
+    thread->stack_known = false;
+    thread->walks = 0;
+}
+
+static inline struct gm_frame *kept_frames(struct gm_unwind_thread *thread)
+{
+    return thread->frames + GM_UNWIND_NEW_FRAMES;
 }
 
 /* The walk ends with the `native` frames found before one was declined. */
 static void cut(struct gm_unwind_thread *thread, uint32_t native, struct gm_walk *walk)
 {
     drop_frames(thread);
-    walk->frames = thread->frames + GM_UNWIND_FRAMES - native;
+    walk->frames = kept_frames(thread) - native;
     walk->count = native;
     walk->flags = GM_WALK_CUT;
 }
@@ -71,7 +90,7 @@ static void walk_general(struct gm_unwind_thread *thread, struct gm_registers re
                          uint32_t depth, uint32_t native, struct gm_walk *walk)
 {
     drop_frames(thread);
-    struct gm_frame *general_end = thread->frames + GM_UNWIND_DEPTH_MAX;
+    struct gm_frame *general_end = thread->frames + GM_UNWIND_FRAMES;
     uint32_t flags = GM_WALK_FALLBACK;
     walk->count = gm_fallback_walk(registers.sp, thread->generation, general_end, depth, &flags);
     if (walk->count >= native && walk->count > 0) {
@@ -132,6 +151,27 @@ static bool find_image(struct gm_unwind_thread *thread, uint64_t address, struct
 static const struct gm_rule no_cfi = {.kind = GM_RULE_NO_CFI};
 
 /*
+ * As many rules were read as half of the places in use hold: there are more of them than there is
+ * room for. Each is read again where it belongs then; one that stays elsewhere is right if it is
+ * looked for there.
+ */
+static void add_sets(struct gm_unwind_thread *thread)
+{
+    uint32_t sets = sets_in_use(thread) * 8;
+    sets = sets < GM_UNWIND_RULE_SETS ? sets : GM_UNWIND_RULE_SETS;
+    thread->first_set = GM_UNWIND_FIRST_SETS;
+    thread->more_sets = sets - GM_UNWIND_FIRST_SETS;
+    thread->read = 0;
+}
+
+static inline struct gm_rule *set_of(struct gm_unwind_thread *thread, uint64_t pc)
+{
+    uint64_t hash = pc * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t set = hash >> 55 & (thread->more_sets + (GM_UNWIND_FIRST_SETS - 1));
+    return thread->rules[thread->first_set + set];
+}
+
+/*
  * Reads a rule and keeps it as the first of its set; the last falls out. Code outside of all images
  * is generated and may be replaced without a dlclose, so nothing is kept of it.
  */
@@ -141,6 +181,11 @@ static __attribute__((noinline)) const struct gm_rule *read_rule(struct gm_unwin
     struct gm_image image;
     if (!find_image(thread, pc - 1, &image))
         return &no_cfi;
+    if (++thread->read > sets_in_use(thread) * GM_UNWIND_RULE_WAYS / 2 &&
+        sets_in_use(thread) < GM_UNWIND_RULE_SETS) {
+        add_sets(thread);
+        set = set_of(thread, pc);
+    }
     struct gm_rule rule = gm_rule_read(&image, pc);
     memmove(set + 1, set, (GM_UNWIND_RULE_WAYS - 1) * sizeof *set);
     set[0] = rule;
@@ -149,15 +194,15 @@ static __attribute__((noinline)) const struct gm_rule *read_rule(struct gm_unwin
 
 static inline const struct gm_rule *find_rule(struct gm_unwind_thread *thread, uint64_t pc)
 {
-    uint64_t hash = pc * UINT64_C(0x9e3779b97f4a7c15);
-    struct gm_rule *set = thread->rules[hash >> 55];
+    struct gm_rule *set = set_of(thread, pc);
     for (unsigned i = 0; i < GM_UNWIND_RULE_WAYS; i++)
         if (gm_likely(set[i].pc == pc))
             return &set[i];
     return read_rule(thread, set, pc);
 }
 
-_Static_assert(GM_UNWIND_RULE_SETS == 1u << (64 - 55), "find_rule takes the upper 9 bits");
+_Static_assert(GM_UNWIND_RULE_SETS == 1u << (64 - 55), "set_of takes the upper 9 bits");
+_Static_assert((GM_UNWIND_FIRST_SETS & (GM_UNWIND_FIRST_SETS - 1)) == 0, "and masks them");
 
 /* ---- where a walk starts --------------------------------------------------------------------- */
 
@@ -363,7 +408,7 @@ RAW_STACK static inline bool has_same_words(const struct gm_frame *frame)
  */
 RAW_STACK static inline bool are_unchanged(struct gm_unwind_thread *thread, uint32_t *candidates)
 {
-    const struct gm_frame *frames = thread->frames;
+    const struct gm_frame *frames = kept_frames(thread);
     uint64_t highest = frames[0].sp - 8; /* of all words read here */
     if (gm_unlikely(highest >= thread->readable_end) && !extend_readable(thread, highest)) {
         *candidates = 0;
@@ -432,12 +477,12 @@ RAW_STACK bool gm_unwind_words_hold(const struct gm_stack_words *words,
     return true;
 }
 
-/* `fresh` new frames, the last at the end of the array, take their place above `kept` ones. */
+/* `fresh` new frames, the last at their end, take their place above `kept` ones. */
 static inline void join(struct gm_unwind_thread *thread, uint32_t kept, uint32_t fresh,
                         bool base_truncated, struct gm_walk *walk)
 {
-    struct gm_frame *frames = thread->frames;
-    const struct gm_frame *from = frames + GM_UNWIND_FRAMES - fresh;
+    struct gm_frame *frames = kept_frames(thread);
+    const struct gm_frame *from = frames - fresh;
     for (uint32_t i = 0; i < fresh; i++)
         frames[kept + i] = from[i];
     thread->cached = kept + fresh;
@@ -461,8 +506,8 @@ static inline bool fits(const struct gm_unwind_thread *thread, uint32_t kept, ui
 RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_registers registers,
                                  uint32_t depth, struct gm_walk *walk)
 {
-    struct gm_frame *frames = thread->frames;
-    struct gm_frame *frame = &frames[GM_UNWIND_FRAMES - 1];
+    struct gm_frame *frames = kept_frames(thread);
+    struct gm_frame *frame = frames - 1;
     uint32_t fresh = 0;
     uint32_t candidates = thread->cached; /* kept frames below this number may be met */
     *frame = (struct gm_frame){.pc = registers.pc, .sp = registers.sp, .fp = registers.fp};
@@ -584,7 +629,7 @@ bool gm_unwind_words_hold(const struct gm_stack_words *words, struct gm_register
 void gm_unwind_walk(struct gm_unwind_thread *thread, struct gm_registers registers, uint32_t depth,
                     struct gm_walk *walk)
 {
-    *walk = (struct gm_walk){.frames = thread->frames};
+    *walk = (struct gm_walk){.frames = kept_frames(thread)};
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (gm_unlikely(thread->busy)) {
         if (!is_abandoned(thread, here)) {

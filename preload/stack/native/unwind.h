@@ -27,9 +27,11 @@
 
 #define GM_UNWIND_DEPTH_MAX 256u
 #define GM_UNWIND_RULE_SETS 512u /* a power of two */
+#define GM_UNWIND_FIRST_SETS 16u /* likewise */
 #define GM_UNWIND_RULE_WAYS 4u   /* one cache line */
 #define GM_UNWIND_IMAGES 32u
-#define GM_UNWIND_FRAMES (2 * GM_UNWIND_DEPTH_MAX + 1) /* one more is looked at than asked for */
+#define GM_UNWIND_NEW_FRAMES (GM_UNWIND_DEPTH_MAX + 1) /* one more is looked at than asked for */
+#define GM_UNWIND_FRAMES (GM_UNWIND_NEW_FRAMES + GM_UNWIND_DEPTH_MAX)
 
 /* Where a walk starts: the state right after the return from the function whose frame was given. */
 struct gm_registers {
@@ -74,12 +76,13 @@ struct gm_walk {
  * What a thread keeps between walks. The caller gives the memory; zeroed is the valid first state,
  * and the content may be thrown away at any time by zeroing it again. Only its thread touches it.
  * 50 KiB; at a multiple of 64 bytes a rule is found in one cache line.
+ *
+ * A thread that records one call should not have to pay for the pages of all of it: what it touches
+ * then lies together. It has few rules at first, and new frames, which are found from the inside
+ * out, end where kept ones begin.
  */
 struct gm_unwind_thread {
-    struct gm_rule rules[GM_UNWIND_RULE_SETS][GM_UNWIND_RULE_WAYS];
-    struct gm_frame frames[GM_UNWIND_FRAMES]; /* kept frames; from the end down, new ones */
-    struct gm_image images[GM_UNWIND_IMAGES]; /* only where finding them is slow */
-    uint64_t stack_low;                       /* the thread's own stack, [stack_low, stack_high) */
+    uint64_t stack_low; /* the thread's own stack, [stack_low, stack_high) */
     uint64_t stack_high;
     uint64_t readable_end; /* of this walk: from its sp to here the stack is known to be readable */
     uint64_t readable_limit; /* and up to here it is worth asking the kernel for more */
@@ -88,9 +91,17 @@ struct gm_unwind_thread {
     uint32_t interned;       /* of these, how many carry valid nodes */
     uint32_t generation;     /* of the rules and frames */
     uint32_t next_image;
-    bool base_truncated; /* frames[0] is not the root */
+    uint32_t first_set;  /* of `rules`, of those in use */
+    uint32_t more_sets;  /* in use, than GM_UNWIND_FIRST_SETS */
+    uint32_t read;       /* rules, since there are so many sets */
+    bool base_truncated; /* the outermost kept frame is not the root */
     bool stack_known;
     uint8_t walks; /* before that */
+    /* The first sets, of a thread that has met few return addresses, then all. */
+    struct gm_rule rules[GM_UNWIND_FIRST_SETS + GM_UNWIND_RULE_SETS][GM_UNWIND_RULE_WAYS]
+        __attribute__((aligned(64)));
+    struct gm_image images[GM_UNWIND_IMAGES]; /* only where finding them is slow */
+    struct gm_frame frames[GM_UNWIND_FRAMES]; /* new ones, from their end down, then kept ones */
 };
 
 _Static_assert(sizeof(struct gm_frame) == 32, "two frames to a cache line");
@@ -172,6 +183,10 @@ bool gm_unwind_words_hold(const struct gm_stack_words *words, struct gm_register
 
 /* Counts up around each dlclose: what was learnt of code before is out of date. */
 uint32_t gm_unwind_generation(void);
+
+/* The calling thread has taken the memory over from one that has ended, at rest: what was learnt of
+ * code still holds, what was learnt of the other's stack does not. */
+void gm_unwind_take_over(struct gm_unwind_thread *thread);
 
 /* The caller has set the nodes of frames [0, count) of the last walk. Without it `kept` stays 0. */
 static inline void gm_unwind_interned(struct gm_unwind_thread *thread, uint32_t count)

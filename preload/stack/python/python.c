@@ -181,6 +181,12 @@ void gm_python_keep(struct gm_python_thread *thread, struct gm_python_walk *walk
     walk->kept = kept;
 }
 
+void gm_python_take_over(struct gm_python_thread *thread)
+{
+    thread->count = 0;
+    thread->truncated = false;
+}
+
 /*
  * To 3.11, with subinterpreters: `state` is the main interpreter's thread state of this thread, and
  * another one may run. Known is only which one runs that holds the GIL, and it is ours if it is of

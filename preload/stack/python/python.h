@@ -109,6 +109,9 @@ static inline void gm_python_walk(struct gm_python_thread *thread, uint32_t dept
     gm_python_keep(thread, walk);
 }
 
+/* The calling thread has taken the memory over from one that has ended, at rest. */
+void gm_python_take_over(struct gm_python_thread *thread);
+
 /*
  * Index of the script frame for a frame of the thread's last walk, also stored in frame->script.
  * Strings are copied at first sight, now, while the frame keeps its code object alive; what the

@@ -39,6 +39,13 @@ foreach(mode main_leaves main_leaves_early main_leaves_by_system_call bound_thre
   set_tests_properties(e2e.guest.threads.${mode} PROPERTIES TIMEOUT 120) # a process that never ends
 endforeach()
 
+# Thread-local memory that fills the stack of a thread of a megabyte, but for some KiB, and more than that.
+foreach(_bytes 1000000 1036000 1040000 1044000 16000000)
+  gpumem_cuda_program(guest_tls_${_bytes} gpumem_sim_runtime_13 ${_guest}/tls.c)
+  target_compile_definitions(guest_tls_${_bytes} PRIVATE TLS_BYTES=${_bytes})
+  gpumem_e2e(guest.tls.${_bytes} $<TARGET_FILE:guest_tls_${_bytes}>)
+endforeach()
+
 gpumem_cuda_program(guest_forks gpumem_sim_runtime_13 ${_guest}/forks.c)
 if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME e2e.guest.handler_that_forks COMMAND ${Python3_EXECUTABLE} ${_guest}/forks.py

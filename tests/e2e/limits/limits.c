@@ -5,7 +5,9 @@
 #include "../programs/generated_code.h"
 #include <cuda.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gpumem/gpumem.h>
+#include <gpumem/trace.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static CUdevice device;
@@ -172,12 +173,15 @@ __attribute__((noinline)) static void after_full(void)
     allocate(2000);
 }
 
-static off_t trace_size(void)
+/* Entries of the trace's table of stacks. */
+static uint32_t stacks_recorded(void)
 {
-    struct stat status;
+    struct gm_trace_header header;
     const char *trace = getenv("GPUMEM_OUTPUT");
-    demand(trace && stat(trace, &status) == 0, "no trace");
-    return status.st_size;
+    int file = trace ? open(trace, O_RDONLY) : -1;
+    demand(file >= 0 && read(file, &header, sizeof(header)) == sizeof(header), "no trace");
+    close(file);
+    return header.node_count;
 }
 
 static void full_disk(int count)
@@ -191,10 +195,10 @@ static void full_disk(int count)
     setrlimit(RLIMIT_FSIZE, &low);
     for (int i = 0; i < count; i++)
         descend(13, i);
-    off_t size = trace_size();
+    uint32_t stacks = stacks_recorded();
     setrlimit(RLIMIT_FSIZE, &before);
-    for (int i = count; trace_size() == size; i++) { /* the recorder tries again, not at once */
-        demand(i < count + 60000, "the trace has not grown for a minute");
+    for (int i = count; stacks_recorded() == stacks; i++) { /* tried again, but not at once */
+        demand(i < count + 60000, "no new stack for a minute");
         descend(13, i % 8192);
         usleep(1000);
     }

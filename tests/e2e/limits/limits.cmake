@@ -15,3 +15,7 @@ foreach(_case contexts contexts_beyond_the_numbers contexts_in_flight threads ma
         libraries_in_turn full_disk_that_passes)
   add_test(NAME e2e.limits.${_case} COMMAND ${Python3_EXECUTABLE} ${_limits}/limits.py ${PROJECT_BINARY_DIR} ${_case})
 endforeach()
+if(NOT GPUMEM_SANITIZE AND NOT GPUMEM_WHY) # which touch pages of their own
+  add_test(NAME e2e.limits.pages_of_threads COMMAND ${Python3_EXECUTABLE} ${_limits}/limits.py ${PROJECT_BINARY_DIR}
+           pages_of_threads)
+endif()

@@ -103,6 +103,27 @@ def threads():
         expect(size < count * 8192 + (2 << 20), f"threads: the trace has {size} bytes")
 
 
+def page_faults(count, folder, **environment):
+    """Of a process with that many threads at one time, and then as many one after the other."""
+    process = subprocess.Popen([PROGRAM, "threads", str(count)], stdout=subprocess.DEVNULL,
+                               env=dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", GPUMEM_OUTPUT=folder + "/trace",
+                                        **environment))
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    expect(status == 0, f"threads: wait status {status}")
+    return usage.ru_minflt
+
+
+def pages_of_threads():
+    """A thread that records a call touches few pages of the recorder's, and one that takes a lane over none."""
+    count = 1000
+    with tempfile.TemporaryDirectory() as folder:
+        bare = page_faults(count, folder)
+        recorded = page_faults(count, folder, LD_PRELOAD=BUILD + "/preload/libgpumem.so")
+    for_each = (recorded - bare - 1000) / count  # 1,000: of the process; 300 to 700 were seen
+    expect(for_each <= 4, f"threads: each costs {for_each:.1f} page faults (bare {bare}, recorded {recorded})")
+
+
 def plugin(room):
     return f"{BUILD}/tests/liblimits_plugin_{room}.so"
 
@@ -151,8 +172,8 @@ def full_disk_that_passes():
                "the report does not say that the disk was full")
 
 
-CASES = [contexts, contexts_beyond_the_numbers, contexts_in_flight, threads, marks, generated_code_and_dlclose,
-         libraries_in_turn, full_disk_that_passes]
+CASES = [contexts, contexts_beyond_the_numbers, contexts_in_flight, threads, pages_of_threads, marks,
+         generated_code_and_dlclose, libraries_in_turn, full_disk_that_passes]
 
 for case in CASES:
     if len(sys.argv) == 2 or case.__name__ in sys.argv[2:]:

@@ -33,6 +33,11 @@ void gm_stack_reset(struct gm_stack *stack)
     (void)stack;
 }
 
+void gm_stack_take_over(struct gm_stack *stack)
+{
+    (void)stack;
+}
+
 void (*fake_capture)(void);
 
 _Thread_local uint32_t fake_stack;

@@ -18,7 +18,8 @@ gpumem_unit_test(test_recorder
   LIBRARIES gpumem_report)
 target_include_directories(test_recorder PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR}
   ${CMAKE_CURRENT_LIST_DIR})
-target_link_options(test_recorder PRIVATE -Wl,--wrap=pthread_create) # tests refuse the drainer its thread
+target_link_options(test_recorder PRIVATE # tests refuse the drainer its thread, and close descriptors
+  -Wl,--wrap=pthread_create,--wrap=syscall)
 
 gpumem_unit_test(test_calls
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/test_calls.c ${CMAKE_CURRENT_LIST_DIR}/scene.c

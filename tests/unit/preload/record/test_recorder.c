@@ -954,6 +954,72 @@ static void a_host_that_takes_the_descriptor_keeps_its_file(void **unused)
     assert_whole(&found, 2000);
 }
 
+/* ---- a host that closes between the look at the descriptor and its use ------------------------- */
+
+/* The system call before which a host closes the trace's descriptor, once; 0: none. */
+static _Atomic long closes_before;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+    long argument[6], expected = number;
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(list, long);
+    va_end(list);
+    if (number != 0 && argument[0] == gm_file.descriptor &&
+        atomic_compare_exchange_strong(&closes_before, &expected, 0))
+        close(gm_file.descriptor);
+    return __real_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+                          argument[5]);
+}
+
+enum { TIMES_CLOSED = 5 };
+
+/* Records until the call came, time after time; in the end the ring is as large as it may be. */
+static void close_before(void *call)
+{
+    uint64_t n = 0;
+    for (int times = 0; times < TIMES_CLOSED; times++) {
+        atomic_store(&closes_before, *(const long *)call);
+        for (uint64_t end = n + 5000; n < end; n++)
+            scene_put(0, n);
+        if (atomic_load(&closes_before) != 0)
+            _exit(1);
+    }
+}
+
+static void nothing_is_lost_where_it_is_closed_at_once(void **unused)
+{
+    (void)unused;
+    long call = SYS_pwrite64;
+    assert_int_equal(scene_play(close_before, &call), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, TIMES_CLOSED * 5000);
+}
+
+static void add_lanes(void *call)
+{
+    scene_put(0, 0);
+    atomic_store(&closes_before, *(const long *)call);
+    scene_threads(SCENE_THREADS - 1, put_hundred);
+    if (atomic_load(&closes_before) != 0)
+        _exit(1);
+}
+
+static void a_thread_gets_its_lane_where_it_is_closed_at_once(void **unused)
+{
+    (void)unused;
+    long call = SYS_fallocate;
+    assert_int_equal(scene_play(add_lanes, &call), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, 1 + (SCENE_THREADS - 1) * 100);
+    assert_int_equal(found.header.counters[GM_COUNT_NO_LANE], 0);
+}
+
 static void remove_the_file_and_close(void *unused)
 {
     (void)unused;
@@ -1423,6 +1489,8 @@ int main(void)
         TEST(a_forked_child_starts_over_and_the_parent_goes_on),
         TEST(a_child_forked_inside_a_call_is_not_harmed),
         TEST(a_closed_descriptor_is_opened_again),
+        TEST(nothing_is_lost_where_it_is_closed_at_once),
+        TEST(a_thread_gets_its_lane_where_it_is_closed_at_once),
         TEST(a_host_that_takes_the_descriptor_keeps_its_file),
         TEST(a_file_that_is_gone_is_given_up),
         TEST(threads_one_after_the_other_share_lanes),
