@@ -66,10 +66,10 @@ static bool read_history(struct source *source, struct gm_history *history, cons
             gm_say_running(source->trace);
         is_read = source->trace &&
                   gm_history_of_trace(history, source->trace, device, error, sizeof(error));
-        if (is_read)
-            gm_history_guess(history);
     }
-    if (!is_read)
+    if (is_read)
+        gm_history_guess(history);
+    else
         gm_complain("%s: %s", path, error);
     return is_read;
 }

@@ -217,6 +217,11 @@ static uint64_t allowed(const struct gm_allocator *allocator)
     return fraction > 0 && allocator->total ? (uint64_t)(fraction * (double)allocator->total) : 0;
 }
 
+bool gm_allocator_has_limit(const struct gm_allocator *allocator)
+{
+    return allowed(allocator) != 0;
+}
+
 static bool has_room(struct gm_allocator *allocator, uint64_t size)
 {
     uint64_t capacity = allocator->capacity;
@@ -276,18 +281,29 @@ static uint32_t unmap(struct gm_allocator *allocator, uint32_t number, uint64_t 
     return number;
 }
 
+/* The whole pieces inside a free block of an expandable segment. */
+static void find_pieces(const struct gm_allocator *allocator, const struct gm_replica_block *block,
+                        uint64_t *start, uint64_t *end)
+{
+    uint64_t piece = piece_of(allocator, block->pool), origin = block->origin;
+    *start = origin + round_up(block->address - origin, piece);
+    *end = origin + (block->address + block->size - origin) / piece * piece;
+}
+
 /* An address space of which nothing is mapped goes, too (release_expandable_segment). */
+static void drop_if_unmapped(struct gm_allocator *allocator, uint32_t number)
+{
+    if (!is_whole_segment(at(allocator, number)) || at(allocator, number)->mapped)
+        return;
+    erase(allocator, number);
+    drop_block(allocator, number);
+}
+
 static void unmap_all_of(struct gm_allocator *allocator, uint32_t number)
 {
-    const struct gm_replica_block *block = at(allocator, number);
-    uint64_t piece = piece_of(allocator, block->pool), origin = block->origin;
-    uint64_t start = origin + round_up(block->address - origin, piece);
-    uint64_t end = origin + (block->address + block->size - origin) / piece * piece;
-    number = unmap(allocator, number, start, end);
-    if (is_whole_segment(at(allocator, number)) && !at(allocator, number)->mapped) {
-        erase(allocator, number);
-        drop_block(allocator, number);
-    }
+    uint64_t start, end;
+    find_pieces(allocator, at(allocator, number), &start, &end);
+    drop_if_unmapped(allocator, unmap(allocator, number, start, end));
 }
 
 /* map_block: `size` bytes at the beginning of an unmapped block, in whole pieces. Returns the free block that holds
@@ -456,8 +472,11 @@ static uint32_t find_free(struct gm_allocator *allocator, const struct request *
 static uint32_t allocate_from_device(struct gm_allocator *allocator, const struct request *request)
 {
     uint64_t limit = allowed(allocator);
-    if (limit && (request->alloc_size > limit || allocator->reserved > limit - request->alloc_size))
+    if (limit &&
+        (request->alloc_size > limit || allocator->reserved > limit - request->alloc_size)) {
+        allocator->refusals -= allocator->refusals != 0;
         return 0;
+    }
     if (allocator->settings.expandable)
         return allocate_expandable(allocator, request);
     if (!has_room(allocator, request->alloc_size) || request->alloc_size > INT64_MAX)
@@ -510,6 +529,52 @@ void gm_allocator_empty_cache(struct gm_allocator *allocator)
     finish_waiting(allocator);
     release_pool(allocator, pool_of(allocator, 0, false));
     release_pool(allocator, pool_of(allocator, 0, true));
+    for (size_t pool = 0; pool < allocator->pool_count; pool++)
+        if (allocator->pools[pool].is_dropped)
+            release_pool(allocator, (uint32_t)pool);
+}
+
+struct cached {
+    struct gm_replica_range *ranges;
+    size_t count, capacity;
+};
+
+static void add_cached(struct cached *cached, uint64_t start, uint64_t end)
+{
+    if (start >= end)
+        return;
+    GM_RESERVE(cached->ranges, cached->capacity, cached->count + 1);
+    cached->ranges[cached->count++] = (struct gm_replica_range){start, end - start};
+}
+
+/* As release_pool() goes. */
+static void list_cached(struct gm_allocator *allocator, uint32_t pool, bool expandable,
+                        struct cached *cached)
+{
+    uint64_t start, end;
+    for (uint32_t number = gm_tree_first(allocator->blocks, allocator->pools[pool].free); number;
+         number = gm_tree_next(allocator->blocks, allocator->pools[pool].free, number)) {
+        const struct gm_replica_block *block = at(allocator, number);
+        if (block->expandable != expandable)
+            continue;
+        if (expandable) {
+            find_pieces(allocator, block, &start, &end);
+            add_cached(cached, start, end);
+        } else if (is_whole_segment(block)) {
+            add_cached(cached, block->address, block->address + block->size);
+        }
+    }
+}
+
+struct gm_replica_range *gm_allocator_cached(struct gm_allocator *allocator, uint64_t private_pool,
+                                             size_t *count)
+{
+    struct cached cached = {0};
+    for (int i = 0; i < 4; i++)
+        list_cached(allocator, pool_of(allocator, private_pool, (i >= 2) ^ (private_pool != 0)),
+                    i % 2, &cached);
+    *count = cached.count;
+    return cached.ranges;
 }
 
 static bool is_garbage(const struct gm_replica_block *block)
@@ -517,10 +582,17 @@ static bool is_garbage(const struct gm_replica_block *block)
     return is_whole_segment(block) && !block->expandable;
 }
 
+void gm_allocator_may_drop_pool(struct gm_allocator *allocator, uint64_t private_pool)
+{
+    uint32_t small = pool_of(allocator, private_pool, true);
+    uint32_t large = pool_of(allocator, private_pool, false);
+    allocator->pools[small].is_dropped = allocator->pools[large].is_dropped = private_pool != 0;
+}
+
 void gm_allocator_drop_pool(struct gm_allocator *allocator, uint64_t private_pool)
 {
-    release_pool(allocator, pool_of(allocator, private_pool, false));
     release_pool(allocator, pool_of(allocator, private_pool, true));
+    release_pool(allocator, pool_of(allocator, private_pool, false));
 }
 
 /* release_available_cached_blocks: blocks too large to be split, as few as will do. */
@@ -642,6 +714,7 @@ uint32_t gm_allocator_malloc(struct gm_allocator *allocator, uint64_t requested,
 {
     struct request request = make_request(allocator, requested, stream, private_pool);
     uint64_t size = request.size;
+    allocator->pools[request.pool].is_dropped = false;
     uint32_t number = find(allocator, &request);
     if (!number)
         return 0;
@@ -763,7 +836,7 @@ bool gm_allocator_release(struct gm_allocator *allocator, uint64_t address, uint
     if (!number)
         return false;
     if (at(allocator, number)->expandable)
-        unmap(allocator, number, address, address + size);
+        drop_if_unmapped(allocator, unmap(allocator, number, address, address + size));
     else if (is_whole_segment(at(allocator, number)) && at(allocator, number)->size == size)
         release_segment(allocator, number);
     else

@@ -42,6 +42,7 @@ struct gm_replica_pool {
     bool small;
     uint32_t free, unmapped; /* roots of trees */
     uint32_t searches;
+    bool is_dropped; /* a private one, by the program */
 };
 
 struct gm_allocator {
@@ -73,6 +74,9 @@ void gm_allocator_begin(struct gm_allocator *allocator,
                         const struct gm_allocator_device *device);
 void gm_allocator_end(struct gm_allocator *allocator);
 
+/* Whether the program has set itself a limit that is known. */
+bool gm_allocator_has_limit(const struct gm_allocator *allocator);
+
 /* A request. Returns the block, 0 if it is refused. */
 uint32_t gm_allocator_malloc(struct gm_allocator *allocator, uint64_t requested, uint64_t stream,
                              uint64_t private_pool);
@@ -92,9 +96,21 @@ static inline bool gm_allocator_is_in_use(const struct gm_allocator *allocator, 
     return allocator->blocks[block].allocated;
 }
 
+/* What of a pool gm_allocator_empty_cache or gm_allocator_drop_pool would give back, in its order, if no block waited: a
+ * list that the caller frees. */
+struct gm_replica_range {
+    uint64_t address, size; /* bytes */
+};
+struct gm_replica_range *gm_allocator_cached(struct gm_allocator *allocator, uint64_t private_pool,
+                                             size_t *count);
+
 /* torch.cuda.empty_cache(). A private pool keeps its segments until the program drops it; then they go, too. */
 void gm_allocator_empty_cache(struct gm_allocator *allocator);
 void gm_allocator_drop_pool(struct gm_allocator *allocator, uint64_t private_pool);
+
+/* The program has dropped it: its segments go when the cache is emptied next, for whatever reason, unless it is asked for
+ * a block before. */
+void gm_allocator_may_drop_pool(struct gm_allocator *allocator, uint64_t private_pool);
 
 /* ---- to follow a recording ------------------------------------------------------------------- */
 

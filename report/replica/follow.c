@@ -147,6 +147,15 @@ size_t gm_replica_empty_cache(struct gm_replica_run *run, size_t at, bool drops)
     return at;
 }
 
+void gm_replica_note_drops(struct gm_replica_run *run, size_t from, size_t request)
+{
+    const struct gm_step *steps = run->history->steps;
+    for (size_t i = from; i < request; i++)
+        if (steps[i].kind == GM_STEP_DEPART && steps[i].pool &&
+            steps[i].pool != steps[request].pool)
+            gm_allocator_may_drop_pool(&run->allocator, steps[i].pool);
+}
+
 /* ---- as it was recorded ---------------------------------------------------------------------- */
 
 static bool is_small(uint64_t size)
@@ -224,8 +233,11 @@ static void follow_request(struct gm_follower *follower, size_t from, size_t at)
     run->arrival = follower->own_addresses ? 0 : from;
     run->arrival_end = follower->own_addresses ? 0 : at;
     for (size_t i = from; i < at; i++)
-        allocator->refusals |= run->history->steps[i].kind == GM_STEP_DEPART;
+        allocator->refusals |=
+            run->history->steps[i].kind == GM_STEP_DEPART &&
+            !(run->history->steps[i].by_limit && gm_allocator_has_limit(allocator));
     allocator->refusals = fails ? UINT32_MAX : allocator->refusals;
+    gm_replica_note_drops(run, from, at);
     uint32_t number = gm_allocator_malloc(allocator, step->size, step->stream, step->pool);
     allocator->refusals = 0;
     run->arrival_end = 0;
@@ -258,30 +270,42 @@ static void follow_free(struct gm_follower *follower, const struct gm_step *step
     gm_replica_give_back(run, step);
 }
 
-size_t gm_follow(struct gm_follower *follower, size_t at)
+static bool is_request(const struct gm_step *step)
 {
-    const struct gm_history *history = follower->run.history;
+    return step->kind == GM_STEP_ALLOC || step->kind == GM_STEP_FAIL;
+}
+
+size_t gm_follow_group_end(const struct gm_history *history, size_t at)
+{
     size_t to = at;
     if (gm_history_empties_cache(history, at)) {
-        to = gm_replica_empty_cache(&follower->run, at, follower->own_addresses);
-        compare_moves(follower, at, to);
+        while (to < history->step_count && history->steps[to].kind == GM_STEP_DEPART &&
+               !history->steps[to].by_request)
+            to++;
         return to;
     }
     while (to < history->step_count && gm_step_is_of_segment(&history->steps[to]) &&
            !gm_history_empties_cache(history, to))
         to++;
-    bool is_request = to < history->step_count && (history->steps[to].kind == GM_STEP_ALLOC ||
-                                                   history->steps[to].kind == GM_STEP_FAIL);
-    if (is_request && to == at && history->steps[to].kind == GM_STEP_FAIL) {
-        follow_bare_refusal(follower, &history->steps[to]);
-        return to + 1;
+    return to < history->step_count && (to == at || is_request(&history->steps[to])) ? to + 1 : to;
+}
+
+size_t gm_follow(struct gm_follower *follower, size_t at)
+{
+    const struct gm_history *history = follower->run.history;
+    size_t end = gm_follow_group_end(history, at);
+    const struct gm_step *last = &history->steps[end - 1];
+    if (gm_history_empties_cache(history, at)) {
+        gm_replica_empty_cache(&follower->run, at, follower->own_addresses);
+        compare_moves(follower, at, end);
+    } else if (last->kind == GM_STEP_FAIL && end - 1 == at) {
+        follow_bare_refusal(follower, last);
+    } else if (is_request(last)) {
+        follow_request(follower, at, end - 1);
+    } else if (gm_step_is_of_segment(last)) {
+        compare_moves(follower, at, end);
+    } else {
+        follow_free(follower, last);
     }
-    if (is_request) {
-        follow_request(follower, at, to);
-        return to + 1;
-    }
-    compare_moves(follower, at, to);
-    if (to == at)
-        follow_free(follower, &history->steps[to++]);
-    return to;
+    return end;
 }

@@ -51,6 +51,9 @@ void gm_replica_give_back(struct gm_replica_run *run, const struct gm_step *step
  * of the steps that tell of it. */
 size_t gm_replica_empty_cache(struct gm_replica_run *run, size_t at, bool drops);
 
+/* Private pools whose segments went for a request of another pool, in the steps [from, request), were dropped before. */
+void gm_replica_note_drops(struct gm_replica_run *run, size_t from, size_t request);
+
 /* ---- as it was recorded ---------------------------------------------------------------------- */
 
 struct gm_follower {
@@ -59,6 +62,9 @@ struct gm_follower {
     uint64_t chosen; /* address that the latest request got, before it was put right; 0: none */
     struct gm_as_recorded result;
 };
+
+/* One past the steps that gm_follow() does at once; the last of them is the request, if there is one. */
+size_t gm_follow_group_end(const struct gm_history *history, size_t at);
 
 /* Does the steps from `at` on that belong together: segments that went because the program emptied its cache, or a
  * step with the segments that came and went for it; then puts right what the replica did otherwise. Returns one past

@@ -30,6 +30,10 @@ struct gm_step {
     uint8_t kind;     /* enum gm_step_kind */
     bool expandable;  /* of ARRIVE and DEPART */
     bool by_request;  /* of DEPART: a request needed the room; else the program emptied the cache */
+    bool by_limit;    /* and the device was not asked, or did not refuse */
+    bool
+        is_untold; /* of FAIL: nothing tells the pool, or the stream and the pool. Of other steps: nothing tells the
+                         pool of the segment */
 };
 
 /* What was there at the beginning, by address. */
@@ -57,6 +61,7 @@ struct gm_history {
     uint64_t contradictions;
     bool has_sizes_asked; /* else the sizes of blocks */
     bool has_streams;     /* and pools; else all are told as one */
+    bool has_pools;       /* else only those of segments that were there at the end */
 };
 
 /* The history of a device; of GM_ANY_DEVICE that which reserved most. False with a line in `error`. */
@@ -68,8 +73,18 @@ const struct gm_torch_device *gm_history_device(const struct gm_torch_snapshot *
                                                 int device);
 bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int device,
                          char *error, size_t error_size);
-/* Guesses what a trace does not tell: streams, and the sizes asked for (guess.c). */
+/* What a snapshot tells at its end of the time before (told_snapshot.c): the pool of each step whose segment was there
+ * still; and bytes that the allocator could have, by the requests for which its cache was given back, 0 unknown. */
+void gm_history_tell_pools(struct gm_history *history, const struct gm_torch_device *device);
+uint64_t gm_history_limit(const struct gm_history *history);
+
+/* Guesses what a trace does not tell, streams and the sizes asked for, and the pools that snapshots of older versions do
+ * not tell (guess.c); then which pool it was that a refused request found nothing in (refused.c). */
 void gm_history_guess(struct gm_history *history);
+void gm_history_place_refusals(struct gm_history *history);
+/* Finds requests that gave back a part of the cache, where that is recorded as if the program had emptied it. `exact`: it
+ * is known which of two segments of one size goes first. */
+void gm_history_find_partial(struct gm_history *history, bool exact);
 
 /* For a trace that tells them (told.c): the recorder's numbers of pools become pools, 0 the common one (one of
  * its numbers is `common`; 0: that is not known); segments get

@@ -171,7 +171,7 @@ static void add_event(struct builder *builder, size_t at)
         add_free(builder, event, at);
         break;
     case GM_TORCH_OOM:
-        add_step(builder->history, GM_STEP_FAIL, event);
+        add_step(builder->history, GM_STEP_FAIL, event)->is_untold = !builder->device->has_pools;
         break;
     case GM_TORCH_OTHER:
         break;
@@ -410,7 +410,10 @@ bool gm_history_of_snapshot(struct gm_history *history, const struct gm_torch_sn
     for (size_t i = 0; i < own->event_count; i++)
         add_event(&builder, i);
     find_sizes(&builder);
+    gm_history_tell_pools(history, own);
     find_capacity(history, own);
+    if (!history->capacity)
+        history->capacity = gm_history_limit(history);
     gm_map_free(&builder.numbers);
     return true;
 }

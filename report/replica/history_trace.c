@@ -166,6 +166,7 @@ static void note_refusal(struct scan *scan, const struct gm_entry *entry)
     uint32_t place = gm_map_get(&scan->streams, entry->lane);
     struct gm_step *step = add_step(scan, GM_STEP_FAIL, entry->record);
     step->stream = place == GM_NONE ? 0 : scan->last_streams[place]; /* as the thread's last one */
+    step->is_untold = true;
 }
 
 static void end_block(struct scan *scan, const struct gm_entry *entry)
@@ -322,7 +323,7 @@ static int choose_device(struct gm_trace *trace)
 static void use_told(struct scan *scan)
 {
     struct gm_history *history = scan->history;
-    history->has_streams = scan->untold <= scan->requests / 1000;
+    history->has_streams = history->has_pools = scan->untold <= scan->requests / 1000;
     if (!history->has_streams)
         for (size_t i = 0; i < history->step_count; i++)
             history->steps[i].stream = history->steps[i].pool = 0;

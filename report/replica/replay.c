@@ -43,6 +43,10 @@ struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history)
         history->settings.oldest_first = other.equal_events > result.equal_events;
         result = history->settings.oldest_first ? other : result;
     }
+    if (result.equal_events < result.events) {
+        gm_history_find_partial(history, true);
+        result = follow_all(history, false);
+    }
     struct gm_as_recorded own = follow_all(history, true);
     result.equal_reserved = own.equal_reserved;
     result.reserved_peak = own.reserved_peak;
@@ -93,14 +97,20 @@ static struct gm_outcome replay(const struct gm_history *history,
     gm_replica_run_begin(&run, history, settings, capacity, total);
     if (reserve)
         run.allocator.device = (struct gm_allocator_device){.reserve = reserve, .argument = places};
+    size_t since = 0; /* the steps of segments before a request begin here */
     for (size_t at = 0; at < history->step_count; at++) {
         const struct gm_step *step = &history->steps[at];
-        if (step->kind == GM_STEP_ALLOC || step->kind == GM_STEP_FAIL)
+        bool continues = at > since && gm_step_is_of_segment(step - 1);
+        since = continues || since > at ? since : at;
+        if (step->kind == GM_STEP_ALLOC || step->kind == GM_STEP_FAIL) {
+            gm_replica_note_drops(&run, since, at);
             request(&run, at, &outcome);
-        else if (!gm_step_is_of_segment(step))
+        } else if (!gm_step_is_of_segment(step)) {
             gm_replica_give_back(&run, step);
-        else if (gm_history_empties_cache(history, at))
+        } else if (gm_history_empties_cache(history, at)) {
             gm_replica_empty_cache(&run, at, true);
+            since = gm_follow_group_end(history, at);
+        }
     }
     outcome.reserved_peak = run.allocator.reserved_peak;
     outcome.device_allocations = run.allocator.device_allocations;

@@ -1,23 +1,27 @@
 /* See tree.h. A treap: ordered by key, a heap by the random priority of each block. */
 #include "replica/tree.h"
 
-static struct gm_tree_key key_of(const struct gm_replica_block *block)
+static inline struct gm_tree_key key_of(const struct gm_replica_block *blocks, uint32_t number)
 {
+    const struct gm_replica_block *block = &blocks[number];
     bool mapped = block->mapped;
     return (struct gm_tree_key){block->stream, mapped ? block->size : 0, mapped ? block->age : 0,
-                                block->address};
+                                block->address, number};
 }
 
-static inline bool is_below(const struct gm_replica_block *block, struct gm_tree_key key)
+static inline bool is_below(const struct gm_replica_block *blocks, uint32_t number,
+                            struct gm_tree_key key)
 {
-    struct gm_tree_key own = key_of(block);
+    struct gm_tree_key own = key_of(blocks, number);
     if (own.stream != key.stream)
         return own.stream < key.stream;
     if (own.size != key.size)
         return own.size < key.size;
     if (own.age != key.age)
         return own.age < key.age;
-    return own.address < key.address;
+    if (own.address != key.address)
+        return own.address < key.address;
+    return own.number < key.number;
 }
 
 /* Where the node stands that a block of this key and priority belongs above. */
@@ -25,19 +29,19 @@ static uint32_t *find_place(struct gm_replica_block *blocks, uint32_t *place,
                             struct gm_tree_key key, uint32_t priority)
 {
     while (*place && blocks[*place].priority >= priority)
-        place = is_below(&blocks[*place], key) ? &blocks[*place].right : &blocks[*place].left;
+        place = is_below(blocks, *place, key) ? &blocks[*place].right : &blocks[*place].left;
     return place;
 }
 
 void gm_tree_insert(struct gm_replica_block *blocks, uint32_t *root, uint32_t number)
 {
     struct gm_replica_block *block = &blocks[number];
-    struct gm_tree_key key = key_of(block);
+    struct gm_tree_key key = key_of(blocks, number);
     uint32_t *place = find_place(blocks, root, key, block->priority), rest = *place;
     uint32_t *left = &block->left, *right = &block->right;
     *place = number;
     while (rest) { /* what stood there is cut in two at the key */
-        if (is_below(&blocks[rest], key)) {
+        if (is_below(blocks, rest, key)) {
             *left = rest;
             left = &blocks[rest].right;
             rest = *left;
@@ -52,10 +56,10 @@ void gm_tree_insert(struct gm_replica_block *blocks, uint32_t *root, uint32_t nu
 
 void gm_tree_erase(struct gm_replica_block *blocks, uint32_t *root, uint32_t number)
 {
-    struct gm_tree_key key = key_of(&blocks[number]);
+    struct gm_tree_key key = key_of(blocks, number);
     uint32_t *place = root, left, right;
     while (*place && *place != number)
-        place = is_below(&blocks[*place], key) ? &blocks[*place].right : &blocks[*place].left;
+        place = is_below(blocks, *place, key) ? &blocks[*place].right : &blocks[*place].left;
     if (!*place)
         return;
     left = blocks[number].left;
@@ -79,7 +83,7 @@ uint32_t gm_tree_from(const struct gm_replica_block *blocks, uint32_t root, stru
 {
     uint32_t found = 0;
     while (root) {
-        bool below = is_below(&blocks[root], key);
+        bool below = is_below(blocks, root, key);
         found = below ? found : root;
         root = below ? blocks[root].right : blocks[root].left;
     }
@@ -90,7 +94,7 @@ uint32_t gm_tree_below(const struct gm_replica_block *blocks, uint32_t root, str
 {
     uint32_t found = 0;
     while (root) {
-        bool below = is_below(&blocks[root], key);
+        bool below = is_below(blocks, root, key);
         found = below ? root : found;
         root = below ? blocks[root].right : blocks[root].left;
     }
@@ -106,12 +110,12 @@ uint32_t gm_tree_first(const struct gm_replica_block *blocks, uint32_t root)
 
 uint32_t gm_tree_next(const struct gm_replica_block *blocks, uint32_t root, uint32_t number)
 {
-    struct gm_tree_key key = key_of(&blocks[number]);
-    key.address++;
+    struct gm_tree_key key = key_of(blocks, number);
+    key.number++;
     return gm_tree_from(blocks, root, key);
 }
 
 uint32_t gm_tree_before(const struct gm_replica_block *blocks, uint32_t root, uint32_t number)
 {
-    return gm_tree_below(blocks, root, key_of(&blocks[number]));
+    return gm_tree_below(blocks, root, key_of(blocks, number));
 }

@@ -9,6 +9,7 @@ struct gm_tree_key {
     uint64_t stream, size;
     uint32_t age;
     uint64_t address;
+    uint32_t number; /* of the block: a recording that makes no sense can have two at one address */
 };
 
 void gm_tree_insert(struct gm_replica_block *blocks, uint32_t *root, uint32_t number);

@@ -152,6 +152,7 @@ static void read_event(struct gm_torch_device *device, const struct gm_value *va
     };
     if (event.time_ns < before)
         event.time_ns = before;
+    device->has_pools |= gm_value_get(value, "pool_id") != NULL;
     GM_RESERVE(device->events, device->event_capacity, device->event_count + 1);
     device->events[device->event_count++] = event;
 }

@@ -63,6 +63,7 @@ struct gm_torch_device {
     struct gm_torch_event *events;
     size_t event_count;
     uint64_t contradictions; /* events that the state at the end excludes */
+    bool has_pools;          /* its events tell the pool, as they do from PyTorch 2.15 on */
     size_t segment_capacity, first_segment_capacity, block_capacity, first_block_capacity,
         event_capacity;
 };

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import sys
+import warnings
 
 import torch
 
@@ -93,37 +94,91 @@ def record_stream():
         del one, two
 
 
-def anything(seed, events):
-    """Requests and frees at random until there were so many, of all sizes, on streams, in pools, with blocks that other
-    streams still use, and with the cache emptied. What is refused is passed over."""
-    rng = random.Random(seed)
-    streams = [torch.cuda.default_stream()] + [torch.cuda.Stream() for _ in range(2)]
-    pools = [torch.cuda.MemPool() for _ in range(2)] if hasattr(torch.cuda, "MemPool") else []
-    live, total, most = [], 0, rng.choice((200, 1000, 3000)) * MIB
-    while events > 0:
-        draw = rng.random()
-        if live and (draw < 0.47 or total > most):
-            at = rng.randrange(len(live)) if rng.random() < 0.7 else -1
-            live[at], live[-1] = live[-1], live[at]
-            tensor = live.pop()
-            total -= tensor.numel()
-            if rng.random() < 0.1:
-                tensor.record_stream(rng.choice(streams))
-            del tensor
-        elif draw < 0.4701:
-            torch.cuda.empty_cache()
-            continue
-        else:
-            size = int(10 ** rng.uniform(1, 7.9 if rng.random() < 0.5 else 5.5))
-            stream = rng.choice(streams) if rng.random() < 0.2 else streams[0]
-            pool = rng.choice(pools) if pools and rng.random() < 0.1 else None
-            with torch.cuda.stream(stream), torch.cuda.use_mem_pool(pool) if pool else contextlib.nullcontext():
-                try:
-                    live.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
-                except torch.OutOfMemoryError:
-                    continue
-            total += size
-        events -= 1
+class Anything:
+    """Requests and frees at random until there were so many, in episodes that differ in how much memory they want, in
+    how large their blocks are and in what they mix: streams, private pools, blocks that other streams still use, graphs
+    that are captured, and the cache emptied. What is refused is passed over."""
+
+    def __init__(self, seed, limit):
+        self.rng, self.limit, self.live, self.total = random.Random(seed), limit, [], 0
+        self.streams = [torch.cuda.default_stream()] + [torch.cuda.Stream() for _ in range(2)]
+        self.has_pools, self.pools = hasattr(torch.cuda, "MemPool"), []
+
+    def give_back(self, at):
+        self.live[at], self.live[-1] = self.live[-1], self.live[at]
+        block, size = self.live.pop()
+        self.total -= size
+        if isinstance(block, int):
+            torch._C._cuda_cudaCachingAllocator_raw_delete(block)
+        elif self.rng.random() < 0.5:
+            block.record_stream(self.rng.choice(self.streams))
+
+    def ask(self, size, stream, pool, as_tensor):
+        """True: it was given."""
+        with torch.cuda.use_mem_pool(pool) if pool else contextlib.nullcontext():
+            try:
+                if as_tensor:
+                    with torch.cuda.stream(stream):
+                        block = torch.empty(size, dtype=torch.uint8, device="cuda")
+                else:
+                    block = torch._C._cuda_cudaCachingAllocator_raw_alloc(size, stream.cuda_stream)
+            except torch.cuda.OutOfMemoryError:
+                return False
+        self.live.append((block, size))
+        self.total += size
+        return True
+
+    def capture(self, count):
+        """A graph with some blocks of its own, of which the last few outlive the capture, but not the graph."""
+        graph, held = torch.cuda.CUDAGraph(), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the graph is empty
+            with torch.cuda.graph(graph):
+                for _ in range(count):
+                    with contextlib.suppress(torch.cuda.OutOfMemoryError):
+                        size = int(10 ** self.rng.uniform(1, 7.3))
+                        held.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
+                    if held and self.rng.random() < 0.5:
+                        held.pop(self.rng.randrange(len(held)))
+        held.clear()
+        graph.reset()
+        return 2 * count
+
+    def episode(self, count):
+        rng, live = self.rng, self.live
+        most = self.limit * rng.choice((0.02, 0.1, 0.3, 0.6, 0.8, 0.9))
+        largest = rng.choice((5, 6.2, 7.5, 8.3, 8.7))
+        on_others, in_pools = rng.choice((0, 0.05, 0.3)), rng.choice((0, 0.1)) if self.has_pools else 0
+        tensors, empties = rng.choice((0, 0.1, 0.4)), rng.choice((0, 0.0003, 0.003))
+        done = 0
+        if in_pools and not self.pools:
+            self.pools = [torch.cuda.MemPool() for _ in range(2)]
+        if rng.random() < 0.2 and self.total < self.limit / 2:
+            done += self.capture(30)
+        while done < count:
+            draw = rng.random()
+            if live and (draw < 0.48 or self.total > most):
+                self.give_back(rng.randrange(len(live)) if rng.random() < 0.7 else -1)
+            elif draw < 0.48 + empties:
+                torch.cuda.empty_cache()
+                continue
+            else:
+                size = int(10 ** rng.uniform(1, largest if rng.random() < 0.5 else min(largest, 5.5)))
+                stream = rng.choice(self.streams) if rng.random() < on_others else self.streams[0]
+                pool = rng.choice(self.pools) if rng.random() < in_pools else None
+                if not self.ask(size, stream, pool, rng.random() < tensors):
+                    for _ in range(min(len(live), 20)):
+                        self.give_back(rng.randrange(len(live)))
+            done += 1
+        return done
+
+    def run(self, events):
+        while events > 0:
+            events -= self.episode(min(events, self.rng.randrange(500, 8000)))
+            if self.rng.random() < 0.5:
+                while self.live:
+                    self.give_back(-1)
+                self.pools.clear()
 
 
 PROGRAMS = {
@@ -151,7 +206,8 @@ def run(job):
     if job["snapshot"]:
         torch.cuda.memory._record_memory_history("all", stacks="python", max_entries=10**7)
     if job["name"].startswith("random:"):
-        anything(*(int(word) for word in job["name"].split(":")[1:]))
+        seed, events = (int(word) for word in job["name"].split(":")[1:])
+        Anything(seed, torch.cuda.get_device_properties(0).total_memory * job.get("limit", 1)).run(events)
     else:
         PROGRAMS[job["name"]]()
     stats = torch.cuda.memory_stats()

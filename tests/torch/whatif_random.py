@@ -14,8 +14,12 @@ import tempfile
 
 import whatif_wheel
 
-LIMIT = "per_process_memory_fraction:0.25"  # so that garbage is collected and requests are refused
-SETTINGS = [",".join(filter(None, (setting, LIMIT))) for setting in whatif_wheel.SETTINGS[:7]] + [""]
+SHARE = 0.25  # of the device, so that garbage is collected, caches are emptied for requests, and some are refused
+SETTINGS = [f"{setting}per_process_memory_fraction:{SHARE}" for setting in (
+    "", "expandable_segments:True,", "max_split_size_mb:32,", "roundup_power2_divisions:[64:8,256:4,>:1],",
+    "max_split_size_mb:64,garbage_collection_threshold:0.5,roundup_power2_divisions:2,",
+    "garbage_collection_threshold:0.6,",
+    "expandable_segments:True,max_split_size_mb:64,garbage_collection_threshold:0.8,")] + [""]
 
 
 def main():
@@ -24,7 +28,8 @@ def main():
     failed, all_events = False, 0
     with tempfile.TemporaryDirectory() as folder:
         for seed, setting in enumerate(SETTINGS, 1):
-            printed = whatif_wheel.run(build, [whatif_wheel.job(f"random:{seed}:{share}", setting)], folder)[0]
+            job = dict(whatif_wheel.job(f"random:{seed}:{share}", setting), limit=SHARE if setting else 0.9)
+            printed = whatif_wheel.run(build, [job], folder)[0]
             done = subprocess.run([build + "/report/gpumem", "whatif", "--json",
                                    f"{folder}/{printed['process']}.trace"], capture_output=True, text=True, check=True)
             recorded = json.loads(done.stdout)["as_recorded"]

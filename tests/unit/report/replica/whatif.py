@@ -193,6 +193,19 @@ def check_odd(folder):
         expect(f"odd {number}", done.returncode in (0, 3), f"{done.returncode} {done.stderr}")
 
 
+def check_twice(folder):
+    """Segments that come again where they are, as no allocator's do: two blocks at one address."""
+    for name in ("mixed", "pools"):
+        with open(unpacked(os.path.join(CORPUS, f"whatif/{name}.pickle.xz"), folder), "rb") as file:
+            snapshot = pickle.load(file)
+        snapshot["device_traces"][0] = [event for one in snapshot["device_traces"][0]
+                                        for event in [one] * (2 if one["action"] == "segment_alloc" else 1)]
+        path = os.path.join(folder, "twice.pickle")
+        with open(path, "wb") as file:
+            pickle.dump(snapshot, file)
+        expect(f"{name} twice", run("--advise", path).returncode in (0, 3))
+
+
 def check_real(folder):
     paths = glob.glob(os.path.join(REALGPU, "*.pickle.xz"))
     if not paths:
@@ -202,6 +215,7 @@ def check_real(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    for check in (check_recordings, check_finding, check_page, check_memory, check_divisions, check_text, check_usage, check_refusal, check_odd, check_real):
+    for check in (check_recordings, check_finding, check_page, check_memory, check_divisions, check_text, check_usage,
+                  check_refusal, check_odd, check_twice, check_real):
         check(temporary)
 sys.exit(failures != 0)
