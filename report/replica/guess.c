@@ -344,6 +344,5 @@ void gm_history_guess(struct gm_history *history)
     } else if (!history->has_pools) {
         guess_groups(history, true);
     }
-    gm_history_find_partial(history, false);
-    gm_history_place_refusals(history);
+    gm_history_settle(history, false);
 }

@@ -79,12 +79,11 @@ void gm_history_tell_pools(struct gm_history *history, const struct gm_torch_dev
 uint64_t gm_history_limit(const struct gm_history *history);
 
 /* Guesses what a trace does not tell, streams and the sizes asked for, and the pools that snapshots of older versions do
- * not tell (guess.c); then which pool it was that a refused request found nothing in (refused.c). */
+ * not tell (guess.c). Then settles (refused.c) which requests gave back a part of the cache, where that is recorded as if
+ * the program had emptied it, and in which pool a refused request found nothing. `exact`: it is known which of two
+ * segments of one size goes first. */
 void gm_history_guess(struct gm_history *history);
-void gm_history_place_refusals(struct gm_history *history);
-/* Finds requests that gave back a part of the cache, where that is recorded as if the program had emptied it. `exact`: it
- * is known which of two segments of one size goes first. */
-void gm_history_find_partial(struct gm_history *history, bool exact);
+void gm_history_settle(struct gm_history *history, bool exact);
 
 /* For a trace that tells them (told.c): the recorder's numbers of pools become pools, 0 the common one (one of
  * its numbers is `common`; 0: that is not known); segments get

@@ -81,26 +81,6 @@ static void find_place(struct gm_follower *follower, struct gm_history *history,
             return;
 }
 
-void gm_history_place_refusals(struct gm_history *history)
-{
-    struct place places[PLACES_MAX];
-    bool has_refusals = false;
-    for (size_t i = 0; i < history->step_count; i++)
-        has_refusals |= history->steps[i].kind == GM_STEP_FAIL && history->steps[i].is_untold;
-    size_t count = has_refusals ? find_places(history, places) : 0;
-    if (count < 2)
-        return;
-    struct gm_follower follower = {0};
-    gm_replica_run_begin(&follower.run, history, &history->settings, 0, history->total);
-    follower.run.keeps_moves = true;
-    for (size_t at = 0; at < history->step_count; at = gm_follow(&follower, at)) {
-        size_t last = gm_follow_group_end(history, at) - 1;
-        if (history->steps[last].kind == GM_STEP_FAIL && history->steps[last].is_untold)
-            find_place(&follower, history, at, last, places, count);
-    }
-    gm_replica_run_end(&follower.run);
-}
-
 /* ---- a part of the cache --------------------------------------------------------------------- */
 
 /*
@@ -135,11 +115,11 @@ static size_t find_partial(struct gm_follower *follower, size_t at, size_t end, 
     size_t common = at;
     while (common < end && steps[common].pool == 0)
         common++;
-    if (common > at && is_other_order(follower, at, end, 0, exact))
+    if (common > at && is_other_order(follower, at, common, 0, exact))
         return at;
     for (size_t i = common; i < end; i++)
         if ((i == common || steps[i].pool != steps[i - 1].pool) &&
-            is_other_order(follower, at, end, steps[i].pool, exact))
+            is_other_order(follower, common, end, steps[i].pool, exact))
             return common;
     return end;
 }
@@ -151,17 +131,29 @@ static bool is_of_request(const struct gm_history *history, size_t at)
             history->steps[at].kind == GM_STEP_FAIL);
 }
 
-void gm_history_find_partial(struct gm_history *history, bool exact)
+static void settle_partial(struct gm_follower *follower, struct gm_history *history, size_t at,
+                           bool exact)
 {
+    size_t end = gm_follow_group_end(history, at);
+    if (!gm_history_empties_cache(history, at) || !is_of_request(history, end))
+        return;
+    for (size_t i = find_partial(follower, at, end, exact); i < end; i++)
+        history->steps[i].by_request = history->steps[i].by_limit = true;
+}
+
+void gm_history_settle(struct gm_history *history, bool exact)
+{
+    struct place places[PLACES_MAX];
+    size_t count = find_places(history, places);
     struct gm_follower follower = {0};
     gm_replica_run_begin(&follower.run, history, &history->settings, 0, history->total);
     follower.run.keeps_moves = true;
     for (size_t at = 0; at < history->step_count; at = gm_follow(&follower, at)) {
-        size_t end = gm_follow_group_end(history, at);
-        if (!gm_history_empties_cache(history, at) || !is_of_request(history, end))
-            continue;
-        for (size_t i = find_partial(&follower, at, end, exact); i < end; i++)
-            history->steps[i].by_request = history->steps[i].by_limit = true;
+        settle_partial(&follower, history, at, exact);
+        size_t last = gm_follow_group_end(history, at) - 1;
+        if (count > 1 && history->steps[last].kind == GM_STEP_FAIL &&
+            history->steps[last].is_untold)
+            find_place(&follower, history, at, last, places, count);
     }
     gm_replica_run_end(&follower.run);
 }

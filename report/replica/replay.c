@@ -44,7 +44,7 @@ struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history)
         result = history->settings.oldest_first ? other : result;
     }
     if (result.equal_events < result.events) {
-        gm_history_find_partial(history, true);
+        gm_history_settle(history, true);
         result = follow_all(history, false);
     }
     struct gm_as_recorded own = follow_all(history, true);
