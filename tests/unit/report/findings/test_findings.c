@@ -583,6 +583,51 @@ static void a_leak_that_ends_in_out_of_memory_is_told_also_as_what_grew(void **s
     gm_findings_free(&findings);
 }
 
+/* Each round keeps a block of a MiB, behind which half of one stays free. */
+static struct gm_findings keep_with_gaps(struct pool *pool)
+{
+    struct scene *scene = pool->scene;
+    uint32_t keeps = operation_of(scene, line_of(scene, 7), 0x10);
+    uint32_t temporary = operation_of(scene, line_of(scene, 8), 0x20);
+    segment(pool, DEVICE, 60 * MIB);
+    for (uint64_t i = 0; i < 40; i++) {
+        uint64_t address = DEVICE + i * 3 * MIB / 2;
+        block(pool, address, MIB, keeps);
+        for (unsigned other = 0; other < 2; other++) {
+            block(pool, address + MIB, MIB / 2, temporary);
+            unblock(pool, address + MIB, MIB / 2);
+        }
+    }
+    refuse(pool, 8 * MIB, line_of(scene, 9));
+    return collect_findings(scene);
+}
+
+static void a_pool_that_is_full_of_a_leak_is_not_fragmented(void **state)
+{
+    struct pool pool = pool_of(*state);
+    struct gm_findings findings = keep_with_gaps(&pool);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "40.0 MiB of that had grown"));
+    assert_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
+    gm_findings_free(&findings);
+}
+
+/* Half of what is reserved did not grow: the gaps matter. */
+static void a_pool_that_holds_much_else_is_fragmented(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t weights = operation_of(scene, line_of(scene, 3), 0x30);
+    segment(&pool, DEVICE + 1024 * MIB, 100 * MIB);
+    for (uint64_t i = 0; i < 66; i++)
+        block(&pool, DEVICE + 1024 * MIB + i * 3 * MIB / 2, MIB, weights);
+    struct gm_findings findings = keep_with_gaps(&pool);
+    assert_non_null(only(&findings, GM_FINDING_POOL_FRAGMENTATION));
+    assert_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
 /* Passes of a few blocks each, then one of many, which is refused. `first`: MiB that stay from the beginning. */
 static struct gm_findings passes(struct scene *scene, unsigned first, unsigned last)
 {
@@ -1186,6 +1231,8 @@ int main(void)
         SCENE_TEST(what_takes_the_place_of_others_is_sound),
         SCENE_TEST(a_leak_that_ends_in_out_of_memory_is_named),
         SCENE_TEST(a_leak_that_ends_in_out_of_memory_is_told_also_as_what_grew),
+        SCENE_TEST(a_pool_that_is_full_of_a_leak_is_not_fragmented),
+        SCENE_TEST(a_pool_that_holds_much_else_is_fragmented),
         SCENE_TEST(what_the_refused_pass_took_is_told_apart),
         SCENE_TEST(what_had_been_there_is_of_no_pass),
         SCENE_TEST(a_model_of_a_few_layers_is_sound),
