@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/size.h"
 #include "findings/rules.h"
+#include "pool/libraries.h"
 #include "replica/whatif.h"
 #include "rounds/birthplace.h"
 #include "rounds/pass.h"
@@ -11,6 +12,7 @@
 #include "stacks/owner.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What was refused at one place, and how it went on there. */
 struct refusals {
@@ -174,7 +176,7 @@ static struct holding holding_of(const struct gm_analysis *analysis, int device,
                                  const struct gm_sites *owners)
 {
     struct holding holding = {.total = total};
-    for (size_t i = 0; owners && i < owners->count; i++)
+    for (size_t i = 0; i < owners->count; i++)
         holding.once[gm_categories_get(analysis->categories, owners->entries[i].stack)] +=
             owners->entries[i].bytes;
     take_out_growth(analysis, device, sort, &holding);
@@ -237,7 +239,7 @@ static bool is_full_of_growth(const struct gm_analysis *analysis,
 }
 
 /* What had grown when memory ran out, what comes once, and what came in the pass that was refused; "" if nothing
- * can be told. `owners`: of the pool's blocks; NULL: nothing tells what memory is for. The caller frees it. */
+ * can be told. The caller frees it. */
 static char *describe_holding(const struct gm_analysis *analysis, int device,
                               enum gm_round_sort sort, uint64_t total,
                               const struct gm_sites *owners)
@@ -292,10 +294,27 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
     free(held);
 }
 
-/* What the driver refused to a framework's cache, the framework tries again or reports itself. */
+static bool has_blocks(const struct gm_analysis *analysis, int device)
+{
+    return analysis->blocks.device[device + 1].allocs > 0;
+}
+
+static bool is_pytorchs(const struct gm_analysis *analysis, const struct gm_failure *failure)
+{
+    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
+    const char *pool = gm_libraries_of(libraries, failure->kind, failure->stack).pool;
+    bool is = pool && strcmp(pool, "PyTorch") == 0;
+    gm_libraries_free(libraries);
+    return is;
+}
+
+/* What the driver refused to a framework's cache, the framework tries again or reports itself. PyTorch does neither
+ * where it hands the driver's answer on: without caching, and on cudaMallocAsync. */
 static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_failure *failure)
 {
-    return gm_owners_cache(analysis->owners, failure->kind, failure->stack);
+    return gm_owners_cache(analysis->owners, failure->kind, failure->stack) &&
+           (has_blocks(analysis, failure->device) || failure->survived ||
+            !is_pytorchs(analysis, failure));
 }
 
 static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,
@@ -318,8 +337,8 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
                                 failure->never_more};
     enum gm_round_sort sort =
         gm_round_sort_of(&analysis->activity.tellers, false, failure->kind, failure->stack);
-    char *held =
-        describe_holding(analysis, failure->device, sort, failure->snapshot.owners.bytes, NULL);
+    char *held = describe_holding(analysis, failure->device, sort, failure->snapshot.owners.bytes,
+                                  &failure->snapshot.owners);
     if (is_search(&refusals))
         add_search(findings, &finding, &refusals);
     else if (fragmentation == GM_FRAGMENTATION_CERTAIN)
@@ -344,11 +363,26 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
     free(held);
 }
 
+/* A framework asks a second time, on another way, at the same line. */
+static bool is_asked_again(const struct gm_analysis *analysis, size_t number)
+{
+    const struct gm_failure *failure = &analysis->failures[number];
+    uint64_t line = gm_callers_line(analysis->callers, failure->stack);
+    if (!gm_owners_cache(analysis->owners, failure->kind, failure->stack))
+        return false;
+    for (size_t i = number + 1; i < analysis->failure_count; i++)
+        if (analysis->failures[i].device == failure->device &&
+            gm_callers_line(analysis->callers, analysis->failures[i].stack) == line)
+            return true;
+    return false;
+}
+
 void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     struct advice advice = {0};
     for (size_t i = 0; i < analysis->pool_failures.count; i++)
         add_pool_failure(analysis, findings, &analysis->pool_failures.entries[i], &advice);
     for (size_t i = 0; i < analysis->failure_count; i++)
-        add_refusal(analysis, findings, &analysis->failures[i]);
+        if (!is_asked_again(analysis, i))
+            add_refusal(analysis, findings, &analysis->failures[i]);
 }

@@ -120,6 +120,8 @@ static void describe_rest(const struct gm_analysis *analysis, const struct cause
     text[0] = '\0';
     if (!cause->bytes || !duration || nanoseconds >= LONGEST_NS)
         return;
+    if (pace && left < pace)
+        return; /* it is full in this round */
     if (pace)
         snprintf(text, size, "another %s rounds, in %s", COUNT(left / pace),
                  TIME((uint64_t)nanoseconds));

@@ -357,6 +357,44 @@ static void a_refusal_at_the_end_is_no_search(void **state)
     gm_findings_free(&findings);
 }
 
+/* PyTorch without a cache of its own hands the driver's answer on, as an error of the program's. */
+static void a_refusal_of_pytorchs_that_ends_a_program_is_told(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = operation_of(scene, line_of(scene, 5), 0x10);
+    DEVICE_ALLOC(DEVICE, 3 * MIB, .stack = line);
+    REFUSED(64 * MIB, line);
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_ERROR);
+    gm_findings_free(&findings);
+}
+
+static void a_refusal_that_pytorchs_cache_recovers_from_is_not(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = operation_of(scene, line_of(scene, 5), 0x10);
+    REFUSED(64 * MIB, line);
+    DEVICE_ALLOC(DEVICE, 64 * MIB, .stack = line); /* it emptied its cache first */
+    struct gm_findings findings = collect_findings(scene);
+    assert_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
+static void a_refusal_of_a_cache_that_tells_of_blocks_is_its_own_to_tell(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = operation_of(scene, line_of(scene, 5), 0x10);
+    segment(&pool, DEVICE, 20 * MIB);
+    block(&pool, DEVICE, MIB, line);
+    REFUSED(64 * MIB, line);
+    struct gm_findings findings = collect_findings(scene);
+    assert_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
 /* Holes of 64 and 64 MiB, on a device of 1 GiB. */
 static void find_with_holes(struct scene *scene, uint64_t request, bool fragmentation)
 {
@@ -1196,6 +1234,9 @@ int main(void)
         SCENE_TEST(refusals_without_success_are_no_search),
         SCENE_TEST(a_refusal_outside_of_any_pool_is_told),
         SCENE_TEST(a_refusal_that_the_program_survives_is_a_warning),
+        SCENE_TEST(a_refusal_of_pytorchs_that_ends_a_program_is_told),
+        SCENE_TEST(a_refusal_that_pytorchs_cache_recovers_from_is_not),
+        SCENE_TEST(a_refusal_of_a_cache_that_tells_of_blocks_is_its_own_to_tell),
         SCENE_TEST(a_search_outside_of_any_pool_is_a_note),
         SCENE_TEST(a_refusal_at_the_end_is_no_search),
         SCENE_TEST(a_refusal_for_lack_of_one_hole_says_so),
