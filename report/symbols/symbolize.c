@@ -459,6 +459,8 @@ const char *gm_symbol_status_text(enum gm_symbol_status status)
         return "no symbols";
     case GM_SYMBOLS_UNREADABLE:
         return "not a readable program or library";
+    case GM_SYMBOLS_TOO_MUCH:
+        return "debug info unpacks to too much";
     case GM_SYMBOLS_MODULE_CHANGED:
         return "changed since the recording";
     case GM_SYMBOLS_MODULE_MISSING:

@@ -20,6 +20,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "symbols/symbolize_table.h"
+#include "symbols/symbolize_unpacked.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
 
@@ -99,6 +100,8 @@ static enum gm_symbol_status check_file(int fd, const struct gm_module_reference
         status = GM_SYMBOLS_UNREADABLE;
     else if (reference->build_id_size > 0 && !has_build_id(elf, reference))
         status = GM_SYMBOLS_MODULE_CHANGED;
+    else if (gm_unpacks_to_too_much(elf))
+        status = GM_SYMBOLS_TOO_MUCH;
     elf_end(elf);
     return status;
 }
@@ -283,6 +286,30 @@ static void open_contents(struct gm_symbol_module *module)
         module->outcome.status = GM_SYMBOLS_NONE;
 }
 
+static bool may_be_read(int fd)
+{
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    bool good = elf_kind(elf) == ELF_K_ELF && !gm_unpacks_to_too_much(elf);
+
+    elf_end(elf);
+    return good;
+}
+
+/* A module can name the file with its debug info, which may then be one of its maker's. libdwfl also
+ * unpacks files that are compressed as a whole: of those none is taken. */
+static int find_debug_file(Dwfl_Module *handle, void **data, const char *name, Dwarf_Addr base,
+                           const char *file, const char *link, GElf_Word checksum, char **found)
+{
+    int fd = dwfl_standard_find_debuginfo(handle, data, name, base, file, link, checksum, found);
+
+    if (fd < 0 || may_be_read(fd))
+        return fd;
+    close(fd);
+    free(*found);
+    *found = NULL;
+    return -1;
+}
+
 /* The first two entries are libdwfl's own defaults: beside the module, and .debug below that. */
 static char *make_debug_path(const char *sysroot)
 {
@@ -311,7 +338,7 @@ struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference 
         return NULL;
     }
     module->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
-                                         .find_debuginfo = dwfl_standard_find_debuginfo,
+                                         .find_debuginfo = find_debug_file,
                                          .section_address = dwfl_offline_section_address,
                                          .debuginfo_path = &module->debug_path};
     elf_version(EV_CURRENT);

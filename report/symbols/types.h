@@ -21,6 +21,7 @@ enum gm_symbol_status {
                                   installed libelf cannot read (zstd with elfutils < 0.189) */
     GM_SYMBOLS_NONE,           /* neither debug info nor a symbol table */
     GM_SYMBOLS_UNREADABLE,     /* not a usable ELF executable or library */
+    GM_SYMBOLS_TOO_MUCH,       /* its debug info unpacks to more than a compiler writes; not used */
     GM_SYMBOLS_MODULE_CHANGED, /* only files with another build-id were found; not used */
     GM_SYMBOLS_MODULE_MISSING  /* no such file */
 };

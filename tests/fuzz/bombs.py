@@ -8,13 +8,16 @@ CPU time is a watchdog). What demands too much makes the exit code 3, the JSON i
 bad one are reported. What only looks like a bomb is read to its end.
 """
 import json
+import lzma
 import os
 import resource
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import zlib
 
 MEMORY = 256 << 20
 SECONDS = 2 * float(os.environ.get("GPUMEM_TEST_SLOWNESS", "1"))
@@ -145,6 +148,45 @@ def try_pipe(gpumem, bombs, folder):
         thread.join()
 
 
+def elf_with_section(path, name, flags, content):
+    """A shared library of one section, of whose address a trace has a frame."""
+    names = b"\0.shstrtab\0" + name.encode() + b"\0"
+    names_at, content_at = 120, 120 + (len(names) + 7) // 8 * 8
+    sections_at = content_at + (len(content) + 7) // 8 * 8
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 1, 64, 3, 1)
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 0x2000, 0x2000, 4096)
+    section = struct.Struct("<IIQQQQIIQQ").pack
+    with open(path, "wb") as file:
+        file.write(head + load + names)
+        file.seek(content_at)
+        file.write(content)
+        file.seek(sections_at)
+        file.write(bytes(64) + section(1, 3, 0, 0, names_at, len(names), 0, 0, 1, 0) +
+                   section(11, 1, flags, 0, content_at, len(content), 0, 0, 8, 0))
+
+
+def packed_zeros(packer, size):
+    block = bytes(1 << 20)
+    return b"".join(packer.compress(block) for _ in range(size >> 20)) + packer.flush()
+
+
+def try_packed_modules(gpumem, bombs, folder):
+    """Debug info of a module that unpacks to a hundred times what it may, in each form that is unpacked."""
+    size = 512 << 20
+    zeros = packed_zeros(zlib.compressobj(1), size)
+    modules = {
+        ".debug_info": (0x800, struct.pack("<IIQQ", 1, 0, size, 1) + zeros),
+        ".zdebug_info": (0, b"ZLIB" + struct.pack(">Q", size) + zeros),
+        ".gnu_debugdata": (0, packed_zeros(lzma.LZMACompressor(preset=0), size)),
+    }
+    for name, (flags, content) in modules.items():
+        module, trace = folder + "/module" + name, f"module{name}.trace"
+        elf_with_section(module, name, flags, content)
+        subprocess.run([bombs, "path", f"{folder}/{trace}", module], check=True)
+        code, out = run(gpumem, ["report", trace], folder)
+        expect(code == 0 and b"unpacks to too much" in out, f"{name}: report: exit code {code}, {out.decode()}")
+
+
 def main():
     gpumem, bombs = (os.path.abspath(path) for path in sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
@@ -154,6 +196,7 @@ def main():
         try_among_others(gpumem, bombs, folder)
         try_out_of_memory(gpumem, folder)
         try_pipe(gpumem, bombs, folder)
+        try_packed_modules(gpumem, bombs, folder)
     print("failed" if failed else "all good")
     sys.exit(bool(failed))
 
