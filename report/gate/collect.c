@@ -14,13 +14,16 @@ struct collection {
     struct gm_issues issues;
 };
 
-/* Adds an issue at a stack, to the one before if only lines differ: a reader would see it twice. */
+/* Adds an issue at a stack, to the one before if only lines differ: a reader would see it twice. `frame`
+ * is what it names as its place; NULL: the stack's frame that tells most. */
 static void add_issue(struct collection *collection, struct gm_issue *issue, uint32_t stack,
-                      const char *kind)
+                      const char *kind, const struct gm_frame *frame)
 {
     const struct gm_model *model = collection->view->model;
     issue->trace = (char *)collection->view->run->path;
     gm_issue_place(issue, model, stack, kind);
+    if (frame)
+        gm_issue_name(issue, frame);
     issue->rule = gm_suppressions_find(&collection->rules, issue, model, stack);
     if (issue->rule != GM_NONE) {
         struct gm_rule *rule = &collection->rules.rules[issue->rule];
@@ -60,7 +63,7 @@ static void collect_leaks(struct collection *collection)
                                  .count = sample->count,
                                  .code = (char *)gm_leak_class_name(place->leak_class)};
         issue.level = gm_gate_level(collection->gate, issue.code, GM_SEVERITY_WARNING);
-        add_issue(collection, &issue, place->stack, gm_kind_name(place->kind));
+        add_issue(collection, &issue, place->stack, gm_kind_name(place->kind), NULL);
     }
     for (size_t i = 0; i < collection->issues.count; i++)
         gm_issue_tell_leak(&collection->issues.entries[i]);
@@ -77,7 +80,8 @@ static void collect_findings(struct collection *collection)
                                  .message = (char *)finding->cause,
                                  .is_finding = true};
         issue.level = gm_gate_level(collection->gate, issue.code, finding->severity);
-        add_issue(collection, &issue, finding->stack, "finding");
+        add_issue(collection, &issue, finding->stack, "finding",
+                  gm_model_finding_frame(collection->view->model, finding));
     }
 }
 

@@ -75,6 +75,15 @@ static void add_text(XXH64_state_t *state, const char *text, size_t size)
     XXH64_update(state, "", 1);
 }
 
+uint64_t gm_issue_fingerprint(const char *code, const char *what)
+{
+    XXH64_state_t state;
+    XXH64_reset(&state, 0);
+    add_text(&state, code, strlen(code));
+    add_text(&state, what, strlen(what));
+    return XXH64_digest(&state);
+}
+
 struct growing_text {
     char *bytes;
     size_t size, capacity;
@@ -93,6 +102,13 @@ static struct growing_text *append(struct growing_text *text, const char *more)
 static bool is_named(const struct gm_frame *frame)
 {
     return !strstr(frame->function, "+0x");
+}
+
+void gm_issue_name(struct gm_issue *issue, const struct gm_frame *frame)
+{
+    issue->function = (char *)frame->function;
+    issue->file = (char *)(frame->file ? frame->file : "");
+    issue->line = frame->line;
 }
 
 void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32_t number,
@@ -124,9 +140,10 @@ void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32
     }
     issue->fingerprint = XXH64_digest(&state);
     issue->stack = append(&text, "")->bytes;
-    issue->function = (char *)(telling ? telling->function : "");
-    issue->file = (char *)(telling && telling->file ? telling->file : "");
-    issue->line = telling ? telling->line : 0;
+    issue->function = issue->file = (char *)"";
+    issue->line = 0;
+    if (telling)
+        gm_issue_name(issue, telling);
 }
 
 void gm_issue_write(FILE *file, const struct gm_issue *issue)

@@ -68,6 +68,14 @@ void gm_issue_tell_leak(struct gm_issue *issue);
 void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32_t stack,
                     const char *kind);
 
+/* The fingerprint of an issue that has no place: of its code and of what it is about ("peak, device 0").
+ * Systems that tell issues apart by it would take two budgets for one. */
+uint64_t gm_issue_fingerprint(const char *code, const char *what);
+
+/* Sets the function, the file and the line alone: of another frame than the one that tells most. The
+ * texts are the frame's. */
+void gm_issue_name(struct gm_issue *issue, const struct gm_frame *frame);
+
 /* Writes one to a file, and reads it back; false: there is none, or the file is damaged. The caller
  * frees what was read with gm_issue_free. */
 void gm_issue_write(FILE *file, const struct gm_issue *issue);

@@ -346,6 +346,32 @@ def try_formats():
     check("a file that cannot be written", 3, "--format", "junit=folder/none/x", "sound.trace")
 
 
+def try_places():
+    """A finding has one place, on the page, in the JSON and in the gate: also where several lines share what allocates."""
+    record("wrapper.trace", "findings_programs", "inlined_wrapper")
+    for trace in ("wrapper.trace", "grows.trace", "demo.trace", "marked.trace"):
+        done = subprocess.run([GPUMEM, "report", "--json", trace], capture_output=True, text=True, check=True)
+        wanted = {(one["code"], one["file"], one["line"]) for one in json.loads(done.stdout)["findings"]}
+        page = subprocess.run([GPUMEM, "report", trace], capture_output=True, text=True, check=True).stdout
+        check(f"places of {trace}", None, "--format", "json=places", trace)
+        found = {(one["code"], one["file"], one["line"]) for one in json.loads(read("places"))["issues"]
+                 if one["code"] in {code for code, _, _ in wanted}}
+        expect(wanted and found == wanted, f"{trace}: places {found}, not {wanted}")
+        for code, file, line in wanted:
+            expect(file is None or f"{os.path.basename(file)}:{line}" in page, f"{trace}: {code} at {file}:{line} is not on the page: {page}")
+
+
+def try_budgets_apart():
+    """Each budget that fails is an issue of its own for systems that go by fingerprints."""
+    check("two budgets", 1, "--max-leak", "1G", "--max-peak", "1M", "--max-peak", "phase=step:1M", "--format", "gitlab=two",
+          "--format", "json=two.json", "phases.trace")
+    prints = [one["fingerprint"] for one in json.loads(read("two"))]
+    expect(len(prints) == 2 and len(set(prints)) == 2 and "0" * 16 not in prints, f"fingerprints of budgets: {prints}")
+    check("two budgets again", 1, "--max-leak", "1G", "--max-peak", "1M", "--max-peak", "phase=step:1M", "--format", "gitlab=again",
+          "phases.trace")
+    expect([one["fingerprint"] for one in json.loads(read("again"))] == prints, "fingerprints of budgets change")
+
+
 def try_repository():
     """Below the folder where it runs, files are relative to it, as systems that show a repository want them."""
     source = HERE + "/../../.."
@@ -362,7 +388,7 @@ def main():
         os.chdir(folder)
         record("demo.trace", "training_loop", GPUMEM_SIM_MEMORY="2G")
         for part in (try_exit_codes, try_last_line, try_what_fails, try_limits_of_parts, try_repeats,
-                     try_peaks_in_baseline, try_made_rules, try_vendor_rules, try_rules, try_baseline, try_formats, try_repository):
+                     try_peaks_in_baseline, try_made_rules, try_vendor_rules, try_rules, try_baseline, try_formats, try_places, try_budgets_apart, try_repository):
             part()
         os.chdir("/")
     print("FAILED" if failed else "passed")
