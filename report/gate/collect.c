@@ -172,9 +172,20 @@ static void judge(const struct gm_gate *gate, const struct gm_view *view,
     collect_findings(&collection);
     if (gate->repeats == GM_REPEATS_NONE)
         gm_gate_decide(gate, view->page, view, &collection.rules, &collection.issues, outcome);
+    outcome->issue_count = collection.issues.count;
     for (size_t i = 0; gate->channel && i < collection.issues.count; i++)
         gm_issue_write(gate->channel, &collection.issues.entries[i]);
     gm_issues_free(&collection.issues);
+}
+
+static void note_run(const struct gm_model_run *run, struct gm_gate_outcome *outcome)
+{
+    char *run_id = gm_clean_copy(run->run_id), *program = gm_clean_copy(run->executable);
+    snprintf(outcome->run_id, sizeof(outcome->run_id), "%s", run_id);
+    snprintf(outcome->program, sizeof(outcome->program), "%s", gm_name_behind_slash(program));
+    outcome->rank = run->rank.rank;
+    free(program);
+    free(run_id);
 }
 
 void gm_gate_judge(const struct gm_gate *gate, const struct gm_view *view,
@@ -182,6 +193,7 @@ void gm_gate_judge(const struct gm_gate *gate, const struct gm_view *view,
 {
     bool has_events = view->run->verdict.state != GM_VERDICT_NOTHING;
     outcome->anything |= has_events;
+    note_run(view->run, outcome);
     gm_notes_text(view, "note: ");
     gm_losses_text(view);
     if (!is_judged(gate, view, has_events, outcome))

@@ -89,6 +89,7 @@ struct gm_gate_figure {
 
 #define GM_GATE_FIGURES 256u
 #define GM_GATE_REASON 192u
+#define GM_GATE_PROGRAM 48u
 
 /* What one trace or several come to. Has no pointers: it goes from one process to another. */
 struct gm_gate_outcome {
@@ -101,6 +102,11 @@ struct gm_gate_outcome {
     int64_t leaked[GM_LEAK_CLASSES]; /* bytes */
     struct gm_gate_figure figures[GM_GATE_FIGURES];
     size_t figure_count;
+    size_t issue_count; /* written to the channel */
+    /* What tells repeats of a run from its processes. */
+    char run_id[40];               /* "": not told */
+    char program[GM_GATE_PROGRAM]; /* the executable's name, cut to fit; clean */
+    int64_t rank;                  /* -1: without */
 };
 
 /* ---- codes ----------------------------------------------------------------------------------- */
@@ -136,10 +142,24 @@ void gm_gate_decide(const struct gm_gate *gate, struct gm_page *page, const stru
                     const struct gm_suppressions *rules, struct gm_issues *issues,
                     struct gm_gate_outcome *outcome);
 
-/* What several traces that repeat a run come to together: of each issue and each figure the median or
- * the minimum, where a trace that lacks it counts as 0. `issues` are those of all traces before, and
- * of all together afterwards. */
-void gm_gate_unite(const struct gm_gate *gate, const struct gm_gate_outcome *outcomes, size_t count,
+/* A trace among several that repeat a run. */
+struct gm_gate_repeat {
+    const struct gm_gate_outcome *outcome;
+    const struct gm_issue *issues;
+    size_t issue_count;
+    size_t run; /* of which it is, below run_count */
+};
+
+struct gm_gate_repeats_of {
+    const struct gm_gate_repeat *entries;
+    size_t count;
+    size_t run_count;
+};
+
+/* What repeats of a run come to together: of each issue and each figure the median of all runs or the
+ * minimum, where a run that lacks it counts as 0, and of several processes of one run the one with most
+ * counts. Adds to `issues`. */
+void gm_gate_unite(const struct gm_gate *gate, const struct gm_gate_repeats_of *repeats,
                    struct gm_issues *issues, struct gm_gate_outcome *united);
 
 /* Notes why it fails; the first reason is kept, others are counted. */

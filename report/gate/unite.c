@@ -20,69 +20,64 @@ static int64_t typical(const struct gm_gate *gate, int64_t *values, size_t count
 
 /* ---- issues ---------------------------------------------------------------------------------- */
 
-/* Same place, and the same trace: the number of the trace by its issues' path. */
-struct traces {
-    const char **paths;
-    size_t count, capacity;
-};
-
-static size_t number_of(struct traces *traces, const char *path)
-{
-    for (size_t i = 0; i < traces->count; i++)
-        if (strcmp(traces->paths[i], path) == 0)
-            return i;
-    GM_RESERVE(traces->paths, traces->capacity, traces->count + 1);
-    traces->paths[traces->count++] = path;
-    return traces->count - 1;
-}
-
-/* Bytes, allocations, and how often it is there, of an issue in each trace. */
+/* Bytes, allocations, and whether it is there at all, of an issue in each run. */
 struct column {
     int64_t *bytes, *counts, *present;
 };
 
+static void take_most(int64_t *most, int64_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
 /* Adds the issue to the united ones, if it is typical. */
-static void unite_issue(const struct gm_gate *gate, struct gm_issues *all, size_t first,
-                        struct traces *traces, size_t count, struct column *column,
+static void unite_issue(const struct gm_gate *gate, const struct gm_gate_repeats_of *repeats,
+                        const struct gm_issue *wanted, struct column *column,
                         struct gm_issues *united)
 {
-    memset(column->bytes, 0, 3 * count * sizeof(int64_t));
-    for (size_t i = first; i < all->count; i++) {
-        struct gm_issue *issue = &all->entries[i];
-        if (i != first && !gm_issue_is_same(&all->entries[first], issue))
-            continue;
-        size_t trace = number_of(traces, issue->trace);
-        column->bytes[trace] += issue->bytes;
-        column->counts[trace] += issue->count;
-        column->present[trace] = 1;
+    memset(column->bytes, 0, 3 * repeats->run_count * sizeof(int64_t));
+    for (size_t i = 0; i < repeats->count; i++) {
+        const struct gm_gate_repeat *repeat = &repeats->entries[i];
+        for (size_t at = 0; at < repeat->issue_count; at++) {
+            const struct gm_issue *issue = &repeat->issues[at];
+            if (!gm_issue_is_same(wanted, issue))
+                continue;
+            take_most(&column->bytes[repeat->run], issue->bytes);
+            take_most(&column->counts[repeat->run], issue->count);
+            column->present[repeat->run] = 1;
+        }
     }
-    struct gm_issue issue = all->entries[first];
-    issue.bytes = typical(gate, column->bytes, count);
-    issue.count = typical(gate, column->counts, count);
-    if (!typical(gate, column->present, count))
+    struct gm_issue issue = *wanted;
+    issue.bytes = typical(gate, column->bytes, repeats->run_count);
+    issue.count = typical(gate, column->counts, repeats->run_count);
+    if (!typical(gate, column->present, repeats->run_count))
         return;
     gm_issues_add(united, &issue);
     if (!issue.is_finding)
         gm_issue_tell_leak(&united->entries[united->count - 1]);
 }
 
-static void unite_issues(const struct gm_gate *gate, struct gm_issues *issues, size_t count)
+static bool was_met(const struct gm_gate_repeats_of *repeats, size_t entry, size_t number)
 {
-    struct gm_issues united = {0};
-    struct traces traces = {0};
+    const struct gm_issue *issue = &repeats->entries[entry].issues[number];
+    for (size_t i = 0; i <= entry; i++)
+        for (size_t at = 0; at < (i < entry ? repeats->entries[i].issue_count : number); at++)
+            if (gm_issue_is_same(&repeats->entries[i].issues[at], issue))
+                return true;
+    return false;
+}
+
+static void unite_issues(const struct gm_gate *gate, const struct gm_gate_repeats_of *repeats,
+                         struct gm_issues *united)
+{
+    size_t count = repeats->run_count;
     int64_t *values = gm_allocate(3 * count + 1, sizeof(*values));
     struct column column = {values, values + count, values + 2 * count};
-    for (size_t i = 0; i < issues->count; i++) {
-        size_t before = 0;
-        while (before < i && !gm_issue_is_same(&issues->entries[before], &issues->entries[i]))
-            before++;
-        if (before == i)
-            unite_issue(gate, issues, i, &traces, count, &column, &united);
-    }
-    gm_issues_free(issues);
-    free(traces.paths);
+    for (size_t i = 0; i < repeats->count; i++)
+        for (size_t at = 0; at < repeats->entries[i].issue_count; at++)
+            if (!was_met(repeats, i, at))
+                unite_issue(gate, repeats, &repeats->entries[i].issues[at], &column, united);
     free(values);
-    *issues = united;
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -93,18 +88,19 @@ static bool is_same_figure(const struct gm_gate_figure *a, const struct gm_gate_
            a->rank == b->rank;
 }
 
-static void unite_figure(const struct gm_gate *gate, const struct gm_gate_outcome *outcomes,
-                         size_t count, const struct gm_gate_figure *figure, int64_t *values,
+static void unite_figure(const struct gm_gate *gate, const struct gm_gate_repeats_of *repeats,
+                         const struct gm_gate_figure *figure, int64_t *values,
                          struct gm_gate_outcome *united)
 {
     for (size_t i = 0; i < united->figure_count; i++)
         if (is_same_figure(&united->figures[i], figure))
             return;
-    for (size_t i = 0; i < count; i++) {
-        values[i] = 0;
-        for (size_t at = 0; at < outcomes[i].figure_count; at++)
-            if (is_same_figure(&outcomes[i].figures[at], figure))
-                values[i] = outcomes[i].figures[at].bytes;
+    memset(values, 0, repeats->run_count * sizeof(*values));
+    for (size_t i = 0; i < repeats->count; i++) {
+        const struct gm_gate_outcome *outcome = repeats->entries[i].outcome;
+        for (size_t at = 0; at < outcome->figure_count; at++)
+            if (is_same_figure(&outcome->figures[at], figure))
+                take_most(&values[repeats->entries[i].run], outcome->figures[at].bytes);
     }
     if (united->figure_count == GM_GATE_FIGURES) {
         united->unreadable = true;
@@ -112,25 +108,29 @@ static void unite_figure(const struct gm_gate *gate, const struct gm_gate_outcom
         return;
     }
     united->figures[united->figure_count] = *figure;
-    united->figures[united->figure_count++].bytes = typical(gate, values, count);
+    united->figures[united->figure_count++].bytes = typical(gate, values, repeats->run_count);
 }
 
-void gm_gate_unite(const struct gm_gate *gate, const struct gm_gate_outcome *outcomes, size_t count,
+void gm_gate_unite(const struct gm_gate *gate, const struct gm_gate_repeats_of *repeats,
                    struct gm_issues *issues, struct gm_gate_outcome *united)
 {
-    int64_t *values = gm_allocate(count + 1, sizeof(*values));
+    int64_t *values = gm_allocate(repeats->run_count + 1, sizeof(*values));
     *united = (struct gm_gate_outcome){0};
-    unite_issues(gate, issues, count);
-    for (size_t i = 0; i < count; i++) {
-        united->anything |= outcomes[i].anything;
-        united->limits_met |= outcomes[i].limits_met;
-        for (size_t at = 0; at < outcomes[i].figure_count; at++)
-            unite_figure(gate, outcomes, count, &outcomes[i].figures[at], values, united);
+    unite_issues(gate, repeats, issues);
+    for (size_t i = 0; i < repeats->count; i++) {
+        const struct gm_gate_outcome *outcome = repeats->entries[i].outcome;
+        united->anything |= outcome->anything;
+        united->limits_met |= outcome->limits_met;
+        for (size_t at = 0; at < outcome->figure_count; at++)
+            unite_figure(gate, repeats, &outcome->figures[at], values, united);
     }
-    for (unsigned leak_class = 0; count && leak_class < GM_LEAK_CLASSES; leak_class++) {
-        for (size_t i = 0; i < count; i++)
-            values[i] = outcomes[i].leaked[leak_class];
-        united->leaked[leak_class] = typical(gate, values, count);
+    for (unsigned leak_class = 0; repeats->run_count && leak_class < GM_LEAK_CLASSES;
+         leak_class++) {
+        memset(values, 0, repeats->run_count * sizeof(*values));
+        for (size_t i = 0; i < repeats->count; i++)
+            take_most(&values[repeats->entries[i].run],
+                      repeats->entries[i].outcome->leaked[leak_class]);
+        united->leaked[leak_class] = typical(gate, values, repeats->run_count);
     }
     free(values);
 }

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "commands/check/check.h"
 #include "commands/command.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,8 @@ static void read_issues(struct gm_check *check, struct gm_issues *issues)
 /* The rules, with what they matched in what several traces have together. */
 static void match_rules(struct gm_suppressions *rules, const struct gm_issues *issues)
 {
+    for (size_t i = 0; i < rules->count; i++)
+        rules->rules[i].used_bytes = rules->rules[i].used_count = rules->rules[i].used_issues = 0;
     for (size_t i = 0; i < issues->count; i++)
         if (issues->entries[i].rule < rules->count) {
             struct gm_rule *rule = &rules->rules[issues->entries[i].rule];
@@ -117,32 +120,114 @@ static void match_rules(struct gm_suppressions *rules, const struct gm_issues *i
         }
 }
 
-/* Traces that repeat one run become one, with the median or the minimum of what they have. */
-static void unite_repeats(struct gm_check *check, struct gm_issues *issues)
+/* ---- repeats --------------------------------------------------------------------------------- */
+
+static bool is_same_role(const struct gm_gate_outcome *a, const struct gm_gate_outcome *b)
+{
+    return a->rank == b->rank && strcmp(a->program, b->program) == 0;
+}
+
+/* The traces of one rank and program, as repeats. */
+struct role {
+    struct gm_gate_repeat *entries;
+    struct gm_gate_repeats_of all;
+};
+
+/* Processes that have the same id of a run are of one run; one without an id is a run. Runs that lack this
+ * rank or program do not count: what was not there was not seen to be sound. */
+static struct role role_of(const struct gm_check *check, const struct gm_issues *issues,
+                           size_t first)
+{
+    const struct gm_gate_trace *traces = check->traces;
+    struct role role = {.entries = gm_allocate(check->trace_count, sizeof(*role.entries))};
+    size_t issue = 0;
+    for (size_t i = 0; i < check->trace_count; issue += traces[i++].outcome.issue_count) {
+        const struct gm_gate_outcome *outcome = &traces[i].outcome;
+        size_t before = 0;
+        if (!is_same_role(outcome, &traces[first].outcome))
+            continue;
+        while (before < role.all.count &&
+               (!*outcome->run_id ||
+                strcmp(role.entries[before].outcome->run_id, outcome->run_id) != 0))
+            before++;
+        bool is_new = before == role.all.count;
+        role.entries[role.all.count++] =
+            (struct gm_gate_repeat){outcome, issues->entries + issue, outcome->issue_count,
+                                    is_new ? role.all.run_count : role.entries[before].run};
+        role.all.run_count += is_new;
+    }
+    role.all.entries = role.entries;
+    return role;
+}
+
+/* "median of 3 traces, rank 1". The caller frees it. */
+static char *name_role(const struct gm_check *check, const struct role *role)
+{
+    const struct gm_gate_outcome *outcome = role->entries[0].outcome;
+    bool has_ranks = false, has_programs = false;
+    char rank[32] = "", *name;
+    for (size_t i = 0; i < check->trace_count; i++) {
+        has_ranks |= check->traces[i].outcome.rank != outcome->rank;
+        has_programs |= strcmp(check->traces[i].outcome.program, outcome->program) != 0;
+    }
+    if (has_ranks && outcome->rank >= 0)
+        snprintf(rank, sizeof(rank), ", rank %" PRId64, outcome->rank);
+    if (asprintf(&name, "%s of %zu %s%s%s%s",
+                 check->gate.repeats == GM_REPEATS_MEDIAN ? "median" : "minimum",
+                 role->all.run_count, role->all.run_count == role->all.count ? "traces" : "runs",
+                 rank, has_programs ? ", " : "", has_programs ? outcome->program : "") < 0)
+        name = gm_copy_text("repeats");
+    return name;
+}
+
+/* What the repeats of a rank and program come to, judged as one trace. Adds its issues to `judged`. */
+static struct gm_gate_trace judge_role(struct gm_check *check, const struct role *role,
+                                       struct gm_issues *judged)
 {
     struct gm_page page = {.out = stdout, .colour = check->gate.colour};
-    size_t count = check->trace_count;
-    struct gm_gate_outcome *outcomes = gm_allocate(count + 1, sizeof(*outcomes));
-    struct gm_gate_outcome united;
-    char name[64];
-    for (size_t i = 0; i < count; i++)
-        outcomes[i] = check->traces[i].outcome;
-    snprintf(name, sizeof(name), "%s of %zu traces",
-             check->gate.repeats == GM_REPEATS_MEDIAN ? "median" : "minimum", count);
-    gm_gate_unite(&check->gate, outcomes, count, issues, &united);
-    for (size_t i = 0; i < issues->count; i++) {
-        free(issues->entries[i].trace);
-        issues->entries[i].trace = gm_copy_text(name);
+    struct gm_gate_trace trace = {.path = name_role(check, role)};
+    struct gm_issues united = {0};
+    gm_gate_unite(&check->gate, &role->all, &united, &trace.outcome);
+    match_rules(&check->gate.suppressions, &united);
+    gm_page_print(&page, GM_BOLD, "%s\n", trace.path);
+    gm_gate_decide(&check->gate, &page, NULL, &check->gate.suppressions, &united, &trace.outcome);
+    for (size_t i = 0; i < united.count; i++) {
+        struct gm_issue issue = united.entries[i];
+        issue.trace = (char *)trace.path;
+        gm_issues_add(judged, &issue);
     }
-    match_rules(&check->gate.suppressions, issues);
-    gm_page_print(&page, GM_BOLD, "%s\n", name);
-    gm_gate_decide(&check->gate, &page, NULL, &check->gate.suppressions, issues, &united);
-    for (size_t i = 0; i < count; i++)
-        free((char *)check->traces[i].path);
-    check->traces[0] = (struct gm_gate_trace){gm_copy_text(name), united};
-    check->trace_count = 1;
-    free(outcomes);
+    gm_issues_free(&united);
+    return trace;
 }
+
+/* Traces that repeat a run become one for each rank and program, with the median or the minimum of
+ * what they have. */
+static void unite_repeats(struct gm_check *check, struct gm_issues *issues)
+{
+    struct gm_gate_trace *united = gm_allocate(check->trace_count, sizeof(*united));
+    struct gm_issues judged = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < check->trace_count; i++) {
+        size_t first = 0;
+        while (!is_same_role(&check->traces[first].outcome, &check->traces[i].outcome))
+            first++;
+        if (first != i)
+            continue;
+        struct role role = role_of(check, issues, i);
+        united[count++] = judge_role(check, &role, &judged);
+        free(role.entries);
+    }
+    for (size_t i = 0; i < check->trace_count; i++)
+        free((char *)check->traces[i].path);
+    gm_issues_free(issues);
+    free(check->traces);
+    *issues = judged;
+    check->traces = united;
+    check->trace_capacity = check->trace_count;
+    check->trace_count = count;
+}
+
+/* ---- rules, the baseline --------------------------------------------------------------------- */
 
 /* Rules that matched nothing in any trace, and those that are over: they want to be looked at. */
 static void list_rules(const struct gm_check *check, const struct gm_issues *issues)

@@ -198,6 +198,48 @@ def try_repeats():
     expect(" 2097152 2 " in read("repeated") and " 94371840 0 device 0" in read("repeated"), read("repeated"))
 
 
+def try_repeats_of_ranks():
+    """Three runs of two ranks: rank 1 leaks 5 MiB in each run, or in one; rank 0 leaks 2 MiB. Each rank is started by itself,
+    as launchers do: with `gpumem run`, or with the preload alone."""
+    def run(number, mode, how):
+        traces = []
+        for rank in (0, 1):
+            trace, what = f"run{number}.{rank}.trace", mode if rank else "base"
+            more = {"RANK": str(rank), "WORLD_SIZE": "2"}
+            if how == "preload":
+                subprocess.run([f"{BUILD}/tests/diff_program", what], check=True, stdout=subprocess.DEVNULL,
+                               env=environment(LD_PRELOAD=f"{BUILD}/preload/libgpumem.so", GPUMEM_OUTPUT=trace, **more))
+            else:
+                record(trace, "diff_program", what, **more)
+            traces.append(trace)
+        return traces
+    for how in ("preload", "gpumem run"):
+        traces = [trace for number in range(3) for trace in run(number, "changed", how)]
+        out = check(f"{how}: a rank that leaks in each run", 1, "--repeats", "median", "--max-leak", "2M", *traces,
+                    says="failed: median of 3 traces, rank 1: leaks: 5.00 MiB")
+        expect("median of 3 traces, rank 0" in out, out)
+        check(f"{how}: all allowed", 0, "--repeats", "median", "--max-leak", "5M", *traces)
+        check(f"{how}: the peak of a rank", 1, "--repeats", "median", "--max-leak", "1G", "--max-peak", "rank=1:124M", *traces)
+        run(1, "base", how)
+        run(2, "base", how)
+        check(f"{how}: a rank that leaked once", 0, "--repeats", "median", "--max-leak", "2M", *traces)
+
+
+def try_repeats_of_processes():
+    """Three runs with two processes of one program: of both the one that leaks counts, whichever comes first."""
+    traces = []
+    for number in range(3):
+        shell = f"{BUILD}/tests/diff_program {{}} >/dev/null; {BUILD}/tests/diff_program {{}} >/dev/null"
+        shell = shell.format(*(("changed", "base") if number == 1 else ("base", "changed")))
+        subprocess.run([GPUMEM, "run", "-q", "-o", f"pair{number}.%p.trace", "--", "/bin/sh", "-c", shell], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+        traces += sorted(name for name in os.listdir(".") if name.startswith(f"pair{number}."))
+    expect(len(traces) == 6, traces)
+    check("one of two processes leaks", 1, "--repeats", "median", "--max-leak", "2M", *traces,
+          says="failed: median of 3 runs: leaks: 5.00 MiB")
+    check("the same trace twice", 1, "--repeats", "median", "--max-leak", "2M", traces[1], traces[1])
+
+
 def try_peaks_in_baseline():
     check("update", 0, "--baseline", "peaks", "--update-baseline", "one.trace")
     check("the same peak", 0, "--baseline", "peaks", "--max-increase", "0", "two.trace")
@@ -388,6 +430,7 @@ def main():
         os.chdir(folder)
         record("demo.trace", "training_loop", GPUMEM_SIM_MEMORY="2G")
         for part in (try_exit_codes, try_last_line, try_what_fails, try_limits_of_parts, try_repeats,
+                     try_repeats_of_ranks, try_repeats_of_processes,
                      try_peaks_in_baseline, try_made_rules, try_vendor_rules, try_rules, try_baseline, try_formats, try_places, try_budgets_apart, try_repository):
             part()
         os.chdir("/")
