@@ -29,6 +29,7 @@ __all__ = ["Left", "NotKnown", "active", "check_now", "ignore", "live_bytes", "m
            "peak_restart", "range"]
 
 ALL_DEVICES = -1
+NO_SUCH = -4  # the code of NotKnown for a device or a kind that there is not
 
 # Kinds of memory, for live_bytes.
 KINDS = {"on_device": 0, "device": 1, "managed": 2, "array": 3, "vmm": 4, "graph": 5, "external": 6, "pinned": 7,

@@ -16,7 +16,6 @@ import pytest
 
 gpumem = importlib.import_module(__package__ or "gpumem")  # in the wheel it is the package that this file is in
 
-DEVICES = 16  # ordinals that are looked at
 NOISE = 1 << 20  # bytes that a test may exceed its baseline by, if not told otherwise
 PROPERTY_PEAK, PROPERTY_LEFT, PROPERTY_NONE = "gpu_peak_bytes", "gpu_left_bytes", "gpu_not_measured"
 
@@ -68,6 +67,20 @@ def _collect():
             pass
 
 
+@functools.lru_cache(maxsize=None)
+def _devices():
+    """The ordinals that the library tells apart."""
+    count = 0
+    while True:
+        try:
+            gpumem.live_bytes(count)
+        except gpumem.NotKnown as error:
+            if error.code != gpumem.NO_SUCH or count == 0:
+                raise
+            return range(count)
+        count += 1
+
+
 class Measure:
     """One test: what it took at most beyond what was in use when it began, and what it left."""
 
@@ -75,13 +88,13 @@ class Measure:
         self.counts_left = counts_left
         if counts_left:
             _collect()
-        self.before = [gpumem.live_bytes(device) for device in range(DEVICES)]
+        self.before = [gpumem.live_bytes(device) for device in _devices()]
         self.since = gpumem.moment()
         gpumem.peak_restart()
 
     def peak(self, device=None, total=False):
         """Bytes; of all devices the largest."""
-        wanted = range(DEVICES) if device is None else [device]
+        wanted = _devices() if device is None else [device]
         return max(gpumem.peak_bytes(each) - (0 if total else self.before[each]) for each in wanted)
 
     def left(self):
@@ -108,8 +121,8 @@ class Limits:
 
     @staticmethod
     def _peak(limit, *, device=None, total=False):
-        if device is not None and device not in range(DEVICES):
-            raise ValueError(f"device={device!r} is no ordinal from 0 to {DEVICES - 1}")
+        if device is not None and (isinstance(device, bool) or not isinstance(device, int) or device < 0):
+            raise ValueError(f"device={device!r} is no ordinal of a device")
         return parse_size(limit), device, bool(total)
 
     @staticmethod
@@ -129,6 +142,9 @@ def _limits(item):
 def _judge(limits, measure, left):
     problems = []
     for limit, device, total in limits.peaks:
+        if device is not None and device not in _devices():
+            problems.append(f"device={device}: gpumem tells {len(_devices())} devices apart")
+            continue
         peak = measure.peak(device, total)
         if peak > limit:
             where = "" if device is None else f" on device {device}"
@@ -257,6 +273,7 @@ class Plugin:
         if measure is None:
             self._tell_not_measured(item, limits, trouble)
             return
+        item.user_properties[:] = [told for told in item.user_properties if told[0] not in (PROPERTY_PEAK, PROPERTY_LEFT)]
         item.user_properties += [(PROPERTY_PEAK, peak), (PROPERTY_LEFT, left.bytes)]
         if problems:
             pytest.fail("gpumem: " + "\n".join(problems), pytrace=False)

@@ -75,6 +75,11 @@ def test_other_device():
     give(take(MIB))
 
 
+@pytest.mark.gpu_limit_peak("0 B", device=63)
+def test_far_device():
+    give(take(MIB))
+
+
 @pytest.mark.gpu_limit_peak("0 B", device=0)
 def test_this_device_takes():
     give(take(MIB))
@@ -148,7 +153,7 @@ def test_size_wrong():
     pass
 
 
-@pytest.mark.gpu_limit_peak("1 MiB", device=99)
+@pytest.mark.gpu_limit_peak("1 MiB", device=1000)
 def test_device_wrong():
     pass
 
