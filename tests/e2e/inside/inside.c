@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,23 @@ static void absent(void)
     expect("check without sums", gpumem_check_now(0, NULL), GPUMEM_ABSENT);
     gpumem_ignore_end();
     cudaFree(memory);
+}
+
+/* A program with more rights than who starts it: the loader passes the library over. It gets no memory, because it
+ * would not find the simulated driver either. */
+static void secure(void)
+{
+    struct gpumem_left left = {1, 1};
+    expect("secure mode", (long long)getauxval(AT_SECURE), 1);
+    gpumem_mark("nobody");
+    gpumem_ignore_begin();
+    expect("active", gpumem_active(), 0);
+    expect("live", gpumem_live_bytes(0, GPUMEM_KIND_DEVICE), GPUMEM_ABSENT);
+    expect("peak", gpumem_peak_bytes(0), GPUMEM_ABSENT);
+    expect("check", gpumem_check_now(gpumem_moment(), &left), GPUMEM_ABSENT);
+    expect("count", (long long)left.count, 0);
+    gpumem_ignore_end();
+    gpumem_peak_restart();
 }
 
 /* The library is there and records nothing. */
@@ -382,7 +400,7 @@ static const struct {
     {"absent", absent}, {"off", off},         {"kinds", kinds},   {"peaks", peaks},
     {"leaks", leaks},   {"ignored", ignored}, {"child", child},   {"ignored_ring", ignored_ring},
     {"stored", stored}, {"racing", racing},   {"asking", asking}, {"handler", handler},
-    {"closed", closed}, {"lost", lost},
+    {"closed", closed}, {"lost", lost},       {"secure", secure},
 };
 
 int main(int count, char **arguments)

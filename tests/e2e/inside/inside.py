@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -87,7 +88,24 @@ def lost():
         run("lost", pathlib.Path(scratch), GPUMEM_ON_FULL="drop", GPUMEM_RING="4K")
 
 
-SPECIAL = {"absent": absent, "off": off, "no_pie": no_pie, "lost": lost}
+def secure():
+    """With the set-group-ID bit of another group the process is in secure mode."""
+    groups = [group for group in ([65534] if os.geteuid() == 0 else os.getgroups()) if group != os.getegid()]
+    with tempfile.TemporaryDirectory() as scratch:
+        program = pathlib.Path(scratch) / "inside"
+        shutil.copy(PROGRAM, program)
+        os.chmod(scratch, 0o755)
+        if not groups or os.statvfs(scratch).f_flag & os.ST_NOSUID:
+            print("inside: SKIP: no other group, or a file system without set-group-ID")
+            return
+        os.chown(program, -1, groups[0])
+        program.chmod(0o2755)
+        run("secure", pathlib.Path(scratch), program=program)
+        if list(pathlib.Path(scratch).glob("*.trace")):
+            fail("a trace of a process in secure mode")
+
+
+SPECIAL = {"secure": secure, "absent": absent, "off": off, "no_pie": no_pie, "lost": lost}
 LOOKS = {"ignored": look_ignored(65536, 1 << 20), "ignored_ring": look_ignored(20 * 8192, 4096)}
 
 for chosen in sys.argv[2:]:
