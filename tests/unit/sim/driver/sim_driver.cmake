@@ -1,5 +1,5 @@
 # Tests of the simulated driver: every family, its errors and its oracle.
-foreach(_name memory array pool vmm graph context process)
+foreach(_name memory array pool vmm graph context process contents)
   set(_sources ${CMAKE_CURRENT_LIST_DIR}/${_name}.c
       ${CMAKE_CURRENT_LIST_DIR}/support.c)
   gpumem_unit_test(test_sim_driver_${_name} SOURCES ${_sources}
