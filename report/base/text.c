@@ -44,6 +44,14 @@ bool gm_utf8_is_control(const unsigned char *character, size_t length)
     return character[1] == 0x81 && character[2] >= 0xa6 && character[2] <= 0xa9;
 }
 
+/* Runners of CI take a line for a command that begins with "::" behind blanks, and, of an older form, where "##[" stands. Any
+ * word may come to begin a line. */
+static bool begins_command(const char *text, const char *at)
+{
+    bool begins_word = at == text || at[-1] == ' ';
+    return (begins_word && at[0] == ':' && at[1] == ':') || strncmp(at, "##[", 3) == 0;
+}
+
 void gm_clean_text(char *text)
 {
     unsigned char *at = (unsigned char *)text, *end = at + strlen(text);
@@ -54,6 +62,8 @@ void gm_clean_text(char *text)
             length = 1;
         } else if (gm_utf8_is_control(at, length)) {
             memset(at, '?', length);
+        } else if (begins_command(text, (const char *)at)) {
+            *at = '?';
         }
         at += length;
     }

@@ -24,8 +24,9 @@ bool gm_utf8_is_control(const unsigned char *character, size_t length);
 size_t gm_utf8_columns(const char *text);
 
 /* Replaces, in place, each control character, each byte that is not part of valid UTF-8, and what
- * only changes the order or the lines of other characters (U+202E ...) by '?', so that no text from
- * a file can steer a terminal or break an export. */
+ * only changes the order or the lines of other characters (U+202E ...) by '?', and the first
+ * character of what a runner of CI may take for a command ("::" at the begin of a word, "##["), so
+ * that no text from a file can steer a terminal or a runner, or break an export. */
 void gm_clean_text(char *text);
 
 /* A clean, terminated copy; a NUL within the text becomes '?', too. The caller frees it. */

@@ -49,43 +49,6 @@ static void mark(const char *name)
     event(GM_EVENT_MARK, (struct gm_record){.aux = writer_string(&writer, name)});
 }
 
-/* ---- hostile --------------------------------------------------------------------------------- */
-
-static void hostile(void)
-{
-    static const char *const names[] = {
-        "</script><script>alert(1)</script>",
-        "<img src=x onerror=alert(1)>",
-        "=cmd|'/c calc'!A1",
-        "a;b;c 12",
-        "quote\" and 'quote' and back\\slash, comma",
-        "line\r\nbreak\ttab\033[2Jescape",
-        "\xff\xfe\xc0\x80not utf-8",
-        "\xe2\x80\xaeright to left\xe2\x80\xa8line separator",
-        "&lt;b&gt; &amp; ${7*7} {{7*7}} <!-- --> ]]>",
-        "'; DROP TABLE allocations; --",
-        "# EOF",
-        "",
-    };
-    begin();
-    memcpy(writer.header.host, "<b>host\"\\\n", 11);
-    static const char command[] = "</script>\0--x=\"'&\0\xff";
-    memcpy(writer.header.command_line, command, sizeof(command));
-    writer.header.command_line_size = sizeof(command);
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        uint32_t outer = frame(0, names[(i + 1) % 12], names[i], i);
-        uint32_t stack = frame(outer, names[i], names[(i + 5) % 12], 7);
-        allocate(0, BASE + i * MIB, (i + 1) * 1000, stack);
-        mark(names[i]);
-        if (i % 3 == 0)
-            event(GM_EVENT_FREE, (struct gm_record){.address = BASE + i * MIB});
-    }
-}
-
-/* ---- training -------------------------------------------------------------------------------- */
-
-enum { LAYERS = 24, LIVE = 512 };
-
 static uint64_t allocated[2], reserved[2], events;
 
 static void block(int device, uint8_t type, uint64_t address, uint64_t size, uint32_t stack)
@@ -102,6 +65,59 @@ static void block(int device, uint8_t type, uint64_t address, uint64_t size, uin
           (struct gm_record){.address = reserved[device], .device = (int8_t)device});
     events++;
 }
+
+/* ---- hostile --------------------------------------------------------------------------------- */
+
+static void hostile(void)
+{
+    static char very_long[3000];
+    static const char *const names[] = {
+        "</script><script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "=cmd|'/c calc'!A1",
+        "a;b;c 12",
+        "quote\" and 'quote' and back\\slash, comma",
+        "line\r\nbreak\ttab\033[2Jescape",
+        "\xff\xfe\xc0\x80not utf-8",
+        "\xe2\x80\xaeright to left\xe2\x80\xa8line separator",
+        "&lt;b&gt; &amp; ${7*7} {{7*7}} <!-- --> ]]>",
+        "'; DROP TABLE allocations; --",
+        "# EOF",
+        "",
+        "::error file=x,line=1::a workflow command",
+        "a ::stop-commands::word",
+        "##[error]an older one, `id` $(id) %0A::warning::",
+        "\xe2\x81\xa6isolated\xe2\x81\xa9 \xd8\x9cmark \xc2\x9b",
+        "{\"a\": [1, null]}, \"b\": \"c\\u2028\\",
+        "+1-2@3\tDDE(\"cmd\";\"/c\")",
+        "| --- | [link](javascript:alert(1)) **bold**",
+        very_long,
+    };
+    enum { NAMES = sizeof(names) / sizeof(names[0]) };
+    for (unsigned i = 0; i + 1 < sizeof(very_long); i++)
+        very_long[i] = "x<\"';,=\\"[i % 8];
+    begin();
+    memcpy(writer.header.host, "<b>host\"\\\n", 11);
+    static const char command[] = "</script>\0--x=\"'&\0\xff";
+    memcpy(writer.header.command_line, command, sizeof(command));
+    writer.header.command_line_size = sizeof(command);
+    uint64_t blocks = BASE + GIB;
+    allocate(0, blocks, 64 * MIB, 0);
+    reserved[0] = 64 * MIB;
+    for (unsigned i = 0; i < NAMES; i++) {
+        uint32_t outer = frame(0, names[(i + 1) % NAMES], names[i], i);
+        uint32_t stack = frame(outer, names[i], names[(i + 5) % NAMES], 7);
+        allocate(0, BASE + i * MIB, (i + 1) * 1000, stack);
+        block(0, GM_EVENT_BLOCK_ALLOC, blocks + i * MIB, (i + 1) * 512, stack);
+        mark(names[i]);
+        if (i % 3 == 0)
+            event(GM_EVENT_FREE, (struct gm_record){.address = BASE + i * MIB});
+    }
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+enum { LAYERS = 24, LIVE = 512 };
 
 /* A linear congruential generator: the same trace each time. */
 static uint32_t chance(uint32_t below)
