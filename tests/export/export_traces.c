@@ -44,6 +44,13 @@ static uint32_t frame(uint32_t parent, const char *file, const char *function, u
                        GM_NODE_SCRIPT);
 }
 
+/* PyTorch's allocator, called by `parent`. */
+static uint32_t pool_frame(uint32_t parent)
+{
+    return writer_node(&writer, parent, writer_module(&writer, "/v/libc10_cuda.so"), 0x100,
+                       GM_NODE_NATIVE);
+}
+
 static void mark(const char *name)
 {
     event(GM_EVENT_MARK, (struct gm_record){.aux = writer_string(&writer, name)});
@@ -102,7 +109,8 @@ static void hostile(void)
     memcpy(writer.header.command_line, command, sizeof(command));
     writer.header.command_line_size = sizeof(command);
     uint64_t blocks = BASE + GIB;
-    allocate(0, blocks, 64 * MIB, 0);
+    uint32_t main = frame(0, "main.py", "main", 1);
+    allocate(0, blocks, 64 * MIB, pool_frame(main));
     reserved[0] = 64 * MIB;
     for (unsigned i = 0; i < NAMES; i++) {
         uint32_t outer = frame(0, names[(i + 1) % NAMES], names[i], i);
@@ -132,8 +140,7 @@ static void training(uint64_t wanted)
     begin();
     uint32_t layers[LAYERS];
     uint32_t top = frame(0, "/home/me/train.py", "main", 12);
-    uint32_t pool = writer_node(&writer, top, writer_module(&writer, "/v/libc10_cuda.so"), 0x100,
-                                GM_NODE_NATIVE);
+    uint32_t pool = pool_frame(top);
     for (unsigned i = 0; i < LAYERS; i++)
         layers[i] =
             frame(frame(top, "/home/me/train.py", i % 2 ? "backward" : "forward", 40 + i % 2),

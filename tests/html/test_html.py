@@ -154,11 +154,11 @@ def check_views(page, what):
         expect(inked > 2, f"{what}: view {key} shows {inked} colours")
         label = page.value(f"document.querySelector('canvas{canvas}').getAttribute('aria-label')")
         expect(len(label) > 20, f"{what}: view {key} has no name")
-    rows = page.value("new Promise(done => { const look = () => document.querySelector('.blocks ~ div table tbody tr') ? done(1) : "
+    rows = page.value("new Promise(done => { const look = () => document.querySelector('[role=tabpanel] > div > div table tbody tr') ? done(1) : "
                       "requestAnimationFrame(look); look(); })")
     expect(rows == 1, f"{what}: no table of blocks")
     page.key("4")
-    expect(page.value("document.querySelectorAll('.addresses ~ div table tbody tr').length") > 0, f"{what}: no table of segments")
+    expect(page.value("document.querySelectorAll('[role=tabpanel] table tbody tr').length") > 0, f"{what}: no table of segments")
     page.key("3")
     expect(page.value("document.querySelectorAll('[role=tabpanel] tbody tr').length") > 0, f"{what}: no table of functions")
 
@@ -241,7 +241,7 @@ def check_difference(arguments, page, traces, folder):
     path = os.path.join(folder, "difference.html")
     clean = os.path.join(arguments.source, "tests/corpus/clean.trace")
     subprocess.run([arguments.gpumem, "report", "--html", path, clean, traces["leak"]], capture_output=True, timeout=60, check=True)
-    page.open(path, "#base.1=0&metric.1=leaked")
+    page.open(path, "#base.1=0&metric.1=leaked&time=0")
     panel = "document.querySelectorAll('article')[1].querySelector('[role=tabpanel]')"
     expect("compared with process" in page.value(f"{panel}.innerText"), f"difference: {page.value(f'{panel}.innerText')}")
     rows = page.value(f"[...{panel}.querySelectorAll('tbody tr')].map(r => r.children[0].textContent)")
@@ -249,6 +249,22 @@ def check_difference(arguments, page, traces, folder):
     page.value("document.querySelectorAll('article')[1].querySelector('[data-tab=flame]').click()")
     page.settle()
     expect("; 0 B before" in page.value(f"{panel}.innerText"), f"difference, flame graph: {page.value(f'{panel}.innerText')}")
+    shown = {}
+    for tab, words in (("sandwich", "compared with process"), ("addresses", "Compared with process"), ("blocks", "Compared with process")):
+        page.value(f"document.querySelectorAll('article')[1].querySelector('[data-tab={tab}]').click()")
+        page.value(f"new Promise(done => {{ const look = () => {panel}.innerText.includes({json.dumps(words)}) ? done(1) : requestAnimationFrame(look); look(); }})")
+        shown[tab] = page.value(f"{panel}.innerText")
+    page.value("document.querySelectorAll('article')[1].querySelector('[data-tab=sandwich]').click()")
+    page.settle()
+    rows = page.value(f"[...{panel}.querySelectorAll('tbody tr')].map(r => r.children[0].textContent)")
+    expect(rows and set(rows) == {"+1.00 MiB"}, f"difference, functions: {rows}")
+    expect(": 9.00 MiB in 1 segment;" in shown["addresses"] and ": +9.00 MiB in segments, +4.00 MiB free" in shown["addresses"] and
+           "Before, at 0 ns: 0 B in 0 segments" in shown["addresses"],
+           f"difference, address map: {shown['addresses']}")
+    expect("Before: process" in shown["blocks"] and "lifetimes, " in shown["blocks"], f"difference, block map: {shown['blocks']}")
+    page.value(f"{panel}.querySelector('tbody tr').click()")
+    page.settle()
+    expect("; 0 B before" in page.value(f"{panel}.innerText"), f"difference, a function: {page.value(f'{panel}.innerText')}")
     quiet(page, "difference")
 
 

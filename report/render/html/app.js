@@ -13,6 +13,7 @@ class App {
     this.run = run;
     this.number = number;
     this.views = {};
+    this.arounds = new Map();
     this.state = { group: this.largestGroup(), stack: "place", metric: "live", tab: "owners", filter: "", from: 0, to: run.duration,
       time: 0, range: null, frame: WHOLE, base: "" };
     this.build(element);
@@ -43,15 +44,15 @@ class App {
     return device ? device[1] : 0;
   }
 
-  /* The group in whose memory this one's lies. */
-  around() {
+  /* What a run has in the group in whose memory this one's lies. */
+  around(run = this.run) {
     if (!this.state.group.startsWith("blocks on ")) return null;
-    const group = this.state.group.slice("blocks on ".length);
-    if (this.aroundGroup !== group) {
-      this.aroundGroup = group;
-      this.aroundSelection = this.run.select(group, null);
-    }
-    return this.aroundSelection;
+    this.aroundGroup = this.state.group.slice("blocks on ".length);
+    const known = this.arounds.get(run);
+    if (known && known.group === this.aroundGroup) return known.selection;
+    const selection = run.select(this.aroundGroup, null);
+    this.arounds.set(run, { group: this.aroundGroup, selection });
+    return selection;
   }
 
   owners() {
@@ -78,13 +79,35 @@ class App {
 
   /* What the base has of the same group, filter and metric: over its whole run, at its own cursor. */
   baseOwners() {
-    const { group, filter, metric } = this.state, base = this.base();
-    const key = [base, group, filter].join("\n");
+    const base = this.base();
+    return this.selectBase().owners(this.state.metric, base.state.time, 0, base.run.duration);
+  }
+
+  selectBase() {
+    const { group, filter } = this.state, base = this.base(), key = [base.number, group, filter].join("\n");
     if (this.baseKey !== key) {
       this.baseKey = key;
-      this.baseSelection = base.run.select(group, expression(filter));
+      this.baseSelection = base.run.select(group, this.filterInput.validity.valid ? expression(filter) : null);
     }
-    return this.baseSelection.owners(metric, base.state.time, 0, base.run.duration);
+    return this.baseSelection;
+  }
+
+  /* What the maps draw: a run, which of it, when. `is`: what changes if anything does that takes long to prepare. */
+  subject() {
+    const { run, selection, stacked } = this;
+    return { run, selection, time: this.state.time, around: this.around(), is: [stacked], paint: (place) => this.paintOf(place) };
+  }
+
+  /* The same of the base, in the colours of this one. */
+  baseSubject() {
+    const base = this.base(), { run } = base, selection = this.selectBase(), { stacked } = this;
+    const paint = (place) => stacked.names.length > 1 ? stacked.seriesOf(run.places[place]) : numberOf(run.places[place].text);
+    return { run, selection, time: base.state.time, around: this.around(run), is: [selection, stacked], paint };
+  }
+
+  /* Its changes draw the maps anew. */
+  baseInputs() {
+    return this.base() ? [this.selectBase(), this.base().state.time] : [null, 0];
   }
 
   /* What owners() is of, in words. */
@@ -123,7 +146,7 @@ class App {
     Object.assign(this.state, change);
     const changed = (...names) => names.some((name) => before[name] !== this.state[name]);
     if (changed("group", "filter", "stack")) this.reselect();
-    this.schedule();
+    for (const app of apps) if (app === this || app.base() === this) app.schedule();
   }
 
   /* By a factor around a time; 0: all of the run. */

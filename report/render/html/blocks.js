@@ -10,13 +10,13 @@ const CELLS = 8388608; // of the widest level of the pyramid: 32 MiB
 
 /* Lifetimes as rectangles: time to the right, addresses downward, what was never in use left out. Many lie in a pyramid of maps,
  * so a redraw costs as much as its pixels, however many there are. */
-class BlocksView {
+class BlockMap {
   constructor(app) {
     this.app = app;
     this.canvas = make("canvas", { tabindex: 0, role: "img", class: "blocks" });
     this.status = make("div", { class: "status", role: "status" });
-    this.list = make("div");
-    this.element = make("div", {}, this.canvas, this.status, this.list);
+    this.element = make("div", {}, this.canvas, this.status);
+    this.prepared = [];
     this.canvas.onpointermove = (event) => this.tell(event);
     const timeAt = (event) => app.curve.timeAt(fraction(this.canvas, event)[0]);
     this.canvas.onclick = (event) => app.set({ time: timeAt(event), range: null });
@@ -28,27 +28,22 @@ class BlocksView {
     this.canvas.onkeydown = (event) => app.curve.key(event);
   }
 
-  inputs() {
-    const { stacked, state } = this.app;
-    return [stacked, state.from, state.to, state.time, innerWidth, this.app.theme()];
-  }
-
   /* Rows for addresses: once for a selection. */
-  prepare() {
-    const { selection, stacked, run } = this.app;
-    if (this.prepared === stacked) return;
-    this.prepared = stacked;
+  prepare(subject) {
+    const { run, selection, paint } = this.subject = subject;
+    if (this.prepared.length && this.prepared.every((one, i) => one === subject.is[i])) return;
+    this.prepared = subject.is;
     this.lives = selection.steps.filter((step) => !run.ends[step] && run.life[step] < run.single).map((step) => run.life[step]);
     const regions = regionsOf(run, this.lives), starts = new Float64Array(regions.length), { length } = this.lives;
-    this.height = 0;
+    this.used = 0;
     regions.forEach((region, i) => {
       starts[i] = region.from;
-      region.offset = this.height;
-      this.height += region.to - region.from;
+      region.offset = this.used;
+      this.used += region.to - region.from;
     });
     for (const name of ["offsets", "begins", "ends", "sizes"]) this[name] = new Float64Array(length);
     this.numbers = new Uint8Array(length);
-    const paints = run.places.map((_, place) => this.app.paintOf(place));
+    const paints = run.places.map((_, place) => paint(place));
     for (let i = 0; i < length; i++) {
       const life = this.lives[i], address = run.address[life], region = regions[countUpTo(starts, address) - 1];
       this.offsets[i] = region.offset + address - region.from;
@@ -62,14 +57,14 @@ class BlocksView {
       const stretch = Math.floor(i / STRETCH);
       if (end > this.latest[stretch]) this.latest[stretch] = end;
     });
-    this.rowsHigh = 0;
   }
 
-  /* Rows of pixels of each lifetime: they change with the canvas alone, not with what is shown of the time. */
+  /* Rows of pixels of each lifetime: they change with the canvas and its scale, not with what is shown of the time. */
   prepareRows(wide, high) {
-    if (this.rowsHigh === high && this.rowsWide === wide) return;
+    const key = [wide, high, this.height, ...this.prepared];
+    if (this.rows && this.rows.every((one, i) => one === key[i])) return;
+    this.rows = key;
     this.rowsHigh = high;
-    this.rowsWide = wide;
     const scale = high / Math.max(this.height, 1), { offsets, sizes } = this;
     this.tops = new Uint16Array(offsets.length);
     this.bottoms = new Uint16Array(offsets.length);
@@ -81,21 +76,19 @@ class BlocksView {
     this.prepareLevels(wide);
   }
 
-  draw() {
-    this.prepare();
-    const { app } = this, { state } = app;
-    const { context, width, height } = begin(this.canvas, BLOCKS_HEIGHT);
-    const [stacked, from, to] = this.inputs(), key = [stacked, from, to, this.canvas.width];
+  /* `height`: bytes that are as high as the canvas, `pixels`. */
+  draw(height, pixels) {
+    this.height = height;
+    const { app, subject } = this, { from, to } = app.state;
+    const { context, width } = begin(this.canvas, pixels), key = [from, to, this.canvas.width, pixels, height, app.theme(), ...subject.is];
     if (!this.key || key.some((value, i) => value !== this.key[i])) this.last = this.picture(context);
     this.key = key;
     context.putImageData(this.last, this.margin(), 0);
-    this.drawScale(context, width, height);
+    this.drawScale(context, width, pixels);
     context.fillStyle = style("--fore");
-    if (state.time >= from && state.time <= to) context.fillRect(app.curve.xAt(state.time), 0, 1, height);
-    this.canvas.setAttribute("aria-label", `Block map: ${countText(this.lives.length)} lifetimes from ${timeText(state.from)} to ` +
-      `${timeText(state.to)}; addresses downward. Keys as on the curve.`);
-    clearTimeout(this.later); /* the table waits until nobody zooms */
-    this.later = setTimeout(() => this.drawList(), 150);
+    if (subject.time >= from && subject.time <= to) context.fillRect(app.curve.xAt(subject.time), 0, 1, pixels);
+    this.canvas.setAttribute("aria-label", `Block map: ${countOf(this.lives.length, "lifetime")} from ${timeText(from)} to ` +
+      `${timeText(to)}; addresses downward. Keys as on the curve.`);
   }
 
   /* Pixels left of the picture, which lies below the curve. */
@@ -138,7 +131,7 @@ class BlocksView {
   /* What each pixel shows: from the level of the pyramid that is a little finer than the pixels; where none is, there are few
    * lifetimes, and they are drawn. */
   cellsOf(wide) {
-    const { from, to } = this.app.state, { duration } = this.app.run;
+    const { from, to } = this.app.state, { duration } = this.subject.run;
     const level = this.levels.find((one) => one.wide * (to - from) >= wide * duration);
     return level ? this.sample(level, from, to, wide) : this.topmost(from, to, wide);
   }
@@ -146,13 +139,14 @@ class BlocksView {
   /* A pixel is less than two cells wide, so it touches three at most. */
   sample(level, from, to, wide) {
     const { cells: source, wide: width } = level, high = this.rowsHigh, cells = new Int32Array(wide * high);
-    const scale = width / this.app.run.duration, pixel = (to - from) / wide;
+    const scale = width / this.subject.run.duration, pixel = (to - from) / wide;
     const first = Int32Array.from(cells.subarray(0, wide), (_, x) => Math.min(Math.floor((from + x * pixel) * scale), width - 1));
     const last = first.map((one, x) => Math.min(Math.max(Math.ceil((from + (x + 1) * pixel) * scale) - 1, one), width - 1));
     const middle = first.map((one, x) => (one + last[x]) >> 1);
-    for (let y = 0, at = 0; y < high; y++) {
+    const there = Math.min(Math.max(Math.ceil((this.subject.run.duration - from) / pixel), 0), wide); // the run may end before
+    for (let y = 0; y < high; y++) {
       const row = y * width;
-      for (let x = 0; x < wide; x++, at++) {
+      for (let x = 0, at = y * wide; x < there; x++, at++) {
         const one = source[row + first[x]], two = source[row + middle[x]], three = source[row + last[x]], most = one > two ? one : two;
         cells[at] = most > three ? most : three;
       }
@@ -167,7 +161,7 @@ class BlocksView {
     const least = 2 ** Math.ceil(Math.log2(wide));
     let most = least;
     while (this.lives.length / (most / least) > DRAWN && most * 2 * this.rowsHigh <= CELLS) most *= 2;
-    let level = { wide: most, cells: this.topmost(0, this.app.run.duration, most) };
+    let level = { wide: most, cells: this.topmost(0, this.subject.run.duration, most) };
     this.levels.unshift(level);
     while (level.wide > least) this.levels.unshift(level = this.halve(level));
   }
@@ -223,15 +217,16 @@ class BlocksView {
 
   tell(event) {
     const [x, y, width] = fraction(this.canvas, event);
-    const ratio = this.canvas.width / width, { run } = this.app;
+    const ratio = this.canvas.width / width, { run } = this.subject;
     const life = this.lifeAt(Math.floor(x * ratio) - this.margin(), Math.floor(y * ratio));
     this.status.textContent = life === undefined ? "free" : `${hex(run.address[life])}: ${bytesText(run.size[life])}, ` +
       `${timeText(run.time[run.begin[life]])} to ${run.end[life] === WHOLE ? "the end" : timeText(run.stepTime(run.end[life]))}, ` +
       run.places[run.place[life]].text;
   }
 
-  drawList() {
-    const { app } = this, { run, state } = app;
+  /* The largest by size and time of what is shown, as a table. */
+  table() {
+    const { state } = this.app, { run } = this.subject;
     const span = (life) => Math.max(Math.min(run.stepTime(run.end[life]), state.to) - Math.max(run.time[run.begin[life]], state.from), 0);
     const largest = [];
     let least = 0;
@@ -245,11 +240,53 @@ class BlocksView {
       }
     }
     largest.sort((a, b) => b[0] - a[0]);
-    const rows = largest.slice(0, BLOCKS_LISTED).map(([, life]) => [hex(run.address[life]), bytesText(run.size[life]),
-      timeText(run.time[run.begin[life]]), run.end[life] === WHOLE ? "alive" : timeText(run.stepTime(run.end[life])),
-      run.places[run.place[life]].text]);
-    this.list.replaceChildren(make("p", { class: "sum" }, `Largest by size and time from ${timeText(state.from)} to ` +
-      `${timeText(state.to)}, of ${countText(this.lives.length)}`),
-      table(["#address", "#size", "#begin", "#end", "place"], rows));
+    return table(["#address", "#size", "#begin", "#end", "place"], largest.slice(0, BLOCKS_LISTED).map(([, life]) => [hex(run.address[life]),
+      bytesText(run.size[life]), timeText(run.time[run.begin[life]]), run.end[life] === WHOLE ? "alive" : timeText(run.stepTime(run.end[life])),
+      run.places[run.place[life]].text]));
+  }
+}
+
+/* The map of the run; below it that of the base, on the same scales of time and of bytes. */
+class BlocksView {
+  constructor(app) {
+    this.app = app;
+    this.now = new BlockMap(app);
+    this.before = new BlockMap(app);
+    this.list = make("div");
+    this.title = make("h3");
+    this.base = make("div", {}, this.title, this.before.element);
+    this.element = make("div", {}, this.now.element, this.base, this.list);
+  }
+
+  inputs() {
+    const { stacked, state } = this.app;
+    return [stacked, state.from, state.to, state.time, ...this.app.baseInputs(), innerWidth, this.app.theme()];
+  }
+
+  draw() {
+    const { app, now, before } = this, base = app.base(), pixels = base ? BLOCKS_HEIGHT * 0.6 : BLOCKS_HEIGHT;
+    this.base.hidden = !base;
+    now.prepare(app.subject());
+    if (base) before.prepare(app.baseSubject());
+    const height = Math.max(now.used, base ? before.used : 0, 1);
+    now.draw(height, pixels);
+    if (base) {
+      this.title.textContent = `Before: ${base.title()}`;
+      before.draw(height, pixels);
+    }
+    clearTimeout(this.later); /* the tables wait until nobody zooms */
+    this.later = setTimeout(() => this.drawList(base), 150);
+  }
+
+  drawList(base) {
+    const { now, before } = this, { state } = this.app;
+    const words = (map) => `argest by size and time from ${timeText(state.from)} to ${timeText(state.to)}, of ${countText(map.lives.length)}`;
+    const parts = [make("p", { class: "sum" }, `L${words(now)}`), now.table()];
+    if (base) {
+      parts.splice(1, 0, make("p", { class: "sum" }, `Compared with ${base.title()}: ${now.lives.length >= before.lives.length ? "+" : ""}` +
+        `${countText(now.lives.length - before.lives.length)} lifetimes, ${grownText(now.used - before.used)} of addresses in use`));
+      parts.push(make("p", { class: "sum" }, `Before: l${words(before)}`), before.table());
+    }
+    this.list.replaceChildren(...parts);
   }
 }

@@ -148,8 +148,7 @@ class Curve {
   /* The most of each pixel of the run that this one is compared with, from its start. */
   baseColumns(count) {
     if (!this.app.base()) return [];
-    this.app.baseOwners();
-    const selection = this.app.baseSelection, [from, to] = this.span;
+    const selection = this.app.selectBase(), [from, to] = this.span;
     let first = selection.until(from);
     return Array.from({ length: count }, (_, x) => {
       const last = selection.until(from + ((x + 1) / count) * (to - from));

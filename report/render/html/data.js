@@ -324,12 +324,19 @@ class Stacked {
       if (selection.wanted[i]) sizes.set(name(place), (sizes.get(name(place)) || 0) + held[i]);
     });
     const ranked = [...sizes].sort((a, b) => b[1] - a[1]).map(([key]) => key);
+    this.nameOf = name;
+    this.ranked = new Map(ranked.map((key, i) => [key, Math.min(i, SERIES - 1)]));
     this.names = ranked.length > SERIES ? [...ranked.slice(0, SERIES - 1), `${ranked.length - SERIES + 1} others`] : ranked;
     this.series = new Uint8Array(run.places.length);
     run.places.forEach((place, i) => {
-      if (selection.wanted[i]) this.series[i] = Math.min(ranked.indexOf(name(place)), SERIES - 1);
+      if (selection.wanted[i]) this.series[i] = this.seriesOf(place);
     });
     this.keepSums();
+  }
+
+  /* Which series a place belongs to, that may be another run's. */
+  seriesOf(place) {
+    return this.ranked.get(this.nameOf(place)) ?? SERIES - 1;
   }
 
   keepSums() {

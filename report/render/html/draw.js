@@ -20,6 +20,9 @@ function timeText(ns) {
   return `${Math.floor(ns / 60e9)} min ${((ns % 60e9) / 1e9).toFixed(1)} s`;
 }
 
+/* A difference. */
+const grownText = (bytes) => `${bytes > 0 ? "+" : ""}${bytesText(bytes)}`;
+
 /* A size without zeros behind its point, for a scale. */
 function roundText(bytes) {
   const [value, unit] = bytesText(bytes).split(" ");

@@ -200,31 +200,62 @@ class SandwichView {
   }
 
   draw() {
-    const { app } = this, { frame } = app.state;
-    const paths = pathsOf(app.run, app.owners());
+    const { app } = this, { frame } = app.state, base = app.base();
+    const paths = pathsOf(app.run, app.owners()), before = base && pathsOf(base.run, app.baseOwners());
     this.flames.hidden = frame === WHOLE;
     if (frame !== WHOLE) {
-      const through = paths.filter(([frames]) => frames.includes(frame));
-      this.callers.show(treeOf(through.map(([frames, ...sums]) => [frames.slice(0, frames.lastIndexOf(frame)).reverse(), ...sums])));
-      this.callees.show(treeOf(through.map(([frames, ...sums]) => [frames.slice(frames.indexOf(frame) + 1), ...sums])));
+      const { text } = app.run.frames[frame], now = halves(paths, app.run, text), then = base ? halves(before, base.run, text) : [null, null];
+      this.callers.show(now[0], then[0]);
+      this.callees.show(now[1], then[1]);
     }
-    this.drawList(paths);
+    this.drawList(totals(paths, app.run), base && totals(before, base.run));
   }
 
-  drawList(paths) {
-    const total = new Map(), own = new Map();
-    for (const [frames, bytes] of paths) {
-      for (const frame of new Set(frames)) total.set(frame, (total.get(frame) || 0) + bytes);
-      const last = frames.length ? frames[frames.length - 1] : WHOLE;
-      own.set(last, (own.get(last) || 0) + bytes);
-      if (last === WHOLE) total.set(last, own.get(last));
-    }
-    const ranked = [...total].sort((a, b) => b[1] - a[1]).slice(0, 200);
-    const rows = ranked.map(([frame, bytes]) => [bytesText(bytes), bytesText(own.get(frame) || 0),
-      frame === WHOLE ? "(no stack)" : this.app.run.frames[frame].text]);
-    this.list.replaceChildren(make("h3", {}, "Functions"), table(["#with what it calls", "#itself", "function"], rows,
-      (row) => this.app.set({ frame: ranked[row][0] })));
+  drawList(now, before) {
+    const { app } = this, none = { total: 0, own: 0, frame: WHOLE };
+    const all = [...new Set([...now.keys(), ...before ? before.keys() : []])].map((text) => {
+      const here = now.get(text) || none;
+      return { text, ...here, grown: before ? here.total - (before.get(text) || none).total : 0 };
+    });
+    all.sort((a, b) => before ? Math.abs(b.grown) - Math.abs(a.grown) || b.total - a.total : b.total - a.total);
+    const shown = all.slice(0, FUNCTIONS_SHOWN);
+    const rows = shown.map(({ text, total, own, grown }) => [...before ? [grownText(grown)] : [], bytesText(total), bytesText(own), text]);
+    const against = before ? `, compared with ${app.base().title()}` : "";
+    this.list.replaceChildren(make("h3", {}, "Functions"), make("p", { class: "sum" }, `${app.what()}${against}: ` +
+      `${countOf(all.length, "function")}${all.length > shown.length ? `, ${countText(shown.length)} listed` : ""}`),
+    table([...before ? ["#more than before"] : [], "#with what it calls", "#itself", "function"], rows, (row) => {
+      if (shown[row].frame !== WHOLE) app.set({ frame: shown[row].frame });
+    }));
   }
+}
+
+const FUNCTIONS_SHOWN = 200;
+
+/* The trees above and below a function, of the paths that lead through it: callers from the nearest, and what it calls. */
+function halves(paths, run, text) {
+  const callers = [], callees = [];
+  for (const [frames, ...sums] of paths) {
+    const is = (frame) => run.frames[frame].text === text, first = frames.findIndex(is);
+    if (first < 0) continue;
+    callers.push([frames.slice(0, frames.findLastIndex(is)).reverse(), ...sums]);
+    callees.push([frames.slice(first + 1), ...sums]);
+  }
+  return [treeOf(callers), treeOf(callees)];
+}
+
+/* Bytes of each function with and without what it calls, by its text, and a frame of it. */
+function totals(paths, run) {
+  const found = new Map();
+  const of = (frame) => {
+    const text = frame === WHOLE ? "(no stack)" : run.frames[frame].text;
+    if (!found.has(text)) found.set(text, { total: 0, own: 0, frame });
+    return found.get(text);
+  };
+  for (const [frames, bytes] of paths) {
+    for (const one of new Set(frames.length ? frames.map(of) : [of(WHOLE)])) one.total += bytes;
+    of(frames.length ? frames[frames.length - 1] : WHOLE).own += bytes;
+  }
+  return found;
 }
 
 /* Who owns it, the most first. */
@@ -243,13 +274,13 @@ class OwnersView {
     owners.sort((a, b) => base ? Math.abs(b.grown) - Math.abs(a.grown) || b.bytes - a.bytes : b.bytes - a.bytes);
     const all = owners.reduce((sum, owner) => sum + owner.bytes, 0);
     const rows = owners.slice(0, OWNERS_SHOWN).map(({ run, place, bytes, count, grown }) => [
-      ...base ? [`${grown > 0 ? "+" : ""}${bytesText(grown)}`] : [], bytesText(bytes),
+      ...base ? [grownText(grown)] : [], bytesText(bytes),
       `${all ? ((bytes / all) * 100).toFixed(1) : 0} %`, countText(count), this.where(run, place),
       [place.api, place.library].filter(Boolean).join(", ")]);
     const rest = owners.length > OWNERS_SHOWN ? `; ${countText(owners.length - OWNERS_SHOWN)} smaller ones are not listed` : "";
     const against = base ? `, compared with ${base.title()}` : "";
     this.element.replaceChildren(
-      make("p", { class: "sum" }, `${app.what()}${against}: ${bytesText(all)} of ${countText(owners.length)} places${rest}`),
+      make("p", { class: "sum" }, `${app.what()}${against}: ${bytesText(all)} of ${countOf(owners.length, "place")}${rest}`),
       table([...base ? ["#more than before"] : [], "#bytes", "#share", "#count", "place", "allocated by, for"], rows));
   }
 

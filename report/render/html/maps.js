@@ -47,13 +47,11 @@ const SEGMENTS_DRAWN = 120;
 const SEGMENT_ROW = 16;
 
 /* Each segment is a bar as long as its size, with what lies in it; holes are hatched. */
-class AddressView {
-  constructor(app) {
-    this.app = app;
+class AddressMap {
+  constructor() {
     this.canvas = make("canvas", { tabindex: 0, role: "img", class: "addresses" });
     this.status = make("div", { class: "status", role: "status" });
-    this.list = make("div");
-    this.element = make("div", {}, this.canvas, this.status, this.list);
+    this.element = make("div", {}, this.canvas, this.status);
     this.canvas.onpointermove = (event) => {
       const [x, y] = fraction(this.canvas, event);
       this.tell(Math.floor(y / SEGMENT_ROW), x);
@@ -62,33 +60,33 @@ class AddressView {
     this.canvas.onkeydown = (event) => {
       if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
       event.preventDefault();
-      this.row = Math.min(Math.max(this.row + (event.key === "ArrowDown" ? 1 : -1), 0), Math.max(this.segments.length - 1, 0));
-      this.draw();
+      this.row = Math.min(Math.max(this.row + (event.key === "ArrowDown" ? 1 : -1), 0), Math.max(this.shown.length - 1, 0));
+      this.draw(this.longest);
       this.tell(this.row, -1);
     };
   }
 
-  inputs() {
-    return [this.app.stacked, this.app.state.time, innerWidth, this.app.theme()];
-  }
-
   /* Segments of the group at the cursor, each with what lies in it. */
-  find() {
-    const { app } = this, { run, selection, state } = app;
-    const lives = aliveOf(selection, selection.until(state.time)).sort((a, b) => run.address[a] - run.address[b]);
-    const around = app.around();
-    const bases = around ? aliveOf(around, around.until(state.time)) : lives;
+  find(subject) {
+    this.subject = subject;
+    const { run, selection, time, around } = subject;
+    const lives = aliveOf(selection, selection.until(time)).sort((a, b) => run.address[a] - run.address[b]);
+    const bases = around ? aliveOf(around, around.until(time)) : lives;
     const segments = (around ? regionsOf(run, bases) : joinNear(regionsOf(run, bases))).map(({ from, to }) => ({ from, to, lives: [] }));
     for (const life of lives) {
       const segment = segments[upper(segments, run.address[life]) - 1];
       if (segment && run.address[life] < segment.to) segment.lives.push(life);
     }
     for (const segment of segments) this.measure(segment);
-    return around ? segments.sort((a, b) => b.free - a.free) : segments;
+    this.segments = around ? segments.sort((a, b) => b.free - a.free) : segments;
+    this.shown = this.segments.slice(0, SEGMENTS_DRAWN);
+    const sum = (of) => segments.reduce((all, segment) => all + of(segment), 0);
+    this.sums = { size: sum((segment) => segment.to - segment.from), free: sum((segment) => segment.free) };
+    return Math.max(...this.shown.map((segment) => segment.to - segment.from), 1);
   }
 
   measure(segment) {
-    const { run } = this.app;
+    const { run } = this.subject;
     let at = segment.from;
     segment.free = segment.largest = 0;
     const hole = (to) => {
@@ -102,19 +100,18 @@ class AddressView {
     hole(segment.to);
   }
 
-  draw() {
-    const { run } = this.app;
-    this.segments = this.find();
-    const shown = this.segments.slice(0, SEGMENTS_DRAWN);
-    const longest = Math.max(...shown.map((segment) => segment.to - segment.from), 1);
-    const { context, width } = begin(this.canvas, Math.max(shown.length, 1) * SEGMENT_ROW);
-    shown.forEach((segment, row) => {
+  /* `longest`: bytes that are as wide as the canvas. */
+  draw(longest) {
+    const { run, paint } = this.subject;
+    this.longest = longest;
+    const { context, width } = begin(this.canvas, Math.max(this.shown.length, 1) * SEGMENT_ROW);
+    this.shown.forEach((segment, row) => {
       const scale = width / longest, y = row * SEGMENT_ROW;
       segment.scale = scale;
       context.fillStyle = style("--line");
       context.fillRect(0, y + 1, (segment.to - segment.from) * scale, SEGMENT_ROW - 2);
       for (const life of segment.lives) {
-        context.fillStyle = fillOf(context, this.app.paintOf(run.place[life]));
+        context.fillStyle = fillOf(context, paint(run.place[life]));
         context.fillRect((run.address[life] - segment.from) * scale, y + 1, Math.max(run.size[life] * scale, 0.7), SEGMENT_ROW - 2);
       }
       if (row === this.row) {
@@ -122,18 +119,17 @@ class AddressView {
         context.strokeRect(0.5, y + 0.5, Math.max((segment.to - segment.from) * scale - 1, 1), SEGMENT_ROW - 1);
       }
     });
-    this.canvas.setAttribute("aria-label", `Address map: ${this.segments.length} segments. Arrow keys choose one.`);
-    this.drawList();
+    this.canvas.setAttribute("aria-label", `Address map: ${countOf(this.segments.length, "segment")}. Arrow keys choose one.`);
   }
 
   pin(segment) {
-    const { run } = this.app;
+    const { run } = this.subject;
     const largest = segment.lives.reduce((most, life) => most === WHOLE || run.size[life] > run.size[most] ? life : most, WHOLE);
     return largest === WHOLE ? "empty" : run.places[run.place[largest]].text;
   }
 
   tell(row, x) {
-    const { run } = this.app, segment = this.segments[row];
+    const { run } = this.subject, segment = this.shown[row];
     if (!segment) return;
     const address = segment.from + x / segment.scale;
     const life = segment.lives.find((one) => run.address[one] <= address && address < run.address[one] + run.size[one]);
@@ -143,15 +139,49 @@ class AddressView {
         `${bytesText(segment.largest)}, held by ${this.pin(segment)}`;
   }
 
-  drawList() {
-    const sum = (key) => this.segments.reduce((all, segment) => all + segment[key], 0);
-    const size = this.segments.reduce((all, segment) => all + segment.to - segment.from, 0);
-    const rows = this.segments.slice(0, SEGMENTS_DRAWN).map((segment) => [hex(segment.from), bytesText(segment.to - segment.from),
-      bytesText(segment.free), bytesText(segment.largest), countText(segment.lives.length), this.pin(segment)]);
+  /* All of it in words, and as a table. */
+  words() {
     const rest = this.segments.length > SEGMENTS_DRAWN ? `, ${countText(SEGMENTS_DRAWN)} shown` : "";
-    this.list.replaceChildren(make("p", { class: "sum" }, `At ${timeText(this.app.state.time)}: ${bytesText(size)} in ` +
-      `${countOf(this.segments.length, "segment")}${rest}; ${bytesText(sum("free"))} free in holes`),
-    table(["#address", "#size", "#free", "#largest hole", "#allocations", "held by (largest)"], rows));
+    return `${bytesText(this.sums.size)} in ${countOf(this.segments.length, "segment")}${rest}; ${bytesText(this.sums.free)} free in holes`;
+  }
+
+  table() {
+    return table(["#address", "#size", "#free", "#largest hole", "#allocations", "held by (largest)"], this.shown.map((segment) => [
+      hex(segment.from), bytesText(segment.to - segment.from), bytesText(segment.free), bytesText(segment.largest),
+      countText(segment.lives.length), this.pin(segment)]));
+  }
+}
+
+/* The map at the cursor; below it that of the base at its own cursor, on one scale. */
+class AddressView {
+  constructor(app) {
+    this.app = app;
+    this.now = new AddressMap();
+    this.before = new AddressMap();
+    this.list = make("div");
+    this.title = make("h3");
+    this.base = make("div", {}, this.title, this.before.element);
+    this.element = make("div", {}, this.now.element, this.base, this.list);
+  }
+
+  inputs() {
+    return [this.app.stacked, this.app.state.time, ...this.app.baseInputs(), innerWidth, this.app.theme()];
+  }
+
+  draw() {
+    const { app, now, before } = this, base = app.base();
+    this.base.hidden = !base;
+    const longest = Math.max(now.find(app.subject()), base ? before.find(app.baseSubject()) : 1);
+    now.draw(longest);
+    const parts = [make("p", { class: "sum" }, `At ${timeText(app.state.time)}: ${now.words()}`), now.table()];
+    if (base) {
+      this.title.textContent = `Before: ${base.title()} at ${timeText(base.state.time)}`;
+      before.draw(longest);
+      const grown = (name) => grownText(now.sums[name] - before.sums[name]);
+      parts.splice(1, 0, make("p", { class: "sum" }, `Compared with ${base.title()}: ${grown("size")} in segments, ${grown("free")} free in holes`));
+      parts.push(make("p", { class: "sum" }, `Before, at ${timeText(base.state.time)}: ${before.words()}`), before.table());
+    }
+    this.list.replaceChildren(...parts);
   }
 }
 
