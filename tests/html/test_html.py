@@ -250,7 +250,7 @@ def check_difference(arguments, page, traces, folder):
     page.settle()
     expect("; 0 B before" in page.value(f"{panel}.innerText"), f"difference, flame graph: {page.value(f'{panel}.innerText')}")
     shown = {}
-    for tab, words in (("sandwich", "compared with process"), ("addresses", "Compared with process"), ("blocks", "Compared with process")):
+    for tab, words in (("sandwich", "compared with process"), ("addresses", "in segments, "), ("blocks", "of addresses in use")):
         page.value(f"document.querySelectorAll('article')[1].querySelector('[data-tab={tab}]').click()")
         page.value(f"new Promise(done => {{ const look = () => {panel}.innerText.includes({json.dumps(words)}) ? done(1) : requestAnimationFrame(look); look(); }})")
         shown[tab] = page.value(f"{panel}.innerText")
