@@ -194,6 +194,21 @@ void gm_diff_make(struct gm_diff *diff, const struct gm_model *base, const struc
         make_places(diff, section, least);
 }
 
+const struct gm_frame *gm_diff_user(const struct gm_diff *diff, const struct gm_diff_places *places,
+                                    size_t number)
+{
+    const struct gm_stack *stack = gm_model_stack(diff->difference, places->entries[number].stack);
+    const struct gm_frame *frame = gm_stack_telling_frame(stack);
+    for (size_t i = 0; i < places->count; i++) {
+        const struct gm_stack *other = gm_model_stack(diff->difference, places->entries[i].stack);
+        if (i == number || !gm_frames_read_same(frame, gm_stack_telling_frame(other)))
+            continue;
+        const struct gm_frame *differs = gm_stack_difference(stack, other);
+        return differs == frame ? NULL : differs;
+    }
+    return NULL;
+}
+
 void gm_diff_free(struct gm_diff *diff)
 {
     for (unsigned table = 0; table < GM_DIFF_TABLES; table++) {

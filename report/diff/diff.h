@@ -64,6 +64,12 @@ struct gm_diff_places {
 /* "came", "went", "grew", "shrank"; "same" where bytes are the same and counts differ. */
 const char *gm_diff_change(int64_t before, int64_t after);
 
+/* The frame in which a place differs from another of the same list that reads the same, because both
+ * share what allocates; NULL: none reads the same. */
+struct gm_diff;
+const struct gm_frame *gm_diff_user(const struct gm_diff *diff, const struct gm_diff_places *places,
+                                    size_t number);
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 struct gm_diff {

@@ -55,8 +55,11 @@ static void put_table(FILE *out, const struct gm_diff_table *table, const char *
     close_table(out, table->count - shown);
 }
 
-static void put_place(FILE *out, const struct gm_diff *diff, const struct gm_diff_place *place)
+static void put_place(FILE *out, const struct gm_diff *diff, const struct gm_diff_places *places,
+                      size_t number)
 {
+    const struct gm_diff_place *place = &places->entries[number];
+    const struct gm_frame *user = gm_diff_user(diff, places, number);
     const struct gm_stack *stack = gm_model_stack(diff->difference, place->stack);
     const struct gm_frame *telling = gm_stack_telling_frame(stack);
     fputs("<tr>", out);
@@ -67,6 +70,10 @@ static void put_place(FILE *out, const struct gm_diff *diff, const struct gm_dif
         gm_html_frame(out, telling);
     else
         gm_html_text(out, "(no stack)");
+    if (user) {
+        fputs(" by ", out);
+        gm_html_frame(out, user);
+    }
     fputs("</summary><ol>", out);
     for (size_t i = 0; i < stack->count && i < STACK_SHOWN; i++) {
         fputs("<li>", out);
@@ -92,7 +99,7 @@ static void put_places(FILE *out, const struct gm_diff *diff, enum gm_diff_secti
         return;
     open_table(out, titles[section], "place");
     for (size_t i = 0; i < shown; i++)
-        put_place(out, diff, &places->entries[i]);
+        put_place(out, diff, places, i);
     close_table(out, places->count - shown);
 }
 

@@ -150,8 +150,10 @@ static void print_findings(const struct printing *printing)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static void print_place(struct printing *printing, const struct gm_diff_place *place)
+static void print_place(struct printing *printing, const struct gm_diff_places *places, size_t at)
 {
+    const struct gm_diff_place *place = &places->entries[at];
+    const struct gm_frame *user = gm_diff_user(printing->diff, places, at);
     struct gm_page *page = printing->page;
     const struct gm_stack *stack = gm_model_stack(printing->diff->difference, place->stack);
     const struct gm_frame *frame = gm_stack_telling_frame(stack);
@@ -171,6 +173,11 @@ static void print_place(struct printing *printing, const struct gm_diff_place *p
     else
         fputs("(no stack was recorded)", page->out);
     fputc('\n', page->out);
+    if (user) {
+        gm_page_print(page, GM_DIM, "%*sby ", (int)PLACE_FROM, "");
+        gm_page_frame(page, user, gm_page_columns(page) - PLACE_FROM - 3);
+        fputc('\n', page->out);
+    }
     if (row.before == row.after)
         gm_page_print(page, GM_DIM, "%*s%s allocations, before %s\n", (int)PLACE_FROM, "",
                       NUMBER(place->count_after), NUMBER(place->count_before));
@@ -192,7 +199,7 @@ static void print_section(struct printing *printing, enum gm_diff_sections secti
         return;
     gm_page_heading(printing->page, titles[section][0], titles[section][1]);
     for (size_t i = 0; i < shown; i++)
-        print_place(printing, &places->entries[i]);
+        print_place(printing, places, i);
     for (size_t i = shown; i < places->count; i++)
         rest += places->entries[i].bytes_after - places->entries[i].bytes_before;
     if (places->count > shown)

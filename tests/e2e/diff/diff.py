@@ -106,6 +106,8 @@ def try_changes():
     text = diff(1, "--exit-code", "base.trace", "changed.trace")
     expect(max(len(line) for line in text.split("\n")) <= 80, "the text is wider than 80 columns")
     expect(re.search(r"\+32\.0 MiB to 96\.0 MiB +take", text) and re.search(r"-16\.0 MiB went +take", text), text)
+    for user in ("make_weights", "cache_new", "cache_old", "make_mask"): # of one function that allocates
+        expect(re.search(rf"take .*\n +by {user} ", text), f"{user} is not told from the others: {text}")
     answer = compared("--min-size", "17M", "base.trace", "changed.trace")
     expect(set(stacks(answer, "at_peak")) == {"make_weights", "cache_new"}, f"--min-size: {answer['places']}")
     expect(diff(0, "--exit-code", "--min-size", "100M", "base.trace", "changed.trace").count("No difference."), "100M")
@@ -123,6 +125,8 @@ def try_formats():
         page = file.read()
     expect(page.count('<article class="run"') == 2 and 'data-base="0"' in page, "the page lacks a run or its base")
     expect("What changed" in page and "cache_new" in page and "+32.0 MiB" in page, "the page lacks the difference")
+    for user in ("make_weights", "cache_new", "cache_old", "make_mask"):
+        expect(re.search(rf"<summary>[^\n]*take[^\n]* by [^\n]*{user}[^\n]*</summary>", page), f"the page does not tell {user}")
     expect("http://" not in page and "https://" not in page, "the page asks for another file")
     diff(0, "--format", "pprof", "-o", "out.pb.gz", "base.trace", "changed.trace")
     samples, strings = profile("out.pb.gz")
