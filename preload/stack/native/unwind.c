@@ -55,7 +55,7 @@ static inline uint32_t sets_in_use(const struct gm_unwind_thread *thread)
 static void drop_all(struct gm_unwind_thread *thread)
 {
     drop_frames(thread);
-    memset(thread->rules[thread->first_set], 0, sets_in_use(thread) * sizeof thread->rules[0]);
+    memset(thread->rules, 0, sets_in_use(thread) * sizeof thread->rules[0]);
     if (thread->next_image)
         memset(thread->images, 0, sizeof thread->images);
 }
@@ -159,7 +159,6 @@ static void add_sets(struct gm_unwind_thread *thread)
 {
     uint32_t sets = sets_in_use(thread) * 8;
     sets = sets < GM_UNWIND_RULE_SETS ? sets : GM_UNWIND_RULE_SETS;
-    thread->first_set = GM_UNWIND_FIRST_SETS;
     thread->more_sets = sets - GM_UNWIND_FIRST_SETS;
     thread->read = 0;
 }
@@ -167,8 +166,7 @@ static void add_sets(struct gm_unwind_thread *thread)
 static inline struct gm_rule *set_of(struct gm_unwind_thread *thread, uint64_t pc)
 {
     uint64_t hash = pc * UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t set = hash >> 55 & (thread->more_sets + (GM_UNWIND_FIRST_SETS - 1));
-    return thread->rules[thread->first_set + set];
+    return thread->rules[hash >> 55 & (thread->more_sets + (GM_UNWIND_FIRST_SETS - 1))];
 }
 
 /*

@@ -91,15 +91,12 @@ struct gm_unwind_thread {
     uint32_t interned;       /* of these, how many carry valid nodes */
     uint32_t generation;     /* of the rules and frames */
     uint32_t next_image;
-    uint32_t first_set;  /* of `rules`, of those in use */
     uint32_t more_sets;  /* in use, than GM_UNWIND_FIRST_SETS */
     uint32_t read;       /* rules, since there are so many sets */
     bool base_truncated; /* the outermost kept frame is not the root */
     bool stack_known;
     uint8_t walks; /* before that */
-    /* The first sets, of a thread that has met few return addresses, then all. */
-    struct gm_rule rules[GM_UNWIND_FIRST_SETS + GM_UNWIND_RULE_SETS][GM_UNWIND_RULE_WAYS]
-        __attribute__((aligned(64)));
+    struct gm_rule rules[GM_UNWIND_RULE_SETS][GM_UNWIND_RULE_WAYS] __attribute__((aligned(64)));
     struct gm_image images[GM_UNWIND_IMAGES]; /* only where finding them is slow */
     struct gm_frame frames[GM_UNWIND_FRAMES]; /* new ones, from their end down, then kept ones */
 };
