@@ -19,7 +19,7 @@
 
 #define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
 #define GM_TRACE_MAJOR 3              /* readers refuse another major */
-#define GM_TRACE_MINOR 2              /* readers accept older minors; a newer minor only adds */
+#define GM_TRACE_MINOR 3              /* readers accept older minors; a newer minor only adds */
 #define GM_TRACE_ENDIAN 0x01020304u
 #define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
 #define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
@@ -351,13 +351,17 @@ enum gm_language {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* Calls that take memory from a device tell how long they took if that is at least so many ns. */
+#define GM_SLOW_CALL_NS 1000u
+
 /* The types of records. Fields not named for a type are 0. `stack` is set for all except the
  * bookkeeping types. */
 enum gm_event {
     GM_EVENT_NONE = 0,
     /* Lives of addresses. Frees are recorded before their call, everything else after it. */
     GM_EVENT_ALLOC =
-        1, /* address, size, kind, device; aux: pool or array handle's owner, 0 if none */
+        1, /* address, size, kind, device; aux: pool or array handle's owner, 0 if none; extra: ns in
+              a slow call, else 0 (since minor 3) */
     GM_EVENT_FREE =
         2, /* address; kind: family of the call (enum gm_kind), any family may free any */
     GM_EVENT_UNDO =
@@ -375,14 +379,16 @@ enum gm_event {
     GM_EVENT_CONTEXT_END =
         10, /* context destroyed or reset: implicit frees; address: CUcontext; free-like */
     /* Virtual memory management. Handles and address ranges have lives of their own. */
-    GM_EVENT_VMM_CREATE = 11,    /* address: handle, size, device, kind (VMM or HOST_VMM) */
+    GM_EVENT_VMM_CREATE = 11,    /* address: handle, size, device, kind (VMM or HOST_VMM); extra: as
+                                    ALLOC */
     GM_EVENT_VMM_IMPORT = 12,    /* address: handle (another owner's memory) */
     GM_EVENT_VMM_RETAIN = 13,    /* address: handle */
     GM_EVENT_VMM_RELEASE = 14,   /* address: handle; free-like */
     GM_EVENT_VMM_RESERVE = 15,   /* address, size */
     GM_EVENT_VMM_UNRESERVE = 16, /* address, size; free-like */
     GM_EVENT_VMM_MAP =
-        17, /* address, size, aux: handle; next record is a DETAIL with address: offset */
+        17, /* address, size, aux: handle; extra: as ALLOC; next record is a DETAIL with address:
+               offset */
     GM_EVENT_VMM_UNMAP = 18,        /* address, size; free-like */
     GM_EVENT_MULTICAST_CREATE = 19, /* address: handle, size */
     GM_EVENT_MULTICAST_BIND = 20,   /* address: multicast handle, aux: memory handle or address,
@@ -646,7 +652,7 @@ struct gm_flight_totals {
  * follow immediately hold the records of what is alive, in the order in which a reader replays
  * them. Each lane continues with its first_sequence; readers skip its earlier records in blocks or
  * rings. In carried records some members have special meanings:
- *   ALLOC, VMM_CREATE, VMM_IMPORT: extra: status of a free that failed
+ *   ALLOC, VMM_CREATE, VMM_IMPORT: extra below GM_SLOW_CALL_NS: status of a free that failed
  *   VMM_CREATE, VMM_IMPORT, MULTICAST_CREATE: aux: references by handle; a DETAIL has the handle as
  *     address if the record has another, because it was given out anew
  *   VMM_RELEASE, MULTICAST_UNBIND: a DETAIL likewise

@@ -33,7 +33,8 @@ GM_IN_HOOK void gm_effect_alloc(struct gm_call *call, int result, enum gm_kind k
                        gm_what(GM_EVENT_ALLOC_FAILED, kind, -1, flags, (uint32_t)result), 0, size,
                        0);
     else if (address != 0)
-        gm_call_commit_alloc(call->thread, call->frame, gm_what(GM_EVENT_ALLOC, kind, -1, flags, 0),
+        gm_call_commit_alloc(call->thread, call->frame,
+                             gm_what(GM_EVENT_ALLOC, kind, -1, flags, gm_call_slow_ns(call)),
                              address, size);
 }
 

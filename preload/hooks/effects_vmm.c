@@ -11,7 +11,7 @@ void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uin
         .kind = host ? GM_KIND_HOST_VMM : GM_KIND_VMM,
         .address = handle,
         .size = size,
-        .extra = (uint32_t)result,
+        .extra = result == 0 ? gm_call_slow_ns(call) : (uint32_t)result,
         .device = (int8_t)device,
     };
     gm_call_record(call, &record, NULL);
@@ -28,8 +28,12 @@ void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle)
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle)
 {
-    struct gm_record record = {
-        .type = GM_EVENT_VMM_MAP, .address = address, .size = size, .aux = handle, .device = -1};
+    struct gm_record record = {.type = GM_EVENT_VMM_MAP,
+                               .address = address,
+                               .size = size,
+                               .aux = handle,
+                               .extra = gm_call_slow_ns(call),
+                               .device = -1};
     struct gm_record detail = {.address = offset};
     if (result == 0)
         gm_call_record(call, &record, &detail);

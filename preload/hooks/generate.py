@@ -115,6 +115,8 @@ def hook(symbol):
         lines.append("    " + effect("before", symbol, entry.before))
     if entry.after and re.match(r"(copy|set|graph_launch)", entry.after[0]) and entry.after[0] != "set_device":
         lines.append("    gm_call_clock(&call);")
+    if entry.layer == "driver" and entry.after and entry.after[0] in TAKES_MEMORY:
+        lines.append("    gm_call_clock_slow(&call);")
     lines.append(f"    {entry.result} result = real({', '.join(entry.arguments())});")
     if entry.unless:
         lines += [f"    if (gm_likely(gm_{entry.unless}))", "        return result;", begin]
@@ -127,6 +129,9 @@ def hook(symbol):
     lines += ["    gm_call_end(&call);", "    return result;", "}", ""]
     return "\n".join(lines)
 
+
+# Effects of calls that take memory from a device: their records tell how long a slow one took.
+TAKES_MEMORY = ("alloc", "vmm_create", "vmm_map")
 
 # Effects that neither make nor end memory, nor tell whose it is: a call that is not seen leaves all totals right.
 NOT_VITAL = re.compile(r"(copy|set)(_\w+)?|hint(_batch)?|host_call|export|label|device_(memory|name)")

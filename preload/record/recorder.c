@@ -145,6 +145,16 @@ uint32_t gm_call_elapsed(const struct gm_call *call)
     return elapsed > UINT32_MAX ? UINT32_MAX : (uint32_t)elapsed;
 }
 
+uint32_t gm_call_slow_elapsed(const struct gm_call *call)
+{
+    uint32_t elapsed = gm_call_elapsed_ns(call);
+    if (elapsed >= GM_SLOW_CALL_NS)
+        return elapsed;
+    if (call->thread)
+        call->thread->fast_calls = GM_FAST_CALLS;
+    return 0;
+}
+
 uint32_t gm_call_elapsed_ns(const struct gm_call *call)
 {
     if (!call->thread || !call->start)

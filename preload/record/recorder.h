@@ -167,6 +167,29 @@ static inline bool gm_what_is_on_current_device(uint64_t what)
 void gm_call_clock(struct gm_call *call);
 uint32_t gm_call_elapsed_ns(const struct gm_call *call);
 
+/*
+ * The same for calls that are either slow or not worth a look at the clock: those that take memory from a device. While a
+ * thread's calls are slow each is timed; after a fast one the next GM_FAST_CALLS are not. gm_call_slow_ns is the `extra`: 0
+ * for a call below GM_SLOW_CALL_NS, or not timed.
+ */
+#define GM_FAST_CALLS 63u
+uint32_t gm_call_slow_elapsed(const struct gm_call *call);
+
+GM_IN_HOOK void gm_call_clock_slow(struct gm_call *call)
+{
+    if (gm_unlikely(!call->thread))
+        return;
+    if (gm_likely(call->thread->fast_calls))
+        call->thread->fast_calls--;
+    else
+        gm_call_clock(call);
+}
+
+GM_IN_HOOK uint32_t gm_call_slow_ns(const struct gm_call *call)
+{
+    return gm_likely(!call->start) ? 0 : gm_call_slow_elapsed(call);
+}
+
 /* The same in units of the record clock, for the `extra` of launches. */
 uint32_t gm_call_elapsed(const struct gm_call *call);
 

@@ -55,6 +55,7 @@ struct gm_thread {
     uint32_t depth;               /* open calls; others look at it, so it is stored atomically */
     uint32_t events;              /* records of lives, for gm_call_seen_below */
     uint16_t api;                 /* of the outermost open call */
+    uint16_t fast_calls;          /* so many more calls are not timed: see gm_call_clock_slow */
     uintptr_t outermost;          /* frame of the hook that it is in */
     struct gm_call_around around; /* a call on another stack, which that one interrupted */
     uint64_t stack_low;           /* the thread's own stack; both 0: not asked yet */

@@ -4,15 +4,29 @@
 #include "render/json.h"
 #include <string.h>
 
-#define SET_COLUMNS 38
+#define SET_COLUMNS 35
 
-static void print_line(struct gm_page *page, const char *name, uint64_t peak, uint64_t allocations,
+/* Calls that take memory from the device, and their time in ns; 0: that is not known. */
+struct calls {
+    uint64_t count, ns;
+};
+
+static struct calls calls_of(const struct gm_whatif *whatif, const struct gm_whatif_setting *one)
+{
+    uint64_t count = one->outcome.device_allocations, ns = 0;
+    if (!one->settings.async)
+        ns = gm_recorded_device_ns(&whatif->recorded, one->settings.expandable, count);
+    return (struct calls){count, ns};
+}
+
+static void print_line(struct gm_page *page, const char *name, uint64_t peak, struct calls calls,
                        uint64_t refused)
 {
     gm_page_print(page, GM_PLAIN, "  ");
     gm_page_cell(page, name, SET_COLUMNS);
-    gm_page_print(page, refused ? GM_BAD : GM_PLAIN, "%11s %12s%s\n", SIZE(peak),
-                  COUNT(allocations), refused ? "  out of memory" : "");
+    gm_page_print(page, refused ? GM_BAD : GM_PLAIN, "%11s %8s%8s%s\n", SIZE(peak),
+                  COUNT(calls.count), calls.ns ? TIME(calls.ns) : "",
+                  refused ? "  out of memory" : "");
 }
 
 static void print_refusal(struct gm_page *page, const struct gm_whatif *whatif,
@@ -33,9 +47,12 @@ static void print_refusal(struct gm_page *page, const struct gm_whatif *whatif,
 static void print_settings(struct gm_page *page, const struct gm_whatif *whatif)
 {
     gm_page_heading(page, "Under other settings", NULL);
-    gm_page_print(page, GM_DIM, "  %-*s%11s %12s\n", SET_COLUMNS, "", "reserved", "segments");
-    print_line(page, "recorded", whatif->recorded.reserved_peak,
-               whatif->recorded.device_allocations, whatif->recorded.out_of_memory);
+    const struct gm_recorded *recorded = &whatif->recorded;
+    gm_page_print(page, GM_DIM, "  %-*s%11s %8s%8s\n", SET_COLUMNS, "", "reserved", "segments",
+                  recorded->device_ns ? "in" : "");
+    print_line(page, "recorded", recorded->reserved_peak,
+               (struct calls){recorded->device_allocations, recorded->device_ns},
+               recorded->out_of_memory);
     for (size_t i = 0; i < whatif->count; i++) {
         const struct gm_whatif_setting *one = &whatif->settings[i];
         char name[SET_COLUMNS];
@@ -44,8 +61,7 @@ static void print_settings(struct gm_page *page, const struct gm_whatif *whatif)
                    one->settings.async ? name
                    : one->set[0]       ? one->set
                                        : "as recorded",
-                   one->outcome.reserved_peak, one->outcome.device_allocations,
-                   one->outcome.out_of_memory);
+                   one->outcome.reserved_peak, calls_of(whatif, one), one->outcome.out_of_memory);
         print_refusal(page, whatif, one);
     }
 }
@@ -103,6 +119,15 @@ void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool i
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+/* Time in the calls that take memory from the device; null: not known. */
+static void write_time(struct gm_json *json, uint64_t ns)
+{
+    if (ns)
+        gm_json_number(json, "device_ns", ns);
+    else
+        gm_json_null(json, "device_ns");
+}
+
 static void write_setting(struct gm_json *json, const struct gm_whatif *whatif,
                           const struct gm_whatif_setting *one)
 {
@@ -112,6 +137,7 @@ static void write_setting(struct gm_json *json, const struct gm_whatif *whatif,
     gm_json_number(json, "reserved_peak", outcome->reserved_peak);
     gm_json_number(json, "out_of_memory", outcome->out_of_memory);
     gm_json_number(json, "device_allocations", outcome->device_allocations);
+    write_time(json, calls_of(whatif, one).ns);
     gm_json_number(json, "retries", outcome->retries);
     gm_json_bool(json, "modelled", one->settings.async);
     if (outcome->out_of_memory) {
@@ -145,6 +171,7 @@ void gm_whatif_json(FILE *out, const struct gm_whatif *whatif)
     gm_json_number(json, "reserved_peak", whatif->recorded.reserved_peak);
     gm_json_number(json, "device_allocations", whatif->recorded.device_allocations);
     gm_json_number(json, "out_of_memory", whatif->recorded.out_of_memory);
+    write_time(json, whatif->recorded.device_ns);
     gm_json_close_object(json);
     gm_json_open_object(json, "as_recorded");
     gm_json_number(json, "events", whatif->as_recorded.events);

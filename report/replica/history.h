@@ -24,6 +24,7 @@ struct gm_step {
     uint64_t asked; /* of ALLOC and FAIL: bytes asked for, as far as it can be told */
     uint64_t stream, pool;
     uint64_t time_ns; /* since the beginning */
+    uint64_t took_ns; /* of ARRIVE: time in the calls of the device; 0 not told */
     uint32_t block;   /* number; of ALLOC, WAIT and FREE. GM_NONE: not known */
     uint32_t stack;   /* of a trace; of a snapshot the number of the device's event */
     uint32_t entries; /* of the recording that this stands for */

@@ -29,10 +29,11 @@ struct scan {
     struct gm_ranges there;
     struct range_life *lives;
     size_t life_count, life_capacity;
-    struct gm_map numbers;  /* address -> number of the block there */
-    uint64_t told;          /* bytes that the allocator could have, by a refusal; 0: not told */
-    struct gm_map streams;  /* lane -> place in `last_streams` */
-    uint64_t *last_streams; /* of the latest block of each lane */
+    struct gm_map numbers;   /* address -> number of the block there */
+    struct gm_map creations; /* handle -> ns that its creation took */
+    uint64_t told;           /* bytes that the allocator could have, by a refusal; 0: not told */
+    struct gm_map streams;   /* lane -> place in `last_streams` */
+    uint64_t *last_streams;  /* of the latest block of each lane */
     size_t stream_count, stream_capacity;
     size_t requests, untold; /* blocks; those without stream and pool */
     uint64_t common;         /* the recorder's number of a common pool; 0: not told */
@@ -57,6 +58,12 @@ static struct gm_step *add_step(struct scan *scan, unsigned kind, const struct g
     return step;
 }
 
+/* What a slow call took; below is something else, or nothing. */
+static uint32_t slow_ns(const struct gm_record *record)
+{
+    return record->extra >= GM_SLOW_CALL_NS && record->extra != GM_NONE ? record->extra : 0;
+}
+
 static void add_range(struct scan *scan, const struct gm_record *record, bool is_mapping,
                       bool is_carried)
 {
@@ -74,8 +81,23 @@ static void add_range(struct scan *scan, const struct gm_record *record, bool is
                                                           .departure = SIZE_MAX,
                                                           .is_carried = is_carried,
                                                           .is_mapping = is_mapping};
-    if (!is_carried)
-        add_step(scan, GM_STEP_ARRIVE, record)->expandable = is_mapping;
+    if (is_carried)
+        return;
+    struct gm_step *step = add_step(scan, GM_STEP_ARRIVE, record);
+    step->expandable = is_mapping;
+    step->took_ns = slow_ns(record);
+    uint32_t created = is_mapping ? gm_map_get(&scan->creations, record->aux) : GM_NONE;
+    if (created == GM_NONE)
+        return;
+    step->took_ns += created;
+    gm_map_remove(&scan->creations, record->aux); /* what is mapped again was created once */
+}
+
+static void note_creation(struct scan *scan, const struct gm_entry *entry)
+{
+    uint32_t took = slow_ns(entry->record);
+    if (took && !entry->carried)
+        gm_map_set(&scan->creations, entry->record->address, took);
 }
 
 /* Ranges that begin in [address, address + size) go; of a free the one there. */
@@ -188,6 +210,9 @@ static void note(struct scan *scan, const struct gm_entry *entry)
         if (is_here && record->kind == GM_KIND_DEVICE)
             add_range(scan, record, false, entry->carried);
         return;
+    case GM_EVENT_VMM_CREATE:
+        note_creation(scan, entry);
+        return;
     case GM_EVENT_VMM_MAP: /* of any device: its blocks tell */
         add_range(scan, record, true, entry->carried);
         return;
@@ -281,6 +306,7 @@ static void keep_own(struct scan *scan)
                      step->address == last->address + last->size;
         if (joins) {
             last->size += step->size;
+            last->took_ns += step->took_ns;
             last->entries++;
         } else {
             history->steps[kept++] = *step;
@@ -358,6 +384,7 @@ bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int
     gm_map_free(&scan.streams);
     gm_ranges_free(&scan.there);
     gm_map_free(&scan.numbers);
+    gm_map_free(&scan.creations);
     if (history->numbers)
         return true;
     snprintf(error, error_size, "there are no blocks of PyTorch's allocator in it");

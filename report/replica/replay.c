@@ -1,6 +1,8 @@
 /* See replay.h. */
 #include "replica/replay.h"
+#include "base/memory.h"
 #include "replica/follow.h"
+#include <stdlib.h>
 
 static uint64_t reserved_at_beginning(const struct gm_history *history)
 {
@@ -53,6 +55,36 @@ struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history)
     return result;
 }
 
+static int by_value(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The median of what calls of a kind took, of those that are told; 0: none is. */
+static uint64_t median_ns(const struct gm_history *history, bool expandable)
+{
+    uint64_t *times = gm_allocate(history->step_count + 1, sizeof(*times)), median = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < history->step_count; i++) {
+        const struct gm_step *step = &history->steps[i];
+        if (step->kind == GM_STEP_ARRIVE && step->expandable == expandable && step->took_ns)
+            times[count++] = step->took_ns;
+    }
+    if (count) {
+        qsort(times, count, sizeof(*times), by_value);
+        median = times[count / 2];
+    }
+    free(times);
+    return median;
+}
+
+uint64_t gm_recorded_device_ns(const struct gm_recorded *recorded, bool expandable, uint64_t count)
+{
+    uint64_t each = expandable ? recorded->mapping_ns : recorded->segment_ns;
+    return each && count > UINT64_MAX / each ? UINT64_MAX : each * count;
+}
+
 struct gm_recorded gm_replay_recorded(const struct gm_history *history)
 {
     uint64_t reserved = reserved_at_beginning(history);
@@ -64,9 +96,12 @@ struct gm_recorded gm_replay_recorded(const struct gm_history *history)
         reserved -= step->kind == GM_STEP_DEPART ? step->size : 0;
         recorded.device_allocations += arrives;
         recorded.out_of_memory += step->kind == GM_STEP_FAIL;
+        recorded.device_ns += step->took_ns;
         if (reserved > recorded.reserved_peak && reserved <= INT64_MAX)
             recorded.reserved_peak = reserved;
     }
+    recorded.segment_ns = median_ns(history, false);
+    recorded.mapping_ns = median_ns(history, true);
     return recorded;
 }
 

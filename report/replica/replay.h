@@ -10,6 +10,9 @@ struct gm_recorded {
     uint64_t device_allocations;
     uint64_t out_of_memory;
     uint64_t live_peak; /* bytes asked for (of a trace: given) */
+    uint64_t device_ns; /* time in the calls that took memory from the device; 0 not told */
+    uint64_t segment_ns,
+        mapping_ns; /* medians of a segment's, and of those for a part of an expandable one */
 };
 
 /* How far the replica does what was recorded, under the settings that were recorded. */
@@ -37,6 +40,9 @@ struct gm_bounds {
     uint64_t live_peak;    /* the largest live set, bytes asked for */
     uint64_t best_packing; /* the best packing found with knowledge of the future, bytes */
 };
+
+/* How long `count` calls take, in ns, by the median of those recorded; 0: none of the kind was told. */
+uint64_t gm_recorded_device_ns(const struct gm_recorded *recorded, bool expandable, uint64_t count);
 
 struct gm_recorded gm_replay_recorded(const struct gm_history *history);
 /* Versions of PyTorch differ in the order of free blocks of one size. Nothing tells the version, so the order that does

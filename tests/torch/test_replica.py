@@ -13,6 +13,7 @@ Runs replica.py on the libraries of FOLDER without and with the preload; then ch
   - with GPUMEM_TORCH=0 there is no event of a block, and the program prints the same.
 """
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -62,7 +63,29 @@ def recorded(options, bare, **environment):
         for text in blocks.report_problems(options.build + "/report/gpumem", trace, replay):
             expect(False, text)
         check_text(options, trace)
+        if options.events <= 20000:
+            check_time(options, trace, replay)
         return replay
+
+
+def check_time(options, trace, replay):
+    """What whatif says of the time in calls that took memory is that of the slow ones which took a segment."""
+    there, segments = {}, []  # segments as [end, ns, whether it had a block]
+    for record, _ in replay.trace.records():
+        if record.type == trace_reader.ALLOC and record.kind == 1 and record.device == 0:
+            expect(record.extra == 0 or record.extra >= 1000, f"a fast call was timed: {record.extra} ns")
+            there[record.address] = [record.address + record.size, record.extra, False]
+            segments.append(there[record.address])
+        elif record.type == trace_reader.FREE:
+            there.pop(record.address, None)
+        elif record.type == trace_reader.BLOCK_ALLOC and record.device == 0:
+            for address, segment in there.items():
+                segment[2] |= address <= record.address < segment[0]
+    done = subprocess.run([options.build + "/report/gpumem", "whatif", "--json", "--device", "0", trace],
+                          capture_output=True, text=True, check=True)
+    said, took = json.loads(done.stdout), sum(ns for _, ns, has_block in segments if has_block)
+    expect((said["recorded"]["device_ns"] or 0) == took, f"{said['recorded']}, not {took} ns")
+    expect((said["settings"][0]["device_ns"] is None) == (took == 0), said["settings"])
 
 
 def kept_by_retained_list(replay):

@@ -21,7 +21,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define REAL_ERRNO 4711 /* the errno that every real function leaves */
-#define FAKE_NS 1234    /* the duration of every copy */
+#define FAKE_NS 1234    /* the duration of every call that is timed */
 
 /* Record number `index`, in the order of their commits. A DETAIL is a record too. */
 const struct gm_record *record_at(uint32_t index);
@@ -32,6 +32,7 @@ uint64_t counted(enum gm_counter counter); /* of the trace's header */
 int start_over(void **unused);
 
 /* Sets whether the process is recorded, which it is at first. */
+void calls_are_fast(uint16_t count); /* so many are not timed that take memory */
 void set_recorded(bool recorded);
 
 /* Sets the function to which hook `api` forwards; NULL: there is none. */

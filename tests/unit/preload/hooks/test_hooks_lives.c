@@ -35,6 +35,23 @@ static void an_allocation_is_recorded_after_the_call(void **unused)
     assert_int_equal(record_at(0)->api, GM_API_cuMemAlloc_v2);
 }
 
+static void a_slow_allocation_tells_how_long_it_took(void **unused)
+{
+    CUdeviceptr address = 0;
+    USE(cuMemAlloc_v2);
+    USE(cuMemFree_v2);
+    assert_int_equal(cuMemAlloc_v2(&address, 100), 0);
+    assert_int_equal(record_at(0)->extra, FAKE_NS);
+    assert_int_equal(cuMemFree_v2(address), 0);
+    assert_int_equal(record_at(1)->extra, 0);
+    calls_are_fast(2);
+    for (uint32_t i = 2; i < 5; i++)
+        assert_int_equal(cuMemAlloc_v2(&address, 100), 0);
+    assert_int_equal(record_at(2)->extra, 0);
+    assert_int_equal(record_at(3)->extra, 0);
+    assert_int_equal(record_at(4)->extra, FAKE_NS);
+}
+
 static void an_allocation_of_the_32_bit_binary_interface_is_recorded_too(void **unused)
 {
     CUdeviceptr_v1 address[2] = {0, 0xffffffff};
@@ -604,6 +621,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_allocation_is_recorded_after_the_call),
+        TEST(a_slow_allocation_tells_how_long_it_took),
         TEST(an_allocation_of_the_32_bit_binary_interface_is_recorded_too),
         TEST(a_refused_allocation_is_recorded_with_its_error),
         TEST(out_parameters_may_be_absent),
