@@ -74,9 +74,10 @@ static void print_advice(struct gm_page *page, const struct gm_whatif *whatif)
         gm_page_paragraph(page, GM_PLAIN, 0, "No setting would have helped by a hundredth.");
     else
         gm_page_paragraph(
-            page, GM_GOOD, 0, "Try PYTORCH_ALLOC_CONF=%s first: %s reserved instead of %s%s.",
+            page, GM_GOOD, 0, "Try PYTORCH_ALLOC_CONF=%s first: %s reserved instead of %s%s%s.",
             first->set, SIZE(first->outcome.reserved_peak), SIZE(whatif->recorded.reserved_peak),
-            whatif->recorded.out_of_memory ? ", and nothing refused" : "");
+            whatif->recorded.out_of_memory ? ", and nothing refused" : "",
+            first->settings.async ? ", by a model of another allocator" : "");
 }
 
 static void print_bounds(struct gm_page *page, const struct gm_whatif *whatif)

@@ -75,11 +75,14 @@ static void redo_beginning(struct gm_replica_run *run)
     }
 }
 
-/* CUDA's own pool, as far as it is known: one heap for all sizes and streams, which keeps what it has, in pages of
- * 2 MiB that can be mapped anywhere. */
+/* CUDA's own pool, as far as it is known: one heap for all sizes and streams, which keeps what it has (PyTorch sets its
+ * release threshold to the largest value, and allows every reuse between streams), in pages of 2 MiB that can be mapped
+ * anywhere. A limit that the program sets itself holds for it, too. */
 static void make_heap(struct gm_allocator_settings *settings)
 {
+    double fraction = settings->memory_fraction;
     gm_allocator_settings_default(settings);
+    settings->memory_fraction = fraction;
     settings->async = settings->expandable = true;
     settings->large_segment = GAP;
 }
