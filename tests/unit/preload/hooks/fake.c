@@ -118,9 +118,9 @@ uint32_t gm_call_slow_elapsed(const struct gm_call *call)
     return call->start ? FAKE_NS : 0;
 }
 
-void calls_are_fast(uint16_t count)
+void calls_are_fast(uint16_t calls_left)
 {
-    thread.fast_calls = count;
+    thread.fast_calls = calls_left;
 }
 
 uint32_t gm_call_elapsed(const struct gm_call *call)

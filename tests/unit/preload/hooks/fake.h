@@ -32,7 +32,7 @@ uint64_t counted(enum gm_counter counter); /* of the trace's header */
 int start_over(void **unused);
 
 /* Sets whether the process is recorded, which it is at first. */
-void calls_are_fast(uint16_t count); /* so many are not timed that take memory */
+void calls_are_fast(uint16_t calls_left); /* so many are not timed that take memory */
 void set_recorded(bool recorded);
 
 /* Sets the function to which hook `api` forwards; NULL: there is none. */
