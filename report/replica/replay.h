@@ -12,7 +12,7 @@ struct gm_recorded {
     uint64_t live_peak; /* bytes asked for (of a trace: given) */
     uint64_t device_ns; /* time in the calls that took memory from the device; 0 not told */
     uint64_t segment_ns,
-        mapping_ns; /* medians of a segment's, and of those for a part of an expandable one */
+        mapping_ns; /* means of a segment's, and of those for a part of an expandable one */
 };
 
 /* How far the replica does what was recorded, under the settings that were recorded. */
@@ -41,7 +41,7 @@ struct gm_bounds {
     uint64_t best_packing; /* the best packing found with knowledge of the future, bytes */
 };
 
-/* How long `count` calls take, in ns, by the median of those recorded; 0: none of the kind was told. */
+/* How long `count` calls take, in ns, by the mean of those recorded; 0: none of the kind was told. */
 uint64_t gm_recorded_device_ns(const struct gm_recorded *recorded, bool expandable, uint64_t count);
 
 struct gm_recorded gm_replay_recorded(const struct gm_history *history);
