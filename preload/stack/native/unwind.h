@@ -81,6 +81,7 @@ struct gm_walk {
  * then lies together. It has few rules at first, and new frames, which are found from the inside
  * out, end where kept ones begin.
  */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the order is what saves pages */
 struct gm_unwind_thread {
     uint64_t stack_low; /* the thread's own stack, [stack_low, stack_high) */
     uint64_t stack_high;

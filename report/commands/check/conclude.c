@@ -151,9 +151,9 @@ static struct role role_of(const struct gm_check *check, const struct gm_issues 
                 strcmp(role.entries[before].outcome->run_id, outcome->run_id) != 0))
             before++;
         bool is_new = before == role.all.count;
-        role.entries[role.all.count++] =
-            (struct gm_gate_repeat){outcome, issues->entries + issue, outcome->issue_count,
-                                    is_new ? role.all.run_count : role.entries[before].run};
+        role.entries[role.all.count++] = (struct gm_gate_repeat){
+            outcome, issues->entries ? issues->entries + issue : NULL, outcome->issue_count,
+            is_new ? role.all.run_count : role.entries[before].run};
         role.all.run_count += is_new;
     }
     role.all.entries = role.entries;
