@@ -109,8 +109,7 @@ static void hostile(void)
     memcpy(writer.header.command_line, command, sizeof(command));
     writer.header.command_line_size = sizeof(command);
     uint64_t blocks = BASE + GIB;
-    uint32_t main = frame(0, "main.py", "main", 1);
-    allocate(0, blocks, 64 * MIB, pool_frame(main));
+    allocate(0, blocks, 64 * MIB, 0); /* a segment without a stack, known by its blocks alone */
     reserved[0] = 64 * MIB;
     for (unsigned i = 0; i < NAMES; i++) {
         uint32_t outer = frame(0, names[(i + 1) % NAMES], names[i], i);

@@ -6,6 +6,7 @@
  * Physical memory of the VMM has a handle, not an address: where blocks lie in it, each is shown in a
  * segment of its own size. */
 #include "base/memory.h"
+#include "base/ranges.h"
 #include "ledger/counters.h"
 #include "render/export/pickle.h"
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct snapshot {
     uint64_t *order;
     struct gm_pickle pickle;
     struct gm_map memo_of_stack; /* list of frames */
+    bool *holds_blocks;          /* by life: a block lay in it */
     bool has_blocks[GM_DEVICES];
 };
 
@@ -29,14 +31,52 @@ static bool is_on(const struct gm_model_place *place, int device)
            place->kind != GM_KIND_EXTERNAL;
 }
 
-/* What an allocation is in the snapshot. */
-static enum role role_of(const struct snapshot *snapshot, const struct gm_model_place *place)
+static const struct gm_model_place *place_of(const struct snapshot *snapshot,
+                                             const struct gm_model_life *life)
 {
+    return &snapshot->model->places[life->place];
+}
+
+/* What an allocation is in the snapshot. */
+static enum role role_of(const struct snapshot *snapshot, const struct gm_model_life *life)
+{
+    const struct gm_model_place *place = place_of(snapshot, life);
     if (place->is_block)
         return BLOCK;
+    if (snapshot->holds_blocks[life - snapshot->history.lives])
+        return SEGMENT;
     if (!place->pool || !snapshot->has_blocks[place->device + 1])
         return BOTH;
     return place->kind == GM_KIND_VMM ? NOTHING : SEGMENT;
+}
+
+/* Where a trace has no stacks, they do not tell that the framework's pool asked: then its blocks do, which lie in it. */
+static void find_holders(struct snapshot *snapshot)
+{
+    const struct gm_model_history *history = &snapshot->history;
+    struct gm_ranges alive = {0};
+    snapshot->holds_blocks = gm_allocate(history->count + 1, sizeof(*snapshot->holds_blocks));
+    for (uint32_t step = 0; step < history->steps; step++) {
+        if (!snapshot->order[step])
+            continue;
+        uint32_t number = (uint32_t)GM_STEP_LIFE(snapshot->order[step]);
+        const struct gm_model_life *life = &history->lives[number];
+        const struct gm_model_place *place = place_of(snapshot, life);
+        bool ends = GM_STEP_ENDS(snapshot->order[step]);
+        uint64_t end = gm_range_end(life->address, place->is_block ? 1 : life->size);
+        struct gm_range found;
+        bool is_there = gm_ranges_find(&alive, life->address, end, &found);
+        if (place->is_block) {
+            if (!ends && is_there)
+                snapshot->holds_blocks[found.value] = true;
+        } else if (place->kind == GM_KIND_DEVICE) {
+            if (!ends && !is_there)
+                gm_ranges_add(&alive, (struct gm_range){life->address, end, number});
+            else if (ends && is_there && found.value == number)
+                gm_ranges_remove(&alive, life->address);
+        }
+    }
+    gm_ranges_free(&alive);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -130,11 +170,10 @@ static void write_device_events(struct snapshot *snapshot, int device)
         if (!snapshot->order[step])
             continue;
         const struct gm_model_life *life = &history->lives[GM_STEP_LIFE(snapshot->order[step])];
-        const struct gm_model_place *place = &snapshot->model->places[life->place];
-        if (!is_on(place, device))
+        if (!is_on(place_of(snapshot, life), device))
             continue;
         (GM_STEP_ENDS(snapshot->order[step]) ? write_end : write_begin)(snapshot, &list, life,
-                                                                        role_of(snapshot, place));
+                                                                        role_of(snapshot, life));
     }
     gm_pickle_close_list(&snapshot->pickle, &list);
 }
@@ -237,10 +276,10 @@ static void write_segments(struct snapshot *snapshot)
         size_t count = 0;
         for (size_t j = 0; j < history->count; j++) {
             const struct gm_model_life *life = &history->lives[j];
-            const struct gm_model_place *place = &snapshot->model->places[life->place];
-            enum role role = role_of(snapshot, place);
+            enum role role = role_of(snapshot, life);
             if (life->end_step == GM_NONE && life->size && role != NOTHING &&
-                snapshot->run->devices[i].id >= 0 && is_on(place, snapshot->run->devices[i].id))
+                snapshot->run->devices[i].id >= 0 &&
+                is_on(place_of(snapshot, life), snapshot->run->devices[i].id))
                 pieces[count++] = (struct piece){life, role};
         }
         qsort(pieces, count, sizeof(*pieces), by_address);
@@ -281,6 +320,7 @@ static void write_memory_viz(FILE *out, const struct gm_model *model,
     snapshot->order = gm_model_history_order(&snapshot->history);
     for (size_t i = 0; i < snapshot->run->pool_count; i++)
         snapshot->has_blocks[snapshot->run->pools[i].device + 1] = true;
+    find_holders(snapshot);
     gm_pickle_begin(&snapshot->pickle, out);
     gm_pickle_open_dictionary(&snapshot->pickle);
     gm_pickle_string(&snapshot->pickle, "segments");
@@ -297,6 +337,7 @@ static void write_memory_viz(FILE *out, const struct gm_model *model,
     gm_pickle_end(&snapshot->pickle);
     gm_map_free(&snapshot->memo_of_stack);
     gm_model_history_free(&snapshot->history);
+    free(snapshot->holds_blocks);
     free(snapshot->order);
     free(snapshot);
 }
