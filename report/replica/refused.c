@@ -124,11 +124,12 @@ static size_t find_partial(struct gm_follower *follower, size_t at, size_t end, 
     return end;
 }
 
+/* A request gives back for the sake of a new segment, which it then gets or not. Where neither follows, it was served from
+ * what was there. */
 static bool is_of_request(const struct gm_history *history, size_t at)
 {
     return at < history->step_count &&
-           (history->steps[at].kind == GM_STEP_ARRIVE || history->steps[at].kind == GM_STEP_ALLOC ||
-            history->steps[at].kind == GM_STEP_FAIL);
+           (history->steps[at].kind == GM_STEP_ARRIVE || history->steps[at].kind == GM_STEP_FAIL);
 }
 
 static void settle_partial(struct gm_follower *follower, struct gm_history *history, size_t at,
