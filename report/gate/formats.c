@@ -235,7 +235,7 @@ static void write_sarif(FILE *out, const struct gm_gate_result *result)
     gm_json_open_object(&json, NULL);
     gm_json_bool(&json, "executionSuccessful",
                  result->code == GM_EXIT_FINE || result->code == GM_EXIT_FINDINGS);
-    gm_json_number(&json, "exitCode", (uint64_t)result->code);
+    gm_json_number(&json, "exitCode", (uint64_t)result->exit_code);
     gm_json_string(&json, "exitCodeDescription", result->conclusion);
     gm_json_close_object(&json);
     gm_json_close_array(&json);
@@ -398,7 +398,7 @@ static void write_json(FILE *out, const struct gm_gate_result *result)
     gm_json_string(&json, "format", "gpumem check");
     gm_json_number(&json, "version", 1);
     gm_json_string(&json, "conclusion", result->conclusion);
-    gm_json_number(&json, "exit_code", (uint64_t)result->code);
+    gm_json_number(&json, "exit_code", (uint64_t)result->exit_code);
     gm_json_open_array(&json, "issues");
     for (size_t i = 0; i < result->issues->count; i++)
         put_issue(&json, &result->issues->entries[i]);
@@ -478,7 +478,7 @@ static void write_metrics(FILE *out, const struct gm_gate_result *result)
         for (unsigned leak_class = 0; leak_class < GM_LEAK_CLASSES; leak_class++)
             leaked[leak_class] += result->traces[i].outcome.leaked[leak_class];
     family(out, "gpumem_check_exit_code", NULL, "0 if the check passed.");
-    fprintf(out, "gpumem_check_exit_code %d\n", result->code);
+    fprintf(out, "gpumem_check_exit_code %d\n", result->exit_code);
     family(out, "gpumem_check_traces", NULL, "Traces that were judged, or could not be.");
     fprintf(out, "gpumem_check_traces %zu\n", result->trace_count);
     family(out, "gpumem_check_issues", NULL, "Issues by level and by what is known of them.");

@@ -16,7 +16,8 @@ struct gm_gate_result {
     size_t trace_count;
     const struct gm_issues *issues;
     const char *conclusion; /* "passed", "failed: ...", "not judged: ..." */
-    int code;               /* the exit code */
+    int code;               /* GM_EXIT_*: what the gate says */
+    int exit_code;          /* of the process: as --error-exitcode asks, or the command's own */
 };
 
 /* Whether what a format writes needs the rules for what fails, and whether it needs peaks. */

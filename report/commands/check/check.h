@@ -32,7 +32,8 @@ int gm_check_take_options(struct gm_check *check, int count, char **arguments, b
 bool gm_check_prepare(struct gm_check *check);
 
 /* Prints the last lines, writes formats and the baseline, and returns the exit code. `found`: why there
- * is no trace, which was said already; GM_EXIT_FINE. */
-int gm_check_conclude(struct gm_check *check, int found);
+ * is no trace, which was said already; GM_EXIT_FINE. `command_code`: of the command that was recorded,
+ * 0 without one. */
+int gm_check_conclude(struct gm_check *check, int found, int command_code);
 
 #endif

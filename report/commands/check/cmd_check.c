@@ -115,13 +115,13 @@ static int check_command(struct gm_check *check, char **command)
     gm_recording_find(&recording);
     for (size_t i = 0; i < recording.trace_count; i++)
         judge(check, recording.traces[i]);
-    int verdict = gm_check_conclude(check, GM_EXIT_FINE);
+    int exit_code = gm_check_conclude(check, GM_EXIT_FINE, code);
     tell_failure(&recording, code);
     if (folder)
         remove_traces(&recording, folder);
     gm_recording_end(&recording);
     free(pattern);
-    return code && !(check->asks_error_code && verdict == check->error_code) ? code : verdict;
+    return exit_code;
 }
 
 static int check_traces(struct gm_check *check, char **paths, size_t count)
@@ -133,7 +133,7 @@ static int check_traces(struct gm_check *check, char **paths, size_t count)
     gm_run_free(&run);
     if (found == GM_EXIT_NOTHING && check->gate.allow_empty)
         found = GM_EXIT_FINE;
-    return gm_check_conclude(check, found);
+    return gm_check_conclude(check, found, 0);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

@@ -280,9 +280,16 @@ static bool write_results(const struct gm_check *check, struct gm_gate_result *r
     return is_written;
 }
 
-/* The last line, and the exit code; formats and baseline. `found`: why there is no trace, which was
- * said already; GM_EXIT_FINE. */
-int gm_check_conclude(struct gm_check *check, int found)
+/* The exit code of the process. What fails the gate comes before a command that failed only if its
+ * code was asked for: a script that runs the command under the gate tests for the command's codes. */
+static int exit_code_of(const struct gm_check *check, int code, int command_code)
+{
+    if (command_code && !(check->asks_error_code && code == GM_EXIT_FINDINGS))
+        return command_code;
+    return code == GM_EXIT_FINDINGS ? check->error_code : code;
+}
+
+int gm_check_conclude(struct gm_check *check, int found, int command_code)
 {
     struct gm_page page = {.out = stdout, .colour = check->gate.colour};
     struct gm_issues issues = {0};
@@ -296,8 +303,13 @@ int gm_check_conclude(struct gm_check *check, int found)
     int code;
     char *conclusion = conclusion_of(check, &all, &code);
     bool is_silent = check->trace_count == 0 && found != GM_EXIT_FINE;
-    struct gm_gate_result result = {check->traces, check->trace_count, &issues, conclusion,
-                                    is_silent ? found : code};
+    code = is_silent ? found : code;
+    struct gm_gate_result result = {.traces = check->traces,
+                                    .trace_count = check->trace_count,
+                                    .issues = &issues,
+                                    .conclusion = conclusion,
+                                    .code = code,
+                                    .exit_code = exit_code_of(check, code, command_code)};
     if (!is_silent)
         list_rules(check, &issues);
     bool is_written = write_results(check, &result);
@@ -305,6 +317,5 @@ int gm_check_conclude(struct gm_check *check, int found)
         gm_page_print(&page, result.code ? GM_BAD : GM_GOOD, "%s\n", result.conclusion);
     free(conclusion);
     gm_issues_free(&issues);
-    code = result.code == GM_EXIT_FINDINGS ? check->error_code : result.code;
-    return is_written ? code : GM_EXIT_UNREADABLE;
+    return is_written || command_code ? result.exit_code : GM_EXIT_UNREADABLE;
 }

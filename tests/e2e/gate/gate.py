@@ -95,6 +95,12 @@ def try_exit_codes():
           f"{demo} >/dev/null; exit 7", **two_gigabytes)
     check("the command's where nothing else fails", 7, "--error-exitcode", "23", "--", "/bin/sh", "-c",
           f"{sound} train; exit 7")
+    for code, command in ((23, demo), (0, f"{sound} train"), (7, f"{sound} train; exit 7")):
+        formats = [option for form in ("json", "sarif", "metrics") for option in ("--format", f"{form}=code.{form}")]
+        check("the files say it, too", code, "--error-exitcode", "23", *formats, "--", "/bin/sh", "-c", command, **two_gigabytes)
+        said = (json.loads(read("code.json"))["exit_code"],
+                json.loads(read("code.sarif"))["runs"][0]["invocations"][0]["exitCode"])
+        expect(said == (code, code) and f"gpumem_check_exit_code {code}\n" in read("code.metrics"), f"exit codes: {said}, not {code}")
     check("not judged keeps its own", 3, "--error-exitcode", "23", "cut.trace")
     check("usage", 2, "--error-exitcode", "256", "demo.trace")
     check("usage", 2, "--repeats", "mean", "demo.trace", says="median")
