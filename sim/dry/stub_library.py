@@ -226,7 +226,7 @@ def stub(name, prototype, handles):
     declared = ", ".join(f"{passed_as(kind)} a{i}" for i, (kind, _) in enumerate(arguments)) or "void"
     body = []
     if "Destroy" in name and arguments and arguments[0][0] in handles - STREAMS:
-        body.append("    free(a0);")
+        body.append("    free((void *)a0);")
     for i, (kind, parameter) in enumerate(arguments):
         statement = writes(name, kind, parameter, handles)
         if statement:
@@ -259,7 +259,14 @@ def generate(names, objects, known, handles, by_hand):
     return "\n".join(lines)
 
 
+# What gcc 14 and later refuse in C, refused by every compiler.
+STRICT = [f"-Werror={name}" for name in ("implicit-function-declaration", "implicit-int", "incompatible-pointer-types",
+                                         "int-conversion")]
+
+
 def version_script(names):
+    if not names:
+        return "{ local: *; };\n"
     nodes = {}
     for name, node in names.items():
         nodes.setdefault(node, []).append(name)
@@ -304,7 +311,8 @@ def build(original, output, compiler):
         built = pathlib.Path(folder) / "library.so"
         sources = [str(generated)] + ([str(here / answers)] if answers else [])
         subprocess.run(
-            [compiler, "-shared", "-fPIC", "-O1", "-w", "-std=gnu11", "-fno-builtin", f"-I{here}",
+            [compiler, "-shared", "-fPIC", "-O1", *STRICT, "-Wno-int-to-pointer-cast",
+             "-Wno-pointer-to-int-cast", "-std=gnu11", "-fno-builtin", f"-I{here}",
              *(f"-D{name}={value}" for name, value in sorted(definitions.items())),
              *sources, "-o", str(built), f"-Wl,-soname,{soname}", f"-Wl,--version-script={script}",
              "-Wl,-Bsymbolic", "-ldl", "-lpthread"], check=True)
