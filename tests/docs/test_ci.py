@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the documentation gives CI systems to read is YAML of their form, and its commands are understood: test_ci.py BUILD
+"""What the documentation gives CI systems to read is YAML of their form, and its commands are understood: test_ci.py BUILD PACKAGES
 
 Each `gpumem check` of a snippet runs with its own options and a command that does nothing; files that another step reads
-must be those that it writes. Without PyYAML there is nothing to read them with, which is told.
+must be those that it writes. Without PyYAML, of PACKAGES, there is nothing to read them with, which is told.
 """
 import os
 import re
@@ -73,6 +73,7 @@ def read_gitlab(where, jobs):
 
 
 def main():
+    sys.path.append(sys.argv[2])
     try:
         import yaml  # noqa: PLC0415 the package may be missing
     except ImportError:

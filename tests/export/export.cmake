@@ -1,13 +1,7 @@
 # The formats of `gpumem export`, each read by a program that it is for. Those programs come by pip into the build
 # folder, Go's pprof with Debian's golang packages; the test names those that the machine lacks.
 set(EXPORT_CONSUMERS ${CMAKE_BINARY_DIR}/consumers)
-if(NOT EXISTS ${EXPORT_CONSUMERS}/tried)
-  message(STATUS "Taking the readers of exported formats from pip: duckdb, perfetto, prometheus_client")
-  execute_process(COMMAND python3 -m pip install -q --disable-pip-version-check --target ${EXPORT_CONSUMERS}
-                          "duckdb>=1" "perfetto>=0.16" protobuf prometheus_client
-                  RESULT_VARIABLE _result)
-  file(WRITE ${EXPORT_CONSUMERS}/tried "")
-endif()
+gpumem_test_packages(${EXPORT_CONSUMERS} "duckdb>=1" "perfetto>=0.16" protobuf prometheus_client)
 
 add_executable(export_traces ${CMAKE_CURRENT_LIST_DIR}/export_traces.c)
 target_compile_definitions(export_traces PRIVATE _GNU_SOURCE=)

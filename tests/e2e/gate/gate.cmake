@@ -1,10 +1,6 @@
 # gpumem check end to end.
 set(_consumers ${CMAKE_BINARY_DIR}/gate_consumers) # readers of JUnit, SARIF, metrics; the test names what is missing
-if(NOT EXISTS ${_consumers}/tried)
-  execute_process(COMMAND python3 -m pip install -q --disable-pip-version-check --target ${_consumers} junitparser
-                          sarif-pydantic prometheus-client RESULT_VARIABLE _result)
-  file(WRITE ${_consumers}/tried "")
-endif()
+gpumem_test_packages(${_consumers} junitparser sarif-pydantic prometheus-client)
 add_library(vendor_library SHARED ${CMAKE_CURRENT_LIST_DIR}/vendor_library.c)
 target_include_directories(vendor_library SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
 target_compile_options(vendor_library PRIVATE -O0)
