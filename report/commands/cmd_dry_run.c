@@ -272,7 +272,7 @@ static bool may_depend_on_values(const struct shown_run *shown)
     if (shown->told.refused[0])
         return false;
     if (shown->told.endless.count)
-        return true;
+        return !shown->told.has_no_exit;
     if (has_failed(outcome))
         return outcome->uncertain_count && outcome->uncertain[0].count >= MANY;
     return shown->code != 0 && outcome->uncertain_reads;
@@ -330,6 +330,7 @@ static int dry_run(struct dry_run *dry)
         .command_exit = shown.code,
         .steps = told->steps,
         .endless = told->endless,
+        .has_no_exit = told->has_no_exit,
         .grows = told->grows,
         .raised = told->raised,
         .exception = told->exception,

@@ -31,6 +31,7 @@ struct gm_dry_facts {
     int command_exit;
     unsigned steps;             /* after which it was ended; 0: it came to its own end */
     struct gm_dry_line endless; /* a loop in which it was ended; count 0: in none */
+    bool has_no_exit;           /* that loop waits for nothing */
     bool grows;                 /* that loop reserved more and more */
     struct gm_dry_line raised;  /* where its last exception came from; count 0: not known */
     const char *exception;      /* that exception */

@@ -187,9 +187,11 @@ static bool read_of_python(struct gm_dry_told *told, const char *what, const cha
 {
     if (strcmp(what, "stopped") == 0) {
         told->steps = (unsigned)strtoul(first, NULL, 10);
-    } else if (strcmp(what, "endless") == 0 || strcmp(what, "growing") == 0) {
-        if (read_place(&told->endless, first, &rest))
-            told->grows = *what == 'g';
+    } else if (strcmp(what, "endless") == 0) {
+        if (read_place(&told->endless, first, &rest) && rest) {
+            told->has_no_exit = strcmp(strsep(&rest, "\t"), "no-exit") == 0;
+            told->grows = rest && strcmp(rest, "grows") == 0;
+        }
     } else if (strcmp(what, "raised") == 0) {
         if (read_place(&told->raised, first, &rest) && rest)
             snprintf(told->exception, sizeof(told->exception), "%s", rest);

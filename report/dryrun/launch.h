@@ -40,6 +40,7 @@ struct gm_dry_told {
     bool has_communicator;      /* of NCCL, with more than one rank */
     unsigned steps;             /* after which a process was ended; 0: none was */
     struct gm_dry_line endless; /* a loop that was ended: count of rounds; 0: there was none */
+    bool has_no_exit;           /* that loop waits for nothing: whatever is computed, it goes on */
     bool grows;                 /* that loop reserved more and more */
     struct gm_dry_line
         raised; /* where an exception that ended a Python program came from; count 0: none did */

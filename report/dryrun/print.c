@@ -59,11 +59,9 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                     ? "; it had read values that are not known, as kernels do not run"
                     : "");
     } else if (facts->grows) {
-        fprintf(out,
-                "the loop at %s:%u ends by a value that only the GPU computes, and takes more and "
-                "more: %s "
-                "needed after %s rounds.\n",
+        fprintf(out, "the loop at %s:%u %s, and takes more and more: %s needed after %s rounds.\n",
                 gm_name_behind_slash(facts->endless.file), facts->endless.line,
+                facts->has_no_exit ? "has no end" : "ends by a value that only the GPU computes",
                 SIZE(judgement->peak), COUNT(facts->endless.count));
     } else {
         fprintf(out, "%s between %s and %s of %s.\n", who_decides(judgement), SIZE(judgement->peak),
@@ -149,12 +147,12 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
         fprintf(out, "The program was ended after %u step%s.\n", facts->steps,
                 gm_plural(facts->steps));
     if (facts->endless.count && !facts->grows)
-        fprintf(
-            out,
-            "The program was ended after %s rounds of the loop at %s:%u, which has no end, or\n"
-            "waits for a value that only the GPU computes. What would follow it was not seen.\n",
-            COUNT(facts->endless.count), gm_name_behind_slash(facts->endless.file),
-            facts->endless.line);
+        fprintf(out,
+                "The program was ended after %s rounds of the loop at %s:%u, which %s.\n"
+                "What would follow it was not seen.\n",
+                COUNT(facts->endless.count), gm_name_behind_slash(facts->endless.file),
+                facts->endless.line,
+                facts->has_no_exit ? "has no end" : "waits for a value that only the GPU computes");
     if (facts->has_values)
         fputs("Small operations were computed on the CPU (--values).\n", out);
     say_reads(out, facts->outcome);
@@ -194,6 +192,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_string(&json, "file", facts->endless.file);
         gm_json_number(&json, "line", facts->endless.line);
         gm_json_number(&json, "count", facts->endless.count);
+        gm_json_bool(&json, "has_exit", !facts->has_no_exit);
         gm_json_bool(&json, "grows", facts->grows);
         gm_json_close_object(&json);
     } else {

@@ -167,6 +167,106 @@ def endless():
     print("steps", steps)
 
 
+def finite():
+    """Stops with an error where the loss is not finite, which a device says that did not compute it."""
+    model = perceptron()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        loss = model(torch.randn(64, 1024, device="cuda")).pow(2).mean()
+        if not torch.isfinite(loss):
+            sys.exit("the loss is not finite")
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def generation():
+    """Text that grows token by token until the device says that all of it has ended."""
+    model, text = nn.Embedding(50000, 512).cuda(), torch.randint(0, 50000, (4, 16), device="cuda")
+    unfinished, kept = torch.ones(4, dtype=torch.long, device="cuda"), []
+    while True:
+        kept.append(torch.empty(1 << 20, device="cuda"))
+        token = (model(text)[:, -1] @ model.weight.T).argmax(-1)
+        text = torch.cat([text, (token * unfinished)[:, None]], 1)
+        unfinished = unfinished & ~torch.full((4,), text.shape[1] >= 48, device="cuda")
+        if unfinished.max() == 0:
+            break
+    print("tokens", text.shape[1])
+
+
+def objects():
+    """What ranks tell each other as pickles; rank 0 of 8, alone."""
+    import torch.distributed as dist
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=8)
+    gathered, sent = [None] * 8, [{"rank": 0}]
+    dist.all_gather_object(gathered, sent[0])
+    dist.broadcast_object_list(sent, 0)
+    assert gathered == [{"rank": 0}] * 8 and sent == [{"rank": 0}], (gathered, sent)
+
+
+def checkpointing():
+    from torch.utils.checkpoint import checkpoint
+    layers = nn.ModuleList(nn.Sequential(nn.Linear(1024, 1024), nn.GELU()) for _ in range(8)).cuda()
+    x = torch.randn(512, 1024, device="cuda", requires_grad=True)
+    for layer in layers:
+        x = checkpoint(layer, x, use_reentrant=False)
+    x.sum().backward()
+
+
+def tensor_parallel():
+    """Rank 0 of 8, alone, in a process group that only pretends."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    dist.init_process_group("fake", rank=0, world_size=8, store=FakeStore())
+    model = parallelize_module(perceptron(), init_device_mesh("cuda", (8,)), {"0": ColwiseParallel()})
+    train(model, torch.optim.AdamW(model.parameters()), (64, 1024), 1000, forward=lambda x: model[0](x).repeat(1, 8))
+
+
+def most_at_once(history):
+    """The peak of a recorded history: blocks by what was asked for, each rounded up to 512 bytes, as MemTracker does.
+    PyTorch's own figure has also the rests of segments that it does not split off."""
+    held = peak = 0
+    for event in history:
+        if event["action"] in ("alloc", "free_completed"):
+            size = -(-event["size"] // 512) * 512
+            held += size if event["action"] == "alloc" else -size
+            peak = max(peak, held)
+    return peak
+
+
+def tracked():
+    """PyTorch's own MemTracker says the same of these steps, of tensors without memory."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.distributed._tools.mem_tracker import MemTracker
+
+    def make():
+        model = nn.Sequential(nn.Linear(1024, 4096, device="cuda"), nn.ReLU(), nn.Linear(4096, 1000, device="cuda"))
+        return (model, torch.optim.AdamW(model.parameters(), foreach=True), torch.randn(64, 1024, device="cuda"),
+                torch.randint(0, 1000, (64,), device="cuda"))
+
+    def step(model, optimizer, inputs, labels):
+        F.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    with FakeTensorMode():
+        made, tracker = make(), MemTracker()
+        tracker.track_external(*made)
+        with tracker:
+            for _ in range(3):
+                tracker.reset_mod_stats()
+                step(*made)
+    says = next(sizes for device, sizes in tracker.get_tracker_snapshot("peak").items() if device.type == "cuda")
+    torch.cuda.memory._record_memory_history(context=None)
+    made = make()
+    for _ in range(3):
+        step(*made)
+    here = most_at_once(torch.cuda.memory._snapshot()["device_traces"][0])
+    assert says["Total"] == here, (says["Total"], here)
+
+
 def many_steps():
     model = perceptron()
     train(model, torch.optim.AdamW(model.parameters()), (64, 1024), 1000, steps=1000000)

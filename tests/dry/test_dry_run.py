@@ -7,10 +7,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from json_schema import violations  # noqa: E402
+
 BUILD, FOLDER = (os.path.abspath(path) for path in sys.argv[1:3])
 GPUMEM = BUILD + "/report/gpumem"
 PROGRAM = FOLDER + "/dry_program"
 CONTEXT = 520 << 20  # of an H100, by its file
+with open(os.path.dirname(os.path.abspath(__file__)) + "/../../docs/report.schema.json", encoding="utf-8") as schema:
+    SCHEMA = json.load(schema)
 scratch = tempfile.mkdtemp(prefix="gpumem-test-dry.")
 
 
@@ -25,6 +30,8 @@ def answer(*options, command, code, **environment):
     done = run("--json", *options, command=command, **environment)
     assert done.returncode == code, (done.returncode, done.stdout[-500:], done.stderr)
     document = json.loads(done.stdout)
+    wrong = violations(document, SCHEMA, SCHEMA)
+    assert not wrong, wrong
     return document["dry_run"], document, done
 
 
@@ -154,10 +161,19 @@ def loops_that_wait_for_the_device_are_ended():
         assert count == (16384 if name in unsure else 256) and count - 1 <= rounds <= 2 * count, (name, rounds, dry)
         assert dry["verdict"] == "fits" and dry["endless"]["grows"] is False, (name, dry)
         assert dry["endless"]["file"].endswith("waits.py"), (name, dry)
+        assert dry["endless"]["has_exit"] is (name != "without_an_end"), (name, dry)
         line = dry["endless"]["line"]
         assert lines[line - 1].lstrip().startswith("while ") and f"def {name}():" in lines[line - 3:line], (name, line)
     done = run(command=[sys.executable, REPLICA + "/waits.py", "by_its_test"], PYTHONPATH=REPLICA)
     assert "ended after 256 rounds of the loop at waits.py:" in done.stdout, done.stdout
+
+
+def a_second_run_is_for_loops_that_values_could_end():
+    for name, runs in (("by_its_test", 2), ("without_an_end", 1)):
+        run(command=["sh", "-c", 'echo run >> "$2"; exec "$0" "$1" "$3"', sys.executable, REPLICA + "/waits.py",
+                     f"{scratch}/{name}", name], PYTHONPATH=REPLICA)
+        with open(f"{scratch}/{name}", encoding="utf-8") as file:
+            assert len(file.readlines()) == runs, name
 
 
 def a_loop_that_takes_more_and_more_cannot_be_told():
@@ -223,7 +239,7 @@ try:
                  a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
                  a_runtime_of_nvidia_is_refused_by_name, a_library_without_a_stand_in_is_refused_by_name,
                  a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended,
-                 a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
+                 a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
                  the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
         test()

@@ -139,7 +139,7 @@ class Endless:
 
     def __init__(self, torch, computes, end):
         """`computes`: whether small operations are computed (dry_values.py). `end`: called with the file and line of a
-        loop, the count of its rounds, and whether it reserves more and more."""
+        loop, the count of its rounds, whether it has an exit, and whether it reserves more and more."""
         self.torch, self.computes, self.end = torch, computes, end
         self.counts, self.totals, self.reserved = {}, {}, {}
         self.sources, self.is_ended = Sources(), False
@@ -188,7 +188,7 @@ class Endless:
                 is_unsure = kind == CAN_END or is_within
                 if kind in kinds and (not is_unsure or (total >= ROUNDS_UNSURE and not is_growing)):
                     self.is_ended = True
-                    self.end(frame.f_code.co_filename, line, total, is_growing)
+                    self.end(frame.f_code.co_filename, line, total, kind != FOREVER, is_growing)
                 return
             if not frame.f_back:
                 return

@@ -114,8 +114,9 @@ def watch_steps(notes):
         importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(after_step)
 
 
-def end_endless(file, line, count, is_growing):
-    tell(f"{'growing' if is_growing else 'endless'}\t{count}\t{line}\t{file}")
+def end_endless(file, line, count, has_exit, is_growing):
+    how = f"{'waits' if has_exit else 'no-exit'}\t{'grows' if is_growing else 'steady'}"
+    tell(f"endless\t{count}\t{line}\t{file}\t{how}")
     raise SystemExit(0)
 
 
