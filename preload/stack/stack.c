@@ -164,21 +164,19 @@ static inline uint32_t kept_in(const struct kept_node *set, uint64_t frame, uint
 }
 
 /*
- * Half as many nodes were kept as there are places in use: there are more than there is room for.
- * Each is looked up again where it belongs then; one that stays elsewhere is right if it is looked
- * for there.
+ * Half as many nodes were kept as there are first places. All places are in use from here on, so that
+ * few nodes share a set. Each is looked up again where it belongs then; one that stays elsewhere is
+ * right if it is looked for there.
  */
 static void add_places(struct gm_stack *stack)
 {
-    uint32_t places = places_in_use(stack) * 8;
-    stack->more_places = (places < NODES_KEPT ? places : NODES_KEPT) - NODES_FIRST;
-    stack->kept = 0;
+    stack->more_places = NODES_KEPT - NODES_FIRST;
 }
 
 static void keep_node(struct gm_stack *stack, uint64_t frame, uint32_t parent, uint32_t exact,
                       uint32_t node)
 {
-    if (++stack->kept > places_in_use(stack) / 2 && places_in_use(stack) < NODES_KEPT)
+    if (!stack->more_places && ++stack->kept > NODES_FIRST / 2)
         add_places(stack);
     struct kept_node *set = kept_set(stack, frame, parent);
     set[1] = set[0];

@@ -151,16 +151,13 @@ static bool find_image(struct gm_unwind_thread *thread, uint64_t address, struct
 static const struct gm_rule no_cfi = {.kind = GM_RULE_NO_CFI};
 
 /*
- * As many rules were read as half of the places in use hold: there are more of them than there is
- * room for. Each is read again where it belongs then; one that stays elsewhere is right if it is
- * looked for there.
+ * As many rules were read as half of the first places hold. All sets are in use from here on, so
+ * that most sets hold one rule: the processor cannot guess which of several it will be. Each rule is
+ * read again where it belongs then; one that stays elsewhere is right if it is looked for there.
  */
 static void add_sets(struct gm_unwind_thread *thread)
 {
-    uint32_t sets = sets_in_use(thread) * 8;
-    sets = sets < GM_UNWIND_RULE_SETS ? sets : GM_UNWIND_RULE_SETS;
-    thread->more_sets = sets - GM_UNWIND_FIRST_SETS;
-    thread->read = 0;
+    thread->more_sets = GM_UNWIND_RULE_SETS - GM_UNWIND_FIRST_SETS;
 }
 
 static inline struct gm_rule *set_of(struct gm_unwind_thread *thread, uint64_t pc)
@@ -179,8 +176,7 @@ static __attribute__((noinline)) const struct gm_rule *read_rule(struct gm_unwin
     struct gm_image image;
     if (!find_image(thread, pc - 1, &image))
         return &no_cfi;
-    if (++thread->read > sets_in_use(thread) * GM_UNWIND_RULE_WAYS / 2 &&
-        sets_in_use(thread) < GM_UNWIND_RULE_SETS) {
+    if (!thread->more_sets && ++thread->read > GM_UNWIND_FIRST_SETS * GM_UNWIND_RULE_WAYS / 2) {
         add_sets(thread);
         set = set_of(thread, pc);
     }
