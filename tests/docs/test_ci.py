@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What the documentation gives CI systems to read is YAML of their form, and its commands are understood: test_ci.py BUILD PACKAGES
+"""What the documentation gives CI systems to read is YAML of their form: test_ci.py BUILD PACKAGES
 
-Each `gpumem check` of a snippet runs with its own options and a command that does nothing; files that another step reads
-must be those that it writes. Without PyYAML, of PACKAGES, there is nothing to read them with, which is told.
+Each `gpumem check` of a snippet must understand its options: it runs with them and a command that does nothing. Files
+that another step reads must be those that it writes. PyYAML, from PACKAGES, reads the snippets; where it is missing,
+the test says so.
 """
 import os
 import re
