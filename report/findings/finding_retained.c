@@ -140,10 +140,10 @@ static void describe_end(const struct gm_analysis *analysis, const struct cause 
     if (goes_on_in_time(analysis, growth) && total > growth->peak)
         describe_rest(analysis, cause, total - growth->peak, rest, sizeof(rest));
     if (growth->at_refusal && rest[0])
-        snprintf(
-            text, size,
-            " Then a request was refused; at that pace the device's %s had been full after %s.",
-            SIZE(total), rest);
+        snprintf(text, size,
+                 " Then a request was refused; at that pace the device's %s would have been full "
+                 "after %s.",
+                 SIZE(total), rest);
     else if (growth->at_refusal)
         snprintf(text, size, " Then a request was refused.");
     else if (rest[0])
