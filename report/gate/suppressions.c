@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "base/text.h"
 #include "gate/pattern.h"
+#include "gate/rule_index.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -221,6 +222,11 @@ bool gm_suppressions_load(struct gm_suppressions *suppressions, const char *path
     return good;
 }
 
+void gm_suppressions_finish(struct gm_suppressions *suppressions)
+{
+    suppressions->index = gm_rule_index_make(suppressions);
+}
+
 void gm_suppressions_free(struct gm_suppressions *suppressions)
 {
     for (size_t i = 0; i < suppressions->count; i++) {
@@ -235,6 +241,7 @@ void gm_suppressions_free(struct gm_suppressions *suppressions)
         free(rule->why);
     }
     free(suppressions->rules);
+    gm_rule_index_free(suppressions->index);
     *suppressions = (struct gm_suppressions){0};
 }
 
@@ -320,11 +327,15 @@ uint32_t gm_suppressions_find(const struct gm_suppressions *suppressions,
         suppressions->count && number != GM_NONE ? gm_model_stack(model, number) : NULL;
     if (!stack)
         return GM_NONE;
-    for (size_t i = 0; i < suppressions->count; i++) {
-        const struct gm_rule *rule = &suppressions->rules[i];
+    size_t count = suppressions->count;
+    const uint32_t *numbers =
+        suppressions->index ? gm_rule_index_ask(suppressions->index, stack, &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = numbers ? numbers[i] : i;
+        const struct gm_rule *rule = &suppressions->rules[at];
         if (!rule->expired && (rule->device < 0 || rule->device == issue->device) &&
             is_of_code(rule, issue->code) && is_stack(rule, stack))
-            return (uint32_t)i;
+            return (uint32_t)at;
     }
     return GM_NONE;
 }

@@ -41,6 +41,7 @@ struct gm_rule {
 struct gm_suppressions {
     struct gm_rule *rules;
     size_t count, capacity;
+    struct gm_rule_index *index; /* of all rules; NULL: each is tried */
 };
 
 /* Adds the rules of a file; `today` is YYYYMMDD, UTC. False after one line about what is wrong. */
@@ -49,6 +50,9 @@ bool gm_suppressions_load(struct gm_suppressions *suppressions, const char *path
 /* The same of an open file, which stays open; `name` stands in complaints. */
 bool gm_suppressions_read(struct gm_suppressions *suppressions, FILE *file, const char *name,
                           uint32_t today);
+
+/* All rules were added: makes what finds them fast. */
+void gm_suppressions_finish(struct gm_suppressions *suppressions);
 void gm_suppressions_free(struct gm_suppressions *suppressions);
 
 /* The first rule, by number, that accepts the issue at that stack; GM_NONE. An expired rule accepts

@@ -41,7 +41,8 @@ static uint32_t find(const struct gm_suppressions *rules, const struct gm_model 
     return gm_suppressions_find(rules, &issue, model, stack);
 }
 
-/* A stack that the seeds' rules are about, one of the input's own lines, and none. */
+/* A stack that the seeds' rules are about, one of the input's own lines, and none: each rule tried
+ * finds what the index finds. */
 static void try_rules(char *text, struct gm_model *model, uint32_t own)
 {
     static char *const names[] = {"operator new(unsigned long)",
@@ -56,10 +57,14 @@ static void try_rules(char *text, struct gm_model *model, uint32_t own)
     uint32_t stacks[] = {make_stack(model, names, sizeof(names) / sizeof(names[0])), own,
                          make_stack(model, names, 0)};
     bool is_understood = read_rules(&rules, text);
+    uint32_t found[sizeof(stacks) / sizeof(stacks[0])];
     for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-        uint32_t found = find(&rules, model, stacks[i]);
-        demand(found == GM_NONE || found < rules.count);
+        found[i] = find(&rules, model, stacks[i]);
+        demand(found[i] == GM_NONE || found[i] < rules.count);
     }
+    gm_suppressions_finish(&rules);
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
+        demand(find(&rules, model, stacks[i]) == found[i]);
     for (size_t i = 0; is_understood && i < rules.count; i++)
         demand(rules.rules[i].frame_count > 0); /* a rule of no frames would match everything */
     gm_suppressions_free(&rules);

@@ -374,6 +374,7 @@ bool gm_check_prepare(struct gm_check *check)
     gate->has_baseline = check->baseline && !check->updates_baseline;
     if (!check->has_no_vendor_rules)
         gm_suppressions_add_vendor(&gate->suppressions);
+    gm_suppressions_finish(&gate->suppressions);
     gate->needs |= needs_of(check);
     int channel = memfd_create("gpumem-issues", MFD_CLOEXEC);
     gate->channel = channel < 0 ? NULL : fdopen(channel, "w+");
