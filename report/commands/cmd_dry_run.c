@@ -326,6 +326,7 @@ static int dry_run(struct dry_run *dry)
     struct gm_dry_facts facts = {
         .device = &dry->device,
         .capacity = dry->settings.memory,
+        .devices = dry->settings.devices,
         .nccl = told->has_communicator ? NCCL_BYTES : 0,
         .command_exit = shown.code,
         .steps = told->steps,

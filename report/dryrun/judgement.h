@@ -27,6 +27,7 @@ enum { GM_DRY_PARTS = 6 };
 struct gm_dry_facts {
     const struct gm_dry_device *device;
     uint64_t capacity; /* of each device */
+    unsigned devices;  /* that the program saw */
     uint64_t nccl;     /* bytes assumed for its buffers; 0: not used */
     int command_exit;
     unsigned steps;             /* after which it was ended; 0: it came to its own end */

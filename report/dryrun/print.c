@@ -140,6 +140,9 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
 {
     fputs("Dry run: ", out);
     say_verdict(out, judgement, facts);
+    if (facts->raised.count && strstr(facts->exception, "invalid device ordinal"))
+        fprintf(out, "The program saw %u GPU%s; --devices N shows it more.\n", facts->devices,
+                gm_plural(facts->devices));
     say_parts(out, judgement);
     if (judgement->part_count && facts->device->source[0])
         fprintf(out, "Context: %s.\n", facts->device->source);

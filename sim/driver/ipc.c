@@ -1,9 +1,12 @@
 /*
- * Memory handles between processes. A handle says where the exporter's linear memory is: its
- * process, the descriptor of the device's memory file there, and the place in it. Opening maps the
- * same pages. This process must be allowed to read the exporter's /proc, as a debugger must.
+ * Handles of memory and of events between processes. A handle of memory says where the exporter's
+ * linear memory is: its process, the descriptor of the device's memory file there, and the place in
+ * it. Opening maps the same pages. This process must be allowed to read the exporter's /proc, as a
+ * debugger must. A handle of an event says nothing but that it is one: work is done when it is
+ * submitted, so what another process recorded has happened.
  */
 #include "memory.h"
+#include "stream.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -130,4 +133,39 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr pointer)
     if (--allocation->opens == 0)
         gpusim_allocation_free(allocation, false);
     return CUDA_SUCCESS;
+}
+
+struct event_handle {
+    char magic[8];
+    int32_t process;
+};
+
+static const char event_magic[] = "gpusimIE";
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent opaque)
+{
+    GPUSIM_ENTER();
+    struct gpusim_event *event = GPUSIM_FIND(opaque, GPUSIM_TYPE_EVENT);
+    struct event_handle made = {.process = (int32_t)getpid()};
+
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!handle || !(event->flags & CU_EVENT_INTERPROCESS))
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(made.magic, event_magic, sizeof(made.magic));
+    memset(handle, 0, sizeof(*handle));
+    memcpy(handle, &made, sizeof(made));
+    return CUDA_SUCCESS;
+}
+
+CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle opaque)
+{
+    struct event_handle handle;
+
+    memcpy(&handle, &opaque, sizeof(handle));
+    if (memcmp(handle.magic, event_magic, sizeof(handle.magic)) != 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (handle.process == (int32_t)getpid())
+        return CUDA_ERROR_INVALID_CONTEXT; /* the exporter cannot open its own event */
+    return cuEventCreate(event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
 }

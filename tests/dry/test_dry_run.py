@@ -204,6 +204,11 @@ def an_exception_is_named():
     assert dry["raised"]["exception"].startswith("JSONDecodeError: ") and "Traceback" in done.stderr, dry
     done = run(command=[sys.executable, "raises.py"])
     assert 'cannot be told: the command failed at raises.py:5 with "JSONDecodeError: ' in done.stdout, done.stdout
+    assert "--devices" not in done.stdout, done.stdout
+    with open(scratch + "/second.py", "w", encoding="utf-8") as file:
+        file.write("raise RuntimeError('CUDA error: invalid device ordinal')\n")
+    done = run("--devices", "2", command=[sys.executable, "second.py"])
+    assert "The program saw 2 GPUs; --devices N shows it more." in done.stdout, done.stdout
     dry, _, _ = answer(command=["sh", "-c", "kill -SEGV $$"], code=139)
     assert dry["raised"] is None, dry
     assert "ended by signal 11 (" in run(command=["sh", "-c", "kill -SEGV $$"]).stdout

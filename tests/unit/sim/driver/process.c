@@ -149,6 +149,25 @@ static int open_handle(const char *path)
     return 0;
 }
 
+/* Opens the event of the handle in the file, and waits for it. */
+static int open_event(const char *path)
+{
+    CUipcEventHandle handle, damaged;
+    CUevent event;
+    FILE *file = fopen(path, "rb");
+
+    CHECK(file && fread(&handle, sizeof(handle), 1, file) == 1);
+    fclose(file);
+    start_child();
+    memset(&damaged, 'x', sizeof(damaged));
+    CHECK_CUDA(CUDA_ERROR_INVALID_HANDLE, cuIpcOpenEventHandle(&event, damaged));
+    CHECK_CUDA(CUDA_SUCCESS, cuIpcOpenEventHandle(&event, handle));
+    CHECK_CUDA(CUDA_SUCCESS, cuStreamWaitEvent(NULL, event, 0));
+    CHECK_CUDA(CUDA_SUCCESS, cuEventSynchronize(event));
+    CHECK_CUDA(CUDA_SUCCESS, cuEventDestroy(event));
+    return 0;
+}
+
 static int die(const char *unused)
 {
     CUdeviceptr pointer;
@@ -239,13 +258,44 @@ static void the_oracle_survives_a_kill(void **state)
     assert_int_equal(totals.device[0].peak, 12345);
 }
 
-static void memory_is_shared_between_processes(void **state)
+/* The exit code of a child with that role, which finds the handle in a file. */
+static int open_in_a_child(const char *role, const void *handle, size_t size,
+                           const char *settings[])
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/tmp/gpumem-sim-handle.%ld", (long)getpid());
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(handle, size, 1, file), 1);
+    fclose(file);
+    int code = run_child(role, path, settings);
+    unlink(path);
+    return code;
+}
+
+static void share_an_event(const char *settings[])
+{
+    CUipcEventHandle handle;
+    CUevent event, own;
+
+    assert_ok(cuEventCreate(&own, CU_EVENT_DISABLE_TIMING));
+    assert_cuda(CUDA_ERROR_INVALID_VALUE, cuIpcGetEventHandle(&handle, own));
+    assert_ok(cuEventDestroy(own));
+    assert_ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+    assert_ok(cuEventRecord(event, NULL));
+    assert_ok(cuIpcGetEventHandle(&handle, event));
+    assert_cuda(CUDA_ERROR_INVALID_CONTEXT, cuIpcOpenEventHandle(&own, handle));
+    assert_int_equal(open_in_a_child("open_event", &handle, sizeof(handle), settings), 0);
+    assert_ok(cuEventDestroy(event));
+}
+
+static void memory_and_events_are_shared_between_processes(void **state)
 {
     const char *settings[] = {oracle_setting, NULL};
     struct gpusim_oracle totals;
     CUipcMemHandle handle;
     CUdeviceptr pointer, same;
-    char path[64];
     int value = 1234;
 
     (void)state;
@@ -258,20 +308,14 @@ static void memory_is_shared_between_processes(void **state)
     assert_ok(cuMemFree(same));
     assert_cuda(CUDA_ERROR_INVALID_CONTEXT,
                 cuIpcOpenMemHandle(&same, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-    snprintf(path, sizeof(path), "/tmp/gpumem-sim-handle.%ld", (long)getpid());
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(&handle, sizeof(handle), 1, file), 1);
-    fclose(file);
-    int code = run_child("open_handle", path, settings);
-    unlink(path);
-    assert_int_equal(code, 0);
+    assert_int_equal(open_in_a_child("open_handle", &handle, sizeof(handle), settings), 0);
     assert_ok(cuMemcpyDtoH(&value, pointer + 100, sizeof(value)));
     assert_int_equal(value, 4321);
     read_oracle(oracle_path, &totals);
     assert_int_equal(totals.device[0].kind[GPUSIM_EXTERNAL].allocs, 1);
     assert_int_equal(totals.device[0].kind[GPUSIM_EXTERNAL].frees, 1);
     assert_ok(cuMemFree(pointer));
+    share_an_event(settings);
     end_test(NULL);
 }
 
@@ -287,6 +331,7 @@ static int play(const char *role, const char *argument)
         {"read_settings", read_settings},
         {"be_injected", be_injected},
         {"open_handle", open_handle},
+        {"open_event", open_event},
         {"die", die},
     };
 
@@ -308,7 +353,7 @@ int main(int argc, char **argv)
         TEST(the_environment_sets_devices_memory_and_version),
         TEST(a_tool_is_injected_once),
         TEST(the_oracle_survives_a_kill),
-        TEST(memory_is_shared_between_processes),
+        TEST(memory_and_events_are_shared_between_processes),
     };
 
     if (argc > 1)
