@@ -89,15 +89,13 @@ static const char *advice_for(const struct gm_analysis *analysis, struct advice 
     *advice = (struct advice){.is_asked = true, .device = device};
     if (!gm_history_of_trace(&whatif.history, analysis->trace, device, error, sizeof(error)))
         return advice->text;
-    gm_history_guess(&whatif.history);
+    bool is_trusted = gm_replay_is_trusted(&whatif.history, TRUSTED_SHARE) && !gm_limits_reached();
     whatif.recorded = gm_replay_recorded(&whatif.history);
-    whatif.as_recorded = gm_replay_as_recorded(&whatif.history);
-    uint64_t events = whatif.as_recorded.events, equal = whatif.as_recorded.equal_events;
     /* Where the device's size is not told, it had at least what was reserved. */
     whatif.memory =
         whatif.history.capacity ? whatif.history.capacity : whatif.recorded.reserved_peak;
     whatif.total = whatif.history.total;
-    if (equal >= events - events / TRUSTED_SHARE && !gm_limits_reached())
+    if (is_trusted)
         write_advice(advice, &whatif);
     gm_whatif_free_settings(&whatif);
     gm_history_free(&whatif.history);

@@ -4,15 +4,24 @@
 #include "model/model.h"
 #include "replica/whatif.h"
 
-/* A replay takes a tenth of a second or two for each million of steps, and here are five: more would be noticed. */
+/* A replay takes a tenth of a second for each million of steps, and here are five: more would be noticed. */
 #define STEPS_MAX 2000000u
 #define TRUSTED_SHARE 100u /* a replica that does a hundredth otherwise says nothing */
 
 static const char best_setting[] = "expandable_segments:True";
 
-static bool is_trusted(const struct gm_as_recorded *as)
+/* The device of all blocks; GM_ANY_DEVICE: there are several. */
+static int device_of(const struct gm_blocks *blocks)
 {
-    return as->equal_events >= as->events - as->events / TRUSTED_SHARE && !gm_limits_reached();
+    int found = GM_ANY_DEVICE;
+    for (int device = 0; device < GM_DEVICES - 1; device++) {
+        if (!blocks->device[device + 1].allocs)
+            continue;
+        if (found != GM_ANY_DEVICE)
+            return GM_ANY_DEVICE;
+        found = device;
+    }
+    return found;
 }
 
 bool gm_model_reserved(const struct gm_model *model, struct gm_model_reserved *reserved)
@@ -20,15 +29,12 @@ bool gm_model_reserved(const struct gm_model *model, struct gm_model_reserved *r
     const struct gm_analysis *analysis = model->tables->analysis;
     struct gm_whatif whatif = {0};
     char error[128];
-    if (!analysis ||
-        !gm_history_of_trace(&whatif.history, analysis->trace, GM_ANY_DEVICE, error, sizeof(error)))
+    if (!analysis || !analysis->blocks.allocs ||
+        !gm_history_of_trace(&whatif.history, analysis->trace, device_of(&analysis->blocks), error,
+                             sizeof(error)))
         return false;
-    bool is_told = whatif.history.step_count <= STEPS_MAX;
-    if (is_told) {
-        gm_history_guess(&whatif.history);
-        whatif.as_recorded = gm_replay_as_recorded(&whatif.history);
-        is_told = is_trusted(&whatif.as_recorded);
-    }
+    bool is_told = whatif.history.step_count <= STEPS_MAX &&
+                   gm_replay_is_trusted(&whatif.history, TRUSTED_SHARE) && !gm_limits_reached();
     if (is_told) {
         whatif.recorded = gm_replay_recorded(&whatif.history);
         whatif.bounds = gm_replay_bounds(&whatif.history);

@@ -336,13 +336,23 @@ static void guess_sizes(struct gm_history *history)
     free(cuts);
 }
 
+void gm_history_guess_groups(struct gm_history *history)
+{
+    if (!history->has_streams)
+        guess_groups(history, false);
+    else if (!history->has_pools)
+        guess_groups(history, true);
+}
+
+void gm_history_guess_rest(struct gm_history *history)
+{
+    if (!history->has_streams)
+        guess_sizes(history);
+    gm_history_settle(history, false);
+}
+
 void gm_history_guess(struct gm_history *history)
 {
-    if (!history->has_streams) {
-        guess_groups(history, false);
-        guess_sizes(history);
-    } else if (!history->has_pools) {
-        guess_groups(history, true);
-    }
-    gm_history_settle(history, false);
+    gm_history_guess_groups(history);
+    gm_history_guess_rest(history);
 }

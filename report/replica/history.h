@@ -86,6 +86,13 @@ uint64_t gm_history_limit(const struct gm_history *history);
 void gm_history_guess(struct gm_history *history);
 void gm_history_settle(struct gm_history *history, bool exact);
 
+/* The two parts of gm_history_guess: streams and pools, then all else. */
+void gm_history_guess_groups(struct gm_history *history);
+void gm_history_guess_rest(struct gm_history *history);
+
+/* The first step that gm_history_settle() may change; the number of steps if it changes none. */
+size_t gm_history_settles_from(const struct gm_history *history);
+
 /* For a trace that tells them (told.c): the recorder's numbers of pools become pools, 0 the common one (one of
  * its numbers is `common`; 0: that is not known); segments get
  * the streams and pools of their requests; what waits for other streams ends to wait. */

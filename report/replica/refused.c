@@ -142,14 +142,43 @@ static void settle_partial(struct gm_follower *follower, struct gm_history *hist
         history->steps[i].by_request = history->steps[i].by_limit = true;
 }
 
+/* Whether there may be something to settle in the group that begins with a step, or at the refusal that the step is. */
+static bool is_open(const struct gm_history *history, size_t at)
+{
+    const struct gm_step *step = &history->steps[at];
+    if (step->kind == GM_STEP_FAIL)
+        return step->is_untold;
+    return gm_history_empties_cache(history, at) &&
+           is_of_request(history, gm_follow_group_end(history, at));
+}
+
+size_t gm_history_settles_from(const struct gm_history *history)
+{
+    size_t at = 0;
+    while (at < history->step_count && !is_open(history, at))
+        at++;
+    return at;
+}
+
+/* One past the last step with which there may be something to settle. */
+static size_t settles_until(const struct gm_history *history)
+{
+    size_t end = history->step_count;
+    while (end > 0 && !is_open(history, end - 1))
+        end--;
+    return end;
+}
+
 void gm_history_settle(struct gm_history *history, bool exact)
 {
     struct place places[PLACES_MAX];
-    size_t count = find_places(history, places);
+    size_t count = find_places(history, places), end = settles_until(history);
     struct gm_follower follower = {0};
+    if (!end)
+        return;
     gm_replica_run_begin(&follower.run, history, &history->settings, 0, history->total);
     follower.run.keeps_moves = true;
-    for (size_t at = 0; at < history->step_count; at = gm_follow(&follower, at)) {
+    for (size_t at = 0; at < end; at = gm_follow(&follower, at)) {
         settle_partial(&follower, history, at, exact);
         size_t last = gm_follow_group_end(history, at) - 1;
         if (count > 1 && history->steps[last].kind == GM_STEP_FAIL &&

@@ -34,7 +34,8 @@ static struct gm_as_recorded follow_all(const struct gm_history *history, bool o
     return follower.result;
 }
 
-struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history)
+/* With the recording's addresses, in the order of free blocks that does more alike, and settled. */
+static struct gm_as_recorded follow_best(struct gm_history *history)
 {
     struct gm_as_recorded result = follow_all(history, false);
     if (result.equal_events < result.events) {
@@ -47,11 +48,66 @@ struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history)
         gm_history_settle(history, true);
         result = follow_all(history, false);
     }
+    return result;
+}
+
+struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history)
+{
+    struct gm_as_recorded result = follow_best(history);
     struct gm_as_recorded own = follow_all(history, true);
     result.equal_reserved = own.equal_reserved;
     result.reserved_peak = own.reserved_peak;
     return result;
 }
+
+/* ---- whether it can be trusted --------------------------------------------------------------- */
+
+/* So much of a history tells of nearly all that cannot be followed. */
+#define LOOK_SHARE 8u
+
+/* Whether more than `allowed` events differ before a step, in one order of free blocks. */
+static bool differs_before(const struct gm_history *history, size_t end, uint64_t allowed,
+                           bool oldest_first)
+{
+    struct gm_follower follower = {0};
+    struct gm_allocator_settings settings = history->settings;
+    bool differs = false;
+    settings.oldest_first = oldest_first;
+    gm_replica_run_begin(&follower.run, history, &settings, 0, history->total);
+    follower.run.keeps_moves = true;
+    for (size_t at = 0; at < end && !differs;) {
+        at = gm_follow(&follower, at);
+        differs = at < end && follower.result.events - follower.result.equal_events > allowed;
+    }
+    gm_replica_run_end(&follower.run);
+    return differs;
+}
+
+/* Whether more than one in `share` events will differ, by what differs near the beginning and nothing puts right:
+ * follow_best() does the same there, in either order. */
+static bool is_hopeless(const struct gm_history *history, uint64_t share)
+{
+    size_t end = gm_history_settles_from(history);
+    uint64_t events = 0;
+    if (end > history->step_count / LOOK_SHARE)
+        end = history->step_count / LOOK_SHARE;
+    for (size_t i = 0; i < history->step_count; i++)
+        events += history->steps[i].entries;
+    return differs_before(history, end, events / share, false) &&
+           differs_before(history, end, events / share, true);
+}
+
+bool gm_replay_is_trusted(struct gm_history *history, uint64_t share)
+{
+    gm_history_guess_groups(history);
+    if (is_hopeless(history, share))
+        return false;
+    gm_history_guess_rest(history);
+    struct gm_as_recorded as = follow_best(history);
+    return as.equal_events >= as.events - as.events / share;
+}
+
+/* ---- what was recorded ----------------------------------------------------------------------- */
 
 /* What calls of a kind took in the mean. One that is not told was faster than a slow call. 0: none is told. */
 static uint64_t mean_ns(const struct gm_history *history, bool expandable)

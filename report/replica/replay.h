@@ -49,6 +49,10 @@ struct gm_recorded gm_replay_recorded(const struct gm_history *history);
  * more as it was recorded becomes one of the history's settings. */
 struct gm_as_recorded gm_replay_as_recorded(struct gm_history *history);
 
+/* Instead of gm_history_guess() and gm_replay_as_recorded(), where nothing else is wanted of them: whether the replica does
+ * all but one in `share` events as they were recorded. That it does not is often found at once. */
+bool gm_replay_is_trusted(struct gm_history *history, uint64_t share);
+
 /* `capacity`: bytes that the allocator can have; 0: without limit. `total`: of the device, for
  * per_process_memory_fraction; 0 unknown. */
 struct gm_outcome gm_replay_under(const struct gm_history *history,
