@@ -262,7 +262,7 @@ def check_pprof(name, trace, report):
         file.write(data)
         file.flush()
         shown = subprocess.run([*tool, "-raw", "-sample_index=inuse_space", file.name], capture_output=True, text=True,
-                               check=False, timeout=60)
+                               check=False, timeout=600) # newer Go builds its pprof now
         expect(shown.returncode == 0, f"{name}: pprof says {shown.stderr}")
         rows = re.findall(r"^ +\d+ +\d+ +\d+ +(\d+) +\d+ +\d+:", shown.stdout, re.M)
         expect(sum(map(int, rows)) == sums["inuse_space"], f"{name}: pprof adds up to {sum(map(int, rows))}")
