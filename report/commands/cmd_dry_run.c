@@ -314,12 +314,13 @@ static int dry_run(struct dry_run *dry)
     struct shown_run shown = {.code = 0};
     struct gm_dry_outcome with_cudnn = {0}, others[BOUNDS] = {{0}};
     struct gm_dry_judgement judgement;
+    const bool asked_for_values = dry->settings.values;
     dry->settings.cudnn = "0";
     if (!run_shown(dry, &shown, dry->json ? STDERR_FILENO : -1)) {
         gm_recording_end(&shown.recording);
         return shown.code;
     }
-    if (!dry->once && !dry->settings.values && may_depend_on_values(&shown))
+    if (!dry->once && !asked_for_values && may_depend_on_values(&shown))
         run_with_values(dry, &shown);
     const struct gm_dry_told *told = &shown.told;
     const struct gm_dry_outcome *const bounds[BOUNDS] = {&others[0], &others[1]};
@@ -336,6 +337,7 @@ static int dry_run(struct dry_run *dry)
         .raised = told->raised,
         .exception = told->exception,
         .has_values = dry->settings.values,
+        .is_second = dry->settings.values && !asked_for_values,
         .outcome = &shown.outcome,
         .bounds = bounds,
         .refused = told->refused[0] ? told->refused : NULL,

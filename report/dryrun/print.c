@@ -156,7 +156,11 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
                 COUNT(facts->endless.count), gm_name_behind_slash(facts->endless.file),
                 facts->endless.line,
                 facts->has_no_exit ? "has no end" : "waits for a value that only the GPU computes");
-    if (facts->has_values)
+    if (facts->is_second)
+        fputs("The answer is of a second run, in which small operations were computed on the CPU\n"
+              "(--values): the first came to no good end by values that were not known.\n",
+              out);
+    else if (facts->has_values)
         fputs("Small operations were computed on the CPU (--values).\n", out);
     say_reads(out, facts->outcome);
 }

@@ -194,6 +194,19 @@ def generation():
     print("tokens", text.shape[1])
 
 
+def experts():
+    """Experts that get the tokens which a gate sends them: of none, there would be no gradient."""
+    gate, experts = nn.Linear(256, 4).cuda(), nn.ModuleList(nn.Linear(256, 256) for _ in range(4)).cuda()
+    inputs = torch.randn(512, 256, device="cuda")
+    weights, chosen = gate(inputs).softmax(-1).topk(2, -1)
+    outputs = torch.zeros_like(inputs)
+    for number, expert in enumerate(experts):
+        token, rank = torch.where(chosen == number)
+        if token.numel():
+            outputs.index_add_(0, token, expert(inputs[token]) * weights[token, rank, None])
+    outputs.pow(2).mean().backward()
+
+
 def objects():
     """What ranks tell each other as pickles; rank 0 of 8, alone."""
     import torch.distributed as dist

@@ -34,6 +34,7 @@ SCENARIOS = {
     "endless": (["--values"], "fits", 0, {}),
     "finite": ([], "fits", 1, {}),
     "generation": ([], "fits", 0, {}),
+    "experts": ([], "fits", 1, {}),
     "objects": ([], "fits", 1, {"2.15.0": (2048, 2097152)}),
     "checkpointing": ([], "fits", 0, {"2.15.0": (109114368, 132120576)}),
     "tensor_parallel": ([], "fits", 0, {"2.15.0": (59125248, 92274688)}),
@@ -82,7 +83,7 @@ for scenario in sys.argv[3:] or SCENARIOS:
     if scenario == "other_stream" and answer:
         cache = [part for part in answer["parts"] if part["name"] == "PyTorch's cache"]
         check(scenario, answer, cache and cache[0]["most"] > 2 << 30 and cache[0]["bytes"] == 0)
-    if scenario in ("finite", "generation") and answer:
+    if scenario in ("finite", "generation", "experts") and answer:
         check(scenario, "values were not computed", answer["values"])
     if scenario == "many_steps" and answer:
         check(scenario, answer["ended_after_steps"], answer["ended_after_steps"] == 5)

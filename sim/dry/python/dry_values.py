@@ -9,7 +9,8 @@ follows from a value that is not known is computed from the zero that stands for
 nobody computed, isfinite says True.
 
 Operations whose result has a shape that depends on values (nonzero, masked_select, unique, indexing by a mask) run on
-the CPU alone when they are small and known; what they return is allocated on the device.
+the CPU when they are small; what they return is allocated on the device. Where their input is not known they run on the
+device as well, which reads a value there, and that counts.
 """
 import ctypes
 
@@ -111,7 +112,7 @@ class Values(TorchDispatchMode):
             return func(*args, **kwargs)
         known = all(is_known(tensor) for tensor in inputs)
         if packet in BY_VALUE:
-            return self.by_value(func, args, kwargs, inputs) if known else func(*args, **kwargs)
+            return self.by_value(func, args, kwargs, inputs, known)
         # In-place operations change their inputs: the CPU's copies are made before.
         mirrors = {id(tensor): mirror(tensor).clone() for tensor in inputs}
         result = func(*args, **kwargs)
@@ -148,15 +149,17 @@ class Values(TorchDispatchMode):
                 mirror(output).copy_(value)
                 tell(output.data_ptr(), span_of(output))
 
-    def by_value(self, func, args, kwargs, inputs):
+    def by_value(self, func, args, kwargs, inputs, known):
         computed = self.compute(func, args, kwargs, {id(tensor): mirror(tensor).clone() for tensor in inputs})
         if computed is None:
             return func(*args, **kwargs)
+        if not known:
+            func(*args, **kwargs)
         device = inputs[0].device
         values = flat(computed)
         outputs = [torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=device)
                    for value in values]
-        self.store(outputs, values, learn)
+        self.store(outputs, values, learn if known else unlearn)
         return type(computed)(outputs) if isinstance(computed, (list, tuple)) else outputs[0]
 
 
