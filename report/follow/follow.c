@@ -70,16 +70,19 @@ static void read_on(struct gm_follow *follow)
             trace->lanes[lane].first = follow->next[lane];
     struct gm_stream *stream = gm_stream_open(trace);
     struct gm_entry entry;
-    uint64_t last_ns = follow->as_of_ns;
+    uint64_t last = 0, before = follow->events;
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(follow->replay, &entry);
         gm_blocks_note(follow->blocks, &entry);
         if (entry.record->type == GM_EVENT_DEVICE || entry.record->type == GM_EVENT_DEVICE_SAMPLE)
             note_device(follow, entry.record);
-        last_ns = gm_clock_elapsed(&trace->clock, entry.record->time);
+        last = entry.record->time;
         follow->events++;
     }
-    follow->as_of_ns = trace->as_of_ns ? trace->as_of_ns : last_ns;
+    if (trace->as_of_ns)
+        follow->as_of_ns = trace->as_of_ns;
+    else if (follow->events > before)
+        follow->as_of_ns = gm_clock_elapsed(&trace->clock, last); /* a division of 128 bits */
     gm_stream_positions(stream, follow->next, follow->lane_count);
     gm_stream_close(stream);
 }
