@@ -33,6 +33,22 @@ static inline void note_pinned(struct gm_analysis *analysis, const struct gm_lif
                      pinned->allocs);
 }
 
+/* What a device holds has changed: counted before, too. */
+static inline void note_device_live(struct gm_analysis *analysis, unsigned kind, int device,
+                                    uint64_t more)
+{
+    const struct gm_ledger *ledger = &analysis->replay.ledger;
+    int slot = device < 0 ? 0 : device + 1;
+    struct gm_clocked_curve **curve = &analysis->device_curves[slot];
+    if (gm_kind_is_host(kind) || kind == GM_KIND_EXTERNAL)
+        return;
+    if (!*curve)
+        *curve = gm_allocate(1, sizeof(**curve));
+    gm_clocked_curve_set(*curve, &analysis->trace->clock, ledger->time,
+                         ledger->counters.device[slot].live + more);
+    analysis->device_changes++;
+}
+
 /* Of a life that activity knows. */
 static inline bool is_segment(const struct gm_analysis *analysis, const struct gm_life *life)
 {
@@ -78,6 +94,7 @@ static void life_begins(void *argument, struct gm_life *life)
     gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
     note_taken(analysis, life);
     note_pinned(analysis, life);
+    note_device_live(analysis, life->kind, life->device, 0);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
 }
@@ -92,6 +109,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
     if (is_segment(analysis, life))
         gm_churn_give(&analysis->churn, life->device, life->size);
     note_pinned(analysis, life);
+    note_device_live(analysis, life->kind, life->device, 0);
     analysis->ended_since_use++;
     gm_peak_lives_ends(&analysis->peak_lives, &analysis->replay.ledger, life);
     gm_transfers_life_ends(&analysis->transfers, life);
@@ -106,6 +124,7 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     if (implicit)
         gm_sites_subtract(&analysis->leaks, &site);
     note_pinned(analysis, life);
+    note_device_live(analysis, life->kind, life->device, 0);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.ledger.time);
@@ -118,6 +137,9 @@ static void turned(void *argument, const struct gm_turn *turn)
     for (size_t i = 0; i < turn->site_count; i++)
         note_served(analysis, turn->kind, turn->device, turn->sites[i].stack, turn->sites[i].first);
     analysis->ended_since_use += turn->births;
+    note_device_live(analysis, turn->kind, turn->device, turn->most);
+    note_device_live(analysis, turn->kind, turn->device, 0);
+    analysis->device_changes += 2 * (turn->births - 1);
     gm_phases_turned(&analysis->phases, turn);
     gm_activity_turned(&analysis->activity, turn);
 }
@@ -465,6 +487,9 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     gm_activity_finish(&analysis->activity);
     gm_blocks_finish(&analysis->blocks);
     gm_curve_finish(&analysis->pinned_curve, analysis->active_until);
+    for (int i = 0; i < GM_DEVICES; i++)
+        if (analysis->device_curves[i])
+            gm_curve_finish(&analysis->device_curves[i]->curve, analysis->duration);
     return analysis;
 }
 
@@ -489,6 +514,8 @@ void gm_analysis_free(struct gm_analysis *analysis)
     for (size_t i = 0; i < analysis->device_peak_count; i++)
         gm_sites_free(&analysis->device_peaks[i].owners);
     free(analysis->device_peaks);
+    for (int i = 0; i < GM_DEVICES; i++)
+        free(analysis->device_curves[i]);
     gm_sites_free(&analysis->pinned_peak.owners);
     gm_sites_free(&analysis->leaks);
     for (size_t i = 0; i < analysis->failure_count; i++)

@@ -32,6 +32,14 @@ uint64_t gm_clock_elapsed(const struct gm_clock_scale *scale, uint64_t time)
     return elapsed > UINT64_MAX ? UINT64_MAX : (uint64_t)elapsed;
 }
 
+uint64_t gm_clock_reaches(const struct gm_clock_scale *scale, uint64_t elapsed)
+{
+    unsigned __int128 product = (unsigned __int128)elapsed * scale->ticks;
+    unsigned __int128 since = product / scale->nanoseconds + (product % scale->nanoseconds != 0);
+    uint64_t most = UINT64_MAX - scale->origin;
+    return scale->origin + (since > most ? most : (uint64_t)since);
+}
+
 /* ---- this machine ---------------------------------------------------------------------------- */
 
 static uint64_t ticks_now(void)

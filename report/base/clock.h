@@ -30,4 +30,8 @@ uint64_t gm_clock_record_time(const struct gm_trace_header *header,
 /* Nanoseconds from the start of the trace to `time`; 0 for what lies before it. */
 uint64_t gm_clock_elapsed(const struct gm_clock_scale *scale, uint64_t time);
 
+/* The first time, above the start of the trace, of which gm_clock_elapsed() is `elapsed` or more; the highest one if there
+ * is none. */
+uint64_t gm_clock_reaches(const struct gm_clock_scale *scale, uint64_t elapsed);
+
 #endif

@@ -1,5 +1,6 @@
 /* See curve.h. */
 #include "ledger/curve.h"
+#include <stdbool.h>
 
 static void raise_to(struct gm_curve_bucket *bucket, const struct gm_curve_bucket *other)
 {
@@ -39,6 +40,16 @@ void gm_curve_set(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_
     advance(curve, time);
     curve->now = (struct gm_curve_bucket){{first, second}};
     raise_to(&curve->buckets[curve->count - 1], &curve->now);
+}
+
+void gm_clocked_curve_step(struct gm_clocked_curve *clocked, const struct gm_clock_scale *clock,
+                           uint64_t time, uint64_t value)
+{
+    struct gm_curve *curve = &clocked->curve;
+    gm_curve_set(curve, gm_clock_elapsed(clock, time), value, 0);
+    uint64_t length = (uint64_t)curve->count << curve->shift;
+    bool is_long = length >> curve->shift != curve->count || length > UINT64_MAX - curve->start;
+    clocked->until = is_long ? time : gm_clock_reaches(clock, curve->start + length);
 }
 
 void gm_curve_finish(struct gm_curve *curve, uint64_t end)

@@ -4,6 +4,7 @@
 #ifndef GPUMEM_REPORT_LEDGER_CURVE_H
 #define GPUMEM_REPORT_LEDGER_CURVE_H
 
+#include "base/clock.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,29 @@ struct gm_curve {
 
 /* From `time` on these are the values. A time before the latest counts as the latest. */
 void gm_curve_set(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_t second);
+
+/* A curve over the nanoseconds of a run whose changes come by the record clock. All zero: no value yet. */
+struct gm_clocked_curve {
+    struct gm_curve curve;
+    uint64_t until; /* record clock: times below are in the latest bucket */
+};
+
+/* As gm_curve_set, of the first value. A time before the latest is never passed. */
+void gm_clocked_curve_step(struct gm_clocked_curve *clocked, const struct gm_clock_scale *clock,
+                           uint64_t time, uint64_t value);
+static inline void gm_clocked_curve_set(struct gm_clocked_curve *clocked,
+                                        const struct gm_clock_scale *clock, uint64_t time,
+                                        uint64_t value)
+{
+    struct gm_curve *curve = &clocked->curve;
+    if (time >= clocked->until) {
+        gm_clocked_curve_step(clocked, clock, time, value);
+        return;
+    }
+    uint64_t *most = &curve->buckets[curve->count - 1].most[0];
+    curve->now.most[0] = value;
+    *most = value > *most ? value : *most;
+}
 
 /* The values stay what they are until `end`, and not beyond: what came later is left out. */
 void gm_curve_finish(struct gm_curve *curve, uint64_t end);

@@ -127,6 +127,7 @@ static void build_device(struct gm_builder *builder, int slot)
         .largest = residual_of(builder, &facts->largest),
         .last = residual_of(builder, &facts->last),
         .peak = GM_NONE,
+        .curve = analysis->device_curves[slot] ? &analysis->device_curves[slot]->curve : NULL,
     };
     for (unsigned kind = 0; kind <= GM_KIND_EXTERNAL; kind++)
         device->kinds[kind] = tally_of(builder, &totals->kind[kind]);
@@ -160,6 +161,7 @@ void gm_build_totals(struct gm_builder *builder)
     for (unsigned kind = 0; kind < GM_KINDS; kind++)
         run->host[kind] = tally_of(builder, &counters->host[kind]);
     run->devices = GM_BUILDER_ARRAY(builder, struct gm_model_device, GM_DEVICES);
+    run->device_changes = builder->analysis->device_changes;
     for (int slot = 0; slot < GM_DEVICES; slot++)
         build_device(builder, slot);
 }

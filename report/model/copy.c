@@ -203,6 +203,7 @@ struct gm_model_run gm_copy_run(struct gm_copier *copier, const struct gm_model_
     for (size_t i = 0; i < run.device_count; i++) {
         copy_text(copier, &run.devices[i].name);
         copy_libraries(copier, &run.devices[i]);
+        run.devices[i].curve = NULL;
     }
     copy_moments(copier, &run);
     copy_failures(copier, &run);

@@ -146,6 +146,8 @@ struct gm_model_device {
     uint64_t library_bytes[GM_LIBRARY_MOMENTS];
     bool has_failed; /* an allocation, for lack of memory: libraries tell of that moment */
     uint32_t peak;   /* number of the moment; GM_NONE */
+    const struct gm_curve *curve; /* bytes of all kinds but external, over ns since the start; NULL:
+                                     none. A copy of the run has none */
 };
 
 /* ---- failures, pools ------------------------------------------------------------------------- */
@@ -380,6 +382,7 @@ struct gm_model_run {
     int64_t reserved_addresses_peak, graph_launches, marks;
     struct gm_model_device *devices; /* by id */
     size_t device_count;
+    uint64_t device_changes;              /* births and deaths of which their curves tell */
     struct gm_model_tally host[GM_KINDS]; /* of the host kinds */
     int64_t leaked[GM_LEAK_CLASSES];      /* bytes */
     int64_t leaked_count[GM_LEAK_CLASSES];

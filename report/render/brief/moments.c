@@ -10,36 +10,8 @@
 #define LIBRARIES_SHOWN 3u
 #define LEFT_SHOWN 3u       /* places of what was left */
 #define CURVE_EVENTS_MIN 8u /* fewer make no curve */
-#define CURVE_EVENTS_MAX                                                                           \
-    4000000u /* of more, a further replay takes longer than the page is worth */
 
 /* ---- use over time --------------------------------------------------------------------------- */
-
-struct curves {
-    const struct gm_model *model;
-    struct gm_curve *curves; /* [device + 1] */
-    uint64_t live[GM_DEVICES];
-    uint64_t events;
-};
-
-static void note_event(void *argument, const struct gm_model_event *event)
-{
-    struct curves *curves = argument;
-    if (event->what == GM_MODEL_MARK || event->what == GM_MODEL_CLOSES) /* it has no place */
-        return;
-    const struct gm_model_place *place = &curves->model->places[event->place];
-    size_t at = (size_t)(place->device + 1);
-    if (place->is_block || gm_kind_is_host(place->kind) || place->kind == GM_KIND_EXTERNAL ||
-        at >= GM_DEVICES)
-        return;
-    uint64_t *live = &curves->live[at];
-    curves->events++;
-    if (event->what == GM_MODEL_ENDS)
-        *live -= event->size < *live ? event->size : *live;
-    else
-        *live += event->size;
-    gm_curve_set(&curves->curves[at], event->time_ns, *live, 0);
-}
 
 static void print_column(const struct gm_page *page, double share)
 {
@@ -78,22 +50,11 @@ static void print_curve(const struct gm_view *view, const struct gm_curve *curve
     gm_page_print(page, GM_DIM, " %s to %s\n", SIZE(base), SIZE(most));
 }
 
-static void print_device_curve(const struct gm_view *view, int device)
+static void print_device_curve(const struct gm_view *view, const struct gm_model_device *device)
 {
-    if (view->run->events < CURVE_EVENTS_MIN || view->run->events > CURVE_EVENTS_MAX ||
-        device + 1 >= GM_DEVICES)
-        return;
-    struct curves *curves = gm_allocate(1, sizeof(*curves));
-    curves->model = view->model;
-    curves->curves = gm_allocate(GM_DEVICES, sizeof(*curves->curves));
-    if (gm_model_events(view->model, NULL, note_event, curves) &&
-        curves->events >= CURVE_EVENTS_MIN) {
-        struct gm_curve *curve = &curves->curves[device + 1];
-        gm_curve_finish(curve, view->run->duration_ns);
-        print_curve(view, curve, "in use");
-    }
-    free(curves->curves);
-    free(curves);
+    const struct gm_model_run *run = view->run;
+    if (device->curve && run->events >= CURVE_EVENTS_MIN && run->device_changes >= CURVE_EVENTS_MIN)
+        print_curve(view, device->curve, "in use");
 }
 
 /* ---- a device, by allocations ---------------------------------------------------------------- */
@@ -251,7 +212,7 @@ static void print_device(const struct gm_view *view, struct gm_brief_sites *site
         print_outside(view, device);
     print_beside(view, device);
     if (!pool)
-        print_device_curve(view, device->id);
+        print_device_curve(view, device);
     else
         print_pool(view, sites, pool, refusal);
 }

@@ -477,6 +477,79 @@ static void events_add_up_to_what_the_model_says(void **state)
     gm_model_free(made);
 }
 
+/* ---- use over time --------------------------------------------------------------------------- */
+
+struct curves {
+    const struct gm_model *model;
+    struct gm_curve devices[GM_DEVICES]; /* [device + 1] */
+    uint64_t live[GM_DEVICES];
+    uint64_t changes;
+};
+
+static void draw_event(void *argument, const struct gm_model_event *event)
+{
+    struct curves *curves = argument;
+    if (event->what == GM_MODEL_MARK || event->what == GM_MODEL_CLOSES)
+        return;
+    const struct gm_model_place *place = &curves->model->places[event->place];
+    if (place->is_block || gm_kind_is_host(place->kind) || place->kind == GM_KIND_EXTERNAL)
+        return;
+    uint64_t *live = &curves->live[place->device + 1];
+    *live += event->what == GM_MODEL_ENDS ? 0 - event->size : event->size;
+    gm_curve_set(&curves->devices[place->device + 1], event->time_ns, *live, 0);
+    curves->changes++;
+}
+
+static void draw(struct read *read)
+{
+    const struct gm_model_run *run = &read->model->runs[0];
+    struct curves *curves = calloc(1, sizeof(*curves));
+    assert_non_null(curves);
+    curves->model = read->model;
+    assert_true(gm_model_events(read->model, NULL, draw_event, curves));
+    assert_int_equal(run->device_changes, curves->changes);
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_curve *drawn = run->devices[i].curve;
+        struct gm_curve *expected = &curves->devices[run->devices[i].id + 1];
+        gm_curve_finish(expected, run->duration_ns);
+        assert_int_equal(drawn ? drawn->count : 0, expected->count);
+        for (unsigned column = 0; drawn && column < GM_CURVE_BUCKETS; column++)
+            assert_int_equal(gm_curve_most(drawn, 0, column, column + 1, GM_CURVE_BUCKETS),
+                             gm_curve_most(expected, 0, column, column + 1, GM_CURVE_BUCKETS));
+    }
+    free(curves);
+}
+
+static void the_curve_of_a_device_is_that_of_the_events(void **state)
+{
+    struct scene *scene = *state;
+    struct gm_trace_header *header = &scene->writer.header;
+    each_trace(draw);
+    header->clock = GM_CLOCK_TICKS; /* of which no whole number makes a nanosecond */
+    header->clock_start.ticks = 1000;
+    header->clock_latest[header->clock_latest_index & 1] = (struct gm_clock_pair){
+        .ticks = 1000 + 7000000, .monotonic_ns = header->clock_start.monotonic_ns + 3000000};
+    for (uint64_t i = 0; i < 3000; i++) {
+        /* One to three ticks later, as the writer adds ten; now and then much later. */
+        scene->writer.clock += random_below(500) ? 0 - (7 + (uint64_t)random_below(3)) : 300;
+        if (random_below(3))
+            DEVICE_ALLOC(0x1000 + i * 0x1000, random_below(1000));
+        else
+            FREE(0x1000 + random_below((unsigned)i + 1) * UINT64_C(0x1000));
+        if (random_below(50) == 0)
+            EVENT(GM_EVENT_UNDO, .address = 0x1000, .kind = GM_EVENT_FREE, .extra = 1);
+    }
+    scene_analyse(scene);
+    struct gm_stacks_options options = {.names = false};
+    struct read read = {.trace = scene->trace,
+                        .analysis = scene->analysis,
+                        .stacks = gm_stacks_new(scene->trace, &options)};
+    read.model = gm_model_of(read.analysis, read.stacks, GM_NEEDS_ALL);
+    draw(&read);
+    gm_model_free(read.model);
+    gm_stacks_free(read.stacks);
+}
+
 static void an_event_tells_that_a_free_failed(void **state)
 {
     struct scene *scene = *state;
@@ -504,6 +577,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_difference_is_what_was_added_place_by_place),
         cmocka_unit_test(models_of_traces_merge_and_subtract),
         cmocka_unit_test(events_add_up_to_what_the_model_says),
+        SCENE_TEST(the_curve_of_a_device_is_that_of_the_events),
         SCENE_TEST(an_event_tells_that_a_free_failed),
     };
     if (count != 2)
