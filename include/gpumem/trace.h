@@ -424,7 +424,8 @@ enum gm_event {
     GM_EVENT_DEVICE =
         39, /* device; size: total bytes or 0; aux: string reference of the name or 0 */
     GM_EVENT_THREAD =
-        40, /* this lane now belongs to thread `address` (tid); aux: string reference of its name */
+        40, /* this lane now belongs to thread `address`, from 0 in the order in which threads joined;
+               size: its number in the system (tid); aux: string reference of its name, 0 unknown */
     GM_EVENT_DETAIL = 41, /* further words of the record before it in the same lane */
     /* Names from the program: aux: string reference. Names of a library with its own (an NVTX
        domain) have extra: string reference of the library's name. */

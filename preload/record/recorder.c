@@ -8,8 +8,12 @@
 #include "stack/native/stack_bounds.h"
 #include "stack/native/unwind.h"
 #include "stack/stack.h"
+#include "writer/tables.h"
 #include "writer/why.h"
 #include <string.h>
+#include <sys/prctl.h>
+
+#define THREAD_NAME_MAX 15u /* bytes: TASK_COMM_LEN of the kernel, without the end */
 
 /* Event types that carry a stack. Frees do not: who held the memory is what a report answers. */
 static const uint64_t types_with_stack =
@@ -103,6 +107,25 @@ void gm_ignore_tell(struct gm_thread *thread)
     gm_call_commit(thread, NULL, gm_what(GM_EVENT_IGNORE, GM_KIND_NONE, -1, 0, 0), 0, 0, ignoring);
 }
 
+/*
+ * Whose lane it is from here on: once per thread, when it joins. The kernel knows its name without a
+ * file or memory. A name that found no room is none; so is one that is given later.
+ */
+static void tell_of_owner(struct gm_thread *thread)
+{
+    char name[THREAD_NAME_MAX + 1] = "";
+    int saved_errno = errno;
+    uint32_t string = 0;
+    if (syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) == 0 && name[0]) {
+        gm_gate_close(&gm_tls); /* a handler that records would wait for the lock of the strings */
+        string = gm_string_intern_mark(name, strnlen(name, THREAD_NAME_MAX));
+        gm_gate_open(&gm_tls);
+    }
+    gm_call_commit(thread, NULL, gm_what(GM_EVENT_THREAD, GM_KIND_NONE, 0, 0, 0), thread->owner,
+                   thread->owner_tid, string);
+    errno = saved_errno;
+}
+
 struct gm_thread *gm_call_admit(void *frame)
 {
     struct gm_tls *tls = &gm_tls;
@@ -124,6 +147,7 @@ struct gm_thread *gm_call_admit(void *frame)
     /* A thread for which there was no lane when it joined tries again. */
     if (gm_process_join(tls)) {
         tls->thread->api = 0;
+        tell_of_owner(tls->thread);
         gm_ignore_tell(tls->thread); /* a lane's former owner may have left it ignoring */
         return tls->thread;
     }

@@ -14,6 +14,7 @@ static _Atomic uint64_t owners[GM_LANES_MAX]; /* of lanes: claims so far << 32 |
 static _Atomic uint32_t thread_count;
 static _Atomic uint32_t next_new;       /* lane that never had an owner, unless thread_count */
 static _Atomic uint32_t next_looked_at; /* lane, by who joins next */
+static _Atomic uint32_t joined;         /* threads that claimed a lane, ever */
 
 static uint64_t rings_bytes; /* of all rings but first ones; changed under gm_file.lock */
 
@@ -205,6 +206,8 @@ struct gm_thread *gm_thread_claim(void)
     /* What the former owner reserved but did not commit never was. */
     thread->head = __atomic_load_n(&thread->lane->head, __ATOMIC_ACQUIRE);
     thread->limit = thread->head;
+    thread->owner = atomic_fetch_add_explicit(&joined, 1, memory_order_relaxed);
+    thread->owner_tid = tid;
     __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
     thread->around.outermost = 0;
     thread->stack_low = thread->stack_high = 0;
@@ -271,4 +274,5 @@ void gm_threads_forget(void)
     atomic_store_explicit(&next_new, 0, memory_order_relaxed);
     rings_bytes = 0;
     atomic_store_explicit(&next_looked_at, 0, memory_order_relaxed);
+    atomic_store_explicit(&joined, 0, memory_order_relaxed);
 }

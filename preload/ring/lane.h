@@ -66,6 +66,8 @@ struct gm_thread {
     bool has_parts;     /* seal.c: `parts` is the sum over the slots of the lane */
     uint64_t parts;
     uint64_t late_from;         /* record being committed behind the end of the process */
+    uint32_t owner;             /* how many threads had claimed a lane before this one */
+    uint32_t owner_tid;         /* the kernel's number of the thread */
     struct gm_stack *stack;     /* stack.c */
 } __attribute__((aligned(64))); /* the stack state behind it wants whole cache lines */
 

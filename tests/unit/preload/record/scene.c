@@ -177,6 +177,10 @@ void scene_put_many(unsigned thread, uint64_t count)
 static void compare(struct scene_found *found, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
+    if (record->type == GM_EVENT_THREAD) { /* the recorder's own */
+        found->threads++;
+        return;
+    }
     unsigned thread = (unsigned)(record->address >> 56) % SCENE_THREADS;
     uint64_t n = record->address & 0xffffffffffffff;
     struct gm_record expected = scene_record(thread, n);
@@ -202,7 +206,8 @@ static uint64_t stored_records(struct gm_trace *trace)
         gm_lane_begin(&reader, trace, &trace->lanes[lane]);
         const struct gm_record *records;
         for (size_t count; (count = gm_lane_next(&reader, context, &records)) > 0;)
-            stored += count;
+            for (size_t n = 0; n < count; n++)
+                stored += records[n].type != GM_EVENT_THREAD;
         gm_lane_end(&reader);
     }
     ZSTD_freeDCtx(context);

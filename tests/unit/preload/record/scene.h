@@ -56,6 +56,7 @@ struct scene_found {
     bool truncated;
     uint64_t lost;                 /* gaps in sequence numbers */
     uint64_t lanes;                /* with a record or without */
+    uint64_t threads;              /* records that say whose a lane is; not among the others */
     uint64_t records;              /* all but details */
     uint64_t details;              /* those that have one */
     uint64_t stored;               /* all, found lane by lane: also a detail whose record is lost */

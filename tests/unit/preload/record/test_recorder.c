@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -98,6 +99,7 @@ static void all_of_four_threads_are_there(void)
     assert_whole(&found, 4 * MANY);
     for (unsigned thread = 0; thread < 4; thread++)
         assert_int_equal(found.count[thread], MANY);
+    assert_int_equal(found.threads, 4);
     assert_int_equal(found.details, 4 * MANY / 5);
     assert_int_equal(found.ending, GM_ENDING_NORMAL);
 }
@@ -128,11 +130,11 @@ static void extremes(void *records)
     struct gm_tls *tls = &gm_tls;
     scene_put(0, 0); /* takes a lane */
     struct gm_thread *thread = tls->thread;
-    memcpy(thread->records + 1, records, 20 * sizeof(struct gm_record));
+    memcpy(thread->records + 2, records, 20 * sizeof(struct gm_record));
     thread->head += 20;
     __atomic_store_n(&thread->lane->head, thread->head, __ATOMIC_RELEASE);
     pack(thread);
-    if (thread->lane->tail != 21)
+    if (thread->lane->tail != 22)
         _exit(1);
 }
 
@@ -154,6 +156,7 @@ static void every_field_survives_packing_at_its_extremes(void **unused)
     assert_non_null(trace);
     struct gm_stream *stream = gm_stream_open(trace);
     struct gm_entry entry;
+    assert_true(gm_stream_next(stream, &entry)); /* whose lane it is */
     assert_true(gm_stream_next(stream, &entry));
     for (unsigned n = 0; n < 20; n++) {
         assert_true(gm_stream_next(stream, &entry));
@@ -338,7 +341,7 @@ static void record_while_packing_is_held_up(void *unused)
     (void)unused;
     scene_put(0, 0);
     gm_lock_take(gm_pack_lock(gm_tls.thread));
-    for (uint64_t n = 1; n < 200; n++) /* 239 records with the details: 63 slots are left */
+    for (uint64_t n = 1; n < 200; n++) /* 239 records with the details: 62 slots are left */
         scene_put(0, n);
     gm_lock_release(gm_pack_lock(gm_tls.thread));
     for (uint64_t n = 200; n < 300; n++) { /* the last record must find room */
@@ -355,8 +358,8 @@ static void a_full_ring_that_drops_counts_exactly_what_is_missing(void **unused)
     struct scene_found found = scene_read(TRACE);
     assert_sound(&found); /* no detail has come to stand behind another record */
     assert_int_equal(found.lost, 0);
-    assert_int_equal(found.header.counters[GM_COUNT_DROPPED], 239 - 63);
-    assert_int_equal(found.stored, 1 + 63 + 100 + 20);
+    assert_int_equal(found.header.counters[GM_COUNT_DROPPED], 239 - 62);
+    assert_int_equal(found.stored, 1 + 62 + 100 + 20);
     assert_true(found.header.flags & GM_HEADER_DROP_ON_FULL);
 }
 
@@ -1153,6 +1156,64 @@ static void a_handler_that_leaves_keeps_nobody_waiting(void **unused)
     assert_int_equal(found.count[1], MANY);
 }
 
+/* ---- whose a lane is -------------------------------------------------------------------------- */
+
+static void *put_with_a_name(void *number)
+{
+    char name[16] = "worker_0";
+    name[7] = (char)('0' + (uintptr_t)number);
+    prctl(PR_SET_NAME, (uintptr_t)number == 3 ? "fifteen_letters" : name);
+    shared->committed[(uintptr_t)number][1] = (uint64_t)syscall(SYS_gettid);
+    scene_put_many((unsigned)(uintptr_t)number, 500); /* packed, too */
+    prctl(PR_SET_NAME, "renamed");
+    scene_put((unsigned)(uintptr_t)number, 500);
+    return NULL;
+}
+
+static void threads_with_names(void *unused)
+{
+    (void)unused;
+    for (uintptr_t number = 0; number < 4; number++) { /* each after the end of the one before */
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, put_with_a_name, (void *)number) != 0)
+            _exit(99);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Once per thread, before all that it records, whether its lane is new or another's before. */
+static void each_thread_is_told_once_by_name(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(threads_with_names, NULL), 0);
+    static const char *const names[] = {"worker_0", "worker_1", "worker_2", "fifteen_letters"};
+    char error[256];
+    struct gm_trace *trace = gm_trace_open(scene_path(TRACE), error, sizeof(error));
+    assert_non_null(trace);
+    struct gm_stream *stream = gm_stream_open(trace);
+    struct gm_entry entry;
+    unsigned told = 0;
+    while (gm_stream_next(stream, &entry)) {
+        if (entry.record->type != GM_EVENT_THREAD) {
+            assert_int_equal(entry.record->address >> 56, told - 1);
+            continue;
+        }
+        assert_in_range(told, 0, 3);
+        struct gm_text name = gm_trace_string(trace, (uint32_t)entry.record->aux);
+        assert_int_equal(name.size, strlen(names[told]));
+        assert_memory_equal(name.bytes, names[told], name.size);
+        assert_int_equal(entry.record->address, told);
+        assert_int_equal(entry.record->size, shared->committed[told][1]);
+        told++;
+    }
+    assert_int_equal(told, 4);
+    gm_stream_close(stream);
+    gm_trace_close(trace);
+    struct scene_found found = scene_read(TRACE);
+    assert_whole(&found, 4 * 501);
+    assert_int_equal(found.lanes, 1);
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 static void fill_strings(void *unused)
@@ -1189,7 +1250,9 @@ static void the_string_table_ends_at_its_bound(void **unused)
     char error[256];
     struct gm_trace *trace = gm_trace_open(scene_path(TRACE), error, sizeof(error));
     assert_non_null(trace);
-    uint64_t reference = 2;
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    uint64_t reference = 2 + strlen(name) + 2; /* behind that of the thread */
     assert_int_equal(gm_trace_string(trace, reference).size, GM_STRING_LENGTH_MAX);
     reference += GM_STRING_LENGTH_MAX + 2;
     for (uint32_t n = 0; reference < trace->header.string_bytes; n++) {
@@ -1241,21 +1304,26 @@ static void marks_never_push_out_names_of_code(void **unused)
 static void intern_while_the_file_cannot_grow(void *unused)
 {
     (void)unused;
-    uint32_t n = 1;
+    uint32_t n = 1, name = 0;
     struct rlimit before;
     const uint64_t *counters;
+    char text[4000] = "";
     scene_put(0, 0);
     counters = gm_file.header->counters;
     getrlimit(RLIMIT_FSIZE, &before);
     limit_file_size(GM_TRACE_PAGE);
     while (gm_node_intern(0, 0, n, GM_NODE_NATIVE))
         n++;
-    if (counters[GM_COUNT_GROW_FAILED] != 1 || counters[GM_COUNT_STACK_LIMIT] != 0 ||
-        gm_string_intern("name", 4) || counters[GM_COUNT_GROW_FAILED] != 2 ||
-        counters[GM_COUNT_STRING_LIMIT] != 0)
+    if (counters[GM_COUNT_GROW_FAILED] != 1 || counters[GM_COUNT_STACK_LIMIT] != 0)
+        _exit(1);
+    do
+        memcpy(text, &(uint32_t){++name}, sizeof(name));
+    while (gm_string_intern(text, sizeof(text)));
+    if (counters[GM_COUNT_GROW_FAILED] != 2 || counters[GM_COUNT_STRING_LIMIT] != 0)
         _exit(1);
     setrlimit(RLIMIT_FSIZE, &before);
-    for (unsigned tries = 0; !gm_string_intern("name", 4); tries++) { /* not at once, may be */
+    for (unsigned tries = 0; !gm_string_intern(text, sizeof(text));
+         tries++) { /* not at once, may be */
         if (tries > 60000)
             _exit(2);
         usleep(1000);
@@ -1496,6 +1564,7 @@ int main(void)
         TEST(threads_one_after_the_other_share_lanes),
         TEST(a_signal_handler_records_or_is_counted),
         TEST(a_handler_that_leaves_keeps_nobody_waiting),
+        TEST(each_thread_is_told_once_by_name),
         TEST(the_string_table_ends_at_its_bound),
         TEST(marks_never_push_out_names_of_code),
         TEST(a_file_that_cannot_grow_for_a_moment_ends_no_table),
