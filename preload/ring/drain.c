@@ -11,7 +11,7 @@ static _Atomic uint32_t state; /* of the thread */
 static _Atomic uint32_t rest;  /* of the thread, too; only it writes that */
 
 enum { NO_WORK, WORK, URGENT_WORK };
-enum { NONE, TRIED, RUNNING };
+enum { NONE, STARTING, TRIED, RUNNING };
 enum { AWAKE, NAP, ASLEEP };
 
 static void drain_all(void)
@@ -88,9 +88,12 @@ static bool must_wake(void)
 
 bool gm_drain_wake(void)
 {
-    uint32_t none = NONE;
-    if (atomic_compare_exchange_strong(&state, &none, RUNNING) && !gm_own_start(&drainer))
-        atomic_store_explicit(&state, TRIED, memory_order_relaxed);
+    uint32_t before = NONE;
+    if (atomic_compare_exchange_strong(&state, &before, STARTING)) {
+        uint32_t after = gm_own_start(&drainer) ? RUNNING : TRIED;
+        before = STARTING; /* unless it has run and left already */
+        atomic_compare_exchange_strong(&state, &before, after);
+    }
     if (must_wake())
         syscall(SYS_futex, &work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     return atomic_load_explicit(&state, memory_order_relaxed) == RUNNING;

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/* Tells the drainer that there is work; starts it the first time. False when there is no drainer,
- * because no thread could be had. */
+/* Tells the drainer that there is work; starts it the first time. False while there is no drainer: not
+ * yet, or because no thread could be had. */
 bool gm_drain_wake(void);
 
 /* In a child: the drainer is not there. */
