@@ -230,7 +230,7 @@ def device_balance():
 def out_of_memory():
     """Requests more than there is, which ends the program, as it does most."""
     try:
-        return [new(64 * MIB) for _ in range(200)]  # finding: out-of-memory
+        return [new(64 * MIB) for _ in range(200)]  # finding: out-of-memory; note: retained
     except torch.cuda.OutOfMemoryError:
         return None
 
