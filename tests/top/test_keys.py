@@ -83,11 +83,12 @@ class Terminal:
     def end(self, what, code):
         while True: # what it still prints must not fill the terminal
             if select.select([self.master], [], [], 0.05)[0]:
-                os.read(self.master, 65536)
+                self.shown += os.read(self.master, 65536).decode(errors="replace")
             done, status = os.waitpid(self.pid, os.WNOHANG)
             if done:
                 break
-        expect(os.waitstatus_to_exitcode(status) == code, f"{what}: ended with {os.waitstatus_to_exitcode(status)}, not {code}")
+        expect(os.waitstatus_to_exitcode(status) == code, f"{what}: ended with {os.waitstatus_to_exitcode(status)}, not {code}: "
+               f"{self.shown[-300:]!r}")
         expect(termios.tcgetattr(self.slave) == self.before, f"{what}: the terminal is not as before: {termios.tcgetattr(self.slave)}")
         os.close(self.master)
         os.close(self.slave)
