@@ -285,11 +285,6 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
         analysis->active_until = analysis->replay.ledger.events;
 }
 
-static void look_ahead(void *argument, const struct gm_record *records, size_t count)
-{
-    gm_lives_prefetch(argument, records, count);
-}
-
 static void first_pass(struct gm_analysis *analysis)
 {
     struct gm_replay *replay = &analysis->replay;
@@ -297,7 +292,7 @@ static void first_pass(struct gm_analysis *analysis)
     struct gm_entry entry;
     replay->ledger.observer =
         (struct gm_life_observer){life_begins, life_ends, life_goes_on, turned, analysis};
-    gm_stream_show_ahead(stream, look_ahead, &replay->ledger.lives);
+    gm_replay_prefetch(replay, stream);
     while (gm_stream_next(stream, &entry)) {
         gm_limits_spend(GM_STEPS_NOTES);
         gm_replay_apply(replay, &entry);

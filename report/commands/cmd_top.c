@@ -213,7 +213,7 @@ static void keep_running(struct gm_run_traces *run)
     bool *runs = gm_allocate(run->count + 1, sizeof(*runs));
     for (size_t i = 0; run->count > 1 && i < run->count; i++) {
         char error[256];
-        struct gm_trace *trace = gm_trace_open_at_once(run->paths[i], error, sizeof(error));
+        struct gm_trace *trace = gm_trace_open_at_once(run->paths[i], NULL, error, sizeof(error));
         runs[i] = trace && trace->ending == GM_ENDING_RUNNING;
         kept += runs[i];
         gm_trace_close(trace);

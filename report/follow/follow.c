@@ -71,6 +71,7 @@ static void read_on(struct gm_follow *follow)
     struct gm_stream *stream = gm_stream_open(trace);
     struct gm_entry entry;
     uint64_t last = 0, before = follow->events;
+    gm_replay_prefetch(follow->replay, stream);
     while (gm_stream_next(stream, &entry)) {
         gm_replay_apply(follow->replay, &entry);
         gm_blocks_note(follow->blocks, &entry);
@@ -89,7 +90,7 @@ static void read_on(struct gm_follow *follow)
 
 bool gm_follow_look(struct gm_follow *follow, char *error, size_t error_size)
 {
-    struct gm_trace *trace = gm_trace_open_at_once(follow->path, error, error_size);
+    struct gm_trace *trace = gm_trace_open_at_once(follow->path, follow->trace, error, error_size);
     if (!trace)
         return false;
     gm_trace_close(follow->trace);

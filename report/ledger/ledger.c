@@ -71,14 +71,15 @@ uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int 
 /* ---- births and deaths ----------------------------------------------------------------------- */
 
 /* What a birth and the undoing of a death share. A size that makes no sense is taken for 0. */
-static inline uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life)
+static inline uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life,
+                                  struct gm_index_slot *slot)
 {
     if (!gm_counters_has_room(&ledger->counters, life->size)) {
         ledger->malformed++;
         life->size = 0;
     }
     life->entered = ledger->step + 1;
-    uint32_t number = gm_lives_add(&ledger->lives, life);
+    uint32_t number = gm_lives_enter(&ledger->lives, life, slot);
     ledger->addressed += (life->flags & GM_LIFE_ADDRESSED) != 0;
     link_mortal(ledger, number);
     return number;
@@ -97,15 +98,16 @@ static void note_unpaired(struct gm_ledger *ledger, enum gm_unpaired_kind kind, 
         gm_unpaired_note(&ledger->unpaired, kind, ledger->now->record, address, ledger->now->lane);
 }
 
-/* Ends the life at an address if there is one, as a new birth there needs. */
-static inline void make_way(struct gm_ledger *ledger, uint64_t address)
+/* The place of an address in the index, for a new birth there: what lives at it ends. */
+static inline struct gm_index_slot *make_way(struct gm_ledger *ledger, uint64_t address)
 {
-    uint32_t number = gm_lives_find(&ledger->lives, address);
-    if (number == GM_NONE)
-        return;
+    struct gm_index_slot *slot = gm_lives_place(&ledger->lives, address);
+    if (!slot || slot->number == GM_NONE)
+        return slot;
     ledger->lost_frees++;
     note_unpaired(ledger, GM_UNPAIRED_BIRTH, address);
-    gm_ledger_end_life(ledger, number, false, NULL);
+    gm_ledger_end_at(ledger, slot, NULL);
+    return gm_lives_place(&ledger->lives, address);
 }
 
 bool gm_ledger_pays_one(struct gm_ledger *ledger, uint64_t address)
@@ -134,14 +136,15 @@ uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
 {
     if (gm_ledger_is_ignoring(ledger, ledger->now->lane))
         life->flags |= GM_LIFE_IGNORED;
+    struct gm_index_slot *slot = NULL;
     if (life->object == GM_NONE) {
-        make_way(ledger, life->address);
+        slot = make_way(ledger, life->address);
         life->flags |= GM_LIFE_ADDRESSED;
     }
-    uint32_t number = enter_life(ledger, life);
+    uint32_t number = enter_life(ledger, life, slot);
     count_in(ledger, life)->allocs++;
     if (ledger->observer.begins)
-        ledger->observer.begins(ledger->observer.argument, &ledger->lives.slots[number]);
+        ledger->observer.begins(ledger->observer.argument, life);
     gm_ledger_next_step(ledger);
     uint32_t lane = ledger->now->lane;
     if (life->object == GM_NONE && ledger->unpaired.count &&
@@ -151,8 +154,8 @@ uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
     return number;
 }
 
-void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
-                        struct gm_journal *journal)
+static inline void end_life(struct gm_ledger *ledger, uint32_t number, struct gm_index_slot *slot,
+                            bool implicit, struct gm_journal *journal)
 {
     const struct gm_life *life = &ledger->lives.slots[number];
     struct gm_tally *counter =
@@ -172,7 +175,19 @@ void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit
     }
     if (ledger->observer.ends)
         ledger->observer.ends(ledger->observer.argument, life, implicit);
-    gm_lives_remove(&ledger->lives, number);
+    gm_lives_remove(&ledger->lives, number, slot);
+}
+
+void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
+                        struct gm_journal *journal)
+{
+    end_life(ledger, number, NULL, implicit, journal);
+}
+
+void gm_ledger_end_at(struct gm_ledger *ledger, struct gm_index_slot *slot,
+                      struct gm_journal *journal)
+{
+    end_life(ledger, slot->number, slot, false, journal);
 }
 
 bool gm_ledger_turn(struct gm_ledger *ledger, const struct gm_turn *turn)
@@ -206,13 +221,16 @@ static void uncount(struct gm_tally *counter, const struct gm_undo *undo, bool i
 uint32_t gm_ledger_revive(struct gm_ledger *ledger, const struct gm_undo *undo, bool late,
                           bool is_past)
 {
-    struct gm_life life = undo->life;
+    struct gm_life *life = gm_lives_draft(&ledger->lives);
+    *life = undo->life;
     if (late)
-        life.flags |= GM_LIFE_LATE;
-    uint32_t number = enter_life(ledger, &life);
-    uncount(count_in(ledger, &life), undo, is_past);
+        life->flags |= GM_LIFE_LATE;
+    uint32_t number = enter_life(
+        ledger, life,
+        life->flags & GM_LIFE_ADDRESSED ? gm_lives_place(&ledger->lives, life->address) : NULL);
+    uncount(count_in(ledger, life), undo, is_past);
     if (ledger->observer.undone)
-        ledger->observer.undone(ledger->observer.argument, &life, undo->implicit);
+        ledger->observer.undone(ledger->observer.argument, life, undo->implicit);
     gm_ledger_next_step(ledger);
     return number;
 }

@@ -98,20 +98,25 @@ struct gm_ledger {
 void gm_ledger_begin(struct gm_ledger *ledger);
 void gm_ledger_end(struct gm_ledger *ledger);
 
-/* A life as a record tells of it. */
-static inline struct gm_life gm_life_of_record(const struct gm_record *record, unsigned kind)
+/* A new life, to be begun: as a record tells of it. It is filled in where it stays: what is written
+ * in small parts and copied at once has to wait for the parts. */
+static inline struct gm_life *gm_ledger_draft(struct gm_ledger *ledger,
+                                              const struct gm_record *record, unsigned kind)
 {
-    return (struct gm_life){
-        .address = record->address,
-        .size = record->size,
-        .time = record->time,
-        .stack = record->stack,
-        .object = GM_NONE,
-        .context = record->context,
-        .api = record->api,
-        .kind = (uint8_t)kind,
-        .device = record->device,
-    };
+    struct gm_life *life = gm_lives_draft(&ledger->lives);
+    life->address = record->address;
+    life->size = record->size;
+    life->time = record->time;
+    life->stack = record->stack;
+    life->object = GM_NONE;
+    life->references = 0;
+    life->place = 0;
+    life->context = record->context;
+    life->api = record->api;
+    life->kind = (uint8_t)kind;
+    life->device = record->device;
+    life->flags = 0;
+    return life;
 }
 
 /* What a carried record says of its life besides: enum gm_life_flag. */
@@ -120,13 +125,16 @@ static inline unsigned gm_life_carried_flags(const struct gm_entry *entry)
     return entry->carried && entry->record->extra == GM_SHUTTING_DOWN ? GM_LIFE_LATE : 0;
 }
 
-/* An allocation call succeeded: a birth, counted in `allocs`. Returns its number; `life` becomes
- * what was entered. */
+/* An allocation call succeeded: the birth of a draft, counted in `allocs`. Returns its number. */
 uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life);
 
 /* A death, counted in `frees` or `implicit_frees`. `journal` may be NULL: it cannot be undone. */
 void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
                         struct gm_journal *journal);
+
+/* The death of the life whose address has this slot, counted in `frees`. */
+void gm_ledger_end_at(struct gm_ledger *ledger, struct gm_index_slot *slot,
+                      struct gm_journal *journal);
 
 /* A death, a LIFE, is undone: its free failed. `late`: the driver was shut down already; `is_past`:
  * the death came before the history of a flight trace. Returns the life's number. */

@@ -12,7 +12,7 @@ void gm_lives_begin(struct gm_lives *lives)
 void gm_lives_end(struct gm_lives *lives)
 {
     free(lives->memory);
-    gm_map_free(&lives->by_address);
+    gm_index_free(&lives->by_address);
 }
 
 /* Memory of this size can be moved without a copy (mremap), which it cannot be if it is asked for by
@@ -32,7 +32,7 @@ void gm_lives_grow(struct gm_lives *lives)
 #define FEW 8192u /* lives that stay in the nearer caches */
 #define AHEAD 128u
 
-/* Three looks, each of which needs what the one before brought: the slot of the map, the life, and
+/* Three looks, each of which needs what the one before brought: the slot of the index, the life, and
  * its neighbours in the list of its context. Each goes for all records at once. */
 void gm_lives_prefetch(const struct gm_lives *lives, const struct gm_record *records, size_t count)
 {
@@ -42,9 +42,9 @@ void gm_lives_prefetch(const struct gm_lives *lives, const struct gm_record *rec
     while (count) {
         size_t some = count < AHEAD ? count : AHEAD;
         for (size_t i = 0; i < some; i++)
-            gm_map_prefetch(&lives->by_address, records[i].address);
+            gm_index_prefetch(&lives->by_address, records[i].address);
         for (size_t i = 0; i < some; i++) {
-            numbers[i] = gm_map_get(&lives->by_address, records[i].address);
+            numbers[i] = gm_lives_find(lives, records[i].address);
             if (numbers[i] != GM_NONE)
                 __builtin_prefetch(&lives->slots[numbers[i]], 1);
         }

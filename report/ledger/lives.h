@@ -2,7 +2,7 @@
 #ifndef GPUMEM_REPORT_LEDGER_LIVES_H
 #define GPUMEM_REPORT_LEDGER_LIVES_H
 
-#include "base/map.h"
+#include "base/index.h"
 #include <gpumem/trace.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ struct gm_lives {
     uint32_t used;  /* slots in use or free again */
     uint32_t free;  /* list by `next`; GM_NONE at the end */
     uint32_t count; /* alive */
-    struct gm_map by_address;
+    struct gm_index by_address;
 };
 
 void gm_lives_begin(struct gm_lives *lives);
@@ -51,30 +51,60 @@ void gm_lives_end(struct gm_lives *lives);
 /* Makes room for one slot more. */
 void gm_lives_grow(struct gm_lives *lives);
 
-/* Adds a life and returns its number, which stays until it is removed. */
-static inline uint32_t gm_lives_add(struct gm_lives *lives, const struct gm_life *life)
+static inline struct gm_indexed gm_lives_indexed(const struct gm_lives *lives)
+{
+    return (struct gm_indexed){lives->slots, sizeof(*lives->slots)};
+}
+
+/* A slot for a life that is about to begin, which the caller fills in, all but its links, and enters.
+ * Valid until the next one is asked for. */
+static inline struct gm_life *gm_lives_draft(struct gm_lives *lives)
 {
     uint32_t number = lives->free;
-    if (number != GM_NONE) {
-        lives->free = lives->slots[number].next;
-    } else {
+    if (number == GM_NONE) {
         if (lives->used == lives->capacity)
             gm_lives_grow(lives);
-        number = lives->used++;
+        return &lives->slots[lives->used++];
     }
-    lives->slots[number] = *life;
-    lives->slots[number].next = lives->slots[number].previous = GM_NONE;
+    lives->free = lives->slots[number].next;
+    return &lives->slots[number];
+}
+
+/* Where an address goes in the index; the slot is filled if something lives there. NULL: there is no
+ * room. */
+static inline struct gm_index_slot *gm_lives_place(struct gm_lives *lives, uint64_t address)
+{
+    return gm_index_place(&lives->by_address, address, gm_lives_indexed(lives));
+}
+
+/* Enters a draft and returns its number, which stays until it is removed. `slot`: where its address
+ * goes in the index; NULL: it has none, or there is no room. */
+static inline uint32_t gm_lives_enter(struct gm_lives *lives, struct gm_life *life,
+                                      struct gm_index_slot *slot)
+{
+    uint32_t number = (uint32_t)(life - lives->slots);
+    life->next = life->previous = GM_NONE;
     lives->count++;
-    if (life->flags & GM_LIFE_ADDRESSED)
-        gm_map_set(&lives->by_address, life->address, number);
+    if (slot)
+        gm_index_fill(&lives->by_address, slot, number);
     return number;
 }
 
-static inline void gm_lives_remove(struct gm_lives *lives, uint32_t number)
+/* The slot of the index for what lives at an address, NULL if there is nothing. */
+static inline struct gm_index_slot *gm_lives_slot(const struct gm_lives *lives, uint64_t address)
+{
+    return gm_index_get(&lives->by_address, address, gm_lives_indexed(lives));
+}
+
+/* `slot`: of its address in the index; NULL: it is to be looked for, if the life has one. */
+static inline void gm_lives_remove(struct gm_lives *lives, uint32_t number,
+                                   struct gm_index_slot *slot)
 {
     struct gm_life *life = &lives->slots[number];
-    if (life->flags & GM_LIFE_ADDRESSED)
-        gm_map_remove(&lives->by_address, life->address);
+    if (!slot && life->flags & GM_LIFE_ADDRESSED)
+        slot = gm_lives_slot(lives, life->address);
+    if (slot)
+        gm_index_empty(&lives->by_address, slot);
     life->kind = GM_KIND_NONE;
     life->next = lives->free;
     lives->free = number;
@@ -84,7 +114,8 @@ static inline void gm_lives_remove(struct gm_lives *lives, uint32_t number)
 /* Number of the life at an address, GM_NONE if there is none. */
 static inline uint32_t gm_lives_find(const struct gm_lives *lives, uint64_t address)
 {
-    return gm_map_get(&lives->by_address, address);
+    const struct gm_index_slot *slot = gm_lives_slot(lives, address);
+    return slot ? slot->number : GM_NONE;
 }
 
 /* Records are about to be booked: brings near what lives at their addresses. */

@@ -174,13 +174,13 @@ static void launch(struct gm_graphs *graphs, const struct gm_record *record)
             free_address(graphs->ledger, node->address);
             continue;
         }
-        struct gm_life life = gm_life_of_record(record, GM_KIND_GRAPH);
-        life.address = node->address;
-        life.size = node->size;
-        life.stack = node->stack;
-        life.api = node->api;
-        life.device = node->device;
-        gm_ledger_begin_life(graphs->ledger, &life);
+        struct gm_life *life = gm_ledger_draft(graphs->ledger, record, GM_KIND_GRAPH);
+        life->address = node->address;
+        life->size = node->size;
+        life->stack = node->stack;
+        life->api = node->api;
+        life->device = node->device;
+        gm_ledger_begin_life(graphs->ledger, life);
     }
 }
 

@@ -123,13 +123,13 @@ static inline void allocated(struct gm_replay *replay, const struct gm_entry *en
         replay->ledger.lives.slots[there].references++;
         return;
     }
-    struct gm_life life = gm_life_of_record(record, record->kind);
-    life.flags = (uint8_t)gm_life_carried_flags(entry);
+    struct gm_life *life = gm_ledger_draft(&replay->ledger, record, record->kind);
+    life->flags = (uint8_t)gm_life_carried_flags(entry);
     if (is_mortal(record))
-        life.flags |= GM_LIFE_MORTAL;
+        life->flags |= GM_LIFE_MORTAL;
     if (!entry->carried) /* else its context says how it is used */
         gm_context_used(&replay->contexts, record->context);
-    gm_ledger_begin_life(&replay->ledger, &life);
+    gm_ledger_begin_life(&replay->ledger, life);
 }
 
 static inline void freed(struct gm_replay *replay, const struct gm_record *record,
@@ -137,12 +137,12 @@ static inline void freed(struct gm_replay *replay, const struct gm_record *recor
 {
     if (record->address == 0 || gm_ledger_pays(&replay->ledger, record->address))
         return;
-    uint32_t number = gm_lives_find(&replay->ledger.lives, record->address);
-    if (number == GM_NONE) {
+    struct gm_index_slot *slot = gm_lives_slot(&replay->ledger.lives, record->address);
+    if (!slot) {
         gm_ledger_note_unknown_free(&replay->ledger, record->address, journal);
         return;
     }
-    struct gm_life *life = &replay->ledger.lives.slots[number];
+    struct gm_life *life = &replay->ledger.lives.slots[slot->number];
     if (life->references) {
         life->references--;
         struct gm_undo undo = {.action = GM_UNDO_REFERENCE, .life = *life};
@@ -150,7 +150,7 @@ static inline void freed(struct gm_replay *replay, const struct gm_record *recor
         gm_ledger_note(&replay->ledger, journal, &undo);
         return;
     }
-    gm_ledger_end_life(&replay->ledger, number, false, journal);
+    gm_ledger_end_at(&replay->ledger, slot, journal);
 }
 
 static void refused(struct gm_replay *replay, const struct gm_record *record)
@@ -190,6 +190,16 @@ static void pool_destroyed(struct gm_replay *replay, const struct gm_record *rec
 }
 
 /* ---- all records ----------------------------------------------------------------------------- */
+
+static void look_ahead(void *argument, const struct gm_record *records, size_t count)
+{
+    gm_lives_prefetch(argument, records, count);
+}
+
+void gm_replay_prefetch(struct gm_replay *replay, struct gm_stream *stream)
+{
+    gm_stream_show_ahead(stream, look_ahead, &replay->ledger.lives);
+}
 
 static void restart(struct gm_tally *tally, uint64_t time, uint64_t step)
 {

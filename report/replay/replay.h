@@ -44,6 +44,9 @@ struct gm_replay {
 void gm_replay_begin(struct gm_replay *replay);
 void gm_replay_end(struct gm_replay *replay);
 
+/* What the records of a stream need of the replay is brought near before they are applied to it. */
+void gm_replay_prefetch(struct gm_replay *replay, struct gm_stream *stream);
+
 /* Applies one record. */
 void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry);
 

@@ -123,17 +123,18 @@ static void make_handle_free(struct gm_vmm *vmm, uint64_t handle)
     settle(vmm, number, false);
 }
 
-static void give_life(struct gm_vmm *vmm, uint32_t number, struct gm_life life)
+static void give_life(struct gm_vmm *vmm, uint32_t number, struct gm_life *life)
 {
-    life.object = number;
+    life->object = number;
     vmm->objects[number].is_memory = true;
-    vmm->objects[number].life = gm_ledger_begin_life(vmm->ledger, &life);
+    vmm->objects[number].life = gm_ledger_begin_life(vmm->ledger, life);
 }
 
 static void create(struct gm_vmm *vmm, const struct gm_record *record, unsigned kind)
 {
     make_handle_free(vmm, record->address);
-    give_life(vmm, new_object(vmm, record->address), gm_life_of_record(record, kind));
+    uint32_t number = new_object(vmm, record->address);
+    give_life(vmm, number, gm_ledger_draft(vmm->ledger, record, kind));
 }
 
 /* An object as a checkpoint has it: with the references by handle in `aux`; if the handle has
@@ -147,12 +148,12 @@ static void carry(struct gm_vmm *vmm, const struct gm_entry *entry)
     vmm->objects[number].handles = record->aux > UINT32_MAX ? UINT32_MAX : (uint32_t)record->aux;
     if (record->type == GM_EVENT_MULTICAST_CREATE)
         return;
-    struct gm_life life =
-        gm_life_of_record(record, record->type == GM_EVENT_VMM_IMPORT ? GM_KIND_EXTERNAL
-                                  : record->kind == GM_KIND_HOST_VMM  ? GM_KIND_HOST_VMM
-                                                                      : GM_KIND_VMM);
-    life.address = entry->detail ? entry->detail->address : life.address;
-    life.flags = (uint8_t)gm_life_carried_flags(entry);
+    struct gm_life *life = gm_ledger_draft(vmm->ledger, record,
+                                           record->type == GM_EVENT_VMM_IMPORT ? GM_KIND_EXTERNAL
+                                           : record->kind == GM_KIND_HOST_VMM  ? GM_KIND_HOST_VMM
+                                                                               : GM_KIND_VMM);
+    life->address = entry->detail ? entry->detail->address : life->address;
+    life->flags = (uint8_t)gm_life_carried_flags(entry);
     give_life(vmm, number, life);
 }
 

@@ -130,7 +130,8 @@ static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, s
     const unsigned char *payload = (const unsigned char *)(extent + 1);
     size_t size = present - sizeof(*extent), used = extent->used;
     uint64_t *damaged = &trace->damaged;
-    *damaged += present == extent->length && !gm_trace_rest_is_zero(extent);
+    bool is_checked = (const unsigned char *)extent < trace->bytes + trace->checked;
+    *damaged += present == extent->length && !is_checked && !gm_trace_rest_is_zero(extent);
     switch (extent->type) {
     case GM_EXTENT_LANE:
         *damaged += !add_ring(trace, extent->index, payload, size);
@@ -181,7 +182,9 @@ static const struct gm_extent *extent_at(const struct gm_trace *trace, size_t of
     if (extent->magic != GM_EXTENT_MAGIC || extent->length < sizeof(*extent) ||
         extent->length % GM_EXTENT_ALIGN != 0 ||
         (extent->length > limit - offset && !trace->truncated) ||
-        extent->used > limit - offset - sizeof(*extent) || !gm_trace_extent_is_intact(extent))
+        extent->used > limit - offset - sizeof(*extent) ||
+        extent->used > extent->length - sizeof(*extent) ||
+        (offset >= trace->checked && !gm_trace_extent_is_intact(extent)))
         return NULL;
     return extent;
 }
@@ -257,6 +260,8 @@ static void scan(struct gm_trace *trace, bool alive)
         changed += trace->sealed && present == extent->length && trace->damaged == damaged &&
                    !is_as_sealed(extent);
         offset += present;
+        if (offset > trace->checked && present == extent->length && trace->damaged == 0)
+            trace->checked = offset;
     }
     /* A process that is ending may break its seal while we look. */
     const struct gm_trace_header *now = (const struct gm_trace_header *)trace->bytes;
@@ -448,15 +453,24 @@ static bool is_alive(const struct gm_trace *trace)
     return trace->header.end == GM_END_NONE && gm_process_alive(&trace->header);
 }
 
+/* How a file is opened. */
+struct way {
+    bool waits;                    /* until all is there that a running process had done */
+    const struct gm_trace *before; /* an earlier look at the file; NULL */
+};
+
 /* Reads the file as it is. False with a line in `error`, or without one if the process ended
  * meanwhile: then the file is worth another, quiet look. */
-static bool read_file(struct gm_trace *trace, int descriptor, bool waits, char *error, size_t size)
+static bool read_file(struct gm_trace *trace, int descriptor, const struct way *way, char *error,
+                      size_t size)
 {
     if (!read_start(trace, descriptor, error, size))
         return false;
+    if (way->before && way->before->header.checksum == trace->header.checksum)
+        trace->checked = way->before->checked;
     struct gm_clock_pair moment = gm_clock_now();
     bool alive = is_alive(trace);
-    if (alive && waits) {
+    if (alive && way->waits) {
         wait_for_neighbours();
         if (!read_start(trace, descriptor, error, size))
             return false;
@@ -471,13 +485,13 @@ static bool read_file(struct gm_trace *trace, int descriptor, bool waits, char *
     trace->ending = GM_ENDING_RUNNING;
     if (!look_again(trace, descriptor, error, size) || !is_alive(trace))
         return false;
-    if (!waits)
+    if (!way->waits)
         moment = moment_before(&trace->header, moment);
     read_until(trace, &moment);
     return true;
 }
 
-static struct gm_trace *open_file(const char *path, bool waits, char *error, size_t error_size)
+static struct gm_trace *open_file(const char *path, struct way way, char *error, size_t error_size)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block us */
     if (descriptor < 0) {
@@ -489,7 +503,7 @@ static struct gm_trace *open_file(const char *path, bool waits, char *error, siz
     do {
         error[0] = 0;
         trace = new_trace(path);
-        good = read_file(trace, descriptor, waits, error, error_size);
+        good = read_file(trace, descriptor, &way, error, error_size);
         if (!good)
             gm_trace_close(trace);
     } while (!good && !error[0]);
@@ -502,12 +516,13 @@ static struct gm_trace *open_file(const char *path, bool waits, char *error, siz
 
 struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size)
 {
-    return open_file(path, true, error, error_size);
+    return open_file(path, (struct way){.waits = true}, error, error_size);
 }
 
-struct gm_trace *gm_trace_open_at_once(const char *path, char *error, size_t error_size)
+struct gm_trace *gm_trace_open_at_once(const char *path, const struct gm_trace *before, char *error,
+                                       size_t error_size)
 {
-    return open_file(path, false, error, error_size);
+    return open_file(path, (struct way){.before = before}, error, error_size);
 }
 
 static struct gm_trace *open_bytes(const char *path, const void *bytes, size_t size, bool owned,

@@ -20,8 +20,11 @@
  * that it did later (gm_trace.until): for that it waits GM_TRACE_BEHIND_NS. */
 struct gm_trace *gm_trace_open(const char *path, char *error, size_t error_size);
 
-/* The same without waiting: of a process that runs, what it had done GM_TRACE_BEHIND_NS before. */
-struct gm_trace *gm_trace_open_at_once(const char *path, char *error, size_t error_size);
+/* The same without waiting: of a process that runs, what it had done GM_TRACE_BEHIND_NS before.
+ * `before`: an earlier look at the same run, or NULL. What was found intact then is not checked
+ * again, or each look would read all that the process ever wrote. */
+struct gm_trace *gm_trace_open_at_once(const char *path, const struct gm_trace *before, char *error,
+                                       size_t error_size);
 
 /* The same for a trace in memory, which must outlive it and be aligned to 64 bytes. */
 struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *error,

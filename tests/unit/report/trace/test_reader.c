@@ -629,6 +629,14 @@ static void refusals_say_why(void **state)
 
 static char temporary[] = "/tmp/gpumem-test-XXXXXX";
 
+static void make_temporary(void)
+{
+    strcpy(strrchr(temporary, '-'), "-XXXXXX");
+    int descriptor = mkstemp(temporary);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+}
+
 static void write_file(const struct writer *writer)
 {
     FILE *file = fopen(temporary, "w");
@@ -660,9 +668,7 @@ static void the_ending_of_a_process_is_told(void **state)
     (void)state;
     struct writer writer;
     char error[256];
-    int descriptor = mkstemp(temporary);
-    assert_true(descriptor >= 0);
-    close(descriptor);
+    make_temporary();
     for (int way = 0; way < 4; way++) {
         write_busy_trace(&writer);
         writer.header.end = way == 0 ? GM_END_EXIT : GM_END_NONE;
@@ -684,6 +690,76 @@ static void the_ending_of_a_process_is_told(void **state)
     unlink(temporary);
 }
 
+/* The last block of a trace. */
+static struct gm_extent *last_block(const struct writer *writer)
+{
+    struct gm_extent *last = NULL;
+    for (size_t at = GM_TRACE_PAGE; at < writer->size;) {
+        struct gm_extent *extent = (struct gm_extent *)(writer->bytes + at);
+        last = extent->type == GM_EXTENT_BLOCK ? extent : last;
+        at += extent->length;
+    }
+    assert_non_null(last);
+    return last;
+}
+
+/* Damage that a look finds which knows `before`. Takes over `before`. */
+static uint64_t damage_after(struct gm_trace *before, struct gm_trace **look)
+{
+    char error[256];
+    struct gm_trace *trace = gm_trace_open_at_once(temporary, before, error, sizeof(error));
+    assert_non_null(trace);
+    assert_int_equal(trace->ending, GM_ENDING_RUNNING);
+    uint64_t damaged = trace->damaged;
+    gm_trace_close(before);
+    *look = trace;
+    return damaged;
+}
+
+static void what_was_found_intact_is_not_checked_again(void **state)
+{
+    (void)state;
+    struct writer writer;
+    struct gm_trace *look = NULL;
+    make_temporary();
+    write_busy_trace(&writer);
+    writer.header.end = GM_END_NONE;
+    name_ourselves(&writer.header);
+    writer_finish(&writer);
+    struct gm_trace_header *header = (struct gm_trace_header *)writer.bytes;
+    struct gm_extent *block = last_block(&writer);
+    unsigned char *byte = (unsigned char *)(block + 1) + block->used - 1;
+    uint64_t whole = header->file_end;
+
+    /* The writer has not come to the last block yet. */
+    header->file_end = (uint64_t)((unsigned char *)block - writer.bytes);
+    write_file(&writer);
+    assert_int_equal(damage_after(NULL, &look), 0);
+    assert_int_equal(look->checked, header->file_end);
+    /* What comes then is checked. */
+    header->file_end = whole;
+    *byte ^= 1;
+    write_file(&writer);
+    assert_int_equal(damage_after(look, &look), 1);
+    /* Behind damage nothing counts as checked. */
+    assert_true(look->checked < whole);
+    *byte ^= 1;
+    write_file(&writer);
+    assert_int_equal(damage_after(look, &look), 0);
+    assert_int_equal(look->checked, whole);
+    /* What was intact is not looked at again, unless the file is of another run. */
+    *byte ^= 1;
+    write_file(&writer);
+    assert_int_equal(damage_after(look, &look), 0);
+    header->clock_start.monotonic_ns++;
+    header->checksum = gm_header_checksum(header);
+    write_file(&writer);
+    assert_int_equal(damage_after(look, &look), 1);
+    gm_trace_close(look);
+    unlink(temporary);
+    writer_free(&writer);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -697,6 +773,7 @@ int main(void)
         cmocka_unit_test(a_flight_begins_at_what_is_alive),
         cmocka_unit_test(frees_before_a_flight_can_fail_in_it),
         cmocka_unit_test(extreme_values_come_through),
+        cmocka_unit_test(what_was_found_intact_is_not_checked_again),
         cmocka_unit_test(ticks_become_nanoseconds),
         cmocka_unit_test(a_trace_cut_anywhere_is_read_up_to_there),
         cmocka_unit_test(a_cut_keeps_what_stands_before_it),
