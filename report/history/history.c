@@ -62,7 +62,8 @@ static void note(void *argument, const struct gm_model_event *event)
                                                                   .place = event->place,
                                                                   .begin_step = history->steps++,
                                                                   .end_step = GM_NONE,
-                                                                  .in_scope = event->in_scope};
+                                                                  .in_scope = event->in_scope,
+                                                                  .is_mapped = event->is_mapped};
         return;
     }
     struct gm_model_life *life = &history->lives[event->life];
@@ -72,15 +73,26 @@ static void note(void *argument, const struct gm_model_event *event)
     life->implicit = ends && event->implicit;
 }
 
-bool gm_model_history(const struct gm_model *model, const struct gm_scope_request *scope,
-                      struct gm_model_history *history)
+static bool replay(const struct gm_model *model, const struct gm_model_events_request *request,
+                   struct gm_model_history *history)
 {
     struct recording recording = {0};
-    bool whole = gm_model_events(model, scope, note, &recording) && !recording.overflowed;
+    bool whole = gm_model_events(model, request, note, &recording) && !recording.overflowed;
     *history = recording.history;
     if (!whole)
         gm_model_history_free(history);
     return whole;
+}
+
+bool gm_model_history(const struct gm_model *model, const struct gm_scope_request *scope,
+                      struct gm_model_history *history)
+{
+    return replay(model, &(struct gm_model_events_request){.scope = scope}, history);
+}
+
+bool gm_model_history_with_moves(const struct gm_model *model, struct gm_model_history *history)
+{
+    return replay(model, &(struct gm_model_events_request){.moves = true}, history);
 }
 
 void gm_model_history_free(struct gm_model_history *history)

@@ -1,5 +1,5 @@
 /* All allocations and blocks of a trace, each with its begin and its end: what outputs need that
- * show single allocations. Memory: 48 bytes for each. */
+ * show single allocations. Memory: 56 bytes for each. */
 #ifndef GPUMEM_REPORT_HISTORY_HISTORY_H
 #define GPUMEM_REPORT_HISTORY_HISTORY_H
 
@@ -18,6 +18,8 @@ struct gm_model_life {
     uint32_t end_step;   /* GM_NONE: it is alive at the end */
     bool implicit;       /* it ended with its context */
     bool in_scope;       /* what was asked for */
+    bool
+        is_mapped; /* memory of the VMM, in a history with moves: the address is where it is mapped */
 };
 
 /* A mark of the program, or where it opened a range. */
@@ -44,6 +46,9 @@ struct gm_model_history {
  * asks for; NULL: all. */
 bool gm_model_history(const struct gm_model *model, const struct gm_scope_request *scope,
                       struct gm_model_history *history);
+
+/* The same of everything, with memory of the VMM where it is mapped: each stay is a life of its own. */
+bool gm_model_history_with_moves(const struct gm_model *model, struct gm_model_history *history);
 void gm_model_history_free(struct gm_model_history *history);
 
 /* What happens at each step: 0 nothing (a free that failed was here), else a life that begins or ends.

@@ -67,6 +67,17 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
               (struct gm_model_event){.what = GM_MODEL_GOES_ON, .implicit = implicit});
 }
 
+static void life_moves(void *argument, struct gm_life *life, uint64_t address)
+{
+    struct events *events = argument;
+    struct gm_life there = *life;
+    tell_life(argument, life, (struct gm_model_event){.what = GM_MODEL_ENDS});
+    life->place = there.place = events->lives++;
+    there.address = address ? address : life->address;
+    tell_life(argument, &there,
+              (struct gm_model_event){.what = GM_MODEL_BEGINS, .is_mapped = address != 0});
+}
+
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 static void tell_block(struct events *events, const struct gm_pool_block *block,
@@ -181,7 +192,7 @@ static void note_mark(struct events *events, const struct gm_entry *entry)
 
 /* ---- the replay ------------------------------------------------------------------------------ */
 
-bool gm_model_events(const struct gm_model *model, const struct gm_scope_request *scope,
+bool gm_model_events(const struct gm_model *model, const struct gm_model_events_request *request,
                      void (*visit)(void *argument, const struct gm_model_event *event),
                      void *argument)
 {
@@ -191,6 +202,7 @@ bool gm_model_events(const struct gm_model *model, const struct gm_scope_request
     struct events *events = gm_allocate(1, sizeof(*events));
     struct gm_stream *stream = gm_stream_open(analysis->trace);
     static const struct gm_scope_request everything;
+    const struct gm_scope_request *scope = request && request->scope ? request->scope : &everything;
     struct gm_entry entry;
     /* Places that have not been met are added: the tables of a model are its cache. */
     events->builder = (struct gm_builder){.model = (struct gm_model *)(uintptr_t)model,
@@ -200,10 +212,14 @@ bool gm_model_events(const struct gm_model *model, const struct gm_scope_request
     events->visit = visit;
     events->argument = argument;
     gm_replay_begin(&events->replay);
-    gm_scope_begin(&events->scope, analysis->trace, scope ? scope : &everything);
+    gm_scope_begin(&events->scope, analysis->trace, scope);
     events->replay.checkpoint = analysis->trace->checkpoint;
     events->replay.ledger.observer =
         (struct gm_life_observer){life_begins, life_ends, life_goes_on, NULL, events};
+    if (request && request->moves) {
+        events->replay.vmm.moved = life_moves;
+        events->replay.vmm.moved_argument = events;
+    }
     while (gm_stream_next(stream, &entry)) {
         gm_scope_note(&events->scope, &entry);
         gm_replay_apply(&events->replay, &entry);

@@ -490,9 +490,10 @@ struct gm_model_event {
         GM_MODEL_MARK,    /* a mark, or a range opens: it has but a name, a number and a time */
         GM_MODEL_CLOSES,  /* the range of that number */
     } what;
-    bool implicit; /* it ended with its context */
-    bool in_scope; /* of a begin: it is what was asked for */
-    bool is_range; /* of a mark: it has an end */
+    bool implicit;  /* it ended with its context */
+    bool is_mapped; /* of a begin: the address is where it is mapped */
+    bool in_scope;  /* of a begin: it is what was asked for */
+    bool is_range;  /* of a mark: it has an end */
     uint32_t
         life; /* number of the allocation or block: from 0, in the order in which they begin; marks have
                       numbers of their own */
@@ -504,9 +505,17 @@ struct gm_model_event {
     struct gm_text name;
 };
 
+struct gm_model_events_request {
+    const struct gm_scope_request
+        *scope; /* what the reader asks for, the others are visited, too; NULL: all */
+    bool
+        moves; /* memory of the VMM, which has a handle and no address, stands where it is mapped as
+                   a whole: it ends at its handle and begins there */
+};
+
 /* Replays the trace of a model of one trace, in the order of time. False if there is no trace behind
- * the model. `scope`: what the reader asks for; NULL: all. The others are visited, too. */
-bool gm_model_events(const struct gm_model *model, const struct gm_scope_request *scope,
+ * the model. `request`: NULL: all, without moves. */
+bool gm_model_events(const struct gm_model *model, const struct gm_model_events_request *request,
                      void (*visit)(void *argument, const struct gm_model_event *event),
                      void *argument);
 

@@ -182,6 +182,24 @@ static void release(struct gm_vmm *vmm, const struct gm_record *record, struct g
 
 /* ---- address ranges -------------------------------------------------------------------------- */
 
+static void move(struct gm_vmm *vmm, struct gm_vmm_object *object, uint64_t address)
+{
+    object->whole_at = address;
+    if (vmm->moved)
+        vmm->moved(vmm->moved_argument, &vmm->ledger->lives.slots[object->life], address);
+}
+
+/* Notes a mapping of an object, which is counted already. Of several that show all of the memory
+ * the first one counts. */
+static void add_mapping(struct gm_vmm *vmm, struct gm_range range)
+{
+    struct gm_vmm_object *object = &vmm->objects[range.value];
+    gm_ranges_add(&vmm->mappings, range);
+    if (object->life != GM_NONE && object->mappings == 1 && range.start &&
+        range.end - range.start == vmm->ledger->lives.slots[object->life].size)
+        move(vmm, object, range.start);
+}
+
 /* Removes all mappings in [start, end); of those that reach beyond it, the rest stays. */
 static void unmap(struct gm_vmm *vmm, uint64_t start, uint64_t end, struct gm_journal *journal)
 {
@@ -196,6 +214,8 @@ static void unmap(struct gm_vmm *vmm, uint64_t start, uint64_t end, struct gm_jo
         object->mappings += before.start < before.end ? 1u : 0u;
         object->mappings += behind.start < behind.end ? 1u : 0u;
         object->mappings--;
+        if (object->whole_at && object->whole_at == range.start)
+            move(vmm, object, 0);
         range.start = range.start < start ? start : range.start;
         range.end = range.end > end ? end : range.end;
         gm_ledger_note(
@@ -221,7 +241,7 @@ static void map(struct gm_vmm *vmm, const struct gm_record *record)
         is_lost = true;
     }
     vmm->ledger->lost_frees += is_lost;
-    gm_ranges_add(&vmm->mappings, (struct gm_range){record->address, end, number});
+    add_mapping(vmm, (struct gm_range){record->address, end, number});
 }
 
 static void remove_reservations(struct gm_vmm *vmm, uint64_t start, uint64_t end,
@@ -407,8 +427,8 @@ void gm_vmm_undo(struct gm_vmm *vmm, const struct gm_undo *undo, bool late)
         if (gm_ranges_find(&vmm->mappings, undo->range.start, undo->range.end, &other))
             break;
         vmm->objects[undo->object].mappings++;
-        gm_ranges_add(&vmm->mappings, undo->range);
         settle(vmm, undo->object, late);
+        add_mapping(vmm, undo->range);
         break;
     case GM_UNDO_UNBIND:
         add_binding(vmm, undo->object, &undo->binding, late);

@@ -29,6 +29,7 @@ struct gm_vmm_object {
     bool is_memory;               /* not a multicast object */
     bool is_past;                 /* it ended before the history of a flight trace */
     bool nameless;                /* its handle is that of another object since */
+    uint64_t whole_at;            /* where one mapping shows all of the memory; 0: nowhere */
     struct gm_vmm_binding *bound; /* of a multicast object, in the order of binding */
     size_t bound_count;
     size_t bound_capacity;
@@ -47,6 +48,11 @@ struct gm_vmm {
     struct gm_ranges reservations;
     uint64_t reserved; /* bytes of addresses */
     uint64_t reserved_peak;
+
+    /* Memory is seen as a whole at an address from now on, where it was not; 0: it no more is. May be
+     * NULL. Called before the life ends, or after it goes on. */
+    void (*moved)(void *argument, struct gm_life *memory, uint64_t address);
+    void *moved_argument;
 };
 
 /* Begins empty, and keeps what the journals of `ledger` may bring back. */

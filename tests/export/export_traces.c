@@ -2,8 +2,11 @@
  *
  *     export_traces hostile FILE           names as an attacker would choose them
  *     export_traces training FILE EVENTS   a training loop on two devices: segments, blocks, steps
+ *     export_traces mapped FILE            memory of the VMM: expandable segments on device 0, and on
+ *                                          device 1 all that a program can do with mappings
  */
 #include "trace_writer.h"
+#include <stdbool.h>
 #include <stdio.h>
 
 #define KIB 1024u
@@ -183,10 +186,119 @@ static void training(uint64_t wanted)
                                                     .stack = pool});
 }
 
+/* ---- mapped ---------------------------------------------------------------------------------- */
+
+enum { PIECES = 40, MEMORIES = 24 };
+
+#define PIECE (2ull * MIB)
+
+static uint16_t mem_create, mem_map;
+
+static void vmm(uint8_t type, int device, struct gm_record record)
+{
+    record.device = (int8_t)device;
+    record.kind = type == GM_EVENT_VMM_CREATE ? GM_KIND_VMM : record.kind;
+    record.api = type == GM_EVENT_VMM_CREATE ? mem_create : mem_map;
+    event(type, record);
+}
+
+/* Of a call that failed after all. */
+static void undo(uint8_t type, uint64_t address)
+{
+    event(GM_EVENT_UNDO, (struct gm_record){.kind = type, .address = address});
+}
+
+static void map_piece(unsigned piece, uint32_t pool)
+{
+    uint64_t handle = 0x5000 + piece, address = BASE + piece * PIECE;
+    vmm(GM_EVENT_VMM_CREATE, 0,
+        (struct gm_record){.address = handle, .size = PIECE, .stack = pool});
+    vmm(GM_EVENT_VMM_MAP, 0, (struct gm_record){.address = address, .size = PIECE, .aux = handle});
+    reserved[0] += PIECE;
+}
+
+static void unmap_piece(unsigned piece)
+{
+    uint64_t address = BASE + piece * PIECE;
+    vmm(GM_EVENT_VMM_UNMAP, 0, (struct gm_record){.address = address, .size = PIECE});
+    if (piece % 5 == 1) { /* the driver refused at first */
+        undo(GM_EVENT_VMM_UNMAP, address);
+        vmm(GM_EVENT_VMM_UNMAP, 0, (struct gm_record){.address = address, .size = PIECE});
+    }
+    vmm(GM_EVENT_VMM_RELEASE, 0, (struct gm_record){.address = 0x5000 + piece});
+    reserved[0] -= PIECE;
+}
+
+/* PyTorch maps pieces as it needs them, lets blocks lie across them, and gives back what is empty. */
+static void expandable(uint32_t pool, uint32_t user)
+{
+    vmm(GM_EVENT_VMM_RESERVE, 0, (struct gm_record){.address = BASE, .size = GIB});
+    for (unsigned piece = 0; piece < PIECES; piece++)
+        map_piece(piece, piece < 3 ? 0 : pool); /* the first are known by their block alone */
+    block(0, GM_EVENT_BLOCK_ALLOC, BASE, 5 * MIB, user);
+    block(0, GM_EVENT_BLOCK_ALLOC, BASE + 5 * MIB, 512 * KIB, user);
+    block(0, GM_EVENT_BLOCK_ALLOC, BASE + 7 * MIB, 33 * MIB, user);
+    block(0, GM_EVENT_BLOCK_ALLOC, BASE + 60 * MIB, 20 * MIB, user);
+    block(0, GM_EVENT_BLOCK_FREE, BASE + 7 * MIB, 33 * MIB, 0);
+    for (unsigned piece = 4; piece < 30; piece++)
+        unmap_piece(piece);
+    for (unsigned piece = 20; piece < 25; piece++)
+        map_piece(piece, pool);
+    block(0, GM_EVENT_BLOCK_ALLOC, BASE + 20 * PIECE, 5 * PIECE, user);
+}
+
+/* Memories are mapped, in part, twice and again, and released before they are unmapped. Two of them take
+ * turns at one address. */
+static void all_mappings(uint32_t user)
+{
+    bool is_there[MEMORIES] = {false}, is_mapped[MEMORIES][3] = {{false}};
+    for (unsigned turn = 0; turn < 2000; turn++) {
+        unsigned number = chance(MEMORIES), way = chance(3);
+        uint64_t handle = (1 + number) * GIB, size = (number + 1) * PIECE;
+        uint64_t address = BASE + (1 + (way == 1 ? number / 2 * 2 : number) * 3 + way) * GIB;
+        uint64_t part = way == 2 ? PIECE : size;
+        if (chance(6) == 0 && is_there[number]) {
+            vmm(GM_EVENT_VMM_RELEASE, 1, (struct gm_record){.address = handle});
+            is_there[number] = chance(2);
+            if (is_there[number])
+                undo(GM_EVENT_VMM_RELEASE, handle);
+        } else if (is_mapped[number][way]) {
+            vmm(GM_EVENT_VMM_UNMAP, 1, (struct gm_record){.address = address, .size = part});
+            is_mapped[number][way] = chance(4) == 0;
+            if (is_mapped[number][way])
+                undo(GM_EVENT_VMM_UNMAP, address);
+        } else if (is_there[number] && !(way == 1 && is_mapped[number ^ 1][1])) {
+            vmm(GM_EVENT_VMM_MAP, 1,
+                (struct gm_record){.address = address, .size = part, .aux = handle});
+            is_mapped[number][way] = true;
+        } else if (!is_there[number] && !is_mapped[number][0] && !is_mapped[number][1] &&
+                   !is_mapped[number][2]) {
+            vmm(GM_EVENT_VMM_CREATE, 1,
+                (struct gm_record){.address = handle, .size = size, .stack = user});
+            is_there[number] = true;
+        }
+        writer.clock += 1000;
+    }
+}
+
+static void mapped(void)
+{
+    begin();
+    mem_create = writer_api(&writer, "cuMemCreate");
+    mem_map = writer_api(&writer, "cuMemMap");
+    uint32_t user = frame(0, "/home/me/train.py", "main", 12);
+    for (int device = 0; device < 2; device++)
+        event(GM_EVENT_DEVICE, (struct gm_record){.device = (int8_t)device, .size = 16 * GIB});
+    expandable(pool_frame(user), user);
+    all_mappings(user);
+}
+
 int main(int count, char **arguments)
 {
     if (count == 3 && strcmp(arguments[1], "hostile") == 0)
         hostile();
+    else if (count == 3 && strcmp(arguments[1], "mapped") == 0)
+        mapped();
     else if (count == 4 && strcmp(arguments[1], "training") == 0)
         training(strtoull(arguments[3], NULL, 10));
     else

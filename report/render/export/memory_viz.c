@@ -3,8 +3,9 @@
  * are the framework's. What lies in no framework's pool (NCCL's buffers, a library's workspace, a C
  * program's cudaMalloc) is a segment with one block of its own, so that the viewer's timeline has it.
  *
- * Physical memory of the VMM has a handle, not an address: where blocks lie in it, each is shown in a
- * segment of its own size. */
+ * Physical memory of the VMM has a handle and no address: it is shown where it is mapped as a whole, and
+ * before and behind at its handle. There a framework's is not shown at all: it waits to be mapped or
+ * released, or its blocks, which are shown in segments of their own size, lie in it. */
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "ledger/counters.h"
@@ -47,7 +48,7 @@ static enum role role_of(const struct snapshot *snapshot, const struct gm_model_
         return SEGMENT;
     if (!place->pool || !snapshot->has_blocks[place->device + 1])
         return BOTH;
-    return place->kind == GM_KIND_VMM ? NOTHING : SEGMENT;
+    return place->kind == GM_KIND_VMM && !life->is_mapped ? NOTHING : SEGMENT;
 }
 
 /* Where a trace has no stacks, they do not tell that the framework's pool asked: then its blocks do, which lie in it. */
@@ -63,17 +64,17 @@ static void find_holders(struct snapshot *snapshot)
         const struct gm_model_life *life = &history->lives[number];
         const struct gm_model_place *place = place_of(snapshot, life);
         bool ends = GM_STEP_ENDS(snapshot->order[step]);
-        uint64_t end = gm_range_end(life->address, place->is_block ? 1 : life->size);
+        uint64_t at = life->address, end = gm_range_end(at, life->size);
         struct gm_range found;
-        bool is_there = gm_ranges_find(&alive, life->address, end, &found);
-        if (place->is_block) {
-            if (!ends && is_there)
+        if (place->is_block) { /* which can lie in several mappings */
+            for (; !ends && gm_ranges_find(&alive, at, end, &found); at = found.end)
                 snapshot->holds_blocks[found.value] = true;
-        } else if (place->kind == GM_KIND_DEVICE) {
+        } else if (place->kind == GM_KIND_DEVICE || life->is_mapped) {
+            bool is_there = gm_ranges_find(&alive, at, end, &found);
             if (!ends && !is_there)
-                gm_ranges_add(&alive, (struct gm_range){life->address, end, number});
+                gm_ranges_add(&alive, (struct gm_range){at, end, number});
             else if (ends && is_there && found.value == number)
-                gm_ranges_remove(&alive, life->address);
+                gm_ranges_remove(&alive, at);
         }
     }
     gm_ranges_free(&alive);
@@ -145,7 +146,8 @@ static void write_begin(struct snapshot *snapshot, struct gm_pickle_list *list,
                         const struct gm_model_life *life, enum role role)
 {
     if (role == SEGMENT || role == BOTH)
-        write_event(snapshot, list, "segment_alloc", life, life->begin_ns);
+        write_event(snapshot, list, life->is_mapped ? "segment_map" : "segment_alloc", life,
+                    life->begin_ns);
     if (role == BLOCK || role == BOTH)
         write_event(snapshot, list, "alloc", life, life->begin_ns);
 }
@@ -158,7 +160,8 @@ static void write_end(struct snapshot *snapshot, struct gm_pickle_list *list,
         write_event(snapshot, list, "free_completed", life, life->end_ns);
     }
     if (role == SEGMENT || role == BOTH)
-        write_event(snapshot, list, "segment_free", life, life->end_ns);
+        write_event(snapshot, list, life->is_mapped ? "segment_unmap" : "segment_free", life,
+                    life->end_ns);
 }
 
 static void write_device_events(struct snapshot *snapshot, int device)
@@ -215,28 +218,66 @@ static void write_block(struct snapshot *snapshot, struct gm_pickle_list *list, 
     gm_pickle_close_dictionary(pickle);
 }
 
-/* The segment that begins with `pieces[0]` and the blocks in it; returns how many pieces it took. */
-static size_t write_segment(struct snapshot *snapshot, struct gm_pickle_list *list,
-                            const struct piece *pieces, size_t count)
+/* A segment, from pieces in the order of their addresses. */
+struct segment {
+    const struct piece *pieces; /* the first says whose it is */
+    size_t count;
+    uint64_t end;
+};
+
+/* Whether a mapping goes on where the segment ends: PyTorch lets such a segment grow, by pieces of one
+ * size. */
+static bool goes_on(const struct segment *segment, const struct piece *piece)
+{
+    const struct gm_model_life *first = segment->pieces[0].life;
+    return first->is_mapped && piece->role == SEGMENT && piece->life->is_mapped &&
+           piece->life->address == segment->end && piece->life->size == first->size;
+}
+
+/* The segment that begins with `pieces[0]`, and the blocks in it. A block of a segment that grows may
+ * reach into the next mapping. */
+static struct segment find_segment(const struct piece *pieces, size_t count)
+{
+    const struct gm_model_life *first = pieces[0].life;
+    struct segment segment = {pieces, 1, first->address + first->size};
+    for (; pieces[0].role == SEGMENT && segment.count < count; segment.count++) {
+        const struct piece *piece = &pieces[segment.count];
+        if (goes_on(&segment, piece))
+            segment.end += piece->life->size;
+        else if (piece->role != BLOCK || piece->life->address >= segment.end ||
+                 (!first->is_mapped && piece->life->address + piece->life->size > segment.end))
+            break;
+    }
+    return segment;
+}
+
+/* A block of the segment that lies at or behind `at`; others are in its place, or reach beyond: the trace is
+ * not whole. */
+static bool is_block_of(const struct segment *segment, const struct piece *piece, uint64_t at)
+{
+    return piece->role != SEGMENT && piece->life->address >= at &&
+           piece->life->address + piece->life->size <= segment->end;
+}
+
+static void write_segment(struct snapshot *snapshot, struct gm_pickle_list *list,
+                          const struct segment *segment)
 {
     struct gm_pickle *pickle = &snapshot->pickle;
-    const struct gm_model_life *life = pieces[0].life;
-    uint64_t address = life->address, end = address + life->size, at = address, allocated = 0;
-    uint64_t requested = 0;
-    bool is_own = pieces[0].role != SEGMENT;
-    size_t taken = 1;
-    while (!is_own && taken < count && pieces[taken].role == BLOCK &&
-           pieces[taken].life->address + pieces[taken].life->size <= end) {
-        requested += requested_of(pieces[taken].life);
-        allocated += pieces[taken++].life->size;
+    const struct gm_model_life *life = segment->pieces[0].life;
+    uint64_t at = life->address, allocated = 0, requested = 0;
+    for (size_t i = 0; i < segment->count; i++) {
+        const struct gm_model_life *block = segment->pieces[i].life;
+        if (!is_block_of(segment, &segment->pieces[i], at))
+            continue;
+        requested += requested_of(block);
+        allocated += block->size;
+        at = block->address + block->size;
     }
-    allocated += is_own ? life->size : 0;
-    requested += is_own ? requested_of(life) : 0;
     gm_pickle_item(pickle, list);
     gm_pickle_open_dictionary(pickle);
     write_field(snapshot, "device", (uint64_t)snapshot->model->places[life->place].device);
-    write_field(snapshot, "address", address);
-    write_field(snapshot, "total_size", life->size);
+    write_field(snapshot, "address", life->address);
+    write_field(snapshot, "total_size", segment->end - life->address);
     write_field(snapshot, "allocated_size", allocated);
     write_field(snapshot, "active_size", allocated);
     write_field(snapshot, "requested_size", requested);
@@ -246,24 +287,24 @@ static size_t write_segment(struct snapshot *snapshot, struct gm_pickle_list *li
     gm_pickle_string(pickle, "segment_pool_id");
     gm_pickle_pair(pickle, 0, 0);
     gm_pickle_string(pickle, "is_expandable");
-    gm_pickle_bool(pickle, false);
+    gm_pickle_bool(pickle, life->is_mapped);
     gm_pickle_string(pickle, "frames");
     write_frames(snapshot, snapshot->model->places[life->place].stack);
     gm_pickle_string(pickle, "blocks");
     struct gm_pickle_list blocks;
     gm_pickle_open_list(pickle, &blocks);
-    for (size_t i = is_own ? 0 : 1; i < taken; i++) {
-        const struct gm_model_life *block = pieces[i].life;
-        if (block->address < at) /* two blocks in one place: the trace is not whole */
+    at = life->address;
+    for (size_t i = 0; i < segment->count; i++) {
+        const struct gm_model_life *block = segment->pieces[i].life;
+        if (!is_block_of(segment, &segment->pieces[i], at))
             continue;
         write_block(snapshot, &blocks, at, block->address - at, NULL);
         write_block(snapshot, &blocks, block->address, block->size, block);
         at = block->address + block->size;
     }
-    write_block(snapshot, &blocks, at, end - at, NULL);
+    write_block(snapshot, &blocks, at, segment->end - at, NULL);
     gm_pickle_close_list(pickle, &blocks);
     gm_pickle_close_dictionary(pickle);
-    return taken;
 }
 
 static void write_segments(struct snapshot *snapshot)
@@ -283,8 +324,11 @@ static void write_segments(struct snapshot *snapshot)
                 pieces[count++] = (struct piece){life, role};
         }
         qsort(pieces, count, sizeof(*pieces), by_address);
-        for (size_t at = 0; at < count;)
-            at += write_segment(snapshot, &list, pieces + at, count - at);
+        for (size_t at = 0; at < count;) {
+            struct segment segment = find_segment(pieces + at, count - at);
+            write_segment(snapshot, &list, &segment);
+            at += segment.count;
+        }
     }
     gm_pickle_close_list(&snapshot->pickle, &list);
     free(pieces);
@@ -316,7 +360,7 @@ static void write_memory_viz(FILE *out, const struct gm_model *model,
     (void)options;
     snapshot->model = model;
     snapshot->run = &model->runs[0];
-    gm_model_history(model, NULL, &snapshot->history);
+    gm_model_history_with_moves(model, &snapshot->history);
     snapshot->order = gm_model_history_order(&snapshot->history);
     for (size_t i = 0; i < snapshot->run->pool_count; i++)
         snapshot->has_blocks[snapshot->run->pools[i].device + 1] = true;
