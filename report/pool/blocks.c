@@ -90,11 +90,9 @@ static void note_reserved(struct gm_blocks *blocks, struct gm_block_totals *tota
             (struct gm_peak){totals->reserved, entry->record->time, blocks->records};
 }
 
-void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)
+void gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    if (record->type < GM_EVENT_BLOCK_ALLOC || record->type > GM_EVENT_BLOCK_OOM)
-        return;
     struct gm_block_totals *totals = totals_of(blocks, record->device);
     blocks->records++;
     note_reserved(blocks, totals, entry);

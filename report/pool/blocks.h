@@ -70,7 +70,13 @@ uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *
 uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry);
 
 /* Takes notice of block records, passes over all others. */
-void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry);
+void gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry);
+static inline void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)
+{
+    uint8_t type = entry->record->type;
+    if (type >= GM_EVENT_BLOCK_ALLOC && type <= GM_EVENT_BLOCK_OOM)
+        gm_blocks_note_block(blocks, entry);
+}
 
 /* Nothing comes any more: the curves end with the last use. */
 void gm_blocks_finish(struct gm_blocks *blocks);

@@ -17,6 +17,7 @@ struct lane {
 };
 
 struct gm_stream {
+    struct gm_stream_run run; /* first: gm_stream_next looks at it alone */
     struct gm_trace *trace;
     ZSTD_DCtx *context;
     struct lane **heap; /* of lanes that still have records */
@@ -78,29 +79,6 @@ static void deliver(struct gm_stream *stream, struct lane *lane, struct gm_entry
     find_next(stream, lane);
 }
 
-/* As deliver, where neither a detail nor another batch of the lane follows: the record stays where it
- * was decoded until more of its lane is. */
-static inline bool deliver_in_place(struct gm_stream *stream, struct lane *lane,
-                                    struct gm_entry *entry)
-{
-    const struct gm_record *record = lane->at;
-    if (lane->end - record < 2 || record[1].type == GM_EVENT_DETAIL)
-        return false;
-    lane->behind_gap = false;
-    lane->at++;
-    lane->time = record[1].time > lane->time ? record[1].time : lane->time;
-    *entry = (struct gm_entry){.record = record, .lane = lane->number};
-    if (!record->stack)
-        return true;
-    uint32_t first = gm_same_stacks_first(stream->trace->same_stacks, record->stack);
-    if (first != record->stack) {
-        stream->slots[0] = *record;
-        stream->slots[0].stack = first;
-        entry->record = &stream->slots[0];
-    }
-    return true;
-}
-
 static bool before(const struct lane *a, const struct lane *b)
 {
     return a->time != b->time ? a->time < b->time : a->number < b->number;
@@ -121,6 +99,52 @@ static void sift_down(struct gm_stream *stream, size_t at)
         at = child;
     }
     heap[at] = lane;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static bool is_own(const struct gm_stream *stream, uint32_t stack)
+{
+    return !stack || gm_same_stacks_first(stream->trace->same_stacks, stack) == stack;
+}
+
+/* The latest time at which a record of the first lane comes before all of the others. */
+static uint64_t first_lane_until(const struct gm_stream *stream)
+{
+    struct lane *const *heap = stream->heap;
+    uint64_t until = stream->trace->until;
+    for (size_t i = 1; i < stream->heap_size && i <= 2; i++) { /* the heap's second is one of these */
+        bool wins = heap[0]->number < heap[i]->number;
+        uint64_t last = wins || heap[i]->time == 0 ? heap[i]->time : heap[i]->time - 1;
+        until = last < until ? last : until;
+    }
+    return until;
+}
+
+/* Makes a run of what the first lane has until another one's turn, up to where a record has to be
+ * copied: the last of its batch, and one whose stack is shown as another. Returns how many records
+ * have no other to stand before them, details not counted. */
+static size_t begin_run(struct gm_stream *stream)
+{
+    struct lane *lane = stream->heap[0];
+    const struct gm_record *at = lane->at, *end = lane->end;
+    uint64_t time = lane->time, until = first_lane_until(stream);
+    size_t count = 0;
+    for (; time <= until && end - at > 1 && is_own(stream, at->stack); count++) {
+        bool has_detail = at[1].type == GM_EVENT_DETAIL;
+        if (has_detail &&
+            (end - at < 3 || at[2].type == GM_EVENT_DETAIL || !is_own(stream, at[1].stack)))
+            break;
+        at += has_detail ? 2 : 1;
+        time = at->time > time ? at->time : time;
+    }
+    if (!count)
+        return 0;
+    stream->run = (struct gm_stream_run){lane->at, at, lane->number};
+    lane->at = at;
+    lane->time = time;
+    lane->behind_gap = false;
+    return count;
 }
 
 /* ---- carried records, before all others ------------------------------------------------------ */
@@ -215,7 +239,7 @@ static bool end_over_limit(struct gm_stream *stream)
     return false;
 }
 
-bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
+bool gm_stream_next_run(struct gm_stream *stream, struct gm_entry *entry)
 {
     if (!gm_limits_spend(GM_STEPS_RECORD))
         return end_over_limit(stream);
@@ -227,7 +251,14 @@ bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
     if (lane != stream->latest)
         gm_limits_spend(GM_STEPS_LANE);
     stream->latest = lane;
-    if (!deliver_in_place(stream, lane, entry)) {
+    size_t count = begin_run(stream);
+    if (count > 1 && !gm_limits_spend((count - 1) * GM_STEPS_RECORD)) {
+        stream->run = (struct gm_stream_run){0};
+        return end_over_limit(stream);
+    }
+    if (count) {
+        gm_stream_next(stream, entry);
+    } else {
         deliver(stream, lane, entry);
         if (lane->at == lane->end)
             stream->heap[0] = stream->heap[--stream->heap_size];
@@ -241,8 +272,11 @@ void gm_stream_positions(const struct gm_stream *stream, uint64_t *next, size_t 
 {
     for (size_t i = 0; i < stream->lane_count; i++) {
         const struct lane *lane = stream->lanes[i];
+        size_t left = (size_t)(lane->end - lane->at);
+        if (lane->number == stream->run.lane)
+            left += (size_t)(stream->run.end - stream->run.at);
         if (lane->number < count)
-            next[lane->number] = lane->reader.next - (uint64_t)(lane->end - lane->at);
+            next[lane->number] = lane->reader.next - left;
     }
 }
 

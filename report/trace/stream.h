@@ -25,6 +25,15 @@ struct gm_entry {
 
 struct gm_stream;
 
+/* Records that follow one another in the stream as they do in their lane: they are handed out where they
+ * were decoded. All stacks in it are the first of their kind, and behind the last record stands one that
+ * is no detail. Every stream begins with its run. */
+struct gm_stream_run {
+    const struct gm_record *at;
+    const struct gm_record *end;
+    uint32_t lane;
+};
+
 /* Marks blocks that turn out to be damaged in `trace`, and counts each once. */
 struct gm_stream *gm_stream_open(struct gm_trace *trace);
 void gm_stream_close(struct gm_stream *stream);
@@ -37,7 +46,21 @@ void gm_stream_show_ahead(struct gm_stream *stream,
                           void *argument);
 
 /* The next record; false at the end. */
-bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry);
+bool gm_stream_next_run(struct gm_stream *stream, struct gm_entry *entry);
+static inline bool gm_stream_next(struct gm_stream *stream, struct gm_entry *entry)
+{
+    struct gm_stream_run *run = (struct gm_stream_run *)stream;
+    if (run->at == run->end)
+        return gm_stream_next_run(stream, entry);
+    const struct gm_record *record = run->at;
+    bool has_detail = record[1].type == GM_EVENT_DETAIL;
+    run->at += has_detail ? 2 : 1;
+    entry->record = record;
+    entry->detail = has_detail ? record + 1 : NULL;
+    entry->lane = run->lane;
+    entry->carried = false;
+    return true;
+}
 
 /* For each lane below `count` the sequence number of its first record that was not delivered: where
  * another stream, of the same trace read later, can go on (gm_lane_source.first). Lanes without

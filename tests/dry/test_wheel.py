@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 BUILD, PYTHON = os.path.abspath(sys.argv[1]), sys.argv[2]
 # cuBLAS's workspaces are not PyTorch's tensors, so its tracker does not know them.
@@ -52,9 +53,12 @@ def check(name, what, holds):
 
 def run(name):
     options, verdict, uncertain, peaks = SCENARIOS[name]
-    done = subprocess.run([BUILD + "/report/gpumem", "dry-run", "--json", *options, "--", PYTHON, "-W", "ignore",
-                           HERE + "/scenarios.py", name], capture_output=True, text=True, timeout=600, check=False,
-                          env=dict(os.environ, **(WITHOUT_WORKSPACES if name == "tracked" else {})))
+    # What was compiled before is not compiled again, and compiling reads values.
+    with tempfile.TemporaryDirectory() as compiled:
+        environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=compiled, **(WITHOUT_WORKSPACES if name == "tracked" else {}))
+        done = subprocess.run([BUILD + "/report/gpumem", "dry-run", "--json", *options, "--", PYTHON, "-W", "ignore",
+                               HERE + "/scenarios.py", name], capture_output=True, text=True, timeout=600, check=False,
+                              env=environment)
     try:
         document = json.loads(done.stdout)
     except ValueError:

@@ -1,5 +1,6 @@
 """What a dry run adds inside a Python program: it tells of the exception that ends the program, notices loops that wait
-for a value which only the GPU computes (dry_endless.py), and, where an option asks for it,
+for a value which only the GPU computes (dry_endless.py), lets Inductor read its constants (dry_values.py), and, where an
+option asks for it,
 
 GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: steps of one optimizer, or reads
                         of a tensor's value at one line
@@ -170,14 +171,27 @@ def set_up(torch):
         import_own("dry_values").start()
 
 
-class AfterTorch:
-    """A finder that lets torch be imported as ever, and then sets up what was asked for."""
+def fold_by_value(folding):
+    """Inductor reads constants that it finds in a graph, and writes them into what it compiles: it must not read the
+    zeros that stand for them."""
+    run = getattr(getattr(folding, "ConstantFolder", None), "run", None)
 
-    def __init__(self):
-        self.is_busy = False
+    def run_by_value(*args, **kwargs):
+        with import_own("dry_values").Values():
+            return run(*args, **kwargs)
+
+    if run:
+        folding.ConstantFolder.run = run_by_value
+
+
+class After:
+    """A finder that lets a module be imported as ever, and then does what is to be done with it."""
+
+    def __init__(self, module, act):
+        self.module, self.act, self.is_busy = module, act, False
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch" or self.is_busy:
+        if name != self.module or self.is_busy:
             return None
         self.is_busy = True
         spec = importlib.util.find_spec(name)
@@ -185,16 +199,16 @@ class AfterTorch:
         if spec and spec.loader:
             execute = spec.loader.exec_module
 
-            def execute_and_set_up(module):
+            def execute_and_act(module):
                 execute(module)
                 sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
-                set_up(module)
+                self.act(module)
 
-            spec.loader.exec_module = execute_and_set_up
+            spec.loader.exec_module = execute_and_act
         return spec
 
 
 if os.environ.get("GPUMEM_DRY_STATUS"):
-    sys.meta_path.insert(0, AfterTorch())
+    sys.meta_path[:0] = [After("torch", set_up), After("torch._inductor.constant_folding", fold_by_value)]
     tell_of_exceptions()
 import_hidden()
