@@ -281,11 +281,36 @@ const char *gm_known_header(const char *file, const char *function)
     return NULL;
 }
 
+/* How many bytes from `at` on, at most `count`, are digits of base 32, in lower case. */
+static size_t base32_digits(const char *at, size_t count)
+{
+    size_t digits = 0;
+    while (digits < count &&
+           ((at[digits] >= 'a' && at[digits] <= 'z') || (at[digits] >= '2' && at[digits] <= '7')))
+        digits++;
+    return digits;
+}
+
+/* Whether Inductor put a file of that name into its cache, wherever the user has that: "c" and 51 digits
+ * of a hash, in a folder named by the first two of these (torch/_inductor/codecache.py, get_path). */
+static bool is_in_inductor_cache(struct gm_text path)
+{
+    enum { FOLDER = 2, NAME = 52 };
+    static const char extension[] = ".py";
+    size_t size = 1 + FOLDER + 1 + NAME + strlen(extension);
+    if (path.size < size)
+        return false;
+    const char *folder = path.bytes + path.size - size + 1, *name = folder + FOLDER + 1;
+    return folder[-1] == '/' && name[-1] == '/' && name[0] == 'c' &&
+           base32_digits(name, NAME) == NAME && memcmp(folder, name + 1, FOLDER) == 0 &&
+           memcmp(name + NAME, extension, strlen(extension)) == 0;
+}
+
 bool gm_is_generated(struct gm_text path)
 {
     static const char *const parts[] = {"/torchinductor_", "/.triton/cache/", "<eval_with_key>"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (contains(path.bytes, path.size, parts[i]))
             return true;
-    return false;
+    return is_in_inductor_cache(path);
 }

@@ -137,6 +137,30 @@ static void a_line_is_one_on_whatever_way_it_was_reached(void **state)
     assert_int_equal(gm_callers_line(callers, 0), 0);
 }
 
+/* Files that a compiler of PyTorch's wrote, and others that look like them. */
+static void files_of_compilers_are_known_wherever_their_cache_is(void **state)
+{
+    static const struct {
+        const char *path;
+        bool is_generated;
+    } files[] = {
+        {"/tmp/torchinductor_me/zl/czl5.py", true},
+        {"/scratch/cache/zl/czl5wmufqlkykqhi4hymlj3xapyu43fnsd6g47ynfqtd3gckbnqr.py", true},
+        {"/scratch/cache/za/czl5wmufqlkykqhi4hymlj3xapyu43fnsd6g47ynfqtd3gckbnqr.py", false},
+        {"/scratch/cache/zl/dzl5wmufqlkykqhi4hymlj3xapyu43fnsd6g47ynfqtd3gckbnqr.py", false},
+        {"/scratch/cache/zl/czl5wmufqlkykqhi4hymlj3xapyu43fnsd6g47ynfqtd3gckbn_r.py", false},
+        {"/scratch/cachezl/czl5wmufqlkykqhi4hymlj3xapyu43fnsd6g47ynfqtd3gckbnqr.py", false},
+        {"zl/czl5wmufqlkykqhi4hymlj3xapyu43fnsd6g47ynfqtd3gckbnqr.py", false},
+        {"/zl/czl5wmufqlkykqhi4hymlj3xapyu43fnsd6g47ynfqtd3gckbnqr.py", true},
+        {"/home/me/model.py", false},
+        {"", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        assert_int_equal(gm_is_generated((struct gm_text){files[i].path, strlen(files[i].path)}),
+                         files[i].is_generated);
+}
+
 /* The caller of a stack, and what a reader is shown, are the frame of that line. */
 static void expect_line(struct scene *scene, struct gm_stacks *stacks, uint32_t stack,
                         unsigned line)
@@ -212,6 +236,7 @@ int main(void)
         SCENE_TEST(the_innermost_frame_that_is_known_tells),
         SCENE_TEST(a_backward_pass_borrows_the_line_that_called_it),
         SCENE_TEST(a_backward_pass_in_pytorchs_own_python_borrows_it_too),
+        cmocka_unit_test(files_of_compilers_are_known_wherever_their_cache_is),
         SCENE_TEST(a_line_is_one_on_whatever_way_it_was_reached),
         SCENE_TEST(what_pip_installed_is_not_the_users_unless_there_is_nothing_else),
         SCENE_TEST(a_cell_of_a_notebook_has_its_number),
