@@ -113,7 +113,8 @@ static uint64_t first_lane_until(const struct gm_stream *stream)
 {
     struct lane *const *heap = stream->heap;
     uint64_t until = stream->trace->until;
-    for (size_t i = 1; i < stream->heap_size && i <= 2; i++) { /* the heap's second is one of these */
+    for (size_t i = 1; i < stream->heap_size && i <= 2;
+         i++) { /* the heap's second is one of these */
         bool wins = heap[0]->number < heap[i]->number;
         uint64_t last = wins || heap[i]->time == 0 ? heap[i]->time : heap[i]->time - 1;
         until = last < until ? last : until;
@@ -121,9 +122,9 @@ static uint64_t first_lane_until(const struct gm_stream *stream)
     return until;
 }
 
-/* Makes a run of what the first lane has until another one's turn, up to where a record has to be
- * copied: the last of its batch, and one whose stack is shown as another. Returns how many records
- * have no other to stand before them, details not counted. */
+/* Makes a run of what the first lane has until it is another one's turn, up to where a record has to be
+ * copied: the last of its batch, and one whose stack is shown as another. Returns how many records the
+ * run has, details not counted. */
 static size_t begin_run(struct gm_stream *stream)
 {
     struct lane *lane = stream->heap[0];
