@@ -16,7 +16,7 @@
 #define TURN_NS UINT64_C(500000000) /* between two looks */
 #define CHOICES 16u                 /* processes that are named */
 #define LONGEST_WAIT_MS 60000u
-#define SHARE 20u /* of the time at most one in so many is spent looking: 5 % of a core */
+#define SHARE 25u /* of the time at most one in so many is spent looking: 4 % of a core */
 
 static void print_help(void)
 {
