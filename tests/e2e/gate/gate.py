@@ -77,8 +77,9 @@ def try_exit_codes():
     check("damaged", 3, "short.trace")
     check("lost", 3, CORPUS + "/dropped.trace", says="not judged: ")
     check("damaged inside", 3, CORPUS + "/bad-checksum.trace")
-    check("hooks not attached", 4, "--", f"{BUILD}/tests/plugin_host", "deepbind", f"{BUILD}/tests/libroad_plugin_13.so",
-          says="BYPASSED")
+    if "ASAN_OPTIONS" not in os.environ: # sanitizers refuse RTLD_DEEPBIND
+        check("hooks not attached", 4, "--", f"{BUILD}/tests/plugin_host", "deepbind", f"{BUILD}/tests/libroad_plugin_13.so",
+              says="BYPASSED")
     check("recorded by nobody", 4, "--", "/bin/true")
     check("empty", 4, CORPUS + "/nothing.trace")
     check("empty is fine", 0, "--allow-empty", "--", "/bin/true")
