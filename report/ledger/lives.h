@@ -2,7 +2,7 @@
 #ifndef GPUMEM_REPORT_LEDGER_LIVES_H
 #define GPUMEM_REPORT_LEDGER_LIVES_H
 
-#include "base/index.h"
+#include "ledger/index.h"
 #include <gpumem/trace.h>
 #include <stdbool.h>
 #include <stddef.h>

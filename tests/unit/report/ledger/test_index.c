@@ -1,6 +1,6 @@
-/* The index of report/base/index.h, held against the array that it is of. */
-#include "base/index.h"
+/* The index of report/ledger/index.h, held against the array that it is of. */
 #include "base/limit.h"
+#include "ledger/index.h"
 #include <stdlib.h>
 
 #include <setjmp.h>

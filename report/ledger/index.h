@@ -3,8 +3,8 @@
  *
  * A slot holds 32 bits of the address's hash instead of the address: half the memory of a map, and
  * a slot can be moved without the element being looked at. See map.h for all other tables. */
-#ifndef GPUMEM_REPORT_BASE_INDEX_H
-#define GPUMEM_REPORT_BASE_INDEX_H
+#ifndef GPUMEM_REPORT_LEDGER_INDEX_H
+#define GPUMEM_REPORT_LEDGER_INDEX_H
 
 #include "base/map.h"
 #include <stdbool.h>

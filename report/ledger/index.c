@@ -1,6 +1,6 @@
 /* See index.h. Open addressing with linear probing; removal closes the gap, so there are no
  * tombstones. */
-#include "base/index.h"
+#include "ledger/index.h"
 #include "base/limit.h"
 #include "base/memory.h"
 #include "base/secret.h"
