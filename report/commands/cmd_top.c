@@ -16,7 +16,8 @@
 #define TURN_NS UINT64_C(500000000) /* between two looks */
 #define CHOICES 16u                 /* processes that are named */
 #define LONGEST_WAIT_MS 60000u
-#define SHARE 25u /* of the time at most one in so many is spent looking: 4 % of a core */
+#define SHARE 22u /* of the time at most one part in so many is spent looking: 4.5 % of a core */
+#define LOOK_NS UINT64_C(100000000) /* of CPU: a look takes no more, and the next goes on there */
 
 static void print_help(void)
 {
@@ -182,8 +183,8 @@ static int follow(const char *path, const struct request *request)
     gm_top_begin(&top, &request->options);
     top.shown.has_keys = request->options.clears && gm_terminal_begin();
     for (bool goes_on = true; goes_on;) {
-        uint64_t begun = now_ns();
-        if (!gm_follow_look(&follow, error, sizeof(error))) {
+        uint64_t begun = now_ns(), cpu = gm_follow_cpu_ns();
+        if (!gm_follow_look(&follow, LOOK_NS, error, sizeof(error))) {
             gm_complain("%s: %s", path, error);
             code = GM_EXIT_UNREADABLE;
             break;
@@ -194,7 +195,8 @@ static int follow(const char *path, const struct request *request)
             !request->once && follow.trace->ending == GM_ENDING_RUNNING && fflush(stdout) == 0;
         if (!goes_on)
             break;
-        uint64_t spent = now_ns() - begun, turn = spent * SHARE > TURN_NS ? spent * SHARE : TURN_NS;
+        uint64_t wanted = (gm_follow_cpu_ns() - cpu) * SHARE;
+        uint64_t turn = wanted > TURN_NS ? wanted : TURN_NS;
         if (top.shown.has_keys)
             goes_on = wait_for_keys(begun + turn, &top, &follow);
         else

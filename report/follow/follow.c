@@ -6,6 +6,7 @@
 #include "trace/trace_open.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void forget(struct gm_follow *follow)
 {
@@ -58,7 +59,35 @@ static void note_device(struct gm_follow *follow, const struct gm_record *record
     device->residual = record->size > tracked ? record->size - tracked : 0;
 }
 
-static void read_on(struct gm_follow *follow)
+#define AT_ONCE 16384u /* events between two looks at the clock: about a millisecond */
+
+uint64_t gm_follow_cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* Replays what has come, until this process has had `until_ns` of CPU (0: to its end). Returns whether
+ * there may be more. */
+static bool replay_until(struct gm_follow *follow, struct gm_stream *stream, uint64_t until_ns)
+{
+    struct gm_entry entry;
+    uint64_t count = 0;
+    while (gm_stream_next(stream, &entry)) {
+        gm_replay_apply(follow->replay, &entry);
+        gm_blocks_note(follow->blocks, &entry);
+        if (entry.record->type == GM_EVENT_DEVICE || entry.record->type == GM_EVENT_DEVICE_SAMPLE)
+            note_device(follow, entry.record);
+        follow->last = entry.record->time;
+        follow->events++;
+        if (++count % AT_ONCE == 0 && until_ns && gm_follow_cpu_ns() >= until_ns)
+            return true;
+    }
+    return false;
+}
+
+static void read_on(struct gm_follow *follow, uint64_t until_ns)
 {
     struct gm_trace *trace = follow->trace;
     while (follow->lane_count < trace->lane_count) {
@@ -69,27 +98,21 @@ static void read_on(struct gm_follow *follow)
         if (follow->next[lane] > trace->lanes[lane].first)
             trace->lanes[lane].first = follow->next[lane];
     struct gm_stream *stream = gm_stream_open(trace);
-    struct gm_entry entry;
-    uint64_t last = 0, before = follow->events;
+    uint64_t before = follow->events;
     gm_replay_prefetch(follow->replay, stream);
-    while (gm_stream_next(stream, &entry)) {
-        gm_replay_apply(follow->replay, &entry);
-        gm_blocks_note(follow->blocks, &entry);
-        if (entry.record->type == GM_EVENT_DEVICE || entry.record->type == GM_EVENT_DEVICE_SAMPLE)
-            note_device(follow, entry.record);
-        last = entry.record->time;
-        follow->events++;
-    }
-    if (trace->as_of_ns)
+    follow->is_behind = replay_until(follow, stream, until_ns);
+    if (trace->as_of_ns && !follow->is_behind)
         follow->as_of_ns = trace->as_of_ns;
     else if (follow->events > before)
-        follow->as_of_ns = gm_clock_elapsed(&trace->clock, last); /* a division of 128 bits */
+        follow->as_of_ns =
+            gm_clock_elapsed(&trace->clock, follow->last); /* a division of 128 bits */
     gm_stream_positions(stream, follow->next, follow->lane_count);
     gm_stream_close(stream);
 }
 
-bool gm_follow_look(struct gm_follow *follow, char *error, size_t error_size)
+bool gm_follow_look(struct gm_follow *follow, uint64_t most_ns, char *error, size_t error_size)
 {
+    uint64_t begun = gm_follow_cpu_ns();
     struct gm_trace *trace = gm_trace_open_at_once(follow->path, follow->trace, error, error_size);
     if (!trace)
         return false;
@@ -97,9 +120,11 @@ bool gm_follow_look(struct gm_follow *follow, char *error, size_t error_size)
     follow->trace = trace;
     if (trace->header.flags & GM_HEADER_FLIGHT)
         forget(follow);
-    if (!follow->replay)
+    bool is_first = !follow->replay;
+    if (is_first)
         start(follow);
-    read_on(follow);
+    bool is_limited = most_ns && !is_first && trace->ending == GM_ENDING_RUNNING;
+    read_on(follow, is_limited ? begun + most_ns : 0);
     return true;
 }
 

@@ -31,13 +31,20 @@ struct gm_follow {
     size_t lane_count;
     uint64_t events;
     uint64_t as_of_ns; /* since the start of the trace: what came later is not in it yet */
+    uint64_t last;     /* record clock: of the latest record that was replayed */
+    bool is_behind;    /* the look ended before all was replayed that the trace had */
 };
 
 /* `path` must stay. */
 void gm_follow_begin(struct gm_follow *follow, const char *path);
 
-/* False with a line in `error` if the trace cannot be read any more. */
-bool gm_follow_look(struct gm_follow *follow, char *error, size_t error_size);
+/* CPU time of this process, ns. */
+uint64_t gm_follow_cpu_ns(void);
+
+/* False with a line in `error` if the trace cannot be read any more. `most_ns`: after so much CPU time
+ * the look ends, and the next one goes on there (0: it goes to the end); the first look, and those of a
+ * process that has ended, take what they need. A flight trace is always read whole. */
+bool gm_follow_look(struct gm_follow *follow, uint64_t most_ns, char *error, size_t error_size);
 
 /* All that lives, by place: `blocks` of pools, else allocations. Sums are not sorted. */
 void gm_follow_sites(const struct gm_follow *follow, bool blocks, struct gm_sites *sites);

@@ -11,6 +11,7 @@
 #include <cmocka.h> /* needs the headers above */
 
 #include "analysis/analysis.h"
+#include "running_trace.h"
 #include "stacks/stacks.h"
 #include "trace/stream.h"
 #include "trace/trace_open.h"
@@ -642,24 +643,6 @@ static void write_file(const struct writer *writer)
     FILE *file = fopen(temporary, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(writer->bytes, 1, writer->size, file), writer->size);
-    fclose(file);
-}
-
-/* This process, according to /proc. */
-static void name_ourselves(struct gm_trace_header *header)
-{
-    char text[1024];
-    FILE *file = fopen("/proc/self/stat", "r");
-    size_t length = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[length] = 0;
-    char *at = strrchr(text, ')');
-    for (int field = 2; field < 22; field++)
-        at = strchr(at + 1, ' ');
-    header->process_start = strtoull(at, NULL, 10);
-    header->pid = (uint32_t)getpid();
-    file = fopen("/proc/sys/kernel/random/boot_id", "r");
-    assert_non_null(fgets(header->boot_id, 37, file));
     fclose(file);
 }
 
