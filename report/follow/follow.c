@@ -69,8 +69,9 @@ uint64_t gm_follow_cpu_ns(void)
 }
 
 /* Replays what has come, until this process has had `until_ns` of CPU (0: to its end). Returns whether
- * there may be more. */
-static bool replay_until(struct gm_follow *follow, struct gm_stream *stream, uint64_t until_ns)
+ * there may be more; `last` becomes the time of the latest record, if there was one. */
+static bool replay_until(struct gm_follow *follow, struct gm_stream *stream, uint64_t until_ns,
+                         uint64_t *last)
 {
     struct gm_entry entry;
     uint64_t count = 0;
@@ -79,7 +80,7 @@ static bool replay_until(struct gm_follow *follow, struct gm_stream *stream, uin
         gm_blocks_note(follow->blocks, &entry);
         if (entry.record->type == GM_EVENT_DEVICE || entry.record->type == GM_EVENT_DEVICE_SAMPLE)
             note_device(follow, entry.record);
-        follow->last = entry.record->time;
+        *last = entry.record->time;
         follow->events++;
         if (++count % AT_ONCE == 0 && until_ns && gm_follow_cpu_ns() >= until_ns)
             return true;
@@ -98,14 +99,13 @@ static void read_on(struct gm_follow *follow, uint64_t until_ns)
         if (follow->next[lane] > trace->lanes[lane].first)
             trace->lanes[lane].first = follow->next[lane];
     struct gm_stream *stream = gm_stream_open(trace);
-    uint64_t before = follow->events;
+    uint64_t last = 0, before = follow->events;
     gm_replay_prefetch(follow->replay, stream);
-    follow->is_behind = replay_until(follow, stream, until_ns);
+    follow->is_behind = replay_until(follow, stream, until_ns, &last);
     if (trace->as_of_ns && !follow->is_behind)
         follow->as_of_ns = trace->as_of_ns;
     else if (follow->events > before)
-        follow->as_of_ns =
-            gm_clock_elapsed(&trace->clock, follow->last); /* a division of 128 bits */
+        follow->as_of_ns = gm_clock_elapsed(&trace->clock, last); /* a division of 128 bits */
     gm_stream_positions(stream, follow->next, follow->lane_count);
     gm_stream_close(stream);
 }

@@ -31,7 +31,6 @@ struct gm_follow {
     size_t lane_count;
     uint64_t events;
     uint64_t as_of_ns; /* since the start of the trace: what came later is not in it yet */
-    uint64_t last;     /* record clock: of the latest record that was replayed */
     bool is_behind;    /* the look ended before all was replayed that the trace had */
 };
 

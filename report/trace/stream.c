@@ -113,8 +113,7 @@ static uint64_t first_lane_until(const struct gm_stream *stream)
 {
     struct lane *const *heap = stream->heap;
     uint64_t until = stream->trace->until;
-    for (size_t i = 1; i < stream->heap_size && i <= 2;
-         i++) { /* the heap's second is one of these */
+    for (size_t i = 1; i < stream->heap_size && i <= 2; i++) { /* the second is one of these */
         bool wins = heap[0]->number < heap[i]->number;
         uint64_t last = wins || heap[i]->time == 0 ? heap[i]->time : heap[i]->time - 1;
         until = last < until ? last : until;

@@ -71,8 +71,7 @@ struct gm_trace {
     bool sealed;       /* the checksums of its end are there, and cover what is not written once */
     bool over_limit;   /* it asks for more than a trace of its size may: see limit.h */
     uint64_t damaged;  /* extents and blocks that could not be read */
-    uint64_t
-        checked; /* the extents before this offset were found intact: they are not looked at again */
+    uint64_t checked;  /* offset: extents before it were found intact, and are not checked again */
     struct gm_table nodes, strings, modules, frames;
     struct gm_text names;
     struct gm_text environment;

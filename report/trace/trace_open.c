@@ -124,14 +124,20 @@ static uint32_t parts_of(uint32_t entries, uint32_t per_extent)
     return entries / per_extent + 1;
 }
 
+/* Whether an extent was found intact before. */
+static bool was_checked(const struct gm_trace *trace, const struct gm_extent *extent)
+{
+    return (const unsigned char *)extent < trace->bytes + trace->checked;
+}
+
 static void add_extent(struct gm_trace *trace, const struct gm_extent *extent, size_t present,
                        bool alive)
 {
     const unsigned char *payload = (const unsigned char *)(extent + 1);
     size_t size = present - sizeof(*extent), used = extent->used;
     uint64_t *damaged = &trace->damaged;
-    bool is_checked = (const unsigned char *)extent < trace->bytes + trace->checked;
-    *damaged += present == extent->length && !is_checked && !gm_trace_rest_is_zero(extent);
+    *damaged +=
+        present == extent->length && !was_checked(trace, extent) && !gm_trace_rest_is_zero(extent);
     switch (extent->type) {
     case GM_EXTENT_LANE:
         *damaged += !add_ring(trace, extent->index, payload, size);
@@ -184,7 +190,7 @@ static const struct gm_extent *extent_at(const struct gm_trace *trace, size_t of
         (extent->length > limit - offset && !trace->truncated) ||
         extent->used > limit - offset - sizeof(*extent) ||
         extent->used > extent->length - sizeof(*extent) ||
-        (offset >= trace->checked && !gm_trace_extent_is_intact(extent)))
+        (!was_checked(trace, extent) && !gm_trace_extent_is_intact(extent)))
         return NULL;
     return extent;
 }

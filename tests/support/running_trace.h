@@ -2,6 +2,7 @@
 #ifndef GPUMEM_TESTS_RUNNING_TRACE_H
 #define GPUMEM_TESTS_RUNNING_TRACE_H
 
+#include "trace_writer.h"
 #include <gpumem/trace.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,15 @@ static inline void name_ourselves(struct gm_trace_header *header)
     header->pid = (uint32_t)getpid();
     file = fopen("/proc/sys/kernel/random/boot_id", "r");
     assert_non_null(fgets(header->boot_id, 37, file));
+    fclose(file);
+}
+
+/* The trace as a file. */
+static inline void write_trace_file(const struct writer *writer, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(writer->bytes, 1, writer->size, file), writer->size);
     fclose(file);
 }
 

@@ -32,14 +32,6 @@ static void write_trace(struct writer *writer)
     writer_finish(writer);
 }
 
-static void write_file(const struct writer *writer)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(writer->bytes, 1, writer->size, file), writer->size);
-    fclose(file);
-}
-
 /* The first extent of a type. */
 static struct gm_extent *find_extent(const struct writer *writer, enum gm_extent_type type)
 {
@@ -58,7 +50,7 @@ static void write_first_block(const struct writer *writer)
     uint64_t whole = header->file_end, head = lane->head, tail = lane->tail;
     header->file_end = (uint64_t)((unsigned char *)block + block->length - writer->bytes);
     lane->head = lane->tail = ((const struct gm_block *)(block + 1))->count;
-    write_file(writer);
+    write_trace_file(writer, path);
     header->file_end = whole;
     lane->head = head;
     lane->tail = tail;
@@ -81,7 +73,7 @@ static void a_look_that_is_cut_off_is_taken_up_by_the_next(void **state)
     assert_false(follow.is_behind); /* the first takes what it needs */
     uint64_t first = follow.events, before = first;
     assert_true(first > 0 && first < EVENTS);
-    write_file(&writer);
+    write_trace_file(&writer, path);
     do {
         assert_true(gm_follow_look(&follow, 1, error, sizeof(error)));
         assert_true(follow.events > before && follow.events <= EVENTS);

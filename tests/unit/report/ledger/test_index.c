@@ -1,5 +1,4 @@
 /* The index of report/ledger/index.h, held against the array that it is of. */
-#include "base/limit.h"
 #include "ledger/index.h"
 #include <stdlib.h>
 

@@ -638,14 +638,6 @@ static void make_temporary(void)
     close(descriptor);
 }
 
-static void write_file(const struct writer *writer)
-{
-    FILE *file = fopen(temporary, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(writer->bytes, 1, writer->size, file), writer->size);
-    fclose(file);
-}
-
 static void the_ending_of_a_process_is_told(void **state)
 {
     (void)state;
@@ -660,7 +652,7 @@ static void the_ending_of_a_process_is_told(void **state)
         if (way == 3)
             writer.header.process_start++; /* another process that had this number */
         writer_finish(&writer);
-        write_file(&writer);
+        write_trace_file(&writer, temporary);
         struct gm_trace *trace = gm_trace_open(temporary, error, sizeof(error));
         static const enum gm_ending expected[] = {GM_ENDING_NORMAL, GM_ENDING_CUT,
                                                   GM_ENDING_RUNNING, GM_ENDING_CUT};
@@ -716,27 +708,27 @@ static void what_was_found_intact_is_not_checked_again(void **state)
 
     /* The writer has not come to the last block yet. */
     header->file_end = (uint64_t)((unsigned char *)block - writer.bytes);
-    write_file(&writer);
+    write_trace_file(&writer, temporary);
     assert_int_equal(damage_after(NULL, &look), 0);
     assert_int_equal(look->checked, header->file_end);
     /* What comes then is checked. */
     header->file_end = whole;
     *byte ^= 1;
-    write_file(&writer);
+    write_trace_file(&writer, temporary);
     assert_int_equal(damage_after(look, &look), 1);
     /* Behind damage nothing counts as checked. */
     assert_true(look->checked < whole);
     *byte ^= 1;
-    write_file(&writer);
+    write_trace_file(&writer, temporary);
     assert_int_equal(damage_after(look, &look), 0);
     assert_int_equal(look->checked, whole);
     /* What was intact is not looked at again, unless the file is of another run. */
     *byte ^= 1;
-    write_file(&writer);
+    write_trace_file(&writer, temporary);
     assert_int_equal(damage_after(look, &look), 0);
     header->clock_start.monotonic_ns++;
     header->checksum = gm_header_checksum(header);
-    write_file(&writer);
+    write_trace_file(&writer, temporary);
     assert_int_equal(damage_after(look, &look), 1);
     gm_trace_close(look);
     unlink(temporary);
