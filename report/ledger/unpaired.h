@@ -7,6 +7,10 @@
  * that may have come before pays it: it ends what lived there then, not what lives there now. In
  * the same way a free of an unknown address may be of an allocation that is stamped just behind it.
  *
+ * It holds for addresses that the driver chooses. A handle of physical memory needs no such rule: its
+ * release and the creation that gives it out anew are a system call each, which take longer than
+ * clocks disagree.
+ *
  * Guarantees: what is not paid in that time stays a free, or an allocation, that was not seen.
  * Births and frees of an address are as many as before, so that nothing missing is ever hidden.
  * Memory is fixed: of more than GM_UNPAIRED_KEPT at a time the oldest is given up. preload/flight/fold.c

@@ -8,12 +8,15 @@
  * Units are found by their own ranges and not by .debug_aranges, which clang does not write. */
 #include "symbols/symbolize_dwarf.h"
 
+#include <linux/limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <dwarf.h>
 
 #include "symbols/symbolize_intervals.h"
+#include "symbols/symbolize_special.h"
 
 enum {
     NESTING_LIMIT = 256, /* of entries: namespaces while indexing, blocks while searching */
@@ -41,6 +44,8 @@ struct unit {
 };
 
 struct gm_dwarf_index {
+    const char *path; /* of the file that has the debug info */
+    bool has_special_package; /* its .dwp is no file to open */
     struct unit *units;
     size_t unit_count;
     size_t unit_capacity;
@@ -134,12 +139,16 @@ static void add_units(struct gm_dwarf_index *index, Dwarf *dwarf)
     }
 }
 
-struct gm_dwarf_index *gm_dwarf_index_new(Dwarf *dwarf)
+struct gm_dwarf_index *gm_dwarf_index_new(Dwarf *dwarf, const char *path)
 {
     struct gm_dwarf_index *index = calloc(1, sizeof(*index));
+    char package[PATH_MAX];
 
     if (index == NULL)
         return NULL;
+    index->path = path;
+    snprintf(package, sizeof(package), "%s.dwp", path);
+    index->has_special_package = gm_is_special_file(NULL, NULL, package);
     index->steps_left = STEP_LIMIT;
     add_units(index, dwarf);
     gm_intervals_sort(&index->ranges);
@@ -241,6 +250,26 @@ static void add_functions(struct gm_dwarf_index *index, struct unit *unit, Dwarf
     }
 }
 
+static const char *text_of(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+
+    return dwarf_attr(die, name, &attribute) == NULL ? NULL : dwarf_formstring(&attribute);
+}
+
+/* Whether libdw, asked for the unit's .dwo file, would open something else than a regular file. */
+static bool is_split_special(const struct gm_dwarf_index *index, Dwarf_Die *root)
+{
+    const char *name = text_of(root, DW_AT_dwo_name);
+
+    if (name == NULL)
+        name = text_of(root, DW_AT_GNU_dwo_name);
+    return index->has_special_package ||
+           (name != NULL &&
+            (gm_is_special_file(index->path, NULL, name) ||
+             gm_is_special_file(index->path, text_of(root, DW_AT_comp_dir), name)));
+}
+
 /* With split debug info the code is described in a .dwo file. If that is not there, what is left
  * in the main file has to do: the line table and, from some compilers, the inlined calls. */
 static void index_unit(struct gm_dwarf_index *index, struct unit *unit, bool deeply)
@@ -249,10 +278,11 @@ static void index_unit(struct gm_dwarf_index *index, struct unit *unit, bool dee
     Dwarf_Die *root = &unit->root;
     uint8_t type;
 
-    if (dwarf_cu_info(unit->handle, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-        type == DW_UT_skeleton && split.cu != NULL) {
+    if (dwarf_cu_info(unit->handle, NULL, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton && !is_split_special(index, root) &&
+        dwarf_cu_info(unit->handle, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 &&
+        split.cu != NULL)
         root = &split;
-    }
     forget_functions(unit);
     unit->state = deeply ? UNIT_INDEXED_DEEPLY : UNIT_INDEXED;
     add_functions(index, unit, root, deeply);

@@ -32,8 +32,9 @@ struct gm_raw_frame {
 
 struct gm_dwarf_index;
 
-/* `dwarf` stays the caller's and must live longer. Returns NULL if out of memory. */
-struct gm_dwarf_index *gm_dwarf_index_new(Dwarf *dwarf);
+/* `dwarf`, and `path`, the file that it is from, stay the caller's and must live longer. Returns NULL
+ * if out of memory. */
+struct gm_dwarf_index *gm_dwarf_index_new(Dwarf *dwarf, const char *path);
 void gm_dwarf_index_free(struct gm_dwarf_index *index);
 
 /* Whether no unit of the debug info describes any code. */

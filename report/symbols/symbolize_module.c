@@ -1,24 +1,18 @@
 /* Finding, checking and opening a module's file; the contract is in symbolize_module.h.
  *
  * Every module has a libdwfl session of its own, so modules cannot disturb each other's layout. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* O_PATH */
-#endif
 #include "symbols/symbolize_module.h"
 
-#include <fcntl.h>
 #include <linux/limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 
+#include "symbols/symbolize_special.h"
 #include "symbols/symbolize_table.h"
 #include "symbols/symbolize_unpacked.h"
 
@@ -28,6 +22,7 @@ struct gm_symbol_module {
     struct gm_symbol_outcome outcome;
     char *file;
     char *debug_path; /* where libdwfl looks for separate debug files */
+    char *debug_info; /* the file that has it; NULL: none is read */
     Dwfl_Callbacks callbacks;
     Dwfl *session;
     Dwfl_Module *handle;
@@ -38,40 +33,6 @@ struct gm_symbol_module {
 };
 
 /* ---- finding the file ------------------------------------------------------------------------ */
-
-/* Files of /proc, /sys and their kind are made when they are read, and reading can do things. */
-static bool is_on_disk(int fd)
-{
-    static const long made_up[] = {PROC_SUPER_MAGIC,  SYSFS_MAGIC,      DEBUGFS_MAGIC,
-                                   TRACEFS_MAGIC,     SECURITYFS_MAGIC, CGROUP2_SUPER_MAGIC,
-                                   DEVPTS_SUPER_MAGIC};
-    struct statfs system;
-
-    if (fstatfs(fd, &system) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof(made_up) / sizeof(made_up[0]); i++)
-        if ((long)system.f_type == made_up[i])
-            return false;
-    return true;
-}
-
-/* The path comes from a trace: it may name a pipe, whose writer an open would wake and its end
- * kill, or a device, which an open may set to work. So it is looked at before it is opened, and
- * what is opened is what was looked at. */
-static int open_regular_file(const char *path)
-{
-    struct stat status;
-    char again[32];
-    int fd = -1, place = open(path, O_PATH | O_CLOEXEC);
-
-    if (place < 0)
-        return -1;
-    snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
-    if (fstat(place, &status) == 0 && S_ISREG(status.st_mode) && is_on_disk(place))
-        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    close(place);
-    return fd;
-}
 
 static bool is_loadable(Elf *elf)
 {
@@ -114,8 +75,11 @@ static bool start_session(struct gm_symbol_module *module, const char *path, int
         return false;
     }
     module->handle = dwfl_report_offline(module->session, path, path, fd);
+    void **data = NULL;
     if (module->handle == NULL)
         close(fd); /* on success libdwfl owns it */
+    else if (dwfl_module_info(module->handle, &data, NULL, NULL, NULL, NULL, NULL, NULL) != NULL)
+        *data = module; /* for find_debug_file */
     if (dwfl_report_end(module->session, NULL, NULL) == 0 && module->handle != NULL &&
         dwfl_module_getelf(module->handle, &module->bias) != NULL)
         return true;
@@ -130,7 +94,7 @@ static bool start_session(struct gm_symbol_module *module, const char *path, int
 static bool try_file(struct gm_symbol_module *module, const struct gm_module_reference *reference,
                      const char *path)
 {
-    int fd = open_regular_file(path);
+    int fd = gm_open_regular_file(path);
 
     if (fd < 0)
         return false;
@@ -243,7 +207,7 @@ static bool is_compression_to_blame(struct gm_symbol_module *module)
     if (has_unreadable_debug_section(dwfl_module_getelf(module->handle, &bias)))
         return true;
     dwfl_module_info(module->handle, NULL, NULL, NULL, NULL, NULL, NULL, &debug_file);
-    int fd = debug_file == NULL ? -1 : open_regular_file(debug_file);
+    int fd = debug_file == NULL ? -1 : gm_open_regular_file(debug_file);
     if (fd < 0)
         return false;
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -260,13 +224,37 @@ static struct gm_symbol_table *table_of(struct gm_symbol_module *module)
     return module->table;
 }
 
+/* The file that has the debug info, by the path that libdw takes it for. The caller frees it. */
+static char *path_of_debug_info(struct gm_symbol_module *module)
+{
+    const char *main_file = NULL, *debug_file = NULL;
+
+    dwfl_module_info(module->handle, NULL, NULL, NULL, NULL, NULL, &main_file, &debug_file);
+    if (debug_file == NULL)
+        debug_file = main_file;
+    return debug_file == NULL ? NULL : realpath(debug_file, NULL);
+}
+
+/* libdw opens what the debug info shares with others when it reads the first name that is there. */
+static bool shares_special_file(Dwarf *dwarf, const char *path)
+{
+    const char *shared;
+    const void *build_id;
+
+    return dwelf_dwarf_gnu_debugaltlink(dwarf, &shared, &build_id) > 0 &&
+           gm_is_special_file(path, NULL, shared);
+}
+
 static void open_debug_info(struct gm_symbol_module *module)
 {
     Dwarf *dwarf = dwfl_module_getdwarf(module->handle, &module->dwarf_bias);
 
     if (dwarf == NULL)
         return;
-    module->index = gm_dwarf_index_new(dwarf);
+    module->debug_info = path_of_debug_info(module);
+    if (module->debug_info == NULL || shares_special_file(dwarf, module->debug_info))
+        return;
+    module->index = gm_dwarf_index_new(dwarf, module->debug_info);
     if (module->index != NULL && gm_dwarf_index_empty(module->index)) {
         gm_dwarf_index_free(module->index);
         module->index = NULL;
@@ -295,13 +283,16 @@ static bool may_be_read(int fd)
     return good;
 }
 
-/* A module can name the file with its debug info, which may then be one of its maker's. libdwfl also
- * unpacks files that are compressed as a whole: of those none is taken. */
+/* A module can name the file with its debug info, which may then be one of its maker's, or none.
+ * libdwfl also unpacks files that are compressed as a whole: of those none is taken. */
 static int find_debug_file(Dwfl_Module *handle, void **data, const char *name, Dwarf_Addr base,
                            const char *file, const char *link, GElf_Word checksum, char **found)
 {
-    int fd = dwfl_standard_find_debuginfo(handle, data, name, base, file, link, checksum, found);
+    const struct gm_symbol_module *module = *data;
 
+    if (gm_is_special_debug_file(module->debug_path, file, link))
+        return -1;
+    int fd = dwfl_standard_find_debuginfo(handle, data, name, base, file, link, checksum, found);
     if (fd < 0 || may_be_read(fd))
         return fd;
     close(fd);
@@ -356,6 +347,7 @@ void gm_symbol_module_free(struct gm_symbol_module *module)
     if (module->session != NULL)
         dwfl_end(module->session);
     free(module->debug_path);
+    free(module->debug_info);
     free(module->file);
     free(module);
 }

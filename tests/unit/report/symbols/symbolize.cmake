@@ -83,6 +83,10 @@ symbolize_copy(gcc-linked gcc-no-build-id
                ${objcopy} --only-keep-debug gcc-no-build-id gcc-linked.debug
                ${objcopy} --strip-all --add-gnu-debuglink=gcc-linked.debug gcc-no-build-id
                gcc-linked)
+# As if dwz had moved what this file and others have in common to a file gcc-sharing: its name, then its build-id.
+symbolize_copy(gcc-shared gcc
+               COMMAND ${Python3_EXECUTABLE} -c "open('sharing', 'wb').write(b'gcc-sharing\\0' + bytes(20))"
+               ${objcopy} --add-section .gnu_debugaltlink=sharing gcc gcc-shared)
 symbolize_copy(gcc-only-debug gcc ${objcopy} --only-keep-debug gcc gcc-only-debug)
 if(GPUMEM_XZ)
   symbolize_copy(gcc-mini-symbols gcc

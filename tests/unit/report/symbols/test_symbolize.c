@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -603,6 +604,62 @@ static void tells_missing_files_from_unreadable_ones(void **state)
     }
 }
 
+/* How often a file was opened since the last time. */
+static int count_opens(int watch)
+{
+    struct inotify_event event;
+    int count = 0;
+
+    while (read(watch, &event, sizeof(event)) == (ssize_t)sizeof(event))
+        count++;
+    assert_int_equal(errno, EAGAIN);
+    return count;
+}
+
+/* A module, and where libdw looks for a file that it names, or that is named after it. */
+static void opens_no_pipe_where_a_module_leads(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sample, *pipe;
+    } cases[] = {
+        {"gcc-linked", SAMPLES "/pipes/gcc-linked.debug"},
+        {"gcc-linked", SAMPLES "/pipes/.debug/gcc-linked.debug"},
+        {"gcc-bare", SAMPLES "/pipes/gcc-bare.debug"},
+        {"gcc-bare", SAMPLES "/pipes/.debug/gcc-bare"},
+        {"gcc-shared", SAMPLES "/pipes/gcc-sharing"},
+        {"gcc-shared", SAMPLES "/pipes/.dwz/gcc-sharing"},
+        {"gcc-split", SAMPLES "/pipes/gcc-split-nested.dwo"},
+        {"gcc-split", SAMPLES "/pipes/gcc-split.dwp"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct sample sample = load_sample(cases[i].sample);
+        struct gm_source_frame frames[MAX_FRAMES];
+        struct gm_symbolizer *symbolizer = new_symbolizer();
+        struct gm_module_reference module = module_of(&sample);
+        char copy[1024];
+        snprintf(copy, sizeof(copy), SAMPLES "/pipes/%s", cases[i].sample);
+        copy_file(sample.path, copy);
+        make_parents(cases[i].pipe);
+        unlink(cases[i].pipe);
+        assert_int_equal(mkfifo(cases[i].pipe, 0600), 0);
+        int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        assert_true(inotify_add_watch(watch, cases[i].pipe, IN_OPEN) >= 0);
+        int held = open(cases[i].pipe, O_RDWR | O_CLOEXEC); /* so that an open does not wait */
+        assert_int_equal(count_opens(watch), 1);
+        module.path = copy;
+        gm_symbolize(symbolizer, &module, find_mark(&sample, "hot")->address, frames, MAX_FRAMES);
+        assert_string_equal(gm_symbolizer_outcome(symbolizer, &module).file, copy);
+        gm_symbolizer_free(symbolizer);
+        if (count_opens(watch) != 0)
+            fail_msg("%s: opened", cases[i].pipe);
+        close(held);
+        close(watch);
+        unlink(cases[i].pipe);
+    }
+}
+
 static void reports_debug_info_in_an_unsupported_compression(void **state)
 {
     (void)state;
@@ -961,6 +1018,7 @@ int main(void)
         cmocka_unit_test(looks_below_the_sysroot_first),
         cmocka_unit_test(with_a_sysroot_believes_other_files_only_by_build_id),
         cmocka_unit_test(tells_missing_files_from_unreadable_ones),
+        cmocka_unit_test(opens_no_pipe_where_a_module_leads),
         cmocka_unit_test(reports_debug_info_in_an_unsupported_compression),
         cmocka_unit_test(control_characters_in_names_do_not_get_through),
         ON_SAMPLE(truncated_files_do_not_crash, "gcc"),
