@@ -381,18 +381,17 @@ static inline bool same_state(const struct gm_frame *one, const struct gm_frame 
     return one->sp == other->sp && one->pc == other->pc && one->fp == other->fp;
 }
 
-/* Whether the words from which a frame was found still hold what they held. */
+/* Whether the words from which a kept frame was found still hold what they held, but for its CFA. */
 RAW_STACK static inline bool has_same_words(const struct gm_frame *frame)
 {
-    if (gm_unlikely(gm_code_address(load(return_place(frame))) != frame->pc))
-        return false;
-    if (gm_fp_word(frame->saved) == 0) /* then the CFA was not saved either */
-        return true;
-    uint64_t saved_fp = word_from(frame->sp, gm_fp_word(frame->saved));
-    if (gm_unlikely(load(saved_fp) != frame->fp))
-        return false;
-    return gm_likely(gm_cfa_word(frame->saved) == 0) ||
-           load(word_from(saved_fp, gm_cfa_word(frame->saved))) == frame->sp;
+    return gm_code_address(load(return_place(frame))) == frame->pc &&
+           load(frame->fp_place) == frame->fp;
+}
+
+RAW_STACK static inline bool has_same_cfa(const struct gm_frame *frame)
+{
+    return gm_cfa_word(frame->saved) == 0 ||
+           load(word_from(frame->fp_place, gm_cfa_word(frame->saved))) == frame->sp;
 }
 
 /*
@@ -409,8 +408,12 @@ RAW_STACK static inline bool are_unchanged(struct gm_unwind_thread *thread, uint
         return false;
     }
     const struct gm_frame *frame = &frames[*candidates - 1];
-    while (frame > frames && gm_likely(has_same_words(frame - 1)))
-        frame--;
+    if (gm_unlikely(thread->has_realigned))
+        while (frame > frames && has_same_words(frame - 1) && has_same_cfa(frame - 1))
+            frame--;
+    else
+        while (frame > frames && gm_likely(has_same_words(frame - 1)))
+            frame--;
     *candidates = frame == frames ? *candidates : (uint32_t)(frame - frames);
     return frame == frames;
 }
@@ -471,14 +474,33 @@ RAW_STACK bool gm_unwind_words_hold(const struct gm_stack_words *words,
     return true;
 }
 
+/* From which words a kept frame was found. */
+static inline void set_saved(struct gm_unwind_thread *thread, struct gm_frame *frame,
+                             struct gm_saved_words saved)
+{
+    int64_t fp_word = gm_fp_word(saved);
+    frame->saved = saved;
+    frame->fp_place = fp_word ? word_from(frame->sp, fp_word) : (uint64_t)(uintptr_t)&frame->fp;
+    thread->has_realigned |= gm_cfa_word(saved) != 0;
+}
+
 /* `fresh` new frames, the last at their end, take their place above `kept` ones. */
 static inline void join(struct gm_unwind_thread *thread, uint32_t kept, uint32_t fresh,
                         bool base_truncated, struct gm_walk *walk)
 {
     struct gm_frame *frames = kept_frames(thread);
     const struct gm_frame *from = frames - fresh;
-    for (uint32_t i = 0; i < fresh; i++)
-        frames[kept + i] = from[i];
+    if (kept == 0)
+        thread->has_realigned = false;
+    for (uint32_t i = 0; i < fresh; i++) {
+        struct gm_frame *frame = &frames[kept + i];
+        frame->pc = from[i].pc;
+        frame->sp = from[i].sp;
+        frame->fp = from[i].fp;
+        frame->node = 0;
+        frame->flags = 0;
+        set_saved(thread, frame, from[i].saved);
+    }
     thread->cached = kept + fresh;
     thread->base_truncated = base_truncated;
     if (thread->interned > kept)
@@ -511,9 +533,8 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
         if (candidates > 0 && same_state(&frames[candidates - 1], frame)) {
             if (are_unchanged(thread, &candidates)) {
                 if (fits(thread, candidates, fresh, depth)) {
-                    if (fresh > 0) { /* found on another way this time, from other words */
-                        frames[candidates - 1].saved = frame->saved;
-                    }
+                    if (fresh > 0) /* found on another way this time, from other words */
+                        set_saved(thread, &frames[candidates - 1], frame->saved);
                     join(thread, candidates, fresh, thread->base_truncated, walk);
                     return;
                 }

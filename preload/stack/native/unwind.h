@@ -49,10 +49,11 @@ enum gm_frame_flags {
  * unwind.c).
  */
 struct gm_frame {
-    uint64_t pc;   /* return address into this frame's function */
-    uint64_t sp;   /* stack pointer after that return, the CFA of the inner frame; 0: not known */
-    uint64_t fp;   /* frame pointer after that return */
-    uint32_t node; /* the recorder's, for the stack from the root down to this frame */
+    uint64_t pc; /* return address into this frame's function */
+    uint64_t sp; /* stack pointer after that return, the CFA of the inner frame; 0: not known */
+    uint64_t fp; /* frame pointer after that return */
+    uint64_t fp_place; /* kept frame: the word in which that was saved; `fp` itself if none */
+    uint32_t node;     /* the recorder's, for the stack from the root down to this frame */
     struct gm_saved_words saved;
     uint8_t flags; /* enum gm_frame_flags */
 };
@@ -75,7 +76,7 @@ struct gm_walk {
 /*
  * What a thread keeps between walks. The caller gives the memory; zeroed is the valid first state,
  * and the content may be thrown away at any time by zeroing it again. Only its thread touches it.
- * 50 KiB; at a multiple of 64 bytes a rule is found in one cache line.
+ * 54 KiB; at a multiple of 64 bytes a rule is found in one cache line.
  *
  * A thread that records one call should not have to pay for the pages of all of it: what it touches
  * then lies together. It has few rules at first, and new frames, which are found from the inside
@@ -95,6 +96,7 @@ struct gm_unwind_thread {
     uint32_t more_sets;  /* in use, than GM_UNWIND_FIRST_SETS */
     uint32_t read;       /* rules, since there are so many sets */
     bool base_truncated; /* the outermost kept frame is not the root */
+    bool has_realigned;  /* among the kept frames: their CFA was read from the stack */
     bool stack_known;
     uint8_t walks; /* before that */
     struct gm_rule rules[GM_UNWIND_RULE_SETS][GM_UNWIND_RULE_WAYS] __attribute__((aligned(64)));
@@ -102,7 +104,6 @@ struct gm_unwind_thread {
     struct gm_frame frames[GM_UNWIND_FRAMES]; /* new ones, from their end down, then kept ones */
 };
 
-_Static_assert(sizeof(struct gm_frame) == 32, "two frames to a cache line");
 _Static_assert(sizeof(struct gm_unwind_thread) <= 64 * 1024, "small enough for every thread");
 
 /*
