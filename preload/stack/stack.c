@@ -173,19 +173,21 @@ static void add_places(struct gm_stack *stack)
     stack->more_places = NODES_KEPT - NODES_FIRST;
 }
 
-static void keep_node(struct gm_stack *stack, uint64_t frame, uint32_t parent, uint32_t exact,
-                      uint32_t node)
+/* `set`: where it belongs while there are no more places than now. */
+static inline void keep_node(struct gm_stack *stack, struct kept_node *set, uint64_t frame,
+                             uint32_t parent, uint32_t exact, uint32_t node)
 {
-    if (!stack->more_places && ++stack->kept > NODES_FIRST / 2)
+    if (gm_unlikely(!stack->more_places) && ++stack->kept > NODES_FIRST / 2) {
         add_places(stack);
-    struct kept_node *set = kept_set(stack, frame, parent);
+        set = kept_set(stack, frame, parent);
+    }
     set[1] = set[0];
     set[0] = (struct kept_node){frame, parent | exact, node};
     stack->missed++;
 }
 
-static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, uint32_t parent,
-                                                    const struct gm_frame *frame)
+static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, struct kept_node *set,
+                                                    uint32_t parent, const struct gm_frame *frame)
 {
     if (stack->lost)
         return 0;
@@ -197,7 +199,7 @@ static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, uint
     if (modules_before != gm_file.header->module_count)
         gm_loader_ask(); /* it may be that of an interpreter */
     uint32_t node = gm_node_intern(parent, module, offset, exact ? GM_NODE_LEAF : GM_NODE_NATIVE);
-    keep_node(stack, frame->pc, parent, exact ? NODE_EXACT : 0, node);
+    keep_node(stack, set, frame->pc, parent, exact ? NODE_EXACT : 0, node);
     stack->lost = node == 0;
     errno = saved_errno;
     return node;
@@ -209,7 +211,7 @@ static inline uint32_t native_node(struct gm_stack *stack, uint32_t parent,
     struct kept_node *set = kept_set(stack, frame->pc, parent);
     uint32_t exact = frame->flags & GM_FRAME_EXACT ? NODE_EXACT : 0;
     uint32_t node = kept_in(set, frame->pc, parent | exact);
-    return gm_likely(node) ? node : find_node(stack, parent, frame);
+    return gm_likely(node) ? node : find_node(stack, set, parent, frame);
 }
 
 static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_python_frame *frame)
@@ -224,7 +226,7 @@ static uint32_t script_node(struct gm_stack *stack, uint32_t parent, struct gm_p
         stack->missed++; /* it may be told the next time */
     if (gm_unlikely(!node)) {
         node = gm_node_intern(parent, 0, script, GM_NODE_SCRIPT);
-        keep_node(stack, script | FRAME_SCRIPT, parent, 0, node);
+        keep_node(stack, set, script | FRAME_SCRIPT, parent, 0, node);
     }
     stack->lost = script && !node;
     errno = saved_errno;

@@ -166,20 +166,18 @@ static bool read_image(struct gm_module *module, uint64_t image, uint64_t size)
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
 
-static struct known read_known(const struct known *entry, bool *whole)
+/* False if the entry is being written. */
+static inline bool read_known(const struct known *entry, struct known *read)
 {
-    struct known read = {0};
     uint32_t before = atomic_load_explicit(&entry->sequence, memory_order_acquire);
-    read.start = __atomic_load_n(&entry->start, __ATOMIC_RELAXED);
-    read.end = __atomic_load_n(&entry->end, __ATOMIC_RELAXED);
-    read.load_bias = __atomic_load_n(&entry->load_bias, __ATOMIC_RELAXED);
-    read.generation = __atomic_load_n(&entry->generation, __ATOMIC_RELAXED);
-    read.number = __atomic_load_n(&entry->number, __ATOMIC_RELAXED);
-    read.lost = __atomic_load_n(&entry->lost, __ATOMIC_RELAXED);
+    read->start = __atomic_load_n(&entry->start, __ATOMIC_RELAXED);
+    read->end = __atomic_load_n(&entry->end, __ATOMIC_RELAXED);
+    read->load_bias = __atomic_load_n(&entry->load_bias, __ATOMIC_RELAXED);
+    read->generation = __atomic_load_n(&entry->generation, __ATOMIC_RELAXED);
+    read->number = __atomic_load_n(&entry->number, __ATOMIC_RELAXED);
+    read->lost = __atomic_load_n(&entry->lost, __ATOMIC_RELAXED);
     atomic_thread_fence(memory_order_acquire);
-    *whole =
-        !(before & 1) && atomic_load_explicit(&entry->sequence, memory_order_relaxed) == before;
-    return read;
+    return !(before & 1) && atomic_load_explicit(&entry->sequence, memory_order_relaxed) == before;
 }
 
 static void write_known(struct known *entry, const struct known *to)
@@ -196,16 +194,23 @@ static void write_known(struct known *entry, const struct known *to)
     atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
 }
 
-/* What is known of an address, as long as no dlclose came since. */
-static bool find_known(uint64_t address, struct known *found)
+/* Whether an address is of the entry, which is read as a whole only if it seems so. */
+static inline bool is_of(uint64_t address, const struct known *entry, struct known *found)
 {
-    bool whole;
+    uint64_t start = __atomic_load_n(&entry->start, __ATOMIC_RELAXED);
+    uint64_t end = __atomic_load_n(&entry->end, __ATOMIC_RELAXED);
+    return address - start < end - start && read_known(entry, found) &&
+           address - found->start < found->end - found->start;
+}
+
+/* What is known of an address, as long as no dlclose came since. An entry that is missed because it is
+ * being written is looked up. */
+static inline bool find_known(uint64_t address, struct known *found)
+{
     uint32_t now = atomic_load_explicit(&generation, memory_order_acquire);
-    for (uint32_t i = atomic_load_explicit(&known_count, memory_order_acquire); i-- > 0;) {
-        *found = read_known(&known[i], &whole);
-        if (whole && address - found->start < found->end - found->start)
+    for (uint32_t i = atomic_load_explicit(&known_count, memory_order_acquire); i-- > 0;)
+        if (is_of(address, &known[i], found))
             return found->generation == now;
-    }
     return false;
 }
 

@@ -149,13 +149,12 @@ static bool grow_index(struct table *table, hash_function *hash)
  * Appends a new entry, or returns the id another thread gave it meanwhile; 0 if there is no room.
  * `published` is the header's count of this table.
  */
-static uint32_t append(struct table *table, const void *key, equal_function *equal,
+static uint32_t append(struct table *table, const void *key, uint64_t value, equal_function *equal,
                        hash_function *hash, uint32_t *published)
 {
     if (atomic_load_explicit(&table->full, memory_order_relaxed))
         return 0;
     gm_lock_take(&table->lock);
-    uint64_t value = hash(key);
     uint32_t id = find(table, value, key, equal);
     if (!id) {
         uint32_t next = table->count ? table->count : 1; /* 0 is "none" */
@@ -178,10 +177,11 @@ static uint32_t append(struct table *table, const void *key, equal_function *equ
 static uint32_t intern(struct table *table, const void *key, equal_function *equal,
                        hash_function *hash, uint32_t *published, enum gm_counter limit)
 {
-    uint32_t id = find(table, hash(key), key, equal);
+    uint64_t value = hash(key);
+    uint32_t id = find(table, value, key, equal);
     if (gm_likely(id != 0))
         return id;
-    id = append(table, key, equal, hash, published);
+    id = append(table, key, value, equal, hash, published);
     if (!id)
         count_refused(table, limit);
     return id;

@@ -561,8 +561,6 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
             return;
         }
         frame--;
-        frame->node = 0;
-        frame->flags = 0;
     }
 }
 
