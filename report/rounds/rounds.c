@@ -144,53 +144,49 @@ static inline void end_tick(struct gm_rounds *rounds, struct gm_round_stream *st
 /* A place changes in a new tick: what it held until then stands. */
 static inline void enter_tick(struct gm_round_place *place, uint64_t clock)
 {
-    if (place->tick == clock)
-        return;
     if (place->births)
         gm_trail_add(&place->trail, place->tick, clock - 1, place->live);
     place->tick = clock;
-    place->before = place->live;
 }
 
-static inline void enter_tick_of_site(struct gm_round_site *site, uint64_t clock)
+static inline void change_place(struct gm_round_place *place, uint64_t clock, uint64_t more)
 {
-    if (site->tick == clock)
-        return;
-    site->tick = clock;
-    site->before = site->live;
+    if (place->tick != clock) {
+        enter_tick(place, clock);
+        place->before = place->live;
+    }
+    place->live += more;
 }
 
-static inline void change_place(struct gm_round_place *place, uint64_t clock, uint64_t more,
-                                uint64_t less)
-{
-    enter_tick(place, clock);
-    place->live += more - less;
-}
-
+/* Between two allocations: a site and its places hold so much more, which may be negative. */
 static inline void change(struct gm_rounds *rounds, struct gm_round_stream *stream,
-                          struct gm_round_site *site, uint64_t more, uint64_t less)
+                          struct gm_round_site *site, uint64_t more)
 {
-    enter_tick_of_site(site, stream->clock);
-    site->live += more - less;
-    stream->live += more - less;
-    if (stream->live > stream->peak)
-        stream->peak = stream->live;
+    if (site->tick != stream->clock) {
+        site->tick = stream->clock;
+        site->before = site->live;
+    }
+    site->live += more;
+    stream->live += more;
     if (site->place == GM_NONE)
         return;
-    change_place(rounds->places[site->place], stream->clock, more, less);
+    change_place(rounds->places[site->place], stream->clock, more);
     if (site->way != GM_NONE)
-        change_place(rounds->places[site->way], stream->clock, more, less);
+        change_place(rounds->places[site->way], stream->clock, more);
 }
 
-static inline void note_birth_at(struct gm_round_place *place, uint64_t clock)
+/* An allocation begins a tick. */
+static inline void begin_tick_of_place(struct gm_round_place *place, uint64_t clock, uint64_t size)
 {
+    enter_tick(place, clock);
     if (place->births == 0)
         place->first = clock;
     place->births += place->births < UINT32_MAX;
+    place->live += size;
     place->before = place->live;
 }
 
-static inline void note_birth(struct gm_rounds *rounds, struct gm_round_site *site, uint64_t clock)
+static inline void begin_tick_of_site(struct gm_round_site *site, uint64_t clock, uint64_t size)
 {
     if (site->births == 0)
         site->first = clock;
@@ -198,12 +194,19 @@ static inline void note_birth(struct gm_rounds *rounds, struct gm_round_site *si
         site->longest = clock - site->last;
     site->last = clock;
     site->births += site->births < UINT32_MAX;
+    site->tick = clock;
+    site->live += size;
     site->before = site->live;
-    if (site->place == GM_NONE)
-        return;
-    note_birth_at(rounds->places[site->place], clock);
-    if (site->way != GM_NONE)
-        note_birth_at(rounds->places[site->way], clock);
+}
+
+static inline void begin_tick(struct gm_round_stream *stream, uint64_t size, uint64_t time)
+{
+    stream->clock++;
+    stream->time = time;
+    stream->live += size;
+    stream->before = stream->live;
+    if (stream->live > stream->peak)
+        stream->peak = stream->live;
 }
 
 /* NULL: the site is not watched. */
@@ -220,11 +223,13 @@ void gm_rounds_alloc(struct gm_rounds *rounds, uint32_t number, uint64_t size, u
         return;
     struct gm_round_stream *stream = rounds->streams[site->stream - 1];
     end_tick(rounds, stream);
-    stream->clock++;
-    stream->time = time;
-    change(rounds, stream, site, size, 0);
-    stream->before = stream->live;
-    note_birth(rounds, site, stream->clock);
+    begin_tick(stream, size, time);
+    begin_tick_of_site(site, stream->clock, size);
+    if (site->place == GM_NONE)
+        return;
+    begin_tick_of_place(rounds->places[site->place], stream->clock, size);
+    if (site->way != GM_NONE)
+        begin_tick_of_place(rounds->places[site->way], stream->clock, size);
 }
 
 void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size)
@@ -234,7 +239,7 @@ void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size)
         return;
     struct gm_round_stream *stream = rounds->streams[site->stream - 1];
     stream->frees++;
-    change(rounds, stream, site, 0, size);
+    change(rounds, stream, site, -size);
 }
 
 void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
@@ -244,7 +249,9 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
         return;
     struct gm_round_stream *stream = rounds->streams[site->stream - 1];
     stream->frees--;
-    change(rounds, stream, site, size, 0);
+    change(rounds, stream, site, size);
+    if (stream->live > stream->peak)
+        stream->peak = stream->live;
 }
 
 /* ---- moments --------------------------------------------------------------------------------- */
