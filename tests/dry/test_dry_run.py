@@ -113,6 +113,33 @@ def only_unknown_values_are_uncertain():
     assert dry["uncertain"][0]["file"].endswith("program.c") and dry["uncertain"][0]["line"] > 0, dry
 
 
+READS = """
+import ctypes
+cuda, context, memory, value = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64()
+
+def start():
+    assert not (cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or
+                cuda.cuCtxSetCurrent(context) or cuda.cuMemAlloc_v2(ctypes.byref(memory), 64))
+
+def copy_args_to_cpu_if_needed():
+    def maybe_copy():
+        assert not cuda.cuMemcpyDtoH_v2(ctypes.byref(value), memory, ctypes.c_size_t(8))
+    maybe_copy()
+"""
+
+
+def what_an_autotuner_sets_aside_is_no_value():
+    """A copy to the host by Inductor's function of that name, in its file, and one by another's."""
+    for folder, lines in (("torch/_inductor/runtime", []), ("mine", [11])):
+        path = f"{scratch}/{folder}/triton_heuristics.py"
+        os.makedirs(os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(READS)
+        program = f"import runpy; of = runpy.run_path({path!r}); of['start'](); of['copy_args_to_cpu_if_needed']()"
+        dry, _, _ = answer(command=[sys.executable, "-c", program], code=0)
+        assert [line["line"] for line in dry["uncertain"]] == lines, dry
+
+
 def a_runtime_of_nvidia_is_refused_by_name():
     dry, _, _ = answer(command=[PROGRAM, "table"], code=125)
     assert dry["verdict"] == "undecided" and PROGRAM in dry["reason"] and "runtime" in dry["reason"], dry
@@ -242,7 +269,7 @@ try:
     for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once,
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
                  a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
-                 a_runtime_of_nvidia_is_refused_by_name, a_library_without_a_stand_in_is_refused_by_name,
+                 what_an_autotuner_sets_aside_is_no_value, a_runtime_of_nvidia_is_refused_by_name, a_library_without_a_stand_in_is_refused_by_name,
                  a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended,
                  a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
