@@ -115,13 +115,19 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
     for (size_t i = 0; i < run->pool_failure_count; i++) {
         const struct gm_model_pool_failure *failure = &run->pool_failures[i];
         struct gm_dry_use *use = use_of(outcome, failure->device);
-        if (use && !failure->survived && !failure->succeeded)
+        if (failure->survived || failure->succeeded)
+            outcome->survived += failure->count;
+        else if (use)
             fail(use, model, failure->place, failure->size, failure->tracked);
     }
     for (size_t i = 0; i < run->failure_count; i++) {
         const struct gm_model_failure *failure = &run->failures[i];
         struct gm_dry_use *use = use_of(outcome, model->places[failure->place].device);
-        if (use && failure->out_of_memory && !failure->is_of_pool && !run->went_on)
+        if (!use || !failure->out_of_memory || failure->is_of_pool)
+            continue;
+        if (run->went_on)
+            outcome->survived += failure->count;
+        else
             fail(use, model, failure->place, failure->size, failure->used);
     }
 }
@@ -173,6 +179,7 @@ void gm_dry_outcome_place(struct gm_dry_outcome *outcome, struct gm_history *his
 void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_outcome *other)
 {
     outcome->processes += other->processes;
+    outcome->survived += other->survived;
     for (int i = 0; i < GM_DRY_DEVICES; i++) {
         struct gm_dry_use *use = &outcome->devices[i];
         const struct gm_dry_use *more = &other->devices[i];

@@ -38,6 +38,7 @@ struct gm_dry_outcome {
     struct gm_dry_line uncertain[GM_DRY_LINES]; /* reads of values that are not known, most first */
     size_t uncertain_count;
     uint64_t uncertain_reads; /* in all, with those of lines beyond GM_DRY_LINES */
+    uint64_t survived; /* requests that were refused for lack of memory, and the program went on */
 };
 
 /* Adds the runs of a model. */

@@ -144,6 +144,12 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
         fprintf(out, "The program saw %u GPU%s; --devices N shows it more.\n", facts->devices,
                 gm_plural(facts->devices));
     say_parts(out, judgement);
+    if (facts->outcome->survived && judgement->verdict == GM_DRY_FITS)
+        fprintf(
+            out,
+            "%s request%s refused for lack of memory, and the program, or its allocator, made do\n"
+            "with less: with more memory it may take more.\n",
+            COUNT(facts->outcome->survived), facts->outcome->survived == 1 ? " was" : "s were");
     if (judgement->part_count && facts->device->source[0])
         fprintf(out, "Context: %s.\n", facts->device->source);
     if (facts->steps)

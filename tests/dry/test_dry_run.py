@@ -89,6 +89,9 @@ def the_sentence_names_the_line():
 def a_program_that_makes_do_with_less_fits():
     dry, _, _ = answer("--memory", "2G", command=[PROGRAM, "less", str(3 << 30)], code=0)
     assert dry["verdict"] == "fits" and parts_of(dry)["other allocations"] == (1536 << 19, "exact"), dry
+    for most, refused in (("2G", True), ("4G", False)):
+        said = run("--memory", most, command=[PROGRAM, "less", str(3 << 30)]).stdout
+        assert ("\n2 requests were refused for lack of memory, " in said) == refused, said
 
 
 def devices_differ():
