@@ -44,7 +44,7 @@ struct unit {
 };
 
 struct gm_dwarf_index {
-    const char *path; /* of the file that has the debug info */
+    const char *path;         /* of the file that has the debug info */
     bool has_special_package; /* its .dwp is no file to open */
     struct unit *units;
     size_t unit_count;
@@ -265,9 +265,8 @@ static bool is_split_special(const struct gm_dwarf_index *index, Dwarf_Die *root
     if (name == NULL)
         name = text_of(root, DW_AT_GNU_dwo_name);
     return index->has_special_package ||
-           (name != NULL &&
-            (gm_is_special_file(index->path, NULL, name) ||
-             gm_is_special_file(index->path, text_of(root, DW_AT_comp_dir), name)));
+           (name != NULL && (gm_is_special_file(index->path, NULL, name) ||
+                             gm_is_special_file(index->path, text_of(root, DW_AT_comp_dir), name)));
 }
 
 /* With split debug info the code is described in a .dwo file. If that is not there, what is left

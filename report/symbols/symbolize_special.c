@@ -74,10 +74,10 @@ bool gm_is_special_file(const char *from, const char *folder, const char *name)
 {
     char path[PATH_MAX];
     bool is_whole = folder != NULL && folder[0] == '/';
-    int length = name[0] == '/' ? snprintf(path, sizeof(path), "%s", name)
-                                : snprintf(path, sizeof(path), "%.*s%s/%s",
-                                           is_whole ? 0 : folder_length(from), from ? from : "",
-                                           folder == NULL ? "." : folder, name);
+    int length = name[0] == '/'
+                     ? snprintf(path, sizeof(path), "%s", name)
+                     : snprintf(path, sizeof(path), "%.*s%s/%s", is_whole ? 0 : folder_length(from),
+                                from ? from : "", folder == NULL ? "." : folder, name);
 
     /* libdw has no limit: what is too long for the kernel cannot be opened either */
     return length >= 0 && (size_t)length < sizeof(path) && is_special(path);
@@ -129,7 +129,7 @@ static bool is_special_beside(const char *debug_path, const char *file, const ch
 bool gm_is_special_debug_file(const char *debug_path, const char *file, const char *link)
 {
     if (file == NULL)
-        return false; /* a name alone leads nowhere */
+        return false;                    /* a name alone leads nowhere */
     char *target = realpath(file, NULL); /* libdwfl looks there, too */
     bool special = is_special_beside(debug_path, file, link) ||
                    (target != NULL && is_special_beside(debug_path, target, link));
