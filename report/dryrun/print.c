@@ -64,8 +64,13 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                 facts->has_no_exit ? "has no end" : "ends by a value that only the GPU computes",
                 SIZE(judgement->peak), COUNT(facts->endless.count));
     } else {
-        fprintf(out, "%s between %s and %s of %s.\n", who_decides(judgement), SIZE(judgement->peak),
-                SIZE(judgement->most), SIZE(judgement->capacity));
+        const struct gm_dry_outcome *more = facts->with_cudnn;
+        bool was_refused = more && more->devices[judgement->device].has_failed;
+        fprintf(out, "%s between %s and %s%s of %s.\n", who_decides(judgement),
+                SIZE(judgement->peak), was_refused ? "at least " : "", SIZE(judgement->most),
+                SIZE(judgement->capacity));
+        if (judgement->most <= judgement->capacity)
+            fputs("Both would fit, but the larger one is an estimate and no bound.\n", out);
     }
 }
 

@@ -294,9 +294,48 @@ static void what_is_in_pieces_is_not_short(void **state)
     free(text);
 }
 
+/* What cuDNN may take is told as it was found: an estimate where it fits, a part of it where the run
+ * with more was refused memory. */
+static void what_cudnn_decides_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t capacity;
+        bool was_refused;
+        const char *says;
+    } cases[] = {
+        {10 * GIB, false,
+         "cuDNN decides between 3.00 GiB and 7.00 GiB of 10.0 GiB.\nBoth would fit"},
+        {6 * GIB, false, "cuDNN decides between 3.00 GiB and 7.00 GiB of 6.00 GiB.\n  "},
+        {6 * GIB, true, "cuDNN decides between 3.00 GiB and at least 7.00 GiB of 6.00 GiB.\n  "},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gm_dry_outcome without = outcome_of(0, 0, 2 * GIB), with = outcome_of(0, 0, 6 * GIB);
+        with.devices[0].has_failed = cases[i].was_refused;
+        with.devices[0].held = 5 * GIB;
+        with.devices[0].wanted = GIB;
+        const struct gm_dry_facts facts = {.device = &device,
+                                           .capacity = cases[i].capacity,
+                                           .outcome = &without,
+                                           .with_cudnn = &with};
+        struct gm_dry_judgement judgement;
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        assert_non_null(out);
+        gm_dry_judge(&judgement, &facts);
+        gm_dry_text(out, &judgement, &facts);
+        fclose(out);
+        if (!strstr(text, cases[i].says))
+            fail_msg("%s", text);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cudnn_decides_is_said),
         cmocka_unit_test(parts_add_up_to_the_peak),
         cmocka_unit_test(the_last_byte_decides),
         cmocka_unit_test(a_loop_that_grows_decides_nothing),
