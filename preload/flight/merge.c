@@ -109,10 +109,12 @@ void gm_merge_look_at(uint32_t number, uint64_t *safe_time)
     bool committing = __atomic_load_n(&thread->committing, __ATOMIC_ACQUIRE); /* before the head */
     uint64_t head = __atomic_load_n(&gm_thread_lane(thread)->head, __ATOMIC_ACQUIRE);
     if (head != lane->head) {
-        /* Safe to read: packing never goes beyond the head seen earlier, so this slot cannot be
-         * reused yet. */
-        uint64_t time = thread->records[(head - 1) & thread->mask].time;
-        lane->latest = time > lane->latest ? time : lane->latest;
+        /* The owner may use a slot again once the tail has passed it, which moves only with the pack
+         * lock: what is packed is not read here, and an earlier time is as safe. */
+        if (head != __atomic_load_n(&gm_thread_lane(thread)->tail, __ATOMIC_RELAXED)) {
+            uint64_t time = thread->records[(head - 1) & thread->mask].time;
+            lane->latest = time > lane->latest ? time : lane->latest;
+        }
         lane->head = head;
         lane->given_up = false;
     }

@@ -194,9 +194,9 @@ static __attribute__((noinline)) uint32_t find_node(struct gm_stack *stack, stru
     int saved_errno = errno; /* new frames can cost system calls */
     uint64_t offset;
     bool exact = frame->flags & GM_FRAME_EXACT;
-    uint32_t modules_before = gm_file.header->module_count;
+    uint32_t modules_before = __atomic_load_n(&gm_file.header->module_count, __ATOMIC_RELAXED);
     uint16_t module = gm_module_of(frame->pc, &offset);
-    if (modules_before != gm_file.header->module_count)
+    if (modules_before != __atomic_load_n(&gm_file.header->module_count, __ATOMIC_RELAXED))
         gm_loader_ask(); /* it may be that of an interpreter */
     uint32_t node = gm_node_intern(parent, module, offset, exact ? GM_NODE_LEAF : GM_NODE_NATIVE);
     keep_node(stack, set, frame->pc, parent, exact ? NODE_EXACT : 0, node);
