@@ -104,3 +104,9 @@ const char *gm_name_behind_slash(const char *path)
     const char *slash = path ? strrchr(path, '/') : NULL;
     return slash ? slash + 1 : path ? path : "";
 }
+
+bool gm_name_ends_with(const char *name, const char *ending)
+{
+    size_t length = strlen(name), size = strlen(ending);
+    return length > size && strcmp(name + length - size, ending) == 0;
+}

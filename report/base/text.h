@@ -43,4 +43,7 @@ struct gm_text gm_base_name(struct gm_text path);
 /* The same of a terminated path: where it begins. "" for NULL. */
 const char *gm_name_behind_slash(const char *path);
 
+/* Whether a name has `ending` behind something else. */
+bool gm_name_ends_with(const char *name, const char *ending);
+
 #endif

@@ -55,12 +55,6 @@ static void sort_lines(struct gm_dry_outcome *outcome)
               most_first);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), length_of_end = strlen(end);
-    return length >= length_of_end && strcmp(text + length - length_of_end, end) == 0;
-}
-
 /* Inductor's autotuner sets aside what a kernel writes to while it tries that kernel, and puts it back:
  * nothing is decided by these values. */
 static bool is_set_aside(const struct gm_model *model, uint32_t number)
@@ -71,7 +65,7 @@ static bool is_set_aside(const struct gm_model *model, uint32_t number)
     for (size_t i = 0; i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i];
         if (frame->script && frame->file && strstr(frame->function, "copy_args_to_cpu_if_needed") &&
-            ends_with(frame->file, "torch/_inductor/runtime/triton_heuristics.py"))
+            gm_name_ends_with(frame->file, "torch/_inductor/runtime/triton_heuristics.py"))
             return true;
     }
     return false;

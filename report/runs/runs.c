@@ -5,6 +5,7 @@
 #include "base/exit_code.h"
 #include "base/memory.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "runs/run_note.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -159,12 +160,6 @@ bool gm_run_read_header(int folder, const char *name, struct gm_trace_header *he
     return good;
 }
 
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t length = strlen(name), size = strlen(ending);
-    return length > size && strcmp(name + length - size, ending) == 0;
-}
-
 static void add(struct folder *folder, const char *path)
 {
     struct stat status;
@@ -185,7 +180,7 @@ static void add_folder(struct folder *folder, const char *path)
 {
     DIR *entries = opendir(path);
     bool is_here = strcmp(path, ".") == 0;
-    const char *slash = ends_with(path, "/") || strcmp(path, "/") == 0 ? "" : "/";
+    const char *slash = gm_name_ends_with(path, "/") || strcmp(path, "/") == 0 ? "" : "/";
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         size_t size = strlen(path) + strlen(entry->d_name) + 2;
         char *whole = gm_allocate(size, 1);
@@ -193,7 +188,7 @@ static void add_folder(struct folder *folder, const char *path)
             snprintf(whole, size, "%s", entry->d_name);
         else
             snprintf(whole, size, "%s%s%s", path, slash, entry->d_name);
-        if (ends_with(entry->d_name, ".trace"))
+        if (gm_name_ends_with(entry->d_name, ".trace"))
             add(folder, whole);
         free(whole);
     }

@@ -131,8 +131,9 @@ bool gm_is_special_debug_file(const char *debug_path, const char *file, const ch
     if (file == NULL)
         return false;                    /* a name alone leads nowhere */
     char *target = realpath(file, NULL); /* libdwfl looks there, too */
-    bool special = is_special_beside(debug_path, file, link) ||
-                   (target != NULL && is_special_beside(debug_path, target, link));
+    bool special =
+        is_special_beside(debug_path, file, link) || (target != NULL && strcmp(target, file) != 0 &&
+                                                      is_special_beside(debug_path, target, link));
     free(target);
     return special;
 }

@@ -269,6 +269,19 @@ static void a_device_file_says_all_or_nothing(void **state)
     assert_false(read_device("name = X\ncc = 8.9\nsms = 4\nmemory = 2G\nflops = 3\n", &found));
 }
 
+/* How the answer reads. The caller frees it. */
+static char *text_of(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    gm_dry_judge(judgement, facts);
+    gm_dry_text(out, judgement, facts);
+    fclose(out);
+    return text;
+}
+
 /* Enough is free, but no piece of it is large enough. */
 static void what_is_in_pieces_is_not_short(void **state)
 {
@@ -280,14 +293,8 @@ static void what_is_in_pieces_is_not_short(void **state)
     const struct gm_dry_facts facts = {
         .device = &device, .capacity = 10 * GIB, .outcome = &outcome, .command_exit = 1};
     struct gm_dry_judgement judgement;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    gm_dry_judge(&judgement, &facts);
+    char *text = text_of(&judgement, &facts);
     assert_int_equal(judgement.verdict, GM_DRY_DOES_NOT_FIT);
-    gm_dry_text(out, &judgement, &facts);
-    fclose(out);
     assert_non_null(
         strstr(text, "does not fit: 1.00 GiB were refused, as what is free is in pieces"));
     assert_null(strstr(text, "short by"));
@@ -319,13 +326,7 @@ static void what_cudnn_decides_is_said(void **state)
                                            .outcome = &without,
                                            .with_cudnn = &with};
         struct gm_dry_judgement judgement;
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
-        assert_non_null(out);
-        gm_dry_judge(&judgement, &facts);
-        gm_dry_text(out, &judgement, &facts);
-        fclose(out);
+        char *text = text_of(&judgement, &facts);
         if (!strstr(text, cases[i].says))
             fail_msg("%s", text);
         free(text);
