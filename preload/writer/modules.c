@@ -129,6 +129,20 @@ static void read_notes(struct gm_module *module, const char *at, const char *end
     }
 }
 
+/* Looks for the build id in those notes of the header at `image` that lie in a readable mapping. */
+static void read_notes_within(struct gm_module *module, uint64_t image, uint64_t start,
+                              uint64_t end)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)image;
+    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(image + header->e_phoff);
+    for (unsigned i = 0; i < header->e_phnum && !module->build_id_size; i++) {
+        uint64_t at = module->load_bias + segments[i].p_vaddr;
+        if (segments[i].p_type == PT_NOTE && at >= start && at <= end &&
+            segments[i].p_memsz <= end - at)
+            read_notes(module, (const char *)at, (const char *)at + segments[i].p_memsz);
+    }
+}
+
 /*
  * Fills the module from its ELF header, which stands at `image` and is readable for `size` bytes
  * there. False when it is no ELF image (a mapped data file with code jumped into, or a header not
@@ -155,13 +169,21 @@ static bool read_image(struct gm_module *module, uint64_t image, uint64_t size)
     }
     module->start = image;
     module->end = module->load_bias + last;
-    for (unsigned i = 0; found && i < header->e_phnum; i++) {
-        uint64_t at = module->load_bias + segments[i].p_vaddr;
-        if (segments[i].p_type == PT_NOTE && at >= image && at - image <= size &&
-            segments[i].p_memsz <= size - (at - image) && !module->build_id_size)
-            read_notes(module, (const char *)at, (const char *)at + segments[i].p_memsz);
-    }
+    if (found)
+        read_notes_within(module, image, image, image + size);
     return found && module->end > module->start;
+}
+
+/* The same in the file's other mappings: what edits a library moves its notes to the end, as is done to
+ * each that comes in a wheel of Python. Walks the maps again from their begin. */
+static void read_distant_notes(struct gm_module *module, uint64_t image, uint64_t inode)
+{
+    if (syscall(SYS_lseek, maps.descriptor, 0, SEEK_SET) != 0)
+        return;
+    maps.at = maps.filled = 0;
+    while (!module->build_id_size && next_mapping() && mapping.start < module->end)
+        if (mapping.inode == inode && mapping.readable && mapping.start >= module->start)
+            read_notes_within(module, image, mapping.start, mapping.end);
 }
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
@@ -280,8 +302,11 @@ static struct known record(const struct mapping *found, uint64_t image, uint64_t
     bool is_module = image && read_image(&module, image, image_size);
     bool refused = false;
     if (is_module) {
+        uint64_t inode = found->inode; /* `found` may be the mapping that is read next */
         module.generation = range.generation;
         module.path = gm_string_intern(found->path, strlen(found->path));
+        if (inode && !module.build_id_size)
+            read_distant_notes(&module, image, inode);
         refused = !module.path && !gm_strings_full();
         range.number = refused ? 0 : number_of(&module);
         range.lost = !refused && !range.number && gm_modules_full();

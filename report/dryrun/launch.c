@@ -3,6 +3,7 @@
 #include "base/complain.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cache/folder.h"
 #include "version.h"
 #include <dirent.h>
 #include <errno.h>
@@ -41,26 +42,10 @@ bool gm_dry_launch_find(struct gm_dry_launch *launch)
 
 /* ---- the cache of stand-ins ------------------------------------------------------------------------ */
 
-static bool make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    return (mkdir(path, 0777) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
-}
-
 /* A folder that outlives this run, else the scratch folder. */
 static void find_cache(char path[PATH_MAX], const char *scratch)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    path[0] = 0;
-    if (cache && *cache == '/')
-        snprintf(path, PATH_MAX, "%s/gpumem/dry-run", cache);
-    else if (home && *home == '/')
-        snprintf(path, PATH_MAX, "%s/.cache/gpumem/dry-run", home);
-    if (!path[0] || !make_folders(path))
+    if (!gm_cache_folder("dry-run", path) || !gm_make_cache_folder(path))
         snprintf(path, PATH_MAX, "%s", scratch);
 }
 

@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cache/folder.h"
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
 #include "stacks/redact.h"
@@ -62,13 +63,26 @@ static char *keep(struct gm_stacks *stacks, char *text)
     return stacks->texts[stacks->text_count++] = text;
 }
 
+/* GPUMEM_SYMBOL_CACHE: a folder; if it is empty, answers are not kept. */
+static bool find_cache_folder(char path[PATH_MAX])
+{
+    const char *named = getenv("GPUMEM_SYMBOL_CACHE");
+    if (!named)
+        return gm_cache_folder("symbols", path);
+    int length = snprintf(path, PATH_MAX, "%s", named);
+    return length > 0 && length < PATH_MAX;
+}
+
 struct gm_stacks *gm_stacks_new(const struct gm_trace *trace,
                                 const struct gm_stacks_options *options)
 {
     struct gm_stacks *stacks = gm_allocate(1, sizeof(*stacks));
-    struct gm_symbolizer_options symbols = {.debuginfod = options->debuginfod,
-                                            .sysroot = options->sysroot,
-                                            .no_local_files = options->no_local_files};
+    char cache_folder[PATH_MAX];
+    struct gm_symbolizer_options symbols = {
+        .debuginfod = options->debuginfod,
+        .sysroot = options->sysroot,
+        .no_local_files = options->no_local_files,
+        .cache_folder = find_cache_folder(cache_folder) ? cache_folder : NULL};
     stacks->trace = trace;
     stacks->options = *options;
     stacks->symbolizer = options->names ? gm_symbolizer_new(&symbols) : NULL;

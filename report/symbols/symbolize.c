@@ -43,8 +43,7 @@ struct known_module {
 
 /* Both hash tables are open addressing with a power of two of slots, at most half of them used. */
 struct gm_symbolizer {
-    char *sysroot;
-    bool no_local_files;
+    struct gm_symbolizer_options options; /* their strings are its own */
     struct known_module *modules;
     size_t module_count, module_capacity;
     struct text *texts;
@@ -259,8 +258,7 @@ static struct gm_symbol_module *learn_module(struct gm_symbolizer *symbolizer, u
                                  .build_id = malloc(reference->build_id_size + 1),
                                  .build_id_size = reference->build_id_size};
     if (fresh.path != NULL && fresh.build_id != NULL)
-        fresh.module =
-            gm_symbol_module_open(reference, symbolizer->sysroot, symbolizer->no_local_files);
+        fresh.module = gm_symbol_module_open(reference, &symbolizer->options);
     if (fresh.module == NULL) {
         free(fresh.path);
         free(fresh.build_id);
@@ -386,13 +384,13 @@ struct gm_symbolizer *gm_symbolizer_new(const struct gm_symbolizer_options *opti
         options = &defaults;
     if (symbolizer == NULL)
         return NULL;
-    symbolizer->no_local_files = options->no_local_files;
-    if (options->sysroot != NULL) {
-        symbolizer->sysroot = strdup(options->sysroot);
-        if (symbolizer->sysroot == NULL) {
-            free(symbolizer);
-            return NULL;
-        }
+    symbolizer->options = *options;
+    symbolizer->options.sysroot = options->sysroot == NULL ? NULL : strdup(options->sysroot);
+    symbolizer->options.cache_folder =
+        options->cache_folder == NULL ? NULL : strdup(options->cache_folder);
+    if (options->sysroot != NULL && symbolizer->options.sysroot == NULL) {
+        gm_symbolizer_free(symbolizer);
+        return NULL;
     }
     if (options->debuginfod)
         setenv("DEBUGINFOD_TIMEOUT", "30", 0); /* seconds without progress; a user's value stays */
@@ -418,7 +416,8 @@ void gm_symbolizer_free(struct gm_symbolizer *symbolizer)
     free(symbolizer->texts);
     free(symbolizer->answers);
     free(symbolizer->frames);
-    free(symbolizer->sysroot);
+    free((char *)symbolizer->options.sysroot);
+    free((char *)symbolizer->options.cache_folder);
     free(symbolizer);
 }
 

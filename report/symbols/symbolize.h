@@ -23,12 +23,6 @@ struct gm_source_frame {
     bool inlined;         /* the code was inlined into the next frame */
 };
 
-struct gm_symbolizer_options {
-    const char *sysroot; /* directory in which module paths are looked up first; NULL if none */
-    bool no_local_files; /* none is opened by its path alone: in the sysroot or by build-id */
-    bool debuginfod;     /* may missing debug info be downloaded, from DEBUGINFOD_URLS? */
-};
-
 struct gm_symbolizer;
 
 /* `options` may be NULL for the defaults. Without `debuginfod` this removes DEBUGINFOD_URLS from

@@ -46,6 +46,7 @@ struct unit {
 struct gm_dwarf_index {
     const char *path;         /* of the file that has the debug info */
     bool has_special_package; /* its .dwp is no file to open */
+    bool is_split;            /* a unit's code is described in a .dwo file */
     struct unit *units;
     size_t unit_count;
     size_t unit_capacity;
@@ -134,6 +135,7 @@ static void add_units(struct gm_dwarf_index *index, Dwarf *dwarf)
         if (!spend(index, 1))
             return;
         bool has_code = type == DW_UT_compile || type == DW_UT_skeleton;
+        index->is_split |= type == DW_UT_skeleton;
         if (has_code && !add_unit(index, handle, &root))
             return;
     }
@@ -178,6 +180,11 @@ void gm_dwarf_index_free(struct gm_dwarf_index *index)
 bool gm_dwarf_index_empty(const struct gm_dwarf_index *index)
 {
     return index->ranges.count == 0;
+}
+
+bool gm_dwarf_index_is_split(const struct gm_dwarf_index *index)
+{
+    return index->is_split;
 }
 
 bool gm_dwarf_index_exhausted(const struct gm_dwarf_index *index)

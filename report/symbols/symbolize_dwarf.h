@@ -8,27 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cache/answers.h"
 #include <elfutils/libdw.h>
-
-/* Longest chain of frames at one address, counting the containing function. */
-enum { GM_FRAMES_AT_ONE_ADDRESS = 128 };
-
-enum gm_name_source {
-    GM_NAME_FROM_SOURCE,  /* as written, without namespace or class */
-    GM_NAME_FROM_LINKAGE, /* the linker's name, from debug info */
-    GM_NAME_FROM_SYMBOL   /* from the symbol table: may have a version or a clone suffix */
-};
-
-/* A frame in the words of the file: nothing is demangled or checked. Strings belong to libdw and
- * live as long as the Dwarf handle. */
-struct gm_raw_frame {
-    const char *name; /* NULL if unknown */
-    enum gm_name_source name_source;
-    bool inlined;
-    const char *directory; /* of the compilation, for a relative `file`; may be NULL */
-    const char *file;      /* NULL if unknown */
-    unsigned line;         /* 0 if unknown */
-};
 
 struct gm_dwarf_index;
 
@@ -41,9 +22,13 @@ void gm_dwarf_index_free(struct gm_dwarf_index *index);
 bool gm_dwarf_index_empty(const struct gm_dwarf_index *index);
 
 /* Fills `frames` (room for GM_FRAMES_AT_ONE_ADDRESS), innermost first, and returns how many: 0 if
- * the address is not covered. A single frame without name means that only the line is known. */
+ * the address is not covered. A single frame without name means that only the line is known.
+ * Strings belong to libdw and live as long as the Dwarf handle. */
 size_t gm_dwarf_index_find(struct gm_dwarf_index *index, Dwarf_Addr pc,
                            struct gm_raw_frame *frames);
+
+/* Whether code may be described in further files (.dwo, .dwp). */
+bool gm_dwarf_index_is_split(const struct gm_dwarf_index *index);
 
 /* Whether the index has given up because the file is not sound; it then finds nothing more. */
 bool gm_dwarf_index_exhausted(const struct gm_dwarf_index *index);

@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
+#include "cache/answers.h"
 #include "symbols/symbolize_special.h"
 #include "symbols/symbolize_table.h"
 #include "symbols/symbolize_unpacked.h"
@@ -30,6 +34,8 @@ struct gm_symbol_module {
     Dwarf_Addr dwarf_bias;         /* libdwfl's addresses minus those of the debug info */
     struct gm_dwarf_index *index;  /* NULL if there is no debug info */
     struct gm_symbol_table *table; /* NULL until needed */
+    struct gm_answers *answers;    /* kept on the disk; NULL: none are */
+    bool is_read;                  /* its contents were opened */
 };
 
 /* ---- finding the file ------------------------------------------------------------------------ */
@@ -122,15 +128,14 @@ static bool try_module_path(struct gm_symbol_module *module,
     return length > 0 && (size_t)length < sizeof(path) && try_file(module, reference, path);
 }
 
-/* The debug file of a module that is gone, or was replaced, is as good as the module. */
-static bool try_build_id_path(struct gm_symbol_module *module,
-                              const struct gm_module_reference *reference, const char *sysroot)
+/* Where the debug file of a build-id belongs. False: the path would be too long. */
+static bool build_id_path(const struct gm_module_reference *reference, const char *sysroot,
+                          char path[PATH_MAX])
 {
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof(path), "%s" DEBUG_DIRECTORY "/.build-id/", sysroot);
+    int length = snprintf(path, PATH_MAX, "%s" DEBUG_DIRECTORY "/.build-id/", sysroot);
     size_t used = (size_t)length;
 
-    if (length < 0 || used + 2 * reference->build_id_size + sizeof("/.debug") > sizeof(path))
+    if (length < 0 || used + 2 * reference->build_id_size + sizeof("/.debug") > PATH_MAX)
         return false;
     for (size_t i = 0; i < reference->build_id_size; i++) {
         used += (size_t)sprintf(path + used, "%02x", reference->build_id[i]);
@@ -138,7 +143,16 @@ static bool try_build_id_path(struct gm_symbol_module *module,
             path[used++] = '/';
     }
     memcpy(path + used, ".debug", sizeof(".debug"));
-    return try_file(module, reference, path);
+    return true;
+}
+
+/* The debug file of a module that is gone, or was replaced, is as good as the module. */
+static bool try_build_id_path(struct gm_symbol_module *module,
+                              const struct gm_module_reference *reference, const char *sysroot)
+{
+    char path[PATH_MAX];
+
+    return build_id_path(reference, sysroot, path) && try_file(module, reference, path);
 }
 
 /* Whether the path leads upwards, and so out of a sysroot. */
@@ -315,15 +329,121 @@ static char *make_debug_path(const char *sysroot)
     return path;
 }
 
+/* ---- answers of earlier reports -------------------------------------------------------------- */
+
+/* A hash of all that decides an answer. */
+static void add(uint64_t *identity, const void *bytes, size_t size)
+{
+    *identity = XXH3_64bits_withSeed(bytes, size, *identity);
+}
+
+/* A file that is not there counts, too: it may be tomorrow. The device's number does not: it may be
+ * another one after a restart. */
+static bool add_file(void *identity, const char *path)
+{
+    struct stat status;
+    uint64_t numbers[4] = {0};
+
+    if (stat(path, &status) == 0) {
+        numbers[0] = status.st_ino;
+        numbers[1] = (uint64_t)status.st_size;
+        numbers[2] = (uint64_t)status.st_mtim.tv_sec;
+        numbers[3] = (uint64_t)status.st_mtim.tv_nsec;
+    }
+    add(identity, numbers, sizeof(numbers));
+    return false; /* go on */
+}
+
+/* The module, all places where its debug info may lie, this program, and libdw. */
+static uint64_t get_identity(struct gm_symbol_module *module,
+                             const struct gm_module_reference *reference, const char *sysroot)
+{
+    uint64_t identity = 0;
+    char path[PATH_MAX];
+    GElf_Addr bias;
+    GElf_Word checksum;
+    const char *link =
+        dwelf_elf_gnu_debuglink(dwfl_module_getelf(module->handle, &bias), &checksum);
+    const char *libdw = dwfl_version(NULL);
+
+    add_file(&identity, "/proc/self/exe");
+    add(&identity, libdw, strlen(libdw));
+    add_file(&identity, module->file);
+    if (sysroot != NULL && build_id_path(reference, sysroot, path))
+        add_file(&identity, path);
+    if (build_id_path(reference, "", path))
+        add_file(&identity, path);
+    gm_visit_debug_places(module->debug_path, module->file, link, add_file, &identity);
+    return identity;
+}
+
+/* What a server of debug info has is not known beforehand: with one nothing is kept. */
+static void open_answers(struct gm_symbol_module *module,
+                         const struct gm_module_reference *reference,
+                         const struct gm_symbolizer_options *options)
+{
+    if (options->cache_folder == NULL || options->debuginfod || !module->outcome.verified)
+        return;
+    module->answers =
+        gm_answers_open(options->cache_folder, reference->build_id, reference->build_id_size,
+                        get_identity(module, reference, options->sysroot));
+}
+
+/* Further files decide what is found in debug info that is split, or has a part that is missing: of
+ * those nothing is known beforehand. */
+static bool may_be_kept(struct gm_symbol_module *module)
+{
+    const char *shared;
+    const void *build_id;
+    Dwarf_Addr bias;
+    Dwarf *dwarf = dwfl_module_getdwarf(module->handle, &bias);
+    bool is_shared = dwarf != NULL && dwelf_dwarf_gnu_debugaltlink(dwarf, &shared, &build_id) > 0;
+
+    if (module->index == NULL)
+        return !is_shared;
+    return !gm_dwarf_index_is_split(module->index) && !(is_shared && dwarf_getalt(dwarf) == NULL);
+}
+
+/* Opens the contents, unless that was done. */
+static void read_contents(struct gm_symbol_module *module)
+{
+    if (module->is_read)
+        return;
+    module->is_read = true;
+    open_contents(module);
+    if (module->answers == NULL)
+        return;
+    if (may_be_kept(module)) {
+        gm_answers_set_note(module->answers, module->outcome.status);
+    } else {
+        gm_answers_close(module->answers, false);
+        module->answers = NULL;
+    }
+}
+
+/* As the contents would say, which are then not opened before an address is new. */
+static bool take_status(struct gm_symbol_module *module)
+{
+    uint32_t status;
+
+    if (module->answers == NULL || !gm_answers_note(module->answers, &status) ||
+        status > GM_SYMBOLS_NONE)
+        return false;
+    module->outcome.status = (enum gm_symbol_status)status;
+    return true;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
 struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference *reference,
-                                               const char *sysroot, bool no_local_files)
+                                               const struct gm_symbolizer_options *options)
 {
     struct gm_symbol_module *module = calloc(1, sizeof(*module));
 
     if (module == NULL)
         return NULL;
     module->outcome.status = GM_SYMBOLS_MODULE_MISSING;
-    module->debug_path = make_debug_path(sysroot);
+    module->debug_path = make_debug_path(options->sysroot);
     if (module->debug_path == NULL) {
         free(module);
         return NULL;
@@ -333,8 +453,11 @@ struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference 
                                          .section_address = dwfl_offline_section_address,
                                          .debuginfo_path = &module->debug_path};
     elf_version(EV_CURRENT);
-    if (find_file(module, reference, sysroot, no_local_files))
-        open_contents(module);
+    if (!find_file(module, reference, options->sysroot, options->no_local_files))
+        return module;
+    open_answers(module, reference, options);
+    if (!take_status(module))
+        read_contents(module);
     return module;
 }
 
@@ -342,6 +465,8 @@ void gm_symbol_module_free(struct gm_symbol_module *module)
 {
     if (module == NULL)
         return;
+    if (module->answers != NULL)
+        gm_answers_close(module->answers, !gm_symbol_module_outcome(module).limited);
     gm_symbol_table_free(module->table);
     gm_dwarf_index_free(module->index);
     if (module->session != NULL)
@@ -392,14 +517,12 @@ static void improve_name(struct gm_symbol_module *module, uint64_t address,
         take_symbol(frame, symbol);
 }
 
-size_t gm_symbol_module_find(struct gm_symbol_module *module, uint64_t address,
-                             struct gm_raw_frame *frames)
+static size_t find_in_contents(struct gm_symbol_module *module, uint64_t address,
+                               struct gm_raw_frame *frames)
 {
     size_t count = 0;
-
-    if (module->handle == NULL)
-        return 0;
     uint64_t shifted = address + module->bias;
+
     if (module->index != NULL)
         count = gm_dwarf_index_find(module->index, shifted - module->dwarf_bias, frames);
     if (count == 0) {
@@ -411,5 +534,21 @@ size_t gm_symbol_module_find(struct gm_symbol_module *module, uint64_t address,
         return 1;
     }
     improve_name(module, shifted, &frames[count - 1]);
+    return count;
+}
+
+size_t gm_symbol_module_find(struct gm_symbol_module *module, uint64_t address,
+                             struct gm_raw_frame *frames)
+{
+    size_t count;
+
+    if (module->handle == NULL)
+        return 0;
+    if (module->answers != NULL && gm_answers_find(module->answers, address, frames, &count))
+        return count;
+    read_contents(module);
+    count = find_in_contents(module, address, frames);
+    if (module->answers != NULL)
+        gm_answers_add(module->answers, address, frames, count);
     return count;
 }

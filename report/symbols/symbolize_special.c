@@ -52,8 +52,9 @@ int gm_open_regular_file(const char *path)
     return fd;
 }
 
-static bool is_special(const char *path)
+static bool is_special(void *nothing, const char *path)
 {
+    (void)nothing;
     int place = open(path, O_PATH | O_CLOEXEC);
     bool special = place >= 0 && !is_regular(place);
 
@@ -70,7 +71,15 @@ static int folder_length(const char *file)
     return slash == NULL ? 0 : (int)(slash + 1 - file);
 }
 
-bool gm_is_special_file(const char *from, const char *folder, const char *name)
+/* Who looks at a path; once it returns true, nobody looks any further. */
+struct visitor {
+    gm_place_visitor visit;
+    void *argument;
+};
+
+/* The place that `name` leads to: see gm_is_special_file. */
+static bool visit_place(const struct visitor *visitor, const char *from, const char *folder,
+                        const char *name)
 {
     char path[PATH_MAX];
     bool is_whole = folder != NULL && folder[0] == '/';
@@ -80,60 +89,80 @@ bool gm_is_special_file(const char *from, const char *folder, const char *name)
                                 from ? from : "", folder == NULL ? "." : folder, name);
 
     /* libdw has no limit: what is too long for the kernel cannot be opened either */
-    return length >= 0 && (size_t)length < sizeof(path) && is_special(path);
+    return length >= 0 && (size_t)length < sizeof(path) && visitor->visit(visitor->argument, path);
+}
+
+bool gm_is_special_file(const char *from, const char *folder, const char *name)
+{
+    static const struct visitor visitor = {.visit = is_special};
+
+    return visit_place(&visitor, from, folder, name);
 }
 
 /* In a folder for all debug files those of a module lie below the module's own path, or its end. */
-static bool is_special_below(const char *folder, const char *file, const char *name)
+static bool visit_below(const struct visitor *visitor, const char *folder, const char *file,
+                        const char *name)
 {
     char below[PATH_MAX];
 
     for (const char *end = file; (end = strchr(end, '/')) != NULL; end++) {
         int length = snprintf(below, sizeof(below), "%s%.*s", folder, folder_length(end), end);
-        if (length >= 0 && (size_t)length < sizeof(below) && gm_is_special_file(NULL, below, name))
+        if (length >= 0 && (size_t)length < sizeof(below) &&
+            visit_place(visitor, NULL, below, name))
             return true;
     }
     return false;
 }
 
 /* Debug info that modules share lies beside them or in ".dwz". */
-static bool is_special_for(const char *debug_path, const char *file, const char *name)
+static bool visit_for(const struct visitor *visitor, const char *debug_path, const char *file,
+                      const char *name)
 {
     char folder[PATH_MAX];
-    bool special = gm_is_special_file(file, ".dwz", name + folder_length(name));
+    bool ended = visit_place(visitor, file, ".dwz", name + folder_length(name));
 
-    for (const char *at = debug_path; !special; at++) {
+    for (const char *at = debug_path; !ended; at++) {
         size_t length = strcspn(at, ":");
         snprintf(folder, sizeof(folder), "%.*s", (int)length, at);
-        special = folder[0] == '/' ? is_special_below(folder, file, name)
-                                   : gm_is_special_file(file, folder[0] ? folder : NULL, name);
+        ended = folder[0] == '/' ? visit_below(visitor, folder, file, name)
+                                 : visit_place(visitor, file, folder[0] ? folder : NULL, name);
         at += length;
         if (*at == '\0')
             break;
     }
-    return special;
+    return ended;
 }
 
 /* Without a link libdwfl tries the module's own name, with and without an end. */
-static bool is_special_beside(const char *debug_path, const char *file, const char *link)
+static bool visit_beside(const struct visitor *visitor, const char *debug_path, const char *file,
+                         const char *link)
 {
     const char *name = file + folder_length(file);
     char usual[PATH_MAX];
 
     if (link != NULL)
-        return is_special_for(debug_path, file, link);
+        return visit_for(visitor, debug_path, file, link);
     snprintf(usual, sizeof(usual), "%s.debug", name);
-    return is_special_for(debug_path, file, usual) || is_special_for(debug_path, file, name);
+    return visit_for(visitor, debug_path, file, usual) ||
+           visit_for(visitor, debug_path, file, name);
+}
+
+bool gm_visit_debug_places(const char *debug_path, const char *file, const char *link,
+                           gm_place_visitor visit, void *argument)
+{
+    const struct visitor visitor = {visit, argument};
+
+    if (file == NULL)
+        return false;                    /* a name alone leads nowhere */
+    char *target = realpath(file, NULL); /* libdwfl looks there, too */
+    bool ended = visit_beside(&visitor, debug_path, file, link) ||
+                 (target != NULL && strcmp(target, file) != 0 &&
+                  visit_beside(&visitor, debug_path, target, link));
+    free(target);
+    return ended;
 }
 
 bool gm_is_special_debug_file(const char *debug_path, const char *file, const char *link)
 {
-    if (file == NULL)
-        return false;                    /* a name alone leads nowhere */
-    char *target = realpath(file, NULL); /* libdwfl looks there, too */
-    bool special =
-        is_special_beside(debug_path, file, link) || (target != NULL && strcmp(target, file) != 0 &&
-                                                      is_special_beside(debug_path, target, link));
-    free(target);
-    return special;
+    return gm_visit_debug_places(debug_path, file, link, is_special, NULL);
 }

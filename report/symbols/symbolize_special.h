@@ -18,9 +18,15 @@ int gm_open_regular_file(const char *path);
  * else below `folder` (NULL: none) and, if that is relative, below the folder of the file `from`. */
 bool gm_is_special_file(const char *from, const char *folder, const char *name);
 
-/* The same for the places where libdwfl looks for debug info of the module `file`: in the folders of
- * `debug_path`, which colons separate. `link`: the name in the module; NULL: it has none. Places by
- * build-id are left out: they are the system's, or the user's who named a sysroot. */
+/* Shows the paths at which libdwfl looks for debug info of the module `file`, in the folders of
+ * `debug_path`, which colons separate, until the visitor returns true; returns whether it did. `link`:
+ * the name in the module; NULL: it has none. Places by build-id are left out: they are the system's, or
+ * the user's who named a sysroot. */
+typedef bool (*gm_place_visitor)(void *argument, const char *path);
+bool gm_visit_debug_places(const char *debug_path, const char *file, const char *link,
+                           gm_place_visitor visit, void *argument);
+
+/* Whether something else than a regular file lies at one of them. */
 bool gm_is_special_debug_file(const char *debug_path, const char *file, const char *link);
 
 #endif

@@ -13,6 +13,13 @@ struct gm_module_reference {
     size_t build_id_size;    /* bytes; 0 if the module has none */
 };
 
+struct gm_symbolizer_options {
+    const char *sysroot; /* directory in which module paths are looked up first; NULL if none */
+    bool no_local_files; /* none is opened by its path alone: in the sysroot or by build-id */
+    bool debuginfod;     /* may missing debug info be downloaded, from DEBUGINFOD_URLS? */
+    const char *cache_folder; /* where answers are kept for the next run; NULL: they are not */
+};
+
 /* Ordered from the best to the worst that can be said. */
 enum gm_symbol_status {
     GM_SYMBOLS_FULL,           /* functions, inlining and lines */

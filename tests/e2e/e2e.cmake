@@ -18,6 +18,8 @@ function(gpumem_cuda_program name library)
 endfunction()
 
 gpumem_cuda_program(training_loop gpumem_sim_runtime_13 ${CMAKE_CURRENT_SOURCE_DIR}/demo/training_loop.c)
+gpumem_cuda_program(training_loop_edited gpumem_sim_runtime_13 ${CMAKE_CURRENT_SOURCE_DIR}/demo/training_loop.c)
+target_link_options(training_loop_edited PRIVATE -Wl,--build-id=sha1,-T,${CMAKE_CURRENT_SOURCE_DIR}/demo/edited.ld)
 gpumem_cuda_program(families gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/programs/families.c)
 gpumem_cuda_program(keep gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/keep.c)
 

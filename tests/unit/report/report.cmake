@@ -1,5 +1,5 @@
 # The offline half: replay rules, the reader and damage, text helpers, the commands.
-foreach(_test ledger/index follow/follow trace/reader replay/replay replay/graph_turns stacks/category stacks/cuda_error pool/pools pool/libraries rounds/rounds analysis/phases analysis/growth model/scope
+foreach(_test cache/answers ledger/index follow/follow trace/reader replay/replay replay/graph_turns stacks/category stacks/cuda_error pool/pools pool/libraries rounds/rounds analysis/phases analysis/growth model/scope
         analysis/lifetimes findings/findings replica/trust render/page_stack dryrun/dry_run_judgement gate/pattern gate/rule_index)
   get_filename_component(_folder ${_test} DIRECTORY)
   get_filename_component(_name ${_test} NAME)

@@ -3,7 +3,7 @@
 
     report_run.py GPUMEM PROGRAM LIBRARIES
 
-PROGRAM is a program that leaks device memory and ends with 0; LIBRARIES the folder of its CUDA libraries. What must
+PROGRAM is a program that leaks device memory and ends with 0, PROGRAM_edited the same, linked in another way; LIBRARIES the folder of its CUDA libraries. What must
 hold: exit codes are the command's own, as a shell returns them; one line says where the trace is; LD_PRELOAD keeps its
 entries; no file is left that was not requested.
 """
@@ -35,6 +35,7 @@ def main():
     folder = tempfile.TemporaryDirectory()
     environment = dict(os.environ, LD_LIBRARY_PATH=libraries, TMPDIR=folder.name, LC_ALL="C.UTF-8")
     environment.pop("GPUMEM_OUTPUT", None)
+    environment.pop("GPUMEM_SYMBOL_CACHE", None)
 
     def run(*arguments, **more):
         return subprocess.run([gpumem, *arguments], capture_output=True, text=True, cwd=folder.name, timeout=120,
@@ -106,21 +107,35 @@ def main():
     expect(run("path", "x").returncode == 2, "path x")
     expect(run("help", "run").stdout == run("run", "--help").stdout, "help run")
 
-    # A program that was replaced since gives no names, and above all no wrong ones.
-    copy = shutil.copy(program, os.path.join(folder.name, "program"))
-    run("run", "-q", "-o", "changed.trace", "--", copy)
-    before = run("report", "-v", "changed.trace").stdout
-    shutil.copy(gpumem, copy)
-    after = run("report", "-v", "changed.trace").stdout
-    expect("train_step" in before and "changed since" not in before, f"names are missing: {before}")
-    expect(re.search(r"program\+0x[0-9a-f]+ +\(changed since the recording\)", after) is not None and
-           "train_step" not in after and "training_loop.c" not in after, f"a replaced program: {after}")
-    frames = [frame for owner in with_stacks(json.loads(run("report", "--json", "changed.trace").stdout))["leaks"]
-              for frame in owner["stack"] if frame["module"] == "program"]
-    expect(frames and all(frame["module_status"] == "changed since the recording" and frame["line"] == 0
-                          for frame in frames), f"a replaced program, as JSON: {frames}")
-    os.unlink(copy)
-    os.unlink(os.path.join(folder.name, "changed.trace"))
+    # A program that was replaced since gives no names, and above all no wrong ones; wherever its build-id stands.
+    for original in (program, program + "_edited"):
+        copy = shutil.copy(original, os.path.join(folder.name, "program"))
+        run("run", "-q", "-o", "changed.trace", "--", copy)
+        before = run("report", "-v", "changed.trace").stdout
+        shutil.copy(gpumem, copy)
+        after = run("report", "-v", "changed.trace").stdout
+        expect("train_step" in before and "changed since" not in before, f"names are missing: {before}")
+        expect(re.search(r"program\+0x[0-9a-f]+ +\(changed since the recording\)", after) is not None and
+               "train_step" not in after and "training_loop.c" not in after, f"a replaced program: {after}")
+        frames = [frame for owner in with_stacks(json.loads(run("report", "--json", "changed.trace").stdout))["leaks"]
+                  for frame in owner["stack"] if frame["module"] == "program"]
+        expect(frames and all(frame["module_status"] == "changed since the recording" and frame["line"] == 0
+                              for frame in frames), f"a replaced program, as JSON: {frames}")
+        os.unlink(copy)
+        os.unlink(os.path.join(folder.name, "changed.trace"))
+
+    # Names are kept for the next report, where the user has it and not where he does not want it.
+    run("run", "-q", "-o", "named.trace", "--", program)
+    named = [run("report", "-v", "named.trace", **where).stdout
+             for where in ({"GPUMEM_SYMBOL_CACHE": ""}, *2 * [{"GPUMEM_SYMBOL_CACHE": folder.name + "/named"}],
+                           *2 * [{"XDG_CACHE_HOME": folder.name}], *2 * [{"HOME": folder.name, "XDG_CACHE_HOME": ""}],
+                           {"GPUMEM_SYMBOL_CACHE": folder.name + "/named.trace"})]
+    expect("train_step" in named[0] and all(text == named[0] for text in named), f"names change by the cache: {named}")
+    for kept in ("named", "gpumem/symbols", ".cache/gpumem/symbols"):
+        expect(len(os.listdir(os.path.join(folder.name, kept))) > 0, f"nothing is kept in {kept}")
+        shutil.rmtree(os.path.join(folder.name, kept.split("/")[0]))
+    os.unlink(os.path.join(folder.name, "named.trace"))
+    expect(files() == [], f"left behind by reports: {files()}")
 
     # LD_PRELOAD is a list, ours comes first, nothing else is changed.
     done = run("run", "-q", "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD="libm.so.6:libdl.so.2")

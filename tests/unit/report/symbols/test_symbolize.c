@@ -1,5 +1,6 @@
 /* The symbolizer against programs that report where their own code is (symbolize_samples/marks.h),
  * built and treated in many ways, and against damaged and hostile files. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -604,6 +605,170 @@ static void tells_missing_files_from_unreadable_ones(void **state)
     }
 }
 
+/* ---- answers that are kept on the disk ------------------------------------------------------- */
+
+#define CACHE SAMPLES "/cache"
+
+/* How many modules have answers there; none any more if `empty`. */
+static int count_kept(bool empty)
+{
+    char path[1024];
+    int count = 0;
+    DIR *folder = opendir(CACHE);
+
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        count++;
+        snprintf(path, sizeof(path), CACHE "/%s", entry->d_name);
+        if (empty)
+            unlink(path);
+    }
+    if (folder != NULL)
+        closedir(folder);
+    return count;
+}
+
+struct named {
+    size_t count;
+    struct gm_source_frame frames[MAX_FRAMES];
+};
+
+/* Whether an address is named as a symbolizer that keeps nothing names it. */
+static void check_named_as_without(struct gm_symbolizer *symbolizer, struct gm_symbolizer *without,
+                                   const struct gm_module_reference *module, uint64_t address)
+{
+    struct named one = {0}, other = {0};
+
+    one.count = gm_symbolize(symbolizer, module, address, one.frames, MAX_FRAMES);
+    other.count = gm_symbolize(without, module, address, other.frames, MAX_FRAMES);
+    assert_int_equal(one.count, other.count);
+    for (size_t i = 0; i < one.count; i++) {
+        assert_string_equal(one.frames[i].function, other.frames[i].function);
+        assert_string_equal(one.frames[i].file ? one.frames[i].file : "-",
+                            other.frames[i].file ? other.frames[i].file : "-");
+        assert_int_equal(one.frames[i].line, other.frames[i].line);
+        assert_int_equal(one.frames[i].inlined, other.frames[i].inlined);
+    }
+}
+
+/* Half of the addresses in a first run, all of them in a second and a third. */
+static void names_are_the_same_from_the_cache(void **state)
+{
+    static const struct gm_symbolizer_options options = {.cache_folder = CACHE};
+    const char *name = *state;
+    skip_if_not_built(name);
+    struct sample sample = load_sample(name);
+    struct gm_module_reference module = module_of(&sample);
+    bool is_split = strstr(name, "split") != NULL;
+
+    count_kept(true);
+    for (int run = 0; run < 3; run++) {
+        struct gm_symbolizer *symbolizer = gm_symbolizer_new(&options);
+        struct gm_symbolizer *without = new_symbolizer();
+        for (size_t i = 0; i < (run == 0 ? sample.mark_count / 2 : sample.mark_count); i++)
+            check_named_as_without(symbolizer, without, &module, sample.marks[i].address);
+        for (uint64_t address = 0; address < 0x5000; address += run == 0 ? 0x100 : 0x80)
+            check_named_as_without(symbolizer, without, &module, address);
+        assert_int_equal(gm_symbolizer_outcome(symbolizer, &module).status,
+                         gm_symbolizer_outcome(without, &module).status);
+        assert_string_equal(gm_symbolizer_outcome(symbolizer, &module).file, sample.path);
+        gm_symbolizer_free(symbolizer);
+        gm_symbolizer_free(without);
+        assert_int_equal(count_kept(false), is_split || module.build_id_size == 0 ? 0 : 1);
+    }
+}
+
+static void set_times(const char *path, const struct stat *status)
+{
+    struct timespec times[2] = {status->st_atim, status->st_mtim};
+
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Zeros in place of all names, in the same file. */
+static void wipe_names(const char *path, const char *name)
+{
+    struct content content = read_content(path);
+    int fd = open(path, O_WRONLY);
+
+    for (size_t i = 0; i + strlen(name) <= content.size; i++)
+        if (memcmp(content.bytes + i, name, strlen(name)) == 0)
+            memset(content.bytes + i, 'x', strlen(name));
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, content.bytes, content.size), (ssize_t)content.size);
+    close(fd);
+    free(content.bytes);
+}
+
+static void check_name_of_hot(const struct sample *sample, const char *expected)
+{
+    static const struct gm_symbolizer_options options = {.cache_folder = CACHE};
+    struct gm_symbolizer *symbolizer = gm_symbolizer_new(&options);
+    struct gm_module_reference module = module_of(sample);
+    struct gm_source_frame frame;
+
+    gm_symbolize(symbolizer, &module, find_mark(sample, "hot")->address, &frame, 1);
+    assert_string_equal(frame.function, expected);
+    gm_symbolizer_free(symbolizer);
+}
+
+static void answers_are_of_the_file_as_it_was(void **state)
+{
+    (void)state;
+    static const char path[] = SAMPLES "/cached/program";
+    struct sample sample = load_sample("gcc");
+    struct stat status;
+
+    count_kept(true);
+    copy_file(SAMPLES "/gcc", path);
+    snprintf(sample.path, sizeof(sample.path), "%s", path);
+    check_name_of_hot(&sample, "split");
+    assert_int_equal(stat(path, &status), 0);
+    wipe_names(path, "split");
+    set_times(path, &status);
+    check_name_of_hot(&sample, "split"); /* nothing tells that it was changed: not read again */
+    status.st_mtim.tv_sec--;
+    set_times(path, &status);
+    check_name_of_hot(&sample, "xxxxx");
+    assert_int_equal(count_kept(false), 2);
+    status.st_mtim.tv_sec++;
+    set_times(path, &status);
+    check_name_of_hot(&sample, "split");
+    count_kept(true);
+    check_name_of_hot(&sample, "xxxxx");
+}
+
+static void a_debug_file_that_comes_later_is_read(void **state)
+{
+    (void)state;
+    static const struct gm_symbolizer_options options = {.sysroot = SAMPLES "/later-root",
+                                                         .cache_folder = CACHE};
+    struct sample sample = load_sample("gcc-symbols-only");
+    char path[1024];
+
+    count_kept(true);
+    build_id_path(options.sysroot, &sample, path, sizeof(path));
+    make_parents(path);
+    unlink(path);
+    for (int run = 0; run < 2; run++) {
+        struct gm_symbolizer *symbolizer = gm_symbolizer_new(&options);
+        check_functions_only(symbolizer, &sample, nested_expectations);
+        check_status(symbolizer, &sample, GM_SYMBOLS_FUNCTIONS_ONLY);
+        gm_symbolizer_free(symbolizer);
+    }
+    copy_file(SAMPLES "/gcc-only-debug", path);
+    for (int run = 0; run < 2; run++) {
+        struct gm_symbolizer *symbolizer = gm_symbolizer_new(&options);
+        check_expectations(symbolizer, &sample, nested_expectations, SAMPLE_SOURCES "/nested.c");
+        check_status(symbolizer, &sample, GM_SYMBOLS_FULL);
+        gm_symbolizer_free(symbolizer);
+    }
+    assert_int_equal(count_kept(false), 2);
+}
+
+/* ---- files that are none --------------------------------------------------------------------- */
+
 /* How often a file was opened since the last time. */
 static int count_opens(int watch)
 {
@@ -1017,6 +1182,28 @@ int main(void)
         cmocka_unit_test(a_debug_file_stands_in_for_a_module_that_is_gone),
         cmocka_unit_test(looks_below_the_sysroot_first),
         cmocka_unit_test(with_a_sysroot_believes_other_files_only_by_build_id),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-dwarf4"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-lto"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-compressed"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-lines-only"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-no-build-id"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-relative"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-split"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-split-dwarf4"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-split-lost"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-symbols-only"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-mini-symbols"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gcc-bare"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "clang"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "clang-split"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gxx"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gxx-lines-only"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "gxx-symbols-only"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "clangxx"),
+        ON_SAMPLE(names_are_the_same_from_the_cache, "clangxx-lines-only"),
+        cmocka_unit_test(answers_are_of_the_file_as_it_was),
+        cmocka_unit_test(a_debug_file_that_comes_later_is_read),
         cmocka_unit_test(tells_missing_files_from_unreadable_ones),
         cmocka_unit_test(opens_no_pipe_where_a_module_leads),
         cmocka_unit_test(reports_debug_info_in_an_unsupported_compression),
