@@ -7,7 +7,12 @@
  * no-op path
  *
  * SHAPE is "same" (the stack above the leaf never changes), "leaves" (the three innermost frames
- * are random) or "random" (all frames are). Prints four numbers:
+ * are random), "random" (all frames are) or "hold": the stacks of "same", but each thread keeps a
+ * million blocks, and a pair frees one of them at random and allocates another. The blocks stay
+ * at the end, so a thread has a million allocations and PAIRS pairs. With "hold", loop_cuda needs
+ * the simulator's ordinary path, because the no-op path may answer with an address that is held.
+ *
+ * Prints four numbers:
  *   - ns per event, an event being an allocation or a free: wall time over the events of all
  *     threads together;
  *   - ns of CPU per event of the threads named "gpumem", that is the recorder's drainer;
@@ -30,12 +35,14 @@ static int depth;
 static int shape;
 static pthread_barrier_t start;
 
-enum { SAME, LEAVES, RANDOM };
+enum { SAME, LEAVES, RANDOM, HOLD };
+enum { HELD = 1000000, WARM = 1000 };
 
 struct state {
     uint64_t seed;
     uint64_t sink;
-    int slots;
+    uintptr_t *held; /* HOLD: the blocks, as addresses */
+    int filled;
 };
 
 static inline unsigned draw_number(struct state *state)
@@ -44,7 +51,15 @@ static inline unsigned draw_number(struct state *state)
     return (unsigned)(state->seed >> 40);
 }
 
-/* One of eight call sites; distinct instructions, so distinct return addresses. */
+/* HOLD: the place of the next block: an empty one while there is any, then a random one. */
+static inline uintptr_t *next_held(struct state *state)
+{
+    if (state->filled < HELD)
+        return &state->held[state->filled++];
+    return &state->held[draw_number(state) % HELD];
+}
+
+/* One of eight call sites of each kind; distinct instructions, so distinct return addresses. */
 #ifdef LOOP_CUDA
 #define PAIR(n)                                                                                    \
     __attribute__((noinline)) static void pair_##n(struct state *state)                            \
@@ -54,6 +69,17 @@ static inline unsigned draw_number(struct state *state)
         state->sink += address;                                                                    \
         cuMemFree(address);                                                                        \
     }
+#define RENEW(n)                                                                                   \
+    __attribute__((noinline)) static void renew_##n(struct state *state)                           \
+    {                                                                                              \
+        uintptr_t *place = next_held(state);                                                       \
+        CUdeviceptr address;                                                                       \
+        if (*place && cuMemFree(*place) != 0)                                                      \
+            abort();                                                                               \
+        if (cuMemAlloc(&address, 64 + 16 * (n)) != 0)                                              \
+            abort();                                                                               \
+        *place = address;                                                                          \
+    }
 #else
 #define PAIR(n)                                                                                    \
     __attribute__((noinline)) static void pair_##n(struct state *state)                            \
@@ -61,6 +87,16 @@ static inline unsigned draw_number(struct state *state)
         void *volatile address = malloc(64 + 16 * (n));                                            \
         state->sink += (uintptr_t)address;                                                         \
         free(address);                                                                             \
+    }
+#define RENEW(n)                                                                                   \
+    __attribute__((noinline)) static void renew_##n(struct state *state)                           \
+    {                                                                                              \
+        uintptr_t *place = next_held(state);                                                       \
+        if (*place)                                                                                \
+            free((void *)*place);                                                                  \
+        *place = (uintptr_t)malloc(64 + 16 * (n));                                                 \
+        if (!*place)                                                                               \
+            abort();                                                                               \
     }
 #endif
 PAIR(0);
@@ -71,12 +107,23 @@ PAIR(4);
 PAIR(5);
 PAIR(6);
 PAIR(7);
+RENEW(0);
+RENEW(1);
+RENEW(2);
+RENEW(3);
+RENEW(4);
+RENEW(5);
+RENEW(6);
+RENEW(7);
 
 typedef void frame_function(struct state *state, int left, long count);
 static frame_function frame_0, frame_1, frame_2, frame_3;
 static frame_function *const frames[] = {frame_0, frame_1, frame_2, frame_3};
-static void (*const sites[])(struct state *) = {pair_0, pair_1, pair_2, pair_3,
-                                                pair_4, pair_5, pair_6, pair_7};
+typedef void site_function(struct state *state);
+static site_function *const sites[] = {pair_0, pair_1, pair_2, pair_3,
+                                       pair_4, pair_5, pair_6, pair_7};
+static site_function *const renewals[] = {renew_0, renew_1, renew_2, renew_3,
+                                          renew_4, renew_5, renew_6, renew_7};
 
 /*
  * Descends to the depth and does the work there: all of it in one visit (SAME), or one pair per
@@ -95,7 +142,10 @@ static void (*const sites[])(struct state *) = {pair_0, pair_1, pair_2, pair_3,
                                                                                   count);          \
         } else {                                                                                   \
             for (long i = 0; i < count; i++)                                                       \
-                sites[(shape == SAME ? (unsigned)i : draw_number(state)) & 7](state);              \
+                if (shape == HOLD)                                                                 \
+                    renewals[i & 7](state);                                                        \
+                else                                                                               \
+                    sites[(shape == SAME ? (unsigned)i : draw_number(state)) & 7](state);          \
         }                                                                                          \
         __asm__ volatile("" ::: "memory");                                                         \
     }
@@ -125,7 +175,9 @@ static void *run_loop(void *result)
         cuDevicePrimaryCtxRetain(&context, device) != 0 || cuCtxSetCurrent(context) != 0)
         exit(1);
 #endif
-    frames[0](&state, below, 1000); /* warm */
+    if (shape == HOLD && !(state.held = calloc(HELD, sizeof(*state.held))))
+        exit(1);
+    frames[0](&state, below, shape == HOLD ? HELD : WARM); /* warm; or all that is held */
     pthread_barrier_wait(&start);
     double began = now();
     if (shape == RANDOM)
@@ -195,7 +247,10 @@ int main(int count, char **arguments)
     pairs = atol(arguments[1]);
     depth = atoi(arguments[2]);
     int threads = atoi(arguments[3]);
-    shape = arguments[4][0] == 's' ? SAME : arguments[4][0] == 'l' ? LEAVES : RANDOM;
+    shape = arguments[4][0] == 's'   ? SAME
+            : arguments[4][0] == 'l' ? LEAVES
+            : arguments[4][0] == 'h' ? HOLD
+                                     : RANDOM;
     pthread_t handles[64];
     double results[64], worst = 0;
     pthread_barrier_init(&start, NULL, (unsigned)threads);
