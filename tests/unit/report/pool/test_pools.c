@@ -1,6 +1,7 @@
 /* The report on PyTorch's pools: segments, holes, the blocks that hold them, by moment and by
  * line. */
 #include "ledger/curve.h"
+#include "pool/holes.h"
 #include "pool/pool_lines.h"
 #include "pool_scene.h"
 #include "trace/environment.h"
@@ -285,6 +286,39 @@ static void the_newer_setting_counts_more(void **state)
     assert_true(gm_environment_expandable(&trace));
 }
 
+/* ---- holes --------------------------------------------------------------------------------------- */
+
+/* 1,000 places out of order, half as long as the way to the next: at all distances that addresses have. */
+static void holes_are_found_whatever_the_distance(void **state)
+{
+    enum { COUNT = 1000 };
+    struct gm_range places[COUNT];
+    (void)state;
+    for (uint64_t base = 1; base < UINT64_MAX / 4; base = base * 8 + 5)
+        for (uint64_t step = 2; step < (UINT64_MAX - base) / COUNT; step *= 2) {
+            for (uint64_t i = 0; i < COUNT; i++) {
+                uint64_t start = base + i * 7919 % COUNT * step;
+                places[i] = (struct gm_range){start, start + step / 2, 0};
+            }
+            struct gm_holes holes = gm_holes_between(places, COUNT);
+            assert_int_equal(holes.allocations, COUNT);
+            assert_int_equal(holes.count, COUNT - 1);
+            assert_int_equal(holes.largest, step - step / 2);
+            assert_int_equal(holes.free, (COUNT - 1) * (step - step / 2));
+            assert_int_equal(holes.live, COUNT * (step / 2));
+            assert_int_equal(holes.span, (COUNT - 1) * step + step / 2);
+        }
+}
+
+static void one_place_has_no_holes(void **state)
+{
+    struct gm_range places[] = {{UINT64_MAX - 1, UINT64_MAX, 0}};
+    (void)state;
+    assert_int_equal(gm_holes_between(places, 0).span, 0);
+    assert_int_equal(gm_holes_between(places, 1).span, 1);
+    assert_int_equal(gm_holes_between(places, 1).count, 0);
+}
+
 /* ---- the curve ------------------------------------------------------------------------------- */
 
 static void a_curve_keeps_the_most_of_each_time(void **state)
@@ -330,6 +364,8 @@ int main(void)
         SCENE_TEST(where_the_interpreter_stands_makes_no_other_line),
         SCENE_TEST(a_failure_knows_what_lived),
         SCENE_TEST(a_failure_whose_history_is_gone_has_its_totals),
+        cmocka_unit_test(holes_are_found_whatever_the_distance),
+        cmocka_unit_test(one_place_has_no_holes),
         cmocka_unit_test(the_newer_setting_counts_more),
         cmocka_unit_test(a_curve_keeps_the_most_of_each_time),
         cmocka_unit_test(a_curve_holds_its_value_through_silence),
