@@ -39,6 +39,8 @@ void gm_peak_lives_keep(struct gm_peak_lives *peaks, const struct gm_ledger *led
         keep(&peaks->device[slot], ledger, &ledger->counters.device[slot].peak, life);
 }
 
+#define AHEAD 16u /* a life that is gone is brought near so many numbers before it is its turn */
+
 void gm_peak_lives_visit(const struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
                          unsigned kind, int device,
                          void (*visit)(void *argument, const struct gm_life *life), void *argument)
@@ -50,11 +52,13 @@ void gm_peak_lives_visit(const struct gm_peak_lives *peaks, const struct gm_ledg
         pinned ? &ledger->counters.host[kind].peak : &ledger->counters.device[slot].peak;
     const struct gm_lives *lives = &ledger->lives;
     /* By number: which of those that are gone had it then, counted from 1. */
-    uint32_t *by_number = gm_allocate((size_t)lives->used + 1, sizeof(*by_number));
+    uint32_t *by_number = gm_allocate((size_t)lives->used + AHEAD, sizeof(*by_number));
     for (size_t i = 0; gone->step == peak->step && i < gone->count; i++)
         by_number[gone->entries[i].number] = (uint32_t)i + 1;
     for (uint32_t number = 0; number < lives->used; number++) {
         const struct gm_life *life = &lives->slots[number];
+        if (by_number[number + AHEAD - 1])
+            __builtin_prefetch(&gone->entries[by_number[number + AHEAD - 1] - 1]);
         if (by_number[number]) {
             const struct gm_gone_life *one = &gone->entries[by_number[number] - 1];
             const struct gm_life then = {.address = one->address,
