@@ -178,8 +178,8 @@ static uint32_t steady_stack(const struct gm_analysis *analysis,
     size_t most = 0;
     for (size_t i = 0; growth->differs && i < rounds->site_count; i++) {
         const struct gm_round_site *site = &rounds->sites[i];
-        if (site->place != growth->line || site->way == GM_NONE ||
-            !gm_rounds_is_steady(rounds->places[site->way]))
+        if (site->place != rounds->places[growth->line] || !site->way ||
+            !gm_rounds_is_steady(site->way))
             continue;
         uint32_t other = analysis->activity.sites[i].stack;
         size_t common = gm_callers_common(analysis->callers, stack, other);

@@ -142,7 +142,8 @@ static bool has_copies(const struct gm_rounds *rounds, const struct gm_round_str
 
 /* The stack that allocates once in each round is the rarest of those that go on evenly, over half
  * of the run at least, to its end. */
-static uint64_t find_rounds(const struct gm_rounds *rounds, uint16_t stream, uint64_t ticks)
+static uint64_t find_rounds(const struct gm_rounds *rounds, const struct gm_round_stream *stream,
+                            uint64_t ticks)
 {
     const struct gm_round_site *anchor = NULL;
     for (size_t i = 0; i < rounds->site_count; i++) {
@@ -161,8 +162,8 @@ static uint64_t find_rounds(const struct gm_rounds *rounds, uint16_t stream, uin
 
 /* ---- what grows ------------------------------------------------------------------------------ */
 
-static uint32_t largest_site(const struct gm_rounds *rounds, uint32_t place, uint64_t clock,
-                             bool at_refusal)
+static uint32_t largest_site(const struct gm_rounds *rounds, const struct gm_round_place *place,
+                             uint64_t clock, bool at_refusal)
 {
     uint32_t largest = GM_NONE;
     uint64_t most = 0;
@@ -259,10 +260,10 @@ static void judge_place(struct gm_rounds *rounds, uint32_t number, bool at_refus
     growth.fall = fall_until(stream, growth.end);
     if (!weigh(rounds, stream, &growth) || !gm_limits_spend(2 * rounds->site_count))
         return;
-    uint64_t rounds_of_run = find_rounds(rounds, place->stream, stream->clock);
+    uint64_t rounds_of_run = find_rounds(rounds, stream, stream->clock);
     growth.rounds = (uint64_t)((unsigned __int128)rounds_of_run * (growth.end - growth.begin) /
                                (stream->clock ? stream->clock : 1));
-    growth.site = largest_site(rounds, number, stream->clock, at_refusal);
+    growth.site = largest_site(rounds, place, stream->clock, at_refusal);
     if (growth.site == GM_NONE)
         return;
     rounds->places[number]->grows = true;

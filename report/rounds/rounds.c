@@ -66,6 +66,11 @@ static uint32_t way_of(struct gm_rounds *rounds, uint32_t line, uint64_t way,
     return number;
 }
 
+static struct gm_round_place *place_at(const struct gm_rounds *rounds, uint32_t number)
+{
+    return number == GM_NONE ? NULL : rounds->places[number];
+}
+
 /* A second way to a line appears: all that it did so far, it did on the first. */
 static void split(struct gm_rounds *rounds, uint32_t number)
 {
@@ -73,9 +78,9 @@ static void split(struct gm_rounds *rounds, uint32_t number)
     if (rounds->split_count == GM_ROUND_SPLITS)
         return;
     rounds->split_count++;
-    uint32_t way = way_of(rounds, number, line->first_way, line);
+    struct gm_round_place *way = place_at(rounds, way_of(rounds, number, line->first_way, line));
     for (size_t i = 0; i < rounds->site_count; i++)
-        if (rounds->sites[i].place == number)
+        if (rounds->sites[i].place == line)
             rounds->sites[i].way = way;
     line->is_split = true;
 }
@@ -97,16 +102,17 @@ void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
         return;
     GM_RESERVE(rounds->sites, rounds->site_capacity, (size_t)site + 1);
     struct gm_round_site *added = &rounds->sites[site];
-    *added = (struct gm_round_site){.place = GM_NONE, .way = GM_NONE};
+    *added = (struct gm_round_site){0};
     rounds->site_count = (size_t)site + 1;
     if (birthplace->sort >= GM_ROUND_SORTS)
         return;
     int device = birthplace->device < 0 ? -1 : birthplace->device;
-    added->stream = stream_of(rounds, device, birthplace->sort);
-    uint32_t place = place_of(rounds, added->stream, birthplace);
+    uint16_t stream = stream_of(rounds, device, birthplace->sort);
+    uint32_t place = place_of(rounds, stream, birthplace);
     uint32_t way = place == GM_NONE ? GM_NONE : find_way(rounds, place, birthplace);
-    added->place = place;
-    added->way = way;
+    added->stream = rounds->streams[stream - 1];
+    added->place = place_at(rounds, place);
+    added->way = place_at(rounds, way);
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */
@@ -120,9 +126,11 @@ static void widen_past(struct gm_round_stream *stream)
     stream->past_shift++;
 }
 
-/* The tick that ended is the first of its bucket. */
+/* The tick that ended is the first of its bucket, or there was none yet. */
 static void begin_bucket(struct gm_round_stream *stream)
 {
+    if (stream->clock == 0)
+        return;
     gm_trail_add(&stream->trail, stream->clock, stream->clock, stream->before);
     gm_trail_add(&stream->trail, stream->clock, stream->clock, stream->live);
     while (stream->past_shift < stream->trail.shift)
@@ -132,20 +140,19 @@ static void begin_bucket(struct gm_round_stream *stream)
 /* The stream held so much at its tick's begin, and holds so much at its end. */
 static inline void end_tick(struct gm_rounds *rounds, struct gm_round_stream *stream)
 {
-    struct gm_trail *trail = &stream->trail;
-    if (stream->clock == 0)
-        return;
-    if (!gm_trail_add_to_last(trail, stream->clock, stream->before, stream->live))
+    const struct gm_trail *trail = &stream->trail;
+    if (!gm_trail_add_to_last(&stream->trail, stream->clock, stream->before, stream->live))
         begin_bucket(stream);
-    stream->past[stream->clock >> trail->shift] =
-        (struct gm_round_past){stream->time, stream->frees, rounds->copies};
+    if (trail->count)
+        stream->past[trail->count - 1] =
+            (struct gm_round_past){stream->time, stream->frees, rounds->copies};
 }
 
 /* A place changes in a new tick: what it held until then stands. */
 static inline void enter_tick(struct gm_round_place *place, uint64_t clock)
 {
-    if (place->births)
-        gm_trail_add(&place->trail, place->tick, clock - 1, place->live);
+    if (!gm_trail_add_to_last(&place->trail, clock - 1, place->live, place->live) && place->births)
+        gm_trail_add_ticks(&place->trail, place->tick, clock - 1, place->live);
     place->tick = clock;
 }
 
@@ -159,20 +166,19 @@ static inline void change_place(struct gm_round_place *place, uint64_t clock, ui
 }
 
 /* Between two allocations: a site and its places hold so much more, which may be negative. */
-static inline void change(struct gm_rounds *rounds, struct gm_round_stream *stream,
-                          struct gm_round_site *site, uint64_t more)
+static inline void change(struct gm_round_site *site, uint64_t more)
 {
+    struct gm_round_stream *stream = site->stream;
     if (site->tick != stream->clock) {
         site->tick = stream->clock;
         site->before = site->live;
     }
     site->live += more;
     stream->live += more;
-    if (site->place == GM_NONE)
-        return;
-    change_place(rounds->places[site->place], stream->clock, more);
-    if (site->way != GM_NONE)
-        change_place(rounds->places[site->way], stream->clock, more);
+    if (site->place)
+        change_place(site->place, stream->clock, more);
+    if (site->way)
+        change_place(site->way, stream->clock, more);
 }
 
 /* An allocation begins a tick. */
@@ -181,7 +187,7 @@ static inline void begin_tick_of_place(struct gm_round_place *place, uint64_t cl
     enter_tick(place, clock);
     if (place->births == 0)
         place->first = clock;
-    place->births += place->births < UINT32_MAX;
+    place->births++;
     place->live += size;
     place->before = place->live;
 }
@@ -193,10 +199,8 @@ static inline void begin_tick_of_site(struct gm_round_site *site, uint64_t clock
     else if (clock - site->last > site->longest)
         site->longest = clock - site->last;
     site->last = clock;
-    site->births += site->births < UINT32_MAX;
-    site->tick = clock;
+    site->births++;
     site->live += size;
-    site->before = site->live;
 }
 
 static inline void begin_tick(struct gm_round_stream *stream, uint64_t size, uint64_t time)
@@ -221,15 +225,14 @@ void gm_rounds_alloc(struct gm_rounds *rounds, uint32_t number, uint64_t size, u
     struct gm_round_site *site = watched(rounds, number);
     if (!site)
         return;
-    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
+    struct gm_round_stream *stream = site->stream;
     end_tick(rounds, stream);
     begin_tick(stream, size, time);
     begin_tick_of_site(site, stream->clock, size);
-    if (site->place == GM_NONE)
-        return;
-    begin_tick_of_place(rounds->places[site->place], stream->clock, size);
-    if (site->way != GM_NONE)
-        begin_tick_of_place(rounds->places[site->way], stream->clock, size);
+    if (site->place)
+        begin_tick_of_place(site->place, stream->clock, size);
+    if (site->way)
+        begin_tick_of_place(site->way, stream->clock, size);
 }
 
 void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size)
@@ -237,9 +240,8 @@ void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size)
     struct gm_round_site *site = watched(rounds, number);
     if (!site)
         return;
-    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
-    stream->frees++;
-    change(rounds, stream, site, -size);
+    site->stream->frees++;
+    change(site, -size);
 }
 
 void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
@@ -247,9 +249,9 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
     struct gm_round_site *site = watched(rounds, number);
     if (!site)
         return;
-    struct gm_round_stream *stream = rounds->streams[site->stream - 1];
+    struct gm_round_stream *stream = site->stream;
     stream->frees--;
-    change(rounds, stream, site, size);
+    change(site, size);
     if (stream->live > stream->peak)
         stream->peak = stream->live;
 }

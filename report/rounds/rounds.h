@@ -19,7 +19,7 @@
  *
  * Memory nodes of a graph whose launches are booked many at a time do not tick: they free all.
  *
- * A few additions for each birth and death. Memory: 64 bytes for each of the first GM_ROUND_SITES
+ * A few additions for each birth and death. Memory: 80 bytes for each of the first GM_ROUND_SITES
  * distinct stacks, 2 KiB for each of the first GM_ROUND_PLACES places, of which ways are at most half.
  */
 #ifndef GPUMEM_REPORT_ROUNDS_ROUNDS_H
@@ -49,13 +49,13 @@ enum gm_round_sort {
 
 /* What a stack does: one for each place of activity.h. */
 struct gm_round_site {
-    uint32_t place; /* GM_NONE: of no place that is watched */
-    uint32_t way;   /* to it, a place as well; GM_NONE: its line has but one way */
-    uint32_t births;
-    uint16_t stream;      /* number + 1; 0: of none */
-    uint64_t live;        /* bytes */
-    uint64_t before;      /* bytes just after the allocation that began tick `tick` */
-    uint64_t tick;        /* of the last change */
+    struct gm_round_stream *stream; /* NULL: of none */
+    struct gm_round_place *place;   /* NULL: of none that is watched */
+    struct gm_round_place *way;     /* to it, a place as well; NULL: its line has but one way */
+    uint64_t live;                  /* bytes */
+    uint64_t before;                /* bytes just after the allocation that began tick `tick` */
+    uint64_t tick;                  /* of the last free */
+    uint64_t births;
     uint64_t first, last; /* ticks of its first and its last birth */
     uint64_t longest;     /* ticks between two births, at most */
 };
@@ -64,13 +64,14 @@ struct gm_round_site {
 struct gm_round_place {
     uint16_t stream; /* number + 1 */
     uint8_t category;
-    bool grows;         /* was found to */
-    bool is_split;      /* of a line: its ways are places */
-    uint32_t line;      /* of a way: the place that is its line; of a line: GM_NONE */
-    uint64_t first_way; /* of a line: the way on which it was reached first */
-    uint32_t births;
-    uint64_t live, before, tick; /* as of a site */
-    uint64_t first;              /* tick of the first birth */
+    bool grows;            /* was found to */
+    bool is_split;         /* of a line: its ways are places */
+    uint32_t line;         /* of a way: the place that is its line; of a line: GM_NONE */
+    uint64_t first_way;    /* of a line: the way on which it was reached first */
+    uint64_t live, before; /* as of a site */
+    uint64_t tick;         /* of the last change */
+    uint64_t births;
+    uint64_t first; /* tick of the first birth */
     struct gm_trail trail;
 };
 

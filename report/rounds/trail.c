@@ -33,6 +33,7 @@ void gm_trail_add_ticks(struct gm_trail *trail, uint64_t from, uint64_t to, uint
         widen(trail);
     for (uint64_t at = from >> trail->shift; at <= to >> trail->shift; at++)
         add_values(trail, (size_t)at, value, value);
+    trail->end = (uint64_t)trail->count << trail->shift;
 }
 
 size_t gm_trail_at(const struct gm_trail *trail, uint64_t tick)

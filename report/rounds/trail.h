@@ -21,6 +21,7 @@ struct gm_trail {
     unsigned shift; /* a bucket is 1 << shift ticks long; buckets begin at multiples of that */
     size_t first;   /* bucket of `start`: those before it are empty */
     size_t count;   /* one past the last bucket in use; 0: none */
+    uint64_t end;   /* the first tick behind that bucket */
     struct gm_trail_bucket buckets[GM_TRAIL_BUCKETS];
 };
 
@@ -32,13 +33,14 @@ void gm_trail_add_ticks(struct gm_trail *trail, uint64_t from, uint64_t to, uint
 static inline bool gm_trail_add_to_last(struct gm_trail *trail, uint64_t to, uint64_t one,
                                         uint64_t other)
 {
-    uint64_t at = to >> trail->shift;
-    if (at + 1 != trail->count)
+    if (to >= trail->end)
         return false;
-    struct gm_trail_bucket *bucket = &trail->buckets[at];
+    struct gm_trail_bucket *bucket = &trail->buckets[trail->count - 1];
     uint64_t least = one < other ? one : other, most = one < other ? other : one;
-    bucket->least = least < bucket->least ? least : bucket->least;
-    bucket->most = most > bucket->most ? most : bucket->most;
+    if (least < bucket->least)
+        bucket->least = least;
+    if (most > bucket->most)
+        bucket->most = most;
     return true;
 }
 
