@@ -5,8 +5,7 @@
 static void raise_to(struct gm_curve_bucket *bucket, const struct gm_curve_bucket *other)
 {
     for (unsigned value = 0; value < GM_CURVE_VALUES; value++)
-        if (other->most[value] > bucket->most[value])
-            bucket->most[value] = other->most[value];
+        gm_curve_raise(&bucket->most[value], other->most[value]);
 }
 
 /* Two buckets become one, twice as wide. */
@@ -33,11 +32,20 @@ static void advance(struct gm_curve *curve, uint64_t time)
         curve->buckets[curve->count++] = curve->now;
 }
 
-void gm_curve_set(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_t second)
+/* Where the latest bucket ends; the highest time if that is beyond all times. */
+static uint64_t end_of(const struct gm_curve *curve)
+{
+    uint64_t length = (uint64_t)curve->count << curve->shift;
+    bool is_long = length >> curve->shift != curve->count || length > UINT64_MAX - curve->start;
+    return is_long ? UINT64_MAX : curve->start + length;
+}
+
+void gm_curve_step(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_t second)
 {
     if (curve->count == 0)
         curve->start = time;
     advance(curve, time);
+    curve->until = end_of(curve);
     curve->now = (struct gm_curve_bucket){{first, second}};
     raise_to(&curve->buckets[curve->count - 1], &curve->now);
 }
@@ -47,9 +55,7 @@ void gm_clocked_curve_step(struct gm_clocked_curve *clocked, const struct gm_clo
 {
     struct gm_curve *curve = &clocked->curve;
     gm_curve_set(curve, gm_clock_elapsed(clock, time), value, 0);
-    uint64_t length = (uint64_t)curve->count << curve->shift;
-    bool is_long = length >> curve->shift != curve->count || length > UINT64_MAX - curve->start;
-    clocked->until = is_long ? time : gm_clock_reaches(clock, curve->start + length);
+    clocked->until = curve->until == UINT64_MAX ? time : gm_clock_reaches(clock, curve->until);
 }
 
 void gm_curve_finish(struct gm_curve *curve, uint64_t end)
@@ -59,6 +65,7 @@ void gm_curve_finish(struct gm_curve *curve, uint64_t end)
     advance(curve, end);
     uint64_t last = end > curve->start ? (end - curve->start) >> curve->shift : 0;
     curve->count = (size_t)last + 1;
+    curve->until = end_of(curve);
 }
 
 uint64_t gm_curve_most(const struct gm_curve *curve, unsigned value, unsigned from, unsigned to,

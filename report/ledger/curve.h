@@ -18,14 +18,33 @@ struct gm_curve_bucket {
 /* All zero: no value yet. */
 struct gm_curve {
     uint64_t start; /* record clock: of the first value */
+    uint64_t until; /* times below are in the latest bucket */
     unsigned shift; /* a bucket is 1 << shift long */
     size_t count;   /* buckets in use */
     struct gm_curve_bucket now;
     struct gm_curve_bucket buckets[GM_CURVE_BUCKETS];
 };
 
+static inline void gm_curve_raise(uint64_t *most, uint64_t value)
+{
+    if (value > *most)
+        *most = value;
+}
+
 /* From `time` on these are the values. A time before the latest counts as the latest. */
-void gm_curve_set(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_t second);
+void gm_curve_step(struct gm_curve *curve, uint64_t time, uint64_t first, uint64_t second);
+static inline void gm_curve_set(struct gm_curve *curve, uint64_t time, uint64_t first,
+                                uint64_t second)
+{
+    if (time >= curve->until) {
+        gm_curve_step(curve, time, first, second);
+        return;
+    }
+    struct gm_curve_bucket *bucket = &curve->buckets[curve->count - 1];
+    curve->now = (struct gm_curve_bucket){{first, second}};
+    gm_curve_raise(&bucket->most[0], first);
+    gm_curve_raise(&bucket->most[1], second);
+}
 
 /* A curve over the nanoseconds of a run whose changes come by the record clock. All zero: no value yet. */
 struct gm_clocked_curve {
@@ -45,9 +64,8 @@ static inline void gm_clocked_curve_set(struct gm_clocked_curve *clocked,
         gm_clocked_curve_step(clocked, clock, time, value);
         return;
     }
-    uint64_t *most = &curve->buckets[curve->count - 1].most[0];
     curve->now.most[0] = value;
-    *most = value > *most ? value : *most;
+    gm_curve_raise(&curve->buckets[curve->count - 1].most[0], value);
 }
 
 /* The values stay what they are until `end`, and not beyond: what came later is left out. */
