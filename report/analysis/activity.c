@@ -152,42 +152,23 @@ void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn
     }
 }
 
-static struct gm_life life_of(const struct gm_activity *activity, const struct gm_pool_block *block)
+void gm_activity_block_begins(struct gm_activity *activity, struct gm_pool_block *block,
+                              bool is_ignoring)
 {
-    bool is_ignored = gm_map_get(&activity->ignored_blocks, block->address) != GM_NONE;
-    return (struct gm_life){.size = block->size,
-                            .time = block->time,
-                            .stack = block->stack,
-                            .api = block->api,
-                            .kind = GM_KIND_DEVICE,
-                            .device = block->device,
-                            .flags = is_ignored ? GM_LIFE_IGNORED : 0};
+    const struct gm_life life = {.stack = block->stack,
+                                 .api = block->api,
+                                 .kind = GM_KIND_DEVICE,
+                                 .device = block->device,
+                                 .flags = is_ignoring ? GM_LIFE_IGNORED : 0};
+    struct gm_active_site *site = site_of(activity, &life, true);
+    block->place = number_of(activity, site);
+    begins(activity, site, block->size, block->time);
 }
 
-void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
-                      const struct gm_blocks *blocks, bool is_ignoring)
+void gm_activity_block_ends(struct gm_activity *activity, const struct gm_pool_block *block,
+                            uint64_t time)
 {
-    if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
-        return;
-    /* A block whose end is not on record ends when its address is given out again. */
-    const struct gm_pool_block *there = gm_blocks_at(blocks, record->address);
-    if (there) {
-        struct gm_life life = life_of(activity, there);
-        ends(activity, site_of(activity, &life, true), life.size, life.time, record->time);
-        if (life.flags & GM_LIFE_IGNORED)
-            gm_map_remove(&activity->ignored_blocks, record->address);
-    }
-    if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        struct gm_life life = {.stack = record->stack,
-                               .api = record->api,
-                               .kind = GM_KIND_DEVICE,
-                               .device = record->device,
-                               .flags = is_ignoring ? GM_LIFE_IGNORED : 0};
-        if (is_ignoring)
-            gm_map_set(&activity->ignored_blocks, record->address, 0);
-        begins(activity, site_of(activity, &life, true), gm_blocks_size(blocks, record),
-               record->time);
-    }
+    ends(activity, &activity->sites[block->place], block->size, block->time, time);
 }
 
 void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *record, bool is_block)
@@ -221,7 +202,6 @@ void gm_activity_free(struct gm_activity *activity)
 {
     free(activity->sites);
     gm_map_free(&activity->by_key);
-    gm_map_free(&activity->ignored_blocks);
     gm_growth_free(&activity->growth);
     gm_rounds_free_all(&activity->rounds);
 }

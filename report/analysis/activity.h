@@ -27,8 +27,7 @@ struct gm_activity {
     size_t count;
     size_t capacity;
     struct gm_map by_key;
-    struct gm_map ignored_blocks; /* addresses of blocks that live */
-    uint64_t live[2];             /* [is_block]: bytes of all places but ignored ones, now */
+    uint64_t live[2]; /* [is_block]: bytes of all places but ignored ones, now */
     struct gm_growth growth;
     struct gm_rounds rounds; /* its sites have the numbers of `sites` */
     struct gm_round_tellers tellers;
@@ -47,10 +46,12 @@ void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
                               uint64_t time);
 
-/* A record, before `blocks` takes notice of it: blocks of a pool matter. `is_ignoring`: the program
+/* Blocks of a pool come and go; `time` is now. The first sets block->place. `is_ignoring`: the program
  * says of its thread that what it allocates now is no leak. */
-void gm_activity_note(struct gm_activity *activity, const struct gm_record *record,
-                      const struct gm_blocks *blocks, bool is_ignoring);
+void gm_activity_block_begins(struct gm_activity *activity, struct gm_pool_block *block,
+                              bool is_ignoring);
+void gm_activity_block_ends(struct gm_activity *activity, const struct gm_pool_block *block,
+                            uint64_t time);
 
 /* A request that was refused for lack of memory. */
 void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *record,

@@ -245,11 +245,20 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
 {
     const struct gm_record *record = entry->record;
     struct gm_pool_failures *failures = &analysis->pool_failures;
-    gm_blocks_note(&analysis->blocks, entry);
+    struct gm_block_change change = gm_blocks_note_block(&analysis->blocks, entry);
+    if (change.ended)
+        gm_activity_block_ends(&analysis->activity, change.ended, record->time);
+    if (change.begun)
+        gm_activity_block_begins(&analysis->activity, change.begun,
+                                 gm_ledger_is_ignoring(&analysis->replay.ledger, entry->lane));
     gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, entry);
-    if (record->type == GM_EVENT_BLOCK_ALLOC || record->type == GM_EVENT_BLOCK_OOM)
+    if (record->type != GM_EVENT_BLOCK_FREE)
         analysis->ended_since_use = 0;
-    if (record->type == GM_EVENT_BLOCK_OOM) {
+    if (record->type == GM_EVENT_BLOCK_ALLOC)
+        analysis->active_until = analysis->replay.ledger.events;
+    if (record->type != GM_EVENT_BLOCK_OOM) {
+        gm_phases_note_block(&analysis->phases, record, &analysis->blocks);
+    } else {
         int slot = record->device < 0 ? 0 : record->device + 1;
         struct gm_pool_failure *failure = &failures->entries[failures->count - 1];
         failure->elsewhere = analysis->facts[slot].elsewhere;
@@ -279,10 +288,10 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
                               analysis->blocks.records ? analysis->blocks.live
                                                        : analysis->replay.ledger.counters.live))
             gm_rounds_copy(&analysis->activity.rounds);
-        note_block(analysis, entry);
     }
-    if (record->type == GM_EVENT_COPY || record->type == GM_EVENT_BLOCK_ALLOC)
+    if (record->type == GM_EVENT_COPY)
         analysis->active_until = analysis->replay.ledger.events;
+    gm_activity_mark(&analysis->activity, gm_phases_note(&analysis->phases, entry));
 }
 
 static void first_pass(struct gm_analysis *analysis)
@@ -296,15 +305,20 @@ static void first_pass(struct gm_analysis *analysis)
     while (gm_stream_next(stream, &entry)) {
         gm_limits_spend(GM_STEPS_NOTES);
         gm_replay_apply(replay, &entry);
-        if (entry.record->type == GM_EVENT_ALLOC)
+        switch (entry.record->type) {
+        case GM_EVENT_ALLOC:
             analysis->active_until = replay->ledger.events;
-        if (entry.record->type == GM_EVENT_ALLOC || entry.record->type == GM_EVENT_FREE)
-            continue; /* all that they mean was told by births and deaths */
-        gm_activity_note(&analysis->activity, entry.record, &analysis->blocks,
-                         gm_ledger_is_ignoring(&replay->ledger, entry.lane));
-        note(analysis, &entry);
-        gm_activity_mark(&analysis->activity,
-                         gm_phases_note(&analysis->phases, &entry, &analysis->blocks));
+            break;
+        case GM_EVENT_FREE: /* all that they mean was told by births and deaths */
+            break;
+        case GM_EVENT_BLOCK_ALLOC:
+        case GM_EVENT_BLOCK_FREE:
+        case GM_EVENT_BLOCK_OOM:
+            note_block(analysis, &entry);
+            break;
+        default:
+            note(analysis, &entry);
+        }
     }
     gm_replay_finish(replay);
     analysis->lost = gm_stream_lost(stream) + gm_counted_loss(analysis->trace);

@@ -91,24 +91,6 @@ void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn)
     place->frees += turn->births;
 }
 
-/* Blocks have totals already. */
-static void note_block(struct gm_phases *phases, const struct gm_record *record,
-                       const struct gm_blocks *blocks)
-{
-    struct gm_phase_place *place = gm_phases_place(phases, GM_PHASE_POOL, record->device);
-    const struct gm_block_totals *totals =
-        &blocks->device[record->device < 0 ? 0 : record->device + 1];
-    if (!place)
-        return;
-    place->live = totals->live;
-    place->allocs = totals->allocs;
-    place->frees = totals->frees;
-    if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        place->allocated += record->size;
-        gm_phases_raise(phases, place);
-    }
-}
-
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 /* Number of a phase, GM_NONE if it is one too many. */
@@ -333,15 +315,10 @@ static struct gm_moment mark(struct gm_phases *phases, const struct gm_record *r
 
 /* ---- all records ----------------------------------------------------------------------------- */
 
-struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
-                                const struct gm_blocks *blocks)
+struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     switch (record->type) {
-    case GM_EVENT_BLOCK_ALLOC:
-    case GM_EVENT_BLOCK_FREE:
-        note_block(phases, record, blocks);
-        break;
     case GM_EVENT_MARK:
         return mark(phases, record);
     case GM_EVENT_RANGE_PUSH:

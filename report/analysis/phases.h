@@ -176,10 +176,26 @@ static inline void gm_phases_life_ends(struct gm_phases *phases, const struct gm
 void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn);
 void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life);
 
-/* A record, after `blocks` took notice of it: marks, ranges and blocks of a pool matter. Returns
- * the moment that it is. */
-struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry,
-                                const struct gm_blocks *blocks);
+/* A record: marks and ranges matter. Returns the moment that it is. */
+struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry *entry);
+
+/* A block of a pool that comes or goes, after `blocks` took notice of it: they have totals already. */
+static inline void gm_phases_note_block(struct gm_phases *phases, const struct gm_record *record,
+                                        const struct gm_blocks *blocks)
+{
+    struct gm_phase_place *place = gm_phases_place(phases, GM_PHASE_POOL, record->device);
+    const struct gm_block_totals *totals =
+        &blocks->device[record->device < 0 ? 0 : record->device + 1];
+    if (!place)
+        return;
+    place->live = totals->live;
+    place->allocs = totals->allocs;
+    place->frees = totals->frees;
+    if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        place->allocated += record->size;
+        gm_phases_raise(phases, place);
+    }
+}
 
 /* Ends what is open at the end of the trace, and sorts. */
 void gm_phases_finish(struct gm_phases *phases, uint64_t end_time);

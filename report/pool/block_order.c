@@ -11,9 +11,8 @@ static int by_address(const void *left, const void *right)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* The live ones, and `more` others. */
-static struct gm_block_order order_of(const struct gm_blocks *blocks,
-                                      const struct gm_pool_block *more, size_t more_count)
+/* The live ones, and the latest `more_count` of those that are not. */
+static struct gm_block_order order_of(const struct gm_blocks *blocks, size_t more_count)
 {
     struct gm_block_order order = {0};
     size_t alive = blocks->used - blocks->unused_count;
@@ -24,20 +23,22 @@ static struct gm_block_order order_of(const struct gm_blocks *blocks,
     for (uint32_t i = 0; i < blocks->used; i++)
         if (blocks->slots[i].alive)
             order.blocks[order.count++] = blocks->slots[i];
-    for (size_t i = 0; i < more_count; i++)
-        order.blocks[order.count++] = more[i];
+    for (size_t i = blocks->unused_count - more_count; i < blocks->unused_count; i++) {
+        order.blocks[order.count] = blocks->slots[blocks->unused[i]];
+        order.blocks[order.count++].alive = true;
+    }
     qsort(order.blocks, order.count, sizeof(*order.blocks), by_address);
     return order;
 }
 
 struct gm_block_order gm_block_order_of(const struct gm_blocks *blocks)
 {
-    return order_of(blocks, NULL, 0);
+    return order_of(blocks, 0);
 }
 
 struct gm_block_order gm_block_order_at_last(const struct gm_blocks *blocks)
 {
-    return order_of(blocks, blocks->late, blocks->late_count);
+    return order_of(blocks, blocks->late_count);
 }
 
 void gm_block_order_free(struct gm_block_order *order)

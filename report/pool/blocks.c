@@ -8,20 +8,27 @@ static struct gm_block_totals *totals_of(struct gm_blocks *blocks, int device)
     return &blocks->device[device < 0 ? 0 : device + 1];
 }
 
-static void end_block(struct gm_blocks *blocks, uint32_t number)
+static struct gm_indexed indexed(const struct gm_blocks *blocks)
 {
+    return (struct gm_indexed){blocks->slots, sizeof(*blocks->slots)};
+}
+
+/* `slot`: of its address in the index. */
+static struct gm_pool_block *end_block(struct gm_blocks *blocks, struct gm_index_slot *slot)
+{
+    uint32_t number = slot->number;
     struct gm_pool_block *block = &blocks->slots[number];
     struct gm_block_totals *totals = totals_of(blocks, block->device);
     totals->live -= block->size;
     totals->requested -= block->requested;
     blocks->live -= block->size;
     totals->count--;
-    gm_map_remove(&blocks->by_address, block->address);
-    GM_RESERVE(blocks->late, blocks->late_capacity, blocks->late_count + 1);
-    blocks->late[blocks->late_count++] = *block;
+    gm_index_empty(&blocks->by_address, slot);
     block->alive = false;
     GM_RESERVE(blocks->unused, blocks->unused_capacity, blocks->unused_count + 1);
     blocks->unused[blocks->unused_count++] = number;
+    blocks->late_count++;
+    return block;
 }
 
 uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *record)
@@ -37,15 +44,20 @@ uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_ent
     return requested < size ? requested : size;
 }
 
-static void begin_block(struct gm_blocks *blocks, const struct gm_entry *entry)
+static struct gm_block_change begin_block(struct gm_blocks *blocks, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    uint32_t number = gm_map_get(&blocks->by_address, record->address);
+    struct gm_block_change change = {0};
+    struct gm_index_slot *slot =
+        gm_index_place(&blocks->by_address, record->address, indexed(blocks));
     uint64_t size = gm_blocks_size(blocks, record);
+    uint32_t number;
     blocks->malformed += size != record->size;
-    if (number != GM_NONE) {
-        end_block(blocks, number); /* its end was not recorded */
-        blocks->late_count = 0;    /* it came before this use */
+    if (slot && slot->number != GM_NONE) {
+        blocks->replaced = *end_block(blocks, slot); /* its end was not recorded */
+        blocks->late_count = 0;                      /* it came before this use */
+        change.ended = &blocks->replaced;
+        slot = gm_index_place(&blocks->by_address, record->address, indexed(blocks));
     }
     if (blocks->unused_count) {
         number = blocks->unused[--blocks->unused_count];
@@ -64,7 +76,8 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_entry *entry)
         .device = record->device < 0 ? -1 : record->device,
         .alive = true,
     };
-    gm_map_set(&blocks->by_address, record->address, number);
+    if (slot)
+        gm_index_fill(&blocks->by_address, slot, number);
     struct gm_block_totals *totals = totals_of(blocks, record->device);
     if (totals->peak.bytes - totals->live > totals->fall)
         totals->fall = totals->peak.bytes - totals->live;
@@ -77,6 +90,8 @@ static void begin_block(struct gm_blocks *blocks, const struct gm_entry *entry)
         totals->requested_peak = totals->requested;
     if (totals->live > totals->peak.bytes)
         totals->peak = (struct gm_peak){totals->live, record->time, blocks->records};
+    change.begun = &blocks->slots[number];
+    return change;
 }
 
 static void note_reserved(struct gm_blocks *blocks, struct gm_block_totals *totals,
@@ -90,9 +105,10 @@ static void note_reserved(struct gm_blocks *blocks, struct gm_block_totals *tota
             (struct gm_peak){totals->reserved, entry->record->time, blocks->records};
 }
 
-void gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry)
+struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
+    struct gm_block_change change = {0};
     struct gm_block_totals *totals = totals_of(blocks, record->device);
     blocks->records++;
     note_reserved(blocks, totals, entry);
@@ -104,12 +120,13 @@ void gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry
     if (record->type == GM_EVENT_BLOCK_OOM) {
         totals->out_of_memory++;
     } else if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        begin_block(blocks, entry);
+        change = begin_block(blocks, entry);
     } else {
-        uint32_t number = gm_map_get(&blocks->by_address, record->address);
-        totals->frees += number != GM_NONE;
-        if (number != GM_NONE)
-            end_block(blocks, number);
+        struct gm_index_slot *slot =
+            gm_index_get(&blocks->by_address, record->address, indexed(blocks));
+        totals->frees += slot != NULL;
+        if (slot)
+            change.ended = end_block(blocks, slot);
     }
     if (!totals->curve) {
         totals->curve = gm_allocate(1, sizeof(*totals->curve));
@@ -118,6 +135,7 @@ void gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry
     gm_curve_set(totals->curve, record->time, totals->live, totals->reserved);
     if (record->type == GM_EVENT_BLOCK_ALLOC)
         gm_curve_set(totals->by_alloc, totals->allocs, totals->live, totals->reserved);
+    return change;
 }
 
 void gm_blocks_finish(struct gm_blocks *blocks)
@@ -129,8 +147,8 @@ void gm_blocks_finish(struct gm_blocks *blocks)
 
 const struct gm_pool_block *gm_blocks_at(const struct gm_blocks *blocks, uint64_t address)
 {
-    uint32_t number = gm_map_get(&blocks->by_address, address);
-    return number == GM_NONE ? NULL : &blocks->slots[number];
+    const struct gm_index_slot *slot = gm_index_get(&blocks->by_address, address, indexed(blocks));
+    return slot ? &blocks->slots[slot->number] : NULL;
 }
 
 void gm_blocks_owners(const struct gm_blocks *blocks, int device, struct gm_sites *sites)
@@ -157,6 +175,5 @@ void gm_blocks_free(struct gm_blocks *blocks)
     }
     free(blocks->slots);
     free(blocks->unused);
-    free(blocks->late);
-    gm_map_free(&blocks->by_address);
+    gm_index_free(&blocks->by_address);
 }

@@ -3,9 +3,9 @@
 #ifndef GPUMEM_REPORT_POOL_BLOCKS_H
 #define GPUMEM_REPORT_POOL_BLOCKS_H
 
-#include "base/map.h"
 #include "ledger/counters.h"
 #include "ledger/curve.h"
+#include "ledger/index.h"
 #include "ledger/sites.h"
 #include "trace/stream.h"
 #include <stdbool.h>
@@ -19,6 +19,7 @@ struct gm_pool_block {
     uint64_t time;      /* of birth, record clock */
     uint64_t birth;     /* how many blocks had been allocated before it */
     uint32_t stack;
+    uint32_t place; /* for whoever notes what becomes of blocks, who may set it when one begins */
     uint16_t api;
     int8_t device;
     bool alive;
@@ -49,18 +50,24 @@ struct gm_blocks {
     uint32_t *unused;
     size_t unused_count;
     size_t unused_capacity;
-    struct gm_map by_address;
-    uint64_t live;      /* bytes of all blocks everywhere */
-    uint64_t malformed; /* sizes that make no sense, taken for 0 */
+    struct gm_index by_address;
+    struct gm_pool_block replaced; /* the latest that ended when its address was given out again */
+    uint64_t live;                 /* bytes of all blocks everywhere */
+    uint64_t malformed;            /* sizes that make no sense, taken for 0 */
     uint64_t records;
     uint64_t allocs;
     uint64_t last_use_time; /* record clock; of the last request, served or not */
     uint64_t last_use_record;
-    /* Freed since the last use. When a program ends, its interpreter forgets all tensors:
-     * with these, what it held until then can be told. */
-    struct gm_pool_block *late;
+    /* Freed since the last use: the latest of `unused`, which still say what they were. When a
+     * program ends, its interpreter forgets all tensors: with these, what it held until then can be
+     * told. */
     size_t late_count;
-    size_t late_capacity;
+};
+
+/* What a record did. Valid until the next one. */
+struct gm_block_change {
+    const struct gm_pool_block *ended; /* NULL: none */
+    struct gm_pool_block *begun;       /* NULL: none */
 };
 
 /* The size of a block that is about to begin: what its record says, or 0 if that makes no sense. */
@@ -70,7 +77,7 @@ uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *
 uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry);
 
 /* Takes notice of block records, passes over all others. */
-void gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry);
+struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry);
 static inline void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)
 {
     uint8_t type = entry->record->type;
