@@ -106,7 +106,7 @@ static inline struct gm_index_slot *make_way(struct gm_ledger *ledger, uint64_t 
         return slot;
     ledger->lost_frees++;
     note_unpaired(ledger, GM_UNPAIRED_BIRTH, address);
-    gm_ledger_end_at(ledger, slot, NULL);
+    gm_ledger_end_life(ledger, slot->number, slot, false, NULL);
     return gm_lives_place(&ledger->lives, address);
 }
 
@@ -129,7 +129,7 @@ static void end_early(struct gm_ledger *ledger, uint32_t number, uint32_t lane)
     if (is_latest)
         journal->count = 0;
     ledger->unknown_frees -= ledger->unknown_frees != 0;
-    gm_ledger_end_life(ledger, number, false, is_latest ? journal : NULL);
+    gm_ledger_end_life(ledger, number, NULL, false, is_latest ? journal : NULL);
 }
 
 uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
@@ -154,8 +154,8 @@ uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
     return number;
 }
 
-static inline void end_life(struct gm_ledger *ledger, uint32_t number, struct gm_index_slot *slot,
-                            bool implicit, struct gm_journal *journal)
+void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, struct gm_index_slot *slot,
+                        bool implicit, struct gm_journal *journal)
 {
     const struct gm_life *life = &ledger->lives.slots[number];
     struct gm_tally *counter =
@@ -176,18 +176,6 @@ static inline void end_life(struct gm_ledger *ledger, uint32_t number, struct gm
     if (ledger->observer.ends)
         ledger->observer.ends(ledger->observer.argument, life, implicit);
     gm_lives_remove(&ledger->lives, number, slot);
-}
-
-void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
-                        struct gm_journal *journal)
-{
-    end_life(ledger, number, NULL, implicit, journal);
-}
-
-void gm_ledger_end_at(struct gm_ledger *ledger, struct gm_index_slot *slot,
-                      struct gm_journal *journal)
-{
-    end_life(ledger, slot->number, slot, false, journal);
 }
 
 bool gm_ledger_turn(struct gm_ledger *ledger, const struct gm_turn *turn)

@@ -128,13 +128,10 @@ static inline unsigned gm_life_carried_flags(const struct gm_entry *entry)
 /* An allocation call succeeded: the birth of a draft, counted in `allocs`. Returns its number. */
 uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life);
 
-/* A death, counted in `frees` or `implicit_frees`. `journal` may be NULL: it cannot be undone. */
-void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, bool implicit,
-                        struct gm_journal *journal);
-
-/* The death of the life whose address has this slot, counted in `frees`. */
-void gm_ledger_end_at(struct gm_ledger *ledger, struct gm_index_slot *slot,
-                      struct gm_journal *journal);
+/* A death, counted in `frees` or `implicit_frees`. `slot`: of its address in the index; NULL: it is to
+ * be looked for, if the life has one. `journal` may be NULL: it cannot be undone. */
+void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, struct gm_index_slot *slot,
+                        bool implicit, struct gm_journal *journal);
 
 /* A death, a LIFE, is undone: its free failed. `late`: the driver was shut down already; `is_past`:
  * the death came before the history of a flight trace. Returns the life's number. */

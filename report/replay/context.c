@@ -122,7 +122,7 @@ static void end_list(struct gm_ledger *ledger, uint32_t context, int device,
 {
     uint32_t number;
     while ((number = gm_ledger_mortal(ledger, context, device)) != GM_NONE && !gm_limits_reached())
-        gm_ledger_end_life(ledger, number, true, journal);
+        gm_ledger_end_life(ledger, number, NULL, true, journal);
 }
 
 static void end_lives(struct gm_ledger *ledger, struct ending ending, struct gm_journal *journal)

@@ -121,7 +121,7 @@ static void free_address(struct gm_ledger *ledger, uint64_t address)
         return;
     uint32_t life = gm_lives_find(&ledger->lives, address);
     if (life != GM_NONE)
-        gm_ledger_end_life(ledger, life, false, NULL);
+        gm_ledger_end_life(ledger, life, NULL, false, NULL);
 }
 
 /* Whether nothing lives where the graph's memory will. */

@@ -94,7 +94,7 @@ static void settle(struct gm_vmm *vmm, uint32_t number, bool late)
     } else if (object->is_memory) {
         object->was = vmm->ledger->lives.slots[object->life];
         object->is_past = false;
-        gm_ledger_end_life(vmm->ledger, object->life, false, NULL);
+        gm_ledger_end_life(vmm->ledger, object->life, NULL, false, NULL);
         object->life = GM_NONE;
     }
     count_bindings(vmm, number, late);
