@@ -1,7 +1,6 @@
 /* See activity.h. */
 #include "analysis/activity.h"
 #include "base/memory.h"
-#include "ledger/sites.h"
 #include <stdlib.h>
 
 void gm_activity_begin(struct gm_activity *activity, const struct gm_trace *trace,
@@ -21,8 +20,8 @@ static bool is_segment(const struct gm_activity *activity, const struct gm_life 
            !gm_trace_api_is_pooled(activity->trace, life->api);
 }
 
-static uint32_t add_site(struct gm_activity *activity, const struct gm_life *life, bool is_block,
-                         uint64_t key)
+uint32_t gm_activity_add_place(struct gm_activity *activity, const struct gm_life *life,
+                               bool is_block, uint64_t key)
 {
     uint32_t number = (uint32_t)activity->count;
     bool is_ignored = (life->flags & GM_LIFE_IGNORED) != 0;
@@ -45,81 +44,6 @@ static uint32_t add_site(struct gm_activity *activity, const struct gm_life *lif
     return number;
 }
 
-static inline struct gm_active_site *site_of(struct gm_activity *activity,
-                                             const struct gm_life *life, bool is_block)
-{
-    bool on_host = gm_kind_is_host(life->kind);
-    unsigned class = is_block | (life->flags & GM_LIFE_IGNORED ? 2u : 0u);
-    uint64_t key =
-        gm_place_key(life->stack, life->api, life->kind, on_host ? -1 : life->device, class);
-    uint32_t number = gm_map_get(&activity->by_key, key);
-    if (number == GM_NONE)
-        number = add_site(activity, life, is_block, key);
-    return &activity->sites[number];
-}
-
-static inline uint32_t number_of(const struct gm_activity *activity,
-                                 const struct gm_active_site *site)
-{
-    return (uint32_t)(site - activity->sites);
-}
-
-/* More or less is live there: to be looked at when the next mark comes. */
-static inline void changed(struct gm_activity *activity, const struct gm_active_site *site)
-{
-    if (activity->growth.series_count)
-        gm_growth_touch(&activity->growth, number_of(activity, site));
-}
-
-static inline void add(struct gm_activity *activity, struct gm_active_site *site, uint64_t size)
-{
-    site->live += size;
-    site->live_count++;
-    if (site->live > site->peak)
-        site->peak = site->live;
-    if (site->is_ignored)
-        return;
-    activity->live[site->is_block] += size;
-    changed(activity, site);
-}
-
-static inline void begins(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
-                          uint64_t now)
-{
-    gm_rounds_alloc(&activity->rounds, number_of(activity, site), size, now);
-    site->allocs++;
-    site->allocated = gm_add_saturated(site->allocated, size);
-    add(activity, site, size);
-}
-
-static inline void ends(struct gm_activity *activity, struct gm_active_site *site, uint64_t size,
-                        uint64_t birth, uint64_t now)
-{
-    gm_rounds_free(&activity->rounds, number_of(activity, site), size);
-    site->live -= size;
-    site->live_count--;
-    if (now - birth < activity->short_ticks || now < birth) {
-        site->short_lived++;
-        site->short_bytes = gm_add_saturated(site->short_bytes, size);
-    }
-    if (site->is_ignored)
-        return;
-    activity->live[site->is_block] -= size;
-    changed(activity, site);
-}
-
-void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life, uint64_t time)
-{
-    struct gm_active_site *site = site_of(activity, life, false);
-    life->place = number_of(activity, site);
-    begins(activity, site, life->size, time);
-}
-
-void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time)
-{
-    ends(activity, &activity->sites[life->place], life->size, life->time, time);
-}
-
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
                               uint64_t time)
 {
@@ -129,7 +53,7 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
         site->short_bytes -= life->size;
     }
     gm_rounds_unfree(&activity->rounds, life->place, life->size);
-    add(activity, site, life->size);
+    gm_activity_add(activity, life->place, life->size);
 }
 
 /* As short as a life can be, and what lives is what did. */
@@ -138,11 +62,9 @@ void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn
     bool is_short = activity->short_ticks > 0;
     for (size_t i = 0; i < turn->site_count; i++) {
         const struct gm_turn_site *of = &turn->sites[i];
-        struct gm_active_site *site = site_of(
-            activity,
-            &(struct gm_life){
-                .stack = of->stack, .api = of->api, .kind = turn->kind, .device = turn->device},
-            false);
+        const struct gm_life life = {
+            .stack = of->stack, .api = of->api, .kind = turn->kind, .device = turn->device};
+        struct gm_active_site *site = &activity->sites[gm_activity_place(activity, &life, false)];
         site->allocs += of->births;
         site->allocated = gm_add_saturated(site->allocated, of->bytes);
         site->short_lived += is_short ? of->births : 0;
@@ -160,15 +82,8 @@ void gm_activity_block_begins(struct gm_activity *activity, struct gm_pool_block
                                  .kind = GM_KIND_DEVICE,
                                  .device = block->device,
                                  .flags = is_ignoring ? GM_LIFE_IGNORED : 0};
-    struct gm_active_site *site = site_of(activity, &life, true);
-    block->place = number_of(activity, site);
-    begins(activity, site, block->size, block->time);
-}
-
-void gm_activity_block_ends(struct gm_activity *activity, const struct gm_pool_block *block,
-                            uint64_t time)
-{
-    ends(activity, &activity->sites[block->place], block->size, block->time, time);
+    block->place = gm_activity_place(activity, &life, true);
+    gm_activity_begins(activity, block->place, block->size, block->time);
 }
 
 void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *record, bool is_block)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "ledger/ledger.h"
+#include "ledger/sites.h"
 #include "pool/blocks.h"
 #include "rounds/birthplace.h"
 #include "trace/stream.h"
@@ -37,10 +38,78 @@ struct gm_activity {
 void gm_activity_begin(struct gm_activity *activity, const struct gm_trace *trace,
                        const struct gm_round_tellers *tellers);
 
+/* The number of the place where a life, or a block, begins. */
+uint32_t gm_activity_add_place(struct gm_activity *activity, const struct gm_life *life,
+                               bool is_block, uint64_t key);
+static inline uint32_t gm_activity_place(struct gm_activity *activity, const struct gm_life *life,
+                                         bool is_block)
+{
+    int device = gm_kind_is_host(life->kind) ? -1 : life->device;
+    unsigned class = is_block | (life->flags & GM_LIFE_IGNORED ? 2u : 0u);
+    uint64_t key = gm_place_key(life->stack, life->api, life->kind, device, class);
+    uint32_t number = gm_map_get(&activity->by_key, key);
+    return number == GM_NONE ? gm_activity_add_place(activity, life, is_block, key) : number;
+}
+
+/* So many bytes more are live there. */
+static inline void gm_activity_add(struct gm_activity *activity, uint32_t place, uint64_t size)
+{
+    struct gm_active_site *site = &activity->sites[place];
+    site->live += size;
+    site->live_count++;
+    if (site->live > site->peak)
+        site->peak = site->live;
+    if (site->is_ignored)
+        return;
+    activity->live[site->is_block] += size;
+    if (activity->growth.series_count) /* to be looked at when the next mark comes */
+        gm_growth_touch(&activity->growth, place);
+}
+
+/* What was allocated at a place comes to life, and its life ends; `now` is on the record clock. */
+static inline void gm_activity_begins(struct gm_activity *activity, uint32_t place, uint64_t size,
+                                      uint64_t now)
+{
+    struct gm_active_site *site = &activity->sites[place];
+    site->allocs++;
+    site->allocated = gm_add_saturated(site->allocated, size);
+    gm_activity_add(activity, place, size);
+    gm_rounds_alloc(&activity->rounds, place, size, now);
+}
+
+static inline void gm_activity_ends(struct gm_activity *activity, uint32_t place, uint64_t size,
+                                    uint64_t birth, uint64_t now)
+{
+    struct gm_active_site *site = &activity->sites[place];
+    site->live -= size;
+    site->live_count--;
+    if (now - birth < activity->short_ticks || now < birth) {
+        site->short_lived++;
+        site->short_bytes = gm_add_saturated(site->short_bytes, size);
+    }
+    if (!site->is_ignored) {
+        activity->live[site->is_block] -= size;
+        if (activity->growth.series_count)
+            gm_growth_touch(&activity->growth, place);
+    }
+    gm_rounds_free(&activity->rounds, place, size);
+}
+
 /* Allocations come and go; `time` is now. The first sets life->place, the number of its site, which
  * the others rely on. */
-void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life, uint64_t time);
-void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life, uint64_t time);
+static inline void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life,
+                                           uint64_t time)
+{
+    life->place = gm_activity_place(activity, life, false);
+    gm_activity_begins(activity, life->place, life->size, time);
+}
+
+static inline void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life,
+                                         uint64_t time)
+{
+    gm_activity_ends(activity, life->place, life->size, life->time, time);
+}
+
 /* A turn whose memory was observed before, life by life: its places are known. */
 void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn);
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
@@ -50,8 +119,11 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
  * says of its thread that what it allocates now is no leak. */
 void gm_activity_block_begins(struct gm_activity *activity, struct gm_pool_block *block,
                               bool is_ignoring);
-void gm_activity_block_ends(struct gm_activity *activity, const struct gm_pool_block *block,
-                            uint64_t time);
+static inline void gm_activity_block_ends(struct gm_activity *activity,
+                                          const struct gm_pool_block *block, uint64_t time)
+{
+    gm_activity_ends(activity, block->place, block->size, block->time, time);
+}
 
 /* A request that was refused for lack of memory. */
 void gm_activity_refuse(struct gm_activity *activity, const struct gm_record *record,

@@ -90,7 +90,8 @@ static unsigned class_of_implicit(const struct gm_life *life)
 static void life_begins(void *argument, struct gm_life *life)
 {
     struct gm_analysis *analysis = argument;
-    note_served(analysis, life->kind, life->device, life->stack, life->size);
+    if (analysis->failure_count)
+        note_served(analysis, life->kind, life->device, life->stack, life->size);
     gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
     note_taken(analysis, life);
     note_pinned(analysis, life);
@@ -251,7 +252,8 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
     if (change.begun)
         gm_activity_block_begins(&analysis->activity, change.begun,
                                  gm_ledger_is_ignoring(&analysis->replay.ledger, entry->lane));
-    gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, entry);
+    if (record->type == GM_EVENT_BLOCK_OOM || failures->open)
+        gm_pool_failures_note(failures, analysis->callers, &analysis->blocks, entry);
     if (record->type != GM_EVENT_BLOCK_FREE)
         analysis->ended_since_use = 0;
     if (record->type == GM_EVENT_BLOCK_ALLOC)
