@@ -40,9 +40,8 @@ static inline void gm_peak_lives_ends(struct gm_peak_lives *peaks, const struct 
                                       const struct gm_life *life)
 {
     size_t slot = life->device < 0 ? 0 : (size_t)life->device + 1;
-    uint64_t peak = ledger->counters.device[slot].peak.step;
     /* Most begin and end between two peaks. */
-    if (life->kind != GM_KIND_DEVICE || peaks->device[slot].step != peak || life->entered <= peak)
+    if (life->entered <= ledger->counters.device[slot].peak.step || life->kind == GM_KIND_PINNED)
         gm_peak_lives_keep(peaks, ledger, life);
 }
 
