@@ -13,15 +13,8 @@ struct numbers {
     bool has_script;
 };
 
-/* Answers that are kept at hand. */
-#define ANSWERS 4096u
-
-struct answer {
-    uint32_t stack; /* 0: none yet */
-    uint32_t first;
-};
-
 struct gm_same_stacks {
+    struct gm_stack_answers answers; /* first: gm_same_stacks_first looks at them alone */
     const struct gm_trace *trace;
     struct gm_map by_node; /* node -> place in `known` */
     struct numbers *known;
@@ -32,9 +25,8 @@ struct gm_same_stacks {
     /* A frame is an address in a module; maps have keys of 64 bits, so that it takes three. */
     struct gm_map by_address, by_frame, by_parent;
     uint32_t address_count, frame_count, stack_count;
-    struct gm_map first;            /* number -> stack */
-    struct gm_map lent;             /* stack -> node of its lender */
-    struct answer answers[ANSWERS]; /* the latest, by the stack that was asked for */
+    struct gm_map first; /* number -> stack */
+    struct gm_map lent;  /* stack -> node of its lender */
 };
 
 bool gm_is_interpreter(struct gm_text path)
@@ -145,12 +137,11 @@ static uint32_t find_first(struct gm_same_stacks *same, uint32_t stack)
     return first;
 }
 
-uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack)
+uint32_t gm_same_stacks_find_first(struct gm_same_stacks *same, uint32_t stack)
 {
-    struct answer *answer = &same->answers[stack % ANSWERS];
-    if (answer->stack != stack)
-        *answer = (struct answer){stack, find_first(same, stack)};
-    return answer->first; /* of no stack, 0, it is 0 */
+    uint32_t first = find_first(same, stack);
+    same->answers.kept[stack % GM_STACK_ANSWERS] = (struct gm_stack_answer){stack, first};
+    return first;
 }
 
 void gm_same_stacks_lend(struct gm_same_stacks *same, uint32_t stack, uint32_t lender)

@@ -28,9 +28,26 @@ void gm_same_stacks_free(struct gm_same_stacks *same);
 /* A number that two stacks have in common if they are the same, and only then; 0: the empty one. */
 uint32_t gm_same_stacks_number(struct gm_same_stacks *same, uint32_t stack);
 
+/* The latest answers, by the stack that was asked for. Every gm_same_stacks begins with them. */
+#define GM_STACK_ANSWERS 4096u
+struct gm_stack_answers {
+    struct gm_stack_answer {
+        uint32_t stack; /* 0: none yet */
+        uint32_t first;
+    } kept[GM_STACK_ANSWERS];
+};
+
 /* The first stack, of those this function was asked for, that is the same; an id without a node is
  * left as it is. */
-uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack);
+uint32_t gm_same_stacks_find_first(struct gm_same_stacks *same, uint32_t stack);
+static inline uint32_t gm_same_stacks_first(struct gm_same_stacks *same, uint32_t stack)
+{
+    const struct gm_stack_answers *answers = (const struct gm_stack_answers *)same;
+    const struct gm_stack_answer *answer = &answers->kept[stack % GM_STACK_ANSWERS];
+    if (answer->stack != stack)
+        return gm_same_stacks_find_first(same, stack);
+    return answer->first; /* of no stack, 0, it is 0 */
+}
 
 /* A stack that says nothing of the program borrows the one that set its thread to work: `stack` is shown
  * as called from node `lender`. The first lender stays. */

@@ -127,15 +127,16 @@ static uint64_t first_lane_until(const struct gm_stream *stream)
 static size_t begin_run(struct gm_stream *stream)
 {
     struct lane *lane = stream->heap[0];
-    const struct gm_record *at = lane->at, *end = lane->end;
+    const struct gm_record *at = lane->at, *last = lane->end - 1;
     uint64_t time = lane->time, until = first_lane_until(stream);
     size_t count = 0;
-    for (; time <= until && end - at > 1 && is_own(stream, at->stack); count++) {
-        bool has_detail = at[1].type == GM_EVENT_DETAIL;
-        if (has_detail &&
-            (end - at < 3 || at[2].type == GM_EVENT_DETAIL || !is_own(stream, at[1].stack)))
-            break;
-        at += has_detail ? 2 : 1;
+    for (; at < last && time <= until && is_own(stream, at->stack); count++) {
+        if (at[1].type == GM_EVENT_DETAIL) {
+            if (at + 1 == last || at[2].type == GM_EVENT_DETAIL || !is_own(stream, at[1].stack))
+                break;
+            at++;
+        }
+        at++;
         time = at->time > time ? at->time : time;
     }
     if (!count)
