@@ -20,8 +20,8 @@ static bool is_segment(const struct gm_activity *activity, const struct gm_life 
            !gm_trace_api_is_pooled(activity->trace, life->api);
 }
 
-uint32_t gm_activity_add_place(struct gm_activity *activity, const struct gm_life *life,
-                               bool is_block, uint64_t key)
+static uint32_t add_site(struct gm_activity *activity, const struct gm_life *life, bool is_block,
+                         uint64_t key)
 {
     uint32_t number = (uint32_t)activity->count;
     bool is_ignored = (life->flags & GM_LIFE_IGNORED) != 0;
@@ -42,6 +42,13 @@ uint32_t gm_activity_add_place(struct gm_activity *activity, const struct gm_lif
         birthplace.sort = GM_ROUND_SORTS;
     gm_rounds_add_site(&activity->rounds, number, &birthplace);
     return number;
+}
+
+uint32_t gm_activity_find_place(struct gm_activity *activity, const struct gm_life *life,
+                                bool is_block, uint64_t key)
+{
+    uint32_t number = gm_map_get(&activity->by_key, key);
+    return number == GM_NONE ? add_site(activity, life, is_block, key) : number;
 }
 
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define GM_RECENT_SITES 256u
 #define GM_SHORT_LIFE_NS 1000000u /* what lives shorter was temporary */
 
 struct gm_activity {
@@ -28,7 +29,11 @@ struct gm_activity {
     size_t count;
     size_t capacity;
     struct gm_map by_key;
-    uint64_t live[2]; /* [is_block]: bytes of all places but ignored ones, now */
+    struct {
+        uint64_t key; /* 0: none yet */
+        uint32_t number;
+    } recent[GM_RECENT_SITES]; /* of `by_key`, by the stack: few take turns */
+    uint64_t live[2];          /* [is_block]: bytes of all places but ignored ones, now */
     struct gm_growth growth;
     struct gm_rounds rounds; /* its sites have the numbers of `sites` */
     struct gm_round_tellers tellers;
@@ -39,16 +44,20 @@ void gm_activity_begin(struct gm_activity *activity, const struct gm_trace *trac
                        const struct gm_round_tellers *tellers);
 
 /* The number of the place where a life, or a block, begins. */
-uint32_t gm_activity_add_place(struct gm_activity *activity, const struct gm_life *life,
-                               bool is_block, uint64_t key);
+uint32_t gm_activity_find_place(struct gm_activity *activity, const struct gm_life *life,
+                                bool is_block, uint64_t key);
 static inline uint32_t gm_activity_place(struct gm_activity *activity, const struct gm_life *life,
                                          bool is_block)
 {
     int device = gm_kind_is_host(life->kind) ? -1 : life->device;
     unsigned class = is_block | (life->flags & GM_LIFE_IGNORED ? 2u : 0u);
     uint64_t key = gm_place_key(life->stack, life->api, life->kind, device, class);
-    uint32_t number = gm_map_get(&activity->by_key, key);
-    return number == GM_NONE ? gm_activity_add_place(activity, life, is_block, key) : number;
+    size_t at = life->stack % GM_RECENT_SITES;
+    if (activity->recent[at].key != key) {
+        activity->recent[at].number = gm_activity_find_place(activity, life, is_block, key);
+        activity->recent[at].key = key;
+    }
+    return activity->recent[at].number;
 }
 
 /* So many bytes more are live there. */
