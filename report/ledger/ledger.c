@@ -37,27 +37,25 @@ static inline uint32_t *list_of(struct gm_mortals *mortals, uint16_t context, in
 {
     if (context == 0)
         return &mortals->first_unknown[device < 0 ? 0 : device + 1];
+    if (context < mortals->count) /* the highest number is none */
+        return &mortals->first[context];
     if (context == GM_CONTEXT_UNTOLD)
         return &mortals->first_untold;
-    if (context >= mortals->count)
-        add_lists(mortals, context);
+    add_lists(mortals, context);
     return &mortals->first[context];
 }
 
-static inline void link_mortal(struct gm_ledger *ledger, uint32_t number)
+static inline void link_mortal(struct gm_ledger *ledger, struct gm_life *life)
 {
-    const struct gm_life *life = &ledger->lives.slots[number];
     if (life->flags & GM_LIFE_MORTAL)
-        gm_lives_link(&ledger->lives, list_of(&ledger->mortals, life->context, life->device),
-                      number);
+        gm_lives_link(&ledger->lives, list_of(&ledger->mortals, life->context, life->device), life);
 }
 
-static inline void unlink_mortal(struct gm_ledger *ledger, uint32_t number)
+static inline void unlink_mortal(struct gm_ledger *ledger, const struct gm_life *life)
 {
-    const struct gm_life *life = &ledger->lives.slots[number];
     if (life->flags & GM_LIFE_MORTAL)
         gm_lives_unlink(&ledger->lives, list_of(&ledger->mortals, life->context, life->device),
-                        number);
+                        life);
 }
 
 uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int device)
@@ -81,7 +79,7 @@ static inline uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life
     life->entered = ledger->step + 1;
     uint32_t number = gm_lives_enter(&ledger->lives, life, slot);
     ledger->addressed += (life->flags & GM_LIFE_ADDRESSED) != 0;
-    link_mortal(ledger, number);
+    link_mortal(ledger, life);
     return number;
 }
 
@@ -120,12 +118,18 @@ bool gm_ledger_pays_one(struct gm_ledger *ledger, uint64_t address)
     return true;
 }
 
-/* A free of the address was stamped before its birth, on a lane which may still undo it. */
-static void end_early(struct gm_ledger *ledger, uint32_t number, uint32_t lane)
+/* A life has begun: perhaps a free of the address was stamped before, on a lane which may still undo it. */
+static void end_early(struct gm_ledger *ledger, uint32_t number)
 {
+    const struct gm_life *life = &ledger->lives.slots[number];
+    uint32_t lane = ledger->now->lane;
+    if (life->object != GM_NONE ||
+        !gm_unpaired_take(&ledger->unpaired, GM_UNPAIRED_FREE, life->address,
+                          gm_unpaired_since(ledger->now->record), &lane))
+        return;
     struct gm_journal *journal = gm_ledger_journal(ledger, lane);
     bool is_latest = journal->count == 1 && journal->entries[0].action == GM_UNDO_UNKNOWN_FREE &&
-                     journal->entries[0].range.start == ledger->lives.slots[number].address;
+                     journal->entries[0].range.start == life->address;
     if (is_latest)
         journal->count = 0;
     ledger->unknown_frees -= ledger->unknown_frees != 0;
@@ -146,11 +150,8 @@ uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life)
     if (ledger->observer.begins)
         ledger->observer.begins(ledger->observer.argument, life);
     gm_ledger_next_step(ledger);
-    uint32_t lane = ledger->now->lane;
-    if (life->object == GM_NONE && ledger->unpaired.count &&
-        gm_unpaired_take(&ledger->unpaired, GM_UNPAIRED_FREE, life->address,
-                         gm_unpaired_since(ledger->now->record), &lane))
-        end_early(ledger, number, lane);
+    if (ledger->unpaired.count)
+        end_early(ledger, number);
     return number;
 }
 
@@ -166,7 +167,7 @@ void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, struct gm_ind
     } else {
         counter->frees++;
     }
-    unlink_mortal(ledger, number);
+    unlink_mortal(ledger, life);
     if (journal) {
         struct gm_undo *undo = gm_journal_add(journal);
         undo->action = GM_UNDO_LIFE;
@@ -251,6 +252,14 @@ void gm_ledger_add_journals(struct gm_ledger *ledger, uint32_t lane)
     memset(ledger->journals + ledger->journal_count, 0,
            (lane + 1 - ledger->journal_count) * sizeof(*ledger->journals));
     ledger->journal_count = (size_t)lane + 1;
+}
+
+void gm_ledger_set_ignoring(struct gm_ledger *ledger, uint32_t lane, bool is_ignoring)
+{
+    struct gm_journal *journal = gm_ledger_journal(ledger, lane);
+    ledger->ignoring -= journal->is_ignoring;
+    ledger->ignoring += is_ignoring;
+    journal->is_ignoring = is_ignoring;
 }
 
 void gm_ledger_release(struct gm_ledger *ledger, struct gm_journal *journal)

@@ -74,6 +74,7 @@ struct gm_ledger {
     struct gm_mortals mortals;
     struct gm_journal *journals; /* [lane] */
     size_t journal_count;
+    size_t ignoring; /* lanes of which gm_journal.is_ignoring */
     struct gm_unpaired unpaired;
 
     struct gm_life_observer observer; /* functions may be NULL */
@@ -177,8 +178,9 @@ static inline struct gm_journal *gm_ledger_journal(struct gm_ledger *ledger, uin
 /* Whether the program says of a lane's thread that what it allocates now is no leak. */
 static inline bool gm_ledger_is_ignoring(const struct gm_ledger *ledger, uint32_t lane)
 {
-    return lane < ledger->journal_count && ledger->journals[lane].is_ignoring;
+    return ledger->ignoring && lane < ledger->journal_count && ledger->journals[lane].is_ignoring;
 }
+void gm_ledger_set_ignoring(struct gm_ledger *ledger, uint32_t lane, bool is_ignoring);
 
 /* Notes in `journal` (which may be NULL) what was just done. */
 void gm_ledger_note(struct gm_ledger *ledger, struct gm_journal *journal,

@@ -122,18 +122,19 @@ static inline uint32_t gm_lives_find(const struct gm_lives *lives, uint64_t addr
 void gm_lives_prefetch(const struct gm_lives *lives, const struct gm_record *records, size_t count);
 
 /* Puts a life at the front of the list that starts at `*first`, or takes it out. */
-static inline void gm_lives_link(struct gm_lives *lives, uint32_t *first, uint32_t number)
+static inline void gm_lives_link(struct gm_lives *lives, uint32_t *first, struct gm_life *life)
 {
-    lives->slots[number].next = *first;
-    lives->slots[number].previous = GM_NONE;
+    uint32_t number = (uint32_t)(life - lives->slots);
+    life->next = *first;
+    life->previous = GM_NONE;
     if (*first != GM_NONE)
         lives->slots[*first].previous = number;
     *first = number;
 }
 
-static inline void gm_lives_unlink(struct gm_lives *lives, uint32_t *first, uint32_t number)
+static inline void gm_lives_unlink(struct gm_lives *lives, uint32_t *first,
+                                   const struct gm_life *life)
 {
-    const struct gm_life *life = &lives->slots[number];
     if (life->previous == GM_NONE)
         *first = life->next;
     else

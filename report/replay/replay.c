@@ -281,7 +281,7 @@ static APART void apply_other(struct gm_replay *replay, const struct gm_entry *e
         refused(replay, record);
         break;
     case GM_EVENT_IGNORE:
-        gm_ledger_journal(&replay->ledger, entry->lane)->is_ignoring = record->aux != 0;
+        gm_ledger_set_ignoring(&replay->ledger, entry->lane, record->aux != 0);
         break;
     case GM_EVENT_CONTEXT:
         if (entry->carried)
