@@ -3,6 +3,9 @@
 #include "base/memory.h"
 #include <stdlib.h>
 
+/* Not made part of its caller, which would work out anew where its totals are for each of them. */
+#define APART __attribute__((noinline))
+
 static struct gm_block_totals *totals_of(struct gm_blocks *blocks, int device)
 {
     return &blocks->device[device < 0 ? 0 : device + 1];
@@ -44,7 +47,17 @@ uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_ent
     return requested < size ? requested : size;
 }
 
-static struct gm_block_change begin_block(struct gm_blocks *blocks, const struct gm_entry *entry)
+static void draw(struct gm_block_totals *totals, uint64_t time)
+{
+    if (!totals->curve) {
+        totals->curve = gm_allocate(1, sizeof(*totals->curve));
+        totals->by_alloc = gm_allocate(1, sizeof(*totals->by_alloc));
+    }
+    gm_curve_set(totals->curve, time, totals->live, totals->reserved);
+}
+
+static APART struct gm_block_change
+begin_block(struct gm_blocks *blocks, struct gm_block_totals *totals, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     struct gm_block_change change = {0};
@@ -78,7 +91,6 @@ static struct gm_block_change begin_block(struct gm_blocks *blocks, const struct
     };
     if (slot)
         gm_index_fill(&blocks->by_address, slot, number);
-    struct gm_block_totals *totals = totals_of(blocks, record->device);
     if (totals->peak.bytes - totals->live > totals->fall)
         totals->fall = totals->peak.bytes - totals->live;
     totals->allocs++;
@@ -90,7 +102,23 @@ static struct gm_block_change begin_block(struct gm_blocks *blocks, const struct
         totals->requested_peak = totals->requested;
     if (totals->live > totals->peak.bytes)
         totals->peak = (struct gm_peak){totals->live, record->time, blocks->records};
+    draw(totals, record->time);
+    gm_curve_set(totals->by_alloc, totals->allocs, totals->live, totals->reserved);
     change.begun = &blocks->slots[number];
+    return change;
+}
+
+static APART struct gm_block_change
+free_block(struct gm_blocks *blocks, struct gm_block_totals *totals, const struct gm_record *record)
+{
+    struct gm_index_slot *slot =
+        gm_index_get(&blocks->by_address, record->address, indexed(blocks));
+    struct gm_block_change change = {0};
+    if (slot) {
+        totals->frees++;
+        change.ended = end_block(blocks, slot);
+    }
+    draw(totals, record->time);
     return change;
 }
 
@@ -108,34 +136,19 @@ static void note_reserved(struct gm_blocks *blocks, struct gm_block_totals *tota
 struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    struct gm_block_change change = {0};
     struct gm_block_totals *totals = totals_of(blocks, record->device);
     blocks->records++;
     note_reserved(blocks, totals, entry);
-    if (record->type != GM_EVENT_BLOCK_FREE) {
-        blocks->late_count = 0;
-        blocks->last_use_time = record->time;
-        blocks->last_use_record = blocks->records;
-    }
-    if (record->type == GM_EVENT_BLOCK_OOM) {
-        totals->out_of_memory++;
-    } else if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        change = begin_block(blocks, entry);
-    } else {
-        struct gm_index_slot *slot =
-            gm_index_get(&blocks->by_address, record->address, indexed(blocks));
-        totals->frees += slot != NULL;
-        if (slot)
-            change.ended = end_block(blocks, slot);
-    }
-    if (!totals->curve) {
-        totals->curve = gm_allocate(1, sizeof(*totals->curve));
-        totals->by_alloc = gm_allocate(1, sizeof(*totals->by_alloc));
-    }
-    gm_curve_set(totals->curve, record->time, totals->live, totals->reserved);
+    if (record->type == GM_EVENT_BLOCK_FREE)
+        return free_block(blocks, totals, record);
+    blocks->late_count = 0;
+    blocks->last_use_time = record->time;
+    blocks->last_use_record = blocks->records;
     if (record->type == GM_EVENT_BLOCK_ALLOC)
-        gm_curve_set(totals->by_alloc, totals->allocs, totals->live, totals->reserved);
-    return change;
+        return begin_block(blocks, totals, entry);
+    totals->out_of_memory++;
+    draw(totals, record->time);
+    return (struct gm_block_change){0};
 }
 
 void gm_blocks_finish(struct gm_blocks *blocks)
