@@ -35,11 +35,10 @@ struct gm_phase_place *gm_phases_add_place(struct gm_phases *phases, enum gm_pha
 {
     if (phases->place_count == GM_PHASE_PLACES)
         return NULL;
-    GM_RESERVE(phases->places, phases->place_capacity, phases->place_count + 1);
-    phases->places[phases->place_count++] =
-        (struct gm_phase_place){.where = where, .device = device < 0 ? -1 : device};
-    phases->place_of[where][device < 0 ? 0 : device + 1] = (uint16_t)phases->place_count;
-    return &phases->places[phases->place_count - 1];
+    struct gm_phase_place *place = &phases->places[phases->place_count++];
+    *place = (struct gm_phase_place){.where = where, .device = device < 0 ? -1 : device};
+    phases->place_of[where][device < 0 ? 0 : device + 1] = place;
+    return place;
 }
 
 void gm_phases_add_maximum(const struct gm_phases *phases, struct gm_phase_place *place)
@@ -390,7 +389,6 @@ void gm_phases_free(struct gm_phases *phases)
         free(phases->lanes[i].open);
     free(phases->entries);
     free(phases->order);
-    free(phases->places);
     free(phases->lanes);
     free(phases->started);
     gm_map_free(&phases->by_key);

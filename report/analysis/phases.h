@@ -92,10 +92,9 @@ struct gm_phases {
     uint64_t unmatched; /* ends of ranges without a beginning */
     uint64_t marks;     /* that divide the process's time */
 
-    struct gm_phase_place *places;
+    struct gm_phase_place places[GM_PHASE_PLACES];
     size_t place_count;
-    size_t place_capacity;
-    uint16_t place_of[GM_PHASE_PINNED + 1][GM_DEVICES]; /* number + 1; 0: none yet */
+    struct gm_phase_place *place_of[GM_PHASE_PINNED + 1][GM_DEVICES]; /* NULL: none yet */
 
     struct gm_map by_key;
     struct gm_phase_lane {
@@ -114,7 +113,7 @@ struct gm_phases {
     size_t open_count;
 };
 
-/* None yet. The time before the first mark begins at `start_time`. */
+/* None yet. The time before the first mark begins at `start_time`. Phases cannot be moved. */
 void gm_phases_begin(struct gm_phases *phases, uint64_t start_time);
 
 /* A place that is not there yet; NULL if it is one too many. */
@@ -125,8 +124,8 @@ struct gm_phase_place *gm_phases_add_place(struct gm_phases *phases, enum gm_pha
 static inline struct gm_phase_place *gm_phases_place(struct gm_phases *phases,
                                                      enum gm_phase_where where, int device)
 {
-    uint16_t number = phases->place_of[where][device < 0 ? 0 : device + 1];
-    return number ? &phases->places[number - 1] : gm_phases_add_place(phases, where, device);
+    struct gm_phase_place *place = phases->place_of[where][device < 0 ? 0 : device + 1];
+    return place ? place : gm_phases_add_place(phases, where, device);
 }
 
 /* Where a life counts; NULL if nowhere. */

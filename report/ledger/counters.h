@@ -132,7 +132,7 @@ static inline struct gm_tally *gm_counters_subtract(struct gm_counters *counters
     if (gm_kind_is_host(kind)) {
         counter = &counters->host[kind];
     } else {
-        struct gm_device_totals *totals = gm_counters_device(counters, device);
+        struct gm_device_totals *totals = &counters->device[device < 0 ? 0 : device + 1];
         counter = &totals->kind[kind];
         totals->live -= kind != GM_KIND_EXTERNAL ? size : 0;
     }
