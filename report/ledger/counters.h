@@ -80,10 +80,10 @@ static inline struct gm_tally *gm_counters_kind(struct gm_counters *counters, un
     return &gm_counters_device(counters, device)->kind[kind];
 }
 
-/* Whether so many bytes more can live. */
+/* Whether so many bytes more can live: what does is never more than GM_LIVE_MAX. */
 static inline bool gm_counters_has_room(const struct gm_counters *counters, uint64_t size)
 {
-    return size <= GM_LIVE_MAX && counters->live <= GM_LIVE_MAX - size;
+    return size <= GM_LIVE_MAX - counters->live;
 }
 
 static inline void gm_peak_raise(struct gm_peak *peak, uint64_t live, uint64_t time, uint64_t step)

@@ -53,9 +53,11 @@ static inline void link_mortal(struct gm_ledger *ledger, struct gm_life *life)
 
 static inline void unlink_mortal(struct gm_ledger *ledger, const struct gm_life *life)
 {
-    if (life->flags & GM_LIFE_MORTAL)
-        gm_lives_unlink(&ledger->lives, list_of(&ledger->mortals, life->context, life->device),
-                        life);
+    if (!(life->flags & GM_LIFE_MORTAL))
+        return;
+    gm_lives_unlink(&ledger->lives, life);
+    if (life->previous == GM_NONE)
+        *list_of(&ledger->mortals, life->context, life->device) = life->next;
 }
 
 uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int device)

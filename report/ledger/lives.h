@@ -121,7 +121,8 @@ static inline uint32_t gm_lives_find(const struct gm_lives *lives, uint64_t addr
 /* Records are about to be booked: brings near what lives at their addresses. */
 void gm_lives_prefetch(const struct gm_lives *lives, const struct gm_record *records, size_t count);
 
-/* Puts a life at the front of the list that starts at `*first`, or takes it out. */
+/* Puts a life at the front of the list that starts at `*first`, or takes it out: if none was before it, the
+ * list starts with the next one then. */
 static inline void gm_lives_link(struct gm_lives *lives, uint32_t *first, struct gm_life *life)
 {
     uint32_t number = (uint32_t)(life - lives->slots);
@@ -132,12 +133,9 @@ static inline void gm_lives_link(struct gm_lives *lives, uint32_t *first, struct
     *first = number;
 }
 
-static inline void gm_lives_unlink(struct gm_lives *lives, uint32_t *first,
-                                   const struct gm_life *life)
+static inline void gm_lives_unlink(struct gm_lives *lives, const struct gm_life *life)
 {
-    if (life->previous == GM_NONE)
-        *first = life->next;
-    else
+    if (life->previous != GM_NONE)
         lives->slots[life->previous].next = life->next;
     if (life->next != GM_NONE)
         lives->slots[life->next].previous = life->previous;

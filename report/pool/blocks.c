@@ -36,8 +36,7 @@ static struct gm_pool_block *end_block(struct gm_blocks *blocks, struct gm_index
 
 uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *record)
 {
-    bool has_room = record->size <= GM_LIVE_MAX && blocks->live <= GM_LIVE_MAX - record->size;
-    return has_room ? record->size : 0;
+    return record->size <= GM_LIVE_MAX - blocks->live ? record->size : 0;
 }
 
 uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry)

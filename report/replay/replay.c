@@ -132,10 +132,11 @@ static APART void allocated(struct gm_replay *replay, const struct gm_entry *ent
         return;
     }
     struct gm_life *life = gm_ledger_draft(&replay->ledger, record, record->kind);
-    life->flags = (uint8_t)gm_life_carried_flags(entry);
     if (is_mortal(record))
         life->flags |= GM_LIFE_MORTAL;
-    if (!entry->carried) /* else its context says how it is used */
+    if (entry->carried) /* its context says how it is used */
+        life->flags |= (uint8_t)gm_life_carried_flags(entry);
+    else
         gm_context_used(&replay->contexts, record->context);
     gm_ledger_begin_life(&replay->ledger, life);
 }
