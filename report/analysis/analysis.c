@@ -34,11 +34,10 @@ static inline void note_pinned(struct gm_analysis *analysis, const struct gm_lif
 }
 
 /* What a device holds has changed: counted before, too. */
-static inline void note_device_live(struct gm_analysis *analysis, unsigned kind, int device,
+static inline void note_device_live(struct gm_analysis *analysis, unsigned kind, uint8_t slot,
                                     uint64_t more)
 {
     const struct gm_ledger *ledger = &analysis->replay.ledger;
-    int slot = device < 0 ? 0 : device + 1;
     struct gm_clocked_curve **curve = &analysis->device_curves[slot];
     if (gm_kind_is_host(kind) || kind == GM_KIND_EXTERNAL)
         return;
@@ -95,7 +94,7 @@ static void life_begins(void *argument, struct gm_life *life)
     gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
     note_taken(analysis, life);
     note_pinned(analysis, life);
-    note_device_live(analysis, life->kind, life->device, 0);
+    note_device_live(analysis, life->kind, life->slot, 0);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_begins(&analysis->phases, life);
 }
@@ -110,7 +109,7 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
     if (is_segment(analysis, life))
         gm_churn_give(&analysis->churn, life->device, life->size);
     note_pinned(analysis, life);
-    note_device_live(analysis, life->kind, life->device, 0);
+    note_device_live(analysis, life->kind, life->slot, 0);
     analysis->ended_since_use++;
     gm_peak_lives_ends(&analysis->peak_lives, &analysis->replay.ledger, life);
     gm_transfers_life_ends(&analysis->transfers, life);
@@ -125,7 +124,7 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     if (implicit)
         gm_sites_subtract(&analysis->leaks, &site);
     note_pinned(analysis, life);
-    note_device_live(analysis, life->kind, life->device, 0);
+    note_device_live(analysis, life->kind, life->slot, 0);
     gm_transfers_life_begins(&analysis->transfers, life);
     gm_phases_life_goes_on(&analysis->phases, life);
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.ledger.time);
@@ -138,8 +137,8 @@ static void turned(void *argument, const struct gm_turn *turn)
     for (size_t i = 0; i < turn->site_count; i++)
         note_served(analysis, turn->kind, turn->device, turn->sites[i].stack, turn->sites[i].first);
     analysis->ended_since_use += turn->births;
-    note_device_live(analysis, turn->kind, turn->device, turn->most);
-    note_device_live(analysis, turn->kind, turn->device, 0);
+    note_device_live(analysis, turn->kind, gm_device_slot(turn->device), turn->most);
+    note_device_live(analysis, turn->kind, gm_device_slot(turn->device), 0);
     analysis->device_changes += 2 * (turn->births - 1);
     gm_phases_turned(&analysis->phases, turn);
     gm_activity_turned(&analysis->activity, turn);

@@ -31,13 +31,13 @@ void gm_phases_begin(struct gm_phases *phases, uint64_t start_time)
 /* ---- places ---------------------------------------------------------------------------------- */
 
 struct gm_phase_place *gm_phases_add_place(struct gm_phases *phases, enum gm_phase_where where,
-                                           int device)
+                                           uint8_t slot)
 {
     if (phases->place_count == GM_PHASE_PLACES)
         return NULL;
     struct gm_phase_place *place = &phases->places[phases->place_count++];
-    *place = (struct gm_phase_place){.where = where, .device = device < 0 ? -1 : device};
-    phases->place_of[where][device < 0 ? 0 : device + 1] = place;
+    *place = (struct gm_phase_place){.where = where, .device = slot - 1};
+    phases->place_of[where][slot] = place;
     return place;
 }
 
@@ -79,7 +79,7 @@ void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life
 void gm_phases_turned(struct gm_phases *phases, const struct gm_turn *turn)
 {
     struct gm_phase_place *place = gm_phases_place_of_life(
-        phases, &(struct gm_life){.kind = turn->kind, .device = turn->device});
+        phases, &(struct gm_life){.kind = turn->kind, .slot = gm_device_slot(turn->device)});
     if (!place)
         return;
     place->live += turn->most;

@@ -118,14 +118,14 @@ void gm_phases_begin(struct gm_phases *phases, uint64_t start_time);
 
 /* A place that is not there yet; NULL if it is one too many. */
 struct gm_phase_place *gm_phases_add_place(struct gm_phases *phases, enum gm_phase_where where,
-                                           int device);
+                                           uint8_t slot);
 
-/* NULL if there is no room for it. */
+/* `slot`: of the device, 0 for pinned memory. NULL if there is no room for it. */
 static inline struct gm_phase_place *gm_phases_place(struct gm_phases *phases,
-                                                     enum gm_phase_where where, int device)
+                                                     enum gm_phase_where where, uint8_t slot)
 {
-    struct gm_phase_place *place = phases->place_of[where][device < 0 ? 0 : device + 1];
-    return place ? place : gm_phases_add_place(phases, where, device);
+    struct gm_phase_place *place = phases->place_of[where][slot];
+    return place ? place : gm_phases_add_place(phases, where, slot);
 }
 
 /* Where a life counts; NULL if nowhere. */
@@ -133,10 +133,10 @@ static inline struct gm_phase_place *gm_phases_place_of_life(struct gm_phases *p
                                                              const struct gm_life *life)
 {
     if (life->kind == GM_KIND_PINNED)
-        return gm_phases_place(phases, GM_PHASE_PINNED, -1);
+        return gm_phases_place(phases, GM_PHASE_PINNED, 0);
     if (gm_kind_is_host(life->kind) || life->kind == GM_KIND_EXTERNAL)
         return NULL;
-    return gm_phases_place(phases, GM_PHASE_DEVICE, life->device);
+    return gm_phases_place(phases, GM_PHASE_DEVICE, life->slot);
 }
 
 /* What is live is no less than the latest maximum, or there is none of this moment. */
@@ -182,9 +182,9 @@ struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry 
 static inline void gm_phases_note_block(struct gm_phases *phases, const struct gm_record *record,
                                         const struct gm_blocks *blocks)
 {
-    struct gm_phase_place *place = gm_phases_place(phases, GM_PHASE_POOL, record->device);
-    const struct gm_block_totals *totals =
-        &blocks->device[record->device < 0 ? 0 : record->device + 1];
+    uint8_t slot = gm_device_slot(record->device);
+    struct gm_phase_place *place = gm_phases_place(phases, GM_PHASE_POOL, slot);
+    const struct gm_block_totals *totals = &blocks->device[slot];
     if (!place)
         return;
     place->live = totals->live;

@@ -9,6 +9,12 @@
 
 #define GM_DEVICES 129 /* ordinals -1 (unknown) to 127 */
 
+/* Where a device stands in an array of GM_DEVICES: [ordinal + 1]. */
+static inline uint8_t gm_device_slot(int device)
+{
+    return (uint8_t)(device < 0 ? 0 : device + 1);
+}
+
 /* No sum of what lives may pass this: more than any address space holds. A record that would make
  * it do so makes no sense. */
 #define GM_LIVE_MAX (UINT64_C(1) << 57)
@@ -66,7 +72,7 @@ const char *gm_kind_name(unsigned kind);
 
 static inline struct gm_device_totals *gm_counters_device(struct gm_counters *counters, int device)
 {
-    struct gm_device_totals *totals = &counters->device[device < 0 ? 0 : device + 1];
+    struct gm_device_totals *totals = &counters->device[gm_device_slot(device)];
     totals->seen = true;
     return totals;
 }
@@ -92,10 +98,10 @@ static inline void gm_peak_raise(struct gm_peak *peak, uint64_t live, uint64_t t
         *peak = (struct gm_peak){live, time, step};
 }
 
-/* Bytes come to life at `time`, which is step `step` of the ledger; or cease to. Returns the counter
- * of the kind: the callers count the calls. */
+/* Bytes come to life at `time`, which is step `step` of the ledger; or cease to. `slot`: that of their
+ * device. Returns the counter of the kind: the callers count the calls. */
 static inline struct gm_tally *gm_counters_add(struct gm_counters *counters, unsigned kind,
-                                               int device, uint64_t size, uint64_t time,
+                                               uint8_t slot, uint64_t size, uint64_t time,
                                                uint64_t step)
 {
     struct gm_tally *counter;
@@ -103,7 +109,8 @@ static inline struct gm_tally *gm_counters_add(struct gm_counters *counters, uns
     if (gm_kind_is_host(kind)) {
         counter = &counters->host[kind];
     } else {
-        struct gm_device_totals *totals = gm_counters_device(counters, device);
+        struct gm_device_totals *totals = &counters->device[slot];
+        totals->seen = true;
         counter = &totals->kind[kind];
         if (kind != GM_KIND_EXTERNAL) {
             totals->live += size;
@@ -125,14 +132,14 @@ static inline bool gm_counters_had_more(struct gm_counters *counters, unsigned k
 }
 
 static inline struct gm_tally *gm_counters_subtract(struct gm_counters *counters, unsigned kind,
-                                                    int device, uint64_t size)
+                                                    uint8_t slot, uint64_t size)
 {
     struct gm_tally *counter;
     counters->live -= size;
     if (gm_kind_is_host(kind)) {
         counter = &counters->host[kind];
     } else {
-        struct gm_device_totals *totals = &counters->device[device < 0 ? 0 : device + 1];
+        struct gm_device_totals *totals = &counters->device[slot];
         counter = &totals->kind[kind];
         totals->live -= kind != GM_KIND_EXTERNAL ? size : 0;
     }

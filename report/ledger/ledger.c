@@ -33,10 +33,11 @@ static void add_lists(struct gm_mortals *mortals, uint16_t context)
 }
 
 /* Where the list begins that a life belongs to. */
-static inline uint32_t *list_of(struct gm_mortals *mortals, uint16_t context, int device)
+static inline uint32_t *list_of(struct gm_mortals *mortals, const struct gm_life *life)
 {
+    uint16_t context = life->context;
     if (context == 0)
-        return &mortals->first_unknown[device < 0 ? 0 : device + 1];
+        return &mortals->first_unknown[life->slot];
     if (context < mortals->count) /* the highest number is none */
         return &mortals->first[context];
     if (context == GM_CONTEXT_UNTOLD)
@@ -48,7 +49,7 @@ static inline uint32_t *list_of(struct gm_mortals *mortals, uint16_t context, in
 static inline void link_mortal(struct gm_ledger *ledger, struct gm_life *life)
 {
     if (life->flags & GM_LIFE_MORTAL)
-        gm_lives_link(&ledger->lives, list_of(&ledger->mortals, life->context, life->device), life);
+        gm_lives_link(&ledger->lives, list_of(&ledger->mortals, life), life);
 }
 
 static inline void unlink_mortal(struct gm_ledger *ledger, const struct gm_life *life)
@@ -57,14 +58,14 @@ static inline void unlink_mortal(struct gm_ledger *ledger, const struct gm_life 
         return;
     gm_lives_unlink(&ledger->lives, life);
     if (life->previous == GM_NONE)
-        *list_of(&ledger->mortals, life->context, life->device) = life->next;
+        *list_of(&ledger->mortals, life) = life->next;
 }
 
 uint32_t gm_ledger_mortal(const struct gm_ledger *ledger, uint32_t context, int device)
 {
     const struct gm_mortals *mortals = &ledger->mortals;
     if (context == 0)
-        return mortals->first_unknown[device < 0 ? 0 : device + 1];
+        return mortals->first_unknown[gm_device_slot(device)];
     return context < mortals->count ? mortals->first[context] : GM_NONE;
 }
 
@@ -87,7 +88,7 @@ static inline uint32_t enter_life(struct gm_ledger *ledger, struct gm_life *life
 
 static inline struct gm_tally *count_in(struct gm_ledger *ledger, const struct gm_life *life)
 {
-    return gm_counters_add(&ledger->counters, life->kind, life->device, life->size, ledger->time,
+    return gm_counters_add(&ledger->counters, life->kind, life->slot, life->size, ledger->time,
                            ledger->step + 1);
 }
 
@@ -162,7 +163,7 @@ void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, struct gm_ind
 {
     const struct gm_life *life = &ledger->lives.slots[number];
     struct gm_tally *counter =
-        gm_counters_subtract(&ledger->counters, life->kind, life->device, life->size);
+        gm_counters_subtract(&ledger->counters, life->kind, life->slot, life->size);
     if (implicit) {
         gm_limits_spend(GM_STEPS_LIFE);
         counter->implicit_frees++;

@@ -99,6 +99,12 @@ struct gm_ledger {
 void gm_ledger_begin(struct gm_ledger *ledger);
 void gm_ledger_end(struct gm_ledger *ledger);
 
+static inline void gm_life_set_device(struct gm_life *life, int8_t device)
+{
+    life->device = device;
+    life->slot = gm_device_slot(device);
+}
+
 /* A new life, to be begun: as a record tells of it. It is filled in where it stays: what is written
  * in small parts and copied at once has to wait for the parts. */
 static inline struct gm_life *gm_ledger_draft(struct gm_ledger *ledger,
@@ -115,7 +121,7 @@ static inline struct gm_life *gm_ledger_draft(struct gm_ledger *ledger,
     life->context = record->context;
     life->api = record->api;
     life->kind = (uint8_t)kind;
-    life->device = record->device;
+    gm_life_set_device(life, record->device);
     life->flags = 0;
     return life;
 }

@@ -29,9 +29,10 @@ struct gm_life {
     uint32_t place;   /* for the observer of the ledger, who may set it when the life begins */
     uint16_t context; /* 0: unknown */
     uint16_t api;
-    uint8_t kind; /* enum gm_kind; GM_KIND_NONE: the slot is free */
-    int8_t device;
+    uint8_t kind;  /* enum gm_kind; GM_KIND_NONE: the slot is free */
+    int8_t device; /* set with `slot`: gm_life_set_device */
     uint8_t flags; /* enum gm_life_flag */
+    uint8_t slot;  /* gm_device_slot(device): asked for again and again */
 };
 _Static_assert(sizeof(struct gm_life) == 64, "a life is one line of the cache");
 

@@ -32,7 +32,7 @@ static void keep(struct gm_gone_lives *gone, const struct gm_ledger *ledger,
 void gm_peak_lives_keep(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
                         const struct gm_life *life)
 {
-    size_t slot = life->device < 0 ? 0 : (size_t)life->device + 1;
+    uint8_t slot = life->slot;
     if (life->kind == GM_KIND_PINNED)
         keep(&peaks->pinned, ledger, &ledger->counters.host[GM_KIND_PINNED].peak, life);
     else if (counts_on_device(life))
@@ -46,7 +46,7 @@ void gm_peak_lives_visit(const struct gm_peak_lives *peaks, const struct gm_ledg
                          void (*visit)(void *argument, const struct gm_life *life), void *argument)
 {
     bool pinned = kind == GM_KIND_PINNED;
-    size_t slot = device < 0 ? 0 : (size_t)device + 1;
+    uint8_t slot = gm_device_slot(device);
     const struct gm_gone_lives *gone = pinned ? &peaks->pinned : &peaks->device[slot];
     const struct gm_peak *peak =
         pinned ? &ledger->counters.host[kind].peak : &ledger->counters.device[slot].peak;

@@ -39,9 +39,9 @@ void gm_peak_lives_keep(struct gm_peak_lives *peaks, const struct gm_ledger *led
 static inline void gm_peak_lives_ends(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
                                       const struct gm_life *life)
 {
-    size_t slot = life->device < 0 ? 0 : (size_t)life->device + 1;
     /* Most begin and end between two peaks. */
-    if (life->entered <= ledger->counters.device[slot].peak.step || life->kind == GM_KIND_PINNED)
+    if (life->entered <= ledger->counters.device[life->slot].peak.step ||
+        life->kind == GM_KIND_PINNED)
         gm_peak_lives_keep(peaks, ledger, life);
 }
 

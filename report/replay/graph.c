@@ -179,7 +179,7 @@ static void launch(struct gm_graphs *graphs, const struct gm_record *record)
         life->size = node->size;
         life->stack = node->stack;
         life->api = node->api;
-        life->device = node->device;
+        gm_life_set_device(life, node->device);
         gm_ledger_begin_life(graphs->ledger, life);
     }
 }
