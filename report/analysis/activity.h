@@ -104,23 +104,9 @@ static inline void gm_activity_ends(struct gm_activity *activity, uint32_t place
     gm_rounds_free(&activity->rounds, place, size);
 }
 
-/* Allocations come and go; `time` is now. The first sets life->place, the number of its site, which
- * the others rely on. */
-static inline void gm_activity_life_begins(struct gm_activity *activity, struct gm_life *life,
-                                           uint64_t time)
-{
-    life->place = gm_activity_place(activity, life, false);
-    gm_activity_begins(activity, life->place, life->size, time);
-}
-
-static inline void gm_activity_life_ends(struct gm_activity *activity, const struct gm_life *life,
-                                         uint64_t time)
-{
-    gm_activity_ends(activity, life->place, life->size, life->time, time);
-}
-
 /* A turn whose memory was observed before, life by life: its places are known. */
 void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn);
+/* A life of a known place is alive again. */
 void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life *life,
                               uint64_t time);
 

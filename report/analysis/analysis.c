@@ -91,8 +91,9 @@ static void life_begins(void *argument, struct gm_life *life)
     struct gm_analysis *analysis = argument;
     if (analysis->failure_count)
         note_served(analysis, life->kind, life->device, life->stack, life->size);
-    gm_activity_life_begins(&analysis->activity, life, analysis->replay.ledger.time);
+    life->place = gm_activity_place(&analysis->activity, life, false);
     note_taken(analysis, life);
+    gm_activity_begins(&analysis->activity, life->place, life->size, analysis->replay.ledger.time);
     note_pinned(analysis, life);
     note_device_live(analysis, life->kind, life->slot, 0);
     gm_transfers_life_begins(&analysis->transfers, life);
@@ -106,15 +107,16 @@ static void life_ends(void *argument, const struct gm_life *life, bool implicit)
         struct gm_site site = gm_site_of_life(life, class_of_implicit(life));
         gm_sites_add(&analysis->leaks, &site);
     }
-    if (is_segment(analysis, life))
-        gm_churn_give(&analysis->churn, life->device, life->size);
     note_pinned(analysis, life);
     note_device_live(analysis, life->kind, life->slot, 0);
     analysis->ended_since_use++;
     gm_peak_lives_ends(&analysis->peak_lives, &analysis->replay.ledger, life);
     gm_transfers_life_ends(&analysis->transfers, life);
     gm_phases_life_ends(&analysis->phases, life);
-    gm_activity_life_ends(&analysis->activity, life, analysis->replay.ledger.time);
+    if (is_segment(analysis, life))
+        gm_churn_give(&analysis->churn, life->device, life->size);
+    gm_activity_ends(&analysis->activity, life->place, life->size, life->time,
+                     analysis->replay.ledger.time);
 }
 
 static void life_goes_on(void *argument, const struct gm_life *life, bool implicit)
