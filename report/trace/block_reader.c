@@ -91,13 +91,18 @@ static bool get_long_varint(const unsigned char **at, uint64_t *value)
     return false;
 }
 
-/* Most take one byte; how many the others take is hard to foretell, so that they are read without a
- * branch for each. */
+/* Most take one byte, and most others, such as times, two; how many the rest take is hard to foretell, so
+ * that they are read without a branch for each. */
 static inline bool get_varint(const unsigned char **at, uint64_t *value)
 {
     uint64_t word;
     if (**at < 0x80) {
         *value = *(*at)++;
+        return true;
+    }
+    if ((*at)[1] < 0x80) {
+        *value = ((*at)[0] & 0x7f) | (uint64_t)(*at)[1] << 7;
+        *at += 2;
         return true;
     }
     memcpy(&word, *at, sizeof(word));
