@@ -326,12 +326,14 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     bool is_captured = (record->flags & GM_FLAG_CAPTURED) != 0;
-    if (!replay->has_history && !entry->carried) {
-        apply_first(replay, entry);
-        return;
+    if (!replay->has_history) {
+        if (!entry->carried) {
+            apply_first(replay, entry);
+            return;
+        }
+        replay->ledger.carrying = true;
     }
     replay->ledger.now = entry;
-    replay->ledger.carrying = entry->carried;
     replay->ledger.events++;
     if (record->time > replay->ledger.time)
         replay->ledger.time = record->time;
