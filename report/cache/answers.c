@@ -199,9 +199,9 @@ bool gm_answers_note(const struct gm_answers *answers, uint32_t *note)
 
 void gm_answers_set_note(struct gm_answers *answers, uint32_t note)
 {
+    answers->is_new |= !answers->has_note || answers->note != note;
     answers->note = note;
     answers->has_note = true;
-    answers->is_new = true;
 }
 
 static const char *text_at(const struct gm_answers *answers, uint32_t offset)

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/text.h"
 #include "symbols/demangle.h"
 #include "symbols/symbolize_module.h"
@@ -56,15 +59,10 @@ struct gm_symbolizer {
 
 static const char unknown_function[] = "??";
 
-/* FNV-1a; `hash` is 0 for the first piece. */
+/* `hash` is 0 for the first piece. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
-    const unsigned char *cursor = bytes;
-
-    hash ^= UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ cursor[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return XXH3_64bits_withSeed(bytes, size, hash);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
