@@ -119,9 +119,9 @@ static void print_blocks(const struct gm_view *view, struct gm_brief_sites *site
                          const struct gm_model_pool_state *state)
 {
     struct gm_holder *parts = gm_allocate(state->line_count + 1, sizeof(*parts));
-    int64_t free_bytes =
-        state->reserved > state->allocated ? gm_amount(state->reserved - state->allocated) : 0;
-    int64_t whole = gm_amount(state->allocated) + free_bytes;
+    bool has_free = state->reserved > state->allocated;
+    int64_t free_bytes = has_free ? gm_amount(state->reserved - state->allocated) : 0;
+    int64_t whole = gm_amount(has_free ? state->reserved : state->allocated);
     size_t count;
     for (size_t i = 0; i < state->line_count; i++)
         parts[i] = (struct gm_holder){state->lines[i].stack, gm_amount(state->lines[i].bytes),
