@@ -60,6 +60,13 @@ static inline uint32_t gm_activity_place(struct gm_activity *activity, const str
     return activity->recent[at].number;
 }
 
+/* More or less is live there: to be looked at when the next mark comes. */
+static inline void gm_activity_touch(struct gm_activity *activity, uint32_t place)
+{
+    if (activity->growth.series_count)
+        gm_growth_touch(&activity->growth, place);
+}
+
 /* So many bytes more are live there. */
 static inline void gm_activity_add(struct gm_activity *activity, uint32_t place, uint64_t size)
 {
@@ -71,8 +78,7 @@ static inline void gm_activity_add(struct gm_activity *activity, uint32_t place,
     if (site->is_ignored)
         return;
     activity->live[site->is_block] += size;
-    if (activity->growth.series_count) /* to be looked at when the next mark comes */
-        gm_growth_touch(&activity->growth, place);
+    gm_activity_touch(activity, place);
 }
 
 /* What was allocated at a place comes to life, and its life ends; `now` is on the record clock. */
@@ -98,8 +104,7 @@ static inline void gm_activity_ends(struct gm_activity *activity, uint32_t place
     }
     if (!site->is_ignored) {
         activity->live[site->is_block] -= size;
-        if (activity->growth.series_count)
-            gm_growth_touch(&activity->growth, place);
+        gm_activity_touch(activity, place);
     }
     gm_rounds_free(&activity->rounds, place, size);
 }

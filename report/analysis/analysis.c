@@ -150,7 +150,7 @@ static void turned(void *argument, const struct gm_turn *turn)
  * what other processes held, both as last sampled. */
 static uint64_t used_on(const struct gm_analysis *analysis, int device)
 {
-    int slot = device < 0 ? 0 : device + 1;
+    uint8_t slot = gm_device_slot(device);
     const struct gm_device_facts *facts = &analysis->facts[slot];
     uint64_t used = analysis->replay.ledger.counters.device[slot].live;
     return gm_add_saturated(gm_add_saturated(used, facts->last.bytes), facts->elsewhere);
@@ -224,7 +224,7 @@ static void note_residual(struct gm_analysis *analysis, struct gm_device_facts *
 static void note_device(struct gm_analysis *analysis, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    struct gm_device_facts *facts = &analysis->facts[record->device < 0 ? 0 : record->device + 1];
+    struct gm_device_facts *facts = &analysis->facts[gm_device_slot(record->device)];
     if (record->type == GM_EVENT_DEVICE_SAMPLE) {
         facts->samples++;
         if (record->size > facts->used_by_process)
@@ -262,7 +262,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
     if (record->type != GM_EVENT_BLOCK_OOM) {
         gm_phases_note_block(&analysis->phases, record, &analysis->blocks);
     } else {
-        int slot = record->device < 0 ? 0 : record->device + 1;
+        uint8_t slot = gm_device_slot(record->device);
         struct gm_pool_failure *failure = &failures->entries[failures->count - 1];
         failure->elsewhere = analysis->facts[slot].elsewhere;
         failure->residual = analysis->facts[slot].last.bytes;
@@ -556,7 +556,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
 enum gm_fragmentation gm_analysis_fragmentation(const struct gm_analysis *analysis,
                                                 const struct gm_failure *failure)
 {
-    uint64_t total = analysis->facts[failure->device < 0 ? 0 : failure->device + 1].total;
+    uint64_t total = analysis->facts[gm_device_slot(failure->device)].total;
     if (!failure->snapshot.step || !gm_holes_refuse(&failure->snapshot.holes, failure->size))
         return GM_FRAGMENTATION_NONE;
     if (!total)

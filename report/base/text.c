@@ -105,6 +105,17 @@ const char *gm_name_behind_slash(const char *path)
     return slash ? slash + 1 : path ? path : "";
 }
 
+size_t gm_write_hex(char *to, const uint8_t *bytes, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        to[2 * i] = digits[bytes[i] >> 4];
+        to[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    to[2 * size] = 0;
+    return 2 * size;
+}
+
 bool gm_name_ends_with(const char *name, const char *ending)
 {
     size_t length = strlen(name), size = strlen(ending);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes of a trace: untrusted, not terminated. */
 struct gm_text {
@@ -42,6 +43,9 @@ struct gm_text gm_base_name(struct gm_text path);
 
 /* The same of a terminated path: where it begins. "" for NULL. */
 const char *gm_name_behind_slash(const char *path);
+
+/* Writes two digits for each byte, and a terminator; returns how many digits. */
+size_t gm_write_hex(char *to, const uint8_t *bytes, size_t size);
 
 /* Whether a name has `ending` behind something else. */
 bool gm_name_ends_with(const char *name, const char *ending);

@@ -3,6 +3,7 @@
 #include "cache/answers.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cache/folder.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -172,9 +173,8 @@ struct gm_answers *gm_answers_open(const char *folder, const uint8_t *build_id,
                                    size_t build_id_size, uint64_t identity)
 {
     struct gm_answers *answers = gm_allocate(1, sizeof(*answers));
-    char hex[2 * 32 + 1] = "";
-    for (size_t i = 0; i < build_id_size && i < 32; i++)
-        snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+    char hex[2 * 32 + 1];
+    gm_write_hex(hex, build_id, build_id_size < 32 ? build_id_size : 32);
     answers->identity = identity;
     snprintf(answers->folder, sizeof(answers->folder), "%s", folder);
     snprintf(answers->path, sizeof(answers->path), "%s/%s-%016llx", folder, hex,

@@ -134,7 +134,7 @@ static void describe_end(const struct gm_analysis *analysis, const struct cause 
                          size_t size)
 {
     const struct gm_round_growth *growth = cause->most;
-    uint64_t total = analysis->facts[growth->device < 0 ? 0 : growth->device + 1].total;
+    uint64_t total = analysis->facts[gm_device_slot(growth->device)].total;
     char rest[96] = "";
     text[0] = '\0';
     if (goes_on_in_time(analysis, growth) && total > growth->peak)

@@ -48,7 +48,7 @@ void gm_follow_end(struct gm_follow *follow)
 
 static void note_device(struct gm_follow *follow, const struct gm_record *record)
 {
-    int slot = record->device < 0 ? 0 : record->device + 1;
+    uint8_t slot = gm_device_slot(record->device);
     struct gm_follow_device *device = &follow->devices[slot];
     if (record->type == GM_EVENT_DEVICE && record->size)
         device->total = record->size;

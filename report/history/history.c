@@ -315,7 +315,7 @@ static void note_refusal(const struct gm_model_run *run, uint32_t number, uint32
     const struct gm_model_moment *moment = gm_model_moment(run, number);
     if (!moment)
         return;
-    size_t device = (size_t)(moment->device < 0 ? 0 : moment->device + 1) & 0xff;
+    size_t device = gm_device_slot(moment->device);
     struct scope_group *group = &groups[(first << 8) + device];
     group->time_ns = moment->time_ns;
     group->is_refused = true;

@@ -8,7 +8,7 @@
 
 static struct gm_block_totals *totals_of(struct gm_blocks *blocks, int device)
 {
-    return &blocks->device[device < 0 ? 0 : device + 1];
+    return &blocks->device[gm_device_slot(device)];
 }
 
 static struct gm_indexed indexed(const struct gm_blocks *blocks)
@@ -165,7 +165,7 @@ const struct gm_pool_block *gm_blocks_at(const struct gm_blocks *blocks, uint64_
 
 void gm_blocks_owners(const struct gm_blocks *blocks, int device, struct gm_sites *sites)
 {
-    if (!blocks->device[device < 0 ? 0 : device + 1].count)
+    if (!blocks->device[gm_device_slot(device)].count)
         return;
     for (uint32_t i = 0; i < blocks->used; i++) {
         const struct gm_pool_block *block = &blocks->slots[i];

@@ -5,7 +5,7 @@
 
 static const struct gm_block_totals *totals_of(const struct gm_blocks *blocks, int device)
 {
-    return &blocks->device[device < 0 ? 0 : device + 1];
+    return &blocks->device[gm_device_slot(device)];
 }
 
 static void remove_at(struct gm_pool_failures *failures, size_t at)

@@ -53,7 +53,7 @@ static void note(struct uses *uses, const struct gm_record *record, const struct
         uses->live[there->device + 1][category_of(uses, there->stack)] -= there->size;
     if (record->type != GM_EVENT_BLOCK_ALLOC)
         return;
-    int slot = record->device < 0 ? 0 : record->device + 1;
+    uint8_t slot = gm_device_slot(record->device);
     uint32_t category = category_of(uses, record->stack);
     uint64_t *live = &uses->live[slot][category], *peak = &uses->peaks[slot][category];
     *live += gm_blocks_size(blocks, record);

@@ -25,11 +25,6 @@ static struct gm_context *at(struct gm_contexts *contexts, uint32_t number)
     return &contexts->entries[number];
 }
 
-static size_t slot(int device)
-{
-    return device < 0 ? 0 : (size_t)device + 1;
-}
-
 void gm_context_used_first(struct gm_contexts *contexts, uint16_t context)
 {
     struct gm_context *state = at(contexts, context);
@@ -53,7 +48,7 @@ void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *recor
     context->primary = (record->flags & GM_FLAG_PRIMARY) != 0;
     gm_map_set(&contexts->by_address, record->address, record->context);
     if (context->primary)
-        contexts->primary[slot(record->device)] = record->context;
+        contexts->primary[gm_device_slot(record->device)] = record->context;
 }
 
 /* The context a record of the family is about; 0 if it is not known. */
@@ -62,7 +57,7 @@ static uint32_t meant(const struct gm_contexts *contexts, const struct gm_record
 {
     uint32_t number = gm_map_get(&contexts->by_address, record->address);
     if (number == GM_NONE && (primary || record->address == 0))
-        number = contexts->primary[slot(record->device)];
+        number = contexts->primary[gm_device_slot(record->device)];
     return number == GM_NONE ? 0 : number;
 }
 
@@ -91,7 +86,7 @@ void gm_context_retained(struct gm_contexts *contexts, const struct gm_record *r
     struct gm_context *context = at(contexts, number);
     context->primary = true;
     context->device = record->device;
-    contexts->primary[slot(record->device)] = number;
+    contexts->primary[gm_device_slot(record->device)] = number;
     context->references++;
 }
 

@@ -5,7 +5,7 @@
 
 static struct gm_churn_device *device_of(struct gm_churn *churn, int device)
 {
-    return &churn->device[device < 0 ? 0 : device + 1];
+    return &churn->device[gm_device_slot(device)];
 }
 
 static void note_place(struct gm_churn *churn, uint64_t line, const struct gm_churn_place *place,

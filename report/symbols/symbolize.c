@@ -59,12 +59,6 @@ struct gm_symbolizer {
 
 static const char unknown_function[] = "??";
 
-/* `hash` is 0 for the first piece. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    return XXH3_64bits_withSeed(bytes, size, hash);
-}
-
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool grow_texts(struct gm_symbolizer *symbolizer)
@@ -106,7 +100,7 @@ static char *make_shown(const char *raw, enum text_kind kind)
 static const char *shown_text(struct gm_symbolizer *symbolizer, const char *raw,
                               enum text_kind kind)
 {
-    uint64_t hash = hash_bytes((uint64_t)kind, raw, strlen(raw));
+    uint64_t hash = XXH3_64bits_withSeed(raw, strlen(raw), (uint64_t)kind);
 
     if (symbolizer->text_count * 2 >= symbolizer->text_slots && !grow_texts(symbolizer))
         return NULL;
@@ -226,8 +220,8 @@ static uint64_t hash_reference(const struct gm_module_reference *reference)
 {
     const char *path = reference->path == NULL ? "" : reference->path;
 
-    return hash_bytes(hash_bytes(0, path, strlen(path)), reference->build_id,
-                      reference->build_id_size);
+    return XXH3_64bits_withSeed(reference->build_id, reference->build_id_size,
+                                XXH3_64bits(path, strlen(path)));
 }
 
 static bool is_known_as(const struct known_module *known,
@@ -289,7 +283,7 @@ static struct answer *answer_slot(struct answer *answers, size_t slots,
                                   const struct gm_symbol_module *module, uint64_t address)
 {
     uint64_t key[2] = {(uint64_t)(uintptr_t)module, address};
-    size_t slot = hash_bytes(0, key, sizeof(key)) & (slots - 1);
+    size_t slot = XXH3_64bits(key, sizeof(key)) & (slots - 1);
 
     while (answers[slot].module != NULL &&
            (answers[slot].module != module || answers[slot].address != address))

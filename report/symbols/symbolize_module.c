@@ -15,6 +15,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/text.h"
 #include "cache/answers.h"
 #include "symbols/symbolize_special.h"
 #include "symbols/symbolize_table.h"
@@ -137,11 +138,9 @@ static bool build_id_path(const struct gm_module_reference *reference, const cha
 
     if (length < 0 || used + 2 * reference->build_id_size + sizeof("/.debug") > PATH_MAX)
         return false;
-    for (size_t i = 0; i < reference->build_id_size; i++) {
-        used += (size_t)sprintf(path + used, "%02x", reference->build_id[i]);
-        if (i == 0)
-            path[used++] = '/';
-    }
+    used += gm_write_hex(path + used, reference->build_id, 1);
+    path[used++] = '/';
+    used += gm_write_hex(path + used, reference->build_id + 1, reference->build_id_size - 1);
     memcpy(path + used, ".debug", sizeof(".debug"));
     return true;
 }
