@@ -145,7 +145,7 @@ static bool take_place(struct gm_own_thread *own)
 
 bool gm_own_start(struct gm_own_thread *own)
 {
-    const uint64_t all = ~UINT64_C(0);
+    const uint64_t host = ~(GM_SIGNAL_BIT(GM_LIBC_CANCEL) | GM_SIGNAL_BIT(GM_LIBC_SET_ID));
     pthread_t thread;
     pthread_attr_t attributes;
     if (gm_own_must_leave() || !take_place(own))
@@ -154,7 +154,7 @@ bool gm_own_start(struct gm_own_thread *own)
         return false;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, own->stack_size + tls_size);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &own->signals, sizeof(all));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &host, &own->signals, sizeof(host));
     bool is_started = pthread_create(&thread, &attributes, run, own) == 0;
     gm_signals_restore(own->signals);
     pthread_attr_destroy(&attributes);

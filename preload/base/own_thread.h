@@ -2,7 +2,8 @@
  * Threads of our own: the drainer, the one that asks NVML, the one that asks the loader.
  *
  * Guarantees
- *   - They handle no signal of the process: all are blocked on them.
+ *   - They handle no signal of the process: all are blocked on them, but those by which the C
+ *     library asks each thread to take part (a new user or group).
  *   - They run on the CPUs the process was started on, whoever asked for them: a thread that is
  *     bound to one CPU binds only itself.
  *   - They do not keep the process alive. A process whose main thread ended by pthread_exit ends with

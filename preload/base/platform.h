@@ -86,13 +86,25 @@ static inline void gm_prefetch_for_writing(const void *address)
 }
 
 /*
- * Makes the signals wait that may: not those that a fault of the code itself raises. Returns which
- * waited before. The kernel's own 64-bit set: libc's leaves some signals out.
+ * Signals that glibc keeps for itself: nptl(7). By the second one setuid, setgid and their like tell
+ * every thread of the new user or group, and wait until each has answered: glibc's own functions
+ * never block it, and whoever asks the kernel must not either.
+ */
+enum { GM_LIBC_CANCEL = 32, GM_LIBC_SET_ID = 33 };
+
+#define GM_SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
+
+/*
+ * Makes the signals wait that may: not those that a fault of the code itself raises, nor the one by
+ * which glibc waits for this thread. Returns which waited before. The kernel's own 64-bit set:
+ * libc's leaves some signals out.
  */
 static inline uint64_t gm_signals_block(void)
 {
-    const uint64_t waiting = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) |
-                               1ull << (SIGFPE - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1));
+    const uint64_t waiting =
+        ~(GM_SIGNAL_BIT(SIGSEGV) | GM_SIGNAL_BIT(SIGBUS) | GM_SIGNAL_BIT(SIGILL) |
+          GM_SIGNAL_BIT(SIGFPE) | GM_SIGNAL_BIT(SIGTRAP) | GM_SIGNAL_BIT(SIGSYS) |
+          GM_SIGNAL_BIT(GM_LIBC_SET_ID));
     uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &waiting, &before, sizeof(before));
     return before;

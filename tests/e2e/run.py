@@ -172,7 +172,7 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
     program's output and the report.
     """
     problems.clear()
-    base = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LC_ALL="C.UTF-8", **environment)
+    base = {**os.environ, "LD_LIBRARY_PATH": build + "/sim", "LC_ALL": "C.UTF-8", **environment}
     if flight:
         base.update(GPUMEM_MODE="flight", GPUMEM_FLIGHT_SIZE=str(flight))
     preload = ":".join(preload or [build + "/preload/libgpumem.so"])

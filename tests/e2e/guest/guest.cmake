@@ -32,12 +32,21 @@ foreach(_program loader_linked loader_opened)
   gpumem_e2e(guest.${_program}.listing $<TARGET_FILE:${_program}> listing)
   set_tests_properties(e2e.guest.${_program}.constructor e2e.guest.${_program}.listing PROPERTIES TIMEOUT 120)
 endforeach()
+gpumem_e2e(guest.set_ids.loader $<TARGET_FILE:loader_opened> set_ids)
 
 gpumem_cuda_program(guest_threads gpumem_sim_runtime_13 ${_guest}/threads.c)
 foreach(mode main_leaves main_leaves_early main_leaves_by_system_call bound_thread worker_ends_first)
   gpumem_e2e(guest.threads.${mode} $<TARGET_FILE:guest_threads> ${mode})
   set_tests_properties(e2e.guest.threads.${mode} PROPERTIES TIMEOUT 120) # a process that never ends
 endforeach()
+foreach(thread drainer nvml)
+  add_test(NAME e2e.guest.set_ids.${thread} COMMAND ${GPUMEM_E2E_RUN}
+           --env LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/sim:${PROJECT_BINARY_DIR}/sim/nvml
+           -- $<TARGET_FILE:guest_threads> set_ids_beside_${thread})
+endforeach()
+add_test(NAME e2e.guest.set_ids.python COMMAND ${GPUMEM_E2E_RUN}
+         --env LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/sim:${PROJECT_BINARY_DIR}/sim/nvml
+         -- ${Python3_EXECUTABLE} ${_guest}/set_ids.py)
 
 # Thread-local memory that fills the stack of a thread of a megabyte, but for some KiB, and more than that.
 foreach(_bytes 1000000 1036000 1040000 1044000 16000000)

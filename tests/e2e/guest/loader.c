@@ -5,8 +5,10 @@
  *
  *   loader constructor PLUGIN   the constructor of a plugin waits
  *   loader listing              a callback of dl_iterate_phdr waits
+ *   loader set_ids              the same, and it sets users and groups
  */
 #include "../programs/generated_code.h"
+#include "set_ids.h"
 #include <cuda.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -90,6 +92,14 @@ static int wait_in_callback(struct dl_phdr_info *info, size_t size, void *unused
     return 1;
 }
 
+/* A guest's thread that asks the loader waits until this has returned. */
+static int set_ids_in_callback(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    wait_in_callback(info, size, unused);
+    set_ids_beside("gpumem-loader");
+    return 1;
+}
+
 static void *look_up(const char *name)
 {
     void *found = dlsym(driver, name);
@@ -137,6 +147,8 @@ int main(int count, char **arguments)
     waiting_constructor_calls = call_in_threads;
     if (count > 1 && strcmp(arguments[1], "listing") == 0)
         dl_iterate_phdr(wait_in_callback, NULL);
+    else if (count > 1 && strcmp(arguments[1], "set_ids") == 0)
+        dl_iterate_phdr(set_ids_in_callback, NULL);
     else if (count > 2)
         printf("plugin %s\n", dlopen(arguments[2], RTLD_NOW) ? "loaded" : dlerror());
     return 0;

@@ -2,6 +2,7 @@
  * What the threads of a guest could change in a process: threads MODE. Run by run.py.
  */
 #include "../programs/plant.h"
+#include "set_ids.h"
 #include <cuda_runtime_api.h>
 #include <dirent.h>
 #include <pthread.h>
@@ -126,6 +127,21 @@ static void worker_ends_first(void)
     pthread_join(start_worker(just_churn), NULL);
 }
 
+static void set_ids_beside_drainer(void)
+{
+    churn();
+    set_ids_beside("gpumem");
+}
+
+/* Of one allocation a guest may have this thread only. */
+static void set_ids_beside_nvml(void)
+{
+    void *address;
+    cudaMalloc(&address, 512);
+    cudaFree(address);
+    set_ids_beside("gpumem-nvml");
+}
+
 int main(int count, char **arguments)
 {
     static const struct {
@@ -137,6 +153,8 @@ int main(int count, char **arguments)
         {"main_leaves_by_system_call", main_leaves_by_system_call},
         {"bound_thread", bound_thread},
         {"worker_ends_first", worker_ends_first},
+        {"set_ids_beside_drainer", set_ids_beside_drainer},
+        {"set_ids_beside_nvml", set_ids_beside_nvml},
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
