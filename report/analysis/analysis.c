@@ -12,6 +12,7 @@ const char *gm_leak_class_name(unsigned leak_class)
 {
     static const char *const names[GM_LEAK_CLASSES] = {
         [GM_LEAK] = "leak",
+        [GM_LEAK_LIVE] = "live",
         [GM_LEAK_LATE] = "late",
         [GM_LEAK_IMPLICIT] = "implicit",
         [GM_LEAK_EXTERNAL] = "external",
@@ -368,7 +369,7 @@ static unsigned leak_class(const struct gm_analysis *analysis, const struct gm_l
         return GM_LEAK_CACHED; /* a snapshot tells of nothing but segments */
     if (life->context == GM_CONTEXT_UNTOLD && life->flags & GM_LIFE_MORTAL)
         return GM_LEAK_UNTOLD;
-    return GM_LEAK;
+    return is_over ? GM_LEAK : GM_LEAK_LIVE;
 }
 
 /* What is left. */

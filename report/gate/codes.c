@@ -63,6 +63,14 @@ enum gm_issue_level gm_gate_level(const struct gm_gate *gate, const char *code,
     return gm_gate_has_code(gate->warn_on, code) ? GM_ISSUE_WARNING : GM_ISSUE_NOTE;
 }
 
+unsigned gm_gate_class(const struct gm_gate *gate, const struct gm_model_run *run,
+                       unsigned leak_class)
+{
+    bool takes_what_is_there =
+        gate->judge_cut && run->ending != GM_ENDING_NORMAL && !run->complete;
+    return leak_class == GM_LEAK_LIVE && takes_what_is_there ? GM_LEAK : leak_class;
+}
+
 void gm_gate_note_reason(struct gm_gate_outcome *outcome, const char *format, ...)
 {
     va_list arguments;

@@ -56,12 +56,11 @@ static void collect_leaks(struct collection *collection)
         const struct gm_model_place *place = &view->model->places[sample->place];
         if (place->leak_class < GM_LEAK || place->is_block)
             continue;
-        if (place->leak_class == GM_LEAK && view->run->was_asked_to_end)
-            continue; /* its end gave all back; nothing tells what it would have kept */
+        unsigned leak_class = gm_gate_class(collection->gate, view->run, place->leak_class);
         struct gm_issue issue = {.device = place->device,
                                  .bytes = sample->bytes,
                                  .count = sample->count,
-                                 .code = (char *)gm_leak_class_name(place->leak_class)};
+                                 .code = (char *)gm_leak_class_name(leak_class)};
         issue.level = gm_gate_level(collection->gate, issue.code, GM_SEVERITY_WARNING);
         add_issue(collection, &issue, place->stack, gm_kind_name(place->kind), NULL);
     }

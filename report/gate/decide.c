@@ -70,10 +70,11 @@ static void print_issue(const struct decision *decision, const struct gm_issue *
 static void print_leaks(const struct decision *decision, enum gm_leak_class leak_class)
 {
     uint64_t shown = 0;
-    if (decision->view) {
-        gm_leaks_text(decision->view, leak_class, GM_LEAKS_ALL);
+    for (unsigned from = GM_LEAK; decision->view && from < GM_LEAK_CLASSES; from++)
+        if (gm_gate_class(decision->gate, decision->view->run, from) == leak_class)
+            gm_leaks_text(decision->view, from, GM_LEAKS_ALL);
+    if (decision->view)
         return;
-    }
     for (size_t i = 0; i < decision->issues->count && shown < decision->gate->top; i++) {
         const struct gm_issue *issue = &decision->issues->entries[i];
         if (issue->known == GM_ISSUE_NEW &&
@@ -348,7 +349,7 @@ void gm_gate_decide(const struct gm_gate *gate, struct gm_page *page, const stru
     struct decision decision = {gate, page, view, rules, issues, outcome};
     accept(&decision);
     judge_leaks(&decision);
-    for (unsigned leak_class = GM_LEAK_LATE; leak_class < GM_LEAK_CLASSES; leak_class++)
+    for (unsigned leak_class = GM_LEAK_LIVE; leak_class < GM_LEAK_CLASSES; leak_class++)
         judge_class(&decision, leak_class);
     for (size_t i = 0; i < outcome->figure_count; i++)
         judge_figure(&decision, &outcome->figures[i]);

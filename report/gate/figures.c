@@ -186,6 +186,6 @@ bool gm_gate_figures(const struct gm_gate *gate, const struct gm_view *view,
     figure.bytes = round_growth_of(run);
     fits &= gate->max_round_growth == UINT64_MAX || add(outcome, figure);
     for (unsigned leak_class = 0; leak_class < GM_LEAK_CLASSES; leak_class++)
-        outcome->leaked[leak_class] += run->leaked[leak_class];
+        outcome->leaked[gm_gate_class(gate, run, leak_class)] += run->leaked[leak_class];
     return fits;
 }

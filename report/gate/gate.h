@@ -121,6 +121,11 @@ bool gm_gate_has_code(const char *list, const char *code);
 enum gm_issue_level gm_gate_level(const struct gm_gate *gate, const char *code,
                                   enum gm_severity severity);
 
+/* As what the gate judges memory of a class. With --on-cut judge, what was alive when the trace was cut
+ * counts as leaked. */
+unsigned gm_gate_class(const struct gm_gate *gate, const struct gm_model_run *run,
+                       unsigned leak_class);
+
 /* ---- judging --------------------------------------------------------------------------------- */
 
 /* Adds the figures of a run that some budget or the baseline asks for. False if there are too many. */

@@ -135,8 +135,7 @@ static int64_t leaked_on(const struct gm_model *model, int device)
     int64_t bytes = 0;
     for (size_t i = 0; end && i < end->sample_count; i++) {
         const struct gm_model_place *place = &model->places[end->samples[i].place];
-        if (place->leak_class == GM_LEAK && place->device == device && !place->is_block &&
-            run->ending == GM_ENDING_NORMAL)
+        if (place->leak_class == GM_LEAK && place->device == device && !place->is_block)
             bytes += end->samples[i].bytes;
     }
     return bytes;

@@ -297,7 +297,8 @@ void gm_brief_left(const struct gm_view *view, struct gm_brief_sites *sites)
     int64_t whole = 0, others = 0;
     for (size_t i = 0; i < sample_count; i++) {
         const struct gm_model_place *place = &view->model->places[end->samples[i].place];
-        if (place->leak_class != GM_LEAK || place->is_block)
+        bool is_told = place->leak_class == GM_LEAK || place->leak_class == GM_LEAK_LIVE;
+        if (!is_told || place->is_block)
             continue;
         whole += end->samples[i].bytes;
         parts[part_count++] =

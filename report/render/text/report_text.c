@@ -200,19 +200,12 @@ static void print_leaks_of(const struct gm_view *view, enum gm_leak_class leak_c
 
 static void print_leaks(const struct gm_view *view)
 {
-    switch (view->run->ending) {
-    case GM_ENDING_NORMAL:
-        print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Leaked", "never freed");
-        break;
-    case GM_ENDING_CUT:
-        print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Live", "live when the process was cut off");
-        break;
-    case GM_ENDING_RUNNING:
-        print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Live",
-                       view->run->as_of_ns ? "live now: the process is still running"
-                                           : "live when the snapshot was taken");
-        break;
-    }
+    const struct gm_model_run *run = view->run;
+    print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Leaked", "never freed");
+    print_leaks_of(view, GM_LEAK_LIVE, GM_LEAKS_ALL, "Live",
+                   run->ending == GM_ENDING_CUT ? "live when the process was cut off"
+                   : run->as_of_ns              ? "live now: the process is still running"
+                                                : "live when the snapshot was taken");
     print_leaks_of(view, GM_LEAK_LATE, GM_LEAKS_ALL, "Freed too late",
                    "the driver was shut down when the free came");
     print_leaks_of(view, GM_LEAK_IMPLICIT, GM_LEAKS_ALL, "Freed with its context",

@@ -26,7 +26,7 @@ OWNER = re.compile(r"^ *(-?[\d.]+)%  (\S+ \S+) +([\d,]+) x (\S+)(?: \((\w+)\))?$
 LEFT_OUT = re.compile(r"^ *(-?[\d.]+)%  (\S+ \S+) +from (\d+) more places?$")
 LINE = re.compile(r"^ *([\d.]+)%  (\S+ \S+) +([\d,]+) blocks? ")
 ROW_SIZE = r"^\[\d+\] +(\S+ \S+) +\d+%  "
-CLASSES = {"Leaked": "leak", "Live": "leak", "Freed too late": "late", "Freed with its context": "implicit",
+CLASSES = {"Leaked": "leak", "Live": "live", "Freed too late": "late", "Freed with its context": "implicit",
            "Cached by frameworks": "cached", "Freed or not": "untold", "Ignored": "ignored"}
 
 
@@ -103,8 +103,7 @@ def check_leaks(page, report, top):
         sections = [section for section in page.sections if section[0] == start]
         leaks = [leak for leak in report["leaks"] if leak["class"] == leak_class]
         size, count = sum(leak["bytes"] for leak in leaks), sum(leak["count"] for leak in leaks)
-        if leak_class != "leak":
-            expect(bool(sections) == bool(leaks), f"{page.name}: {start}: {leaks}")
+        expect(bool(sections) == bool(leaks), f"{page.name}: {start}: {leaks}")
         for _, lines in sections:
             expect(lines[0].startswith(f"  {size_text(size)} in {count:,} allocation{plural(count)}:"),
                    f"{page.name}: {start}: {lines[0]!r}, not {size} in {count}")
