@@ -20,8 +20,8 @@
 
 /* Why memory that was not freed was not. */
 enum gm_leak_class {
-    GM_LEAK = 1,      /* never freed, though the process came to its end */
-    GM_LEAK_LIVE,     /* the process runs, or was ended from outside: nothing tells what it would have kept */
+    GM_LEAK = 1, /* never freed, though the process came to its end */
+    GM_LEAK_LIVE, /* the process runs, or was ended from outside: nothing tells what it would have kept */
     GM_LEAK_LATE,     /* freed when the driver was shut down already */
     GM_LEAK_IMPLICIT, /* it ended with its context */
     GM_LEAK_EXTERNAL, /* another owner's memory, or allocated by a library of the vendor */

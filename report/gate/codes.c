@@ -22,9 +22,9 @@ static bool is_finding(const char *code)
     return false;
 }
 
-bool gm_gate_has_code(const char *list, const char *code)
+bool gm_gate_has_code(const char *list, const char *code, bool of_finding)
 {
-    const char *names[] = {code, "all", is_finding(code) ? "findings" : code};
+    const char *names[] = {code, "all", of_finding ? "findings" : code};
     for (const char *at = list; *at; at += strspn(at, ",")) {
         size_t length = strcspn(at, ",");
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -53,21 +53,28 @@ bool gm_gate_codes_are_known(const char *option, const char *list)
     return known;
 }
 
-enum gm_issue_level gm_gate_level(const struct gm_gate *gate, const char *code,
-                                  enum gm_severity severity)
+static enum gm_issue_level level_of(const struct gm_gate *gate, const char *code, bool of_finding)
 {
-    if (severity == GM_SEVERITY_NOTE)
-        return GM_ISSUE_NOTE;
-    if (gm_gate_has_code(gate->fail_on, code))
+    if (gm_gate_has_code(gate->fail_on, code, of_finding))
         return GM_ISSUE_FAILURE;
-    return gm_gate_has_code(gate->warn_on, code) ? GM_ISSUE_WARNING : GM_ISSUE_NOTE;
+    return gm_gate_has_code(gate->warn_on, code, of_finding) ? GM_ISSUE_WARNING : GM_ISSUE_NOTE;
+}
+
+enum gm_issue_level gm_gate_class_level(const struct gm_gate *gate, const char *code)
+{
+    return level_of(gate, code, false);
+}
+
+enum gm_issue_level gm_gate_finding_level(const struct gm_gate *gate, const char *code,
+                                          enum gm_severity severity)
+{
+    return severity == GM_SEVERITY_NOTE ? GM_ISSUE_NOTE : level_of(gate, code, true);
 }
 
 unsigned gm_gate_class(const struct gm_gate *gate, const struct gm_model_run *run,
                        unsigned leak_class)
 {
-    bool takes_what_is_there =
-        gate->judge_cut && run->ending != GM_ENDING_NORMAL && !run->complete;
+    bool takes_what_is_there = gate->judge_cut && run->ending != GM_ENDING_NORMAL && !run->complete;
     return leak_class == GM_LEAK_LIVE && takes_what_is_there ? GM_LEAK : leak_class;
 }
 

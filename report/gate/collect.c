@@ -61,7 +61,7 @@ static void collect_leaks(struct collection *collection)
                                  .bytes = sample->bytes,
                                  .count = sample->count,
                                  .code = (char *)gm_leak_class_name(leak_class)};
-        issue.level = gm_gate_level(collection->gate, issue.code, GM_SEVERITY_WARNING);
+        issue.level = gm_gate_class_level(collection->gate, issue.code);
         add_issue(collection, &issue, place->stack, gm_kind_name(place->kind), NULL);
     }
     for (size_t i = 0; i < collection->issues.count; i++)
@@ -78,7 +78,7 @@ static void collect_findings(struct collection *collection)
                                  .code = (char *)gm_finding_name(finding->code),
                                  .message = (char *)finding->cause,
                                  .is_finding = true};
-        issue.level = gm_gate_level(collection->gate, issue.code, finding->severity);
+        issue.level = gm_gate_finding_level(collection->gate, issue.code, finding->severity);
         add_issue(collection, &issue, finding->stack, "finding",
                   gm_model_finding_frame(collection->view->model, finding));
     }

@@ -77,7 +77,7 @@ static void print_leaks(const struct decision *decision, enum gm_leak_class leak
         return;
     for (size_t i = 0; i < decision->issues->count && shown < decision->gate->top; i++) {
         const struct gm_issue *issue = &decision->issues->entries[i];
-        if (issue->known == GM_ISSUE_NEW &&
+        if (issue->known == GM_ISSUE_NEW && !issue->is_finding &&
             strcmp(issue->code, gm_leak_class_name(leak_class)) == 0) {
             print_issue(decision, issue, GM_BAD, "    ");
             shown++;
@@ -221,7 +221,7 @@ static struct gm_model_living sum_of_class(const struct gm_issues *issues, const
     struct gm_model_living sum = {0};
     for (size_t i = 0; i < issues->count; i++) {
         const struct gm_issue *issue = &issues->entries[i];
-        if (issue->known != GM_ISSUE_NEW || strcmp(issue->code, code) != 0)
+        if (issue->is_finding || issue->known != GM_ISSUE_NEW || strcmp(issue->code, code) != 0)
             continue;
         sum.bytes += issue->bytes;
         sum.count += issue->count;
@@ -237,7 +237,7 @@ static void judge_leaks(struct decision *decision)
     struct gm_model_living leaked = sum_of_class(decision->issues, "leak", &largest);
     bool one_is_larger = largest > gm_amount(gate->max_leak_per_place);
     bool good = (leaked.bytes <= gm_amount(gate->max_leak) && !one_is_larger) ||
-                !gm_gate_has_code(gate->fail_on, "leak");
+                !gm_gate_has_code(gate->fail_on, "leak", false);
     char text[160];
     snprintf(text, sizeof(text), "%s in %s allocation%s, allowed %s", BYTES(leaked.bytes),
              NUMBER(leaked.count), gm_plural((uint64_t)leaked.count), SIZE(gate->max_leak));
@@ -260,7 +260,7 @@ static void judge_class(struct decision *decision, enum gm_leak_class leak_class
     const char *name = gm_leak_class_name(leak_class);
     int64_t largest = 0;
     struct gm_model_living left = sum_of_class(decision->issues, name, &largest);
-    enum gm_issue_level level = gm_gate_level(decision->gate, name, GM_SEVERITY_WARNING);
+    enum gm_issue_level level = gm_gate_class_level(decision->gate, name);
     char text[160];
     snprintf(text, sizeof(text), "%s in %s allocation%s", BYTES(left.bytes), NUMBER(left.count),
              gm_plural((uint64_t)left.count));

@@ -99,7 +99,10 @@ static bool add_limits(const struct gm_gate *gate, const struct gm_model_run *ru
     bool fits = true;
     for (uint32_t i = 0; i < gate->limit_count; i++) {
         const struct gm_gate_limit *limit = &gate->limits[i];
-        bool is_met = limit->of == GM_LIMIT_RANK && run->rank.rank == limit->rank;
+        bool is_met = limit->of == GM_LIMIT_RANK ? run->rank.rank == limit->rank
+                      : limit->of == GM_LIMIT_DEVICE
+                          ? limit->device < 0 || gm_model_device(run, limit->device)
+                          : false;
         int64_t bytes = 0;
         if (limit->of == GM_LIMIT_PHASE)
             bytes = peak_of_phase(run, limit->phase, &is_met);
@@ -107,7 +110,7 @@ static bool add_limits(const struct gm_gate *gate, const struct gm_model_run *ru
             bytes = peak_of_category(run, limit->category, &is_met);
         if (is_met)
             outcome->limits_met |= UINT64_C(1) << i;
-        if (is_met && limit->of != GM_LIMIT_RANK)
+        if (is_met && (limit->of == GM_LIMIT_PHASE || limit->of == GM_LIMIT_CATEGORY))
             fits &= add(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_LIMIT,
                                                          .device = -1,
                                                          .limit = i,
@@ -138,6 +141,16 @@ static int64_t round_growth_of(const struct gm_model_run *run)
     for (size_t i = 0; i < run->finding_count; i++)
         by_round += run->findings[i].bytes_per_round;
     return gm_amount(by_mark > by_round ? by_mark : by_round);
+}
+
+/* What a budget needs to see before what it bounds can be told: pools, marks, rounds. */
+static unsigned budgets_met(const struct gm_model_run *run)
+{
+    bool has_marks = run->series_marks >= GM_GROWTH_MARKS;
+    bool has_rounds = has_marks || run->most_allocs >= GM_GROWTH_MARKS;
+    return (run->pool_count ? 1u << GM_BUDGET_UNUSED : 0u) |
+           (has_marks ? 1u << GM_BUDGET_GROWTH : 0u) |
+           (has_rounds ? 1u << GM_BUDGET_ROUND_GROWTH : 0u);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -185,6 +198,7 @@ bool gm_gate_figures(const struct gm_gate *gate, const struct gm_view *view,
     figure.budget = GM_BUDGET_ROUND_GROWTH;
     figure.bytes = round_growth_of(run);
     fits &= gate->max_round_growth == UINT64_MAX || add(outcome, figure);
+    outcome->budgets_met |= budgets_met(run);
     for (unsigned leak_class = 0; leak_class < GM_LEAK_CLASSES; leak_class++)
         outcome->leaked[gm_gate_class(gate, run, leak_class)] += run->leaked[leak_class];
     return fits;

@@ -377,6 +377,7 @@ static void put_issue(struct gm_json *json, const struct gm_issue *issue)
     snprintf(text, sizeof(text), "%016" PRIx64, issue->fingerprint);
     gm_json_open_object(json, NULL);
     gm_json_string(json, "code", issue->code);
+    gm_json_bool(json, "is_finding", issue->is_finding);
     gm_json_string(json, "level", gm_issue_level_name(issue->level));
     gm_json_string(json, "state", known[issue->known]);
     gm_json_string(json, "fingerprint", text);

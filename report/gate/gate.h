@@ -95,8 +95,9 @@ struct gm_gate_figure {
 struct gm_gate_outcome {
     bool unreadable;
     bool findings;
-    bool anything;               /* some trace has memory calls in it */
-    uint64_t limits_met;         /* a bit for each of gate.limits: there was such memory */
+    bool anything;        /* some trace has memory calls in it */
+    uint64_t limits_met;  /* a bit for each of gate.limits: there was such memory */
+    unsigned budgets_met; /* a bit for each enum gm_gate_budget that something was there for */
     char reason[GM_GATE_REASON]; /* why it failed or was not judged, the first of several; clean */
     size_t reason_count;
     int64_t leaked[GM_LEAK_CLASSES]; /* bytes */
@@ -114,12 +115,14 @@ struct gm_gate_outcome {
 /* Whether each name of the list is known; false after one line about the first that is not. */
 bool gm_gate_codes_are_known(const char *option, const char *list);
 
-/* Whether a list such as `fail_on` has a code. */
-bool gm_gate_has_code(const char *list, const char *code);
+/* Whether a list such as `fail_on` has the code of a class of leaks or of a finding: they can share a name
+ * ("cached"), and "findings" in the list is findings alone. */
+bool gm_gate_has_code(const char *list, const char *code, bool of_finding);
 
-/* What an issue of that code is by the gate's lists; a note stays one. */
-enum gm_issue_level gm_gate_level(const struct gm_gate *gate, const char *code,
-                                  enum gm_severity severity);
+/* What an issue of that code is by the gate's lists; a finding that is a note stays one. */
+enum gm_issue_level gm_gate_class_level(const struct gm_gate *gate, const char *code);
+enum gm_issue_level gm_gate_finding_level(const struct gm_gate *gate, const char *code,
+                                          enum gm_severity severity);
 
 /* As what the gate judges memory of a class. With --on-cut judge, what was alive when the trace was cut
  * counts as leaked. */

@@ -49,7 +49,8 @@ void gm_issues_free(struct gm_issues *issues)
 bool gm_issue_is_same(const struct gm_issue *one, const struct gm_issue *other)
 {
     return one->fingerprint == other->fingerprint && one->device == other->device &&
-           one->rule == other->rule && strcmp(one->code, other->code) == 0;
+           one->rule == other->rule && one->is_finding == other->is_finding &&
+           strcmp(one->code, other->code) == 0;
 }
 
 void gm_issue_tell_leak(struct gm_issue *issue)

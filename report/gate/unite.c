@@ -121,6 +121,7 @@ void gm_gate_unite(const struct gm_gate *gate, const struct gm_gate_repeats_of *
         const struct gm_gate_outcome *outcome = repeats->entries[i].outcome;
         united->anything |= outcome->anything;
         united->limits_met |= outcome->limits_met;
+        united->budgets_met |= outcome->budgets_met;
         for (size_t at = 0; at < outcome->figure_count; at++)
             unite_figure(gate, repeats, &outcome->figures[at], values, united);
     }

@@ -20,6 +20,12 @@ void gm_build_growth(struct gm_builder *builder)
     const struct gm_analysis *analysis = builder->analysis;
     const struct gm_growth *growth = &analysis->activity.growth;
     struct gm_model_run *run = builder->run;
+    for (size_t i = 0; i < growth->series_count; i++)
+        if (growth->series[i].marks > run->series_marks)
+            run->series_marks = growth->series[i].marks;
+    for (size_t i = 0; i < analysis->activity.count; i++)
+        if (analysis->activity.sites[i].allocs > run->most_allocs)
+            run->most_allocs = analysis->activity.sites[i].allocs;
     run->growing = GM_BUILDER_ARRAY(builder, struct gm_model_growing, growth->found_count);
     for (size_t i = 0; i < growth->found_count; i++) {
         const struct gm_growing *growing = &growth->found[i];

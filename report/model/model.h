@@ -407,6 +407,9 @@ struct gm_model_run {
     uint64_t phases_not_kept;
     struct gm_model_growing *growing; /* most growth first */
     size_t growing_count;
+    uint64_t
+        series_marks; /* of the longest series of marks: fewer than GM_GROWTH_MARKS judge no growth */
+    uint64_t most_allocs;                /* of one stack: what a run without marks has of rounds */
     struct gm_model_lifetime *lifetimes; /* most short-lived allocations first */
     size_t lifetime_count;
     size_t lifetimes_unchanged;           /* of a difference: so many more stand behind them */

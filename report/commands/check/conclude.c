@@ -13,6 +13,7 @@
 struct conclusion {
     bool unreadable, findings, anything;
     uint64_t limits_met;
+    unsigned budgets_met;
     const struct gm_gate_trace *failed, *not_judged; /* the first; NULL */
     size_t failed_count, not_judged_count;
 };
@@ -24,6 +25,7 @@ static struct conclusion conclude_traces(const struct gm_check *check)
         const struct gm_gate_outcome *one = &check->traces[i].outcome;
         all.anything |= one->anything;
         all.limits_met |= one->limits_met;
+        all.budgets_met |= one->budgets_met;
         all.unreadable |= one->unreadable;
         all.findings |= one->findings;
         if (one->unreadable && !all.not_judged_count++)
@@ -47,25 +49,50 @@ static char *sentence(const char *word, const struct gm_gate_trace *trace, size_
     return text;
 }
 
-/* A limit of something that no trace had was not observed: that is no pass. NULL: there is none. */
-static char *unmet_limit(const struct gm_check *check, uint64_t met)
+/* What a limit of peaks is of, that no trace had; NULL: some trace had it. */
+static char *unmet_limit(const struct gm_gate_limit *limit)
 {
     static const char *const names[] = {
+        [GM_LIMIT_DEVICE] = "no trace knows of device",
         [GM_LIMIT_RANK] = "no trace is of rank",
         [GM_LIMIT_PHASE] = "no trace has the phase",
         [GM_LIMIT_CATEGORY] = "no trace has blocks of PyTorch's pools, so no category"};
-    for (size_t i = 0; i < check->gate.limit_count; i++) {
-        const struct gm_gate_limit *limit = &check->gate.limits[i];
-        char *text = NULL, number[24];
-        if (limit->of == GM_LIMIT_DEVICE || (met >> i & 1))
+    char *text = NULL, number[24];
+    bool is_device = limit->of == GM_LIMIT_DEVICE;
+    snprintf(number, sizeof(number), "%" PRId64, is_device ? limit->device : limit->rank);
+    const char *which = limit->of == GM_LIMIT_PHASE      ? limit->phase
+                        : limit->of == GM_LIMIT_CATEGORY ? gm_category_name(limit->category)
+                                                         : number;
+    if (asprintf(&text, "not judged: --max-peak: %s '%s'", names[limit->of], which) < 0)
+        text = gm_copy_text("not judged");
+    gm_clean_text(text);
+    return text;
+}
+
+/* A budget that no trace has anything for was not observed: that is no pass. The line that says so, for the
+ * caller to free; NULL: there is none. */
+static char *unmet_budget(const struct gm_gate *gate, const struct conclusion *all)
+{
+    const struct {
+        enum gm_gate_budget budget;
+        uint64_t allowed;
+        const char *why;
+    } budgets[] = {
+        {GM_BUDGET_UNUSED, gate->max_unused, "no trace has a framework's pool"},
+        {GM_BUDGET_GROWTH, gate->max_growth, "no trace has marks enough (six of a name)"},
+        {GM_BUDGET_ROUND_GROWTH, gate->max_round_growth,
+         "no trace has rounds: neither marks nor a line that allocates again and again"},
+    };
+    for (size_t i = 0; i < gate->limit_count; i++)
+        if (!(all->limits_met >> i & 1))
+            return unmet_limit(&gate->limits[i]);
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+        char *text = NULL;
+        if (budgets[i].allowed == UINT64_MAX || (all->budgets_met >> budgets[i].budget & 1))
             continue;
-        snprintf(number, sizeof(number), "%lld", (long long)limit->rank);
-        const char *which = limit->of == GM_LIMIT_PHASE  ? limit->phase
-                            : limit->of == GM_LIMIT_RANK ? number
-                                                         : gm_category_name(limit->category);
-        if (asprintf(&text, "not judged: --max-peak: %s '%s'", names[limit->of], which) < 0)
+        if (asprintf(&text, "not judged: --%s: %s", gm_gate_budget_code(budgets[i].budget),
+                     budgets[i].why) < 0)
             text = gm_copy_text("not judged");
-        gm_clean_text(text);
         return text;
     }
     return NULL;
@@ -74,7 +101,7 @@ static char *unmet_limit(const struct gm_check *check, uint64_t met)
 /* The last line, in memory of the caller's, and the code that it stands for. */
 static char *conclusion_of(const struct gm_check *check, const struct conclusion *all, int *code)
 {
-    char *unmet = all->anything ? unmet_limit(check, all->limits_met) : NULL;
+    char *unmet = all->anything ? unmet_budget(&check->gate, all) : NULL;
     *code = GM_EXIT_UNREADABLE;
     if (all->not_judged) {
         free(unmet);

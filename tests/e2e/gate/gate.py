@@ -148,7 +148,7 @@ def try_what_fails():
     check("leaks within the budget", 0, "--max-leak", "12M", "demo.trace")
     check("one place above its own", 1, "--max-leak", "12M", "--max-leak-per-place", "11M", "demo.trace")
     check("peak", 1, "--max-leak", "1G", "--max-peak", "1G", "demo.trace", says="FAIL  peak, device 0")
-    check("peak of another device", 0, "--max-leak", "1G", "--max-peak", "1:1G", "demo.trace")
+    check("peak of a device that is not there", 3, "--max-leak", "1G", "--max-peak", "1:1G", "demo.trace", says="no trace knows of device '1'")
     check("pinned", 1, "--max-leak", "1G", "--max-pinned", "1K", "demo.trace", says="FAIL  pinned")
     check("pinned enough", 0, "--max-leak", "1G", "--max-pinned", "1G", "demo.trace")
 
@@ -164,7 +164,14 @@ def try_limits_of_parts():
     check("a category without a pool", 3, "--max-leak", "1G", "--max-peak", "category=gradient:1G", "phases.trace")
     for limit in ("phase=load", "phase=:1G", "rank=x:1G", "category=nonsense:1G", "where:1G", ":1G"):
         check(f"no limit: {limit}", 2, "--max-peak", limit, "phases.trace")
+    for budget, reason in (("--max-unused", "no trace has a framework's pool"), ("--max-growth", "no trace has marks enough")):
+        check(f"{budget} of nothing", 3, "--max-leak", "1G", budget, "1G", "demo.trace", says=reason)
+    check("rounds that are not there", 3, "--max-leak", "1G", "--max-growth-per-round", "1G", CORPUS + "/leak.trace", says="no trace has rounds")
     pool = CORPUS + "/pool.trace"
+    check("marks, and a trace without", 0, "--max-leak", "1G", "--max-growth", "1G", CORPUS + "/phases.trace", CORPUS + "/leak.trace")
+    for lists, code, says in ((("--fail-on", "findings"), 1, "note  cached  "), (("--fail-on", "none", "--warn-on", "findings"), 0, "note  cached  "),
+                              (("--fail-on", "cached"), 1, "FAIL  cached  ")):
+        check("the class 'cached' is no finding", code, "--max-leak", "2G", *lists, pool, says=says)
     check("category", 0, "--fail-on", "none", "--max-peak", "category=input:122M", pool)
     check("category", 1, "--fail-on", "none", "--max-peak", "category=input:121M", pool, says="FAIL  peak, input")
     # At the pool's peak "other" held nothing: a category is judged at its own.

@@ -148,9 +148,10 @@ def check_gate(gpumem, source):
     cases = [
         ([leak], 1), (["--max-leak", "1M", leak], 0), (["--max-leak", "1023K", leak], 1),
         (["--max-leak", "1.0MiB", "--max-peak", "5M", leak], 0), (["--max-leak", "1M", "--max-peak", "4M", leak], 1),
-        (["--max-leak", "1M", "--max-peak", "0:4M", leak], 1), (["--max-leak", "1M", "--max-peak", "1:4M", leak], 0),
+        (["--max-leak", "1M", "--max-peak", "0:4M", leak], 1), (["--max-leak", "1M", "--max-peak", "1:4M", leak], 3),
         (["--max-leak", "2M", phases], 0), (["--max-leak", "2M", "--max-growth", "256K", phases], 0),
-        (["--max-leak", "2M", "--max-growth", "255K", phases], 1), (["--max-leak", "2M", "--max-growth", "0", leak], 0),
+        (["--max-leak", "2M", "--max-growth", "255K", phases], 1), (["--max-leak", "2M", "--max-growth", "0", leak], 3),
+        (["--max-leak", "2M", "--max-unused", "0", leak], 3), (["--max-leak", "2M", "--max-growth-per-round", "0", leak], 3),
         (["--max-leak", "2mb", leak], 0), ([killed], 3), (["--on-cut", "judge", killed], 1),
         (["--on-cut=judge", "--max-leak=1M", killed], 0),
         (["--max-leak", "1G", flight], 0), (["--max-leak", "1G", "--max-peak", "1G", flight], 3),
