@@ -29,7 +29,8 @@ static void print_help(void)
          "      --devices N         how many of them the program sees (1)\n"
          "      --memory SIZE       of each, instead of what the GPU has\n"
          "      --max-steps N       end a program of PyTorch after N steps of an optimizer, or\n"
-         "                          N reads of a tensor's value at one line\n"
+         "                          N reads of a tensor's value at one line; auto: after steps\n"
+         "                          of an optimizer by which the peak does not rise\n"
          "      --values            compute small operations of PyTorch on the CPU, for\n"
          "                          programs that decide by their results\n"
          "      --bounds            run COMMAND twice more, for how much the cache of PyTorch\n"
@@ -421,6 +422,9 @@ int gm_cmd_dry_run(int count, char **arguments)
             memory = optarg;
             break;
         case MAX_STEPS:
+            dry.settings.ends_steady = strcmp(optarg, "auto") == 0;
+            if (dry.settings.ends_steady)
+                break;
             if (!gm_parse_count("--max-steps", optarg, &number))
                 return GM_EXIT_USAGE;
             if (number > 1000000000)

@@ -13,6 +13,7 @@ static const struct gm_command commands[] = {
     {"top", "follow a running process", gm_cmd_top},
     {"export", "write a trace in the format of another program", gm_cmd_export},
     {"dry-run", "say whether a command would fit a GPU that is not there", gm_cmd_dry_run},
+    {"fit", "search for the largest value and the GPU that fit", gm_cmd_fit},
     {"info", "say what is in a trace", gm_cmd_info},
     {"summarize", "say in a line of JSON what a trace comes to", gm_cmd_summarize},
     {"whatif", "say what other settings of PyTorch's allocator would have reserved", gm_cmd_whatif},

@@ -145,6 +145,7 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     if (!put_first("PYTHONPATH", launch->libraries, "python"))
         return false;
     set_number("GPUMEM_DRY_MAX_STEPS", settings->max_steps);
+    setenv("GPUMEM_DRY_STEADY", settings->ends_steady ? "1" : "0", 1);
     setenv("GPUMEM_DRY_VALUES", settings->values ? "1" : "0", 1);
     unlink(launch->status);
     return put_first("LD_AUDIT", launch->libraries, "libgpumem-audit.so") &&

@@ -19,6 +19,7 @@ struct gm_dry_settings {
     uint64_t memory; /* bytes of each device */
     unsigned devices;
     unsigned max_steps; /* after which the program is ended; 0: it is not */
+    bool ends_steady;   /* the program is ended when its steps no longer raise the peak */
     bool values;        /* small operations are computed on the CPU */
     bool from_top;      /* new segments lie at the highest addresses, not the lowest */
     bool late_events;   /* events have happened at the next synchronisation, not at once */

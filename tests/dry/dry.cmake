@@ -18,3 +18,4 @@ target_link_libraries(dry_program PRIVATE gpumem_options dry_original gpumem_sim
 set_target_properties(dry_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${DRY_FOLDER})
 
 add_test(NAME e2e.dry COMMAND ${Python3_EXECUTABLE} ${DRY}/test_dry_run.py ${PROJECT_BINARY_DIR} ${DRY_FOLDER})
+add_test(NAME e2e.dry.fit COMMAND ${Python3_EXECUTABLE} ${DRY}/test_fit.py ${PROJECT_BINARY_DIR} ${DRY_FOLDER})

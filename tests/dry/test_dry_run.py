@@ -169,6 +169,11 @@ def a_program_ends_after_so_many_steps():
                               PYTHONPATH=f"{scratch}:{replica}")
         assert done.stderr.splitlines() == ["hidden", f"count {count}"], done.stderr
         assert dry["verdict"] == "fits" and dry["ended_after_steps"] == (4 if count == 4 else None), dry
+    for how, count in (("step", 4), ("read", 20), ("rising", 15)):
+        dry, _, done = answer("--max-steps", "auto", command=[sys.executable, replica + "/loop.py", how], code=0,
+                              PYTHONPATH=f"{scratch}:{replica}")
+        assert done.stderr.splitlines()[1:] == [f"count {count}"], (how, done.stderr)
+        assert dry["ended_after_steps"] == (count if count < 20 else None), dry
     assert run(command=[sys.executable, replica + "/loop.py", "step"], PYTHONPATH=replica).stdout.startswith("count 20\n")
 
 

@@ -4,6 +4,7 @@ option asks for it,
 
 GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: steps of one optimizer, or reads
                         of a tensor's value at one line
+GPUMEM_DRY_STEADY=1     the same, after steps of an optimizer that no longer raise the peak
 GPUMEM_DRY_VALUES=1     compute small operations on the CPU (dry_values.py)
 
 Python imports the first sitecustomize that it finds; this one imports the one it hides. PyTorch is changed when the
@@ -75,6 +76,26 @@ class Steps:
     def note(self, what):
         count = self.counts[what] = self.counts.get(what, 0) + 1
         if count >= self.most and not self.ended:
+            self.ended = True
+            tell(f"stopped\t{count}\tsteps")
+            raise SystemExit(0)
+
+
+class Steady:
+    """Ends the program when the last steps of an optimizer, three and as many as a half of all, raised no peak."""
+
+    LEAST = 3
+
+    def __init__(self, torch):
+        self.torch, self.counts, self.peaks, self.risen, self.ended = torch, {}, {}, {}, False
+
+    def note(self, what):
+        count = self.counts[what] = self.counts.get(what, 0) + 1
+        stats = self.torch.cuda.memory_stats()
+        peak = stats.get("reserved_bytes.all.peak", 0), stats.get("allocated_bytes.all.peak", 0)
+        if peak != self.peaks.get(what):
+            self.peaks[what], self.risen[what] = peak, count
+        if count - self.risen[what] >= max(self.LEAST, count // 2) and not self.ended:
             self.ended = True
             tell(f"stopped\t{count}\tsteps")
             raise SystemExit(0)
@@ -164,6 +185,9 @@ def set_up(torch):
         after_step.append(lambda optimizer, frame: steps.note(id(optimizer)))
         # The read that ends the program is the one after the last step's.
         after_read.append(lambda tensor, frame: steps.note((frame.f_code, frame.f_lineno)))
+    if os.environ.get("GPUMEM_DRY_STEADY") == "1":
+        steady = Steady(torch)
+        after_step.append(lambda optimizer, frame: steady.note(id(optimizer)))
     share_objects()
     watch_reads(torch, after_read)
     watch_steps(after_step)

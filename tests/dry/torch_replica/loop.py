@@ -1,4 +1,4 @@
-"""Repeats something without an end: loop.py step|read|both|cpu"""
+"""Repeats something without an end: loop.py step|read|both|cpu|rising"""
 import sys
 
 import torch
@@ -9,7 +9,9 @@ tensor.is_cuda = how != "cpu"
 try:
     while count < 20:
         count += 1
-        if how in ("step", "both"):
+        if how == "rising" and count < 9:
+            torch.cuda.reserved += 1
+        if how in ("step", "both", "rising"):
             optimizer.step()
         if how in ("read", "both", "cpu"):
             tensor.item()

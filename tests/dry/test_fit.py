@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""gpumem fit on a program in C: test_fit.py BUILD FOLDER"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD, FOLDER = (os.path.abspath(path) for path in sys.argv[1:3])
+HERE = os.path.dirname(os.path.abspath(__file__))
+GPUMEM = BUILD + "/report/gpumem"
+PROGRAM = FOLDER + "/dry_program"
+CARD = "name = Mine\ncc = 8.0\nsms = 7\nmemory = {}M\ncontext = 100M\n"
+scratch = tempfile.mkdtemp(prefix="gpumem-test-fit.")
+MIB = 1 << 20
+
+
+def needs(formula):
+    """A command that needs so many MiB by the shell's arithmetic, and notes each of its runs."""
+    return ["sh", "-c", f'echo run >> "$1/runs"; exec "$0" keep $((({formula}) << 20))', PROGRAM, scratch]
+
+
+def fit(*options, command, code=0, **environment):
+    done = subprocess.run([GPUMEM, "fit", *options, "--", *command], capture_output=True, text=True, timeout=300,
+                          cwd=scratch, check=False, env=dict(os.environ, XDG_CACHE_HOME=scratch + "/cache", **environment))
+    assert done.returncode == code, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done
+
+
+def answer(*options, command, code=0, **environment):
+    return json.loads(fit("--json", *options, command=command, code=code, **environment).stdout)["fit"]
+
+
+def runs():
+    """How often a command of needs() has run since the last call."""
+    path = scratch + "/runs"
+    if not os.path.exists(path):
+        return 0
+    with open(path, encoding="utf-8") as file:
+        count = len(file.readlines())
+    os.unlink(path)
+    return count
+
+
+def verdict_of(found, **values):
+    return next((point["verdict"] for point in found["points"] if point["values"] == values), None)
+
+
+def card(name, memory):
+    path = f"{scratch}/{name}.device"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(CARD.format(memory))
+    return path
+
+
+# ---- the search -----------------------------------------------------------------------------------------
+
+def the_largest_is_found_and_the_next_does_not_fit():
+    for formula, memory, best, most in (
+            ("50 + {B} * 7", 1000, 121, 4), ("850 + {B} / 8", 1000, 407, 12), ("{B} * {B} / 4", 3000, 107, 8),
+            ("1 + {B} * 899", 1000, 1, 4), ("{B} + ({B} / 64) * 64", 600, 255, 12)):
+        found = answer("--device", card("one", memory), "--over", "B=1..512", command=needs(formula))
+        assert runs() == found["runs"] <= most, (formula, found["runs"])
+        assert found["best"]["values"] == {"B": str(best)} and found["best"]["verdict"] == "fits", (formula, found["best"])
+        assert verdict_of(found, B=str(best + 1)) == "does-not-fit", (formula, found["points"])
+        assert found["searches"][0]["is_monotone"], formula
+
+
+def the_first_line_says_it():
+    done = fit("--device", card("one", 1000), "--over", "B=1..512", command=needs("50 + {B} * 7"))
+    with open(HERE + "/program.c", encoding="utf-8") as file:
+        line = next(i for i, text in enumerate(file, 1) if "cudaMalloc(&memory, piece)" in text)
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("Largest B that fits a Mine: 121 (997 of 1000 MiB; 122 is short by "), first
+    assert first.endswith(f" at program.c:{line})."), first
+    assert "Each one takes 7.00 MiB beside 150 MiB that are fixed, without PyTorch's cache (within 0 B " in done.stdout, done.stdout
+
+
+def an_estimate_that_is_off_is_not_believed():
+    """Steps, and a need that is the same for long: the answer is right, with more runs."""
+    for formula, best in (("{B} < 300 ? 100 : 5000", 299), ("{B} < 7 ? 10 : 890 + {B} / 100", 512), ("100 * ({B} / 50)", 499)):
+        found = answer("--device", card("one", 1000), "--over", "B=1..512", command=needs(formula))
+        runs()
+        assert found["best"]["values"] == {"B": str(best)}, (formula, found["best"]["values"], found["runs"])
+
+
+def all_fit_and_nothing_fits():
+    found = answer("--device", card("one", 1000), "--over", "B=1..512", command=needs("{B}"))
+    assert found["best"]["values"] == {"B": "512"} and found["searches"][0]["next"] is None, found
+    done = fit("--device", card("one", 1000), "--over", "B=100..512", command=needs("{B} * 10"), code=1)
+    assert done.stdout.startswith("No B fits a Mine: 100 is short by at least ") or \
+        done.stdout.startswith("No B fits a Mine: 100 is short by "), done.stdout
+    assert answer("--device", card("one", 1000), "--over", "B=100..512", command=needs("{B} * 10"), code=1)["best"] is None
+    runs()
+
+
+def a_need_that_falls_is_noticed():
+    """From 45 to 52 it is higher than at the end."""
+    command = needs("{B} > 44 && {B} < 53 ? 3000 : 100 + {B} * {B} / 4")
+    found = answer("--device", card("one", 1000), "--over", "B=1..64", command=command)
+    assert found["best"]["values"] == {"B": "56"} and not found["searches"][0]["is_monotone"], found["best"]
+    found = answer("--device", card("one", 1000), "--over", "B=1..100", command=needs("2000 / {B}"))
+    assert found["best"]["values"] == {"B": "100"} and not found["searches"][0]["is_monotone"], found["best"]
+    runs()
+
+
+def values_can_be_steps_powers_and_lists():
+    for spec, best, beyond in (("8..512:8", "120", "128"), ("1..512:x2", "64", "128"), ("200,10,121,50", "121", "200")):
+        found = answer("--device", card("one", 1000), "--over", "B=" + spec, command=needs("50 + {B} * 7"))
+        assert found["best"]["values"] == {"B": best} and found["searches"][0]["next"] == beyond, (spec, found["searches"])
+    found = answer("--device", card("one", 1000), "--over", "HOW=keep,device,less",
+                   command=[PROGRAM, "{HOW}", str(2000 * MIB)])
+    assert [point["verdict"] for point in found["points"]] == ["does-not-fit", "does-not-fit", "fits"], found["points"]
+    runs()
+
+
+def a_value_can_go_into_the_environment():
+    command = ["sh", "-c", f'exec "{PROGRAM}" keep $(((50 + B * 7) << 20))']
+    found = answer("--device", card("one", 1000), "--over-env", "B=1..512", command=command)
+    assert found["best"]["values"] == {"B": "121"}, found["best"]
+
+
+def a_grid_has_its_best_in_each_row():
+    found = answer("--device", card("one", 1000), "--over", "B=1..64", "--over", "LENGTH=1,2,4",
+                   command=needs("50 + {B} * 20 * {LENGTH}"))
+    best = {search["fixed"]["LENGTH"]: search["best"] for search in found["searches"]}
+    assert best == {"1": "42", "2": "21", "4": "10"}, best
+    done = fit("--device", card("one", 1000), "--over", "B=1..64", "--over", "LENGTH=1,2,4",
+               command=needs("50 + {B} * 20 * {LENGTH}"))
+    assert done.stdout.startswith("Largest B that fits a Mine: 42 with LENGTH=1; 21 with LENGTH=2; 10 with LENGTH=4."), \
+        done.stdout
+    # What is no better than another row is not on the front.
+    done = fit("--device", card("one", 1000), "--over", "B=1..64", "--over", "LENGTH=1,2,4",
+               command=needs("50 + {B} * 20 + 0 * {LENGTH}"))
+    assert done.stdout.startswith("Largest B that fits a Mine: 42 with LENGTH=4."), done.stdout
+    runs()
+
+
+def a_program_that_fails_cannot_be_told():
+    done = fit("--device", card("one", 1000), "--over", "B=1..8", command=["sh", "-c", "exit {B}"], code=5)
+    assert done.stdout.startswith("Cannot be told whether anything fits a Mine: the command ended with exit code "), done.stdout
+    # Some values are none that the program takes.
+    command = ["sh", "-c", f'test $(({{B}} % 4)) = 0 || exit 7; exec "{PROGRAM}" keep $(((50 + {{B}} * 7) << 20))']
+    found = answer("--device", card("one", 1000), "--over", "B=1..512", command=command)
+    assert found["best"]["values"] == {"B": "120"}, found["best"]
+    assert found["searches"][0]["failed"] and verdict_of(found, B="124") == "does-not-fit", found["searches"]
+
+
+# ---- cards ------------------------------------------------------------------------------------------------
+
+def the_cheapest_card_is_found():
+    small, middle, large = card("small", 500), card("middle", 1000), card("large", 2000)
+    with open(scratch + "/prices", "w", encoding="utf-8") as file:
+        file.write("# per hour\nsmall 1\nmiddle, 9.5\nlarge 3\n")
+    devices = f"{small},{middle},{large}"
+    done = fit("--devices", devices, "--prices", scratch + "/prices", command=needs("700"))
+    assert done.stdout.startswith("Cheapest card that fits: a Mine at 3 (800 MiB of 1.95 GiB, 1.17 GiB to spare)."), done.stdout
+    done = fit("--devices", devices, command=needs("700"))
+    assert done.stdout.startswith("Smallest card that fits: a Mine (800 of 1000 MiB"), done.stdout
+    found = answer("--devices", devices, command=needs("700"))
+    assert {point["device"]: point["verdict"] for point in found["points"]} == \
+        {"small": "does-not-fit", "middle": "fits", "large": "fits"}, found
+    done = fit("--devices", devices, command=needs("7000"), code=1)
+    assert done.stdout.startswith("Fits none of 3 cards."), done.stdout
+    runs()
+
+
+def several_of_a_kind_are_rows():
+    found = answer("--device", card("one", 1000), "--cards", "1,2,4", command=[PROGRAM, "device", "4096"])
+    assert [point["count"] for point in found["points"]] == [1, 2, 4], found
+    found = answer("--device", card("one", 1000), command=needs("2400 / {N}"))
+    assert [(point["count"], point["verdict"]) for point in found["points"]] == \
+        [(1, "does-not-fit"), (2, "does-not-fit"), (4, "fits"), (8, "fits")], found
+    runs()
+
+
+# ---- runs -------------------------------------------------------------------------------------------------
+
+def what_was_answered_is_not_run_again():
+    script = scratch + "/script.sh"
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(f'echo run >> "{scratch}/runs"\nexec "{PROGRAM}" keep $((($1 * 7) << 20))\n')
+    command = ["sh", script, "{B}"]
+    first = answer("--device", card("one", 1000), "--over", "B=1..100", command=command)
+    assert runs() == first["runs"] > 0 and first["kept"] == 0, first
+    again = answer("--device", card("one", 1000), "--over", "B=1..100", command=command)
+    assert runs() == again["runs"] == 0 and again["best"]["values"] == first["best"]["values"], again
+    for change in ({"environment": {"MINE": "1"}}, {"device": 900}, {"options": ["--fresh"]}, {"script": "\n"}):
+        if "script" in change:
+            with open(script, "a", encoding="utf-8") as file:
+                file.write(change["script"])
+        answer("--device", card("one", change.get("device", 1000)), "--over", "B=1..100", *change.get("options", []),
+               command=command, **change.get("environment", {}))
+        assert runs() > 0, change
+
+
+def interrupted_it_says_what_it_knows_and_leaves_nothing():
+    temporary = scratch + "/temporary"
+    # The second end of the range never ends by itself.
+    command = ["sh", "-c", f'test {{B}} = 1 || sleep 1000; exec "{PROGRAM}" keep 1000000', "named-sleeper"]
+    for name, code in ((signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)):
+        shutil.rmtree(temporary, ignore_errors=True)
+        os.mkdir(temporary)
+        child = subprocess.Popen([GPUMEM, "fit", "--fresh", "--json", "--device", card("one", 1000), "--over", "B=1..9",
+                                  "--", *command], stdout=subprocess.PIPE, text=True, cwd=scratch, start_new_session=True,
+                                 env=dict(os.environ, XDG_CACHE_HOME=scratch + "/cache", TMPDIR=temporary))
+        wait_until(lambda: any(text.startswith("sleep 1000") for text in commands_with(temporary)))
+        os.kill(child.pid, name)
+        said, _ = child.communicate(timeout=60)
+        assert child.returncode == code, (name, child.returncode, said)
+        if code == 130:
+            found = json.loads(said)["fit"]
+            assert found["is_interrupted"] and found["runs"] == 1, found
+            assert verdict_of(found, B="1") == "fits" and len(found["points"]) == 1, found
+        wait_until(lambda: not commands_with(temporary) and not os.listdir(temporary))
+
+
+def commands_with(temporary):
+    """Command lines of the processes that have this folder as TMPDIR."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                if b"TMPDIR=" + temporary.encode() not in file.read().split(b"\0"):
+                    continue
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                found.append(file.read().decode().replace("\0", " "))
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(holds):
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def a_budget_is_for_check():
+    fit("--device", card("one", 1000), "--over", "B=1..100", "--budget", scratch + "/budget",
+        command=needs("50 + {B} * 10"))
+    with open(scratch + "/budget", encoding="utf-8") as file:
+        assert file.read() == f"--max-peak {900 * MIB}\n"
+    runs()
+
+
+def what_is_wrong_is_said_in_one_line():
+    for options, command in ((["--over", "B=1..9"], ["true"]), (["--over", "B=9..1"], ["true", "{B}"]),
+                             (["--over", "B"], ["true", "{B}"]), (["--over", "B=1", "--over", "B=2"], ["true", "{B}"]),
+                             (["--device", "gtx1"], ["true"]), (["--prices", "/nonexistent"], ["true"]),
+                             (["--jobs", "none"], ["true"]), (["--max-steps", "-1"], ["true"]), (["--frobnicate"], ["true"]),
+                             (["--memory", "12 apples"], ["true"]), (["--cards", "1,x"], ["true"]), ([], [])):
+        done = fit(*options, command=command, code=2)
+        assert len(done.stderr.strip().splitlines()) == 1 and done.stderr.startswith("gpumem: "), (options, done.stderr)
+
+
+try:
+    for test in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
+                 an_estimate_that_is_off_is_not_believed, all_fit_and_nothing_fits, a_need_that_falls_is_noticed,
+                 values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
+                 a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,
+                 several_of_a_kind_are_rows, what_was_answered_is_not_run_again,
+                 interrupted_it_says_what_it_knows_and_leaves_nothing, a_budget_is_for_check,
+                 what_is_wrong_is_said_in_one_line):
+        test()
+        print("ok  ", test.__name__.replace("_", " "))
+finally:
+    shutil.rmtree(scratch)
