@@ -11,7 +11,7 @@ static struct gm_alive *sums_of(const struct gm_carried *entry)
 
 static bool is_counted(const struct gm_carried *entry)
 {
-    return gm_fold_is_memory(entry) && !entry->reference;
+    return gm_carried_is_memory(entry) && !entry->reference;
 }
 
 /* What the process took itself: as the report's sum of a device has it. */

@@ -5,7 +5,7 @@
 #ifndef GPUMEM_PRELOAD_FLIGHT_ALIVE_H
 #define GPUMEM_PRELOAD_FLIGHT_ALIVE_H
 
-#include "flight/fold_lives.h"
+#include "flight/carry.h"
 
 #define GM_ALIVE_DEVICES 129u /* [device + 1]; 0: unknown */
 

@@ -79,6 +79,13 @@ struct gm_carried {
     bool kept;      /* what happened to it is not understood: all that was said of it stays */
 };
 
+/* Whether the entry is memory that could leak. */
+static inline bool gm_carried_is_memory(const struct gm_carried *entry)
+{
+    return entry->role == GM_CARRY_LIFE || entry->role == GM_CARRY_BLOCK ||
+           (entry->role == GM_CARRY_OBJECT && entry->record.type != GM_EVENT_MULTICAST_CREATE);
+}
+
 /* Is given what is carried over, a record at a time, in the order in which it is to be replayed. */
 typedef void gm_carry_taker(void *argument, const struct gm_record *record, uint32_t lane);
 

@@ -431,7 +431,7 @@ static void emit(uint32_t number, gm_carry_taker *take, void *argument)
 {
     const struct gm_carried *entry = gm_carry_at(number);
     struct gm_record record = entry->record;
-    if (gm_fold_is_memory(entry))
+    if (gm_carried_is_memory(entry))
         tell_ignoring(entry->lane, entry->ignored, record.time, take, argument);
     bool has_other_handle = gm_fold_vmm_prepare(number, &record);
     uint64_t detail = has_other_handle ? entry->record.address : entry->detail;

@@ -38,13 +38,6 @@ static inline uint64_t *gm_fold_frees_of(const struct gm_carried *entry)
     return entry->implicit ? &gm_fold_totals.implicit_frees : &gm_fold_totals.frees;
 }
 
-/* The entry is memory, that a leak would be of. */
-static inline bool gm_fold_is_memory(const struct gm_carried *entry)
-{
-    return entry->role == GM_CARRY_LIFE || entry->role == GM_CARRY_BLOCK ||
-           (entry->role == GM_CARRY_OBJECT && entry->record.type != GM_EVENT_MULTICAST_CREATE);
-}
-
 /* Adds an entry, and counts it as missed if there is no memory. */
 uint32_t gm_fold_add(enum gm_carry_role role, uint64_t key, const struct gm_record *record,
                      const struct gm_record *detail, uint32_t lane);

@@ -6,9 +6,7 @@
 #include "loader/libc_dlsym.h"
 #include "loader/objects.h"
 #include "stack/native/unwind.h"
-#include "stack/native/unwind_fallback.h"
 #include "stack/python/python.h"
-#include "stack/python/python_attach.h"
 
 static _Atomic bool asking;         /* by a thread of our own */
 static _Atomic bool unwinder_tried; /* libunwind is opened, or is not there */

@@ -8,21 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *gm_leak_class_name(unsigned leak_class)
-{
-    static const char *const names[GM_LEAK_CLASSES] = {
-        [GM_LEAK] = "leak",
-        [GM_LEAK_LIVE] = "live",
-        [GM_LEAK_LATE] = "late",
-        [GM_LEAK_IMPLICIT] = "implicit",
-        [GM_LEAK_EXTERNAL] = "external",
-        [GM_LEAK_CACHED] = "cached",
-        [GM_LEAK_UNTOLD] = "untold",
-        [GM_LEAK_IGNORED] = "ignored",
-    };
-    return leak_class > 0 && leak_class < GM_LEAK_CLASSES ? names[leak_class] : "unknown";
-}
-
 /* ---- first pass ------------------------------------------------------------------------------ */
 
 /* Counted before the observer is called, in both directions. */

@@ -10,6 +10,7 @@
 #include "analysis/phases.h"
 #include "analysis/snapshots.h"
 #include "analysis/transfers.h"
+#include "base/names.h"
 #include "ledger/sites.h"
 #include "pool/blocks.h"
 #include "replay/replay.h"
@@ -17,21 +18,6 @@
 #include "trace/trace_file.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Why memory that was not freed was not. */
-enum gm_leak_class {
-    GM_LEAK = 1, /* never freed, though the process came to its end */
-    GM_LEAK_LIVE, /* the process runs, or was ended from outside: nothing tells what it would have kept */
-    GM_LEAK_LATE,     /* freed when the driver was shut down already */
-    GM_LEAK_IMPLICIT, /* it ended with its context */
-    GM_LEAK_EXTERNAL, /* another owner's memory, or allocated by a library of the vendor */
-    GM_LEAK_CACHED,   /* a framework's cache kept it, as it does by design */
-    GM_LEAK_UNTOLD,   /* it may have ended with its context, whose end is not on record */
-    GM_LEAK_IGNORED,  /* the program says that it is none (gpumem_ignore_begin) */
-    GM_LEAK_CLASSES
-};
-
-const char *gm_leak_class_name(unsigned leak_class);
 
 /* An allocation call that was refused; those of one stack, kind and device together. */
 struct gm_failure {
@@ -51,14 +37,6 @@ struct gm_failure {
     uint64_t served; /* bytes of the next one at the same line; 0: none was */
     uint64_t used;   /* bytes known to be in use on the device then: ours, the driver's, others' */
     struct gm_snapshot snapshot; /* at the latest, if out of memory and step is not 0 */
-};
-
-/* Whether a refusal was one of addresses: the device had the bytes, the holes had them together,
- * and none alone. Gaps between addresses are not memory, so the first must be known. */
-enum gm_fragmentation {
-    GM_FRAGMENTATION_NONE,
-    GM_FRAGMENTATION_CERTAIN,
-    GM_FRAGMENTATION_UNTOLD, /* the holes look like it; the size of the device is not on record */
 };
 
 #define GM_FAILURES_KEPT 16u /* the last ones; all are counted */

@@ -16,16 +16,14 @@
 #define GPUMEM_REPORT_ANALYSIS_GROWTH_H
 
 #include "analysis/phases.h"
+#include "base/facts.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    GM_GROWTH_WARM_UP = 2,
-    GM_GROWTH_PARTS = 4,
-    GM_GROWTH_MARKS = GM_GROWTH_WARM_UP + GM_GROWTH_PARTS, /* fewer are not judged */
-    GM_GROWTH_SERIES = 8,                                  /* all marks, and the first names */
-    GM_GROWTH_SITES = 1 << 16                              /* further ones are not watched */
+    GM_GROWTH_SERIES = 8,     /* all marks, and the first names */
+    GM_GROWTH_SITES = 1 << 16 /* further ones are not watched */
 };
 
 /* A place and what it does: see activity.h, which keeps them. */

@@ -3,29 +3,12 @@
 #define GPUMEM_REPORT_ANALYSIS_LIBRARY_TABLE_H
 
 #include "analysis/analysis.h"
+#include "base/facts.h"
 #include "pool/libraries.h"
 
 /* The libraries with most bytes among owners, most first; at most `most` of them. */
-struct gm_library_share {
-    const char *name;
-    uint64_t bytes;
-};
-
 size_t gm_library_shares(struct gm_libraries *libraries, const struct gm_sites *owners,
                          struct gm_library_share *shares, size_t most);
-
-/* The libraries that held memory on a device, all kinds but external: at its peak, at the end, and
- * when it last ran out of memory. */
-enum gm_library_moment { GM_AT_PEAK, GM_AT_END, GM_AT_FAILURE, GM_LIBRARY_MOMENTS };
-
-struct gm_library_line {
-    const char *name;
-    const char *pool;
-    struct {
-        uint64_t bytes;
-        uint64_t count;
-    } at[GM_LIBRARY_MOMENTS];
-};
 
 struct gm_library_table {
     struct gm_library_line *lines; /* most at the peak first */

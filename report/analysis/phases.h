@@ -12,7 +12,9 @@
 #define GPUMEM_REPORT_ANALYSIS_PHASES_H
 
 #include "base/clock.h"
+#include "base/facts.h"
 #include "base/map.h"
+#include "base/names.h"
 #include "ledger/counters.h"
 #include "ledger/ledger.h"
 #include "pool/blocks.h"
@@ -23,13 +25,9 @@
 
 enum {
     GM_PHASES_KEPT = 16384,    /* further ones are counted only */
-    GM_PHASE_DEPTH = 64,       /* of ranges in each other; deeper ones are passed over */
     GM_PHASES_OPEN_MAX = 8192, /* at one time */
     GM_PHASE_PLACES = 64       /* further ones are not looked at */
 };
-
-/* A kind of memory that is told apart. */
-enum gm_phase_where { GM_PHASE_DEVICE, GM_PHASE_POOL, GM_PHASE_PINNED };
 
 struct gm_phase_place {
     enum gm_phase_where where;
@@ -48,18 +46,6 @@ struct gm_phase_place {
     size_t maximum_capacity;
 };
 
-/* One place over all times of a phase. */
-struct gm_phase_memory {
-    uint64_t peak;          /* bytes live at most while it was open */
-    int64_t growth;         /* bytes live at its end beyond those at its start, summed */
-    int64_t largest_growth; /* of a single time */
-    uint64_t first;         /* bytes live when it was first opened */
-    uint64_t last;          /* when it was last closed */
-    uint64_t allocs;
-    uint64_t frees;
-    uint64_t allocated; /* bytes */
-};
-
 struct gm_phase {
     bool is_interval; /* between marks; else a range */
     uint32_t parent;  /* of a range: the one around it; GM_NONE */
@@ -72,8 +58,6 @@ struct gm_phase {
     struct gm_phase_memory *memory; /* [place] */
     size_t memory_count;
 };
-
-enum gm_moment_kind { GM_MOMENT_NONE, GM_MOMENT_MARK, GM_MOMENT_RANGE };
 
 /* A moment that divides the program's time: a mark, or the end of an outermost range. */
 struct gm_moment {

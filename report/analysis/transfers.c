@@ -6,20 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-const char *gm_direction_name(unsigned direction)
-{
-    static const char *const names[GM_DIRECTIONS] = {
-        [GM_COPY_UNKNOWN] = "unknown",
-        [GM_COPY_HOST_TO_DEVICE] = "host to device",
-        [GM_COPY_DEVICE_TO_HOST] = "device to host",
-        [GM_COPY_DEVICE_TO_DEVICE] = "device to device",
-        [GM_COPY_HOST_TO_HOST] = "host to host",
-        [GM_COPY_PEER] = "peer to peer",
-        [GM_DIRECTION_SET] = "fill",
-    };
-    return names[direction < GM_DIRECTIONS ? direction : GM_COPY_UNKNOWN];
-}
-
 /* ---- what addresses are ---------------------------------------------------------------------- */
 
 /* The driver takes address space for a device in pieces of at least this, aligned to it. */

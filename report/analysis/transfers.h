@@ -3,13 +3,12 @@
 #ifndef GPUMEM_REPORT_ANALYSIS_TRANSFERS_H
 #define GPUMEM_REPORT_ANALYSIS_TRANSFERS_H
 
+#include "base/names.h"
 #include "base/ranges.h"
 #include "ledger/lives.h"
 #include <stdint.h>
 
 enum {
-    GM_DIRECTION_SET = GM_COPY_PEER + 1, /* after those of enum gm_copy */
-    GM_DIRECTIONS,
     GM_TINY_COPY = 4096, /* bytes: at most this, the call costs more than the copy */
     /* bytes: up to this the driver takes pageable memory along at once (CUDA's documentation of
      * API synchronization behaviour); beyond it the call waits for the copy */
@@ -89,7 +88,5 @@ void gm_transfers_free(struct gm_transfers *transfers);
 /* How many bytes from its start on copies used of live pinned, registered or managed memory, to the
  * next KiB; 0: none did. */
 uint64_t gm_transfers_reach(const struct gm_transfers *transfers, uint64_t address);
-
-const char *gm_direction_name(unsigned direction);
 
 #endif

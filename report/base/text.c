@@ -116,6 +116,11 @@ size_t gm_write_hex(char *to, const uint8_t *bytes, size_t size)
     return 2 * size;
 }
 
+bool gm_name_starts_with(const char *name, const char *start)
+{
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
 bool gm_name_ends_with(const char *name, const char *ending)
 {
     size_t length = strlen(name), size = strlen(ending);

@@ -47,6 +47,8 @@ const char *gm_name_behind_slash(const char *path);
 /* Writes two digits for each byte, and a terminator; returns how many digits. */
 size_t gm_write_hex(char *to, const uint8_t *bytes, size_t size);
 
+bool gm_name_starts_with(const char *name, const char *start);
+
 /* Whether a name has `ending` behind something else. */
 bool gm_name_ends_with(const char *name, const char *ending);
 

@@ -3,7 +3,7 @@
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/session.h"
-#include "render/why_text.h"
+#include "commands/why_text.h"
 #include "runs/runs.h"
 #include "verdict/completeness.h"
 #include "verdict/ending.h"

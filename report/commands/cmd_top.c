@@ -1,9 +1,9 @@
 /* gpumem top: who holds the memory of a running process, now. */
 #include "base/memory.h"
 #include "commands/command.h"
-#include "render/top/terminal.h"
-#include "render/top/top.h"
 #include "runs/runs.h"
+#include "top/terminal.h"
+#include "top/top.h"
 #include "trace/trace_open.h"
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/session.h"
-#include "render/whatif_page.h"
+#include "commands/whatif_page.h"
 #include "runs/runs.h"
 #include "stacks/known_libraries.h"
 #include "stacks/stacks.h"

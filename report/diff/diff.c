@@ -2,7 +2,6 @@
 #include "diff/diff.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "diff/tables.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -86,4 +86,7 @@ void gm_diff_make(struct gm_diff *diff, const struct gm_model *base, const struc
                   uint64_t least);
 void gm_diff_free(struct gm_diff *diff);
 
+/* Fills in diff->tables from both models; rows that do not differ are there, too. */
+void gm_diff_fill_tables(struct gm_diff *diff);
+
 #endif

@@ -1,7 +1,6 @@
-/* See tables.h. Each figure is added to the row of its name, for its side. */
-#include "diff/tables.h"
+/* Fills the tables of a comparison: see diff.h. Each figure is added to the row of its name, for its side. */
 #include "base/memory.h"
-#include "ledger/counters.h"
+#include "diff/diff.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,38 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *gm_finding_name(enum gm_finding_code code)
-{
-    static const char *const names[GM_FINDING_CODES] = {
-        [GM_FINDING_OUT_OF_MEMORY] = "out-of-memory",
-        [GM_FINDING_POOL_FRAGMENTATION] = "pool-fragmentation",
-        [GM_FINDING_RETAINED] = "retained",
-        [GM_FINDING_DEVICE_IMBALANCE] = "device-imbalance",
-        [GM_FINDING_PINNED_GROWTH] = "pinned-growth",
-        [GM_FINDING_PINNED_WASTE] = "pinned-waste",
-        [GM_FINDING_CACHED] = "cached",
-        [GM_FINDING_BATCH_SIZE_SEARCH] = "batch-size-search",
-        [GM_FINDING_PAGEABLE_COPIES] = "pageable-copies",
-        [GM_FINDING_GROWING] = "growing",
-        [GM_FINDING_CHURN] = "churn",
-        [GM_FINDING_SECOND_COPY] = "second-copy",
-        [GM_FINDING_DENSE_GRADIENT] = "dense-gradient",
-        [GM_FINDING_WORKER_CONTEXT] = "worker-context",
-        [GM_FINDING_IPC_HANDLES] = "ipc-handles",
-    };
-    return names[code];
-}
-
-const char *gm_severity_name(enum gm_severity severity)
-{
-    static const char *const names[] = {
-        [GM_SEVERITY_NOTE] = "note",
-        [GM_SEVERITY_WARNING] = "warning",
-        [GM_SEVERITY_ERROR] = "error",
-    };
-    return names[severity];
-}
-
 static char *format_text(const char *format, va_list list)
 {
     va_list copy;

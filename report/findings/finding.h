@@ -4,35 +4,10 @@
 #ifndef GPUMEM_REPORT_FINDINGS_FINDING_H
 #define GPUMEM_REPORT_FINDINGS_FINDING_H
 
+#include "base/names.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Codes are stable: their names are what scripts and gates rely on. */
-enum gm_finding_code {
-    GM_FINDING_OUT_OF_MEMORY,
-    GM_FINDING_POOL_FRAGMENTATION,
-    GM_FINDING_RETAINED,
-    GM_FINDING_DEVICE_IMBALANCE,
-    GM_FINDING_PAGEABLE_COPIES,
-    GM_FINDING_PINNED_GROWTH,
-    GM_FINDING_PINNED_WASTE,
-    GM_FINDING_CACHED,
-    GM_FINDING_BATCH_SIZE_SEARCH,
-    GM_FINDING_GROWING,
-    GM_FINDING_CHURN,
-    GM_FINDING_SECOND_COPY,
-    GM_FINDING_DENSE_GRADIENT,
-    GM_FINDING_WORKER_CONTEXT,
-    GM_FINDING_IPC_HANDLES,
-    GM_FINDING_CODES
-};
-
-enum gm_severity {
-    GM_SEVERITY_NOTE,    /* good to know */
-    GM_SEVERITY_WARNING, /* memory or time is wasted, or will run out */
-    GM_SEVERITY_ERROR,   /* it did run out */
-};
 
 struct gm_finding {
     enum gm_finding_code code;
@@ -55,11 +30,6 @@ struct gm_findings {
     size_t count;
     size_t capacity;
 };
-
-/* "pageable-copies" */
-const char *gm_finding_name(enum gm_finding_code code);
-/* "warning" */
-const char *gm_severity_name(enum gm_severity severity);
 
 void gm_findings_free(struct gm_findings *findings);
 

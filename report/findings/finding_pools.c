@@ -27,7 +27,7 @@ static const struct gm_site *largest_owner(const struct gm_analysis *analysis, i
 /* Bytes that no block needed in the last part of the run, and that empty_cache() would return. */
 static uint64_t idle_bytes(const struct gm_pool_snapshot *last, uint64_t needed)
 {
-    struct gm_segment_sums all = gm_segments_all(&last->segments);
+    struct gm_segment_sums all = gm_segments_all(last->segments.sums);
     uint64_t unneeded = last->reserved > needed ? last->reserved - needed : 0;
     return unneeded < all.returnable ? unneeded : all.returnable;
 }

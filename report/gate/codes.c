@@ -1,7 +1,6 @@
 /* See gate.h: classes of leaks and findings, as lists of options name them. */
 #include "base/memory.h"
 #include "gate/gate.h"
-#include "ledger/counters.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "base/size.h"
 #include "gate/gate.h"
-#include "ledger/counters.h"
 #include "render/headline.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "gate/gate.h"
-#include "ledger/counters.h"
 #include <stdlib.h>
 #include <string.h>
 

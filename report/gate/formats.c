@@ -3,7 +3,6 @@
 #include "base/exit_code.h"
 #include "base/memory.h"
 #include "base/size.h"
-#include "ledger/counters.h"
 #include "render/json.h"
 #include "version.h"
 #include <errno.h>

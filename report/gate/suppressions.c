@@ -4,7 +4,6 @@
 #include "base/size.h"
 #include "base/text.h"
 #include "gate/pattern.h"
-#include "gate/rule_index.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

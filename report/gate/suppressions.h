@@ -82,4 +82,15 @@ extern const char gm_vendor_rules[];
 /* Adds them. They are not listed where they match nothing. */
 void gm_suppressions_add_vendor(struct gm_suppressions *suppressions);
 
+/* ---- which rules may accept a stack (rule_index.c) ----------------------------------------------- */
+
+/* Of the rules as they are now. */
+struct gm_rule_index *gm_rule_index_make(const struct gm_suppressions *suppressions);
+void gm_rule_index_free(struct gm_rule_index *index); /* NULL is fine */
+
+/* The numbers of all rules whose frames can be among those of the stack, and of few others, in
+ * ascending order. They are valid until the next call. */
+const uint32_t *gm_rule_index_ask(struct gm_rule_index *index, const struct gm_stack *stack,
+                                  size_t *count);
+
 #endif

@@ -3,17 +3,10 @@
 #ifndef GPUMEM_REPORT_LEDGER_COUNTERS_H
 #define GPUMEM_REPORT_LEDGER_COUNTERS_H
 
+#include "base/names.h"
 #include <gpumem/trace.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define GM_DEVICES 129 /* ordinals -1 (unknown) to 127 */
-
-/* Where a device stands in an array of GM_DEVICES: [ordinal + 1]. */
-static inline uint8_t gm_device_slot(int device)
-{
-    return (uint8_t)(device < 0 ? 0 : device + 1);
-}
 
 /* No sum of what lives may pass this: more than any address space holds. A record that would make
  * it do so makes no sense. */
@@ -56,19 +49,6 @@ struct gm_counters {
     uint64_t refused_by_runtime;                /* refused before the driver was asked */
     uint64_t live;                              /* bytes of all kinds everywhere */
 };
-
-static inline bool gm_kind_is_host(unsigned kind)
-{
-    return kind == GM_KIND_PINNED || kind == GM_KIND_REGISTERED || kind == GM_KIND_HOST_VMM;
-}
-
-static inline bool gm_kind_is_valid(unsigned kind)
-{
-    return kind > GM_KIND_NONE && kind < GM_KINDS;
-}
-
-/* "device", "managed" ...; the host's VMM is "vmm" too, as in the accounting rules. */
-const char *gm_kind_name(unsigned kind);
 
 static inline struct gm_device_totals *gm_counters_device(struct gm_counters *counters, int device)
 {

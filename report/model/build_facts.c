@@ -4,8 +4,10 @@
 #include "model/builder.h"
 #include "trace/environment.h"
 #include "verdict/completeness.h"
+#include "verdict/ending.h"
 #include "verdict/newer_abi.h"
 #include "verdict/settings.h"
+#include "verdict/verdict.h"
 #include <gpumem/ranks.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +196,7 @@ void gm_build_facts(struct gm_builder *builder)
     run->verdict = verdict_of(analysis);
     run->went_on = went_on(analysis);
     for (unsigned i = 0; i < GM_COUNTERS; i++)
-        run->recorder[i] = header->counters[i];
+        run->recorder[i] = (struct gm_model_counter){gm_counter_rule(i)->name, header->counters[i]};
     build_gaps(builder);
     build_newer_abi(builder);
     build_settings(builder);

@@ -1,6 +1,7 @@
 /* Events of a model on demand: one more replay. See model.h. */
 #include "base/memory.h"
 #include "model/builder.h"
+#include "model/scope.h"
 #include "stacks/redact.h"
 #include "trace/stream.h"
 #include <stdlib.h>

@@ -12,14 +12,13 @@
 #ifndef GPUMEM_REPORT_MODEL_MODEL_H
 #define GPUMEM_REPORT_MODEL_MODEL_H
 
-#include "analysis/analysis.h"
-#include "analysis/library_table.h"
-#include "findings/finding.h"
-#include "model/scope.h"
-#include "stacks/category.h"
-#include "stacks/stacks.h"
-#include "verdict/ending.h"
-#include "verdict/verdict.h"
+#include "base/curve.h"
+#include "base/facts.h"
+#include "base/frame.h"
+#include "base/map.h"
+#include "base/names.h"
+#include "base/text.h"
+#include <gpumem/trace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -325,6 +324,12 @@ struct gm_model_gap {
     const char *text;
 };
 
+/* What the recorder counted: analysis/recorder_counters.h. */
+struct gm_model_counter {
+    const char *name; /* NULL: none of ours */
+    uint64_t value;
+};
+
 struct gm_model_newer_abi {
     struct gm_text name;
     unsigned form;
@@ -372,7 +377,7 @@ struct gm_model_run {
     struct {
         uint64_t events, allocs, frees, implicit_frees, failed, copies, copied;
     } overwritten;
-    uint64_t recorder[GM_COUNTERS];
+    struct gm_model_counter recorder[GM_COUNTERS];
     struct gm_model_newer_abi *newer_abi;
     size_t newer_abi_count;
 
@@ -445,6 +450,9 @@ struct gm_model {
     struct gm_model_tables *tables; /* of the model's own: tables.h */
 };
 
+struct gm_analysis;
+struct gm_stacks;
+
 /* The model of a trace. The analysis and what names its stacks must outlive it. `needs`: of
  * enum gm_model_needs. */
 struct gm_model *gm_model_of(const struct gm_analysis *analysis, struct gm_stacks *stacks,
@@ -479,7 +487,29 @@ const struct gm_model_device *gm_model_device(const struct gm_model_run *run, in
 /* The moment of a number; NULL for GM_NONE. */
 const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, uint32_t number);
 
-/* The threads that recorded, of a model of one trace: scope.h. NULL if there is no trace behind it. */
+/* ---- a part of a run that a reader asks for ---------------------------------------------------- */
+
+/* The allocations of one thread, or those made in one phase (scope.h). All NULL: everything. */
+struct gm_scope_request {
+    const char *thread; /* its number or name: see struct gm_scope_thread */
+    const char *phase;  /* name of a range or a mark */
+};
+
+static inline bool gm_scope_is_set(const struct gm_scope_request *request)
+{
+    return request->thread || request->phase;
+}
+
+/* A thread that recorded: the number of its lane, from 0 in the order in which threads recorded first, or what the
+ * trace says. A thread that came after another had ended may have that one's lane, and then its number. */
+struct gm_scope_thread {
+    uint64_t number;
+    struct gm_text name; /* empty: not on record */
+};
+
+#define GM_SCOPE_THREADS 64u /* listed; further ones are not */
+
+/* The threads that recorded, of a model of one trace. NULL if there is no trace behind it. */
 struct gm_scope_thread *gm_model_threads(const struct gm_model *model, size_t *count);
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -10,18 +10,8 @@
 #define GPUMEM_REPORT_MODEL_SCOPE_H
 
 #include "base/map.h"
+#include "model/model.h"
 #include "trace/stream.h"
-
-/* What is asked for. All NULL: everything. */
-struct gm_scope_request {
-    const char *thread; /* its number or name: see struct gm_scope_thread */
-    const char *phase;  /* name of a range or a mark */
-};
-
-static inline bool gm_scope_is_set(const struct gm_scope_request *request)
-{
-    return request->thread || request->phase;
-}
 
 struct gm_scope {
     const struct gm_trace *trace;
@@ -43,15 +33,6 @@ void gm_scope_begin(struct gm_scope *scope, const struct gm_trace *trace,
 void gm_scope_note(struct gm_scope *scope, const struct gm_entry *entry);
 
 void gm_scope_end(struct gm_scope *scope);
-
-/* A thread that recorded: the number of its lane, from 0 in the order in which threads recorded first, or what the
- * trace says. A thread that came after another had ended may have that one's lane, and then its number. */
-struct gm_scope_thread {
-    uint64_t number;
-    struct gm_text name; /* empty: not on record */
-};
-
-#define GM_SCOPE_THREADS 64u /* listed; further ones are not */
 
 /* The threads of a trace, in the order of what they did first; the caller frees them. */
 struct gm_scope_thread *gm_scope_threads(struct gm_trace *trace, size_t *count);

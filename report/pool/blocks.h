@@ -3,27 +3,14 @@
 #ifndef GPUMEM_REPORT_POOL_BLOCKS_H
 #define GPUMEM_REPORT_POOL_BLOCKS_H
 
+#include "base/curve.h"
+#include "base/facts.h"
 #include "ledger/counters.h"
-#include "ledger/curve.h"
 #include "ledger/index.h"
 #include "ledger/sites.h"
 #include "trace/stream.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-/* One block. */
-struct gm_pool_block {
-    uint64_t address;
-    uint64_t size;
-    uint64_t requested; /* bytes; 0: not told */
-    uint64_t time;      /* of birth, record clock */
-    uint64_t birth;     /* how many blocks had been allocated before it */
-    uint32_t stack;
-    uint32_t place; /* for whoever notes what becomes of blocks, who may set it when one begins */
-    uint16_t api;
-    int8_t device;
-    bool alive;
-};
 
 struct gm_block_totals {
     uint64_t allocs;

@@ -84,15 +84,3 @@ struct gm_holes gm_holes_find(const struct gm_lives *lives, int device)
     free(ranges);
     return holes;
 }
-
-unsigned gm_holes_fragmentation(const struct gm_holes *holes)
-{
-    if (holes->free == 0)
-        return 0;
-    return (unsigned)(1000.0 - 1000.0 * (double)holes->largest / (double)holes->free + 0.5);
-}
-
-bool gm_holes_refuse(const struct gm_holes *holes, uint64_t bytes)
-{
-    return bytes && holes->free >= bytes && holes->largest < bytes;
-}

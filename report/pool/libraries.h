@@ -15,11 +15,10 @@
 #ifndef GPUMEM_REPORT_POOL_LIBRARIES_H
 #define GPUMEM_REPORT_POOL_LIBRARIES_H
 
+#include "base/facts.h"
 #include "ledger/sites.h"
 #include "stacks/stacks.h"
 #include "trace/trace_file.h"
-
-#define GM_APPLICATION "application"
 
 struct gm_library {
     const char *name; /* clean */

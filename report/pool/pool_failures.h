@@ -3,6 +3,7 @@
 #ifndef GPUMEM_REPORT_POOL_POOL_FAILURES_H
 #define GPUMEM_REPORT_POOL_POOL_FAILURES_H
 
+#include "base/facts.h"
 #include "pool/blocks.h"
 #include "pool/segments.h"
 #include "pool/shapes.h"
@@ -56,16 +57,6 @@ struct gm_pool_failures {
 /* A record, after `blocks` took notice of it. */
 void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers *callers,
                            const struct gm_blocks *blocks, const struct gm_entry *entry);
-
-/* What of the pool could have served the request by its size. */
-struct gm_pool_reason {
-    uint64_t free;
-    uint64_t largest_hole;
-    uint64_t outside; /* bytes of the device that nobody used, as far as is known; 0: not known */
-    bool
-        fragmentation; /* enough was free, but in smaller holes: in the pool alone, or half of it in
-                           the pool and the rest outside */
-};
 
 struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure);
 

@@ -169,19 +169,3 @@ struct gm_segments gm_segments_find(const struct gm_replay *replay,
     look_at_mappings(&search);
     return search.found;
 }
-
-struct gm_segment_sums gm_segments_all(const struct gm_segments *segments)
-{
-    const struct gm_segment_sums *small = &segments->sums[GM_SEGMENTS_SMALL];
-    const struct gm_segment_sums *large = &segments->sums[GM_SEGMENTS_LARGE];
-    return (struct gm_segment_sums){
-        .count = small->count + large->count,
-        .size = small->size + large->size,
-        .free = small->free + large->free,
-        .largest_hole =
-            small->largest_hole > large->largest_hole ? small->largest_hole : large->largest_hole,
-        .empty = small->empty + large->empty,
-        .returnable = small->returnable + large->returnable,
-        .blocks = small->blocks + large->blocks,
-    };
-}

@@ -9,6 +9,7 @@
 #ifndef GPUMEM_REPORT_POOL_SEGMENTS_H
 #define GPUMEM_REPORT_POOL_SEGMENTS_H
 
+#include "base/facts.h"
 #include "pool/block_order.h"
 #include "replay/replay.h"
 #include <stdbool.h>
@@ -17,40 +18,7 @@
 
 struct gm_libraries;
 
-/* PyTorch keeps blocks of at most 1 MiB apart, in segments of 2 MiB. */
-#define GM_SMALL_BLOCK ((uint64_t)1 << 20)
-#define GM_SMALL_SEGMENT ((uint64_t)2 << 20)
-
-enum gm_segment_pool { GM_SEGMENTS_SMALL, GM_SEGMENTS_LARGE, GM_SEGMENT_POOLS };
-
-enum {
-    GM_SEGMENTS_KEPT = 16, /* of one moment, sorts of them, those with most free */
-    GM_SEGMENT_PINS = 2    /* the largest blocks in one */
-};
-
-struct gm_segment {
-    uint64_t address;
-    uint64_t size;
-    uint64_t free;
-    uint64_t largest_hole;
-    uint64_t
-        returnable; /* bytes that empty_cache() would give back: whole pieces without a block */
-    uint64_t blocks;
-    uint64_t count; /* segments like this one: equal sizes, blocks of the same stacks */
-    bool expandable;
-    enum gm_segment_pool pool;
-    struct gm_pool_block pins[GM_SEGMENT_PINS]; /* its largest blocks; not alive: no more */
-};
-
-struct gm_segment_sums {
-    uint64_t count;
-    uint64_t size;
-    uint64_t free;
-    uint64_t largest_hole;
-    uint64_t empty;      /* segments without a block */
-    uint64_t returnable; /* bytes */
-    uint64_t blocks;
-};
+#define GM_SEGMENTS_KEPT 16 /* of one moment, sorts of them, those with most free */
 
 struct gm_segments {
     struct gm_segment_sums sums[GM_SEGMENT_POOLS];
@@ -62,8 +30,5 @@ struct gm_segments {
 struct gm_segments gm_segments_find(const struct gm_replay *replay,
                                     const struct gm_block_order *order,
                                     struct gm_libraries *libraries, int device);
-
-/* Both pools together. */
-struct gm_segment_sums gm_segments_all(const struct gm_segments *segments);
 
 #endif

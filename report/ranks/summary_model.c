@@ -1,7 +1,6 @@
 /* See summary_model.h. */
 #include "ranks/summary_model.h"
 #include "base/memory.h"
-#include "ledger/counters.h"
 #include "model/tables.h"
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "ranks/summary.h"
 #include "render/json.h"
 #include "render/page.h"
-#include "stacks/stacks.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef GPUMEM_REPORT_RENDER_JSON_H
 #define GPUMEM_REPORT_RENDER_JSON_H
 
-#include "trace/trace_file.h"
+#include "base/text.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef GPUMEM_REPORT_RENDER_OUTPUT_H
 #define GPUMEM_REPORT_RENDER_OUTPUT_H
 
-#include "history/history.h"
+#include "model/history.h"
 #include <stdio.h>
 
 /* What of it is asked for. */

@@ -1,7 +1,7 @@
 /* See page_stack.h. */
 #include "render/page_stack.h"
+#include "base/short_name.h"
 #include "base/text.h"
-#include "symbols/short_name.h"
 #include <stdio.h>
 #include <string.h>
 

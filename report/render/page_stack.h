@@ -4,8 +4,8 @@
 #ifndef GPUMEM_REPORT_RENDER_PAGE_STACK_H
 #define GPUMEM_REPORT_RENDER_PAGE_STACK_H
 
+#include "base/frame.h"
 #include "render/page.h"
-#include "stacks/stacks.h"
 
 /* One frame in at most `columns` (44 at least): function, then file and line, or module. */
 void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t columns);

@@ -2,7 +2,6 @@
 #include "replay/graph.h"
 #include "base/limit.h"
 #include "base/memory.h"
-#include "replay/graph_turn.h"
 #include <stdlib.h>
 #include <string.h>
 

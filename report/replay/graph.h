@@ -42,7 +42,7 @@ struct gm_graphs {
     size_t unused_capacity;
     size_t node_count; /* of all: bounded, since copies of copies could grow without limit */
     uint64_t launches;
-    uint64_t at_once;       /* of those: see graph_turn.h */
+    uint64_t at_once;       /* of those: see graph_turn.c */
     uint64_t nodes_refused; /* beyond the bound */
 };
 
@@ -51,5 +51,14 @@ void gm_graphs_end(struct gm_graphs *graphs);
 
 /* Applies a record of the family (GRAPH_*), or an allocation or free made under capture. */
 void gm_graph_apply(struct gm_graphs *graphs, const struct gm_record *record);
+
+/* ---- a launch that leaves nothing behind (graph_turn.c) ------------------------------------------ */
+
+struct gm_graph_node;
+
+/* NULL if the nodes are of several devices, begin something where it lives, end what they did not
+ * begin, or leave something. */
+struct gm_turn *gm_graph_turn_new(const struct gm_graph_node *nodes, size_t count);
+void gm_graph_turn_free(struct gm_turn *turn); /* may be NULL */
 
 #endif

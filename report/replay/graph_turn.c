@@ -1,5 +1,7 @@
-/* See graph_turn.h. */
-#include "replay/graph_turn.h"
+/* What a launch of a graph comes to that leaves nothing behind: see graph.h.
+ *
+ * A graph of thousands of nodes may be launched thousands of times. Where all that it begins ends in
+ * it, a launch comes to the same each time, and need not be booked node by node. */
 #include "base/memory.h"
 #include "replay/graph.h"
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* See allocator.h. Names of PyTorch's own functions stand in the comments, where a rule is theirs. */
 #include "replica/allocator.h"
 #include "base/memory.h"
-#include "replica/tree.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* See follow.h. */
-#include "replica/follow.h"
+/* See replay.h. */
 #include "base/map.h"
 #include "base/memory.h"
+#include "replica/replay.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/ranges.h"
-#include "replica/follow.h"
+#include "replica/replay.h"
 #include <stdlib.h>
 
 /* ---- streams and pools ----------------------------------------------------------------------- */

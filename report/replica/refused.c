@@ -1,5 +1,5 @@
 /* Which requests found no room, and in which pool they looked. See history.h. */
-#include "replica/follow.h"
+#include "replica/replay.h"
 #include <stdlib.h>
 
 /*

@@ -1,6 +1,5 @@
 /* See replay.h. */
 #include "replica/replay.h"
-#include "replica/follow.h"
 
 static uint64_t reserved_at_beginning(const struct gm_history *history)
 {

@@ -1,7 +1,7 @@
 /* What a snapshot tells at its end of the time before: the pools of segments, and how much memory there was. See
  * history.h. */
 #include "base/ranges.h"
-#include "replica/follow.h"
+#include "replica/replay.h"
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 

@@ -1,5 +1,7 @@
-/* See tree.h. A treap: ordered by key, a heap by the random priority of each block. */
-#include "replica/tree.h"
+/* An ordered set of blocks, linked through the blocks themselves: of one stream after the other, free ones by size,
+ * then age of the segment, then address; unmapped ones by address. Work is logarithmic, whatever the order of insertion.
+ * See allocator.h. A treap: ordered by key, a heap by the random priority of each block. */
+#include "replica/allocator.h"
 
 static inline struct gm_tree_key key_of(const struct gm_replica_block *blocks, uint32_t number)
 {

@@ -1,7 +1,7 @@
-/* See judge.h. docs/findings.md has the reasons for the thresholds. */
-#include "rounds/judge.h"
+/* The rule of rounds.h, applied to one stream at one moment. docs/findings.md has the reasons for the thresholds. */
 #include "base/limit.h"
 #include "base/memory.h"
+#include "rounds/rounds.h"
 
 #define MIB ((uint64_t)1 << 20)
 

@@ -1,7 +1,6 @@
 /* See rounds.h. */
 #include "rounds/rounds.h"
 #include "base/memory.h"
-#include "rounds/judge.h"
 #include <stdlib.h>
 
 /* ---- what is told apart ---------------------------------------------------------------------- */

@@ -196,4 +196,8 @@ bool gm_rounds_is_steady(const struct gm_round_place *place);
 
 void gm_rounds_free_all(struct gm_rounds *rounds);
 
+/* Adds what grows in stream number `stream` - 1 to `found`. Places found before are replaced if more
+ * is certain now. */
+void gm_rounds_judge(struct gm_rounds *rounds, uint16_t stream, bool at_refusal);
+
 #endif

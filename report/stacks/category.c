@@ -10,17 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *gm_category_name(enum gm_category category)
-{
-    static const char *const names[GM_CATEGORIES] = {
-        [GM_CATEGORY_OTHER] = "other",           [GM_CATEGORY_PARAMETER] = "parameter",
-        [GM_CATEGORY_GRADIENT] = "gradient",     [GM_CATEGORY_OPTIMIZER] = "optimizer-state",
-        [GM_CATEGORY_ACTIVATION] = "activation", [GM_CATEGORY_INPUT] = "input",
-        [GM_CATEGORY_WORKSPACE] = "workspace",   [GM_CATEGORY_CACHE] = "cache",
-    };
-    return names[category];
-}
-
 /* A frame of Python that tells: part of its file's path and, if not NULL, its function. */
 struct rule {
     const char *file;

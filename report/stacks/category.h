@@ -6,23 +6,9 @@
 #ifndef GPUMEM_REPORT_STACKS_CATEGORY_H
 #define GPUMEM_REPORT_STACKS_CATEGORY_H
 
+#include "base/names.h"
 #include "trace/trace_file.h"
 #include <stdint.h>
-
-enum gm_category {
-    GM_CATEGORY_OTHER,      /* what nothing below is known of */
-    GM_CATEGORY_PARAMETER,  /* a model's weights and buffers: made, loaded or moved */
-    GM_CATEGORY_GRADIENT,   /* made by a backward pass */
-    GM_CATEGORY_OPTIMIZER,  /* an optimizer's state */
-    GM_CATEGORY_ACTIVATION, /* made in a module's forward pass */
-    GM_CATEGORY_INPUT,      /* filled from the host, or by a data loader */
-    GM_CATEGORY_WORKSPACE,  /* of the vendor's libraries, and of an optimizer's step */
-    GM_CATEGORY_CACHE,      /* reserved by the pool, and in no block */
-    GM_CATEGORIES
-};
-
-/* "optimizer-state" */
-const char *gm_category_name(enum gm_category category);
 
 struct gm_categories;
 struct gm_categories *gm_categories_new(const struct gm_trace *trace);

@@ -3,12 +3,12 @@
 #include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/short_name.h"
 #include "base/text.h"
 #include "cache/folder.h"
 #include "stacks/known_libraries.h"
 #include "stacks/owner.h"
 #include "stacks/redact.h"
-#include "symbols/short_name.h"
 #include "symbols/symbolize.h"
 #include "trace/same_stacks.h"
 #include <inttypes.h>
@@ -116,11 +116,6 @@ void gm_stacks_free(struct gm_stacks *stacks)
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
 static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
 {
     if (stacks->modules[number])
@@ -177,7 +172,7 @@ static const char *name_of(struct gm_stacks *stacks, struct gm_text file, struct
         return keep(stacks, name);
     size_t size = strlen(name) + digits + 16;
     char *with_cell = gm_allocate(size, 1);
-    bool is_cell = starts_with(name, "<module>") || starts_with(name, "<cell line");
+    bool is_cell = gm_name_starts_with(name, "<module>") || gm_name_starts_with(name, "<cell line");
     snprintf(with_cell, size, is_cell ? "%sIn [%.*s]" : "%s (In [%.*s])", is_cell ? "" : name,
              (int)digits, file.bytes + at);
     free(name);
@@ -303,9 +298,9 @@ static const struct place *place_of(struct gm_stacks *stacks, uint32_t id,
 /* Code of the runtime library linked into the program, or the API function itself. */
 static bool is_runtime_function(const struct gm_frame *frame, const char *api)
 {
-    return !frame->script && (starts_with(frame->function, "cudart::") ||
-                              starts_with(frame->function, "libcudart_static_") ||
-                              starts_with(frame->function, "__cudart") ||
+    return !frame->script && (gm_name_starts_with(frame->function, "cudart::") ||
+                              gm_name_starts_with(frame->function, "libcudart_static_") ||
+                              gm_name_starts_with(frame->function, "__cudart") ||
                               (api[0] && strcmp(frame->function, api) == 0));
 }
 
@@ -327,7 +322,7 @@ static bool is_start_function(const struct gm_frame *frame)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(frame->function, names[i]) == 0)
             return true;
-    return frame->module && starts_with(frame->module, "libc.so") && frame->line == 0;
+    return frame->module && gm_name_starts_with(frame->module, "libc.so") && frame->line == 0;
 }
 
 /* All frames, and for each whether it is on the road to CUDA or the interpreter's own. */
@@ -451,58 +446,4 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
         free(all.is_interpreter);
     }
     return &stacks->stacks[known];
-}
-
-bool gm_frame_is_operation(const struct gm_frame *frame)
-{
-    return !frame->script && (starts_with(frame->function, "at::_ops::") ||
-                              starts_with(frame->function, "torch::autograd::generated::"));
-}
-
-const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
-{
-    const struct gm_frame *native = NULL, *script = NULL, *operation = NULL;
-    for (size_t i = 0; i < stack->count; i++) {
-        const struct gm_frame *frame = &stack->frames[i];
-        if (frame->script && !frame->framework)
-            return frame;
-        if (frame->script && !script)
-            script = frame;
-        if (!frame->script && !frame->framework && !native)
-            native = frame;
-        if (gm_frame_is_operation(frame))
-            operation = frame;
-    }
-    if (native || script)
-        return native ? native : script;
-    return operation ? operation : stack->count ? stack->frames : NULL;
-}
-
-/* Functions that one template makes have one name for a reader. */
-static bool is_same_name(const struct gm_frame *one, const struct gm_frame *other)
-{
-    char name[GM_SHORT_NAME_SIZE], other_name[GM_SHORT_NAME_SIZE];
-    if (strcmp(one->function, other->function) == 0)
-        return true;
-    if (one->script)
-        return false;
-    gm_short_name(one->function, name);
-    gm_short_name(other->function, other_name);
-    return strcmp(name, other_name) == 0;
-}
-
-bool gm_frames_read_same(const struct gm_frame *one, const struct gm_frame *other)
-{
-    return one && other && one->line == other->line && one->script == other->script &&
-           is_same_name(one, other) &&
-           strcmp(one->file ? one->file : "", other->file ? other->file : "") == 0;
-}
-
-const struct gm_frame *gm_stack_difference(const struct gm_stack *stack,
-                                           const struct gm_stack *other)
-{
-    for (size_t i = 0; i < stack->count; i++)
-        if (i >= other->count || !gm_frames_read_same(&stack->frames[i], &other->frames[i]))
-            return &stack->frames[i];
-    return NULL;
 }

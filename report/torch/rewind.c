@@ -1,8 +1,8 @@
-/* See rewind.h. */
-#include "torch/rewind.h"
+/* See snapshot.h. */
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "torch/snapshot.h"
 #include <stdlib.h>
 
 struct rewind {

@@ -1,7 +1,6 @@
 /* See snapshot.h. */
 #include "torch/snapshot.h"
 #include "base/memory.h"
-#include "torch/rewind.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -83,4 +83,8 @@ struct gm_torch_snapshot *gm_torch_snapshot_read(const unsigned char *bytes, siz
                                                  char *error, size_t error_size);
 void gm_torch_snapshot_free(struct gm_torch_snapshot *snapshot);
 
+/* Fills in first_segments, first_blocks and contradictions of a device, and of its events gives_back and
+ * block_size. */
+void gm_torch_rewind(struct gm_torch_device *device);
+
 #endif

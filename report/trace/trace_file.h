@@ -7,6 +7,7 @@
 #define GPUMEM_REPORT_TRACE_TRACE_FILE_H
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "base/text.h"
 #include <gpumem/trace.h>
 #include <stdbool.h>
@@ -47,13 +48,6 @@ struct gm_table {
 
 struct gm_same_stacks;
 struct gm_redaction;
-
-/* How far the process had come when the trace was read. */
-enum gm_ending {
-    GM_ENDING_NORMAL,  /* the end is marked */
-    GM_ENDING_RUNNING, /* no mark; the process lives */
-    GM_ENDING_CUT,     /* no mark; the process is gone: killed or crashed */
-};
 
 struct gm_trace {
     char *path;

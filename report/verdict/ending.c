@@ -22,28 +22,6 @@ bool gm_was_asked_to_end(const struct gm_trace_header *header)
     return (header->status & GM_STATUS_WAITED) && gm_ended_of(header).signal == SIGTERM;
 }
 
-/* glibc has sigabbrev_np since 2.32 alone. */
-const char *gm_signal_name(int signal_number, char text[GM_SIGNAL_TEXT])
-{
-    static const char *const names[] = {
-        [SIGHUP] = "HUP",   [SIGINT] = "INT",       [SIGQUIT] = "QUIT", [SIGILL] = "ILL",
-        [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",     [SIGBUS] = "BUS",   [SIGFPE] = "FPE",
-        [SIGKILL] = "KILL", [SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
-        [SIGPIPE] = "PIPE", [SIGALRM] = "ALRM",     [SIGTERM] = "TERM", [SIGSTKFLT] = "STKFLT",
-        [SIGCHLD] = "CHLD", [SIGCONT] = "CONT",     [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
-        [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU",     [SIGURG] = "URG",   [SIGXCPU] = "XCPU",
-        [SIGXFSZ] = "XFSZ", [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH",
-        [SIGIO] = "IO",     [SIGPWR] = "PWR",       [SIGSYS] = "SYS",
-    };
-    bool is_known = signal_number > 0 && (size_t)signal_number < sizeof(names) / sizeof(names[0]);
-    const char *name = is_known ? names[signal_number] : NULL;
-    if (name)
-        snprintf(text, GM_SIGNAL_TEXT, "SIG%s", name);
-    else
-        snprintf(text, GM_SIGNAL_TEXT, "signal %d", signal_number);
-    return text;
-}
-
 void gm_as_of_sentence(const struct gm_trace *trace, char *text, size_t size)
 {
     snprintf(text, size, "still running; as of %s after its start", TIME(trace->as_of_ns));

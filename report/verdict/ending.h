@@ -2,22 +2,15 @@
 #ifndef GPUMEM_REPORT_VERDICT_ENDING_H
 #define GPUMEM_REPORT_VERDICT_ENDING_H
 
+#include "base/facts.h"
+#include "base/names.h"
 #include "trace/trace_file.h"
-
-struct gm_ended {
-    int exit_code; /* -1: not told, or a signal ended it */
-    int signal;    /* 0: none is told */
-};
 
 struct gm_ended gm_ended_of(const struct gm_trace_header *header);
 
 /* Whether SIGTERM ended it and a recorded process waited for it: how a pool ends its workers. Who
  * crashed, or was killed from outside, is told by another signal or by nobody. */
 bool gm_was_asked_to_end(const struct gm_trace_header *header);
-
-/* "SIGKILL", "signal 50". Returns `text`. */
-#define GM_SIGNAL_TEXT 24
-const char *gm_signal_name(int signal_number, char text[GM_SIGNAL_TEXT]);
 
 /* "still running; as of 12.3 s after its start", of a process that runs. */
 void gm_as_of_sentence(const struct gm_trace *trace, char *text, size_t size);

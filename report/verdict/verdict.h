@@ -3,6 +3,7 @@
 #define GPUMEM_REPORT_VERDICT_VERDICT_H
 
 #include "analysis/analysis.h"
+#include "base/names.h"
 
 /* Whether any call that concerns memory was recorded. */
 bool gm_verdict_has_events(const struct gm_analysis *analysis);
@@ -11,14 +12,6 @@ bool gm_verdict_has_events(const struct gm_analysis *analysis);
 struct gm_living {
     uint64_t bytes;
     uint64_t count;
-};
-
-enum gm_verdict_state {
-    GM_VERDICT_NOTHING,       /* no call that concerns memory was recorded */
-    GM_VERDICT_LIVE,          /* the process did not end, or was cut: what lived at that moment */
-    GM_VERDICT_LEAKS,         /* it ended, and something was never freed */
-    GM_VERDICT_NO_LEAKS,      /* it ended, and all was freed */
-    GM_VERDICT_NO_LEAKS_SEEN, /* the same, as far as the trace tells */
 };
 
 /* What a trace amounts to. The numbers of the first sentence of a report, wherever it stands. */

@@ -4,6 +4,7 @@
 #include "fuzz.h"
 #include "render/json/report_json.h"
 #include "replica/replay.h"
+#include "stacks/stacks.h"
 #include "torch/import.h"
 #include "torch/snapshot.h"
 #include "trace/trace_open.h"

@@ -16,7 +16,6 @@
 #include "stack/native/unwind.h"
 #include "base/platform.h"
 #include "stack/native/stack_bounds.h"
-#include "stack/native/unwind_fallback.h"
 #include "writer/why.h"
 #include <stdatomic.h>
 #include <stddef.h>

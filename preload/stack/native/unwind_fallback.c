@@ -1,5 +1,4 @@
-/* See unwind_fallback.h. */
-#include "stack/native/unwind_fallback.h"
+/* See unwind.h. */
 #include "base/platform.h"
 #include "loader/redirect.h"
 #include "stack/native/stack_bounds.h"

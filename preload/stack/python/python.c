@@ -5,7 +5,6 @@
 #include "stack/python/python.h"
 #include "base/platform.h"
 #include "stack/native/stack_bounds.h"
-#include "stack/python/python_attach.h"
 #include "stack/python/python_lines.h"
 #include "stack/python/python_memory.h"
 #include "stack/python/python_text.h"

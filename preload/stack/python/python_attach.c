@@ -1,5 +1,4 @@
-/* See python_attach.h. */
-#include "stack/python/python_attach.h"
+/* See python.h. */
 #include "stack/native/stack_bounds.h"
 #include "stack/python/python.h"
 #include "stack/python/python_memory.h"

@@ -1,7 +1,6 @@
 /* Who held memory at a moment of the reader's choice, or what of it he asks for: see brief.h. */
 #include "base/memory.h"
 #include "base/text.h"
-#include "ledger/counters.h"
 #include "render/brief/brief.h"
 #include "render/headline.h"
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* See brief.h. */
+#include "base/curve.h"
 #include "base/memory.h"
-#include "ledger/counters.h"
-#include "ledger/curve.h"
 #include "render/brief/brief.h"
 #include "render/headline.h"
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* See brief.h. */
 #include "base/memory.h"
-#include "ledger/counters.h"
 #include "render/brief/brief.h"
 #include "render/headline.h"
 #include <stdlib.h>

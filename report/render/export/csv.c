@@ -1,6 +1,5 @@
 /* CSV (RFC 4180): one row for each allocation and each block, in the order in which they began; with a
  * moment, one for each place that held memory then. */
-#include "ledger/counters.h"
 #include "render/export/rows.h"
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef GPUMEM_REPORT_RENDER_EXPORT_EXPORT_H
 #define GPUMEM_REPORT_RENDER_EXPORT_EXPORT_H
 
-#include "history/history.h"
+#include "model/history.h"
 #include "render/output.h"
 #include <stddef.h>
 #include <stdint.h>

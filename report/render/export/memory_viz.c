@@ -8,7 +8,6 @@
  * released, or its blocks, which are shown in segments of their own size, lie in it. */
 #include "base/memory.h"
 #include "base/ranges.h"
-#include "ledger/counters.h"
 #include "render/export/pickle.h"
 #include <stdlib.h>
 #include <string.h>

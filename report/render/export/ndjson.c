@@ -1,7 +1,6 @@
 /* NDJSON, a JSON object on each line, for DuckDB, jq and log pipelines. "type" says what the line is:
  * the run, then stacks, then allocations and blocks in the order in which they began; with a moment,
  * the places that held memory then instead of allocations. */
-#include "ledger/counters.h"
 #include "render/export/rows.h"
 #include "render/json.h"
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* OpenMetrics 1.0 text, for Prometheus, node_exporter's textfile folder and GitLab's metrics report:
  * totals of the run, without places, so that the number of series stays small. */
-#include "ledger/counters.h"
 #include "render/export/export.h"
 #include <inttypes.h>
 

@@ -3,7 +3,6 @@
  * (default: the peaks), and the same of the blocks of a framework's pool, which lie in memory that the
  * second pair counts. Labels: device, kind, api, library, and class of what was left at the end. */
 #include "base/memory.h"
-#include "ledger/counters.h"
 #include "render/export/proto.h"
 #include "render/gzip.h"
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * run, stacks, frames, places and allocations, what was held at the peaks and left at the end, and
  * views of the questions that come first. */
 #include "base/text.h"
-#include "ledger/counters.h"
 #include "render/export/rows.h"
 #include <inttypes.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
  */
 #include "base/limit.h"
 #include "base/memory.h"
-#include "ledger/counters.h"
 #include "render/amount.h"
 #include "render/gzip.h"
 #include "render/headline.h"

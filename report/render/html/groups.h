@@ -2,7 +2,7 @@
 #ifndef GPUMEM_REPORT_RENDER_HTML_GROUPS_H
 #define GPUMEM_REPORT_RENDER_HTML_GROUPS_H
 
-#include "history/history.h"
+#include "model/history.h"
 
 #define GM_HTML_GROUPS 64u /* in a trace of more the last ones share a number */
 

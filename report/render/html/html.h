@@ -4,7 +4,7 @@
 #ifndef GPUMEM_REPORT_RENDER_HTML_HTML_H
 #define GPUMEM_REPORT_RENDER_HTML_HTML_H
 
-#include "history/history.h"
+#include "model/history.h"
 #include "render/output.h"
 #include <stdio.h>
 

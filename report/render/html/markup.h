@@ -2,8 +2,9 @@
 #ifndef GPUMEM_REPORT_RENDER_HTML_MARKUP_H
 #define GPUMEM_REPORT_RENDER_HTML_MARKUP_H
 
+#include "base/frame.h"
+#include "base/names.h"
 #include "base/text.h"
-#include "stacks/stacks.h"
 #include <stdio.h>
 
 /* Clean text. */

@@ -1,5 +1,4 @@
 /* See html.h. What stands in the page as plain HTML. */
-#include "ledger/counters.h"
 #include "render/amount.h"
 #include "render/headline.h"
 #include "render/html/html.h"

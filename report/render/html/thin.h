@@ -5,7 +5,7 @@
 #ifndef GPUMEM_REPORT_RENDER_HTML_THIN_H
 #define GPUMEM_REPORT_RENDER_HTML_THIN_H
 
-#include "history/history.h"
+#include "model/history.h"
 #include <stdbool.h>
 
 /* What merged allocations of a place came to since the change before. */

@@ -1,5 +1,4 @@
 /* See sections.h. */
-#include "ledger/counters.h"
 #include "render/json/sections.h"
 
 void gm_holes_json(struct gm_json *json, const struct gm_holes *holes)

@@ -1,5 +1,4 @@
 /* See sections.h. */
-#include "analysis/recorder_counters.h"
 #include "render/json/sections.h"
 #include <string.h>
 
@@ -160,8 +159,8 @@ void gm_recorder_json(struct gm_json_view *view)
     struct gm_json *json = view->json;
     gm_json_open_object(json, "recorder");
     for (unsigned i = 0; i < GM_COUNTERS; i++)
-        if (gm_counter_rule(i)->name)
-            gm_json_number(json, gm_counter_rule(i)->name, view->run->recorder[i]);
+        if (view->run->recorder[i].name)
+            gm_json_number(json, view->run->recorder[i].name, view->run->recorder[i].value);
     if (view->run->python.size)
         gm_json_text(json, "python", view->run->python);
     gm_json_close_object(json);

@@ -1,6 +1,6 @@
 /* See sections.h. */
+#include "render/cuda_error.h"
 #include "render/json/sections.h"
-#include "stacks/cuda_error.h"
 #include <string.h>
 
 /* By the layer that the program called. */

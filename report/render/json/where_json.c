@@ -1,7 +1,6 @@
 /* See sections.h. */
 #include "base/limit.h"
 #include "base/memory.h"
-#include "ledger/counters.h"
 #include "render/json/sections.h"
 
 void gm_json_amount(struct gm_json *json, const char *key, int64_t value)

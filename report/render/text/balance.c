@@ -2,7 +2,6 @@
 #include "render/text/balance.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "ledger/counters.h"
 #include "render/amount.h"
 #include "render/page.h"
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* See sections.h. */
 #include "base/text.h"
-#include "ledger/counters.h"
 #include "render/text/sections.h"
 #include <stdlib.h>
 

@@ -1,5 +1,4 @@
 /* See sections.h. */
-#include "ledger/counters.h"
 #include "render/text/sections.h"
 
 #define RATE_NS 1000000000u /* of a shorter run no rate is told */

@@ -1,5 +1,4 @@
 /* See sections.h. */
-#include "ledger/counters.h"
 #include "render/text/sections.h"
 
 /* How much of all it is, which says nothing of a difference. */

@@ -51,17 +51,10 @@ static void print_line(struct gm_page *page, const char *name, uint64_t allocate
                   sums->returnable ? SIZE(sums->returnable) : "-");
 }
 
-static struct gm_segment_sums all_sums(const struct gm_model_pool_state *state)
-{
-    struct gm_segments segments = {
-        .sums = {state->sums[GM_SEGMENTS_SMALL], state->sums[GM_SEGMENTS_LARGE]}};
-    return gm_segments_all(&segments);
-}
-
 static void print_moment(struct gm_page *page, const char *name,
                          const struct gm_model_pool_state *state)
 {
-    struct gm_segment_sums all = all_sums(state);
+    struct gm_segment_sums all = gm_segments_all(state->sums);
     print_line(page, name, state->allocated, state->reserved, &all);
 }
 
@@ -83,7 +76,7 @@ static void print_pools(struct gm_page *page, const struct gm_model_pool_state *
 /* How many segments could go, and how many are held. */
 static void print_counts(struct gm_page *page, const struct gm_model_pool_state *state)
 {
-    struct gm_segment_sums all = all_sums(state);
+    struct gm_segment_sums all = gm_segments_all(state->sums);
     if (all.count)
         gm_page_print(page, GM_DIM, "  %s segment%s after the last use, %s without a block\n",
                       COUNT(all.count), gm_plural(all.count), COUNT(all.empty));
@@ -156,7 +149,7 @@ static void print_lines(const struct gm_view *view, const char *when,
 /* Worth a reader's time: much of the pool is free, and blocks keep it from going back. */
 static bool is_held_open(const struct gm_model_pool_state *state)
 {
-    struct gm_segment_sums all = all_sums(state);
+    struct gm_segment_sums all = gm_segments_all(state->sums);
     return all.free - all.returnable > all.size / 10 && all.size > 16 * GM_SMALL_SEGMENT;
 }
 

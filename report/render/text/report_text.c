@@ -2,11 +2,10 @@
 #include "render/text/report_text.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "ledger/counters.h"
+#include "render/cuda_error.h"
 #include "render/headline.h"
 #include "render/text/balance.h"
 #include "render/text/sections.h"
-#include "stacks/cuda_error.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

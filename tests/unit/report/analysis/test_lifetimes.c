@@ -1,6 +1,7 @@
 /* The lifetimes of allocations, by the place that makes them. */
 #include "analysis/lifetimes.h"
 #include "render/text/sections.h"
+#include "stacks/stacks.h"
 #include "trace_scene.h"
 
 #define MILLISECOND 1000000u

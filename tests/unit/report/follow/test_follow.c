@@ -6,8 +6,8 @@
 
 #include <cmocka.h> /* needs the headers above */
 
-#include "follow/follow.h"
 #include "running_trace.h"
+#include "top/follow.h"
 #include "trace_writer.h"
 
 #define EVENTS 100000u

@@ -8,6 +8,7 @@
 #include "model/tables.h"
 #include "render/json/report_json.h"
 #include "render/text/report_text.h"
+#include "stacks/stacks.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

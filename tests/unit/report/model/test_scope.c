@@ -1,7 +1,8 @@
 /* Who held memory of one thread's, or of a phase's: scope.h, history.h. */
 #include "trace_scene.h"
 
-#include "history/history.h"
+#include "model/history.h"
+#include "model/scope.h"
 #include "stacks/stacks.h"
 
 /* ---- what is asked ---------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* The report on PyTorch's pools: segments, holes, the blocks that hold them, by moment and by
  * line. */
-#include "ledger/curve.h"
+#include "base/curve.h"
 #include "pool/holes.h"
 #include "pool/pool_lines.h"
 #include "pool_scene.h"
@@ -74,7 +74,7 @@ static void memory_of_others_is_no_segment(void **state)
     DEVICE_ALLOC(DEVICE + 512 * MIB, 64 * MIB, .stack = line_of(scene, 8));
     segment(&pool, DEVICE, 20 * MIB);
     block(&pool, DEVICE, 20 * MIB, line_of(scene, 3));
-    struct gm_segment_sums all = gm_segments_all(&at_peak(scene)->segments);
+    struct gm_segment_sums all = gm_segments_all(at_peak(scene)->segments.sums);
     assert_int_equal(all.count, 1);
     assert_int_equal(all.free, 0);
 }
@@ -127,7 +127,7 @@ static void what_lived_after_the_last_use_is_known(void **state)
     FREE(DEVICE + 64 * MIB);
     const struct gm_analysis *analysis = scene_analyse(scene);
     const struct gm_pool_snapshot *last = &analysis->pool_lasts[0];
-    struct gm_segment_sums all = gm_segments_all(&last->segments);
+    struct gm_segment_sums all = gm_segments_all(last->segments.sums);
     assert_int_equal(last->allocated, 14 * MIB);
     assert_int_equal(last->reserved, 40 * MIB);
     assert_int_equal(all.size, 40 * MIB);

@@ -8,10 +8,10 @@
 
 #include <cmocka.h> /* needs the headers above */
 
+#include "base/short_name.h"
 #include "base/text.h"
 #include "render/page_stack.h"
 #include "stacks/owner.h"
-#include "symbols/short_name.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CPU "libtorch_cpu.so"

@@ -2,8 +2,8 @@
  *
  * Guarantees: bounded time and output whatever the name holds; nothing is allocated; a name that is
  * no C++ declaration stays as it is. */
-#ifndef GPUMEM_REPORT_SYMBOLS_SHORT_NAME_H
-#define GPUMEM_REPORT_SYMBOLS_SHORT_NAME_H
+#ifndef GPUMEM_REPORT_BASE_SHORT_NAME_H
+#define GPUMEM_REPORT_BASE_SHORT_NAME_H
 
 #include <stddef.h>
 

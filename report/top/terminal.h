@@ -3,8 +3,8 @@
  * Guarantees: whatever ends the program, but SIGKILL, the terminal is as it was before: a return, exit(), a signal, also
  * one of a crash. While the program is stopped (Ctrl-Z), it is as it was, too.
  */
-#ifndef GPUMEM_REPORT_RENDER_TOP_TERMINAL_H
-#define GPUMEM_REPORT_RENDER_TOP_TERMINAL_H
+#ifndef GPUMEM_REPORT_TOP_TERMINAL_H
+#define GPUMEM_REPORT_TOP_TERMINAL_H
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "ledger/counters.h"
 #include "render/json.h"
-#include "render/top/top.h"
+#include "top/top.h"
 
 static void write_pool(struct gm_json *json, const struct gm_block_totals *blocks)
 {

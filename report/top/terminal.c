@@ -1,5 +1,5 @@
 /* See terminal.h. What signal handlers call is safe there (signal-safety(7)). */
-#include "render/top/terminal.h"
+#include "top/terminal.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* All allocations and blocks of a trace, each with its begin and its end: what outputs need that
  * show single allocations. Memory: 56 bytes for each. */
-#ifndef GPUMEM_REPORT_HISTORY_HISTORY_H
-#define GPUMEM_REPORT_HISTORY_HISTORY_H
+#ifndef GPUMEM_REPORT_MODEL_HISTORY_H
+#define GPUMEM_REPORT_MODEL_HISTORY_H
 
 #include "model/model.h"
 

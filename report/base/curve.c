@@ -1,5 +1,5 @@
 /* See curve.h. */
-#include "ledger/curve.h"
+#include "base/curve.h"
 #include <stdbool.h>
 
 static void raise_to(struct gm_curve_bucket *bucket, const struct gm_curve_bucket *other)

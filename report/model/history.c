@@ -1,7 +1,6 @@
 /* See history.h. */
-#include "history/history.h"
+#include "model/history.h"
 #include "base/memory.h"
-#include "ledger/counters.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Two values over the time of a run, or over its events, in a fixed number of buckets: of each, the
  * most there was in that time. Buckets are as wide as they must be for all to fit; when the run
  * outgrows them, two become one. O(1) amortized per change. */
-#ifndef GPUMEM_REPORT_LEDGER_CURVE_H
-#define GPUMEM_REPORT_LEDGER_CURVE_H
+#ifndef GPUMEM_REPORT_BASE_CURVE_H
+#define GPUMEM_REPORT_BASE_CURVE_H
 
 #include "base/clock.h"
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What a debug build of the recorder says that it declined: the lines of `gpumem info --why`. */
-#ifndef GPUMEM_REPORT_RENDER_WHY_TEXT_H
-#define GPUMEM_REPORT_RENDER_WHY_TEXT_H
+#ifndef GPUMEM_REPORT_COMMANDS_WHY_TEXT_H
+#define GPUMEM_REPORT_COMMANDS_WHY_TEXT_H
 
 #include "trace/trace_file.h"
 

@@ -1,5 +1,5 @@
 /* See whatif_page.h. */
-#include "render/whatif_page.h"
+#include "commands/whatif_page.h"
 #include "base/size.h"
 #include "render/json.h"
 #include <string.h>

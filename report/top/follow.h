@@ -5,8 +5,8 @@
  * younger than GM_TRACE_BEHIND_NS may still get a neighbour that comes before it. A flight trace
  * overwrites its history, so it is read anew each time; its size is bounded. Memory: what is alive.
  */
-#ifndef GPUMEM_REPORT_FOLLOW_FOLLOW_H
-#define GPUMEM_REPORT_FOLLOW_FOLLOW_H
+#ifndef GPUMEM_REPORT_TOP_FOLLOW_H
+#define GPUMEM_REPORT_TOP_FOLLOW_H
 
 #include "pool/blocks.h"
 #include "replay/replay.h"

@@ -1,5 +1,5 @@
 /* See top.h. */
-#include "render/top/top.h"
+#include "top/top.h"
 #include "base/memory.h"
 #include "ledger/counters.h"
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* See short_name.h. */
-#include "symbols/short_name.h"
+#include "base/short_name.h"
+#include "base/text.h"
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,11 +18,6 @@ static void put(struct output *output, const char *bytes, size_t size)
     memcpy(output->text + output->used, bytes, size);
     output->used += size;
     output->text[output->used] = 0;
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
 }
 
 static bool ends_with(const struct output *output, const char *end)
@@ -48,7 +44,7 @@ static const char *behind_brackets(const char *at, char open, char close)
 static const char *put_operator(struct output *output, const char *at)
 {
     const char *end = at + strlen("operator");
-    if (starts_with(end, "()"))
+    if (gm_name_starts_with(end, "()"))
         end += 2;
     else if (*end == ' ')
         end += strcspn(end, "(<");
@@ -56,13 +52,13 @@ static const char *put_operator(struct output *output, const char *at)
         while (*end && strchr("<>=+-*/%^&|~!,[]", *end))
             end++;
     put(output, at, (size_t)(end - at));
-    return starts_with(end, " <") ? end + 1 : end;
+    return gm_name_starts_with(end, " <") ? end + 1 : end;
 }
 
 static bool is_operator(const struct output *output, const char *at)
 {
     char next = at[0] ? at[strnlen(at, strlen("operator"))] : 0;
-    return starts_with(at, "operator") && (output->used == 0 || ends_with(output, "::")) &&
+    return gm_name_starts_with(at, "operator") && (output->used == 0 || ends_with(output, "::")) &&
            !isalnum((unsigned char)next) && next != '_';
 }
 
@@ -71,14 +67,14 @@ static bool is_operator(const struct output *output, const char *at)
 static const char *skip_round(struct output *output, const char *at)
 {
     static const char nameless[] = "(anonymous namespace)::";
-    if (starts_with(at, nameless))
+    if (gm_name_starts_with(at, nameless))
         return at + strlen(nameless);
     const char *next = behind_brackets(at, '(', ')');
     if (output->used == 0 || ends_with(output, "decltype"))
         return next; /* still in the return type */
-    if (starts_with(next, " const"))
+    if (gm_name_starts_with(next, " const"))
         next += strlen(" const");
-    return starts_with(next, "::") ? next : NULL; /* of something local to the function */
+    return gm_name_starts_with(next, "::") ? next : NULL; /* of something local to the function */
 }
 
 static const char *skip_template(struct output *output, const char *at)

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "ledger/counters.h"
 #include "render/amount.h"
-#include "render/top/top.h"
+#include "top/top.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

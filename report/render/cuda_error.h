@@ -1,6 +1,6 @@
 /* Names of CUDA's error numbers, at the layer that gave them. */
-#ifndef GPUMEM_REPORT_STACKS_CUDA_ERROR_H
-#define GPUMEM_REPORT_STACKS_CUDA_ERROR_H
+#ifndef GPUMEM_REPORT_RENDER_CUDA_ERROR_H
+#define GPUMEM_REPORT_RENDER_CUDA_ERROR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* See cuda_error.h. The numbers are those of CUDA 13.5, sorted; a test holds them against its
  * headers.
  */
-#include "stacks/cuda_error.h"
+#include "render/cuda_error.h"
 #include <stdlib.h>
 
 struct error {

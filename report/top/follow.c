@@ -1,5 +1,5 @@
 /* See follow.h. */
-#include "follow/follow.h"
+#include "top/follow.h"
 #include "base/memory.h"
 #include "ledger/counters.h"
 #include "trace/stream.h"

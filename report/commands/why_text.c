@@ -1,5 +1,5 @@
 /* See why_text.h. */
-#include "render/why_text.h"
+#include "commands/why_text.h"
 #include "base/size.h"
 #include "base/text.h"
 #include <inttypes.h>

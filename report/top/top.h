@@ -1,11 +1,11 @@
 /* What `gpumem top` shows of a process that is followed: memory now and at its peak, by library, and
  * the places that hold most or grew most in the last minute. */
-#ifndef GPUMEM_REPORT_RENDER_TOP_TOP_H
-#define GPUMEM_REPORT_RENDER_TOP_TOP_H
+#ifndef GPUMEM_REPORT_TOP_TOP_H
+#define GPUMEM_REPORT_TOP_TOP_H
 
-#include "follow/follow.h"
 #include "pool/libraries.h"
 #include "stacks/stacks.h"
+#include "top/follow.h"
 #include <stdbool.h>
 #include <stdio.h>
 

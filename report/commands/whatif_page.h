@@ -1,6 +1,6 @@
 /* What `gpumem whatif` found, as text and as JSON (docs/what-if.md). */
-#ifndef GPUMEM_REPORT_RENDER_WHATIF_PAGE_H
-#define GPUMEM_REPORT_RENDER_WHATIF_PAGE_H
+#ifndef GPUMEM_REPORT_COMMANDS_WHATIF_PAGE_H
+#define GPUMEM_REPORT_COMMANDS_WHATIF_PAGE_H
 
 #include "render/page.h"
 #include "replica/whatif.h"

@@ -1,0 +1,59 @@
+/* See frame.h. */
+#include "base/frame.h"
+#include "base/short_name.h"
+#include "base/text.h"
+#include <string.h>
+
+bool gm_frame_is_operation(const struct gm_frame *frame)
+{
+    return !frame->script && (gm_name_starts_with(frame->function, "at::_ops::") ||
+                              gm_name_starts_with(frame->function, "torch::autograd::generated::"));
+}
+
+const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
+{
+    const struct gm_frame *native = NULL, *script = NULL, *operation = NULL;
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct gm_frame *frame = &stack->frames[i];
+        if (frame->script && !frame->framework)
+            return frame;
+        if (frame->script && !script)
+            script = frame;
+        if (!frame->script && !frame->framework && !native)
+            native = frame;
+        if (gm_frame_is_operation(frame))
+            operation = frame;
+    }
+    if (native || script)
+        return native ? native : script;
+    return operation ? operation : stack->count ? stack->frames : NULL;
+}
+
+/* Functions that one template makes have one name for a reader. */
+static bool is_same_name(const struct gm_frame *one, const struct gm_frame *other)
+{
+    char name[GM_SHORT_NAME_SIZE], other_name[GM_SHORT_NAME_SIZE];
+    if (strcmp(one->function, other->function) == 0)
+        return true;
+    if (one->script)
+        return false;
+    gm_short_name(one->function, name);
+    gm_short_name(other->function, other_name);
+    return strcmp(name, other_name) == 0;
+}
+
+bool gm_frames_read_same(const struct gm_frame *one, const struct gm_frame *other)
+{
+    return one && other && one->line == other->line && one->script == other->script &&
+           is_same_name(one, other) &&
+           strcmp(one->file ? one->file : "", other->file ? other->file : "") == 0;
+}
+
+const struct gm_frame *gm_stack_difference(const struct gm_stack *stack,
+                                           const struct gm_stack *other)
+{
+    for (size_t i = 0; i < stack->count; i++)
+        if (i >= other->count || !gm_frames_read_same(&stack->frames[i], &other->frames[i]))
+            return &stack->frames[i];
+    return NULL;
+}
