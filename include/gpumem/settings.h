@@ -128,7 +128,7 @@ static inline bool gm_setting_is_understood(const char *name, const char *value)
     if (strcmp(name, "GPUMEM_FLIGHT_SIZE") == 0)
         return gm_setting_flight_size(value, &size);
     if (strcmp(name, "GPUMEM_TORCH") == 0 || strcmp(name, "GPUMEM_NVML") == 0 ||
-        strcmp(name, "GPUMEM_NVTX") == 0)
+        strcmp(name, "GPUMEM_NVTX") == 0 || strcmp(name, "GPUMEM_XLA") == 0)
         return gm_setting_choice(value, "0", "1", &yes);
     return true;
 }

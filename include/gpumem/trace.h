@@ -19,7 +19,7 @@
 
 #define GM_TRACE_MAGIC "GPUMEM\x1a\n" /* 8 bytes, no terminator */
 #define GM_TRACE_MAJOR 3              /* readers refuse another major */
-#define GM_TRACE_MINOR 3              /* readers accept older minors; a newer minor only adds */
+#define GM_TRACE_MINOR 4              /* readers accept older minors; a newer minor only adds */
 #define GM_TRACE_ENDIAN 0x01020304u
 #define GM_TRACE_PAGE 4096u         /* header size and alignment of mapped extents, bytes */
 #define GM_EXTENT_ALIGN 64u         /* alignment of all extents, bytes */
@@ -126,6 +126,8 @@ enum gm_counter {
     GM_COUNT_LEND_LIMIT, /* parts of the trace for which a child would get no private memory, if a
                             signal handler forked it inside the recorder (no loss) */
     GM_COUNT_SNAPSHOT,   /* with SNAPSHOT: entries that contradict its segments, or make no sense */
+    GM_COUNT_XLA_UNKNOWN, /* plugins of XLA with a table of functions that the recorder does not know:
+                             their arrays are not recorded (no loss of CUDA's events) */
     GM_COUNTERS = 32
 };
 
@@ -436,7 +438,7 @@ enum gm_event {
         45, /* device; size: bytes used on the device by this process, 0 unknown; aux: by all;
                flags: ESTIMATED if the device was found by its index alone */
     GM_EVENT_BLOCK_ALLOC =
-        46, /* block of a framework's pool: address, size, device; aux: allocated total by the
+        46, /* block of a framework's pool: address, size, device; kind: enum gm_block_owner; aux: allocated total by the
                framework's own count, then a DETAIL with address: reserved total,
                size: bytes asked for, 0 unknown; extra: tells pools apart, 0 unknown, else aux:
                stream (cudaStream_t), kind: enum gm_block_pool */
@@ -484,6 +486,12 @@ enum gm_kind {
     GM_KIND_REGISTERED = 8,
     GM_KIND_HOST_VMM = 9,
     GM_KINDS
+};
+
+/* Whose pool a block is of (since minor 4; before, PyTorch's). */
+enum gm_block_owner {
+    GM_BLOCK_OF_PYTORCH = 0,
+    GM_BLOCK_OF_XLA = 1, /* address: of the buffer's object in the host, not of its memory */
 };
 
 /* What becomes of a block that is given back. */

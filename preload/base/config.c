@@ -17,6 +17,7 @@ struct gm_config gm_config = {
     .native_stacks = true,
     .python_stacks = true,
     .torch = true,
+    .xla = true,
     .nvml = true,
 };
 
@@ -58,6 +59,8 @@ void gm_config_read(char *const *environment)
         gm_setting_flight_size(value, &gm_config.flight_size);
     if ((value = setting("GPUMEM_TORCH")))
         gm_setting_choice(value, "0", "1", &gm_config.torch);
+    if ((value = setting("GPUMEM_XLA")))
+        gm_setting_choice(value, "0", "1", &gm_config.xla);
     if ((value = setting("GPUMEM_NVML")))
         gm_setting_choice(value, "0", "1", &gm_config.nvml);
     if ((value = setting("GPUMEM_NVTX")))

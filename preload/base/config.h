@@ -24,6 +24,7 @@ struct gm_config {
     bool flight;              /* GPUMEM_MODE=flight */
     uint64_t flight_size;     /* bytes, GPUMEM_FLIGHT_SIZE */
     bool torch;               /* GPUMEM_TORCH, default on */
+    bool xla;                 /* GPUMEM_XLA, default on */
     bool nvml;                /* GPUMEM_NVML, default on */
     bool nvtx;                /* GPUMEM_NVTX, default off */
     char nvtx_next[4096];     /* GPUMEM_NVTX_NEXT: path of the NVTX tool after us; empty: none */

@@ -7,9 +7,9 @@
  * the end of the capture ties the token to the graph. What does not fit into the tables is recorded
  * as if it were not captured.
  */
+#include "base/handles.h"
 #include "base/platform.h"
 #include "hooks/effects.h"
-#include "hooks/handles.h"
 
 /* Both hold the graph that work becomes part of, or its token. */
 GM_HANDLES(streams, 512);

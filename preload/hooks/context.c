@@ -5,9 +5,9 @@
  * see. What the driver tells the program about them is believed over what was followed.
  */
 #include "base/count.h"
+#include "base/handles.h"
 #include "hooks/driver_kind.h"
 #include "hooks/effects.h"
-#include "hooks/handles.h"
 #include "sources/nvml.h"
 
 _Atomic uint32_t gm_context_ends;

@@ -2,9 +2,9 @@
  * What the hooks learn of devices, and on which device pools, streams and green contexts are. No
  * CUDA call is made to find out; "unknown" is a legal answer.
  */
+#include "base/handles.h"
 #include "base/platform.h"
 #include "hooks/effects.h"
-#include "hooks/handles.h"
 #include "writer/tables.h"
 
 /* Each value is the device + 1. */

@@ -6,8 +6,8 @@
  * before it: one call can unmap many resources, and an address of the graphics driver is not given
  * to another thread's cuMemAlloc.
  */
+#include "base/handles.h"
 #include "hooks/effects.h"
-#include "hooks/handles.h"
 
 GM_HANDLES(mapped, 1024); /* resource -> the pointer taken */
 

@@ -79,6 +79,13 @@ static void *find_in_handle(void *handle, const char *symbol)
     return gm_real_offer(api, found, asker) ? wrapper_of(api) : found;
 }
 
+/* Real lookup of a plugin of XLA's. */
+static void *find_pjrt(void *handle, const char *symbol)
+{
+    void *found = gm_next_dlsym()(handle, symbol);
+    return found != NULL && is_in_our_namespace(handle) ? gm_pjrt_offer(found) : found;
+}
+
 /* Real lookup of a form of a function of the table that the table does not know. */
 static void *find_newer_abi(void *handle, const char *symbol)
 {
@@ -145,6 +152,8 @@ GM_BEFORE_SANITIZERS gm_dlsym *gm_dlsym_target(void *handle, const char *symbol,
     uint16_t api = symbol == NULL ? 0 : gm_api_find(symbol);
     bool by_handle = handle != RTLD_DEFAULT && handle != RTLD_NEXT;
     if (gm_likely(api == 0)) {
+        if (symbol != NULL && by_handle && gm_unlikely(strcmp(symbol, GM_PJRT_GET) == 0))
+            return find_pjrt;
         if (gm_likely(symbol == NULL || gm_newer_abi_form(symbol) == 0))
             return gm_next_dlsym();
         if (by_handle)

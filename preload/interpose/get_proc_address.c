@@ -32,8 +32,7 @@ enum {
     CUDA_ERROR_NOT_FOUND = 500,
     /* CUdriverProcAddress_flags */
     FLAG_LEGACY_STREAM = 1,
-    FLAG_PER_THREAD_STREAM = 2, /* wins where both are given */
-    FLAGS_KNOWN = FLAG_LEGACY_STREAM | FLAG_PER_THREAD_STREAM,
+    FLAG_PER_THREAD_STREAM = 2,
 };
 
 typedef int get_proc_address_v1(const char *symbol, void **function, int version, uint64_t flags);
@@ -121,7 +120,7 @@ static bool is_exported_at(uint16_t api, const void *function)
 static uint16_t find_by_export(const struct question *question, struct gm_api_rows rows,
                                const void *function)
 {
-    bool per_thread = (question->flags & FLAG_PER_THREAD_STREAM) != 0;
+    bool per_thread = question->flags == FLAG_PER_THREAD_STREAM;
     uint32_t version = question->version > 0 ? (uint32_t)question->version : 0;
     uint16_t asked = gm_api_find_version(question->name, version, per_thread);
     if (asked != 0 && is_exported_at(asked, function))
@@ -158,7 +157,7 @@ static uint16_t find_by_answers(const struct question *question, struct gm_api_r
                                 const void *function)
 {
     for (size_t i = 0; i < rows.count; i++)
-        if ((!gm_api[rows.row[i]].per_thread || (question->flags & FLAG_PER_THREAD_STREAM)) &&
+        if ((!gm_api[rows.row[i]].per_thread || question->flags == FLAG_PER_THREAD_STREAM) &&
             came_with(question, rows, i, function))
             return rows.row[i];
     return 0;
@@ -173,7 +172,7 @@ static void *replace(const struct question *question, void *function, const void
     if (rows.count == 0)
         return function;
     learn_exports(function);
-    bool flags_known = question->flags <= FLAGS_KNOWN;
+    bool flags_known = question->flags <= FLAG_PER_THREAD_STREAM;
     uint16_t api = flags_known ? find_by_export(question, rows, function) : 0;
     if (api == 0 && flags_known && question->name[length] == '\0')
         api = find_by_answers(question, rows, function);

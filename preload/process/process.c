@@ -2,10 +2,10 @@
 #include "process/process.h"
 #include "base/change.h"
 #include "base/config.h"
+#include "base/handles.h"
 #include "base/own_thread.h"
 #include "flight/flight.h"
 #include "hooks/effects.h"
-#include "hooks/handles.h"
 #include "interpose/dlclose.h"
 #include "interpose/newer_abi.h"
 #include "interpose/real.h"
@@ -17,6 +17,7 @@
 #include "ring/seal.h"
 #include "ring/sink.h"
 #include "sources/nvtx_names.h"
+#include "sources/pjrt.h"
 #include "stack/loader_work.h"
 #include "stack/native/unwind.h"
 #include "stack/stack.h"
@@ -44,7 +45,7 @@ static void (*const reset_after_fork[])(void) = {
     gm_threads_forget,    gm_blocks_forget,  gm_flight_forget,   gm_live_forget,
     gm_drain_forget,      gm_loader_forget,  gm_own_forget,      gm_handles_after_fork,
     gm_captures_forget,   gm_devices_forget, gm_graphics_forget, gm_contexts_forget,
-    gm_nvtx_names_forget, gm_why_forget,
+    gm_nvtx_names_forget, gm_pjrt_forget,    gm_why_forget,
 };
 
 static void forget_parent(void)
@@ -104,6 +105,7 @@ static bool start(bool bypassed)
     gm_lock_release(&gm_file.lock);
     __atomic_store_n(&gm_process_page->epoch, ++last_epoch, __ATOMIC_SEQ_CST);
     gm_newer_abi_tell();
+    gm_pjrt_tell();
     gm_nvtx_names_tell();
     return true;
 }

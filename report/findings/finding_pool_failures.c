@@ -279,7 +279,7 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
         add_search(findings, &finding, &refusals);
     else if (reason.fragmentation && !is_full_of_growth(analysis, failure))
         add_fragmentation(analysis, findings, &finding, failure, advice);
-    else if (!failure->snapshot.record)
+    else if (!failure->snapshot.record || !reason.is_known)
         gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
                         SIZE(failure->snapshot.reserved), held);

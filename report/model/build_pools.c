@@ -113,6 +113,7 @@ static void build_pool(struct gm_builder *builder, int device)
     struct gm_model_pool *pool = &run->pools[run->pool_count++];
     *pool = (struct gm_model_pool){
         .device = device,
+        .owner = gm_blocks_owner(totals),
         .allocs = gm_amount(totals->allocs),
         .frees = gm_amount(totals->frees),
         .live = gm_amount(totals->live),

@@ -169,6 +169,7 @@ struct gm_model_failure {
 };
 
 struct gm_model_pool {
+    const char *owner; /* the framework, as people call it */
     int device;
     int64_t allocs;
     int64_t frees;

@@ -132,11 +132,24 @@ static void note_reserved(struct gm_blocks *blocks, struct gm_block_totals *tota
             (struct gm_peak){totals->reserved, entry->record->time, blocks->records};
 }
 
+const char *gm_blocks_owner(const struct gm_block_totals *totals)
+{
+    switch (totals->owners) {
+    case 1u << GM_BLOCK_OF_XLA:
+        return "XLA";
+    case 1u << GM_BLOCK_OF_PYTORCH | 1u << GM_BLOCK_OF_XLA:
+        return "PyTorch and XLA";
+    default:
+        return "PyTorch";
+    }
+}
+
 struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     struct gm_block_totals *totals = totals_of(blocks, record->device);
     blocks->records++;
+    totals->owners |= 1u << (record->kind == GM_BLOCK_OF_XLA);
     note_reserved(blocks, totals, entry);
     if (record->type == GM_EVENT_BLOCK_FREE)
         return free_block(blocks, totals, record);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct gm_block_totals {
+    uint32_t owners; /* a bit for each enum gm_block_owner whose records there are */
     uint64_t allocs;
     uint64_t frees;
     uint64_t live;      /* bytes in blocks */
@@ -62,6 +63,9 @@ uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *
 
 /* The bytes asked for, at most those given; 0: not told. */
 uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry);
+
+/* Whose pool it is, as people call it: "PyTorch", "XLA", or both. */
+const char *gm_blocks_owner(const struct gm_block_totals *totals);
 
 /* Takes notice of block records, passes over all others. */
 struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry);

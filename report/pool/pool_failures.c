@@ -43,6 +43,7 @@ static void failed(struct gm_pool_failures *failures, uint64_t line, const struc
     failure.api = record->api;
     failure.device = device;
     failure.succeeded = false;
+    failure.is_placed = record->kind != GM_BLOCK_OF_XLA;
     failure.snapshot = (struct gm_pool_snapshot){.record = entry->carried ? 0 : blocks->records,
                                                  .time = record->time,
                                                  .device = device,
@@ -84,7 +85,10 @@ struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failu
     bool large = failure->size > GM_SMALL_BLOCK;
     const struct gm_segment_sums *sums =
         &failure->snapshot.segments.sums[large ? GM_SEGMENTS_LARGE : GM_SEGMENTS_SMALL];
-    struct gm_pool_reason reason = {.free = sums->free,
+    if (!failure->is_placed)
+        return (struct gm_pool_reason){.is_known = false};
+    struct gm_pool_reason reason = {.is_known = true,
+                                    .free = sums->free,
                                     .largest_hole = sums->largest_hole,
                                     .outside = unused_of_device(failure)};
     bool in_halves = reason.free >= failure->size / 2 && reason.outside < failure->size &&

@@ -39,6 +39,7 @@ struct gm_pool_failure {
     uint64_t served;    /* bytes of the first block allocated at the same line after the latest */
     uint16_t api;
     int8_t device;
+    bool is_placed;                   /* it is known where blocks lie in the pool: not XLA's */
     bool never_more;                  /* none asked for more than the one before */
     bool succeeded;                   /* a block was allocated at the same line later */
     struct gm_pool_snapshot snapshot; /* at the latest; only the totals if the history around it is

@@ -234,7 +234,7 @@ static void note(struct scan *scan, const struct gm_entry *entry)
     default:
         return;
     }
-    if (!is_here)
+    if (!is_here || record->kind != GM_BLOCK_OF_PYTORCH)
         return;
     scan->is_refused = false;
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
@@ -332,7 +332,8 @@ static int choose_device(struct gm_trace *trace)
     while (gm_stream_next(stream, &entry)) {
         const struct gm_record *record = entry.record;
         int device = (int)record->device;
-        if (record->type != GM_EVENT_BLOCK_ALLOC || device < 0)
+        if (record->type != GM_EVENT_BLOCK_ALLOC || record->kind != GM_BLOCK_OF_PYTORCH ||
+            device < 0)
             continue;
         uint64_t reserved = entry.detail ? entry.detail->address : 0;
         reserved = reserved ? reserved : 1;

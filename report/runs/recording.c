@@ -32,8 +32,9 @@
 static void complain_of_settings(void)
 {
     static const char *const names[] = {
-        "GPUMEM_OUTPUT", "GPUMEM_RING", "GPUMEM_DEPTH", "GPUMEM_STACKS",      "GPUMEM_ON_FULL",
-        "GPUMEM_TORCH",  "GPUMEM_NVML", "GPUMEM_MODE",  "GPUMEM_FLIGHT_SIZE", "GPUMEM_NVTX",
+        "GPUMEM_OUTPUT",      "GPUMEM_RING",  "GPUMEM_DEPTH", "GPUMEM_STACKS",
+        "GPUMEM_ON_FULL",     "GPUMEM_TORCH", "GPUMEM_NVML",  "GPUMEM_MODE",
+        "GPUMEM_FLIGHT_SIZE", "GPUMEM_NVTX",  "GPUMEM_XLA",
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *value = getenv(names[i]);

@@ -25,6 +25,12 @@ bool gm_is_road(struct gm_text path)
     return (traits_of(path) & GM_LIBRARY_ROAD) != 0;
 }
 
+bool gm_is_recorder(struct gm_text path)
+{
+    const struct gm_known_library *library = gm_known_library(path);
+    return library && strcmp(library->file, "libgpumem") == 0;
+}
+
 /* Python's own modules: in its library folder, but not where packages are installed; or frozen. What a
  * dry run adds to the interpreter (sim/dry/python/) counts as the interpreter's. */
 static bool is_standard_library(struct gm_text path)

@@ -9,6 +9,7 @@
 
 /* Whether a module is libgpumem, libcuda or libcudart: the road of a call, not its origin. */
 bool gm_is_road(struct gm_text path);
+bool gm_is_recorder(struct gm_text path); /* libgpumem */
 
 /* Whether a module is a library of a framework, of the vendor, of a language or of the system: not
  * the application's own code. */

@@ -25,6 +25,7 @@ struct module {
     uint8_t build_id[32];
     size_t build_id_size;
     bool is_road;
+    bool is_recorder; /* of libgpumem */
     bool is_interpreter;
     bool is_framework;
 };
@@ -34,6 +35,7 @@ struct place {
     struct gm_frame *frames;
     size_t count;
     bool is_road;
+    bool is_recorder;
     bool is_interpreter;
 };
 
@@ -127,6 +129,7 @@ static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
     const char *slash = strrchr(module->path, '/');
     module->base = slash ? slash + 1 : module->path;
     module->is_road = gm_is_road(path);
+    module->is_recorder = gm_is_recorder(path);
     module->is_interpreter = gm_is_interpreter(path);
     module->is_framework = module->is_interpreter || module->is_road || gm_is_framework(path);
     if (stacks->trace->redaction)
@@ -253,6 +256,7 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
         count = gm_symbolize(stacks->symbolizer, &reference, address, found, INLINE_MAX);
     }
     place->is_road = module->is_road;
+    place->is_recorder = module->is_recorder;
     place->is_interpreter = module->is_interpreter;
     place->count = count ? count : 1;
     place->frames = gm_allocate(place->count, sizeof(*place->frames));
@@ -352,6 +356,9 @@ static void walk_frames(struct gm_stacks *stacks, uint32_t id, struct walk *walk
             break;
         }
         const struct place *place = place_of(stacks, id, node);
+        id = node->parent < id ? node->parent : 0; /* parents come first: this always ends */
+        if (place->is_recorder && walk->count)
+            continue; /* it stands before a function that is not CUDA's */
         walk->has_script |= place->frames[0].script;
         GM_RESERVE(walk->frames, walk->frame_capacity, walk->count + place->count);
         GM_RESERVE(walk->is_road, walk->road_capacity, walk->count + place->count);
@@ -361,7 +368,6 @@ static void walk_frames(struct gm_stacks *stacks, uint32_t id, struct walk *walk
             walk->is_road[walk->count] = place->is_road;
             walk->is_interpreter[walk->count] = place->is_interpreter;
         }
-        id = node->parent < id ? node->parent : 0; /* parents come first: this always ends */
     }
 }
 

@@ -163,7 +163,7 @@ static void print_pool(const struct gm_view *view, struct gm_brief_sites *sites,
     char title[96];
     if (!moment || !moment->pool)
         return;
-    snprintf(title, sizeof(title), "Who held PyTorch's pool on device %d %s", pool->device,
+    snprintf(title, sizeof(title), "Who held %s's pool on device %d %s", pool->owner, pool->device,
              is_failure ? "when memory ran out" : "at its peak");
     gm_page_heading(view->page, title, NULL);
     gm_page_print(view->page, GM_PLAIN, "    %s in blocks, %s reserved, at %s\n",

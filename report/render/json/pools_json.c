@@ -155,6 +155,7 @@ static void write_pool(struct gm_json_view *view, const struct gm_model_pool *po
     struct gm_json *json = view->json;
     gm_json_open_object(json, NULL);
     gm_json_signed(json, "device", pool->device);
+    gm_json_string(json, "framework", pool->owner);
     gm_json_amount(json, "allocs", pool->allocs);
     gm_json_amount(json, "frees", pool->frees);
     gm_json_amount(json, "live", pool->live);

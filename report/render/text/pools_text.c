@@ -160,7 +160,7 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
     struct gm_page *page = view->page;
     uint64_t whole = pool->reserved_peak > 0 ? (uint64_t)pool->reserved_peak : 0;
     char title[64], about[128];
-    snprintf(title, sizeof(title), "PyTorch's pool on device %d", pool->device);
+    snprintf(title, sizeof(title), "%s's pool on device %d", pool->owner, pool->device);
     snprintf(about, sizeof(about), "%s allocated at the peak, %s reserved", SIZE(peak->allocated),
              BYTES(pool->reserved_peak));
     gm_page_heading(page, title, about);
@@ -209,6 +209,9 @@ static void print_reason(struct gm_page *page, const struct gm_model_pool_failur
     struct gm_pool_reason reason = failure->reason;
     if (!is_known)
         gm_page_paragraph(page, GM_DIM, 4, "What lived then was overwritten (flight recorder).");
+    else if (!reason.is_known)
+        gm_page_paragraph(page, GM_DIM, 4,
+                          "Where its arrays lie, and so its holes, the framework does not tell.");
     else if (reason.fragmentation && reason.free < failure->size)
         gm_page_paragraph(page, GM_WARNING, 4,
                           "%s asked, %s reserved but free, largest hole %s, and %s of the device "
@@ -278,7 +281,7 @@ static void print_failure(const struct gm_view *view, const struct gm_model_pool
                       failure->survived ? "; it went on" : "");
     gm_page_stack(page, 6, gm_model_stack(view->model, place->stack));
     print_device(view, failure, at);
-    if (view->run->failed == 0)
+    if (view->run->failed == 0 && failure->reason.is_known)
         gm_page_paragraph(page, GM_PLAIN, 4,
                           "The driver refused nothing: a limit was set by the program itself, as "
                           "torch.cuda.set_per_process_memory_fraction() does.");
@@ -295,13 +298,17 @@ void gm_pool_failures_text(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
     int64_t count = 0;
-    char about[64];
-    for (size_t i = 0; i < run->pool_count; i++)
+    char about[64], title[64];
+    const char *owner = "";
+    for (size_t i = 0; i < run->pool_count; i++) {
         count += run->pools[i].out_of_memory;
+        owner = run->pools[i].out_of_memory ? run->pools[i].owner : owner;
+    }
     if (!run->pool_failure_count)
         return;
     snprintf(about, sizeof(about), "%s time%s", NUMBER(count), gm_plural((uint64_t)count));
-    gm_page_heading(view->page, "Out of memory in PyTorch's pool", about);
+    snprintf(title, sizeof(title), "Out of memory in %s's pool", owner);
+    gm_page_heading(view->page, title, about);
     for (size_t i = run->pool_failure_count, shown = 0; i-- > 0 && shown < view->top; shown++)
         print_failure(view, &run->pool_failures[i]);
 }

@@ -94,11 +94,14 @@ static void print_failure(const struct gm_view *view, const struct gm_headline *
 static void print_refusals(const struct gm_view *view)
 {
     int64_t failed = view->run->failed, pool = 0;
-    for (size_t i = 0; i < view->run->pool_count; i++)
+    const char *owner = "";
+    for (size_t i = 0; i < view->run->pool_count; i++) {
         pool += view->run->pools[i].out_of_memory;
+        owner = view->run->pools[i].out_of_memory ? view->run->pools[i].owner : owner;
+    }
     char by_pool[64] = "", by_driver[64] = "";
     if (pool)
-        snprintf(by_pool, sizeof(by_pool), " PyTorch gave up %s time%s%s", NUMBER(pool),
+        snprintf(by_pool, sizeof(by_pool), " %s gave up %s time%s%s", owner, NUMBER(pool),
                  gm_plural((uint64_t)pool), failed ? ";" : "");
     if (failed)
         snprintf(by_driver, sizeof(by_driver), " the driver refused %s request%s", NUMBER(failed),

@@ -1,8 +1,8 @@
 /* See fake.h. */
 #include "fake.h"
 #include "base/api.h"
+#include "base/handles.h"
 #include "base/process_state.h"
-#include "hooks/handles.h"
 #include "interpose/real.h"
 #include "record/recorder.h"
 #include "sources/nvml.h"

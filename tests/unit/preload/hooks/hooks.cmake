@@ -4,7 +4,7 @@ set(_sources gm_api.c gm_hooks_driver.c gm_hooks_runtime.c)
 list(TRANSFORM _sources PREPEND ${_made}/)
 set_source_files_properties(${_sources} PROPERTIES GENERATED TRUE)
 set(_effects ${GPUMEM_PRELOAD_SOURCES})
-list(FILTER _effects INCLUDE REGEX "^hooks/|^record/current|^base/(change|count|process_state)")
+list(FILTER _effects INCLUDE REGEX "^hooks/|^record/current|^base/(change|count|handles|process_state)")
 list(TRANSFORM _effects PREPEND ${GPUMEM_PRELOAD_DIR}/)
 
 add_library(hooks_for_tests OBJECT ${_sources} ${_effects} ${CMAKE_CURRENT_LIST_DIR}/fake.c)

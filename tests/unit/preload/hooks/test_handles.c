@@ -1,6 +1,6 @@
 /* The tables of handles: they grow as needed, and are correct while other threads change them. */
+#include "base/handles.h"
 #include "fake.h"
-#include "hooks/handles.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

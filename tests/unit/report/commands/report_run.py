@@ -149,7 +149,7 @@ def main():
 
     # gpumem warns of an invalid value before the command starts, and the trace has it afterwards.
     bad = {"GPUMEM_RING": "8", "GPUMEM_DEPTH": "1000", "GPUMEM_STACKS": "native,pyton", "GPUMEM_ON_FULL": "stop",
-           "GPUMEM_TORCH": "yes", "GPUMEM_NVML": "2"}
+           "GPUMEM_TORCH": "yes", "GPUMEM_NVML": "2", "GPUMEM_XLA": "on"}
     for name, value in bad.items():
         done = run("run", "-o", "bad.trace", program, **{name: value})
         expect(done.returncode == 0 and f"gpumem: {name}='{value}' is not understood" in done.stderr.split("\n")[0],

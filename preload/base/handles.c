@@ -1,6 +1,6 @@
 /* See handles.h. Open addressing: a handle stands at most PROBES slots behind its place, in one of
  * the parts. */
-#include "hooks/handles.h"
+#include "base/handles.h"
 #include "base/count.h"
 #include "base/lock.h"
 #include <stddef.h>

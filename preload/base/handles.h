@@ -6,8 +6,8 @@
  * larger part is mapped behind it. Only where that cannot be had is the change forgotten: it is
  * counted, and the handle is "unknown", which is a legal answer everywhere.
  */
-#ifndef GPUMEM_PRELOAD_HOOKS_HANDLES_H
-#define GPUMEM_PRELOAD_HOOKS_HANDLES_H
+#ifndef GPUMEM_PRELOAD_BASE_HANDLES_H
+#define GPUMEM_PRELOAD_BASE_HANDLES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,443 @@
+/*
+ * Arrays of XLA: JAX, and whatever else loads a plugin of XLA's (see pjrt.h).
+ *
+ * XLA takes most of a device at once and divides it itself, in code that exports nothing. But every
+ * array that a program holds is a buffer of the plugin, and each call that makes or ends one goes
+ * through the plugin's table. Who asks the loader for GetPjrtApi gets a copy of that table, in which
+ * the functions below stand before those calls.
+ *
+ * Guarantees
+ *   - A table of another major version, or larger than any that was published, is left alone, and
+ *     the trace says so. A word that the plugin's table does not have is not added.
+ *   - Nothing is asked of the plugin that may wait for the device: a buffer's size and memory are
+ *     told at once; its address would be known only when the work before it is done. So a block of
+ *     XLA's is known by its buffer, and where it lies in XLA's memory is not told.
+ *   - A process that has no trace begins none: a plugin for other hardware calls no function of CUDA.
+ *
+ * An array that is given away to a computation (donated) is gone when its call returns, though its
+ * buffer stays: the plugin is asked, for computations that do so.
+ */
+#include "sources/pjrt.h"
+#include "base/config.h"
+#include "base/count.h"
+#include "base/handles.h"
+#include "base/platform.h"
+#include "base/process_state.h"
+#include "interpose/dlsym.h"
+#include "record/recorder.h"
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    PLUGINS = 3,     /* one for each kind of hardware, at most */
+    TABLE_MAX = 512, /* words; 0.116 has 143 */
+    DEVICES = 64,
+};
+
+enum { NOT_MADE, BEING_MADE, MADE, LEFT_ALONE };
+
+struct plugin {
+    _Atomic(gm_pjrt_get *) get;
+    const gm_pjrt_words *real;
+    gm_pjrt_words table[TABLE_MAX];
+    _Atomic int state;
+};
+
+static struct plugin plugins[PLUGINS];
+static _Atomic uint32_t left_alone; /* plugins whose table is not understood */
+
+GM_HANDLES(buffers, 4096); /* a live buffer: what `noted` makes of it */
+GM_HANDLES(memories, 64);  /* a memory: its device's ordinal + 2, ON_HOST if it is the host's */
+GM_HANDLES(devices, 64);   /* a memory: its device */
+GM_HANDLES(executables,
+           4096); /* a loaded executable: its outputs, and whether it takes arguments */
+
+enum { ON_HOST = 1 };
+
+/* What the pool of a device held when it was last asked, bytes. */
+static struct pool {
+    _Atomic uint64_t allocated;
+    _Atomic uint64_t reserved;
+} pools[DEVICES];
+
+/* ---- asking the plugin ----------------------------------------------------------------------- */
+
+static gm_pjrt_function *function_of(const struct plugin *plugin, enum gm_pjrt_slot slot)
+{
+    return (slot + 1u) * sizeof(gm_pjrt_words) <= plugin->real[GM_PJRT_SIZE]
+               ? (gm_pjrt_function *)plugin->real[slot]
+               : NULL;
+}
+
+static void destroy_error(const struct plugin *plugin, void *error)
+{
+    gm_pjrt_words arguments[] = {3 * sizeof(gm_pjrt_words), 0, (uintptr_t)error};
+    function_of(plugin, GM_PJRT_ERROR_DESTROY)(arguments);
+}
+
+/* Calls a function that only tells. `arguments` begins with its size in words. False: it refused. */
+static bool ask(const struct plugin *plugin, enum gm_pjrt_slot slot, gm_pjrt_words *arguments)
+{
+    gm_pjrt_function *function = function_of(plugin, slot);
+    if (!function)
+        return false;
+    arguments[0] *= sizeof(gm_pjrt_words);
+    void *error = function(arguments);
+    if (error)
+        destroy_error(plugin, error);
+    return !error;
+}
+
+/* The first answer about `object`; 0 if there is none. */
+static uint64_t ask_of(const struct plugin *plugin, enum gm_pjrt_slot slot, uint64_t object)
+{
+    gm_pjrt_words arguments[] = {4, 0, object, 0};
+    return ask(plugin, slot, arguments) ? arguments[3] : 0;
+}
+
+static bool is_on_device(const struct plugin *plugin, uint64_t memory)
+{
+    gm_pjrt_words kind[] = {6, 0, memory, 0, 0, 0}; /* text, size */
+    return ask(plugin, GM_PJRT_MEMORY_KIND, kind) && kind[4] == strlen("device") &&
+           memcmp((const char *)(uintptr_t)kind[3], "device", kind[4]) == 0;
+}
+
+/* The ordinal of a buffer's device; -1: it is in memory of the host, or the plugin does not tell. */
+static int device_of_memory(const struct plugin *plugin, uint64_t memory)
+{
+    uint64_t noted = gm_handles_get(&memories, memory);
+    if (gm_likely(noted))
+        return (int)noted - 2;
+    gm_pjrt_words owners[] = {5, 0, memory, 0, 0}; /* list, count */
+    gm_pjrt_words hardware[] = {4, 0, 0, 0};
+    noted = ON_HOST;
+    if (is_on_device(plugin, memory) && ask(plugin, GM_PJRT_MEMORY_DEVICES, owners) && owners[4]) {
+        hardware[2] = *(const uint64_t *)(uintptr_t)owners[3];
+        if (ask(plugin, GM_PJRT_HARDWARE_ID, hardware) && (uint32_t)hardware[3] < DEVICES) {
+            noted = (uint32_t)hardware[3] + 2;
+            gm_handles_set(&devices, memory, hardware[2]);
+        }
+    }
+    gm_handles_set(&memories, memory, noted);
+    return (int)noted - 2;
+}
+
+/* What the pool of the memory's device holds: in use, and taken from the driver. */
+static void ask_pool(const struct plugin *plugin, uint64_t memory, int device)
+{
+    enum { WORDS = 24, IN_USE = 3, POOL = 20, POOL_IS_SET = 21 };
+    gm_pjrt_words stats[WORDS] = {WORDS, 0, gm_handles_get(&devices, memory)};
+    if (!ask(plugin, GM_PJRT_MEMORY_STATS, stats))
+        return;
+    atomic_store_explicit(&pools[device].allocated, stats[IN_USE], memory_order_relaxed);
+    if ((uint8_t)stats[POOL_IS_SET])
+        atomic_store_explicit(&pools[device].reserved, stats[POOL], memory_order_relaxed);
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static void record(enum gm_event type, uint64_t buffer, uint64_t size, int device, void *frame)
+{
+    struct gm_call call;
+    struct gm_record detail = {.device = (int8_t)device};
+    gm_call_begin(&call, 0, frame);
+    if (gm_call_active(&call)) {
+        detail.address = atomic_load_explicit(&pools[device].reserved, memory_order_relaxed);
+        gm_call_commit_block(
+            call.thread, frame, gm_what(type, (enum gm_kind)GM_BLOCK_OF_XLA, (int8_t)device, 0, 0),
+            buffer, size, atomic_load_explicit(&pools[device].allocated, memory_order_relaxed),
+            &detail);
+    }
+    gm_call_end(&call);
+}
+
+#define SIZE_BITS 48
+static uint64_t noted(uint64_t size, int device)
+{
+    return (uint64_t)(device + 1) << SIZE_BITS | size;
+}
+
+static bool is_recorded(void)
+{
+    return gm_config.xla && gm_process_epoch() != 0;
+}
+
+/* A buffer was made. */
+static void begin(const struct plugin *plugin, uint64_t buffer, void *frame)
+{
+    int saved_errno = errno;
+    if (!buffer || !is_recorded())
+        return;
+    uint64_t memory = ask_of(plugin, GM_PJRT_BUFFER_MEMORY, buffer);
+    int device = memory ? device_of_memory(plugin, memory) : -1;
+    uint64_t size = device >= 0 ? ask_of(plugin, GM_PJRT_BUFFER_SIZE, buffer) : 0;
+    if (size && size >> SIZE_BITS == 0 && gm_handles_set(&buffers, buffer, noted(size, device))) {
+        ask_pool(plugin, memory, device);
+        record(GM_EVENT_BLOCK_ALLOC, buffer, size, device, frame);
+    }
+    errno = saved_errno;
+}
+
+/* A buffer gives its memory back, now. */
+static void end(uint64_t buffer, void *frame)
+{
+    int saved_errno = errno;
+    uint64_t of = gm_process_epoch() ? gm_handles_take(&buffers, buffer) : 0;
+    if (of)
+        record(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
+               (int)(of >> SIZE_BITS) - 1, frame);
+    errno = saved_errno;
+}
+
+/* The bytes that XLA says it could not get: "... trying to allocate 40000000 bytes", "19.07MiB"; 0: it does not say. */
+static uint64_t bytes_asked(const char *text, size_t length)
+{
+    static const char before[] = "to allocate ";
+    const char *at = memmem(text, length, before, sizeof(before) - 1);
+    const char *end = text + length;
+    uint64_t hundredths = 0;
+    int digits = -1; /* behind the point */
+    if (!at)
+        return 0;
+    for (at += sizeof(before) - 1; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++) {
+        if (*at == '.')
+            digits = 0;
+        else if (digits < 2 && hundredths < UINT64_C(1) << 56) {
+            hundredths = hundredths * 10 + (uint64_t)(*at - '0');
+            digits += digits >= 0;
+        }
+    }
+    for (digits = digits < 0 ? 0 : digits; digits < 2 && hundredths < UINT64_C(1) << 56; digits++)
+        hundredths *= 10;
+    static const char units[] = "KMGT";
+    const char *unit = at < end && *at ? strchr(units, *at) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    return hundredths >> (64 - shift - (shift == 0)) ? 0 : (hundredths << shift) / 100;
+}
+
+/* A call was refused; by the pool, if its error says so. */
+static void note_refusal(const struct plugin *plugin, void *error, uint64_t memory, void *frame)
+{
+    int saved_errno = errno;
+    gm_pjrt_words code[] = {4, 0, (uintptr_t)error, 0};
+    gm_pjrt_words message[] = {5, 0, (uintptr_t)error, 0, 0}; /* text, size */
+    if (is_recorded() && ask(plugin, GM_PJRT_ERROR_CODE, code) &&
+        (uint32_t)code[3] == GM_PJRT_RESOURCE_EXHAUSTED) {
+        int device = memory ? device_of_memory(plugin, memory) : 0;
+        message[0] *= sizeof(message[0]);
+        function_of(plugin, GM_PJRT_ERROR_MESSAGE)(message); /* returns nothing */
+        if (memory && device >= 0)
+            ask_pool(plugin, memory, device);
+        if (device >= 0)
+            record(GM_EVENT_BLOCK_OOM, 0,
+                   bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, frame);
+    }
+    errno = saved_errno;
+}
+
+/* ---- the functions before the plugin's ------------------------------------------------------- */
+
+/* Those that make one buffer, whose place in their arguments is `at`; the memory it is for is at `memory_at`, 0: not
+ * told. */
+static void *make(const struct plugin *plugin, enum gm_pjrt_slot slot, gm_pjrt_words *arguments,
+                  unsigned at, unsigned memory_at, void *frame)
+{
+    void *error = ((gm_pjrt_function *)plugin->real[slot])(arguments);
+    if (!error)
+        begin(plugin, arguments[at], frame);
+    else
+        note_refusal(plugin, error, memory_at ? arguments[memory_at] : 0, frame);
+    return error;
+}
+
+/* What is known of a loaded executable. */
+#define TAKES_NOTHING (UINT64_C(1) << 32) /* it ran, free to take its arguments, and took none */
+#define OUTPUTS(known) ((uint32_t)(known)-1)
+
+static uint64_t outputs_of(const struct plugin *plugin, uint64_t loaded)
+{
+    uint64_t executable = ask_of(plugin, GM_PJRT_LOADED_EXECUTABLE, loaded);
+    if (!executable)
+        return 1;
+    uint64_t outputs = ask_of(plugin, GM_PJRT_OUTPUTS, executable);
+    gm_pjrt_words arguments[] = {3, 0, executable};
+    ask(plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
+    return (outputs & UINT32_MAX) + 1;
+}
+
+/* Ends what the computation took. Returns whether it took any. */
+static bool end_taken(const struct plugin *plugin, const gm_pjrt_words *arguments, void *frame)
+{
+    const uint64_t *const *lists = (const uint64_t *const *)(uintptr_t)arguments[4];
+    bool any = false;
+    for (uint64_t device = 0; lists && device < arguments[5]; device++)
+        for (uint64_t i = 0; i < arguments[6]; i++)
+            if ((uint8_t)ask_of(plugin, GM_PJRT_BUFFER_IS_DELETED, lists[device][i])) {
+                any = true;
+                end(lists[device][i], frame);
+            }
+    return any;
+}
+
+/* Whether the caller keeps no argument from being taken. */
+static bool may_take_all(const gm_pjrt_words *arguments)
+{
+    enum { KEPT = 8 }; /* words of the options: the count of arguments that must not be taken */
+    const gm_pjrt_words *options = (const gm_pjrt_words *)(uintptr_t)arguments[3];
+    return !options || options[0] <= KEPT * sizeof(*options) || options[KEPT] == 0;
+}
+
+static void *execute(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
+{
+    const uint64_t loaded = arguments[2];
+    void *error = ((gm_pjrt_function *)plugin->real[GM_PJRT_EXECUTE])(arguments);
+    if (error)
+        note_refusal(plugin, error, 0, frame);
+    if (error || !is_recorded())
+        return error;
+    uint64_t known = gm_handles_get(&executables, loaded);
+    if (!known)
+        known = outputs_of(plugin, loaded);
+    if (!(known & TAKES_NOTHING) && !end_taken(plugin, arguments, frame) &&
+        may_take_all(arguments) && arguments[6])
+        gm_handles_set(&executables, loaded, known | TAKES_NOTHING);
+    else
+        gm_handles_add(&executables, loaded, known);
+    uint64_t *const *lists = (uint64_t *const *)(uintptr_t)arguments[7];
+    for (uint64_t device = 0; lists && device < arguments[5]; device++)
+        for (uint32_t i = 0; i < OUTPUTS(known); i++)
+            begin(plugin, lists[device][i], frame);
+    return NULL;
+}
+
+static void *end_and_call(const struct plugin *plugin, enum gm_pjrt_slot slot,
+                          gm_pjrt_words *arguments, void *frame)
+{
+    end(arguments[2], frame);
+    return ((gm_pjrt_function *)plugin->real[slot])(arguments);
+}
+
+static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *arguments)
+{
+    gm_handles_take(&executables, arguments[2]);
+    return ((gm_pjrt_function *)plugin->real[GM_PJRT_LOADED_DESTROY])(arguments);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* A function finds its plugin by being one of the plugin's own. */
+#define FRAME __builtin_frame_address(0)
+#define FUNCTION(n, name, call)                                                                    \
+    static void *name##_##n(gm_pjrt_words *arguments)                                              \
+    {                                                                                              \
+        const struct plugin *plugin = &plugins[n];                                                 \
+        return call;                                                                               \
+    }
+#define MAKER(n, name, slot, at, memory_at)                                                        \
+    FUNCTION(n, name, make(plugin, slot, arguments, at, memory_at, FRAME))
+
+#define FUNCTIONS(n)                                                                               \
+    MAKER(n, from_host, GM_PJRT_FROM_HOST, 14, 11)                                                 \
+    MAKER(n, copy_to_device, GM_PJRT_COPY_TO_DEVICE, 4, 0)                                         \
+    MAKER(n, copy_to_memory, GM_PJRT_COPY_TO_MEMORY, 4, 3)                                         \
+    MAKER(n, retrieve_buffer, GM_PJRT_RETRIEVE_BUFFER, 4, 0)                                       \
+    MAKER(n, uninitialized, GM_PJRT_UNINITIALIZED, 9, 8)                                           \
+    FUNCTION(n, execute, execute(plugin, arguments, FRAME))                                        \
+    FUNCTION(n, loaded_destroy, forget_executable(plugin, arguments))                              \
+    FUNCTION(n, buffer_destroy, end_and_call(plugin, GM_PJRT_BUFFER_DESTROY, arguments, FRAME))    \
+    FUNCTION(n, buffer_delete, end_and_call(plugin, GM_PJRT_BUFFER_DELETE, arguments, FRAME))      \
+    static const gm_pjrt_words *get_##n(void);
+
+#define ROW(n)                                                                                     \
+    {                                                                                              \
+        get_##n,                                                                                   \
+        {                                                                                          \
+            {GM_PJRT_FROM_HOST, from_host_##n}, {GM_PJRT_COPY_TO_DEVICE, copy_to_device_##n},      \
+                {GM_PJRT_COPY_TO_MEMORY, copy_to_memory_##n},                                      \
+                {GM_PJRT_RETRIEVE_BUFFER, retrieve_buffer_##n},                                    \
+                {GM_PJRT_UNINITIALIZED, uninitialized_##n}, {GM_PJRT_EXECUTE, execute_##n},        \
+                {GM_PJRT_LOADED_DESTROY, loaded_destroy_##n},                                      \
+                {GM_PJRT_BUFFER_DESTROY, buffer_destroy_##n},                                      \
+                {GM_PJRT_BUFFER_DELETE, buffer_delete_##n},                                        \
+        }                                                                                          \
+    }
+
+FUNCTIONS(0)
+FUNCTIONS(1)
+FUNCTIONS(2)
+
+enum { WRAPPED = 9 };
+
+static const struct {
+    gm_pjrt_get *get;
+    struct {
+        enum gm_pjrt_slot slot;
+        gm_pjrt_function *function;
+    } functions[WRAPPED];
+} ours[PLUGINS] = {ROW(0), ROW(1), ROW(2)};
+
+static bool is_understood(const gm_pjrt_words *table)
+{
+    return (uint32_t)table[GM_PJRT_VERSION] == 0 && table[GM_PJRT_SIZE] <= sizeof(plugins->table) &&
+           table[GM_PJRT_SIZE] > GM_PJRT_COPY_TO_DEVICE * sizeof(*table);
+}
+
+static bool make_table(unsigned n, const gm_pjrt_words *real)
+{
+    struct plugin *plugin = &plugins[n];
+    if (!is_understood(real)) {
+        atomic_fetch_add(&left_alone, 1);
+        gm_pjrt_tell();
+        return false;
+    }
+    plugin->real = real;
+    memcpy(plugin->table, real, real[GM_PJRT_SIZE]);
+    for (unsigned i = 0; i < WRAPPED; i++)
+        if (function_of(plugin, ours[n].functions[i].slot))
+            plugin->table[ours[n].functions[i].slot] = (uintptr_t)ours[n].functions[i].function;
+    return true;
+}
+
+/* The copy of the plugin's table. The plugin's own while another thread makes the copy. */
+static const gm_pjrt_words *table_of(unsigned n)
+{
+    struct plugin *plugin = &plugins[n];
+    const gm_pjrt_words *real = atomic_load(&plugin->get)();
+    int state = NOT_MADE;
+    if (real && atomic_compare_exchange_strong(&plugin->state, &state, BEING_MADE)) {
+        state = make_table(n, real) ? MADE : LEFT_ALONE;
+        atomic_store_explicit(&plugin->state, state, memory_order_release);
+    }
+    return state == MADE && real == plugin->real ? plugin->table : real;
+}
+
+#define GETTER(n)                                                                                  \
+    static const gm_pjrt_words *get_##n(void)                                                      \
+    {                                                                                              \
+        return table_of(n);                                                                        \
+    }
+GETTER(0)
+GETTER(1)
+GETTER(2)
+
+/* Instead of a plugin's GetPjrtApi: a function whose table records. Itself if there are too many plugins. */
+void *gm_pjrt_offer(void *found)
+{
+    gm_pjrt_get *get = (gm_pjrt_get *)found;
+    for (unsigned n = 0; n < PLUGINS; n++) {
+        gm_pjrt_get *there = NULL;
+        if (atomic_compare_exchange_strong(&plugins[n].get, &there, get) || there == get)
+            return (void *)ours[n].get;
+    }
+    return found;
+}
+
+void gm_pjrt_tell(void)
+{
+    gm_count_up_to(GM_COUNT_XLA_UNKNOWN, atomic_load(&left_alone));
+}
+
+void gm_pjrt_forget(void)
+{
+    gm_handles_clear(&buffers);
+}

@@ -1,0 +1,114 @@
+/* Arrays through a plugin of XLA's: arrays PLUGIN. Prints what each call gave, and what lives on each device as it counts
+ * itself: "LIVE device bytes", and at last "PEAK device bytes". */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint64_t word;
+typedef void *function(word *);
+
+static const word *table;
+static long live[2], peak[2];
+
+static void *call(int slot, word *arguments)
+{
+    void *error = ((function *)table[slot])(arguments);
+    if (error) {
+        word code[] = {32, 0, (word)error, 0}, destroy[] = {24, 0, (word)error};
+        ((function *)table[7])(code);
+        printf("slot %d: error %d\n", slot, (int)code[3]);
+        ((function *)table[5])(destroy);
+    }
+    return error;
+}
+
+static void change(int device, long bytes)
+{
+    live[device] += bytes;
+    peak[device] = live[device] > peak[device] ? live[device] : peak[device];
+}
+
+static word from_host(word memory, int64_t elements, int type)
+{
+    word a[15] = {sizeof(a), 0, 1, 1, (word)type, (word)&elements, 1};
+    a[11] = memory;
+    return call(27, a) ? 0 : a[14];
+}
+
+static void destroy(word buffer)
+{
+    call(63, (word[]){24, 0, buffer});
+}
+
+static word *execute(word executable, word *arguments, word count, word *out)
+{
+    word *in[] = {arguments}, *outs[] = {out};
+    word a[10] = {sizeof(a), 0, executable, 0, (word)in, 1, count, (word)outs, 0, 0};
+    return call(60, a) ? NULL : out;
+}
+
+__attribute__((noinline)) static word keep_weights(word memory)
+{
+    return from_host(memory, 1 << 20, 11);
+}
+
+int main(int count, char **arguments)
+{
+    (void)count;
+    void *plugin = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+    if (!plugin)
+        return 2;
+    table = ((const word *(*)(void))dlsym(plugin, "GetPjrtApi"))();
+    word (*memory)(int) = (word(*)(int))dlsym(plugin, "plugin_memory");
+    word (*executable)(word, word, word) =
+        (word(*)(word, word, word))dlsym(plugin, "plugin_executable");
+    if (dlsym(plugin, "GetPjrtApiX"))
+        return 2;
+    printf("table %d words\n", (int)(table[0] / 8));
+
+    word weights = keep_weights(memory(0));
+    change(0, 4 << 20);
+    word host = from_host(memory(1), 1 << 18, 11); /* not the device's */
+    word other = from_host(memory(2), 1 << 19, 11);
+    change(1, 2 << 20);
+    from_host(memory(0), 1 << 10, 0); /* refused for another reason */
+
+    word plain = executable(2, 1 << 20, 0), takes = executable(1, 4 << 20, 1), out[4];
+    for (int i = 0; i < 3; i++) { /* takes nothing */
+        execute(plain, &weights, 1, out);
+        change(0, 2 << 20);
+        destroy(out[0]);
+        call(72, (word[]){24, 0, out[1]}); /* its memory; the object later */
+        change(0, -(2 << 20));
+        destroy(out[1]);
+    }
+    for (int i = 0; i < 3; i++) { /* each step's weights become the next one's */
+        word old = weights;
+        execute(takes, &old, 1, out);
+        weights = out[0];
+        destroy(old);
+    }
+    if (table[0] / 8 > 97) {
+        word a[5] = {sizeof(a), 0, weights, memory(2), 0};
+        call(97, a);
+        change(1, 4 << 20);
+    }
+    word big[20], got = 0; /* refused by the pool */
+    while (got < 20 && (big[got] = from_host(memory(0), 2 << 20, 11))) {
+        change(0, 8 << 20);
+        got++;
+    }
+    printf("%d of 20\n", (int)got);
+    while (got) {
+        destroy(big[--got]);
+        change(0, -(8 << 20));
+    }
+    destroy(host);
+    destroy(0);
+    (void)other; /* leaked, as the weights and the copy are */
+    for (int device = 0; device < 2; device++)
+        printf("LIVE %d %ld\nPEAK %d %ld\n", device, live[device], device, peak[device]);
+    return 0;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Arrays of a plugin of XLA's, by its table: arrays.py BUILD. The program's output is the same without and with the preload,
+and the report has what the program counts itself."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+PROGRAM = f"{BUILD}/tests/xla_arrays"
+
+
+os.environ["LD_LIBRARY_PATH"] = f"{BUILD}/sim"
+
+
+def run(plugin, folder, **environment):
+    command = [PROGRAM, f"{BUILD}/tests/libxla_{plugin}.so"]
+    bare = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
+    path = f"{folder}/trace"
+    recorded = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True, env=dict(
+        os.environ, LD_PRELOAD=f"{BUILD}/preload/libgpumem.so", GPUMEM_OUTPUT=path, **environment))
+    assert (recorded.stdout, recorded.stderr) == (bare.stdout, bare.stderr), (plugin, recorded, bare)
+    report = subprocess.run([f"{BUILD}/report/gpumem", "report", "--json", path], capture_output=True, text=True,
+                            cwd=folder, check=True)
+    return bare.stdout, json.loads(report.stdout), path
+
+
+def figures(output, name):
+    return {int(device): int(size) for device, size in re.findall(rf"^{name} (\d) (\d+)$", output, re.M)}
+
+
+def check_recorded(plugin, **environment):
+    with tempfile.TemporaryDirectory() as folder:
+        output, report, path = run(plugin, folder, **environment)
+        pools = {pool["device"]: pool for pool in report["framework_blocks"]}
+        assert {device: pool["framework"] for device, pool in pools.items()} == {0: "XLA", 1: "XLA"}, pools
+        for name in ("live", "peak"):
+            assert {device: pool[name] for device, pool in pools.items()} == figures(output, name.upper()), (name, pools)
+        assert pools[0]["reserved"] == 64 << 20 and pools[0]["out_of_memory"] == 1, pools[0]
+        refused = pools[0]["failures"][0]
+        assert refused["request"] == 8 << 20 and refused["count"] == 1, refused
+        page = subprocess.run([f"{BUILD}/report/gpumem", "report", path], capture_output=True, text=True, check=True)
+        assert "Who held XLA's pool on device 0" in page.stdout, page.stdout
+        whatif = subprocess.run([f"{BUILD}/report/gpumem", "whatif", path], capture_output=True, text=True, check=False)
+        assert "no blocks of PyTorch" in whatif.stderr, whatif
+
+
+def check_left_alone(plugin, counted, **environment):
+    with tempfile.TemporaryDirectory() as folder:
+        _, report, path = run(plugin, folder, **environment)
+        assert not report.get("framework_blocks"), report
+        page = subprocess.run([f"{BUILD}/report/gpumem", "report", path], capture_output=True, text=True, check=True).stdout
+        assert ("unknown interface" in page) == counted, page
+
+
+check_recorded("plugin")
+check_recorded("plugin", GPUMEM_MODE="flight")
+check_recorded("plugin_old")
+check_left_alone("plugin_big", True)
+check_left_alone("plugin_other_major", True)
+check_left_alone("plugin", False, GPUMEM_XLA="0")

@@ -1,0 +1,223 @@
+/*
+ * A plugin of XLA's in small: GetPjrtApi with the functions that JAX uses for arrays, over one allocation of CUDA's.
+ * Built with BIG, OTHER_MAJOR or OLD: a table that is too large, of another major version, or one that ends before
+ * CopyToMemory.
+ */
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint64_t word;
+
+struct memory {
+    const char *kind;
+    word device; /* the object that stands for it */
+};
+struct buffer {
+    struct memory *memory;
+    word size;
+    int deleted;
+};
+struct executable {
+    word outputs;
+    word output_size;
+    word taken; /* of its arguments, from the first on */
+};
+struct error {
+    word code;
+    char message[96];
+};
+
+enum { CAPACITY = 64 << 20 };
+static word in_use, devices[2] = {0, 1};
+static struct memory memories[] = {{"device", (word)&devices[0]},
+                                   {"pinned_host", (word)&devices[0]},
+                                   {"device", (word)&devices[1]}};
+static void *pool;
+
+static void *refuse(word code, const char *format, word bytes)
+{
+    struct error *error = calloc(1, sizeof(*error));
+    error->code = code;
+    snprintf(error->message, sizeof(error->message), format, (unsigned long)bytes);
+    return error;
+}
+
+static void *make(struct memory *memory, word size, word *buffer)
+{
+    if (in_use + size > CAPACITY)
+        return refuse(8, "Out of memory while trying to allocate %lu bytes.", size);
+    struct buffer *made = calloc(1, sizeof(*made));
+    *made = (struct buffer){memory, size, 0};
+    in_use += size;
+    *buffer = (word)made;
+    return NULL;
+}
+
+static void *error_destroy(word *a)
+{
+    free((void *)a[2]);
+    return NULL;
+}
+static void *error_message(word *a)
+{
+    const struct error *error = (struct error *)a[2];
+    a[3] = (word)error->message;
+    a[4] = strlen(error->message);
+    return NULL;
+}
+static void *error_code(word *a)
+{
+    a[3] = ((struct error *)a[2])->code;
+    return NULL;
+}
+static void *from_host(word *a)
+{
+    if (!pool)
+        cudaMalloc(&pool, CAPACITY);
+    if (a[4] == 0)
+        return refuse(3, "no type", 0);
+    word size = 4;
+    for (word i = 0; i < a[6]; i++)
+        size *= (word)((int64_t *)a[5])[i];
+    return make(a[11] ? (struct memory *)a[11] : &memories[0], size, &a[14]);
+}
+static void *hardware_id(word *a)
+{
+    a[3] = *(word *)a[2];
+    return NULL;
+}
+static void *memory_stats(word *a)
+{
+    a[3] = in_use;
+    a[20] = CAPACITY;
+    a[21] = 1;
+    return NULL;
+}
+static void *memory_kind(word *a)
+{
+    a[3] = (word)((struct memory *)a[2])->kind;
+    a[4] = strlen(((struct memory *)a[2])->kind);
+    return NULL;
+}
+static void *memory_devices(word *a)
+{
+    a[3] = (word) & ((struct memory *)a[2])->device;
+    a[4] = 1;
+    return NULL;
+}
+static void *nothing(word *a)
+{
+    (void)a;
+    return NULL;
+}
+static void *outputs(word *a)
+{
+    a[3] = ((struct executable *)a[2])->outputs;
+    return NULL;
+}
+static void *loaded_executable(word *a)
+{
+    a[3] = a[2];
+    return NULL;
+}
+static void drop(struct buffer *buffer)
+{
+    in_use -= buffer->deleted ? 0 : buffer->size;
+    buffer->deleted = 1;
+}
+static void *execute(word *a)
+{
+    const struct executable *executable = (struct executable *)a[2];
+    word *const *in = (word *const *)a[4], *const *out = (word *const *)a[7];
+    for (word i = 0; i < executable->taken; i++)
+        drop((struct buffer *)in[0][i]);
+    for (word i = 0; i < executable->outputs; i++) {
+        void *error = make(&memories[0], executable->output_size, &out[0][i]);
+        if (error)
+            return error;
+    }
+    return NULL;
+}
+static void *buffer_delete(word *a)
+{
+    drop((struct buffer *)a[2]);
+    return NULL;
+}
+static void *buffer_destroy(word *a)
+{
+    if (a[2])
+        drop((struct buffer *)a[2]);
+    free((void *)a[2]);
+    return NULL;
+}
+static void *buffer_size(word *a)
+{
+    a[3] = ((struct buffer *)a[2])->size;
+    return NULL;
+}
+static void *buffer_memory(word *a)
+{
+    a[3] = (word)((struct buffer *)a[2])->memory;
+    return NULL;
+}
+static void *buffer_is_deleted(word *a)
+{
+    a[3] = (word)((struct buffer *)a[2])->deleted;
+    return NULL;
+}
+static void *copy_to_memory(word *a)
+{
+    return make((struct memory *)a[3], ((struct buffer *)a[2])->size, &a[4]);
+}
+
+enum { WORDS = 143 };
+static word table[1024];
+
+const word *GetPjrtApi(void);
+const word *GetPjrtApi(void)
+{
+    typedef void *function(word *);
+    static const struct {
+        int slot;
+        function *function;
+    } rows[] = {
+        {5, error_destroy},  {6, error_message},      {7, error_code},      {27, from_host},
+        {36, hardware_id},   {39, memory_stats},      {41, memory_kind},    {44, memory_devices},
+        {45, nothing},       {49, outputs},           {55, nothing},        {56, loaded_executable},
+        {60, execute},       {63, buffer_destroy},    {69, buffer_size},    {71, buffer_memory},
+        {72, buffer_delete}, {73, buffer_is_deleted}, {97, copy_to_memory},
+    };
+    int version[2] = {0, 116};
+    word words = WORDS;
+#ifdef BIG
+    words = 1000;
+#endif
+#ifdef OTHER_MAJOR
+    version[0] = 1;
+#endif
+#ifdef OLD
+    words = 90;
+#endif
+    table[0] = words * sizeof(word);
+    memcpy(&table[4], version, sizeof(version));
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        table[rows[i].slot] = (word)rows[i].function;
+    return table;
+}
+
+/* For the program: objects that JAX would get by calls that nobody wraps. */
+word plugin_memory(int n);
+word plugin_memory(int n)
+{
+    return (word)&memories[n];
+}
+word plugin_executable(word count, word size, word taken);
+word plugin_executable(word count, word size, word taken)
+{
+    struct executable *executable = calloc(1, sizeof(*executable));
+    *executable = (struct executable){count, size, taken};
+    return (word)executable;
+}
