@@ -1,6 +1,6 @@
 /*
- * Configuration by environment, read once in the library's constructor (later the environment may
- * be changing under another thread). Values are untrusted: one that is not understood leaves the
+ * Configuration by environment, read once in the library's constructor: later the environment may
+ * be changing under another thread, and what the program sets there is for its children. Values are untrusted: one that is not understood leaves the
  * default. The preload itself never prints: gpumem judges the values by the same functions
  * (gpumem/settings.h), `run` before it starts the command, `report` and `info` by the environment
  * that is recorded in the trace.
@@ -20,29 +20,29 @@ struct gm_config {
     uint32_t depth;             /* frames of a stack, GPUMEM_DEPTH, 1..256 */
     bool native_stacks;         /* GPUMEM_STACKS */
     bool python_stacks;
-    bool drop_on_full;        /* GPUMEM_ON_FULL=drop */
-    bool flight;              /* GPUMEM_MODE=flight */
-    uint64_t flight_size;     /* bytes, GPUMEM_FLIGHT_SIZE */
-    bool torch;               /* GPUMEM_TORCH, default on */
-    bool xla;                 /* GPUMEM_XLA, default on */
-    bool nvml;                /* GPUMEM_NVML, default on */
-    bool nvtx;                /* GPUMEM_NVTX, default off */
-    char nvtx_next[4096];     /* GPUMEM_NVTX_NEXT: path of the NVTX tool after us; empty: none */
-    char *const *environment; /* as the process got it */
+    bool drop_on_full;       /* GPUMEM_ON_FULL=drop */
+    bool flight;             /* GPUMEM_MODE=flight */
+    uint64_t flight_size;    /* bytes, GPUMEM_FLIGHT_SIZE */
+    bool torch;              /* GPUMEM_TORCH, default on */
+    bool xla;                /* GPUMEM_XLA, default on */
+    bool nvml;               /* GPUMEM_NVML, default on */
+    bool nvtx;               /* GPUMEM_NVTX, default off */
+    char nvtx_next[4096];    /* GPUMEM_NVTX_NEXT: path of the NVTX tool after us; empty: none */
+    char command_line[1024]; /* as exec gave it: arguments with their ends, cut to fit */
+    uint32_t command_line_size;
 };
 
 extern struct gm_config gm_config;
 
-/* Fills gm_config from the environment. */
-void gm_config_read(char *const *environment);
+/* Fills gm_config from the environment, and notes what exec gave the process before the program may
+ * write over it. */
+void gm_config_read(char *const *arguments, char *const *environment);
 
 /*
- * Expands %e (program), %p (pid), %h (host), %r (rank), %q{VAR} and %% of `output` into `path`.
+ * Expands %e (program), %p (pid), %h (host), %r (rank), %q{VAR} and %% of `output` into `path`,
+ * variables as of the last gm_environment_look.
  * Unknown escapes stay as they are. Returns false when the result does not fit.
  */
 bool gm_config_path(char *path, size_t size, const char *program, const char *host, uint32_t pid);
-
-/* Whether a variable is worth recording in the trace: what decides how memory is used. */
-bool gm_config_is_recorded(const char *name_and_value);
 
 #endif

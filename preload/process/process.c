@@ -170,10 +170,9 @@ __attribute__((constructor(200))) static void library_loaded(int count, char **a
                                                              char **environment)
 {
     (void)count;
-    (void)arguments;
     if (gm_is_secure())
         return;
-    gm_config_read(environment);
+    gm_config_read(arguments, environment);
     on_exit(note_exit, NULL);
     gm_waits_prepare();
     gm_process_make_page();

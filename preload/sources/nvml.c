@@ -13,6 +13,7 @@
 #include "sources/nvml.h"
 #include "base/config.h"
 #include "base/count.h"
+#include "base/environment.h"
 #include "base/own_thread.h"
 #include "base/ticks.h"
 #include "loader/libc_dlsym.h"
@@ -273,12 +274,12 @@ static struct gm_own_thread opener = {
 
 static void start(void)
 {
-    const char *value = getenv("CUDA_VISIBLE_DEVICES");
+    const char *value = gm_environment_value("CUDA_VISIBLE_DEVICES");
     visible[0] = 0;
     is_visible_cut = value && strlen(value) >= sizeof(visible);
     if (value && !is_visible_cut)
         strcpy(visible, value);
-    value = getenv("CUDA_DEVICE_ORDER");
+    value = gm_environment_value("CUDA_DEVICE_ORDER");
     ordered_by_bus = value && strcmp(value, "PCI_BUS_ID") == 0;
     atomic_store(&state, IDLE);
     if (!gm_own_start(&opener))

@@ -4,6 +4,7 @@
 #include "base/change.h"
 #include "base/config.h"
 #include "base/count.h"
+#include "base/environment.h"
 #include "base/ticks.h"
 #include "version.h"
 #include "writer/trace_place.h"
@@ -140,8 +141,8 @@ static void fill_header(struct gm_trace_header *header)
     ssize_t length =
         readlink(gm_own_proc(path, "exe"), header->executable, sizeof(header->executable) - 1);
     header->executable[length > 0 ? length : 0] = 0;
-    header->command_line_size = (uint32_t)read_small(
-        gm_own_proc(path, "cmdline"), header->command_line, sizeof(header->command_line));
+    memcpy(header->command_line, gm_config.command_line, sizeof(header->command_line));
+    header->command_line_size = gm_config.command_line_size;
     header->flags = (gm_config.native_stacks ? GM_HEADER_NATIVE_STACKS : 0u) |
                     (gm_config.python_stacks ? GM_HEADER_PYTHON_STACKS : 0u) |
                     (gm_config.drop_on_full ? GM_HEADER_DROP_ON_FULL : 0u) |
@@ -655,7 +656,6 @@ void gm_trace_mark_end(enum gm_end end, uint32_t status)
 }
 
 #define ENVIRONMENT_MAX 65536u /* bytes; the names of ~600 functions take a quarter */
-#define VARIABLE_MAX 4095u     /* of one variable */
 
 /* Name table and environment: what a reader needs to know before the first record. */
 static int write_preamble(void)
@@ -671,15 +671,16 @@ static int write_preamble(void)
     }
     int error = gm_trace_write_extent(GM_EXTENT_NAMES, 0, names, used, NULL, 0);
     used = 0;
-    for (char *const *at = gm_config.environment; at && *at && !error; at++) {
-        size_t length = strlen(*at) + 1;
-        if (!gm_config_is_recorded(*at))
+    gm_count(GM_COUNT_ENVIRONMENT_LIMIT, gm_environment_left_out());
+    for (const char *at = NULL; (at = gm_environment_next(at)) && !error;) {
+        size_t length = strlen(at) + 1;
+        if (!gm_environment_is_recorded(at))
             continue;
-        if (length > VARIABLE_MAX || used + length > sizeof(names)) {
+        if (length > GM_VARIABLE_MAX || used + length > sizeof(names)) {
             gm_count(GM_COUNT_ENVIRONMENT_LIMIT, 1);
             continue;
         }
-        memcpy(names + used, *at, length);
+        memcpy(names + used, at, length);
         used += length;
     }
     return error ? error : gm_trace_write_extent(GM_EXTENT_ENVIRONMENT, 0, names, used, NULL, 0);
@@ -742,6 +743,7 @@ bool gm_trace_create(bool (*add_more)(void))
     static struct gm_trace_header header; /* static: 2 KiB, and a hook's stack may be small */
     static char made[1040];
     memset(&header, 0, sizeof(header));
+    gm_environment_look(gm_config.output);
     fill_header(&header);
     gm_file = (struct gm_trace_file)NO_FILE;
     gm_file.descriptor = create_file(&header, made);

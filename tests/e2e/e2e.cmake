@@ -30,6 +30,12 @@ gpumem_cuda_program(life gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/li
 gpumem_cuda_program(named gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/named.c)
 add_test(NAME e2e.life.named COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/named.py ${PROJECT_BINARY_DIR})
 
+gpumem_cuda_program(environment gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/life/environment.c)
+if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING) # Python loads no instrumented library
+  add_test(NAME e2e.life.environment COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/environment.py
+           ${PROJECT_BINARY_DIR})
+endif()
+
 gpumem_cuda_program(driver_families gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/driver_families.c)
 add_test(NAME e2e.driver_families COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_SIM_DEVICES=2 -- $<TARGET_FILE:driver_families>)
 gpumem_cuda_program(cuda_13 gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/cuda_13.c)

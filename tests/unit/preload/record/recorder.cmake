@@ -66,3 +66,8 @@ gpumem_unit_test(test_torch_block SOURCES ${CMAKE_CURRENT_LIST_DIR}/../sources/t
                  ${GPUMEM_PRELOAD_DIR}/sources/torch_block.c ${GPUMEM_PRELOAD_DIR}/stack/native/stack_bounds.c
                  ${GPUMEM_PRELOAD_DIR}/stack/native/unwind_maps.c)
 target_include_directories(test_torch_block PRIVATE ${GPUMEM_PRELOAD_DIR})
+
+gpumem_unit_test(test_environment SOURCES ${CMAKE_CURRENT_LIST_DIR}/../base/test_environment.c
+                 ${GPUMEM_PRELOAD_DIR}/base/environment.c)
+target_include_directories(test_environment PRIVATE ${GPUMEM_PRELOAD_DIR})
+target_link_options(test_environment PRIVATE -Wl,--wrap=syscall) # the kernel refuses

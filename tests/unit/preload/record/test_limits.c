@@ -126,9 +126,11 @@ static void a_variable_that_has_no_room_is_counted(void **state)
         memcpy(many[n], "XLA_", 4);
         environment[n + 1] = many[n];
     }
+    char **before = environ;
     scene_begin(TRACE);
-    gm_config.environment = environment;
+    environ = environment;
     assert_int_equal(scene_play(record_only, NULL), 0);
+    environ = before;
     struct scene_found found = scene_read(TRACE);
     scene_end();
     /* 16 of 4,000 bytes fill 64 KiB; and the long one has no room in any. */

@@ -27,6 +27,7 @@
 
 #include "assert_between.h"
 
+#include "preload/base/environment.h"
 #include "preload/base/own_thread.h"
 #include "preload/ring/pack.h"
 #include "preload/writer/tables.h"
@@ -1462,11 +1463,11 @@ static void bad_values_leave_the_defaults(void **unused)
                                 long_output,
                                 long_run};
     gm_config.ring_records = 8192;
+    gm_config.command_line_size = 0;
     struct gm_config before = gm_config;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         char *const environment[] = {bad[i], NULL};
-        gm_config_read(environment);
-        gm_config.environment = before.environment;
+        gm_config_read(NULL, environment);
         if (memcmp(&before, &gm_config, sizeof(before)) != 0)
             fail_msg("%s", bad[i]);
     }
@@ -1479,7 +1480,7 @@ static void good_values_are_taken(void **unused)
         "GPUMEM_RING=1M",        "GPUMEM_DEPTH=1", "GPUMEM_STACKS=python", "GPUMEM_ON_FULL=drop",
         "GPUMEM_OUTPUT=x.trace", "GPUMEM_RUN=r",   "GPUMEM_TORCH=0",       NULL};
     struct gm_config before = gm_config;
-    gm_config_read(good);
+    gm_config_read(NULL, good);
     struct gm_config now = gm_config;
     gm_config = before;
     assert_int_equal(now.ring_records, 16384); /* of 48 bytes: 768 KiB, the power below */
@@ -1505,14 +1506,16 @@ static void names_of_traces_are_expanded(void **unused)
         {"%", "%"},
         {"%%%p%", "%4242%"},
     };
-    static char *const environment[] = {"RANK=3", "RANKS=4", "EMPTY=", NULL};
-    char path[64];
-    gm_config.environment = environment;
+    static char *values[] = {"RANK=3", "RANKS=4", "EMPTY=", NULL};
+    char path[64], **before = environ;
+    environ = values;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         strcpy(gm_config.output, cases[i].output);
+        gm_environment_look(gm_config.output);
         assert_true(gm_config_path(path, sizeof(path), "prog", "node7", 4242));
         assert_string_equal(path, cases[i].path);
     }
+    environ = before;
     strcpy(gm_config.output, "%p");
     assert_true(gm_config_path(path, 5, "prog", "node7", 4242));
     assert_false(gm_config_path(path, 4, "prog", "node7", 4242));
