@@ -44,7 +44,7 @@ struct gm_clock_pair {
 };
 
 enum gm_end {
-    GM_END_NONE = 0,            /* still running, or cut: killed or crashed */
+    GM_END_NONE = 0,            /* still running, or not marked: see `status` */
     GM_END_EXIT = 1,            /* exit() or return from main */
     GM_END_UNDERSCORE_EXIT = 2, /* _exit, _Exit, quick_exit */
     GM_END_EXEC = 3,            /* the process image was replaced */
@@ -192,15 +192,31 @@ struct gm_trace_header {
     uint64_t seal; /* gm_header_seal of the page, set at the end of the process; 0: not sealed */
     /* How the process ended, by enum gm_status and what waitpid(2) says of it: the exit code in bits
      * 8 to 15, or the signal in bits 0 to 6. 0: not told, as in traces of minor 0. Of a process that
-     * marked no end, its parent wrote it, or `gpumem run`. */
+     * marked no end, its parent wrote it, or `gpumem run`; one of which nobody told was cut. */
     uint32_t status;
     uint32_t reserved2;
 };
 
 enum gm_status {
     GM_STATUS_TOLD = 1u << 16,   /* else the rest means nothing */
-    GM_STATUS_WAITED = 1u << 17, /* a recorded process waited for it, and saw the signal */
+    GM_STATUS_WAITED = 1u << 17, /* a recorded process waited for it, and saw how it ended */
+    GM_STATUS_EXITED = 1u << 18, /* it marked no end, but exited: by the bare system call. A bit of
+                                    its own, so that no other one makes a cut trace a whole one */
 };
+
+/* Of a process that marked no end, and of which waitpid(2) says that it ended with `status`. */
+static inline uint32_t gm_status_of_wait(int status)
+{
+    uint32_t exited = (status & 0x7f) == 0 ? GM_STATUS_EXITED : 0;
+    return GM_STATUS_TOLD | exited | ((uint32_t)status & 0xff7f);
+}
+
+/* Whether it tells of such an exit. */
+static inline int gm_status_is_bare_exit(uint32_t status)
+{
+    return (status & (GM_STATUS_TOLD | GM_STATUS_EXITED | 0x7f)) ==
+           (GM_STATUS_TOLD | GM_STATUS_EXITED);
+}
 
 /* ---- extents --------------------------------------------------------------------------------- */
 

@@ -73,7 +73,8 @@ static bool is_of(int descriptor, pid_t pid)
 #undef READ
 }
 
-static void tell(pid_t pid, int signal_number)
+/* `ended`: as waitpid gives it. */
+static void tell(pid_t pid, int ended)
 {
     char path[GM_OUTPUT_MAX + 256];
     int saved_errno = errno;
@@ -83,7 +84,7 @@ static void tell(pid_t pid, int signal_number)
     int descriptor = (int)syscall(SYS_openat, AT_FDCWD, path,
                                   O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (descriptor >= 0) {
-        uint32_t status = GM_STATUS_TOLD | GM_STATUS_WAITED | (uint32_t)(signal_number & 0x7f);
+        uint32_t status = GM_STATUS_WAITED | gm_status_of_wait(ended);
         if (is_of(descriptor, pid))
             syscall(SYS_pwrite64, descriptor, &status, sizeof(status),
                     offsetof(struct gm_trace_header, status));
@@ -94,8 +95,8 @@ static void tell(pid_t pid, int signal_number)
 
 static pid_t note(pid_t pid, const int *status)
 {
-    if (pid > 0 && status && WIFSIGNALED(*status))
-        tell(pid, WTERMSIG(*status));
+    if (pid > 0 && status && (WIFSIGNALED(*status) || WIFEXITED(*status)))
+        tell(pid, *status);
     return pid;
 }
 
@@ -125,10 +126,11 @@ GM_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 GM_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     int result = ((waitid_function *)next(WAITID))(type, id, info, options);
-    bool is_ended = result == 0 && info && info->si_pid > 0 &&
-                    (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED);
-    if (is_ended)
+    bool is_told = result == 0 && info && info->si_pid > 0;
+    if (is_told && (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED))
         tell(info->si_pid, info->si_status);
+    else if (is_told && info->si_code == CLD_EXITED)
+        tell(info->si_pid, info->si_status << 8);
     return result;
 }
 

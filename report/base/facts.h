@@ -10,6 +10,7 @@
 struct gm_ended {
     int exit_code; /* -1: not told, or a signal ended it */
     int signal;    /* 0: none is told */
+    bool is_bare;  /* it exited without its destructors, by the bare system call */
 };
 
 /* The address space of one device between its lowest and its highest live allocation of kind

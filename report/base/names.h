@@ -101,7 +101,7 @@ const char *gm_severity_name(enum gm_severity severity);
 
 /* How far the process had come when the trace was read. */
 enum gm_ending {
-    GM_ENDING_NORMAL,  /* the end is marked */
+    GM_ENDING_NORMAL,  /* the end is marked, or who waited for the process saw it exit */
     GM_ENDING_RUNNING, /* no mark; the process lives */
     GM_ENDING_CUT,     /* no mark; the process is gone: killed or crashed */
 };

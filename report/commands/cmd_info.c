@@ -105,15 +105,17 @@ static void print_state(const struct gm_session *session)
     static const char *const ends[] = {"", " (exit)", " (_exit)", " (exec)"};
     const struct gm_trace *trace = session->trace;
     unsigned end = trace->header.end;
+    struct gm_ended ended = gm_ended_of(&trace->header);
     bool recorded = !(trace->header.flags & GM_HEADER_NOT_RECORDED);
     bool is_snapshot = (trace->header.flags & GM_HEADER_SNAPSHOT) != 0;
     printf("%-12s %s%s\n", "ending",
            recorded ? (is_snapshot ? "snapshot of a running process" : endings[trace->ending])
                     : "not known",
-           end < sizeof(ends) / sizeof(ends[0]) ? ends[end] : "");
+           ended.is_bare                          ? " (without its destructors)"
+           : end < sizeof(ends) / sizeof(ends[0]) ? ends[end]
+                                                  : "");
     if (trace->as_of_ns)
         printf("%-12s %s after the start\n", "as of", TIME(trace->as_of_ns));
-    struct gm_ended ended = gm_ended_of(&trace->header);
     char name[GM_SIGNAL_TEXT];
     if (ended.signal)
         printf("%-12s %s\n", "signal", gm_signal_name(ended.signal, name));

@@ -191,7 +191,8 @@ const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_T
     if (run->ended.signal)
         snprintf(text, GM_ENDING_TEXT, "ended by %s", gm_signal_name(run->ended.signal, name));
     else if (run->ended.exit_code >= 0)
-        snprintf(text, GM_ENDING_TEXT, "exit code %d", run->ended.exit_code);
+        snprintf(text, GM_ENDING_TEXT, "exit code %d%s", run->ended.exit_code,
+                 run->ended.is_bare ? ", without its destructors" : "");
     else
         snprintf(text, GM_ENDING_TEXT, "%s",
                  run->is_recorded ? endings[run->ending] : "end not known");

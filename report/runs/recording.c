@@ -322,20 +322,19 @@ static void find_in(struct gm_recording *recording, const char *folder)
 }
 
 /* What the command could not mark itself, in its trace. */
-static void tell_signal(const struct gm_recording *recording, const char *path)
+static void tell_end(const struct gm_recording *recording, const char *path)
 {
     struct gm_trace_header header;
-    uint32_t status = GM_STATUS_TOLD | (uint32_t)WTERMSIG(recording->status);
-    if (!WIFSIGNALED(recording->status) || !gm_run_read_header(AT_FDCWD, path, &header) ||
-        header.pid != (uint32_t)recording->pid || header.end != GM_END_NONE || header.seal ||
-        header.status)
+    uint32_t status = gm_status_of_wait(recording->status);
+    if (!gm_run_read_header(AT_FDCWD, path, &header) || header.pid != (uint32_t)recording->pid ||
+        header.end != GM_END_NONE || header.seal || header.status)
         return;
     int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return;
     ssize_t ignored =
         pwrite(descriptor, &status, sizeof(status), offsetof(struct gm_trace_header, status));
-    (void)ignored; /* then the page does not say which signal it was */
+    (void)ignored; /* then the page does not say how it ended */
     close(descriptor);
 }
 
@@ -352,7 +351,7 @@ void gm_recording_find(struct gm_recording *recording)
         qsort(recording->traces, recording->trace_count, sizeof(char *), by_name);
     for (size_t i = 0; i < recording->trace_count; i++) {
         gm_bring_home(recording->traces[i]);
-        tell_signal(recording, recording->traces[i]);
+        tell_end(recording, recording->traces[i]);
     }
 }
 

@@ -467,6 +467,13 @@ struct way {
 
 /* Reads the file as it is. False with a line in `error`, or without one if the process ended
  * meanwhile: then the file is worth another, quiet look. */
+/* Who ended by the bare system call, as far as anybody saw, has committed all it did. */
+static enum gm_ending ending_of(const struct gm_trace_header *header)
+{
+    return header->end != GM_END_NONE || gm_status_is_bare_exit(header->status) ? GM_ENDING_NORMAL
+                                                                                : GM_ENDING_CUT;
+}
+
 static bool read_file(struct gm_trace *trace, int descriptor, const struct way *way, char *error,
                       size_t size)
 {
@@ -485,7 +492,7 @@ static bool read_file(struct gm_trace *trace, int descriptor, const struct way *
     if (!alive && !read_header(trace, error, size)) /* the end may be marked since */
         return false;
     scan(trace, alive);
-    trace->ending = trace->header.end != GM_END_NONE ? GM_ENDING_NORMAL : GM_ENDING_CUT;
+    trace->ending = ending_of(&trace->header);
     if (!alive)
         return true;
     trace->ending = GM_ENDING_RUNNING;
@@ -543,7 +550,7 @@ static struct gm_trace *open_bytes(const char *path, const void *bytes, size_t s
         return NULL;
     }
     scan(trace, false);
-    trace->ending = trace->header.end != GM_END_NONE ? GM_ENDING_NORMAL : GM_ENDING_CUT;
+    trace->ending = ending_of(&trace->header);
     if (trace->header.flags & GM_HEADER_SNAPSHOT)
         trace->ending = GM_ENDING_RUNNING;
     finish(trace);

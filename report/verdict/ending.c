@@ -12,7 +12,8 @@ struct gm_ended gm_ended_of(const struct gm_trace_header *header)
     if (!(status & GM_STATUS_TOLD))
         return ended;
     ended.signal = (int)(status & 0x7f);
-    if (!ended.signal && header->end != GM_END_NONE)
+    ended.is_bare = header->end == GM_END_NONE && gm_status_is_bare_exit(status);
+    if (!ended.signal && (header->end != GM_END_NONE || ended.is_bare))
         ended.exit_code = (int)(status >> 8 & 0xff);
     return ended;
 }

@@ -1,12 +1,15 @@
 /* A process that ends in the way that its arguments say, with some device memory:
- *   endings [-p] exit N | _exit N | signal N | pool N
+ *   endings [-p] exit N | _exit N | raw N | tidy N | signal N | pool N
+ * raw: by the bare system call, as Go ends; tidy: likewise, but all is freed and many threads record.
  * -p: in a child, which its parent waits for. pool: the parent ends three workers by signal N, waits
  * for them and ends well. */
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,9 +20,34 @@ static void allocate(void)
         exit(99);
 }
 
+static void *churn(void *unused)
+{
+    void *memory;
+    for (int i = 0; i < 20000; i++) {
+        cudaMalloc(&memory, 512);
+        cudaFree(memory);
+    }
+    return unused;
+}
+
+static void churn_in_threads(void)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, churn, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+}
+
 static int end(const char *how, int number)
 {
+    if (strcmp(how, "tidy") == 0) {
+        churn_in_threads();
+        syscall(SYS_exit_group, number);
+    }
     allocate();
+    if (strcmp(how, "raw") == 0)
+        syscall(SYS_exit_group, number);
     if (strcmp(how, "_exit") == 0)
         _exit(number);
     if (strcmp(how, "signal") == 0)

@@ -61,13 +61,39 @@ def pool(number, name, code):
         expect(f"pool {name}: check", done.returncode == code and name in done.stdout, done)
 
 
+def gate(how, number, code):
+    """The gate judges who ends by the bare system call as it judges others."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(gpumem, "check", "--max-leak", "0", "--", program, how, str(number), folder=folder)
+        expect(f"check: {how} {number}", done.returncode == code, done)
+
+
+def not_told():
+    """Nobody waits who would tell."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(program, "tidy", "0", folder=folder, LD_PRELOAD=build + "/preload/libgpumem.so")
+        [report] = reports(folder)
+        expect("tidy, not told: cut", report["ending"] == "cut" and report["exit_code"] is None, report["ending"])
+        expect("tidy, not told: check", run(gpumem, "check", folder=folder).returncode == 3)
+
+
 one(["exit", "0"], (0, None), "exit code 0")
 one(["exit", "3"], (3, None), "exit code 3")
 one(["_exit", "259"], (3, None), "exit code 3")
 one(["signal", "9"], (None, "SIGKILL"), "killed by SIGKILL")
 one(["signal", "15"], (None, "SIGTERM"), "killed by SIGTERM")
 one(["signal", "11"], (None, "SIGSEGV"), "crashed by SIGSEGV")
+BARE = ", without its destructors"
+one(["raw", "0"], (0, None), "exit code 0" + BARE)
+one(["raw", "3"], (3, None), "exit code 3" + BARE)
+one(["tidy", "0"], (0, None), "exit code 0" + BARE)
+gate("tidy", 0, 0)
+gate("tidy", 7, 7)
+gate("raw", 0, 1)
+gate("exit", 0, 1)
+not_told()
 for by_run in (True, False):
+    one(["-p", "raw", "5"], (5, None), "exit code 5" + BARE, by_run)
     one(["-p", "signal", "11"], (None, "SIGSEGV"), "crashed by SIGSEGV", by_run)
     one(["-p", "exit", "4"], (4, None), "exit code 4", by_run)
 pool(15, "SIGTERM", 0)
