@@ -155,40 +155,36 @@ static ssize_t read_own(void *to, const void *from, size_t size)
                    first < size ? 2UL : 1UL, 0UL);
 }
 
-static void see_variable(const char *at, const char *pattern)
+/* False: it is not there any more. */
+static bool see(const char *at, const char *pattern)
 {
     static char text[PIECE_MAX + 1]; /* static: a hook's stack may be small */
     ssize_t got = read_own(text, at, PIECE_MAX);
-    if (got < 0)
-        return;
-    text[got] = 0;
-    size_t name = strcspn(text, "=");
-    if (is_wanted(text, pattern) && !is_setting(text) && !value_in(&now, text, name))
-        add(&now, text);
-}
-
-static void see(char *at, const char *pattern)
-{
     for (uint32_t copy = 0; copy < copies; copy++)
         listed[copy] |= origins[copy] == at;
-    see_variable(at, pattern);
+    if (got < 0)
+        return false;
+    text[got] = 0;
+    if (is_wanted(text, pattern) && !is_setting(text) && !value_in(&now, text, strcspn(text, "=")))
+        add(&now, text);
+    return true;
 }
 
 /* The list to its end; `pattern` NULL: only what it is. Returns a number that is another one for any
- * other list; 0: it could not be read. */
+ * other list; 0: something could not be read. */
 static uint64_t go_through(char *const *environment, const char *pattern)
 {
     static char *list[LISTED_AT_ONCE];
     uint64_t which = 1;
+    bool is_there = true;
     while (environment) {
         ssize_t got = read_own(list, environment, sizeof(list));
         size_t count = got > 0 ? (size_t)got / sizeof(*list) : 0;
         for (size_t i = 0; i < count; i++) {
             if (!list[i])
-                return which | 1;
+                return is_there ? which | 1 : 0;
             which = (which ^ (uintptr_t)list[i]) * UINT64_C(0x9e3779b97f4a7c15);
-            if (pattern)
-                see(list[i], pattern);
+            is_there &= !pattern || see(list[i], pattern);
         }
         if (count == 0)
             return 0;

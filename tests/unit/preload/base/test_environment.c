@@ -214,9 +214,8 @@ static void *change_all_the_time(void *unused)
     char **last = NULL;
     while (!is_over) {
         char **next = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        char *text = (char *)(next + 8);
-        for (size_t i = 0; i < 4; i++, text += 16)
-            next[i] = strcpy(text, i == 2 ? "RANK=3" : "OTHER=1");
+        for (size_t i = 0; i < 4; i++)
+            next[i] = i == 2 ? "RANK=3" : "OTHER=1";
         __atomic_store_n(&environ, next, __ATOMIC_SEQ_CST);
         if (last)
             munmap(last, PAGE);
