@@ -377,7 +377,9 @@ static void release_signals(const struct held_signals *held)
     gm_signals_restore(held->mask);
 }
 
-/* Real space for [offset, offset + length): fallocate where the file system has it, else zeros. */
+/* Real space for [offset, offset + length): fallocate where it is to be had, else zeros. File systems
+ * lack it, and sandboxes refuse it in any way; only that there is no room is an answer. Nor is a
+ * descriptor that the host has closed written to. */
 static int allocate_space(uint64_t offset, uint64_t length)
 {
     static const char zeros[GM_TRACE_PAGE];
@@ -387,7 +389,7 @@ static int allocate_space(uint64_t offset, uint64_t length)
     while (result != 0 && errno == EINTR);
     if (result == 0)
         return 0;
-    if (errno != EOPNOTSUPP && errno != ENOSYS)
+    if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO || errno == EBADF)
         return -errno;
     for (uint64_t done = 0; done < length; done += sizeof(zeros)) {
         size_t part = length - done < sizeof(zeros) ? (size_t)(length - done) : sizeof(zeros);

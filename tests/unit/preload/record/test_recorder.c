@@ -966,6 +966,8 @@ static _Atomic long closes_before;
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
+static int fallocate_error; /* 0: the system's own answer */
+
 long __wrap_syscall(long number, ...)
 {
     long argument[6], expected = number;
@@ -977,6 +979,10 @@ long __wrap_syscall(long number, ...)
     if (number != 0 && argument[0] == gm_file.descriptor &&
         atomic_compare_exchange_strong(&closes_before, &expected, 0))
         close(gm_file.descriptor);
+    if (number == SYS_fallocate && fallocate_error) {
+        errno = fallocate_error;
+        return -1;
+    }
     return __real_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
                           argument[5]);
 }
@@ -1022,6 +1028,39 @@ static void a_thread_gets_its_lane_where_it_is_closed_at_once(void **unused)
     struct scene_found found = scene_read(TRACE);
     assert_whole(&found, 1 + (SCENE_THREADS - 1) * 100);
     assert_int_equal(found.header.counters[GM_COUNT_NO_LANE], 0);
+}
+
+static void put_thousand(void *unused)
+{
+    (void)unused;
+    for (uint64_t n = 0; n < 1000; n++)
+        scene_put(0, n);
+}
+
+static void where_fallocate_is_refused_zeros_are_written(void **unused)
+{
+    static const int errors[] = {EPERM, EINVAL, EACCES, ENOSYS, EOPNOTSUPP, ENODEV};
+    (void)unused;
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        fallocate_error = errors[i];
+        assert_int_equal(scene_play(put_thousand, NULL), 0);
+        struct scene_found found = scene_read(TRACE);
+        assert_whole(&found, 1000);
+        unlink(scene_path(TRACE));
+    }
+    fallocate_error = 0;
+}
+
+static void where_there_is_no_room_for_a_file_there_is_none(void **unused)
+{
+    static const int errors[] = {ENOSPC, EDQUOT, EFBIG, EIO};
+    (void)unused;
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        fallocate_error = errors[i];
+        scene_play(put_thousand, NULL);
+        assert_int_equal(scene_files(), 0);
+    }
+    fallocate_error = 0;
 }
 
 static void remove_the_file_and_close(void *unused)
@@ -1563,6 +1602,8 @@ int main(void)
         TEST(nothing_is_lost_where_it_is_closed_at_once),
         TEST(a_thread_gets_its_lane_where_it_is_closed_at_once),
         TEST(a_host_that_takes_the_descriptor_keeps_its_file),
+        TEST(where_fallocate_is_refused_zeros_are_written),
+        TEST(where_there_is_no_room_for_a_file_there_is_none),
         TEST(a_file_that_is_gone_is_given_up),
         TEST(threads_one_after_the_other_share_lanes),
         TEST(a_signal_handler_records_or_is_counted),
