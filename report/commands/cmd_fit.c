@@ -25,6 +25,8 @@ static void print_help(void)
          "                              eight of them\n"
          "      --cards LIST            how many of each kind (1; with {N} 1,2,4,8)\n"
          "      --prices FILE           lines NAME PRICE: which of them is the cheapest\n"
+         "      --remedies[=LIST]       try what makes the need smaller: checkpoints, autocast,\n"
+         "                              other optimizers, ...; LIST: only those that begin so\n"
          "      --memory SIZE           of each GPU, instead of what it has\n"
          "      --max-steps N           end a program of PyTorch after N steps of an optimizer;\n"
          "                              0: never (auto: when the peak has stopped rising)\n"
@@ -98,6 +100,7 @@ int gm_cmd_fit(int count, char **arguments)
                                             OPTION(11, "fresh", no_argument),
                                             OPTION(12, "budget", required_argument),
                                             OPTION(13, "json", no_argument),
+                                            OPTION(14, "remedies", optional_argument),
                                             GM_COMMON_OPTIONS};
     char **words = gm_allocate((size_t)count, sizeof(*words));
     size_t word_count = 0;

@@ -168,6 +168,16 @@ def the_cheapest_card_is_found():
     runs()
 
 
+def slices_are_cards():
+    found = answer("--devices", "mig", command=[PROGRAM, "keep", str(9000 * MIB)])
+    verdicts = {point["device"]: point["verdict"] for point in found["points"]}
+    assert len(verdicts) == 25, verdicts
+    assert (verdicts["a100-40-1g.5gb"], verdicts["h100-1g.10gb"], verdicts["h200-1g.18gb"]) == \
+        ("does-not-fit", "fits", "fits"), verdicts
+    found = answer("--device", "h100-3g.40gb", command=[PROGRAM, "device", "4096"])
+    assert found["best"]["capacity"] < 40 << 30 and found["best"]["device"] == "h100-3g.40gb", found["best"]
+
+
 def several_of_a_kind_are_rows():
     found = answer("--device", card("one", 1000), "--cards", "1,2,4", command=[PROGRAM, "device", "4096"])
     assert [point["count"] for point in found["points"]] == [1, 2, 4], found
@@ -175,6 +185,52 @@ def several_of_a_kind_are_rows():
     assert [(point["count"], point["verdict"]) for point in found["points"]] == \
         [(1, "does-not-fit"), (2, "does-not-fit"), (4, "fits"), (8, "fits")], found
     runs()
+
+
+# ---- remedies ---------------------------------------------------------------------------------------------
+
+def remedied(memory, mib, *options, code=0):
+    """(document, remedies by name) of the program that stands for one of PyTorch."""
+    done = fit("--json", "--device", card("one", memory), *options, "--remedies", code=code,
+               command=[sys.executable, HERE + "/remedied.py", mib])
+    document = json.loads(done.stdout)
+    return document["fit"], {remedy["name"]: remedy for remedy in document["remedies"]}
+
+
+def each_remedy_says_what_it_saves():
+    found, remedies = remedied(1000, "1000")
+    saves = {name: remedy["saves"] // MIB for name, remedy in remedies.items() if remedy["verdict"] not in (None, "failed")}
+    expected = {"checkpoint": 210, "checkpoint 6 of 12": 150, "autocast bf16": 200, "autocast fp16": 200, "save_on_cpu": 290,
+                "torch.compile": 0, "foreach=False": 0, "fused=True": 0, "loss in pieces": 50, "FSDP2 over 2": 50,
+                "FSDP2 over 4": 75, "FSDP2 over 8": 88, "save_on_cpu + autocast bf16": 490,
+                "save_on_cpu + autocast bf16 + loss in pieces": 540}
+    assert saves == expected, saves
+    assert found["base"]["most"] == 1100 * MIB and remedies["checkpoint"]["verdict"] == "fits", found
+    assert remedies["checkpoint"]["applied_to"] == [f"layers.{i}" for i in range(12)]
+    assert "for block in net.layers[:6]: " in remedies["checkpoint 6 of 12"]["write"][1], remedies["checkpoint 6 of 12"]
+    assert remedies["fused=True"]["write"] == ["torch.optim.AdamW(net.parameters(), lr=0.1, fused=True)"]
+    assert all(len(remedy["write"]) <= 3 for remedy in remedies.values() if len(remedy["parts"]) == 1)
+    # Why some do nothing, and what failed.
+    why = {name: remedy["why_not"] for name, remedy in remedies.items()}
+    assert why["fused=True"] == "the peak is not in the optimizer's step" and why["checkpoint"] is None, why
+    assert why["channels_last"] == "there is no convolution" and why["accumulation"] == "--over names no batch", why
+    assert remedies["in backward"]["verdict"] == "failed" and "no hook for this parameter" in why["in backward"], why
+    assert remedies["8-bit state"]["saves"] == 60 * MIB and "not installed" in why["8-bit state"], why
+
+
+def the_gentlest_remedy_that_fits_is_recommended():
+    for memory, chosen, code in ((1100, None, 0), (1000, "checkpoint 6 of 12", 0), (800, "save_on_cpu + autocast bf16", 0),
+                                 (400, None, 1)):
+        found, remedies = remedied(memory, "1000", code=code)
+        assert found["fits_with"] == chosen, (memory, found)
+        assert not chosen or remedies[chosen]["verdict"] == "fits", remedies[chosen]
+    done = fit("--device", card("one", 1070), "--remedies", command=[sys.executable, HERE + "/remedied.py", "1000"])
+    assert done.stdout.startswith("Does not fit a Mine as it is: needs 1.07 of 1.04 GiB. Fits with loss in pieces: "), done.stdout
+
+
+def a_smaller_batch_is_accumulated():
+    found, remedies = remedied(1000, "{BATCH}", "--over", "BATCH=10,1000")
+    assert found["values"] == {"BATCH": "1000"} and remedies["accumulation over 4"]["saves"] == 750 * MIB, remedies.keys()
 
 
 # ---- runs -------------------------------------------------------------------------------------------------
@@ -263,7 +319,8 @@ try:
                  an_estimate_that_is_off_is_not_believed, all_fit_and_nothing_fits, a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,
-                 several_of_a_kind_are_rows, what_was_answered_is_not_run_again,
+                 slices_are_cards, several_of_a_kind_are_rows, each_remedy_says_what_it_saves,
+                 the_gentlest_remedy_that_fits_is_recommended, a_smaller_batch_is_accumulated, what_was_answered_is_not_run_again,
                  interrupted_it_says_what_it_knows_and_leaves_nothing, a_budget_is_for_check,
                  what_is_wrong_is_said_in_one_line):
         test()

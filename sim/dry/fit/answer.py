@@ -3,6 +3,8 @@ import json
 import os
 import sys
 
+import remedies
+
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -156,7 +158,7 @@ WORDS = {"fits": "fits", "does-not-fit": "does not fit", "undecided": "cannot be
 
 def point_line(point, row):
     result, verdict = point.result(), verdict_of(point, row)
-    need = size(point.need()) if point.need() else "at least " + size(result.peak)
+    need = size(point.need()) if point.need() is not None else "at least " + size(result.peak)
     notes = []
     if verdict == "fits":
         notes.append(size(row.capacity - result.most) + " to spare")
@@ -251,6 +253,9 @@ def print_cards(fit):
 
 
 def print_text(fit):
+    if fit.remedies:
+        print_remedies(fit)
+        return
     if fit.is_interrupted:
         print("Interrupted: the answer is of what was run until then.")
     print(clean(first_line(fit)))
@@ -316,5 +321,116 @@ def document(fit):
 
 
 def print_json(fit):
-    json.dump(document(fit), sys.stdout, indent=1)
+    json.dump(remedies_document(fit) if fit.remedies else document(fit), sys.stdout, indent=1)
     print()
+
+
+# ---- remedies -------------------------------------------------------------------------------------------------
+
+def remedies_line(found, card):
+    """The first line."""
+    base, capacity = found.base, found.capacity
+    if base.has_failed or base.verdict != "fits":
+        return f"Cannot be told: {base.why()}."
+    best, chosen = found.best(), found.chosen
+    with_best = f"with {best.name} {size(best.result.most)}" if best else "no remedy helps"
+    if found.does_fit_as_it_is():
+        return f"Fits {card} as it is ({of((found.honest_base or base).most, capacity)}); {with_best}."
+    text = f"Does not fit {card} as it is: needs {of(base.most, capacity)}"
+    if chosen:
+        return text + f". Fits with {chosen.name}: {of(chosen.honest.most, capacity)}."
+    return text + f"; {with_best}."
+
+
+def signed(count):
+    return size(count) if count >= 0 else "-" + size(-count)
+
+
+def touched(remedy):
+    text = f"{len(remedy.applied_to)} modules" if remedy.applied_to else ""
+    where = remedies.place_text(remedy.where)
+    return ", ".join(part for part in (text, where) if part)
+
+
+def why_nothing(found, remedy):
+    saves = max(one or 0 for one in found.saves(remedy))
+    if remedy.slot == "optimizer" and not found.program.is_peak_in_step():
+        reason = "the peak is not in the optimizer's step"
+    elif remedy.slot == "settings":
+        reason = "little was lost by fragmentation"
+    else:
+        reason = "the peak is elsewhere"
+    return reason if saves >= -found.base.most * 0.01 else f"takes {size(-saves)} more"
+
+
+def print_remedies(fit):
+    found = fit.remedies
+    if fit.is_interrupted:
+        print("Interrupted: the answer is of what was run until then.")
+    if not found.base:
+        print("Nothing was run.")
+        return
+    print(clean(remedies_line(found, fit.cards[0].title())))
+    helping = [remedy for remedy in found.tried if found.helps(remedy)]
+    helping.sort(key=found.rank)
+    lines = [["as it is", size(found.base.most), size(found.base.without_cache), "", "", ""]]
+    for remedy in helping:
+        result, saves = remedy.result, found.saves(remedy)
+        kind = "at most" if remedy.why_not else remedy.kind
+        lines.append([remedy.name, size(result.most) if result else "", size(result.without_cache) if result else "",
+                      signed(saves[1] if result else saves[0]), kind, clean(remedy.why_not or touched(remedy))])
+    print()
+    table(["remedy", "needs", "but cache", "saves", "", ""], lines)
+    for remedy in helping:
+        if remedy.parts != [remedy]:
+            continue
+        where = remedies.place_text(remedy.where)
+        print(f"\n{remedy.name}{' (' + where + ')' if where else ''}: {remedy.cost}.")
+        for line in remedy.write:
+            print("    " + clean(line))
+    rest = [remedy for remedy in found.tried if remedy not in helping]
+    if rest:
+        print("\nThese do nothing here:")
+    for remedy in rest:
+        if remedies.is_failed(remedy):
+            reason = "failed: " + remedies.failure(remedy)
+        else:
+            reason = remedy.why_not or (why_nothing(found, remedy) if remedy.is_tried() else "was not tried")
+        print(f"  {remedy.name}: {clean(reason)}")
+    print()
+    runner = fit.runner
+    print(f"{runner.runs} run{'s' if runner.runs != 1 else ''} in {runner.seconds:.1f} s"
+          + (f", {runner.kept} answers kept from before" if runner.kept else "") + ".")
+
+
+def verdict_without_limit(result, capacity):
+    if result.most <= capacity:
+        return "fits"
+    return "undecided" if result.without_cache <= capacity else "does-not-fit"
+
+
+def remedy_json(found, remedy):
+    result, tried = remedy.result, remedy.is_tried()
+    return {"name": remedy.name, "parts": [part.name for part in remedy.parts], "applied_to": remedy.applied_to,
+            "place": remedy.where, "peak": result.peak if result else None, "most": result.most if result else None,
+            "parts_of_need": result.parts if result else None,
+            "saves": found.saves(remedy)[0] if tried else None,
+            "saves_without_cache": found.saves(remedy)[1] if tried else None, "kind": remedy.kind,
+            "verdict": None if not result else "failed" if remedies.is_failed(remedy) else
+            remedy.honest.verdict if remedy.honest else verdict_without_limit(result, found.capacity),
+            "why_not": remedies.failure(remedy) if remedies.is_failed(remedy) else remedy.why_not or (
+                why_nothing(found, remedy) if tried and not found.helps(remedy) else None),
+            "write": remedy.write, "cost": remedy.cost}
+
+
+def remedies_document(fit):
+    found = fit.remedies
+    base = found.base and {"verdict": found.base.verdict, "peak": found.base.peak, "most": found.base.most,
+                           "capacity": found.capacity, "parts": found.base.parts,
+                           "reason": found.base.why() if found.base.verdict == "undecided" else None}
+    chosen = found.chosen
+    return {"format": 1, "simulated": True, "fit": {
+        "base": base, "device": fit.cards[0].stem, "values": found.values, "runs": fit.runner.runs,
+        "kept": fit.runner.kept, "seconds": round(fit.runner.seconds, 3), "is_interrupted": fit.is_interrupted,
+        "fits_with": chosen and chosen.name},
+        "remedies": [remedy_json(found, remedy) for remedy in found.tried]}

@@ -19,12 +19,19 @@ def plain(name):
     return re.sub(r"[ _-]", "", name).lower()
 
 
+# Slices of a device by Multi-Instance GPU: multiprocessors and memory in eighths, as NVIDIA's user guide has them. A driver
+# keeps some of each slice's memory back: 256 to 448 MiB of an A100's, so 512 MiB are assumed.
+SLICES = {"1g": (1, 1), "2g": (2, 2), "3g": (3, 4), "4g": (4, 4), "7g": (8, 8)}
+SLICED = {"a100-40": 40, "a100-80": 80, "h100": 80, "h200": 141, "b200": 180}
+KEPT_BACK = 512 << 20
+
+
 class Card:
     """A device, and how many of it the program sees."""
 
     def __init__(self, stem, path, count=1):
         self.stem, self.path, self.count, self.price = stem, path, count, None
-        facts = {}
+        self.facts = facts = {}
         try:
             with open(path, encoding="utf-8") as file:
                 for line in file:
@@ -38,6 +45,18 @@ class Card:
         self.names = {plain(stem), plain(self.name), *map(plain, facts.get("also", "").split())}
         # Devices that differ in memory alone run the same code: what one needs, the other does.
         self.architecture = facts.get("cc"), facts.get("sms"), facts.get("kernels"), count
+
+    def slices(self, folder):
+        """The slices of a device, as files in a folder of ours."""
+        for kind, (processors, eighths) in SLICES.items():
+            name = f"{kind}.{(SLICED[self.stem] * eighths + 4) // 8}gb"
+            facts = dict(self.facts, name=f"{self.name} MIG {name}", also="",
+                         sms=str(int(self.facts["sms"]) * processors // 8),
+                         memory=f"{(self.memory * eighths // 8 - KEPT_BACK) >> 20}MiB")
+            path = os.path.join(folder, f"{self.stem}-{name}.device")
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(f"{key} = {value}\n" for key, value in facts.items())
+            yield Card(f"{self.stem}-{name}", path)
 
     def times(self, count):
         return Card(self.stem, self.path, count)
@@ -55,17 +74,20 @@ class Card:
 
 
 class Cards:
-    def __init__(self, folder):
+    """All devices of a folder, and slices of them, whose files are made in the folder `scratch`."""
+
+    def __init__(self, folder, scratch):
         self.known = []
         for name in sorted(os.listdir(folder)):
             stem, suffix = os.path.splitext(name)
             if suffix == ".device":
                 self.known.append(Card(stem, os.path.join(folder, name)))
+        self.slices = [part for card in self.known if card.stem in SLICED for part in card.slices(scratch)]
 
     def find(self, name):
         if "/" in name or name.endswith(".device"):
             return Card(os.path.splitext(os.path.basename(name))[0], os.path.abspath(name))
-        for card in self.known:
+        for card in self.known + self.slices:
             if plain(name) in card.names:
                 return card
         raise Wrong(f"'{name}' is none of {' '.join(card.stem for card in self.known)}, nor a file")
@@ -78,7 +100,7 @@ class Cards:
             found = re.fullmatch(r"(.+?)x(\d+)", part)
             own = found and plain(part) not in {name for card in self.known for name in card.names}
             if part in ("all", "mig"):
-                names = [card for card in self.known if ("." in card.stem) == (part == "mig")]
+                names = self.known if part == "all" else self.slices
             else:
                 names = [self.find(found[1] if own else part)]
             for card in names:

@@ -12,6 +12,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import answer  # noqa: E402
 from cards import Cards, bytes_of  # noqa: E402
+from remedies import Remedies  # noqa: E402
 from runs import UNLIMITED, Result, Runner  # noqa: E402
 from search import Point, Search  # noqa: E402
 from values import Wrong, axis_of  # noqa: E402
@@ -23,7 +24,7 @@ RUNS_MOST = 64  # of one search along an axis
 class Options:
     """What the command line says."""
 
-    FLAGS = ("json", "fresh", "once", "values", "remedies")
+    FLAGS = ("json", "fresh", "once", "values")
 
     def __init__(self, words):
         at = words.index("--")
@@ -111,7 +112,7 @@ class Row:
 class Fit:
     def __init__(self, options, runner, cards):
         self.options, self.runner, self.cards = options, runner, cards
-        self.rows, self.unlimited = [], {}
+        self.rows, self.unlimited, self.remedies = [], {}, None
         self.is_interrupted = False
 
     def plan(self):
@@ -131,15 +132,19 @@ class Fit:
     def is_searched(self):
         return bool(self.options.axes) and self.options.axes[0].is_numeric
 
-    def request(self, row, value, memory):
+    def request(self, card, values, memory):
+        """What Runner.run takes, for values of all axes."""
         command, environment = self.options.command, dict(os.environ)
+        for axis in self.options.axes:
+            command, environment = axis.filled(command, environment, values[axis.name])
+        return command, environment, card, memory or self.options.memory
+
+    def named_request(self, row, value, memory):
         values = dict(row.fixed)
         if self.options.axes:
             values[self.options.axes[0].name] = value
-        for axis in self.options.axes:
-            command, environment = axis.filled(command, environment, values[axis.name])
         label = " ".join([f"{name}={one}" for name, one in values.items()] + [f"on {row.card.key()}"])
-        return label, (command, environment, row.card, memory or self.options.memory)
+        return label, self.request(row.card, values, memory)
 
     def measure(self, row, wanted, take):
         """Measures [(value, memory)]; what another card of the same architecture told is not run again."""
@@ -149,7 +154,7 @@ class Fit:
             if key in self.unlimited:
                 take(number, for_card(*self.unlimited[key], row.card))
             else:
-                requests.append(self.request(row, value, memory))
+                requests.append(self.named_request(row, value, memory))
                 numbers.append((number, key))
 
         def take_and_share(number, result):
@@ -160,7 +165,17 @@ class Fit:
 
         self.runner.run_all(requests, take_and_share)
 
+    def try_remedies(self):
+        """On the first card, with the largest value of each axis."""
+        card, values = self.cards[0], {axis.name: axis.values[-1] for axis in self.options.axes}
+        self.remedies = Remedies(self.runner, lambda values, memory: self.request(card, values, memory), self.options,
+                                 values, self.options.memory or card.memory)
+        self.remedies.run()
+
     def run(self):
+        if self.options["remedies"] is not None:
+            self.try_remedies()
+            return
         for row in self.rows:
             if self.is_searched():
                 row.search = Search(self.options.axes[0].values,
@@ -219,6 +234,10 @@ def judged(result, capacity):
 
 
 def exit_code(fit):
+    if fit.remedies:
+        if not fit.remedies.base or fit.remedies.base.verdict != "fits":
+            return 5
+        return 0 if fit.remedies.does_fit_as_it_is() or fit.remedies.chosen else 1
     if any(row.best()[1] for row in fit.rows):
         return 0
     return 5 if any(row.cannot_tell() for row in fit.rows) else 1
@@ -234,21 +253,29 @@ def write_budget(path, fit):
             file.write(f"--max-peak {tracked}\n")
 
 
-def work(words):
-    gpumem, libraries = words[:2]
-    options = Options(words[2:])
-    known = Cards(libraries + "/devices")
+def cards_of(options, known):
     if options["devices"]:
         cards = known.listed(options["devices"], options.counts)
     else:
         cards = [known.find(options["device"] or "h100").times(count) for count in options.counts]
     if options["prices"]:
         known.read_prices(options["prices"], cards)
+    return cards
+
+
+def work(words):
+    gpumem, libraries = words[:2]
+    options = Options(words[2:])
     progress = Progress()
     runner = Runner(gpumem, libraries, options, progress)
-    fit = Fit(options, runner, cards)
     try:
+        known = Cards(libraries + "/devices", runner.scratch)
+        fit = Fit(options, runner, cards_of(options, known))
         fit.plan()
+    except BaseException:
+        runner.end()
+        raise
+    try:
         fit.run()
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

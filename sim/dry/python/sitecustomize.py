@@ -6,6 +6,7 @@ GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: step
                         of a tensor's value at one line
 GPUMEM_DRY_STEADY=1     the same, after steps of an optimizer that no longer raise the peak
 GPUMEM_DRY_VALUES=1     compute small operations on the CPU (dry_values.py)
+GPUMEM_DRY_REMEDY=LIST  change how the program uses memory (dry_remedies.py)
 
 Python imports the first sitecustomize that it finds; this one imports the one it hides. PyTorch is changed when the
 program imports it, and not where it never does.
@@ -191,6 +192,8 @@ def set_up(torch):
     share_objects()
     watch_reads(torch, after_read)
     watch_steps(after_step)
+    if os.environ.get("GPUMEM_DRY_REMEDY"):
+        import_own("dry_remedies").start(torch)
     if computes:
         import_own("dry_values").start()
 
