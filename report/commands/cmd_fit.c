@@ -34,6 +34,7 @@ static void print_help(void)
          "      --jobs N                runs at a time (as cores and memory allow)\n"
          "      --fresh                 run also what was answered before\n"
          "      --budget FILE           write the need as an option of gpumem check\n"
+         "      --html FILE             the answer as a page to look at, too\n"
          "      --json\n"
          "  -h, --help\n"
          "      --version\n"
@@ -101,6 +102,7 @@ int gm_cmd_fit(int count, char **arguments)
                                             OPTION(12, "budget", required_argument),
                                             OPTION(13, "json", no_argument),
                                             OPTION(14, "remedies", optional_argument),
+                                            OPTION(15, "html", required_argument),
                                             GM_COMMON_OPTIONS};
     char **words = gm_allocate((size_t)count, sizeof(*words));
     size_t word_count = 0;

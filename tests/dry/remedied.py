@@ -23,7 +23,7 @@ def survey():
     tell("optimizer", kind="AdamW", module="torch.optim.adamw", options={"lr": "0.1"}, place=PLACE)
     tell("model", name="net", path="", kind="Net", bytes=1 << 20, dtypes=["torch.float32"], is_autocast=False,
          has_convolutions=False, can_checkpoint=False, place=PLACE)
-    tell("blocks", kind="Block", paths=[f"layers.{i}" for i in range(12)], held=[BLOCK << 20] * 6 + [10 << 20] * 6,
+    tell("blocks", model="net", kind="Block", paths=[f"layers.{i}" for i in range(12)], held=[BLOCK << 20] * 6 + [10 << 20] * 6,
          is_list="layers")
     tell("loss", bytes=100 << 20, shape=[8, 9], place=PLACE)
     tell("step", place=PLACE, peak=7, is_peak_in_step=False, state_dtypes=["torch.float32"], state=80 << 20)

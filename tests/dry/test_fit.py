@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """gpumem fit on a program in C: test_fit.py BUILD FOLDER"""
+import html.parser
 import json
 import os
 import shutil
@@ -304,6 +305,44 @@ def a_budget_is_for_check():
     runs()
 
 
+class Page(html.parser.HTMLParser):
+    """Counts what a page has, and wants each element to be closed."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.counts = [], {}
+        with open(path, encoding="utf-8") as file:
+            self.feed(file.read())
+        assert self.open == ["html"] or not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+
+def the_page_shows_the_curve_and_the_remedies():
+    path = scratch + "/page.html"
+    found = answer("--device", card("one", 1000), "--over", "B=1..512", "--html", path, command=needs("50 + {B} * 7"))
+    counts = Page(path).counts
+    # The point that is far beyond the device stands in the table alone.
+    assert counts["svg"] == 1 and counts["circle"] == len(found["points"]) - 1 and counts["tr"] == len(found["points"]) + 1, counts
+    answer("--device", card("one", 1000), "--over", "B=<b>,&lt;,\x1b[31m", "--html", path, command=["true", "{B}"])
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    assert "b" not in Page(path).counts and "&lt;b&gt;" in text and "&amp;lt;" in text and "\x1b" not in text, text
+    fit("--device", card("one", 1000), "--remedies", "--html", path, command=[sys.executable, HERE + "/remedied.py", "1000"])
+    counts = Page(path).counts
+    assert counts["svg"] == 1 and counts["rect"] > 10 and counts["pre"] > 5, counts
+    runs()
+
+
 def what_is_wrong_is_said_in_one_line():
     for options, command in ((["--over", "B=1..9"], ["true"]), (["--over", "B=9..1"], ["true", "{B}"]),
                              (["--over", "B"], ["true", "{B}"]), (["--over", "B=1", "--over", "B=2"], ["true", "{B}"]),
@@ -315,14 +354,14 @@ def what_is_wrong_is_said_in_one_line():
 
 
 try:
-    for test in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
+    for test in [t for t in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
                  an_estimate_that_is_off_is_not_believed, all_fit_and_nothing_fits, a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,
                  slices_are_cards, several_of_a_kind_are_rows, each_remedy_says_what_it_saves,
                  the_gentlest_remedy_that_fits_is_recommended, a_smaller_batch_is_accumulated, what_was_answered_is_not_run_again,
-                 interrupted_it_says_what_it_knows_and_leaves_nothing, a_budget_is_for_check,
-                 what_is_wrong_is_said_in_one_line):
+                 interrupted_it_says_what_it_knows_and_leaves_nothing, a_budget_is_for_check, the_page_shows_the_curve_and_the_remedies,
+                 what_is_wrong_is_said_in_one_line) if not sys.argv[3:] or t.__name__ in sys.argv[3:]]:
         test()
         print("ok  ", test.__name__.replace("_", " "))
 finally:

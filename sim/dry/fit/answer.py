@@ -32,6 +32,11 @@ def clean(text):
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
+def say(text=""):
+    """One line or several: what is in them came from programs and from the user."""
+    print("\n".join(clean(line) for line in text.split("\n")))
+
+
 def place(line):
     return f" at {os.path.basename(line['file'])}:{line['line']}" if line and line["file"] else ""
 
@@ -149,7 +154,7 @@ def front(fit):
 def table(heads, lines):
     widths = [max(len(line[i]) for line in [heads, *lines]) for i in range(len(heads))]
     for line in [heads, *lines]:
-        print("  " + "  ".join(text.rjust(width) if i < len(heads) - 1 else text
+        say("  " + "  ".join(text.rjust(width) if i < len(heads) - 1 else text
                                for i, (text, width) in enumerate(zip(line, widths))).rstrip())
 
 
@@ -168,7 +173,7 @@ def point_line(point, row):
         notes.append(shortage(result, row.capacity))
     if result.of:
         notes.append("as on " + result.of)
-    return [WORDS[verdict], need, clean(", ".join(notes))]
+    return [WORDS[verdict], need, ", ".join(notes)]
 
 
 def print_points(fit, row):
@@ -178,9 +183,9 @@ def print_points(fit, row):
         return
     order = sorted(points, key=row.search.numbers.get) if row.search else list(points)
     if row.fixed:
-        print(f"\nWith {fixed_text(row)}:")
+        say(f"\nWith {fixed_text(row)}:")
     else:
-        print()
+        say()
     table([names[0], "verdict", "needs", ""], [[value, *point_line(points[value], row)] for value in order])
 
 
@@ -189,21 +194,21 @@ def print_line(row):
     line = row.search.line() if row.search else None
     if line:
         fixed, slope, error = line
-        print(f"Each one takes {size(abs(slope))}{' less' if slope < 0 else ''} beside "
+        say(f"Each one takes {size(abs(slope))}{' less' if slope < 0 else ''} beside "
               f"{size(max(0, fixed))} that are fixed, without PyTorch's cache (within {size(error)} of what was measured).")
 
 
 def print_doubts(fit, row):
     search = row.search
     if search and not search.is_monotone:
-        print(f"The need does not rise with {fit.options.axes[0].name}: larger values were tried one by one"
+        say(f"The need does not rise with {fit.options.axes[0].name}: larger values were tried one by one"
               + (f", {search.untried} of them not." if search.untried else "."))
     elif search and len(search.points) > 2:
-        print(f"Of {len(fit.options.axes[0].values)} values {len(search.points)} were tried; their need rises with "
+        say(f"Of {len(fit.options.axes[0].values)} values {len(search.points)} were tried; their need rises with "
               f"{fit.options.axes[0].name}, and that of the others was taken to do so.")
     if search and search.failed:
-        print(f"Failed by something else than memory: {', '.join(search.failed[:8])}: "
-              + clean(search.points[search.failed[0]].result().why()))
+        say(f"Failed by something else than memory: {', '.join(search.failed[:8])}: "
+              + search.points[search.failed[0]].result().why())
 
 
 def print_parts(row):
@@ -216,7 +221,7 @@ def print_parts(row):
             text += f": {size(part['least'])} to {size(part['most'])}"
         elif part["most"] > part["bytes"]:
             text += f": up to {size(part['most'])}"
-        print(text)
+        say(text)
 
 
 def print_notes(fit):
@@ -224,17 +229,17 @@ def print_notes(fit):
     results = [point.result() for row in fit.rows for point in row.all_points().values()]
     steps = {result.dry["ended_after_steps"] for result in results} - {None}
     if steps:
-        print(f"The programs were ended after {' or '.join(map(str, sorted(steps)))} steps"
+        say(f"The programs were ended after {' or '.join(map(str, sorted(steps)))} steps"
               + (", when the peak had stopped rising." if fit.options.max_steps == "auto" else "."))
     if any(result.dry["uncertain"] for result in results if result.verdict == "fits"):
-        print("Programs read values that are not known, as kernels do not run: gpumem dry-run tells the lines.")
-    print(f"{runner.runs} run{'s' if runner.runs != 1 else ''} in {runner.seconds:.1f} s"
+        say("Programs read values that are not known, as kernels do not run: gpumem dry-run tells the lines.")
+    say(f"{runner.runs} run{'s' if runner.runs != 1 else ''} in {runner.seconds:.1f} s"
           + (f", {runner.kept} answers kept from before" if runner.kept else "")
           + (", interrupted" if fit.is_interrupted else "") + ".")
 
 
 def print_cards(fit):
-    print()
+    say()
     first = fit.options.axes[0] if fit.options.axes else None
     lines = []
     has_prices = any(row.card.price is not None for row in fit.rows)
@@ -257,8 +262,8 @@ def print_text(fit):
         print_remedies(fit)
         return
     if fit.is_interrupted:
-        print("Interrupted: the answer is of what was run until then.")
-    print(clean(first_line(fit)))
+        say("Interrupted: the answer is of what was run until then.")
+    say(first_line(fit))
     if len(fit.cards) > 1:
         print_cards(fit)
     else:
@@ -267,9 +272,9 @@ def print_text(fit):
             print_line(row)
             print_doubts(fit, row)
         if len(fit.rows) == 1:
-            print()
+            say()
             print_parts(fit.rows[0])
-    print()
+    say()
     print_notes(fit)
 
 
@@ -322,7 +327,7 @@ def document(fit):
 
 def print_json(fit):
     json.dump(remedies_document(fit) if fit.remedies else document(fit), sys.stdout, indent=1)
-    print()
+    say()
 
 
 # ---- remedies -------------------------------------------------------------------------------------------------
@@ -366,11 +371,11 @@ def why_nothing(found, remedy):
 def print_remedies(fit):
     found = fit.remedies
     if fit.is_interrupted:
-        print("Interrupted: the answer is of what was run until then.")
+        say("Interrupted: the answer is of what was run until then.")
     if not found.base:
-        print("Nothing was run.")
+        say("Nothing was run.")
         return
-    print(clean(remedies_line(found, fit.cards[0].title())))
+    say(remedies_line(found, fit.cards[0].title()))
     helping = [remedy for remedy in found.tried if found.helps(remedy)]
     helping.sort(key=found.rank)
     lines = [["as it is", size(found.base.most), size(found.base.without_cache), "", "", ""]]
@@ -378,28 +383,28 @@ def print_remedies(fit):
         result, saves = remedy.result, found.saves(remedy)
         kind = "at most" if remedy.why_not else remedy.kind
         lines.append([remedy.name, size(result.most) if result else "", size(result.without_cache) if result else "",
-                      signed(saves[1] if result else saves[0]), kind, clean(remedy.why_not or touched(remedy))])
-    print()
+                      signed(saves[1] if result else saves[0]), kind, remedy.why_not or touched(remedy)])
+    say()
     table(["remedy", "needs", "but cache", "saves", "", ""], lines)
     for remedy in helping:
         if remedy.parts != [remedy]:
             continue
         where = remedies.place_text(remedy.where)
-        print(f"\n{remedy.name}{' (' + where + ')' if where else ''}: {remedy.cost}.")
+        say(f"\n{remedy.name}{' (' + where + ')' if where else ''}: {remedy.cost}.")
         for line in remedy.write:
-            print("    " + clean(line))
+            say("    " + line)
     rest = [remedy for remedy in found.tried if remedy not in helping]
     if rest:
-        print("\nThese do nothing here:")
+        say("\nThese do nothing here:")
     for remedy in rest:
         if remedies.is_failed(remedy):
             reason = "failed: " + remedies.failure(remedy)
         else:
             reason = remedy.why_not or (why_nothing(found, remedy) if remedy.is_tried() else "was not tried")
-        print(f"  {remedy.name}: {clean(reason)}")
-    print()
+        say(f"  {remedy.name}: {reason}")
+    say()
     runner = fit.runner
-    print(f"{runner.runs} run{'s' if runner.runs != 1 else ''} in {runner.seconds:.1f} s"
+    say(f"{runner.runs} run{'s' if runner.runs != 1 else ''} in {runner.seconds:.1f} s"
           + (f", {runner.kept} answers kept from before" if runner.kept else "") + ".")
 
 

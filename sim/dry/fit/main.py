@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import answer  # noqa: E402
+import page  # noqa: E402
 from cards import Cards, bytes_of  # noqa: E402
 from remedies import Remedies  # noqa: E402
 from runs import UNLIMITED, Result, Runner  # noqa: E402
@@ -287,6 +288,8 @@ def work(words):
         answer.print_json(fit)
     else:
         answer.print_text(fit)
+    if options["html"]:
+        page.write(options["html"], fit)
     if options["budget"]:
         write_budget(options["budget"], fit)
     return 130 if fit.is_interrupted else exit_code(fit)

@@ -64,9 +64,6 @@ class Program:
     def model_name(self):
         return (self.models[0]["name"] or "model") if self.models else "model"
 
-    def inner_name(self):
-        return self.model_name() + (self.models[0]["path"] if self.models else "")
-
     def model_place(self):
         return self.models[0]["place"] if self.models else None
 
@@ -92,16 +89,18 @@ def each(program, line):
     return f"for each_model in ({', '.join(names)}): " + line.replace("MODEL", "each_model")
 
 
-def blocks_expression(program, group, count):
-    """The first blocks of a group, as one writes them."""
-    name, total = program.inner_name(), len(group["paths"])
-    part = "" if count == total else f"[:{count}]"
-    if group["is_list"] is not None:
-        path = group["is_list"]
-        if path and any(step.isdigit() for step in path.split(".")):
-            return f'{name}.get_submodule("{path}"){part}'
-        return name + ("." + path if path else "") + part
-    return f"[m for m in {name}.modules() if type(m).__name__ == '{group['kind']}']{part}"
+def blocks_expression(groups, count=None):
+    """The blocks of groups as one writes them; `count`: only the first ones."""
+    part, texts = f"[:{count}]" if count else "", []
+    for group in groups:
+        name, path = group["model"] or "model", group["is_list"]
+        if path is None:
+            texts.append(f"[m for m in {name}.modules() if type(m).__name__ == '{group['kind']}']")
+        elif any(step.isdigit() for step in path.split(".")):
+            texts.append(f'{name}.get_submodule("{path}")')
+        else:
+            texts.append(name + ("." + path if path else ""))
+    return (texts[0] if len(texts) == 1 else "[" + ", ".join("*" + text for text in texts) + "]") + part
 
 
 def checkpoints(program):
@@ -115,19 +114,22 @@ def checkpoints(program):
     model = program.models[0]
     if model["can_checkpoint"]:
         yield Remedy("checkpoint", "activations", [{"name": "checkpoint", "by_model": True}],
-                     [program.inner_name() + '.gradient_checkpointing_enable({"use_reentrant": False})'], cost,
+                     [(model["name"] or "model") + model["path"] +
+                      '.gradient_checkpointing_enable({"use_reentrant": False})'], cost,
                      [path for group in program.groups for path in group["paths"]], program.model_place())
         return
-    for number, group in enumerate(program.groups[:2]):
-        for count in sorted({len(group["paths"]), (len(group["paths"]) + 1) // 2}, reverse=True):
-            paths = group["paths"][:count]
-            name = "checkpoint" + ("" if count == len(group["paths"]) else f" {count} of {len(group['paths'])}") + (
-                f" {group['kind']}" if number else "")
-            yield Remedy(name, "activations", [{"name": "checkpoint", "paths": paths}],
+    kinds = list(dict.fromkeys(group["kind"] for group in program.groups))
+    for kind in kinds[:2]:
+        groups = [group for group in program.groups if group["kind"] == kind]
+        paths = [path for group in groups for path in group["paths"]]
+        half = (len(paths) + 1) // 2
+        for count in [None, half] if len(groups) == 1 and half > 1 else [None]:
+            name = "checkpoint" + (f" {count} of {len(paths)}" if count else "") + (f" {kind}" if kind != kinds[0] else "")
+            yield Remedy(name, "activations", [{"name": "checkpoint", "paths": paths[:count]}],
                          ["import functools, torch.utils.checkpoint",
-                          f"for block in {blocks_expression(program, group, count)}: block.forward = functools.partial("
+                          f"for block in {blocks_expression(groups, count)}: block.forward = functools.partial("
                           "torch.utils.checkpoint.checkpoint, block.forward, use_reentrant=False)"],
-                         cost, paths, program.model_place())
+                         cost, paths[:count], program.model_place())
 
 
 def at_models(program):
@@ -159,7 +161,7 @@ def at_models(program):
     else:
         yield skipped("channels_last", "there is no convolution")
     yield Remedy("torch.compile", "compile", [{"name": "compile"}], [each(program, "MODEL.compile()")],
-                 "faster once it is compiled, which takes minutes", where=place)
+                 "faster once it is compiled, which takes minutes", where=place, kind="bounded")
 
 
 def optimizer_text(optimizer, parameters, **options):
@@ -231,13 +233,11 @@ def shards(program, counts):
     if not program.optimizers or any(".module" in model["path"] for model in program.models):
         yield skipped("FSDP2", "the program is distributed already" if program.optimizers else "there is no optimizer")
         return
-    name, lines = program.model_name(), []
-    for group in program.groups:
-        lines.append(f"for block in {blocks_expression(program, group, len(group['paths']))}: fully_shard(block)")
+    blocks = [f"for block in {blocks_expression(program.groups)}: fully_shard(block)"] if program.groups else []
     for count in counts:
         yield Remedy(f"FSDP2 over {count}", "shards", [{"name": "sharded", "count": count}],
                      ["from torch.distributed.fsdp import fully_shard  # torchrun, init_process_group(\"nccl\")",
-                      "; ".join(lines) if len(lines) < 2 else "\n".join(lines), f"fully_shard({name})"],
+                      *blocks, each(program, "fully_shard(MODEL)")],
                      f"{count} GPUs, each with its own batch; parameters are gathered for each block",
                      [path for group in program.groups for path in group["paths"]], program.optimizer()["place"],
                      kind="bounded")
@@ -297,9 +297,8 @@ class Remedies:
         if self.base.has_failed or self.base.dry["failed_at"]:
             return
         self.program = Program(self.base.told)
-        self.tried = [remedy for remedy in all_remedies(self.program, self.options, self.values)
+        self.tried = [remedy for remedy in [*all_remedies(self.program, self.options, self.values), *self.settings()]
                       if not self.only or any(remedy.name.startswith(name) for name in self.only)]
-        self.settings()
         wanted = [remedy for remedy in self.tried if remedy.facts and not remedy.is_tried()]
         self.try_all(wanted[:self.runs_left])
         self.combine()
@@ -317,13 +316,13 @@ class Remedies:
     def settings(self):
         """What PyTorch's allocator would reserve by other settings: replayed, without a run."""
         if not self.base.trace:
-            return
+            return []
         done = subprocess.run([self.runner.gpumem, "whatif", "--advise", "--json", self.base.trace[0]],
                               capture_output=True, text=True, check=False, timeout=600)
         try:
             told = json.loads(done.stdout)
         except ValueError:
-            return
+            return []
         families = {} # the best of each
         for setting in told["settings"]:
             if setting["modelled"] or setting["out_of_memory"]:
@@ -335,7 +334,7 @@ class Remedies:
             family = setting["set"].partition(":")[0]
             if family not in families or remedy.estimate > families[family].estimate:
                 families[family] = remedy
-        self.tried.extend(families.values())
+        return list(families.values())
 
     def saves(self, remedy):
         """(bytes of the whole need, bytes of it without PyTorch's cache); None, None: nothing can be said."""

@@ -164,9 +164,9 @@ class Survey:
              can_checkpoint=bool(getattr(inner, "supports_gradient_checkpointing", False)) and
              hasattr(inner, "gradient_checkpointing_enable"), place=place_of(frame))
         for kind, paths in groups.items():
-            self.weigh(inner, kind, paths)
+            self.weigh(inner, kind, paths, (name_of(model, frame) or "model") + path)
 
-    def weigh(self, model, kind, paths):
+    def weigh(self, model, kind, paths, name):
         """What each of a group of blocks holds after its first call."""
         held, hooks, left = {}, [], len(paths)
 
@@ -183,7 +183,7 @@ class Survey:
                 if left == 0:
                     for one in hooks:
                         one.remove()
-                    tell("blocks", kind=kind, paths=paths, held=[held.get(one, 0) for one in paths],
+                    tell("blocks", model=name, kind=kind, paths=paths, held=[held.get(one, 0) for one in paths],
                          is_list=list_around(self.torch, model, paths))
             return hook
 
