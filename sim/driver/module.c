@@ -1,8 +1,8 @@
 /*
- * Modules and libraries. The simulator does not read code: any image loads and any kernel name is
- * found. The simulated runtime declares the variables that the compiler registered, by
- * gpumem_sim_register_variable; their memory appears per context at the first query and is in no
- * total.
+ * Modules and libraries. The simulator runs no code: any image loads and any kernel name is found.
+ * The variables are those of the image, if it is a cubin (cubin.c), and those that the compiler
+ * registered, which the simulated runtime declares by gpumem_sim_register_variable. Their memory
+ * appears per context at the first query and is in no total.
  */
 #include "module.h"
 #include "memory.h"
@@ -76,7 +76,7 @@ void gpusim_module_delete(void *object)
     gpusim_object_delete(module);
 }
 
-static CUresult load_library(CUlibrary *handle)
+static CUresult load_library(CUlibrary *handle, const void *code)
 {
     GPUSIM_ENTER();
     if (!handle)
@@ -84,6 +84,7 @@ static CUresult load_library(CUlibrary *handle)
     struct gpusim_library *library = new_library();
     if (!library)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    gpusim_cubin_declare(library, code);
     *handle = GPUSIM_HANDLE(CUlibrary, library);
     return CUDA_SUCCESS;
 }
@@ -98,7 +99,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
     (void)options;
     (void)values;
     (void)count;
-    return code ? load_library(library) : CUDA_ERROR_INVALID_VALUE;
+    return code ? load_library(library, code) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
@@ -128,6 +129,21 @@ CUresult cuLibraryUnload(CUlibrary handle)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
+CUresult gpusim_library_declare(struct gpusim_library *library, const char *name, size_t bytes,
+                                bool managed)
+{
+    struct gpusim_variable *variable = calloc(1, sizeof(*variable));
+    char *copy = strdup(name);
+    if (!variable || !copy) {
+        free(variable);
+        free(copy);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *variable = (struct gpusim_variable){copy, bytes, managed, library->variables};
+    library->variables = variable;
+    return CUDA_SUCCESS;
+}
+
 /* Declares a variable of a library, for the simulated runtime (found by dlsym). */
 GPUSIM_EXPORTED CUresult gpumem_sim_register_variable(CUlibrary handle, const char *name,
                                                       size_t bytes, int managed);
@@ -141,16 +157,7 @@ CUresult gpumem_sim_register_variable(CUlibrary handle, const char *name, size_t
         return CUDA_ERROR_INVALID_HANDLE;
     if (!name || bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    struct gpusim_variable *variable = calloc(1, sizeof(*variable));
-    char *copy = strdup(name);
-    if (!variable || !copy) {
-        free(variable);
-        free(copy);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *variable = (struct gpusim_variable){copy, bytes, managed != 0, library->variables};
-    library->variables = variable;
-    return CUDA_SUCCESS;
+    return gpusim_library_declare(library, name, bytes, managed != 0);
 }
 
 static CUresult new_instance(struct gpusim_library *library, const struct gpusim_variable *variable,
@@ -241,7 +248,8 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule hand
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-static CUresult load_module(CUmodule *handle)
+/* `image`: NULL, or the code. */
+static CUresult load_module(CUmodule *handle, const void *image)
 {
     GPUSIM_ENTER_CONTEXT(context);
     if (!handle)
@@ -256,13 +264,15 @@ static CUresult load_module(CUmodule *handle)
     }
     module->library = library;
     module->owns_library = true;
+    if (image)
+        gpusim_cubin_declare(library, image);
     *handle = GPUSIM_HANDLE(CUmodule, module);
     return CUDA_SUCCESS;
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return image ? load_module(module) : CUDA_ERROR_INVALID_VALUE;
+    return image ? load_module(module, image) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
@@ -283,7 +293,7 @@ CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
     if (!path)
         return CUDA_ERROR_INVALID_VALUE;
-    return access(path, R_OK) == 0 ? load_module(module) : CUDA_ERROR_FILE_NOT_FOUND;
+    return access(path, R_OK) == 0 ? load_module(module, NULL) : CUDA_ERROR_FILE_NOT_FOUND;
 }
 
 CUresult cuModuleUnload(CUmodule handle)

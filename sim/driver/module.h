@@ -1,6 +1,6 @@
 /*
- * Modules and libraries: the driver does not read code and accepts any name; variables are
- * registered.
+ * Modules and libraries: the driver runs no code and accepts any name of a kernel; variables are
+ * declared.
  */
 #ifndef GPUMEM_SIM_MODULE_H
 #define GPUMEM_SIM_MODULE_H
@@ -36,5 +36,12 @@ struct gpusim_module {
 };
 
 void gpusim_module_delete(void *module);
+
+/* Declares a variable of the library. */
+CUresult gpusim_library_declare(struct gpusim_library *library, const char *name, size_t bytes,
+                                bool managed);
+
+/* Declares the variables of `image`, if that is a cubin. It holds what its own headers say. */
+void gpusim_cubin_declare(struct gpusim_library *library, const void *image);
 
 #endif

@@ -33,6 +33,8 @@ ALLOCATORS = {
 LIBRARIES = {"tensorflow": "TensorFlow", "jax": "JAX"}
 NAMES = {"tensorflow": ("arrays", "training", "kept_results", "refused"),
          "jax": ("arrays", "kept_results", "refused")}
+# JAX from 0.12 on compiles without cuDNN; before, only transfers run.
+COMPILED = ("compiled", "donated", "training") if sys.version_info >= (3, 12) else ()
 
 build, framework = os.path.abspath(sys.argv[1]), sys.argv[2]
 allocators = {name: DEVICE | settings for name, settings in ALLOCATORS[framework].items()}
@@ -61,6 +63,24 @@ def held(trace):
         elif event.type == t.MARK and trace.string(event.aux).startswith("held "):
             pairs.append((int(trace.string(event.aux).split()[1]), sum(live.values())))
     return pairs
+
+
+def arrays(name, allocator):
+    """At each mark the blocks on record are the arrays that JAX says are alive."""
+    live, problems, marks = {}, [], 0
+    trace = record(name, allocator)[1]
+    for event, _ in trace.records():
+        if event.type == t.BLOCK_ALLOC:
+            live[event.address] = event.size
+        elif event.type == t.BLOCK_FREE:
+            if live.pop(event.address, None) != event.size:
+                problems.append(f"the end of a block that did not live: {event.address:#x}")
+        elif event.type == t.MARK and trace.string(event.aux).startswith("arrays "):
+            marks += 1
+            said, lived = int(trace.string(event.aux).split()[1]), sum(live.values())
+            if said != lived:
+                problems.append(f"mark {marks}: JAX has {said} bytes in arrays, {lived} on record")
+    return problems if marks else ["no marks"], f"{marks} times the bytes of jax.live_arrays()"
 
 
 def totals(name, allocator):
@@ -92,10 +112,13 @@ def place(allocator):
 
 
 def main():
-    names = NAMES[framework]
+    names = NAMES[framework] + (COMPILED if framework == "jax" else ())
     checks = [(f"{name}/{allocator}", lambda name=name, allocator=allocator: totals(name, allocator))
               for name in names for allocator in allocators]
-    checks += [(f"{name}/same bytes", lambda name=name: same_bytes(name)) for name in names]
+    checks += [(f"{name}/same bytes", lambda name=name: same_bytes(name)) for name in NAMES[framework]]
+    if framework == "jax":
+        checks += [(f"{name}/arrays, {allocator}", lambda name=name, allocator=allocator: arrays(name, allocator))
+                   for name in names for allocator in allocators]
     checks += [("arrays/pieces of a pool", lambda: pieces("arrays"))]
     checks += [(f"kept_results/place, {allocator}", lambda allocator=allocator: place(allocator))
                for allocator in allocators]
