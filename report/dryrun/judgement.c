@@ -61,9 +61,11 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
     if (blocks > reserved)
         blocks = reserved;
     uint64_t least = use->least_reserved, most = most_reserved(facts, judgement->device);
-    add_part(judgement, "PyTorch's tensors", blocks, GM_DRY_EXACT);
-    add_bounded(judgement, "PyTorch's cache", reserved - blocks,
-                least > blocks ? least - blocks : 0, most > blocks ? most - blocks : 0);
+    add_part(judgement, use->is_of_xla ? "XLA's arrays" : "PyTorch's tensors", blocks,
+             GM_DRY_EXACT);
+    add_bounded(judgement, use->is_of_xla ? "XLA's temporaries and cache" : "PyTorch's cache",
+                reserved - blocks, least > blocks ? least - blocks : 0,
+                most > blocks ? most - blocks : 0);
     add_part(judgement, "other allocations", use->peak - reserved, GM_DRY_EXACT);
     if (use->has_failed && use->held + use->wanted > use->peak)
         add_part(judgement, "the refused request", use->held + use->wanted - use->peak,

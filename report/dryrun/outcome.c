@@ -144,6 +144,7 @@ static void add_run(struct gm_dry_outcome *outcome, const struct gm_model *model
         if (!use)
             continue;
         use->blocks += amount(run->pools[i].peak);
+        use->is_of_xla = strcmp(run->pools[i].owner, "XLA") == 0;
         use->reserved += amount(run->pools[i].reserved_peak);
         use->least_reserved = use->most_reserved = use->reserved;
     }
@@ -180,6 +181,7 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
         use->is_used |= more->is_used;
         use->peak += more->peak;
         use->blocks += more->blocks;
+        use->is_of_xla |= more->is_of_xla;
         use->reserved += more->reserved;
         use->least_reserved += more->least_reserved;
         use->most_reserved += more->most_reserved;

@@ -23,7 +23,8 @@ struct gm_dry_line {
 struct gm_dry_use {
     bool is_used;
     uint64_t peak;                          /* of all that was allocated there */
-    uint64_t blocks;                        /* PyTorch's, at their peak */
+    uint64_t blocks;                        /* a framework's, at their peak */
+    bool is_of_xla;                         /* not PyTorch's */
     uint64_t reserved;                      /* by PyTorch, at its peak */
     uint64_t least_reserved, most_reserved; /* by the addresses that new segments get */
     bool has_failed;                        /* a request was refused that nothing made up for */

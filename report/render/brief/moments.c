@@ -129,12 +129,15 @@ static void print_blocks(const struct gm_view *view, struct gm_brief_sites *site
     gm_brief_holders(view, sites, holders, count, whole, view->top);
     if (free_bytes) {
         const struct gm_segment_sums *sums = state->sums;
-        uint64_t hole = 0;
-        for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++)
+        uint64_t hole = 0, segments = 0;
+        for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++) {
             hole = sums[pool].largest_hole > hole ? sums[pool].largest_hole : hole;
-        gm_page_print(view->page, GM_PLAIN, "    %9s %3u%%  free in the pool's segments",
-                      BYTES(free_bytes),
-                      whole ? (unsigned)(100.0 * (double)free_bytes / (double)whole + 0.5) : 0);
+            segments += sums[pool].count;
+        }
+        gm_page_print(view->page, GM_PLAIN, "    %9s %3u%%  %s", BYTES(free_bytes),
+                      whole ? (unsigned)(100.0 * (double)free_bytes / (double)whole + 0.5) : 0,
+                      segments ? "free in the pool's segments"
+                               : "in no array: temporaries, or free");
         if (hole && state->is_known)
             gm_page_print(view->page, GM_PLAIN, ", largest hole %s", SIZE(hole));
         fputc('\n', view->page->out);

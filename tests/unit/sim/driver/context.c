@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -174,6 +175,49 @@ static void variables_of_a_library_are_zero_and_not_counted(void **state)
     assert_cuda(CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(library));
 }
 
+/* A cubin as compilers write it, as far as its symbols go. */
+static void variables_of_a_cubin_are_found(void **state)
+{
+    static const char names[] = "\0constant\0kernel\0elsewhere";
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr sections[3];
+        Elf64_Sym symbols[4];
+        char names[sizeof(names)];
+    } cubin = {
+        .head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
+                 .e_machine = 190, /* EM_CUDA */
+                 .e_shoff = offsetof(typeof(cubin), sections),
+                 .e_shnum = 3},
+        .sections = {{0},
+                     {.sh_type = SHT_SYMTAB,
+                      .sh_offset = offsetof(typeof(cubin), symbols),
+                      .sh_size = sizeof(cubin.symbols),
+                      .sh_link = 2},
+                     {.sh_type = SHT_STRTAB, .sh_offset = offsetof(typeof(cubin), names)}},
+        .symbols = {{0},
+                    {.st_name = 1, .st_info = STT_OBJECT, .st_shndx = 5, .st_size = 96},
+                    {.st_name = 10, .st_info = STT_FUNC, .st_shndx = 6, .st_size = 640},
+                    {.st_name = 17, .st_info = STT_OBJECT, .st_shndx = SHN_UNDEF, .st_size = 8}},
+    };
+    CUmodule module;
+    CUdeviceptr pointer;
+    size_t size;
+
+    (void)state;
+    memcpy(cubin.names, names, sizeof(names));
+    assert_ok(cuModuleLoadData(&module, &cubin));
+    assert_ok(cuModuleGetGlobal(&pointer, &size, module, "constant"));
+    assert_int_equal(size, 96);
+    assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "kernel"));
+    assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "elsewhere"));
+    assert_ok(cuModuleUnload(module));
+    cubin.head.e_machine = EM_X86_64;
+    assert_ok(cuModuleLoadData(&module, &cubin));
+    assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "constant"));
+    assert_ok(cuModuleUnload(module));
+}
+
 static void launches_check_their_arguments(void **state)
 {
     CUmodule module;
@@ -250,6 +294,7 @@ int main(void)
         TEST(streams_and_events_end_with_their_context),
         TEST(default_streams_are_streams),
         TEST(variables_of_a_library_are_zero_and_not_counted),
+        TEST(variables_of_a_cubin_are_found),
         TEST(launches_check_their_arguments),
         TEST(threads_allocate_at_once),
     };
