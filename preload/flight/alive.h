@@ -42,6 +42,9 @@ struct gm_left {
 };
 struct gm_left gm_alive_left(uint64_t since);
 
+/* Whether the sums are those of what is carried. Of checked builds (base/assert.h). */
+bool gm_alive_is_valid(void);
+
 void gm_alive_forget(void);
 
 #endif

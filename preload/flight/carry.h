@@ -124,6 +124,9 @@ static inline uint64_t gm_carry_last(uint64_t address, uint64_t size)
 uint32_t gm_carry_first(void);
 uint32_t gm_carry_count(void); /* of those in the order */
 
+/* Whether order, index and trees agree with one another. Of checked builds (base/assert.h). */
+bool gm_carry_is_valid(void);
+
 /* Forgets everything: a forked child. */
 void gm_carry_forget(void);
 

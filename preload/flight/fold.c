@@ -1,6 +1,7 @@
 /* See fold.h. What ends and is undone, and the plain families: lives of addresses, blocks, pools,
  * modules, and what is only ever replaced by a later record of its kind. */
 #include "flight/fold.h"
+#include "base/assert.h"
 #include "flight/alive.h"
 #include "flight/fold_context.h"
 #include "flight/fold_graph.h"
@@ -412,6 +413,7 @@ void gm_fold(const struct gm_record *record, const struct gm_record *detail, uin
     apply(record, detail, lane, ending);
     if (free_like)
         finish_ending(lane);
+    GM_ASSERT_SOMETIMES(gm_carry_is_valid() && gm_alive_is_valid());
 }
 
 /* ---- what is carried over -------------------------------------------------------------------- */
@@ -452,6 +454,7 @@ static bool is_unknown_free(uint32_t number)
 
 void gm_fold_emit(gm_carry_taker *take, void *argument)
 {
+    GM_ASSERT(gm_carry_is_valid() && gm_alive_is_valid());
     gm_fold_context_emit(false, take, argument);
     for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next)
         if (is_unknown_free(at))

@@ -92,6 +92,9 @@ static inline bool gm_lane_is_half_full(const struct gm_lane *lane)
 /* Forgets all lanes after a fork. */
 void gm_threads_forget(void);
 
+/* Whether the ring agrees with itself; with its gm_pack_lock. Of checked builds (base/assert.h). */
+bool gm_lane_is_valid(const struct gm_thread *thread);
+
 /* Lanes in use, for the drainer. */
 uint32_t gm_thread_count(void);
 struct gm_thread *gm_thread_at(uint32_t number);

@@ -1,5 +1,6 @@
 /* See pack.h. */
 #include "ring/pack.h"
+#include "base/assert.h"
 #include "base/change.h"
 #include "base/count.h"
 #include "ring/sink.h"
@@ -13,6 +14,7 @@ static uint64_t pack_end(const struct gm_thread *thread, uint64_t tail)
 
 void gm_pack(struct gm_thread *thread)
 {
+    GM_ASSERT(gm_lane_is_valid(thread));
     struct gm_lane *lane = thread->lane;
     uint64_t tail = lane->tail, end = pack_end(thread, tail);
     struct gm_run run = {thread->records, thread->mask, tail, (uint32_t)(end - tail)};
@@ -33,4 +35,5 @@ void gm_pack(struct gm_thread *thread)
         gm_count(gm_sink->refused, run.count);
     __atomic_store_n(&lane->tail, end, __ATOMIC_RELEASE);
     gm_change_end();
+    GM_ASSERT(gm_lane_is_valid(thread));
 }

@@ -1,5 +1,6 @@
 /* See subtract.h. */
 #include "diff/subtract.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "diff/match.h"
@@ -533,5 +534,6 @@ struct gm_model *gm_model_subtract(const struct gm_model *model, const struct gm
     free(difference.shown);
     free(is_taken);
     gm_model_free(difference.transfers);
+    GM_ASSERT(gm_model_is_valid(difference.model));
     return difference.model;
 }

@@ -111,6 +111,9 @@ static inline void gm_index_prefetch(const struct gm_index *index, uint64_t addr
         __builtin_prefetch(&index->slots[gm_index_hash(index, address) & (index->capacity - 1)], 1);
 }
 
+/* Whether each number is found by its address. Of checked builds (base/assert.h), as are all named so. */
+bool gm_index_is_valid(const struct gm_index *index, struct gm_indexed of);
+
 void gm_index_free(struct gm_index *index);
 
 #endif

@@ -99,6 +99,10 @@ struct gm_ledger {
 void gm_ledger_begin(struct gm_ledger *ledger);
 void gm_ledger_end(struct gm_ledger *ledger);
 
+/* Whether its parts agree with one another: what lives, the index, the lists, the sums. Of checked builds
+ * (base/assert.h). */
+bool gm_ledger_is_valid(const struct gm_ledger *ledger);
+
 static inline void gm_life_set_device(struct gm_life *life, int8_t device)
 {
     life->device = device;

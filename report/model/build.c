@@ -1,4 +1,5 @@
 /* The model of a trace. See model.h and builder.h. */
+#include "base/assert.h"
 #include "findings/findings.h"
 #include "model/builder.h"
 #include <stdlib.h>
@@ -122,5 +123,6 @@ struct gm_model *gm_model_of(const struct gm_analysis *analysis, struct gm_stack
     free(builder.moments);
     gm_map_free(&builder.by_key);
     gm_libraries_free(builder.libraries);
+    GM_ASSERT(gm_model_is_valid(model));
     return model;
 }

@@ -1,5 +1,6 @@
 /* See merge.h. */
 #include "model/merge.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "model/copy.h"
 #include <stdlib.h>
@@ -66,5 +67,6 @@ struct gm_model *gm_model_merge(const struct gm_model *const *models, size_t cou
         gm_copier_end(&copiers[i]);
     free(copiers);
     free(sources);
+    GM_ASSERT(gm_model_is_valid(merged));
     return merged;
 }

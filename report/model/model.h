@@ -460,6 +460,9 @@ struct gm_model *gm_model_of(const struct gm_analysis *analysis, struct gm_stack
                              unsigned needs);
 void gm_model_free(struct gm_model *model);
 
+/* Whether its parts agree with one another: numbers, sums, orders. Of checked builds (base/assert.h). */
+bool gm_model_is_valid(const struct gm_model *model);
+
 /* The stack with that number: each is named when it is asked for first. */
 const struct gm_stack *gm_model_stack(const struct gm_model *model, uint32_t number);
 

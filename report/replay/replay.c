@@ -1,5 +1,6 @@
 /* See replay.h. */
 #include "replay/replay.h"
+#include "base/assert.h"
 #include "base/limit.h"
 #include "base/memory.h"
 #include <stdlib.h>
@@ -259,6 +260,7 @@ void gm_replay_finish(struct gm_replay *replay)
 {
     if (!replay->has_history)
         begin_history(replay);
+    GM_ASSERT(gm_ledger_is_valid(&replay->ledger));
 }
 
 /* All but plain allocations and frees. */
@@ -343,4 +345,5 @@ void gm_replay_apply(struct gm_replay *replay, const struct gm_entry *entry)
         freed(replay, entry);
     else if (!gm_event_is_in(record->type, PASSED_OVER))
         apply_other(replay, entry);
+    GM_ASSERT_SOMETIMES(gm_ledger_is_valid(&replay->ledger));
 }

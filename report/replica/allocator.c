@@ -1,5 +1,6 @@
 /* See allocator.h. Names of PyTorch's own functions stand in the comments, where a rule is theirs. */
 #include "replica/allocator.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ void gm_allocator_begin(struct gm_allocator *allocator,
 
 void gm_allocator_end(struct gm_allocator *allocator)
 {
+    GM_ASSERT(gm_allocator_is_valid(allocator));
     free(allocator->blocks);
     free(allocator->pools);
     free(allocator->waiting);
@@ -721,6 +723,7 @@ uint32_t gm_allocator_malloc(struct gm_allocator *allocator, uint64_t requested,
     if (allocator->has_split_last)
         insert(allocator, split(allocator, number, size));
     at(allocator, number)->allocated = true;
+    GM_ASSERT_SOMETIMES(gm_allocator_is_valid(allocator));
     return number;
 }
 
@@ -732,6 +735,7 @@ void gm_allocator_free(struct gm_allocator *allocator, uint32_t number)
     block->allocated = block->waiting = false;
     merge_both(allocator, number);
     insert(allocator, number);
+    GM_ASSERT_SOMETIMES(gm_allocator_is_valid(allocator));
 }
 
 void gm_allocator_wait(struct gm_allocator *allocator, uint32_t number)

@@ -74,6 +74,9 @@ void gm_allocator_begin(struct gm_allocator *allocator,
                         const struct gm_allocator_device *device);
 void gm_allocator_end(struct gm_allocator *allocator);
 
+/* Whether its parts agree with one another: links, sizes, sums, trees. Of checked builds (base/assert.h). */
+bool gm_allocator_is_valid(const struct gm_allocator *allocator);
+
 /* Whether the program has set itself a limit that is known. */
 bool gm_allocator_has_limit(const struct gm_allocator *allocator);
 
@@ -138,6 +141,11 @@ struct gm_tree_key {
     uint64_t address;
     uint32_t number; /* of the block: a recording that makes no sense can have two at one address */
 };
+
+/* By what a block is ordered, and whether it stands before a key. */
+struct gm_tree_key gm_tree_key_of(const struct gm_replica_block *blocks, uint32_t number);
+bool gm_tree_is_below(const struct gm_replica_block *blocks, uint32_t number,
+                      struct gm_tree_key key);
 
 void gm_tree_insert(struct gm_replica_block *blocks, uint32_t *root, uint32_t number);
 void gm_tree_erase(struct gm_replica_block *blocks, uint32_t *root, uint32_t number);

@@ -3,7 +3,7 @@
  * See allocator.h. A treap: ordered by key, a heap by the random priority of each block. */
 #include "replica/allocator.h"
 
-static inline struct gm_tree_key key_of(const struct gm_replica_block *blocks, uint32_t number)
+struct gm_tree_key gm_tree_key_of(const struct gm_replica_block *blocks, uint32_t number)
 {
     const struct gm_replica_block *block = &blocks[number];
     bool mapped = block->mapped;
@@ -11,10 +11,10 @@ static inline struct gm_tree_key key_of(const struct gm_replica_block *blocks, u
                                 block->address, number};
 }
 
-static inline bool is_below(const struct gm_replica_block *blocks, uint32_t number,
-                            struct gm_tree_key key)
+bool gm_tree_is_below(const struct gm_replica_block *blocks, uint32_t number,
+                      struct gm_tree_key key)
 {
-    struct gm_tree_key own = key_of(blocks, number);
+    struct gm_tree_key own = gm_tree_key_of(blocks, number);
     if (own.stream != key.stream)
         return own.stream < key.stream;
     if (own.size != key.size)
@@ -31,19 +31,20 @@ static uint32_t *find_place(struct gm_replica_block *blocks, uint32_t *place,
                             struct gm_tree_key key, uint32_t priority)
 {
     while (*place && blocks[*place].priority >= priority)
-        place = is_below(blocks, *place, key) ? &blocks[*place].right : &blocks[*place].left;
+        place =
+            gm_tree_is_below(blocks, *place, key) ? &blocks[*place].right : &blocks[*place].left;
     return place;
 }
 
 void gm_tree_insert(struct gm_replica_block *blocks, uint32_t *root, uint32_t number)
 {
     struct gm_replica_block *block = &blocks[number];
-    struct gm_tree_key key = key_of(blocks, number);
+    struct gm_tree_key key = gm_tree_key_of(blocks, number);
     uint32_t *place = find_place(blocks, root, key, block->priority), rest = *place;
     uint32_t *left = &block->left, *right = &block->right;
     *place = number;
     while (rest) { /* what stood there is cut in two at the key */
-        if (is_below(blocks, rest, key)) {
+        if (gm_tree_is_below(blocks, rest, key)) {
             *left = rest;
             left = &blocks[rest].right;
             rest = *left;
@@ -58,10 +59,11 @@ void gm_tree_insert(struct gm_replica_block *blocks, uint32_t *root, uint32_t nu
 
 void gm_tree_erase(struct gm_replica_block *blocks, uint32_t *root, uint32_t number)
 {
-    struct gm_tree_key key = key_of(blocks, number);
+    struct gm_tree_key key = gm_tree_key_of(blocks, number);
     uint32_t *place = root, left, right;
     while (*place && *place != number)
-        place = is_below(blocks, *place, key) ? &blocks[*place].right : &blocks[*place].left;
+        place =
+            gm_tree_is_below(blocks, *place, key) ? &blocks[*place].right : &blocks[*place].left;
     if (!*place)
         return;
     left = blocks[number].left;
@@ -85,7 +87,7 @@ uint32_t gm_tree_from(const struct gm_replica_block *blocks, uint32_t root, stru
 {
     uint32_t found = 0;
     while (root) {
-        bool below = is_below(blocks, root, key);
+        bool below = gm_tree_is_below(blocks, root, key);
         found = below ? found : root;
         root = below ? blocks[root].right : blocks[root].left;
     }
@@ -96,7 +98,7 @@ uint32_t gm_tree_below(const struct gm_replica_block *blocks, uint32_t root, str
 {
     uint32_t found = 0;
     while (root) {
-        bool below = is_below(blocks, root, key);
+        bool below = gm_tree_is_below(blocks, root, key);
         found = below ? root : found;
         root = below ? blocks[root].right : blocks[root].left;
     }
@@ -112,12 +114,12 @@ uint32_t gm_tree_first(const struct gm_replica_block *blocks, uint32_t root)
 
 uint32_t gm_tree_next(const struct gm_replica_block *blocks, uint32_t root, uint32_t number)
 {
-    struct gm_tree_key key = key_of(blocks, number);
+    struct gm_tree_key key = gm_tree_key_of(blocks, number);
     key.number++;
     return gm_tree_from(blocks, root, key);
 }
 
 uint32_t gm_tree_before(const struct gm_replica_block *blocks, uint32_t root, uint32_t number)
 {
-    return gm_tree_below(blocks, root, key_of(blocks, number));
+    return gm_tree_below(blocks, root, gm_tree_key_of(blocks, number));
 }

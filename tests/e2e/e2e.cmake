@@ -88,7 +88,14 @@ add_test(NAME e2e.flight.limits COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LI
 # The loss matrix once more: no ending may cost a flight trace its live allocations.
 add_test(NAME e2e.flight.loss COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/life/loss.py ${PROJECT_BINARY_DIR})
 set_tests_properties(e2e.flight.loss PROPERTIES ENVIRONMENT "GPUMEM_MODE=flight;GPUMEM_FLIGHT_SIZE=4M;GPUMEM_RING=4K")
-set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+# By the debug build, which asserts, and the report that does.
+if(TARGET gpumem_preload_why)
+  set(_checked_preload $<TARGET_FILE:gpumem_preload_why>)
+else()
+  set(_checked_preload $<TARGET_FILE:gpumem_preload>)
+endif()
+set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2
+  ENVIRONMENT "GPUMEM_TEST_PRELOAD=${_checked_preload};GPUMEM_TEST_REPORT=$<TARGET_FILE:gpumem_checked>")
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/diff/diff.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/endings/endings.cmake)

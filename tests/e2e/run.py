@@ -137,7 +137,7 @@ def single_trace(folder):
 
 
 def gpumem(build, *arguments):
-    return subprocess.run([*emulator, build + "/report/gpumem", *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run([*emulator, os.environ.get("GPUMEM_TEST_REPORT", build + "/report/gpumem"), *arguments], capture_output=True, text=True, check=False)
 
 
 def set_children_aside(build, folder, pid):
@@ -175,7 +175,7 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
     base = {**os.environ, "LD_LIBRARY_PATH": build + "/sim", "LC_ALL": "C.UTF-8", **environment}
     if flight:
         base.update(GPUMEM_MODE="flight", GPUMEM_FLIGHT_SIZE=str(flight))
-    preload = ":".join(preload or [build + "/preload/libgpumem.so"])
+    preload = ":".join(preload or [os.environ.get("GPUMEM_TEST_PRELOAD", build + "/preload/libgpumem.so")])
     with tempfile.TemporaryDirectory() as folder:
         oracle_file = os.path.join(folder, "oracle")
         bare = run(command, base, folder)

@@ -1,7 +1,7 @@
 # The reader against hostile traces: limits of their cost, and a fuzz target.
 add_executable(bombs ${CMAKE_CURRENT_LIST_DIR}/bombs.c)
 target_compile_definitions(bombs PRIVATE _GNU_SOURCE=)
-target_link_libraries(bombs PRIVATE gpumem_report)
+target_link_libraries(bombs PRIVATE gpumem_report_checked)
 add_test(NAME unit.bombs COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/bombs.py
          $<TARGET_FILE:gpumem> $<TARGET_FILE:bombs>)
 
@@ -13,7 +13,7 @@ foreach(_name reader snapshot rules baseline options)
   add_executable(${_target} ${CMAKE_CURRENT_LIST_DIR}/${_target}.c)
   target_compile_definitions(${_target} PRIVATE _GNU_SOURCE=)
   target_include_directories(${_target} PRIVATE ${GPUMEM_TEST_SUPPORT})
-  target_link_libraries(${_target} PRIVATE gpumem_report)
+  target_link_libraries(${_target} PRIVATE gpumem_report_checked)
   if(GPUMEM_FUZZ)
     target_compile_options(${_target} PRIVATE -fsanitize=fuzzer)
     target_link_options(${_target} PRIVATE -fsanitize=fuzzer)

@@ -1,19 +1,19 @@
 # The offline half: replay rules, the reader and damage, text helpers, the commands.
-foreach(_test cache/answers ledger/index follow/follow trace/reader replay/replay replay/graph_turns stacks/category stacks/cuda_error pool/pools pool/libraries rounds/rounds analysis/phases analysis/growth model/scope
+foreach(_test base/validators cache/answers ledger/index follow/follow trace/reader replay/replay replay/graph_turns stacks/category stacks/cuda_error pool/pools pool/libraries rounds/rounds analysis/phases analysis/growth model/scope
         analysis/lifetimes findings/findings replica/trust render/page_stack dryrun/dry_run_judgement gate/pattern gate/rule_index)
   get_filename_component(_folder ${_test} DIRECTORY)
   get_filename_component(_name ${_test} NAME)
   add_executable(test_${_name} ${CMAKE_CURRENT_LIST_DIR}/${_folder}/test_${_name}.c)
   target_compile_definitions(test_${_name} PRIVATE _GNU_SOURCE=)
   target_include_directories(test_${_name} PRIVATE ${GPUMEM_TEST_SUPPORT})
-  target_link_libraries(test_${_name} PRIVATE gpumem_report ${GPUMEM_CMOCKA})
+  target_link_libraries(test_${_name} PRIVATE gpumem_report_checked ${GPUMEM_CMOCKA})
   add_test(NAME unit.${_name} COMMAND test_${_name})
 endforeach()
 
 add_executable(test_model ${CMAKE_CURRENT_LIST_DIR}/model/test_model.c)
 target_compile_definitions(test_model PRIVATE _GNU_SOURCE=)
 target_include_directories(test_model PRIVATE ${GPUMEM_TEST_SUPPORT})
-target_link_libraries(test_model PRIVATE gpumem_report ${GPUMEM_CMOCKA})
+target_link_libraries(test_model PRIVATE gpumem_report_checked ${GPUMEM_CMOCKA})
 add_test(NAME unit.model COMMAND test_model ${PROJECT_SOURCE_DIR}/tests/corpus)
 
 add_test(NAME unit.report_commands
@@ -22,7 +22,7 @@ add_test(NAME unit.report_commands
 add_executable(judge_traces ${CMAKE_CURRENT_LIST_DIR}/commands/judge_traces.c)
 target_compile_definitions(judge_traces PRIVATE _GNU_SOURCE=)
 target_include_directories(judge_traces PRIVATE ${PROJECT_SOURCE_DIR}/include ${GPUMEM_TEST_SUPPORT})
-target_link_libraries(judge_traces PRIVATE gpumem_report)
+target_link_libraries(judge_traces PRIVATE gpumem_report_checked)
 add_test(NAME unit.report_judge
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/commands/report_judge.py $<TARGET_FILE:gpumem>
                  $<TARGET_FILE:judge_traces> ${PROJECT_SOURCE_DIR})

@@ -301,6 +301,7 @@ static void put_random_records(void *records_)
     struct gm_thread *thread = gm_tls.thread;
     for (unsigned n = 1; thread->mask + 1 < RING; n++) /* as large as it may be */
         scene_put(0, n);
+    pack(thread);
     uint64_t before = thread->head;
     for (unsigned n = 0; n < RANDOM_RECORDS;) {
         for (unsigned i = RING - n % 7; i > 1 && n < RANDOM_RECORDS; i--)

@@ -117,6 +117,13 @@ static int64_t random_bytes(void)
     return (int64_t)random_below(1u << 20) << random_below(16);
 }
 
+static int most_bytes_first(const void *a, const void *b)
+{
+    int64_t one = ((const struct gm_model_sample *)a)->bytes;
+    int64_t other = ((const struct gm_model_sample *)b)->bytes;
+    return (one < other) - (one > other);
+}
+
 /* A moment with samples, each place once. */
 static uint32_t random_moment(struct gm_model *model, struct gm_model_run *run, unsigned shift,
                               enum gm_model_moment_kind kind, int device)
@@ -136,6 +143,7 @@ static uint32_t random_moment(struct gm_model *model, struct gm_model_run *run, 
             (struct gm_model_sample){place, 1 + random_bytes(), 1 + random_below(9)};
         moment->bytes += moment->samples[at].bytes;
     }
+    qsort(moment->samples, moment->sample_count, sizeof(*moment->samples), most_bytes_first);
     return (uint32_t)run->moment_count++;
 }
 
