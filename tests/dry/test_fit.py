@@ -75,7 +75,7 @@ def the_first_line_says_it():
     with open(HERE + "/program.c", encoding="utf-8") as file:
         line = next(i for i, text in enumerate(file, 1) if "cudaMalloc(&memory, piece)" in text)
     first = done.stdout.splitlines()[0]
-    assert first.startswith("Largest B that fits a Mine: 121 (997 of 1000 MiB; 122 is short by "), first
+    assert first.startswith("Largest B that fits a Mine: 121 (997 of 1000 MiB; 122 is short by at least "), first
     assert first.endswith(f" at program.c:{line})."), first
     assert "Each one takes 7.00 MiB beside 150 MiB that are fixed, without PyTorch's cache (within 0 B " in done.stdout, done.stdout
 
@@ -92,9 +92,16 @@ def all_fit_and_nothing_fits():
     found = answer("--device", card("one", 1000), "--over", "B=1..512", command=needs("{B}"))
     assert found["best"]["values"] == {"B": "512"} and found["searches"][0]["next"] is None, found
     done = fit("--device", card("one", 1000), "--over", "B=100..512", command=needs("{B} * 10"), code=1)
-    assert done.stdout.startswith("No B fits a Mine: 100 is short by at least ") or \
-        done.stdout.startswith("No B fits a Mine: 100 is short by "), done.stdout
+    assert done.stdout.startswith("No B fits a Mine: 100 is short by at least "), done.stdout
     assert answer("--device", card("one", 1000), "--over", "B=100..512", command=needs("{B} * 10"), code=1)["best"] is None
+    runs()
+
+
+def one_program_is_told_what_it_needs():
+    done = fit("--device", card("one", 1000), command=needs("2000"), code=1)
+    assert done.stdout.startswith("Does not fit a Mine: needs 2.05 GiB of 1000 MiB, refused at program.c:"), done.stdout
+    done = fit("--device", card("one", 1000), command=needs("200"))
+    assert done.stdout.startswith("Fits a Mine: 300 of 1000 MiB."), done.stdout
     runs()
 
 
@@ -355,7 +362,8 @@ def what_is_wrong_is_said_in_one_line():
 
 try:
     for test in [t for t in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
-                 an_estimate_that_is_off_is_not_believed, all_fit_and_nothing_fits, a_need_that_falls_is_noticed,
+                 an_estimate_that_is_off_is_not_believed, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
+                 a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,
                  slices_are_cards, several_of_a_kind_are_rows, each_remedy_says_what_it_saves,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What gpumem fit says of remedies with the real PyTorch, held against programs that are edited by hand: each has the
-lines that the remedy says to write, and must have the same peaks to the byte: test_fit_wheel.py BUILD PYTHON [PROGRAM]...
+lines that the remedy says to write, and must have the same peaks to the byte: test_fit_wheel.py BUILD PYTHON
+[PROGRAM[:REMEDY,...]]...
 """
 import json
 import os
@@ -66,9 +67,10 @@ def gpumem(*arguments):
 
 failures, compared = [], set()
 with tempfile.TemporaryDirectory() as folder:
-    for program in sys.argv[3:] or PROGRAMS:
+    for asked in sys.argv[3:] or PROGRAMS:
+        program, _, remedies = asked.partition(":")
         batch = str(PROGRAMS[program])
-        document, _ = gpumem("fit", "--json", "--device", "a100-40", "--over", "BATCH=" + batch, "--remedies", "--",
+        document, _ = gpumem("fit", "--json", "--device", "a100-40", "--over", "BATCH=" + batch, "--remedies=" + remedies, "--",
                              PYTHON, "-W", "ignore", SOURCE, program, "{BATCH}")
         for remedy in document["remedies"]:
             if remedy["verdict"] == "failed":

@@ -47,7 +47,8 @@ def shortage(result, capacity):
         return "cannot be told: " + result.why()
     where = place(result.dry["failed_at"])
     if result.peak > capacity:
-        return f"is short by {size(result.peak - capacity)}{where}"
+        least = "at least " if result.dry["failed_at"] else ""
+        return f"is short by {least}{size(result.peak - capacity)}{where}"
     return f"does not fit{where}: what is free is in pieces"
 
 
@@ -95,7 +96,10 @@ def first_line(fit):
             return f"Cannot be told whether anything fits {card}: " + (failed.why() if failed else "nothing was run") + "."
         if not first:
             point = rows[0].points[None]
-            return f"Does not fit {card}: {shortage(point.result(), rows[0].capacity)}."
+            if point.need() and point.need() > rows[0].capacity:
+                where = place(point.honest.dry["failed_at"])
+                return f"Does not fit {card}: needs {of(point.need(), rows[0].capacity)}{where and ', refused' + where}."
+            return f"Does not fit {card}: it {shortage(point.result(), rows[0].capacity)}."
         smallest = rows[0].search.values[0] if rows[0].search and rows[0].search.values else first.values[0]
         point = rows[0].all_points()[smallest]
         return f"No {first.name} fits {card}: {smallest} {shortage(point.result(), rows[0].capacity)}."

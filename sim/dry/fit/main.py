@@ -202,6 +202,10 @@ class Fit:
         self.measure(row, [(value, UNLIMITED if is_shared else None) for value in values], take)
         values, is_shared = [value for value in values if value not in row.points], False
         self.measure(row, [(value, None) for value in values], take)
+        refused = [value for value, point in row.points.items() if point.honest.dry["failed_at"]]
+        if len(self.rows) == 1: # what they need in all
+            self.measure(row, [(value, UNLIMITED) for value in refused], lambda number, result: setattr(
+                row.points[refused[number]], "unlimited", result))
 
 
 def for_card(result, of, card):
