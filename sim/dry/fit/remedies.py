@@ -146,17 +146,16 @@ def at_models(program):
             yield Remedy(name, "autocast", [{"name": "autocast", "dtype": dtype}],
                          [each(program, f'MODEL.forward = torch.autocast("cuda", dtype=torch.{dtype})(MODEL.forward)')],
                          cost, where=place)
-    name = program.model_name()
     yield Remedy("save_on_cpu", "activations", [{"name": "offload"}],
-                 [f"def offloaded(*args, forward={name}.forward, **kwargs):",
+                 ["def offloaded(forward, *args, **kwargs):",
                   "    with torch.autograd.graph.save_on_cpu(): return forward(*args, **kwargs)",
-                  f"{name}.forward = offloaded"],
+                  each(program, "MODEL.forward = lambda *a, forward=MODEL.forward, **k: offloaded(forward, *a, **k)")],
                  "what the backward pass needs goes to the host and back", where=place)
     if any(model["has_convolutions"] for model in program.models):
         yield Remedy("channels_last", "layout", [{"name": "channels_last"}],
-                     [f"{name}.to(memory_format=torch.channels_last)",
-                      f"{name}.register_forward_pre_hook(lambda m, a: tuple(x.to(memory_format=torch.channels_last) "
-                      "if x.dim() == 4 else x for x in a))"],
+                     [each(program, "MODEL.to(memory_format=torch.channels_last)"),
+                      each(program, "MODEL.register_forward_pre_hook(lambda m, a: tuple("
+                           "x.to(memory_format=torch.channels_last) if getattr(x, 'ndim', 0) == 4 else x for x in a))")],
                      "mostly faster with Tensor Cores", where=place, kind="bounded")
     else:
         yield skipped("channels_last", "there is no convolution")
@@ -188,7 +187,7 @@ def optimizers(program):
                          [optimizer_text(optimizer, parameters, **{option: value})], cost, where=place)
     yield Remedy("in backward", "optimizer", [{"name": "in_backward"}],
                  [f"own = {{p: {optimizer_text(optimizer, '[p]')} for p in {parameters}}}",
-                  "for p in own: p.register_post_accumulate_grad_hook(lambda p: (own[p].step(), own[p].zero_grad()))"],
+                  "for p in own: p.register_post_accumulate_grad_hook(lambda p: own[p].step() or own[p].zero_grad())"],
                  "steps within the backward pass; no clipping of all gradients, no accumulation", where=place)
     yield from eight_bits(program, optimizer, place, parameters)
     if program.unset:

@@ -332,7 +332,7 @@ def channels_last(torch, _facts):
     def act(model, _frame):
         model.to(memory_format=torch.channels_last)
         model.register_forward_pre_hook(lambda m, a: tuple(
-            x.to(memory_format=torch.channels_last) if x.dim() == 4 else x for x in a))
+            x.to(memory_format=torch.channels_last) if getattr(x, 'ndim', 0) == 4 else x for x in a))
         tell("applied", remedy="channels_last", count=1)
     return act
 
