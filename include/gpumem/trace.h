@@ -420,7 +420,8 @@ enum gm_event {
     GM_EVENT_POOL_SET = 25, /* address: pool, aux: value, extra: attribute (CUmemPool_attribute) */
     /* Graphs. */
     GM_EVENT_GRAPH_ALLOC_NODE =
-        26, /* address, size, device, aux: graph; memory comes with a launch */
+        26, /* address, size, device, aux: graph; kind: PINNED or MANAGED of a pool that is (since
+               minor 4), else GRAPH; memory comes with a launch */
     GM_EVENT_GRAPH_FREE_NODE = 27, /* address, aux: graph */
     GM_EVENT_GRAPH_CHILD = 28,     /* address: graph, aux: child graph, copied in */
     GM_EVENT_GRAPH_INSTANTIATE =

@@ -24,6 +24,12 @@ static void drop(enum gm_carry_role role, uint64_t handle)
     gm_carry_remove(number);
 }
 
+/* As report/replay/graph.c has it. */
+static bool is_host_like(uint8_t kind)
+{
+    return kind == GM_KIND_PINNED || kind == GM_KIND_MANAGED;
+}
+
 static void append_node(uint32_t graph, const struct gm_record *record, bool is_free, uint32_t lane)
 {
     struct gm_record node = {
@@ -33,6 +39,8 @@ static void append_node(uint32_t graph, const struct gm_record *record, bool is_
         .size = record->size,
         .stack = record->stack,
         .api = record->api,
+        .kind = is_host_like(record->kind) ? record->kind : GM_KIND_GRAPH,
+        .flags = GM_FLAG_POOL, /* it outlives its context */
         .device = record->device,
     };
     uint32_t number = graph ? gm_fold_add(GM_CARRY_NODE, 0, &node, NULL, lane) : 0;
@@ -91,7 +99,6 @@ static void launch(const struct gm_record *record, uint32_t lane)
             continue;
         }
         life.type = GM_EVENT_ALLOC;
-        life.kind = GM_KIND_GRAPH;
         life.time = record->time;
         life.context = record->context;
         gm_fold_begin_life(&life, record->extra, lane);

@@ -7,8 +7,8 @@
 #include "hooks/effects.h"
 #include "writer/tables.h"
 
+GM_HANDLES(pools, 1024); /* kind of its memory << 32 | device + 1 */
 /* Each value is the device + 1. */
-GM_HANDLES(pools, 1024);
 GM_HANDLES(streams, 4096);
 GM_HANDLES(green_contexts, 256);
 
@@ -62,25 +62,40 @@ bool gm_location_is_host(const CUmemLocation *location)
            location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 
+/* cuMemPoolCreate: "To create a memory pool for HOST memory ... CU_MEM_LOCATION_TYPE_HOST". Of a managed pool the
+ * location is where its pages are preferred. */
+enum gm_kind gm_pool_kind_of(const CUmemLocation *location, CUmemAllocationType type)
+{
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return GM_KIND_MANAGED;
+    return location && gm_location_is_host(location) ? GM_KIND_PINNED : GM_KIND_DEVICE;
+}
+
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 int gm_pool_device(uint64_t pool)
 {
-    return (int)gm_handles_get(&pools, pool) - 1;
+    return (int)(uint32_t)gm_handles_get(&pools, pool) - 1;
 }
 
-void gm_pool_note(uint64_t pool, int device)
+enum gm_kind gm_pool_kind(uint64_t pool)
 {
-    if (device >= 0)
-        gm_handles_set(&pools, pool, (uint64_t)device + 1);
+    const uint64_t noted = pool ? gm_handles_get(&pools, pool) : 0;
+    return noted ? (enum gm_kind)(noted >> 32) : GM_KIND_DEVICE;
 }
 
-void gm_pool_forget(uint64_t pool)
+void gm_pool_note(uint64_t pool, enum gm_kind kind, int device)
+{
+    gm_handles_set(&pools, pool, (uint64_t)kind << 32 | (uint32_t)(device + 1));
+}
+
+bool gm_pool_forget(uint64_t pool)
 {
     uint64_t was = pool;
-    int device = (int)gm_handles_take(&pools, pool) - 1;
-    if (gm_device_is_followed(device)) /* the default pool takes its place */
-        atomic_compare_exchange_strong(&current_pool[device], &was, 0);
+    int device = (int)(uint32_t)gm_handles_take(&pools, pool) - 1;
+    /* The default pool takes its place. */
+    return gm_device_is_followed(device) &&
+           atomic_compare_exchange_strong(&current_pool[device], &was, 0);
 }
 
 uint64_t gm_pool_of(int device)
@@ -94,13 +109,15 @@ void gm_driver_pool_of_device(struct gm_call *call, int result, uint64_t pool, i
 {
     (void)call;
     if (result == 0 && pool)
-        gm_pool_note(pool, device);
+        gm_pool_note(pool, GM_KIND_DEVICE, device);
 }
 
 void gm_driver_pool_of_location(struct gm_call *call, int result, uint64_t pool,
-                                const CUmemLocation *location)
+                                const CUmemLocation *location, CUmemAllocationType type)
 {
-    gm_driver_pool_of_device(call, result, pool, gm_location_device(location));
+    (void)call;
+    if (result == 0 && pool)
+        gm_pool_note(pool, gm_pool_kind_of(location, type), gm_location_device(location));
 }
 
 void gm_driver_pool_current(struct gm_call *call, int result, uint64_t pool, int device)
@@ -110,10 +127,14 @@ void gm_driver_pool_current(struct gm_call *call, int result, uint64_t pool, int
         atomic_store_explicit(&current_pool[device], pool, memory_order_relaxed);
 }
 
+/* A location has a current pool for each type of memory; cuMemAllocAsync takes from the pinned one of its device. */
 void gm_driver_pool_current_of_location(struct gm_call *call, int result, uint64_t pool,
-                                        const CUmemLocation *location)
+                                        const CUmemLocation *location, CUmemAllocationType type)
 {
-    gm_driver_pool_current(call, result, pool, gm_location_device(location));
+    if (gm_pool_kind_of(location, type) == GM_KIND_DEVICE)
+        gm_driver_pool_current(call, result, pool, gm_location_device(location));
+    else
+        gm_driver_pool_of_location(call, result, pool, location, type);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */

@@ -201,11 +201,14 @@ void gm_driver_pool_create(struct gm_call *call, int result, uint64_t pool,
                            const CUmemPoolProps *properties);
 void gm_driver_pool_import(struct gm_call *call, int result, uint64_t pool);
 void gm_before_pool_destroy(struct gm_call *call, struct gm_record *begun, CUmemoryPool pool);
+void gm_driver_pool_destroyed(struct gm_call *call, int result, CUmemoryPool pool,
+                              const struct gm_record *begun);
 void gm_driver_pool_set(struct gm_call *call, int result, CUmemoryPool pool, int attribute,
                         const void *value);
 
 /* ---- effects_graph.c ------------------------------------------------------------------------- */
 
+enum gm_kind gm_graph_kind(enum gm_kind of_pool);
 void gm_driver_graph_alloc_node(struct gm_call *call, int result, CUgraph graph,
                                 const CUDA_MEM_ALLOC_NODE_PARAMS *parameters);
 void gm_driver_graph_node(struct gm_call *call, int result, CUgraph graph,
@@ -249,11 +252,11 @@ void gm_driver_device_name(struct gm_call *call, int result, int device, const c
                            int size);
 void gm_driver_pool_of_device(struct gm_call *call, int result, uint64_t pool, int device);
 void gm_driver_pool_of_location(struct gm_call *call, int result, uint64_t pool,
-                                const CUmemLocation *location);
+                                const CUmemLocation *location, CUmemAllocationType type);
 /* The pool became, or was found to be, the current one of the device. */
 void gm_driver_pool_current(struct gm_call *call, int result, uint64_t pool, int device);
 void gm_driver_pool_current_of_location(struct gm_call *call, int result, uint64_t pool,
-                                        const CUmemLocation *location);
+                                        const CUmemLocation *location, CUmemAllocationType type);
 void gm_driver_stream_create(struct gm_call *call, int result, uint64_t stream);
 void gm_driver_green_stream_create(struct gm_call *call, int result, uint64_t stream,
                                    CUgreenCtx context);
@@ -267,8 +270,12 @@ bool gm_location_is_host(const CUmemLocation *location);
 /* Device of a pool or a stream as the hooks learnt it, -1 unknown. */
 int gm_pool_device(uint64_t pool);
 int gm_stream_device(uint64_t stream);
-void gm_pool_note(uint64_t pool, int device);
-void gm_pool_forget(uint64_t pool);
+/* Kind of the memory of a pool: DEVICE, PINNED or MANAGED; DEVICE also if the pool is not known. */
+enum gm_kind gm_pool_kind(uint64_t pool);
+enum gm_kind gm_pool_kind_of(const CUmemLocation *location, CUmemAllocationType type);
+void gm_pool_note(uint64_t pool, enum gm_kind kind, int device);
+/* Forgets a pool, and tells whether it was the current one of its device. */
+bool gm_pool_forget(uint64_t pool);
 /* The pool that cuMemAllocAsync takes from on this device, 0 unknown. */
 uint64_t gm_pool_of(int device);
 

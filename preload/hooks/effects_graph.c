@@ -8,6 +8,12 @@
  */
 #include "hooks/effects.h"
 
+/* Memory of the host and managed memory are what they are in a graph too. */
+enum gm_kind gm_graph_kind(enum gm_kind of_pool)
+{
+    return of_pool == GM_KIND_DEVICE ? GM_KIND_GRAPH : of_pool;
+}
+
 void gm_driver_graph_alloc_node(struct gm_call *call, int result, CUgraph graph,
                                 const CUDA_MEM_ALLOC_NODE_PARAMS *parameters)
 {
@@ -15,7 +21,8 @@ void gm_driver_graph_alloc_node(struct gm_call *call, int result, CUgraph graph,
         return;
     struct gm_record record = {
         .type = GM_EVENT_GRAPH_ALLOC_NODE,
-        .kind = GM_KIND_GRAPH,
+        .kind = gm_graph_kind(
+            gm_pool_kind_of(&parameters->poolProps.location, parameters->poolProps.allocType)),
         .address = parameters->dptr, /* the call has filled it in */
         .size = parameters->bytesize,
         .aux = GM_WORD(graph),

@@ -5,14 +5,17 @@ void gm_driver_alloc_async(struct gm_call *call, int result, uint64_t address, u
                            CUmemoryPool pool, uint64_t stream)
 {
     const uint64_t graph = gm_capture_of(stream);
-    int device = pool ? gm_pool_device(GM_WORD(pool)) : gm_stream_device(stream);
+    const enum gm_kind kind = gm_pool_kind(GM_WORD(pool));
+    int device = pool ? gm_pool_device(GM_WORD(pool)) : -1;
+    if (device < 0 && (!pool || kind == GM_KIND_MANAGED)) /* which may be of no device */
+        device = gm_stream_device(stream);
     if (device < 0)
         device = gm_context_current_device(call->api);
     struct gm_record record = {
         .type = result != 0 ? GM_EVENT_ALLOC_FAILED
                 : graph     ? GM_EVENT_GRAPH_ALLOC_NODE
                             : GM_EVENT_ALLOC,
-        .kind = graph ? GM_KIND_GRAPH : GM_KIND_DEVICE,
+        .kind = (uint8_t)(graph ? gm_graph_kind(kind) : kind),
         .address = address,
         .size = size,
         .aux = graph  ? graph
@@ -59,9 +62,11 @@ void gm_driver_pool_create(struct gm_call *call, int result, uint64_t pool,
     if (result != 0 || !pool)
         return;
     int device = properties ? gm_location_device(&properties->location) : -1;
+    enum gm_kind kind =
+        properties ? gm_pool_kind_of(&properties->location, properties->allocType) : GM_KIND_DEVICE;
     struct gm_record record = {
         .type = GM_EVENT_POOL_CREATE, .address = pool, .device = (int8_t)device};
-    gm_pool_note(pool, device);
+    gm_pool_note(pool, kind, device);
     gm_call_record(call, &record, NULL);
 }
 
@@ -74,8 +79,22 @@ void gm_driver_pool_import(struct gm_call *call, int result, uint64_t pool)
 void gm_before_pool_destroy(struct gm_call *call, struct gm_record *begun, CUmemoryPool pool)
 {
     int device = gm_pool_device(GM_WORD(pool));
-    gm_pool_forget(GM_WORD(pool));
+    enum gm_kind kind = gm_pool_kind(GM_WORD(pool));
+    bool is_current = gm_pool_forget(GM_WORD(pool));
     gm_effect_end(call, begun, GM_EVENT_POOL_DESTROY, GM_WORD(pool), 0, 0, device);
+    begun->kind = kind; /* for gm_driver_pool_destroyed alone */
+    begun->size = is_current;
+}
+
+/* A default pool cannot be destroyed. */
+void gm_driver_pool_destroyed(struct gm_call *call, int result, CUmemoryPool pool,
+                              const struct gm_record *begun)
+{
+    if (result == 0)
+        return;
+    gm_pool_note(GM_WORD(pool), begun->kind, begun->device);
+    if (begun->size)
+        gm_driver_pool_current(call, 0, GM_WORD(pool), begun->device);
 }
 
 /* CUmemPool_attribute: 1 to 3 (reuse rules) are ints, 4 to 8 (threshold, high-water marks) are 64

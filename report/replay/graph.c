@@ -73,6 +73,13 @@ static void append(struct gm_graphs *graphs, uint32_t to, const struct gm_graph_
     graphs->node_count += count;
 }
 
+/* Memory that a pool of the host or of managed memory describes is such; all else is the graph's. */
+static uint8_t kind_of(const struct gm_record *record)
+{
+    return record->kind == GM_KIND_PINNED || record->kind == GM_KIND_MANAGED ? record->kind
+                                                                             : GM_KIND_GRAPH;
+}
+
 static void append_node(struct gm_graphs *graphs, const struct gm_record *record, bool is_free)
 {
     struct gm_graph_node node = {
@@ -81,6 +88,7 @@ static void append_node(struct gm_graphs *graphs, const struct gm_record *record
         .stack = record->stack,
         .api = record->api,
         .device = record->device,
+        .kind = kind_of(record),
         .is_free = is_free,
     };
     append(graphs, entry(graphs, &graphs->graphs, record->aux), &node, 1);
@@ -173,7 +181,7 @@ static void launch(struct gm_graphs *graphs, const struct gm_record *record)
             free_address(graphs->ledger, node->address);
             continue;
         }
-        struct gm_life *life = gm_ledger_draft(graphs->ledger, record, GM_KIND_GRAPH);
+        struct gm_life *life = gm_ledger_draft(graphs->ledger, record, node->kind);
         life->address = node->address;
         life->size = node->size;
         life->stack = node->stack;

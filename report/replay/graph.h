@@ -15,6 +15,7 @@ struct gm_graph_node {
     uint32_t stack;
     uint16_t api;
     int8_t device;
+    uint8_t kind; /* of an allocation */
     bool is_free;
 };
 

@@ -66,7 +66,8 @@ static bool go_through(struct tally *tally, const struct gm_graph_node *nodes, s
             gm_map_remove(&tally->alive, nodes[i].address);
             continue;
         }
-        if (nodes[i].device != tally->turn->device || nodes[i].size > SIZE_MAX_OF_ONE)
+        if (nodes[i].device != tally->turn->device || nodes[i].kind != tally->turn->kind ||
+            nodes[i].size > SIZE_MAX_OF_ONE)
             return false;
         begin(tally, &nodes[i]);
         gm_map_set(&tally->alive, nodes[i].address, (uint32_t)i);
@@ -78,8 +79,9 @@ struct gm_turn *gm_graph_turn_new(const struct gm_graph_node *nodes, size_t coun
 {
     struct gm_turn *turn = gm_allocate(1, sizeof(*turn));
     struct tally tally = {.turn = turn};
-    *turn = (struct gm_turn){
-        .kind = GM_KIND_GRAPH, .device = count ? nodes[0].device : -1, .low = UINT64_MAX};
+    *turn = (struct gm_turn){.kind = count ? nodes[0].kind : GM_KIND_GRAPH,
+                             .device = count ? nodes[0].device : -1,
+                             .low = UINT64_MAX};
     bool good = go_through(&tally, nodes, count);
     gm_map_free(&tally.alive);
     gm_map_free(&tally.sites);

@@ -60,6 +60,23 @@ bool gpusim_allocation_overlaps(uint64_t address, uint64_t size)
     return gpusim_allocation_at(address) || (above && above->range.start - address < size);
 }
 
+static enum gpusim_device_kind kind_of_pool_memory(const struct gpusim_allocation *allocation)
+{
+    if (gpusim_allocation_place(allocation) == GPUSIM_PLACE_MANAGED)
+        return GPUSIM_MANAGED;
+    return allocation->origin == GPUSIM_FROM_GRAPH ? GPUSIM_GRAPH : GPUSIM_DEVICE;
+}
+
+void gpusim_allocation_count(const struct gpusim_allocation *allocation)
+{
+    uint64_t bytes = allocation->counted;
+
+    if (gpusim_allocation_place(allocation) == GPUSIM_PLACE_HOST)
+        gpusim_count_host_alloc(GPUSIM_PINNED, bytes);
+    else
+        gpusim_count_alloc(allocation->device, kind_of_pool_memory(allocation), bytes);
+}
+
 static void count_free(const struct gpusim_allocation *allocation, bool implicit)
 {
     const struct gpusim_device *device = allocation->device;
@@ -67,14 +84,17 @@ static void count_free(const struct gpusim_allocation *allocation, bool implicit
 
     switch (allocation->origin) {
     case GPUSIM_FROM_LINEAR:
-    case GPUSIM_FROM_POOL:
         gpusim_count_free(device, GPUSIM_DEVICE, bytes, implicit);
+        break;
+    case GPUSIM_FROM_POOL:
+    case GPUSIM_FROM_GRAPH:
+        if (gpusim_allocation_place(allocation) == GPUSIM_PLACE_HOST)
+            gpusim_count_host_free(GPUSIM_PINNED, bytes, implicit);
+        else
+            gpusim_count_free(device, kind_of_pool_memory(allocation), bytes, implicit);
         break;
     case GPUSIM_FROM_MANAGED:
         gpusim_count_free(device, GPUSIM_MANAGED, bytes, implicit);
-        break;
-    case GPUSIM_FROM_GRAPH:
-        gpusim_count_free(device, GPUSIM_GRAPH, bytes, implicit);
         break;
     case GPUSIM_FROM_IPC:
     case GPUSIM_FROM_POOL_IMPORT:
@@ -141,9 +161,10 @@ bool gpusim_is_on_device(uint64_t address)
         return false;
     switch (allocation->origin) {
     case GPUSIM_FROM_LINEAR:
+        return true;
     case GPUSIM_FROM_POOL:
     case GPUSIM_FROM_GRAPH:
-        return true;
+        return gpusim_allocation_place(allocation) == GPUSIM_PLACE_DEVICE;
     case GPUSIM_FROM_MAPPING:
         return allocation->physical->device != NULL;
     default: /* the host's, another owner's, or variables, which the program's code can write */

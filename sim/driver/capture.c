@@ -173,16 +173,19 @@ CUresult gpusim_capture_operation(struct gpusim_stream *stream,
 CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device *device,
                               size_t size, CUdeviceptr *pointer)
 {
-    struct gpusim_graph_memory *memory = gpusim_graph_memory_new(device, size);
+    struct gpusim_graph_memory *memory;
 
+    /* A node's parameters name pinned memory alone. */
+    if (device->place == GPUSIM_PLACE_MANAGED)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    memory = gpusim_graph_memory_new(device, size);
     if (!memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct gpusim_operation operation = {
         .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
         .alloc = {memory,
                   {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
-                                              .id = device->ordinal}},
+                                 .location = gpusim_pool_location(device)},
                    .bytesize = size,
                    .dptr = memory->address}},
     };

@@ -119,8 +119,12 @@ void gpusim_objects_end(const struct gpusim_context *context, enum gpusim_type t
 
 struct gpusim_pool;
 
+enum gpusim_place { GPUSIM_PLACE_DEVICE, GPUSIM_PLACE_HOST, GPUSIM_PLACE_MANAGED };
+
+/* A device, or another place that pools are in (pool_place.c). */
 struct gpusim_device {
-    int ordinal;
+    enum gpusim_place place;
+    int ordinal; /* -1: on no device */
     uint64_t capacity;
     uint64_t used; /* bytes of capacity taken by linear memory, arrays, pools and physical memory */
     struct gpusim_arena linear;

@@ -231,13 +231,11 @@ static CUresult add_alloc(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
                           size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *parameters)
 {
     const CUmemPoolProps *properties = &parameters->poolProps;
-    struct gpusim_device *device = gpusim_device_of(properties->location.id);
+    struct gpusim_device *device;
 
-    if (parameters->bytesize == 0 || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    if (parameters->bytesize == 0 || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
+    GPUSIM_TRY(gpusim_pool_place(&properties->location, properties->allocType, &device));
     if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
         return CUDA_ERROR_NOT_SUPPORTED; /* graph memory cannot be shared */
     struct gpusim_graph_memory *memory = gpusim_graph_memory_new(device, parameters->bytesize);

@@ -55,7 +55,7 @@ CUresult gpusim_graph_memory_allocate(struct gpusim_graph_memory *memory)
     allocation->node = memory;
     memory->allocated = true;
     memory->references++;
-    gpusim_count_alloc(memory->device, GPUSIM_GRAPH, memory->size);
+    gpusim_allocation_count(allocation);
     return CUDA_SUCCESS;
 }
 

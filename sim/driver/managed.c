@@ -9,7 +9,7 @@
 
 static bool is_managed(const struct gpusim_allocation *allocation)
 {
-    return allocation->origin == GPUSIM_FROM_MANAGED ||
+    return gpusim_allocation_place(allocation) == GPUSIM_PLACE_MANAGED ||
            (allocation->origin == GPUSIM_FROM_MODULE && allocation->flags);
 }
 

@@ -69,6 +69,8 @@ struct gpusim_allocation *gpusim_allocation_next(uint64_t address);
 bool gpusim_allocation_overlaps(uint64_t address, uint64_t size);
 /* Ends an allocation's life: counts the free and gives its memory back. */
 void gpusim_allocation_free(struct gpusim_allocation *allocation, bool implicit);
+/* Counts the birth of memory of a pool or of a graph's node. */
+void gpusim_allocation_count(const struct gpusim_allocation *allocation);
 /* Ends the lives of all memory that ends with a context. */
 void gpusim_allocations_of_context_free(struct gpusim_context *context);
 /* Whether size bytes from the address can be read and written. Device memory must be ours; other
@@ -113,6 +115,13 @@ struct gpusim_pool {
     struct gpusim_pool *next;
 };
 
+/* The place of pools at a location and of a type of memory, or why there is none (pool_place.c). */
+CUresult gpusim_pool_place(const CUmemLocation *location, CUmemAllocationType type,
+                           struct gpusim_device **place);
+CUmemLocation gpusim_pool_location(const struct gpusim_device *place);
+void gpusim_pool_places_release(void);
+/* Whether memory is a device's, the host's or managed. */
+enum gpusim_place gpusim_allocation_place(const struct gpusim_allocation *allocation);
 struct gpusim_pool *gpusim_pool_new(struct gpusim_device *device, uint64_t arena_size);
 struct gpusim_pool *gpusim_default_pool(struct gpusim_device *device);
 struct gpusim_pool *gpusim_graph_pool(struct gpusim_device *device);
@@ -123,6 +132,7 @@ bool gpusim_pool_commit(struct gpusim_pool *pool, uint64_t address, uint64_t siz
 void gpusim_pool_uncommit(struct gpusim_pool *pool, uint64_t address, uint64_t size);
 void gpusim_pool_free(struct gpusim_pool *pool, uint64_t address, uint64_t size);
 void gpusim_pool_trim(struct gpusim_pool *pool, uint64_t keep);
+void gpusim_pools_above_threshold_trim(struct gpusim_device *device);
 /* A synchronisation calls this: pools keep no more than their thresholds. */
 void gpusim_pools_release(struct gpusim_device *device);
 /* A destroyed pool ends with its last allocation. */

@@ -198,7 +198,8 @@ CUresult gpusim_multicast_bind_address(struct gpusim_physical *object, CUdevice 
     const struct gpusim_allocation *allocation = gpusim_allocation_at(pointer);
 
     if (!object || flags != 0 || !allocation ||
-        (allocation->origin != GPUSIM_FROM_MAPPING && allocation->origin != GPUSIM_FROM_POOL))
+        (allocation->origin != GPUSIM_FROM_MAPPING &&
+         !(allocation->origin == GPUSIM_FROM_POOL && gpusim_is_on_device(pointer))))
         return CUDA_ERROR_INVALID_VALUE;
     uint64_t inside = pointer - allocation->range.start;
     struct part part =

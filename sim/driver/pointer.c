@@ -9,8 +9,7 @@
 
 static bool is_host_memory(const struct gpusim_allocation *allocation)
 {
-    return allocation->origin == GPUSIM_FROM_HOST_ALLOC ||
-           allocation->origin == GPUSIM_FROM_HOST_REGISTER ||
+    return gpusim_allocation_place(allocation) == GPUSIM_PLACE_HOST ||
            (allocation->origin == GPUSIM_FROM_MAPPING && !allocation->physical->device);
 }
 
@@ -46,7 +45,8 @@ static CUresult attribute_of(const struct gpusim_allocation *allocation,
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         ANSWER(CUdeviceptr, pointer);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (!is_host_memory(allocation) && allocation->origin != GPUSIM_FROM_MANAGED)
+        if (!is_host_memory(allocation) &&
+            gpusim_allocation_place(allocation) != GPUSIM_PLACE_MANAGED)
             return CUDA_ERROR_INVALID_VALUE;
         ANSWER(void *, (void *)(uintptr_t)pointer);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -55,7 +55,7 @@ static CUresult attribute_of(const struct gpusim_allocation *allocation,
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         ANSWER(uint64_t, allocation->id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        ANSWER(unsigned int, allocation->origin == GPUSIM_FROM_MANAGED ||
+        ANSWER(unsigned int, gpusim_allocation_place(allocation) == GPUSIM_PLACE_MANAGED ||
                                  (allocation->origin == GPUSIM_FROM_MODULE && allocation->flags));
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         ANSWER(int, allocation->device->ordinal);

@@ -160,13 +160,19 @@ void gpusim_pool_trim(struct gpusim_pool *pool, uint64_t keep)
     }
 }
 
-void gpusim_pools_release(struct gpusim_device *device)
+void gpusim_pools_above_threshold_trim(struct gpusim_device *device)
 {
-    gpusim_waits++;
     for (struct gpusim_pool *pool = device->pools; pool; pool = pool->next) {
         if (pool->reserved > pool->threshold)
             gpusim_pool_trim(pool, pool->threshold);
     }
+}
+
+void gpusim_pools_release(struct gpusim_device *device)
+{
+    gpusim_waits++;
+    gpusim_pools_above_threshold_trim(device);
+    gpusim_pool_places_release();
 }
 
 void gpusim_pool_drop_if_unused(struct gpusim_pool *pool)

@@ -1,7 +1,6 @@
 /*
  * Stream-ordered allocation and the pool functions. Frees take effect when they are called, in
- * stream order of an infinitely fast device. Pools live on devices; there are no host and managed
- * pools (the attributes say so).
+ * stream order of an infinitely fast device. Pools are on devices, of the host, or of managed memory.
  */
 #include "memory.h"
 #include "stream.h"
@@ -24,14 +23,18 @@ static struct gpusim_pool *current_pool(struct gpusim_device *device)
     return device->current_pool ? device->current_pool : gpusim_default_pool(device);
 }
 
-static CUresult allocate(CUdeviceptr *pointer, size_t size, struct gpusim_pool *pool)
+/* near: the stream's device, to which memory of a pool that is on none counts. */
+static CUresult allocate(CUdeviceptr *pointer, size_t size, struct gpusim_pool *pool,
+                         struct gpusim_device *near)
 {
+    struct gpusim_device *device =
+        gpusim_device_of(pool->device->ordinal) ? gpusim_device_of(pool->device->ordinal) : near;
     uint64_t address = gpusim_pool_take_address(pool, size);
 
     if (!address)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct gpusim_allocation *allocation =
-        gpusim_allocation_add(GPUSIM_FROM_POOL, address, size, pool->device, NULL);
+        gpusim_allocation_add(GPUSIM_FROM_POOL, address, size, device, NULL);
     if (!allocation || !gpusim_pool_commit(pool, address, size)) {
         if (allocation)
             gpusim_allocation_drop(allocation);
@@ -39,7 +42,7 @@ static CUresult allocate(CUdeviceptr *pointer, size_t size, struct gpusim_pool *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     allocation->pool = pool;
-    gpusim_count_alloc(pool->device, GPUSIM_DEVICE, size);
+    gpusim_allocation_count(allocation);
     *pointer = address;
     return CUDA_SUCCESS;
 }
@@ -60,7 +63,7 @@ static CUresult allocate_async(CUdeviceptr *pointer, size_t size, struct gpusim_
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (stream->capture)
         return gpusim_capture_alloc(stream, pool->device, size, pointer);
-    return allocate(pointer, size, pool);
+    return allocate(pointer, size, pool, stream->base.context->device);
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream stream)
@@ -102,21 +105,6 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
 
 /* ---- pools as objects ------------------------------------------------------------------------ */
 
-static CUresult device_of_location(const CUmemLocation *location, struct gpusim_device **device)
-{
-    switch (location->type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE:
-        *device = gpusim_device_of(location->id);
-        return *device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-    case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
-
 CUresult cuMemPoolCreate(CUmemoryPool *handle, const CUmemPoolProps *properties)
 {
     GPUSIM_ENTER();
@@ -124,11 +112,14 @@ CUresult cuMemPoolCreate(CUmemoryPool *handle, const CUmemPoolProps *properties)
 
     if (!handle || !properties)
         return CUDA_ERROR_INVALID_VALUE;
-    if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    GPUSIM_TRY(gpusim_pool_place(&properties->location, properties->allocType, &device));
+    /* "Pools created with the type CU_MEM_LOCATION_TYPE_HOST are not IPC capable and handleTypes must be 0, any other
+     * values will result in CUDA_ERROR_INVALID_VALUE." */
+    if (properties->handleTypes && properties->location.type == CU_MEM_LOCATION_TYPE_HOST)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (properties->handleTypes & ~(unsigned int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        (properties->handleTypes && device->place != GPUSIM_PLACE_DEVICE))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (properties->handleTypes & ~(unsigned int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    GPUSIM_TRY(device_of_location(&properties->location, &device));
 
     struct gpusim_pool *pool = gpusim_pool_new(device, device->capacity);
     if (!pool)
@@ -242,11 +233,16 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *accesses
     for (size_t i = 0; i < count; i++) {
         struct gpusim_device *device;
 
-        GPUSIM_TRY(device_of_location(&accesses[i].location, &device));
+        GPUSIM_TRY(
+            gpusim_pool_place(&accesses[i].location, CU_MEM_ALLOCATION_TYPE_PINNED, &device));
+        if (device->place != GPUSIM_PLACE_DEVICE && device != pool->device)
+            return CUDA_ERROR_NOT_SUPPORTED; /* the host sees no other pool than its own */
         if (device == pool->device && accesses[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             return CUDA_ERROR_INVALID_DEVICE; /* a pool's own device cannot lose access */
     }
     for (size_t i = 0; i < count; i++) {
+        if (accesses[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+            continue;
         uint32_t bit = 1u << accesses[i].location.id;
 
         if (accesses[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
@@ -265,8 +261,8 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmem
 
     if (!pool || !flags || !location)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(device_of_location(location, &device));
-    *flags = device == pool->device || pool->peers & 1u << device->ordinal
+    GPUSIM_TRY(gpusim_pool_place(location, CU_MEM_ALLOCATION_TYPE_PINNED, &device));
+    *flags = device == pool->device || (device->ordinal >= 0 && pool->peers & 1u << device->ordinal)
                  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                  : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
@@ -320,16 +316,11 @@ CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle)
     return device ? set_pool(device, handle) : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* The device of the 13.0 forms, which name a location and a type of memory. */
+/* The 13.0 forms name a location and a type of memory. */
 static CUresult device_of(const CUmemLocation *location, CUmemAllocationType type,
                           struct gpusim_device **device)
 {
-    if (!location)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return type == CU_MEM_ALLOCATION_TYPE_MANAGED ? CUDA_ERROR_NOT_SUPPORTED
-                                                      : CUDA_ERROR_INVALID_VALUE;
-    return device_of_location(location, device);
+    return location ? gpusim_pool_place(location, type, device) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *handle, CUmemLocation *location,

@@ -38,6 +38,11 @@ endif()
 
 gpumem_cuda_program(driver_families gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/driver_families.c)
 add_test(NAME e2e.driver_families COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_SIM_DEVICES=2 -- $<TARGET_FILE:driver_families>)
+gpumem_cuda_program(objects gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/objects.c)
+foreach(_mode pools)
+  gpumem_e2e(objects.${_mode} $<TARGET_FILE:objects> ${_mode})
+  add_test(NAME e2e.objects.${_mode}.flight COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_MODE=flight -- $<TARGET_FILE:objects> ${_mode})
+endforeach()
 gpumem_cuda_program(cuda_13 gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/cuda_13.c)
 target_include_directories(cuda_13 PRIVATE ${PROJECT_SOURCE_DIR}/sim/driver)
 foreach(_version "" 13040 13050) # linked, and asked for at that version

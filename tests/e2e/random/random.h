@@ -61,6 +61,7 @@ struct object {
     int managed;         /* takes hints */
     int exportable;      /* a POOL that can be shared */
     int imported;        /* a POOL of another owner */
+    int elsewhere;       /* a POOL that is not of a device's own memory */
     CUgraph graph;       /* of an EXECUTABLE */
     CUdeviceptr address; /* of an EXECUTABLE: memory that outlives a launch, or 0 */
     int live;            /* whether it does now; of a TEAM: the places where memory is bound */

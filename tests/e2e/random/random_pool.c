@@ -3,6 +3,51 @@
 
 #include <unistd.h>
 
+/* Pools of the host and of managed memory; of managed memory also where nowhere is preferred. */
+static CUmemLocation random_location(CUmemAllocationType type)
+{
+    static const CUmemLocationType places[] = {
+        CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA, CU_MEM_LOCATION_TYPE_DEVICE,
+        CU_MEM_LOCATION_TYPE_NONE};
+    const CUmemLocationType place = places[pick(type == CU_MEM_ALLOCATION_TYPE_MANAGED ? 4 : 2)];
+    return (CUmemLocation){.type = place,
+                           .id = place == CU_MEM_LOCATION_TYPE_DEVICE ? current_device() : 0};
+}
+
+static CUmemAllocationType random_type(void)
+{
+    return pick(2) ? CU_MEM_ALLOCATION_TYPE_MANAGED : CU_MEM_ALLOCATION_TYPE_PINNED;
+}
+
+static void create_elsewhere(void)
+{
+    CUmemoryPool pool;
+    CUmemPoolProps properties = {.allocType = random_type()};
+    properties.location = random_location(properties.allocType);
+    if (LOG(cuMemPoolCreate(&pool, &properties)) == 0)
+        keep((struct object){.family = POOL, .pointer = pool, .elsewhere = 1});
+}
+
+/* The default pools of such places are taken from and set, too; no thread destroys them. */
+static void use_elsewhere(void)
+{
+    CUmemoryPool pool;
+    CUdeviceptr address;
+    const CUmemAllocationType type = random_type();
+    CUmemLocation location = random_location(type);
+    const size_t size = random_size();
+    if (pick(2) ? LOG(cuMemGetDefaultMemPool(&pool, &location, type)) != 0
+                : LOG(cudaMemGetDefaultMemPool(&pool, (struct cudaMemLocation *)&location,
+                                               (enum cudaMemAllocationType)type)) != 0)
+        return;
+    LOG(cuMemSetMemPool(&location, type, pool));
+    LOG(cuMemGetMemPool(&pool, &location, type));
+    if (pick(4) == 0)
+        LOG(cuMemPoolDestroy(pool)); /* of a default pool: refused */
+    if (LOG(cuMemAllocFromPoolAsync(&address, size, pool, random_stream())) == 0)
+        keep((struct object){.family = LINEAR, .pointer = (void *)address, .size = size});
+}
+
 static void create(void)
 {
     CUmemoryPool pool;
@@ -157,9 +202,16 @@ static void import_pointer(void)
 void pool_step(void)
 {
     const int pool = find(POOL);
-    switch (pool < 0 ? 0 : pick(9)) {
+    switch (pool < 0 ? 0 : pick(12)) {
     case 0:
         create();
+        break;
+    case 9:
+        create_elsewhere();
+        break;
+    case 10:
+    case 11:
+        use_elsewhere();
         break;
     case 1:
     case 2:

@@ -29,6 +29,10 @@ REAL(CUresult, cuMemPoolSetAttribute,
      (CUmemoryPool pool, CUmemPool_attribute attribute, void *value), {})
 REAL(CUresult, cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device),
      { *pool = DEFAULT_POOL; })
+REAL(CUresult, cuMemGetDefaultMemPool,
+     (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type), { *pool = POOL; })
+REAL(CUresult, cuMemSetMemPool,
+     (CUmemLocation * location, CUmemAllocationType type, CUmemoryPool pool), {})
 REAL(CUresult, cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool), {})
 REAL(CUresult, cuStreamCreate, (CUstream * stream, unsigned int flags), { *stream = STREAM; })
 REAL(CUresult, cuStreamDestroy_v2, (CUstream stream), {})
@@ -68,6 +72,8 @@ static int start(void **unused)
     USE(cuMemPoolSetAttribute);
     USE(cuDeviceGetDefaultMemPool);
     USE(cuDeviceSetMemPool);
+    USE(cuMemGetDefaultMemPool);
+    USE(cuMemSetMemPool);
     USE(cuStreamCreate);
     USE(cuStreamDestroy_v2);
     USE(cuCtxSetCurrent);
@@ -143,6 +149,61 @@ static void an_allocation_is_on_the_device_of_its_stream(void **unused)
     assert_int_equal(allocate(NULL)->device, 1);
     cuStreamDestroy_v2(stream);
     assert_int_equal(allocate(stream)->device, 1);
+}
+
+static void an_allocation_is_of_the_kind_of_its_pool(void **unused)
+{
+    static const struct {
+        CUmemLocation location;
+        CUmemAllocationType type;
+        enum gm_kind kind;
+        int device;
+    } pools[] = {
+        {{CU_MEM_LOCATION_TYPE_HOST, 7}, 1, GM_KIND_PINNED, 1},
+        {{CU_MEM_LOCATION_TYPE_HOST_NUMA, 2}, 1, GM_KIND_PINNED, 1},
+        {{CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0}, 1, GM_KIND_PINNED, 1},
+        {{CU_MEM_LOCATION_TYPE_DEVICE, 2}, 1, GM_KIND_DEVICE, 2},
+        {{CU_MEM_LOCATION_TYPE_DEVICE, 2}, CU_MEM_ALLOCATION_TYPE_MANAGED, GM_KIND_MANAGED, 2},
+        {{CU_MEM_LOCATION_TYPE_HOST, 0}, CU_MEM_ALLOCATION_TYPE_MANAGED, GM_KIND_MANAGED, 1},
+        {{0, 0}, CU_MEM_ALLOCATION_TYPE_MANAGED, GM_KIND_MANAGED, 1},
+    };
+    CUdeviceptr address;
+    use_device(1);
+    for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+        CUmemPoolProps properties = {.allocType = pools[i].type, .location = pools[i].location};
+        CUmemLocation location = pools[i].location;
+        CUmemoryPool pool;
+        cuMemPoolCreate(&pool, &properties);
+        for (int found = 0; found < 3; found++) { /* created, not destroyed, asked for */
+            cuMemAllocFromPoolAsync(&address, 100, pool, NULL);
+            assert_int_equal(last_record()->type, GM_EVENT_ALLOC);
+            assert_int_equal(last_record()->kind, pools[i].kind);
+            assert_int_equal(last_record()->device, pools[i].device);
+            assert_int_equal(last_record()->flags, GM_FLAG_ASYNC | GM_FLAG_POOL);
+            real_result = found == 0;
+            cuMemPoolDestroy(pool); /* is refused first */
+            real_result = 0;
+            if (found == 1)
+                cuMemGetDefaultMemPool(&pool, &location, pools[i].type);
+        }
+    }
+}
+
+/* A device has a current pool for each type of memory; cuMemAllocAsync takes from the pinned one. */
+static void a_pool_of_managed_memory_is_not_the_current_one_of_its_device(void **unused)
+{
+    CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    use_device(1);
+    cuDeviceSetMemPool(1, DEFAULT_POOL);
+    cuMemSetMemPool(&location, CU_MEM_ALLOCATION_TYPE_MANAGED, POOL);
+    assert_int_equal(allocate(NULL)->aux, GM_WORD(DEFAULT_POOL));
+    assert_int_equal(last_record()->kind, GM_KIND_DEVICE);
+    cuMemSetMemPool(&location, 1, POOL);
+    assert_int_equal(allocate(NULL)->aux, GM_WORD(POOL));
+    real_result = 1;
+    cuMemPoolDestroy(POOL);
+    real_result = 0;
+    assert_int_equal(allocate(NULL)->aux, GM_WORD(POOL)); /* it was refused */
 }
 
 static void the_current_pool_of_a_device_is_named_when_it_is_known(void **unused)
@@ -434,6 +495,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_allocation_is_on_the_device_of_its_pool),
         TEST(an_allocation_is_on_the_device_of_its_stream),
+        TEST(an_allocation_is_of_the_kind_of_its_pool),
+        TEST(a_pool_of_managed_memory_is_not_the_current_one_of_its_device),
         TEST(the_current_pool_of_a_device_is_named_when_it_is_known),
         TEST(an_attribute_of_a_pool_is_read_in_its_width),
         TEST(a_stream_ordered_free_is_booked_when_it_is_called),

@@ -184,16 +184,90 @@ static void a_pool_and_a_pointer_can_be_imported(void **state)
     assert_int_equal(DELTA(0, GPUSIM_EXTERNAL, frees), 1);
 }
 
-static void pools_elsewhere_are_refused(void **state)
+static CUmemoryPool pool_at(CUmemLocationType where, CUmemAllocationType type)
+{
+    CUmemPoolProps properties = {.allocType = type, .location = {.type = where}};
+    CUmemoryPool pool;
+
+    assert_ok(cuMemPoolCreate(&pool, &properties));
+    return pool;
+}
+
+static void a_pool_of_the_host_gives_pinned_memory(void **state)
+{
+    CUmemoryPool pool = pool_at(CU_MEM_LOCATION_TYPE_HOST, CU_MEM_ALLOCATION_TYPE_PINNED);
+    CUdeviceptr pointer;
+    unsigned int type;
+
+    (void)state;
+    assert_ok(cuMemAllocFromPoolAsync(&pointer, 300 * MIB, pool, NULL)); /* more than the device */
+    assert_int_equal(HOST_DELTA(GPUSIM_PINNED, live), 300 * MIB);
+    assert_int_equal(DELTA(0, GPUSIM_DEVICE, allocs), 0);
+    assert_int_equal(device_free(), CAPACITY);
+    assert_ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer));
+    assert_int_equal(type, CU_MEMORYTYPE_HOST);
+    *(volatile char *)(uintptr_t)pointer =
+        1; /* "their default accessibility will be from the host" */
+    assert_ok(cuMemPoolDestroy(pool));
+    assert_ok(cuMemFreeAsync(pointer, NULL));
+    assert_int_equal(HOST_DELTA(GPUSIM_PINNED, frees), 1);
+}
+
+static void a_pool_of_managed_memory_gives_managed_memory(void **state)
+{
+    CUmemoryPool pool = pool_at(CU_MEM_LOCATION_TYPE_NONE, CU_MEM_ALLOCATION_TYPE_MANAGED);
+    CUdeviceptr pointer;
+    unsigned int is_managed;
+
+    (void)state;
+    assert_ok(cuMemAllocFromPoolAsync(&pointer, 5000, pool, NULL));
+    assert_int_equal(DELTA(0, GPUSIM_MANAGED, live), 5000);
+    assert_ok(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
+    assert_true(is_managed);
+    assert_ok(cuMemFree(pointer));
+    assert_ok(cuMemPoolDestroy(pool));
+}
+
+/* "The location and allocation type specified must match those of the pool". */
+static void each_location_and_type_has_its_own_current_pool(void **state)
+{
+    CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST},
+                  device = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    CUmemoryPool pool = pool_at(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_ALLOCATION_TYPE_MANAGED);
+    CUmemoryPool found, pinned;
+
+    (void)state;
+    assert_ok(cuDeviceGetMemPool(&pinned, 0));
+    assert_cuda(CUDA_ERROR_INVALID_VALUE,
+                cuMemSetMemPool(&device, CU_MEM_ALLOCATION_TYPE_PINNED, pool));
+    assert_cuda(CUDA_ERROR_INVALID_VALUE,
+                cuMemSetMemPool(&host, CU_MEM_ALLOCATION_TYPE_MANAGED, pool));
+    assert_ok(cuMemSetMemPool(&device, CU_MEM_ALLOCATION_TYPE_MANAGED, pool));
+    assert_ok(cuMemGetMemPool(&found, &device, CU_MEM_ALLOCATION_TYPE_MANAGED));
+    assert_ptr_equal(found, pool);
+    assert_ok(cuDeviceGetMemPool(&found, 0));
+    assert_ptr_equal(found, pinned);
+    assert_ok(cuMemPoolDestroy(pool)); /* "sets the default mempool ... as the current mempool" */
+    assert_ok(cuMemGetMemPool(&found, &device, CU_MEM_ALLOCATION_TYPE_MANAGED));
+    assert_ok(cuMemGetDefaultMemPool(&pool, &device, CU_MEM_ALLOCATION_TYPE_MANAGED));
+    assert_ptr_equal(found, pool);
+}
+
+static void pools_nowhere_are_refused(void **state)
 {
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = {.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0}};
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT}};
     CUmemoryPool pool;
 
     (void)state;
-    assert_cuda(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolCreate(&pool, &properties));
+    assert_cuda(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &properties));
     properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 9};
     assert_cuda(CUDA_ERROR_INVALID_DEVICE, cuMemPoolCreate(&pool, &properties));
+    properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_NONE};
+    assert_cuda(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &properties));
+    properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    assert_cuda(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &properties));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_test, end_test)
@@ -208,7 +282,10 @@ int main(void)
         TEST(the_current_pool_can_be_set_and_the_default_not_destroyed),
         TEST(access_of_peers_is_remembered),
         TEST(a_pool_and_a_pointer_can_be_imported),
-        TEST(pools_elsewhere_are_refused),
+        TEST(a_pool_of_the_host_gives_pinned_memory),
+        TEST(a_pool_of_managed_memory_gives_managed_memory),
+        TEST(each_location_and_type_has_its_own_current_pool),
+        TEST(pools_nowhere_are_refused),
     };
 
     return cmocka_run_group_tests(tests, start_driver, NULL);
