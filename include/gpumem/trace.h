@@ -428,8 +428,8 @@ enum gm_event {
         29,                     /* address: exec, aux: graph; extra: CUgraphInstantiate_flags */
     GM_EVENT_GRAPH_LAUNCH = 30, /* address: exec; extra: units of the record clock in the call,
                                    which may have freed its memory as early as its beginning */
-    GM_EVENT_GRAPH_EXEC_DESTROY = 31, /* address: exec */
-    GM_EVENT_GRAPH_DESTROY = 32,      /* address: graph */
+    GM_EVENT_GRAPH_EXEC_DESTROY = 31, /* address: exec; free-like (since minor 4) */
+    GM_EVENT_GRAPH_DESTROY = 32,      /* address: graph; free-like (since minor 4) */
     GM_EVENT_GRAPH_CLONE = 33,        /* address: new graph, aux: original */
     GM_EVENT_GRAPH_TRIM = 34,         /* device */
     /* Modules of device code, managed hints and others' memory. */
@@ -480,6 +480,7 @@ enum gm_event {
     (1ull << GM_EVENT_FREE | 1ull << GM_EVENT_CONTEXT_RELEASE | 1ull << GM_EVENT_CONTEXT_END |     \
      1ull << GM_EVENT_VMM_RELEASE | 1ull << GM_EVENT_VMM_UNRESERVE | 1ull << GM_EVENT_VMM_UNMAP |  \
      1ull << GM_EVENT_MULTICAST_UNBIND | 1ull << GM_EVENT_POOL_DESTROY |                           \
+     1ull << GM_EVENT_GRAPH_EXEC_DESTROY | 1ull << GM_EVENT_GRAPH_DESTROY |                        \
      1ull << GM_EVENT_MODULE_UNLOAD)
 
 _Static_assert(GM_EVENTS <= 64, "a set of types is a word");

@@ -54,16 +54,19 @@ struct gm_carried {
     uint32_t next; /* in the order */
     uint32_t previous;
     uint32_t chain; /* in the index */
-    uint32_t same;  /* of what one ENDING ended, or of one graph's nodes: the next; of the ENDING or
-                       graph itself: the first */
+    uint32_t same;  /* of what one ENDING ended, or of one graph's nodes: the next; of the ENDING
+                       itself: the first */
     uint32_t other; /* MAPPING, BINDING: the OBJECT; ENDING: the OBJECT, or number of the context;
                        RANGE: the one around it; GRAPH, EXECUTABLE: the last node */
-    uint32_t multicast; /* BINDING: what the memory is bound to */
-    uint32_t handles;   /* OBJECT: references by handle */
-    uint32_t uses;      /* OBJECT: mappings and bindings */
-    uint32_t releases;  /* OBJECT: VMM_RELEASE records that may yet be undone */
-    uint32_t held;      /* OBJECT: mappings and bindings that may yet refer to it again */
-    uint32_t left;      /* MAPPING, RESERVATION: in the tree of its role */
+    union {
+        uint32_t multicast; /* BINDING: what the memory is bound to */
+        uint32_t nodes;     /* GRAPH, EXECUTABLE: the first node */
+    };
+    uint32_t handles;  /* OBJECT: references by handle */
+    uint32_t uses;     /* OBJECT: mappings and bindings */
+    uint32_t releases; /* OBJECT: VMM_RELEASE records that may yet be undone */
+    uint32_t held;     /* OBJECT: mappings and bindings that may yet refer to it again */
+    uint32_t left;     /* MAPPING, RESERVATION: in the tree of its role */
     uint32_t right;
     uint8_t role; /* enum gm_carry_role */
     bool has_detail;

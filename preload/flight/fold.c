@@ -50,6 +50,8 @@ static bool may_go_on(uint32_t number, uint32_t status)
         return gm_fold_vmm_revive(number, status);
     case GM_CARRY_POOL:
     case GM_CARRY_MODULE:
+    case GM_CARRY_GRAPH:
+    case GM_CARRY_EXECUTABLE:
         return !gm_carry_find(entry->role, entry->key);
     default:
         return true;
@@ -62,6 +64,8 @@ static void be_over(uint32_t number)
     unsigned role = gm_carry_at(number)->role;
     if (role == GM_CARRY_MAPPING || role == GM_CARRY_BINDING)
         gm_fold_vmm_over(number);
+    else if (role == GM_CARRY_GRAPH || role == GM_CARRY_EXECUTABLE)
+        gm_fold_graph_over(number);
     else
         gm_carry_remove(number);
 }
@@ -301,10 +305,10 @@ static void apply(const struct gm_record *record, const struct gm_record *detail
     bool captured = record->flags & GM_FLAG_CAPTURED;
     switch ((enum gm_event)record->type) { /* no default: a new event wants a decision */
     case GM_EVENT_ALLOC:
-        captured ? gm_fold_graph_apply(record, lane) : allocated(record, lane);
+        captured ? gm_fold_graph_apply(record, lane, 0) : allocated(record, lane);
         break;
     case GM_EVENT_FREE:
-        captured ? gm_fold_graph_apply(record, lane) : freed(record, lane, ending);
+        captured ? gm_fold_graph_apply(record, lane, 0) : freed(record, lane, ending);
         break;
     case GM_EVENT_UNDO:
         undo(record, lane);
@@ -349,7 +353,7 @@ static void apply(const struct gm_record *record, const struct gm_record *detail
     case GM_EVENT_GRAPH_EXEC_DESTROY:
     case GM_EVENT_GRAPH_DESTROY:
     case GM_EVENT_GRAPH_CLONE:
-        gm_fold_graph_apply(record, lane);
+        gm_fold_graph_apply(record, lane, ending);
         break;
     case GM_EVENT_MODULE_LOAD:
         replace(GM_CARRY_MODULE, record->address, record, NULL, lane);

@@ -12,16 +12,22 @@ static uint32_t entry(enum gm_carry_role role, uint64_t handle, uint32_t lane)
     return number ? number : gm_fold_add(role, handle, &(struct gm_record){0}, NULL, lane);
 }
 
-static void drop(enum gm_carry_role role, uint64_t handle)
+void gm_fold_graph_over(uint32_t number)
 {
-    uint32_t number = gm_carry_find(role, handle);
-    if (!number)
-        return;
-    for (uint32_t node = gm_carry_at(number)->same, next; node; node = next) {
+    for (uint32_t node = gm_carry_at(number)->nodes, next; node; node = next) {
         next = gm_carry_at(node)->same;
         gm_carry_remove(node);
     }
     gm_carry_remove(number);
+}
+
+static void drop(enum gm_carry_role role, uint64_t handle, uint32_t ending)
+{
+    uint32_t number = gm_carry_find(role, handle);
+    if (number && ending)
+        gm_fold_end(number, ending, false);
+    else if (number)
+        gm_fold_graph_over(number);
 }
 
 /* As report/replay/graph.c has it. */
@@ -47,7 +53,7 @@ static void append_node(uint32_t graph, const struct gm_record *record, bool is_
     if (!number)
         return;
     uint32_t last = gm_carry_at(graph)->other;
-    *(last ? &gm_carry_at(last)->same : &gm_carry_at(graph)->same) = number;
+    *(last ? &gm_carry_at(last)->same : &gm_carry_at(graph)->nodes) = number;
     gm_carry_at(graph)->other = number;
 }
 
@@ -55,11 +61,11 @@ static void append_node(uint32_t graph, const struct gm_record *record, bool is_
 static void append_graph(enum gm_carry_role role, uint64_t handle, uint64_t from, uint32_t lane)
 {
     uint32_t source = gm_carry_find(GM_CARRY_GRAPH, from);
-    if (!source || !gm_carry_at(source)->same)
+    if (!source || !gm_carry_at(source)->nodes)
         return; /* without memory nodes */
     uint32_t to = entry(role, handle, lane);
     uint32_t last = gm_carry_at(source)->other; /* the two may be the same */
-    for (uint32_t node = gm_carry_at(source)->same; to && node;) {
+    for (uint32_t node = gm_carry_at(source)->nodes; to && node;) {
         struct gm_record record = gm_carry_at(node)->record;
         append_node(to, &record, record.type == GM_EVENT_GRAPH_FREE_NODE, lane);
         node = node == last ? 0 : gm_carry_at(node)->same;
@@ -68,7 +74,7 @@ static void append_graph(enum gm_carry_role role, uint64_t handle, uint64_t from
 
 static void instantiate(const struct gm_record *record, uint32_t lane)
 {
-    drop(GM_CARRY_EXECUTABLE, record->address);
+    drop(GM_CARRY_EXECUTABLE, record->address, 0);
     append_graph(GM_CARRY_EXECUTABLE, record->address, record->aux, lane);
     uint32_t number = gm_carry_find(GM_CARRY_EXECUTABLE, record->address);
     if (number)
@@ -87,7 +93,7 @@ static void launch(const struct gm_record *record, uint32_t lane)
     uint32_t number = gm_carry_find(GM_CARRY_EXECUTABLE, record->address);
     if (!number)
         return;
-    uint32_t first = gm_carry_at(number)->same;
+    uint32_t first = gm_carry_at(number)->nodes;
     bool frees_first = gm_carry_at(number)->record.extra & AUTO_FREE_ON_LAUNCH;
     for (uint32_t at = first; frees_first && at; at = gm_carry_at(at)->same)
         if (gm_carry_at(at)->record.type == GM_EVENT_GRAPH_ALLOC_NODE)
@@ -105,7 +111,7 @@ static void launch(const struct gm_record *record, uint32_t lane)
     }
 }
 
-void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane)
+void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane, uint32_t ending)
 {
     switch (record->type) {
     case GM_EVENT_ALLOC:
@@ -122,7 +128,7 @@ void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane)
     case GM_EVENT_GRAPH_CLONE:
         if (record->address == record->aux)
             break;
-        drop(GM_CARRY_GRAPH, record->address);
+        drop(GM_CARRY_GRAPH, record->address, 0);
         append_graph(GM_CARRY_GRAPH, record->address, record->aux, lane);
         break;
     case GM_EVENT_GRAPH_INSTANTIATE:
@@ -132,10 +138,10 @@ void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane)
         launch(record, lane);
         break;
     case GM_EVENT_GRAPH_EXEC_DESTROY:
-        drop(GM_CARRY_EXECUTABLE, record->address);
+        drop(GM_CARRY_EXECUTABLE, record->address, ending);
         break;
     case GM_EVENT_GRAPH_DESTROY:
-        drop(GM_CARRY_GRAPH, record->address);
+        drop(GM_CARRY_GRAPH, record->address, ending);
         break;
     default:
         break;
@@ -147,7 +153,7 @@ void gm_fold_graph_emit(const struct gm_carried *graph, gm_carry_taker *take, vo
 {
     bool is_executable = graph->role == GM_CARRY_EXECUTABLE;
     uint64_t handle = is_executable ? NO_HANDLE : graph->key;
-    for (uint32_t node = graph->same; node; node = gm_carry_at(node)->same) {
+    for (uint32_t node = graph->nodes; node; node = gm_carry_at(node)->same) {
         struct gm_record record = gm_carry_at(node)->record;
         record.aux = handle;
         take(argument, &record, graph->lane);
@@ -157,7 +163,11 @@ void gm_fold_graph_emit(const struct gm_carried *graph, gm_carry_taker *take, vo
     struct gm_record record = graph->record;
     record.aux = handle;
     take(argument, &record, graph->lane);
-    record = (struct gm_record){
-        .type = GM_EVENT_GRAPH_DESTROY, .time = record.time, .address = handle, .device = -1};
+    /* Emptied by a copy of none: a destruction is free-like, and would be taken for the lane's latest. */
+    record = (struct gm_record){.type = GM_EVENT_GRAPH_CLONE,
+                                .time = record.time,
+                                .address = handle,
+                                .aux = NO_HANDLE - 1,
+                                .device = -1};
     take(argument, &record, graph->lane);
 }

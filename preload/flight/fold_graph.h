@@ -4,7 +4,10 @@
 
 #include "flight/carry.h"
 
-void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane);
+/* `ending`: of a free-like record its ENDING, else 0. */
+void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane, uint32_t ending);
+/* Its end is settled. */
+void gm_fold_graph_over(uint32_t number);
 void gm_fold_graph_emit(const struct gm_carried *graph, gm_carry_taker *take, void *argument);
 
 #endif

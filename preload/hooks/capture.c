@@ -98,11 +98,14 @@ void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, ui
     gm_effect_life(call, 0, GM_EVENT_GRAPH_DESTROY, captured, 0, 0);
 }
 
-/* The event carries the capture of the stream, or none any more. */
-void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uint64_t stream)
+/* The event carries the capture of the stream, or none any more. CU_EVENT_RECORD_EXTERNAL: "Event is captured in the
+ * graph as an external event node when performing stream capture"; it carries no capture. */
+void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uint64_t stream,
+                            unsigned flags)
 {
+    enum { CU_EVENT_RECORD_EXTERNAL = 1 };
     (void)call;
-    if (result != 0 || none())
+    if (result != 0 || none() || flags & CU_EVENT_RECORD_EXTERNAL)
         return;
     const uint64_t graph = gm_handles_get(&streams, stream);
     if (graph)
@@ -111,10 +114,13 @@ void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uin
         gm_handles_take(&events, GM_WORD(event));
 }
 
-void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, CUevent event)
+/* CU_EVENT_WAIT_EXTERNAL likewise: such a wait joins nothing. */
+void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, CUevent event,
+                            unsigned flags)
 {
+    enum { CU_EVENT_WAIT_EXTERNAL = 1 };
     (void)call;
-    if (result != 0 || none())
+    if (result != 0 || none() || flags & CU_EVENT_WAIT_EXTERNAL)
         return;
     const uint64_t graph = gm_handles_get(&events, GM_WORD(event));
     if (graph)
@@ -122,10 +128,31 @@ void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, C
 }
 
 /* Its handle may soon be that of another stream. */
-void gm_capture_stream_gone(uint64_t stream)
+uint64_t gm_capture_stream_gone(uint64_t stream)
 {
+    return none() ? 0 : gm_handles_take(&streams, stream);
+}
+
+void gm_capture_stream_stays(uint64_t stream, uint64_t captured)
+{
+    if (captured && !none())
+        gm_handles_set(&streams, stream, captured);
+}
+
+/* An event that has its handle after this carries nothing until it is recorded. */
+void gm_before_event_destroy(struct gm_call *call, struct gm_record *begun, CUevent event)
+{
+    (void)call;
     if (!none())
-        gm_handles_take(&streams, stream);
+        begun->aux = gm_handles_take(&events, GM_WORD(event));
+}
+
+void gm_driver_event_destroyed(struct gm_call *call, int result, CUevent event,
+                               const struct gm_record *begun)
+{
+    (void)call;
+    if (result != 0 && begun->aux && !none())
+        gm_handles_set(&events, GM_WORD(event), begun->aux);
 }
 
 void gm_captures_forget(void)

@@ -13,7 +13,12 @@
 _Atomic uint32_t gm_context_ends;
 static _Atomic uint32_t next_number = 1;
 GM_HANDLES(numbers, 4096);                       /* CUcontext -> number */
-static _Atomic uint64_t primary[GM_DEVICES_MAX]; /* CUcontext */
+static _Atomic uint64_t primary[GM_DEVICES_MAX]; /* CUcontext, or its STAND_IN */
+GM_HANDLES(green_contexts, 256);                 /* CUgreenCtx -> device + 1 */
+GM_HANDLES(converted, 256);                      /* CUgreenCtx -> its CUcontext */
+
+/* Of a primary context of which the driver has told no handle. No handle has this bit: they are user-space addresses. */
+#define STAND_IN (1ull << 62)
 
 #define self gm_context_self
 
@@ -151,33 +156,36 @@ void gm_driver_context_create(struct gm_call *call, int result, uint64_t context
 }
 
 static void begin_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
-                      uint64_t context, int device, uint8_t flags)
+                      uint64_t context, uint16_t number, int device, uint8_t flags)
 {
-    if (!gm_call_active(call))
-        return;
     *begun = (struct gm_record){.type = (uint8_t)type,
                                 .address = context,
-                                .context = number_of(context),
+                                .context = number,
                                 .device = (int8_t)device,
                                 .flags = flags};
     gm_call_record(call, begun, NULL);
 }
 
+/* Its handle may be that of another thread's new context before the call returns. */
 void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context)
 {
-    begin_end(call, begun, GM_EVENT_CONTEXT_END, GM_WORD(context),
-              gm_context_device(number_of(GM_WORD(context))), 0);
+    if (!gm_call_active(call))
+        return;
+    const uint16_t number = (uint16_t)gm_handles_take(&numbers, GM_WORD(context));
+    atomic_fetch_add_explicit(&gm_context_ends, 1, memory_order_relaxed);
+    begin_end(call, begun, GM_EVENT_CONTEXT_END, GM_WORD(context), number,
+              gm_context_device(number), 0);
 }
 
-void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context)
+void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context,
+                            const struct gm_record *begun)
 {
+    const uint16_t number = begun->context;
     (void)call;
-    if (result != 0)
-        return;
-    uint16_t number = (uint16_t)gm_handles_take(&numbers, GM_WORD(context));
-    atomic_fetch_add_explicit(&gm_context_ends, 1, memory_order_relaxed);
+    if (result != 0 && number)
+        gm_handles_set(&numbers, GM_WORD(context), number);
     /* Of the untold it is not known whether the current one is this. */
-    if (number && number != GM_CONTEXT_UNTOLD && gm_context_current() == number)
+    if (result == 0 && number && number != GM_CONTEXT_UNTOLD && gm_context_current() == number)
         pop();
 }
 
@@ -200,10 +208,11 @@ void gm_before_context_detach(struct gm_call *call, struct gm_record *begun, CUc
         gm_before_context_end(call, begun, context);
 }
 
-void gm_driver_context_detached(struct gm_call *call, int result, CUcontext context)
+void gm_driver_context_detached(struct gm_call *call, int result, CUcontext context,
+                                const struct gm_record *begun)
 {
-    if (is_last_use(context))
-        gm_driver_context_gone(call, result, context);
+    if (begun->type != GM_EVENT_NONE)
+        gm_driver_context_gone(call, result, context, begun);
     else if (result == 0)
         atomic_fetch_sub_explicit(&gm_contexts[number_of(GM_WORD(context))].uses, 1,
                                   memory_order_relaxed);
@@ -222,6 +231,9 @@ void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context
 {
     if (result != 0 || !context)
         return;
+    const uint64_t before = primary_of(device);
+    if (before & STAND_IN)
+        gm_handles_add(&numbers, context, number_of(before));
     struct gm_record record = {
         .type = GM_EVENT_CONTEXT_RETAIN,
         .address = context,
@@ -238,7 +250,61 @@ void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context
 void gm_before_primary_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                            int device)
 {
-    begin_end(call, begun, type, primary_of(device), device, GM_FLAG_PRIMARY);
+    const uint64_t context = primary_of(device);
+    if (gm_call_active(call))
+        begin_end(call, begun, type, context, number_of(context), device, GM_FLAG_PRIMARY);
+}
+
+/* ---- green contexts: shares of a primary context --------------------------------------------- */
+
+int gm_green_device(CUgreenCtx green)
+{
+    return (int)gm_handles_get(&green_contexts, GM_WORD(green)) - 1;
+}
+
+/* cuGreenCtxCreate: "This API will retain the primary context on device dev, which will is released when the green
+ * context is destroyed." */
+void gm_driver_green_create(struct gm_call *call, int result, uint64_t green, int device)
+{
+    if (result != 0 || !green || !gm_device_is_followed(device))
+        return;
+    const uint64_t context = primary_of(device);
+    gm_handles_set(&green_contexts, green, (uint64_t)device + 1);
+    gm_driver_primary_retain(call, 0, context ? context : STAND_IN | (unsigned)device, device);
+}
+
+/* "The converted context is a normal primary context but with the resources of the specified green context": another
+ * name of it. */
+void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context, CUgreenCtx green)
+{
+    const uint64_t its = primary_of(gm_green_device(green));
+    (void)call;
+    if (result != 0 || !context || !its || context == its)
+        return;
+    gm_handles_set(&numbers, context, number_of(its));
+    gm_handles_set(&converted, GM_WORD(green), context);
+}
+
+/* Both of its handles may soon be others'. */
+void gm_before_green_destroy(struct gm_call *call, struct gm_record *begun, CUgreenCtx green)
+{
+    if (!gm_call_active(call) || gm_green_device(green) < 0)
+        return;
+    const int device = (int)gm_handles_take(&green_contexts, GM_WORD(green)) - 1;
+    const uint64_t alias = gm_handles_take(&converted, GM_WORD(green));
+    gm_handles_take(&numbers, alias);
+    atomic_fetch_add_explicit(&gm_context_ends, 1, memory_order_relaxed);
+    gm_before_primary_end(call, begun, GM_EVENT_CONTEXT_RELEASE, device);
+    begun->aux = alias; /* for gm_driver_green_destroyed alone */
+}
+
+void gm_driver_green_destroyed(struct gm_call *call, int result, CUgreenCtx green,
+                               const struct gm_record *begun)
+{
+    if (result == 0 || begun->type == GM_EVENT_NONE)
+        return;
+    gm_handles_set(&green_contexts, GM_WORD(green), (uint64_t)begun->device + 1);
+    gm_driver_green_convert(call, 0, begun->aux, green);
 }
 
 /*
@@ -259,6 +325,8 @@ void gm_runtime_set_device(struct gm_call *call, int result, int device)
 void gm_contexts_forget(void)
 {
     gm_handles_clear(&numbers);
+    gm_handles_clear(&green_contexts);
+    gm_handles_clear(&converted);
     gm_current_forget(atomic_exchange_explicit(&next_number, 1, memory_order_relaxed));
     for (int device = 0; device < GM_DEVICES_MAX; device++)
         atomic_store_explicit(&primary[device], 0, memory_order_relaxed);

@@ -1,6 +1,6 @@
 /*
- * What the hooks learn of devices, and on which device pools, streams and green contexts are. No
- * CUDA call is made to find out; "unknown" is a legal answer.
+ * What the hooks learn of devices, and on which device pools and streams are. No CUDA call is made
+ * to find out; "unknown" is a legal answer.
  */
 #include "base/handles.h"
 #include "base/platform.h"
@@ -10,7 +10,6 @@
 GM_HANDLES(pools, 1024); /* kind of its memory << 32 | device + 1 */
 /* Each value is the device + 1. */
 GM_HANDLES(streams, 4096);
-GM_HANDLES(green_contexts, 256);
 
 static _Atomic uint64_t current_pool[GM_DEVICES_MAX];
 static _Atomic uint64_t told_memory, told_name; /* one bit per device */
@@ -154,42 +153,35 @@ void gm_driver_stream_create(struct gm_call *call, int result, uint64_t stream)
 void gm_driver_green_stream_create(struct gm_call *call, int result, uint64_t stream,
                                    CUgreenCtx context)
 {
-    uint64_t device = gm_handles_get(&green_contexts, GM_WORD(context));
+    int device = gm_green_device(context);
     (void)call;
-    if (result == 0 && stream && device)
-        gm_handles_set(&streams, stream, device);
+    if (result == 0 && stream && device >= 0)
+        gm_handles_set(&streams, stream, (uint64_t)device + 1);
 }
 
-/* Its handle may soon be that of another stream. A call that fails leaves its device unknown. */
+/* Its handle may soon be that of another stream. What it was is for gm_driver_stream_destroyed. */
 void gm_before_stream_destroy(struct gm_call *call, struct gm_record *begun, uint64_t stream)
 {
     (void)call;
-    (void)begun;
-    gm_handles_take(&streams, stream);
-    gm_capture_stream_gone(stream);
+    begun->size = gm_handles_take(&streams, stream);
+    begun->aux = gm_capture_stream_gone(stream);
 }
 
-/* ---- green contexts -------------------------------------------------------------------------- */
-
-void gm_driver_green_create(struct gm_call *call, int result, uint64_t context, int device)
+void gm_driver_stream_destroyed(struct gm_call *call, int result, uint64_t stream,
+                                const struct gm_record *begun)
 {
     (void)call;
-    if (result == 0 && context && device >= 0)
-        gm_handles_set(&green_contexts, context, (uint64_t)device + 1);
-}
-
-void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context, CUgreenCtx green)
-{
-    if (result == 0 && context)
-        gm_context_number(call, context, (int)gm_handles_get(&green_contexts, GM_WORD(green)) - 1,
-                          0);
+    if (result == 0)
+        return;
+    if (begun->size)
+        gm_handles_set(&streams, stream, begun->size);
+    gm_capture_stream_stays(stream, begun->aux);
 }
 
 void gm_devices_forget(void)
 {
     gm_handles_clear(&pools);
     gm_handles_clear(&streams);
-    gm_handles_clear(&green_contexts);
     for (int device = 0; device < GM_DEVICES_MAX; device++)
         atomic_store_explicit(&current_pool[device], 0, memory_order_relaxed);
     atomic_store_explicit(&told_memory, 0, memory_order_relaxed);

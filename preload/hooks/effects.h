@@ -238,14 +238,21 @@ void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, 
 /* The same work again, into a graph that has its nodes already. */
 void gm_driver_capture_again(struct gm_call *call, int result, uint64_t stream);
 void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, uint64_t graph);
-void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uint64_t stream);
-void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, CUevent event);
-void gm_capture_stream_gone(uint64_t stream);
+void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uint64_t stream,
+                            unsigned flags);
+void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, CUevent event,
+                            unsigned flags);
+void gm_before_event_destroy(struct gm_call *call, struct gm_record *begun, CUevent event);
+void gm_driver_event_destroyed(struct gm_call *call, int result, CUevent event,
+                               const struct gm_record *begun);
+/* What its work became part of; the other is given that if the stream lives on. */
+uint64_t gm_capture_stream_gone(uint64_t stream);
+void gm_capture_stream_stays(uint64_t stream, uint64_t captured);
 /* The graph that work on `stream` becomes part of (its token while the capture lasts), 0 if none.
  */
 uint64_t gm_capture_of(uint64_t stream);
 
-/* ---- devices.c: facts of devices; the devices of pools, streams and green contexts ----------- */
+/* ---- devices.c: facts of devices; the devices of pools and of streams ----------------------- */
 
 void gm_driver_device_memory(struct gm_call *call, int result, int device, uint64_t bytes);
 void gm_driver_device_name(struct gm_call *call, int result, int device, const char *name,
@@ -261,8 +268,8 @@ void gm_driver_stream_create(struct gm_call *call, int result, uint64_t stream);
 void gm_driver_green_stream_create(struct gm_call *call, int result, uint64_t stream,
                                    CUgreenCtx context);
 void gm_before_stream_destroy(struct gm_call *call, struct gm_record *begun, uint64_t stream);
-void gm_driver_green_create(struct gm_call *call, int result, uint64_t context, int device);
-void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context, CUgreenCtx green);
+void gm_driver_stream_destroyed(struct gm_call *call, int result, uint64_t stream,
+                                const struct gm_record *begun);
 
 /* Device of a location, -1 if it is none. */
 int gm_location_device(const CUmemLocation *location);
@@ -283,13 +290,21 @@ uint64_t gm_pool_of(int device);
 
 void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device);
 void gm_before_context_end(struct gm_call *call, struct gm_record *begun, CUcontext context);
-void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context);
+void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context,
+                            const struct gm_record *begun);
 void gm_driver_context_attach(struct gm_call *call, int result, uint64_t context);
 void gm_before_context_detach(struct gm_call *call, struct gm_record *begun, CUcontext context);
-void gm_driver_context_detached(struct gm_call *call, int result, CUcontext context);
+void gm_driver_context_detached(struct gm_call *call, int result, CUcontext context,
+                                const struct gm_record *begun);
 void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context, int device);
 void gm_before_primary_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                            int device);
+void gm_driver_green_create(struct gm_call *call, int result, uint64_t green, int device);
+void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context, CUgreenCtx green);
+void gm_before_green_destroy(struct gm_call *call, struct gm_record *begun, CUgreenCtx green);
+void gm_driver_green_destroyed(struct gm_call *call, int result, CUgreenCtx green,
+                               const struct gm_record *begun);
+int gm_green_device(CUgreenCtx green); /* -1 unknown */
 void gm_driver_context_set(struct gm_call *call, int result, CUcontext context);
 void gm_driver_context_push(struct gm_call *call, int result, CUcontext context);
 void gm_driver_context_pop(struct gm_call *call, int result);

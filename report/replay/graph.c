@@ -26,20 +26,67 @@ void gm_graphs_end(struct gm_graphs *graphs)
         clear(&graphs->entries[i]);
     free(graphs->entries);
     free(graphs->unused);
+    free(graphs->destroyed);
     gm_map_free(&graphs->graphs);
     gm_map_free(&graphs->executables);
 }
 
-static void drop(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
+static void recycle(struct gm_graphs *graphs, uint32_t number)
 {
-    uint32_t number = gm_map_get(map, handle);
     if (number == GM_NONE)
         return;
     graphs->node_count -= graphs->entries[number].count;
     clear(&graphs->entries[number]);
     GM_RESERVE(graphs->unused, graphs->unused_capacity, graphs->unused_count + 1);
     graphs->unused[graphs->unused_count++] = number;
+}
+
+static void drop(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
+{
+    recycle(graphs, gm_map_get(map, handle));
     gm_map_remove(map, handle);
+}
+
+/* The graph that a lane destroyed last may yet be undone: it is kept until the lane destroys another. */
+static uint32_t *destroyed_by(struct gm_graphs *graphs, uint32_t lane)
+{
+    GM_RESERVE(graphs->destroyed, graphs->lane_capacity, (size_t)lane + 1);
+    while (graphs->lane_count <= lane)
+        graphs->destroyed[graphs->lane_count++] = GM_NONE;
+    return &graphs->destroyed[lane];
+}
+
+static struct gm_map *map_of(struct gm_graphs *graphs, unsigned type)
+{
+    return type == GM_EVENT_GRAPH_DESTROY ? &graphs->graphs : &graphs->executables;
+}
+
+void gm_graph_destroyed(struct gm_graphs *graphs, const struct gm_record *record, uint32_t lane)
+{
+    struct gm_map *map = map_of(graphs, record->type);
+    uint32_t *kept = destroyed_by(graphs, lane);
+    recycle(graphs, *kept);
+    *kept = gm_map_get(map, record->address);
+    gm_map_remove(map, record->address);
+}
+
+void gm_graph_undo(struct gm_graphs *graphs, const struct gm_record *undo, uint32_t lane)
+{
+    struct gm_map *map = map_of(graphs, undo->kind);
+    uint32_t *kept = destroyed_by(graphs, lane);
+    if (*kept != GM_NONE && gm_map_get(map, undo->address) == GM_NONE)
+        gm_map_set(map, undo->address, *kept);
+    else /* another has the handle since: it was destroyed */
+        recycle(graphs, *kept);
+    *kept = GM_NONE;
+}
+
+static void drop_destroyed(struct gm_graphs *graphs)
+{
+    for (size_t lane = 0; lane < graphs->lane_count; lane++) {
+        recycle(graphs, graphs->destroyed[lane]);
+        graphs->destroyed[lane] = GM_NONE;
+    }
 }
 
 /* The entry of a handle, made if there is none. */
@@ -63,6 +110,8 @@ static void append(struct gm_graphs *graphs, uint32_t to, const struct gm_graph_
                    size_t count)
 {
     struct gm_graph *graph = &graphs->entries[to];
+    if (count > NODES_MAX - graphs->node_count)
+        drop_destroyed(graphs);
     if (count > NODES_MAX - graphs->node_count) {
         graphs->nodes_refused += count;
         return;
@@ -216,12 +265,6 @@ void gm_graph_apply(struct gm_graphs *graphs, const struct gm_record *record)
         break;
     case GM_EVENT_GRAPH_LAUNCH:
         launch(graphs, record);
-        break;
-    case GM_EVENT_GRAPH_EXEC_DESTROY:
-        drop(graphs, &graphs->executables, record->address);
-        break;
-    case GM_EVENT_GRAPH_DESTROY:
-        drop(graphs, &graphs->graphs, record->address);
         break;
     default:
         break;

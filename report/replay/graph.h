@@ -41,6 +41,9 @@ struct gm_graphs {
     uint32_t *unused;
     size_t unused_count;
     size_t unused_capacity;
+    uint32_t *destroyed; /* [lane]: entry of what it destroyed last, GM_NONE */
+    size_t lane_count;
+    size_t lane_capacity;
     size_t node_count; /* of all: bounded, since copies of copies could grow without limit */
     uint64_t launches;
     uint64_t at_once;       /* of those: see graph_turn.c */
@@ -52,6 +55,10 @@ void gm_graphs_end(struct gm_graphs *graphs);
 
 /* Applies a record of the family (GRAPH_*), or an allocation or free made under capture. */
 void gm_graph_apply(struct gm_graphs *graphs, const struct gm_record *record);
+
+/* GRAPH_DESTROY and GRAPH_EXEC_DESTROY of a lane, and the UNDO of its latest one. */
+void gm_graph_destroyed(struct gm_graphs *graphs, const struct gm_record *record, uint32_t lane);
+void gm_graph_undo(struct gm_graphs *graphs, const struct gm_record *undo, uint32_t lane);
 
 /* ---- a launch that leaves nothing behind (graph_turn.c) ------------------------------------------ */
 

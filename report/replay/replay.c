@@ -77,6 +77,8 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
     bool late = record->extra == GM_SHUTTING_DOWN;
     if (record->kind != journal->type || record->address != journal->address)
         return;
+    if (record->kind == GM_EVENT_GRAPH_DESTROY || record->kind == GM_EVENT_GRAPH_EXEC_DESTROY)
+        gm_graph_undo(&replay->graphs, record, replay->ledger.now->lane);
     gm_limits_spend(GM_STEPS_UNDO * journal->count);
     for (size_t i = journal->count; i-- > 0 && !gm_limits_reached();) {
         const struct gm_undo *undo = &journal->entries[i];
@@ -300,6 +302,10 @@ static APART void apply_other(struct gm_replay *replay, const struct gm_entry *e
         break;
     case GM_EVENT_CONTEXT_END:
         gm_context_ended(&replay->contexts, entry, journal);
+        break;
+    case GM_EVENT_GRAPH_DESTROY:
+    case GM_EVENT_GRAPH_EXEC_DESTROY:
+        gm_graph_destroyed(&replay->graphs, record, entry->lane);
         break;
     case GM_EVENT_POOL_CREATE:
         pool_created(replay, record);

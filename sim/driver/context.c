@@ -24,7 +24,32 @@ struct gpusim_context *gpusim_context_of(CUcontext handle)
 {
     struct gpusim_context *context = GPUSIM_FIND(handle, GPUSIM_TYPE_CONTEXT);
 
+    if (context && context->alias_of)
+        context = context->alias_of;
     return context && context->active ? context : NULL;
+}
+
+struct gpusim_context *gpusim_context_alias(struct gpusim_context *context, uint64_t green)
+{
+    struct gpusim_context *alias = gpusim_object_new(sizeof(*alias), GPUSIM_TYPE_CONTEXT, NULL);
+
+    if (alias) {
+        alias->alias_of = context;
+        alias->green = green;
+    }
+    return alias;
+}
+
+uint64_t gpusim_context_green(CUcontext handle)
+{
+    const struct gpusim_context *context = GPUSIM_FIND(handle, GPUSIM_TYPE_CONTEXT);
+
+    return context ? context->green : 0;
+}
+
+uint64_t gpusim_current_green(void)
+{
+    return stack.count ? gpusim_context_green(stack.items[stack.count - 1]) : 0;
 }
 
 struct gpusim_context *gpusim_context_on(struct gpusim_device *device)
@@ -85,15 +110,8 @@ static bool valid_flags(unsigned int flags)
 
 /* ---- primary contexts ------------------------------------------------------------------------ */
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *handle, CUdevice ordinal)
+CUresult gpusim_primary_retain(struct gpusim_device *device)
 {
-    GPUSIM_ENTER();
-    struct gpusim_device *device = gpusim_device_of(ordinal);
-
-    if (!handle)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
     if (!device->primary) {
         device->primary = new_context(device, 0);
         if (!device->primary)
@@ -103,6 +121,25 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *handle, CUdevice ordinal)
     if (!device->primary->active)
         start_context(device->primary, 3020);
     device->primary->retains++;
+    return CUDA_SUCCESS;
+}
+
+void gpusim_primary_release(struct gpusim_device *device)
+{
+    if (--device->primary->retains == 0 && device->primary->active)
+        empty_context(device->primary);
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *handle, CUdevice ordinal)
+{
+    GPUSIM_ENTER();
+    struct gpusim_device *device = gpusim_device_of(ordinal);
+
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    GPUSIM_TRY(gpusim_primary_retain(device));
     *handle = GPUSIM_HANDLE(CUcontext, device->primary);
     return CUDA_SUCCESS;
 }
@@ -116,8 +153,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!device->primary || device->primary->retains == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (--device->primary->retains == 0 && device->primary->active)
-        empty_context(device->primary);
+    gpusim_primary_release(device);
     return CUDA_SUCCESS;
 }
 

@@ -3,8 +3,8 @@
  *
  * Every exported function takes the one driver lock for as long as it runs (GPUSIM_ENTER), so
  * nothing below locks again. Only callbacks into the application run without it. Handles are
- * numbers that are never reused, so a stale handle is always recognised. Exported functions never
- * call each other, which would take the lock twice; they share internal functions named gpusim_...
+ * numbers that are used again at once, as NVIDIA's are. Exported functions never call each other,
+ * which would take the lock twice; they share internal functions named gpusim_...
  */
 #ifndef GPUMEM_SIM_DRIVER_H
 #define GPUMEM_SIM_DRIVER_H
@@ -90,6 +90,9 @@ enum gpusim_type {
     GPUSIM_TYPE_EXEC,
     GPUSIM_TYPE_USER_OBJECT,
     GPUSIM_TYPE_EXTERNAL,
+    GPUSIM_TYPE_GREEN,
+    GPUSIM_TYPE_RESOURCES, /* CUdevResourceDesc */
+    GPUSIM_TYPES
 };
 
 struct gpusim_context;
@@ -111,6 +114,9 @@ void *gpusim_object_of(uint64_t handle, enum gpusim_type type);
 /* Ends each object of a type that belongs to a context; the function must take it out of there. */
 void gpusim_objects_end(const struct gpusim_context *context, enum gpusim_type type,
                         void (*end)(void *object));
+
+void gpusim_objects_each(enum gpusim_type type, void (*visit)(void *object, uint64_t argument),
+                         uint64_t argument);
 
 #define GPUSIM_FIND(handle, type) gpusim_object_of((uint64_t)(uintptr_t)(handle), type)
 #define GPUSIM_HANDLE(kind, object) ((kind)(uintptr_t)(object)->base.handle)
@@ -158,6 +164,8 @@ struct gpusim_context {
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
+    struct gpusim_context *alias_of; /* of a converted green context: the primary one; else NULL */
+    uint64_t green;                  /* its CUgreenCtx */
     struct gpusim_stream *legacy_stream;
     struct gpusim_stream *thread_streams; /* per-thread default streams */
 };
@@ -166,6 +174,14 @@ struct gpusim_context {
 CUresult gpusim_current(struct gpusim_context **context);
 /* A live context by handle, or NULL. */
 struct gpusim_context *gpusim_context_of(CUcontext handle);
+CUresult gpusim_primary_retain(struct gpusim_device *device);
+void gpusim_primary_release(struct gpusim_device *device);
+/* Another handle of a context, of a green one; NULL: the host is out of memory. */
+struct gpusim_context *gpusim_context_alias(struct gpusim_context *context, uint64_t green);
+/* The CUgreenCtx of which a handle was converted, or that is current; 0: none. */
+uint64_t gpusim_context_green(CUcontext handle);
+uint64_t gpusim_current_green(void);
+CUresult gpusim_green_convert(CUcontext *handle, uint64_t green);
 /* The context of a device that work without a current context uses, or NULL. */
 struct gpusim_context *gpusim_context_on(struct gpusim_device *device);
 

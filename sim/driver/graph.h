@@ -44,14 +44,16 @@ struct gpusim_graph {
     struct gpusim_object base;
     struct gpusim_node **nodes; /* in order of creation; in an executable in order of execution */
     size_t node_count;
-    bool is_child;                    /* ends with its node */
-    uint64_t executable;              /* handle of the last executable made of it */
+    bool is_child;       /* ends with its node */
+    uint64_t executable; /* handle of the last executable made of it, and its id */
+    uint64_t executable_id;
     struct gpusim_retained *retained; /* user objects */
     size_t retained_count;
 };
 
 struct gpusim_exec {
     struct gpusim_object base;
+    uint64_t id;
     struct gpusim_graph *graph; /* its own copy */
     unsigned long long flags;
     unsigned int launches; /* under way: kept while host functions run */

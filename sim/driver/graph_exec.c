@@ -8,6 +8,8 @@
 #include "graph.h"
 #include "memory.h"
 
+static uint64_t last_id; /* of an executable */
+
 struct gpusim_node *gpusim_exec_node(CUgraphExec handle, CUgraphNode original)
 {
     struct gpusim_exec *executable = GPUSIM_FIND(handle, GPUSIM_TYPE_EXEC);
@@ -47,7 +49,8 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph_handle, unsigned 
     if (!handle || !graph || graph->is_child || (flags & ~known))
         return CUDA_ERROR_INVALID_VALUE;
     /* A graph with memory nodes can have only one executable at a time. */
-    if (gpusim_graph_has_memory(graph) && gpusim_object_of(graph->executable, GPUSIM_TYPE_EXEC))
+    const struct gpusim_exec *other = gpusim_object_of(graph->executable, GPUSIM_TYPE_EXEC);
+    if (gpusim_graph_has_memory(graph) && other && other->id == graph->executable_id)
         return CUDA_ERROR_INVALID_VALUE;
 
     struct gpusim_exec *executable = gpusim_object_new(sizeof(*executable), GPUSIM_TYPE_EXEC, NULL);
@@ -65,7 +68,9 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph_handle, unsigned 
     }
     executable->graph = copy;
     executable->flags = flags;
+    executable->id = ++last_id;
     graph->executable = executable->base.handle;
+    graph->executable_id = executable->id;
     *handle = GPUSIM_HANDLE(CUgraphExec, executable);
     return CUDA_SUCCESS;
 }

@@ -1,7 +1,10 @@
 /*
- * Handles: numbers that are never reused, looked up in a chained hash table. They are not addresses
- * (not canonical on x86-64), so an application that looks inside one faults instead of reading
- * ours.
+ * Handles: numbers, looked up in a chained hash table. They are not addresses (not canonical on
+ * x86-64), so an application that looks inside one faults instead of reading ours.
+ *
+ * The handle of what ended last is that of what is made next of its type: NVIDIA's handles are
+ * addresses of the driver's own memory, which its allocator gives out again. Nodes keep theirs for
+ * good, since a clone is asked for the node of its original.
  */
 #include "driver.h"
 
@@ -15,7 +18,34 @@ static struct {
     size_t bucket_count; /* a power of two */
     size_t object_count;
     uint64_t last;
+    struct {
+        uint64_t *handles; /* to be used again, the latest last */
+        size_t count, capacity;
+    } ended[GPUSIM_TYPES];
 } table;
+
+static void remember(enum gpusim_type type, uint64_t handle)
+{
+    if (type == GPUSIM_TYPE_NODE)
+        return;
+    if (table.ended[type].count == table.ended[type].capacity) {
+        size_t capacity = table.ended[type].capacity ? table.ended[type].capacity * 2 : 16;
+        uint64_t *handles = realloc(table.ended[type].handles, capacity * sizeof(*handles));
+
+        if (!handles)
+            return; /* it is never used again */
+        table.ended[type].handles = handles;
+        table.ended[type].capacity = capacity;
+    }
+    table.ended[type].handles[table.ended[type].count++] = handle;
+}
+
+static uint64_t next_handle(enum gpusim_type type)
+{
+    if (table.ended[type].count)
+        return table.ended[type].handles[--table.ended[type].count];
+    return HANDLE_BASE + ++table.last * HANDLE_STEP;
+}
 
 static struct gpusim_object **bucket_of(uint64_t handle)
 {
@@ -53,7 +83,7 @@ void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_contex
     struct gpusim_object *object = calloc(1, size);
     if (!object)
         return NULL;
-    object->handle = HANDLE_BASE + ++table.last * HANDLE_STEP;
+    object->handle = next_handle(type);
     object->type = type;
     object->context = context;
 
@@ -73,6 +103,7 @@ void gpusim_object_delete(void *deleted)
         link = &(*link)->next;
     *link = object->next;
     table.object_count--;
+    remember(object->type, object->handle);
     free(object);
 }
 
@@ -104,5 +135,16 @@ void gpusim_objects_end(const struct gpusim_context *context, enum gpusim_type t
     for (size_t i = 0; i < table.bucket_count; i++) {
         for (struct gpusim_object *object; (object = owned(i, context, type));)
             end(object);
+    }
+}
+
+void gpusim_objects_each(enum gpusim_type type, void (*visit)(void *object, uint64_t argument),
+                         uint64_t argument)
+{
+    for (size_t i = 0; i < table.bucket_count; i++) {
+        for (struct gpusim_object *object = table.buckets[i]; object; object = object->next) {
+            if (object->type == type)
+                visit(object, argument);
+        }
     }
 }

@@ -63,7 +63,9 @@ CUresult gpusim_stream_of(CUstream handle, struct gpusim_stream **stream)
 
     if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
         *stream = GPUSIM_FIND(handle, GPUSIM_TYPE_STREAM);
-        return *stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+        return !*stream                ? CUDA_ERROR_INVALID_HANDLE
+               : (*stream)->green_gone ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                       : CUDA_SUCCESS;
     }
     GPUSIM_TRY(gpusim_current(&context));
     *stream = handle == CU_STREAM_PER_THREAD ? thread_stream(context) : legacy_stream(context);
@@ -125,6 +127,15 @@ void gpusim_stream_delete(void *object)
     gpusim_object_delete(stream);
 }
 
+/* cuGreenCtxDestroy: "does not destroy streams ... any subsequent API calls involving these streams (including
+ * cuStreamDestroy) will return CUDA_ERROR_CONTEXT_IS_DESTROYED." */
+void gpusim_stream_leaves_green(void *object, uint64_t green)
+{
+    struct gpusim_stream *stream = object;
+
+    stream->green_gone |= stream->green == green;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int priority)
@@ -132,10 +143,17 @@ CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int pr
     GPUSIM_ENTER_CONTEXT(context);
     if (!handle || (flags & ~(unsigned int)CU_STREAM_NON_BLOCKING))
         return CUDA_ERROR_INVALID_VALUE;
+    return gpusim_stream_create(handle, context, gpusim_current_green(), flags, priority);
+}
+
+CUresult gpusim_stream_create(CUstream *handle, struct gpusim_context *context, uint64_t green,
+                              unsigned int flags, int priority)
+{
     struct gpusim_stream *stream = new_stream(context);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     stream->flags = flags;
+    stream->green = green;
     stream->priority = priority < HIGHEST_PRIORITY  ? HIGHEST_PRIORITY
                        : priority > LOWEST_PRIORITY ? LOWEST_PRIORITY
                                                     : priority;
@@ -155,6 +173,8 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->green_gone)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     gpusim_stream_delete(stream);
     return CUDA_SUCCESS;
 }
@@ -273,6 +293,8 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
 CUresult cuStreamGetCtx(CUstream handle, CUcontext *context)
 {
     STREAM_QUERY(handle, context);
+    if (stream->green)
+        return gpusim_green_convert(context, stream->green);
     *context = GPUSIM_HANDLE(CUcontext, stream->base.context);
     return CUDA_SUCCESS;
 }
@@ -282,7 +304,7 @@ CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *context, CUgreenCtx *gree
     STREAM_QUERY(handle, context);
     *context = GPUSIM_HANDLE(CUcontext, stream->base.context);
     if (green)
-        *green = NULL;
+        *green = (CUgreenCtx)stream->green;
     return CUDA_SUCCESS;
 }
 

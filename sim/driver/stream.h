@@ -16,6 +16,8 @@ struct gpusim_stream {
     int priority;
     uint64_t id;
     uint64_t thread; /* of a per-thread default stream */
+    uint64_t green;  /* its CUgreenCtx, 0: none */
+    bool green_gone;
     struct gpusim_stream *next;
     struct gpusim_capture *capture; /* NULL: not capturing */
     CUgraphNode *capture_tail;      /* nodes the next captured node depends on */
@@ -63,7 +65,10 @@ CUresult gpusim_stream_of(CUstream handle, struct gpusim_stream **stream);
 CUresult gpusim_submit(CUstream stream, const struct gpusim_operation *operation);
 CUresult gpusim_execute(const struct gpusim_operation *operation);
 
+CUresult gpusim_stream_create(CUstream *handle, struct gpusim_context *context, uint64_t green,
+                              unsigned int flags, int priority);
 void gpusim_stream_delete(void *stream);
+void gpusim_stream_leaves_green(void *stream, uint64_t green);
 void gpusim_event_delete(void *event);
 CUresult gpusim_event_record(CUevent event);
 uint64_t gpusim_thread_id(void);

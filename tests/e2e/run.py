@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs one program without and with the preload and compares the report with the oracle.
 
-    run.py --build DIR [--env NAME=VALUE]... [--preload LIB]... [--expect-no-trace | --expect-bypassed]
+    run.py --build DIR [--env NAME=VALUE]... [--preload LIB]... [--racing] [--expect-no-trace | --expect-bypassed]
            -- PROGRAM [ARG]...
 
 What must hold (each broken promise is one line on stderr, and exit code 1):
@@ -220,13 +220,14 @@ def main():
     options.add_argument("--build", required=True)
     options.add_argument("--env", action="append", default=[])
     options.add_argument("--preload", action="append", help="instead of libgpumem.so alone, in this order")
+    options.add_argument("--racing", action="store_true", help="output and peaks are random")
     options.add_argument("--expect-no-trace", action="store_true")
     options.add_argument("--expect-bypassed", action="store_true")
     options.add_argument("command", nargs="+")
     arguments = options.parse_args()
     environment = dict(pair.split("=", 1) for pair in arguments.env)
     good = hold(os.path.abspath(arguments.build), arguments.command, environment, arguments.preload,
-                expect_no_trace=arguments.expect_no_trace, expect_bypassed=arguments.expect_bypassed)
+                racing=arguments.racing, expect_no_trace=arguments.expect_no_trace, expect_bypassed=arguments.expect_bypassed)
     return 0 if good else 1
 
 

@@ -4,6 +4,8 @@
  */
 #include "plant.h"
 #include <cuda.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +116,200 @@ static void pools(void)
     PLANTED(10 * MIB, 1);
 }
 
+/* ---- green contexts: each holds the primary context, and is another name of it ----------------- */
+
+static CUgreenCtx new_green(CUcontext *converted)
+{
+    CUdevResource all, share;
+    CUdevResourceDesc description = NULL;
+    CUgreenCtx green = NULL;
+    unsigned groups = 1;
+    LOG(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+    LOG(cuDevSmResourceSplitByCount(&share, &groups, &all, NULL, 0, 8));
+    LOG(cuDevResourceGenerateDesc(&description, &share, 1));
+    LOG(cuGreenCtxCreate(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    LOG(cuCtxFromGreenCtx(converted, green));
+    return green;
+}
+
+/* Nobody but the green context holds the primary one: it ends with it, and so does memory. */
+static void green_alone(void)
+{
+    CUcontext converted, primary;
+    CUdeviceptr address;
+    CUgreenCtx green = new_green(&converted);
+    LOG(cuCtxPushCurrent(converted));
+    LOG(cuMemAlloc(&address, 32 * MIB));
+    LOG(cuCtxDestroy(converted)); /* is refused: it is the primary one */
+    LOG(cuDevicePrimaryCtxRetain(&primary, 0));
+    LOG(cuDevicePrimaryCtxRelease(0));
+    LOG(cuMemAlloc(&address, 33 * MIB));
+    LOG(cuMemFree(address));
+    LOG(cuGreenCtxDestroy(green));
+    LOG(cuGreenCtxDestroy(green)); /* is refused */
+    LOG(cuCtxPopCurrent(&converted));
+}
+
+/* The program's own reference goes first: its memory lives on with the green context's. */
+static void green_held(void)
+{
+    CUcontext converted, primary, current, own;
+    CUdeviceptr of_primary, of_green, of_own, ordered;
+    CUstream stream;
+    LOG(cuDevicePrimaryCtxRetain(&primary, 0));
+    CUgreenCtx green = new_green(&converted);
+    LOG(cuCtxPushCurrent(primary));
+    LOG(cuMemAlloc(&of_primary, 64 * MIB));
+    LOG(cuCtxSetCurrent(converted));
+    LOG(cuCtxGetCurrent(&current));
+    LOG(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0));
+    LOG(cuMemAllocAsync(&ordered, 3 * MIB, stream));
+    LOG(cuMemFreeAsync(ordered, stream));
+    LOG(cuStreamDestroy(stream));
+    LOG(cuMemAlloc(&of_green, 65 * MIB));
+    LOG(cuDevicePrimaryCtxRelease(0));
+    LOG(cuMemFree(of_primary));
+    LOG(cuDevicePrimaryCtxRetain(&primary, 0));
+    LOG(cuGreenCtxDestroy(green));
+    LOG(cuCtxSetCurrent(primary));
+    LOG(cuMemFree(of_green));
+    LOG(cuMemAlloc(&of_primary, 5 * MIB));
+    /* The handles of the green context are another's now, whose end is none of the primary's. */
+    LOG(cuCtxCreate(&own, NULL, 0, 0));
+    LOG(cuMemAlloc(&of_own, 7 * MIB));
+    LOG(cuCtxDestroy(own));
+    LOG(cuMemFree(of_primary));
+    LOG(cuCtxPopCurrent(&current));
+    LOG(cuDevicePrimaryCtxRelease(0));
+}
+
+static void green(void)
+{
+    CUcontext primary, converted;
+    CUdeviceptr address;
+    cuInit(0);
+    green_alone();
+    green_held();
+    LOG(cuDevicePrimaryCtxRetain(&primary, 0));
+    new_green(&converted);
+    LOG(cuCtxPushCurrent(converted));
+    LOG(cuMemAlloc(&address, 9 * MIB));
+    PLANTED(9 * MIB, 1);
+}
+
+/* ---- events that take no part in a capture ------------------------------------------------------ */
+
+static void external_events(void)
+{
+    CUstream captured, other;
+    CUevent external, inner, again;
+    CUgraph graph;
+    CUdeviceptr kept, freed, node;
+    begin();
+    LOG(cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING));
+    LOG(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    LOG(cuEventCreate(&external, 0));
+    LOG(cuEventCreate(&inner, 0));
+    LOG(cuMemAllocAsync(&freed, 2 * MIB, other));
+    LOG(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    LOG(cuEventRecordWithFlags(external, captured, CU_EVENT_RECORD_EXTERNAL));
+    LOG(cuStreamWaitEvent(other, external, 0)); /* does not join */
+    LOG(cuMemAllocAsync(&kept, 64 * MIB, other));
+    PLANTED(64 * MIB, 1);
+    LOG(cuMemFreeAsync(freed, other));
+    /* One that carries the capture goes on to do so beside an external one. */
+    LOG(cuEventRecord(inner, captured));
+    LOG(cuStreamWaitEvent(captured, external, CU_EVENT_WAIT_EXTERNAL));
+    LOG(cuStreamWaitEvent(other, inner, 0)); /* joins */
+    LOG(cuMemAllocAsync(&node, MIB, other));
+    LOG(cuMemFreeAsync(node, other));
+    LOG(cuEventRecord(inner, other));
+    LOG(cuStreamWaitEvent(captured, inner, 0));
+    /* The handle of an event that carried the capture is that of one that does not. */
+    LOG(cuEventDestroy(inner));
+    LOG(cuEventCreate(&again, 0));
+    LOG(cuStreamEndCapture(captured, &graph));
+    LOG(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    LOG(cuEventRecord(again, captured));
+    LOG(cuEventDestroy(again));
+    LOG(cuEventCreate(&inner, 0));
+    LOG(cuStreamWaitEvent(other, inner, 0)); /* never recorded: joins nothing */
+    LOG(cuMemAllocAsync(&kept, 4 * MIB, other));
+    PLANTED(4 * MIB, 1);
+    LOG(cuStreamEndCapture(captured, &graph));
+}
+
+/* ---- handles that other threads get before their destruction has returned ---------------------- */
+
+#define THREADS 4
+
+static int rounds;
+
+static void in_threads(void *(*run)(void *), int count)
+{
+    pthread_t threads[THREADS];
+    rounds = count;
+    for (intptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, run, (void *)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void *churn_contexts(void *number)
+{
+    CUcontext own;
+    CUdeviceptr address;
+    for (int i = 0; i < rounds; i++) {
+        if (cuCtxCreate(&own, NULL, 0, 0) != 0)
+            abort();
+        if (cuMemAlloc(&address, 4096) != 0)
+            abort();
+        if ((i + (intptr_t)number) % 2 && cuMemFree(address) != 0)
+            abort(); /* else it ends with its context */
+        if (cuCtxDestroy(own) != 0)
+            abort();
+    }
+    return NULL;
+}
+
+static void contexts_race(void)
+{
+    begin();
+    in_threads(churn_contexts, 3000);
+}
+
+static CUcontext shared;
+
+static void *churn_graphs(void *number)
+{
+    CUgraph graph;
+    CUgraphExec executable;
+    CUgraphNode node;
+    CUstream stream;
+    cuCtxSetCurrent(shared);
+    if (cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != 0)
+        abort();
+    for (int i = 0; i < rounds; i++) {
+        CUDA_MEM_ALLOC_NODE_PARAMS parameters = {
+            .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                          .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+            .bytesize = 4096 + 512 * (size_t)(intptr_t)number};
+        if (cuGraphCreate(&graph, 0) != 0 ||
+            cuGraphAddMemAllocNode(&node, graph, NULL, 0, &parameters) != 0 ||
+            cuGraphInstantiate(&executable, graph, 0) != 0 || cuGraphDestroy(graph) != 0 ||
+            cuGraphLaunch(executable, stream) != 0 ||
+            cuMemFreeAsync(parameters.dptr, stream) != 0 || cuGraphExecDestroy(executable) != 0)
+            abort();
+    }
+    return NULL;
+}
+
+static void graphs_race(void)
+{
+    shared = begin();
+    in_threads(churn_graphs, 4000);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -121,6 +317,10 @@ static const struct {
     void (*run)(void);
 } modes[] = {
     {"pools", pools},
+    {"green", green},
+    {"external_events", external_events},
+    {"contexts_race", contexts_race},
+    {"graphs_race", graphs_race},
 };
 
 int main(int count, char **arguments)

@@ -13,6 +13,7 @@ CUresult cuCtxPushCurrent_v1(CUcontext) __asm__("cuCtxPushCurrent");
 CUresult cuCtxPopCurrent_v1(CUcontext *) __asm__("cuCtxPopCurrent");
 CUresult cuCtxGetDevice_v1(CUdevice *) __asm__("cuCtxGetDevice");
 CUresult cuCtxGetDevice_v2(CUdevice *, CUcontext);
+CUresult cuEventDestroy_v1(CUevent) __asm__("cuEventDestroy");
 CUresult cuStreamDestroy_v1(CUstream) __asm__("cuStreamDestroy");
 CUresult cuDeviceTotalMem_v1(unsigned *, CUdevice) __asm__("cuDeviceTotalMem");
 CUresult cuDevicePrimaryCtxRelease_v1(CUdevice) __asm__("cuDevicePrimaryCtxRelease");
@@ -50,6 +51,7 @@ static void fill_context(void)
     CUdeviceptr linear = 0, managed = 0, ordered = 0;
     CUarray array;
     CUstream stream = NULL;
+    CUevent event;
     CUmodule module;
     void *pinned = NULL;
     const CUDA_ARRAY_DESCRIPTOR shape = {1 + pick(100), pick(9), CU_AD_FORMAT_FLOAT, 2};
@@ -62,6 +64,8 @@ static void fill_context(void)
             : LOG(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0));
     if (LOG(cuMemAllocAsync(&ordered, random_size(), stream)) == 0)
         keep((struct object){.family = LINEAR, .pointer = (void *)ordered});
+    if (LOG(cuEventCreate(&event, 0)) == 0 && pick(2))
+        pick(2) ? LOG(cuEventDestroy(event)) : LOG_AS("cuEventDestroy", cuEventDestroy_v1(event));
     if (linear && pick(2))
         LOG(cuMemsetD8Async(linear, 1, 1, stream));
     if (pick(2))
@@ -124,6 +128,39 @@ static void use_primary(void)
     LOG(cuCtxSetCurrent(current));
     pick(2) ? LOG(cuDevicePrimaryCtxRelease(device))
             : LOG_AS("cuDevicePrimaryCtxRelease", cuDevicePrimaryCtxRelease_v1(device));
+}
+
+/* A share of the primary context, which holds it as a reference of its own does. */
+static void use_green(void)
+{
+    CUcontext converted, popped;
+    CUgreenCtx green;
+    CUdevResource all, shares[2];
+    CUdevResourceDesc description;
+    CUstream stream;
+    CUdeviceptr address;
+    unsigned groups = 1 + pick(2);
+    const int device = current_device();
+    if (LOG(cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM)) != 0 ||
+        LOG(cuDevSmResourceSplitByCount(shares, &groups, &all, NULL, 0, pick(20))) != 0 ||
+        LOG(cuDevResourceGenerateDesc(&description, shares, groups)) != 0 ||
+        LOG(cuGreenCtxCreate(&green, description, device, CU_GREEN_CTX_DEFAULT_STREAM)) != 0)
+        return;
+    if (pick(4) && LOG(cuCtxFromGreenCtx(&converted, green)) == 0) {
+        LOG(cuCtxPushCurrent(converted));
+        if (LOG(cuMemAlloc(&address, random_size())) == 0)
+            keep_on(device,
+                    (struct object){.family = LINEAR, .pointer = (void *)address, .in_context = 1});
+        if (pick(4) == 0)
+            LOG(cuCtxDestroy(converted)); /* refused */
+        LOG(cuCtxPopCurrent(&popped));
+    }
+    if (LOG(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0)) == 0) {
+        if (LOG(cuMemAllocAsync(&address, random_size(), stream)) == 0)
+            keep_on(device, (struct object){.family = LINEAR, .pointer = (void *)address});
+        LOG(cuStreamDestroy(stream));
+    }
+    LOG(cuGreenCtxDestroy(green));
 }
 
 static void ask_and_limit(void)
@@ -195,10 +232,14 @@ static void end_primary(void)
 void context_step(void)
 {
     const int index = find(CONTEXT);
-    switch (pick(12)) {
+    switch (pick(14)) {
     case 0:
     case 1:
         use_own_context();
+        break;
+    case 12:
+    case 13:
+        use_green();
         break;
     case 2:
     case 3:

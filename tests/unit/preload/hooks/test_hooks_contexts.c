@@ -14,7 +14,25 @@ REAL(CUresult, cuMemAlloc_v2, (CUdeviceptr * address, size_t size), { *address =
 REAL(CUresult, cuCtxCreate_v4,
      (CUcontext * context, CUctxCreateParams *parameters, unsigned int flags, CUdevice device),
      { *context = next_context; })
-REAL(CUresult, cuCtxDestroy_v2, (CUcontext context), {})
+static void (*while_ending)(void); /* what another thread does when the driver gave a handle away */
+
+static void *end_elsewhere(void *unused)
+{
+    while_ending();
+    return NULL;
+}
+
+static void give_handle_away(void)
+{
+    pthread_t thread;
+    if (!while_ending)
+        return;
+    assert_int_equal(pthread_create(&thread, NULL, end_elsewhere, NULL), 0);
+    pthread_join(thread, NULL);
+}
+
+REAL(CUresult, cuCtxDestroy_v2, (CUcontext context), { give_handle_away(); })
+REAL(CUresult, cuGreenCtxDestroy, (CUgreenCtx context), {})
 REAL(CUresult, cuCtxAttach, (CUcontext * context, unsigned int flags), { *context = next_context; })
 REAL(CUresult, cuCtxDetach, (CUcontext context), {})
 REAL(CUresult, cuCtxSetCurrent, (CUcontext context), {})
@@ -57,6 +75,8 @@ static int start(void **unused)
     USE(cuDevicePrimaryCtxRelease_v2);
     USE(cuDevicePrimaryCtxReset_v2);
     USE(cuGreenCtxCreate);
+    USE(cuGreenCtxDestroy);
+    while_ending = NULL;
     USE(cuCtxFromGreenCtx);
     USE(cuDeviceTotalMem_v2);
     USE(cuDeviceGetName);
@@ -357,6 +377,81 @@ static void the_context_of_a_green_context_is_on_its_device(void **unused)
     assert_current(last_record()->context, 4);
 }
 
+static CUcontext convert(CUgreenCtx green, CUcontext context)
+{
+    next_context = context;
+    assert_int_equal(cuCtxFromGreenCtx(&context, green), 0);
+    return context;
+}
+
+static void a_green_context_holds_the_primary_one(void **unused)
+{
+    CUgreenCtx green;
+    retain(FIRST, 4);
+    const uint16_t number = last_record()->context;
+    cuGreenCtxCreate(&green, NULL, 4, 1);
+    assert_int_equal(last_record()->type, GM_EVENT_CONTEXT_RETAIN);
+    assert_int_equal(last_record()->address, GM_WORD(FIRST));
+    cuCtxSetCurrent(convert(green, SECOND));
+    assert_current(number, 4); /* another name of it */
+    real_result = 1;
+    cuGreenCtxDestroy(green);
+    real_result = 0;
+    assert_int_equal(last_record()->type, GM_EVENT_UNDO);
+    cuCtxSetCurrent(FIRST);
+    cuCtxSetCurrent(SECOND);
+    assert_current(number, 4);
+    cuGreenCtxDestroy(green);
+    assert_int_equal(last_record()->type, GM_EVENT_CONTEXT_RELEASE);
+    assert_int_equal(last_record()->context, number);
+    assert_int_equal(last_record()->flags, GM_FLAG_PRIMARY);
+    assert_int_not_equal(create(SECOND, 4), number); /* its handle is another's */
+}
+
+static void a_green_context_may_come_before_the_primary_one(void **unused)
+{
+    CUgreenCtx green;
+    cuGreenCtxCreate(&green, NULL, 4, 1);
+    const uint16_t number = last_record()->context;
+    assert_int_not_equal(number, 0);
+    retain(FIRST, 4);
+    assert_int_equal(last_record()->type, GM_EVENT_CONTEXT_RETAIN);
+    assert_int_equal(last_record()->context, number);
+    cuCtxSetCurrent(FIRST);
+    assert_current(number, 4);
+    cuGreenCtxDestroy(green);
+    assert_int_equal(last_record()->context, number);
+    uint32_t before = record_count();
+    cuGreenCtxDestroy(GREEN); /* one that is not known */
+    assert_int_equal(record_count(), before);
+}
+
+static uint16_t others_number;
+
+static void create_first_elsewhere(void)
+{
+    others_number = create(FIRST, 2);
+}
+
+/* The driver may give a handle to another thread before its destruction has returned here. */
+static void a_handle_that_is_used_again_at_once_is_another_context(void **unused)
+{
+    const uint16_t outer = create(SECOND, 1), number = create(FIRST, 1);
+    while_ending = create_first_elsewhere;
+    cuCtxDestroy_v2(FIRST);
+    while_ending = NULL;
+    assert_int_not_equal(others_number, number);
+    assert_current(outer, 1); /* what was taken is popped */
+    cuCtxSetCurrent(FIRST);
+    assert_current(others_number, 2);
+    real_result = 1;
+    cuCtxDestroy_v2(FIRST); /* refused: it stays what it was */
+    real_result = 0;
+    cuCtxSetCurrent(SECOND);
+    cuCtxSetCurrent(FIRST);
+    assert_current(others_number, 2);
+}
+
 static void without_a_context_the_device_of_the_runtime_counts(void **unused)
 {
     void *address;
@@ -483,6 +578,9 @@ int main(void)
         TEST(a_question_opens_no_call_while_the_answer_is_known),
         TEST(a_handle_is_not_known_once_another_thread_ended_its_context),
         TEST(the_context_of_a_green_context_is_on_its_device),
+        TEST(a_green_context_holds_the_primary_one),
+        TEST(a_green_context_may_come_before_the_primary_one),
+        TEST(a_handle_that_is_used_again_at_once_is_another_context),
         TEST(without_a_context_the_device_of_the_runtime_counts),
         TEST(another_device_of_the_runtime_is_another_context),
         TEST(each_thread_has_its_own_context),

@@ -425,6 +425,10 @@ REAL(CUresult, cuGraphAddNode_v2,
 REAL(CUresult, cuGraphInstantiateWithParams,
      (CUgraphExec * executable, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters),
      { *executable = EXECUTABLE; })
+REAL(CUresult, cuGraphDestroy, (CUgraph graph), {})
+REAL(CUresult, cuGraphExecDestroy, (CUgraphExec executable), {})
+REAL(CUresult, cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags), {})
+REAL(CUresult, cuEventDestroy_v2, (CUevent event), {})
 REAL(CUresult, cuGraphLaunch, (CUgraphExec executable, CUstream stream), {})
 
 static void an_allocation_node_tells_what_the_driver_filled_in(void **unused)
@@ -437,6 +441,49 @@ static void an_allocation_node_tells_what_the_driver_filled_in(void **unused)
     assert_record(0, GM_EVENT_GRAPH_ALLOC_NODE, 0x7000, 640);
     assert_int_equal(record_at(0)->aux, GM_WORD(GRAPH));
     assert_int_equal(record_at(0)->device, 2);
+}
+
+/* The driver may give the handle to another thread before its destruction has returned. */
+static void graphs_and_executables_end_before_the_call(void **unused)
+{
+    USE(cuGraphDestroy);
+    USE(cuGraphExecDestroy);
+    cuGraphDestroy(GRAPH);
+    assert_record(0, GM_EVENT_GRAPH_DESTROY, GRAPH, 0);
+    assert_int_equal(records_at_call, 1);
+    real_result = 1;
+    cuGraphExecDestroy(EXECUTABLE);
+    assert_int_equal(records_at_call, 2);
+    assert_record(1, GM_EVENT_GRAPH_EXEC_DESTROY, EXECUTABLE, 0);
+    assert_record(2, GM_EVENT_UNDO, EXECUTABLE, 0);
+    assert_int_equal(record_at(2)->kind, GM_EVENT_GRAPH_EXEC_DESTROY);
+}
+
+static void an_external_event_carries_no_capture(void **unused)
+{
+    USE(cuEventRecordWithFlags);
+    USE(cuEventDestroy_v2);
+    cuStreamBeginCapture_v2(STREAM, 0);
+    const uint64_t token = allocate(STREAM)->aux;
+    cuEventRecordWithFlags(EVENT, STREAM, 1);
+    cuStreamWaitEvent(OTHER_STREAM, EVENT, 0);
+    assert_int_equal(allocate(OTHER_STREAM)->type, GM_EVENT_ALLOC);
+    cuEventRecordWithFlags(EVENT, STREAM, 0);
+    cuEventRecordWithFlags(EVENT, OTHER_STREAM, 1); /* clears nothing */
+    cuStreamWaitEvent(OTHER_STREAM, EVENT, 1);
+    assert_int_equal(allocate(OTHER_STREAM)->type, GM_EVENT_ALLOC);
+    real_result = 1;
+    cuEventDestroy_v2(EVENT); /* is refused */
+    cuStreamDestroy_v2(STREAM);
+    real_result = 0;
+    assert_int_equal(allocate(STREAM)->aux, token);
+    cuStreamWaitEvent(OTHER_STREAM, EVENT, 0);
+    assert_int_equal(allocate(OTHER_STREAM)->aux, token);
+    cuStreamWaitEvent((CUstream)0x5300, EVENT, 0);
+    cuEventDestroy_v2(EVENT); /* its handle is that of one which was not recorded */
+    cuStreamWaitEvent((CUstream)0x5400, EVENT, 0);
+    assert_int_equal(allocate((CUstream)0x5300)->aux, token);
+    assert_int_equal(allocate((CUstream)0x5400)->type, GM_EVENT_ALLOC);
 }
 
 static void a_generic_node_is_what_its_type_says(void **unused)
@@ -511,6 +558,8 @@ int main(void)
         TEST(a_stream_that_is_destroyed_captures_no_more),
         TEST(the_default_stream_of_a_thread_is_its_own),
         TEST(an_allocation_node_tells_what_the_driver_filled_in),
+        TEST(graphs_and_executables_end_before_the_call),
+        TEST(an_external_event_carries_no_capture),
         TEST(a_generic_node_is_what_its_type_says),
         TEST(an_executable_is_told_with_its_flags),
         TEST(a_launch_without_memory_is_a_failed_allocation),

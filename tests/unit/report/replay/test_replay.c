@@ -631,6 +631,26 @@ static void an_executable_is_what_the_graph_was(void **state)
     EXPECT(GM_KIND_GRAPH, 0, 100, 100, 1, 0, 0);
 }
 
+static void what_was_not_destroyed_after_all_can_be_launched(void **state)
+{
+    struct scene *scene = *state;
+    NODE(0xa, 0x1000, 100);
+    EVENT(GM_EVENT_GRAPH_DESTROY, .address = 0xa);
+    UNDO(GM_EVENT_GRAPH_DESTROY, 0xa, 1);
+    INSTANTIATE(0xe, 0xa, 1);
+    EVENT(GM_EVENT_GRAPH_EXEC_DESTROY, .address = 0xe);
+    UNDO(GM_EVENT_GRAPH_EXEC_DESTROY, 0xe, 1);
+    LAUNCH(0xe);
+    EVENT(GM_EVENT_GRAPH_EXEC_DESTROY, .address = 0xe);
+    NODE(0xb, 0x2000,
+         10); /* another executable has the handle before the first is known to be gone */
+    INSTANTIATE(0xe, 0xb, 0);
+    UNDO(GM_EVENT_GRAPH_EXEC_DESTROY, 0xe, 1);
+    LAUNCH(0xe);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_GRAPH, 0, 110, 110, 2, 0, 0);
+}
+
 static void captures_children_and_clones_bring_their_nodes(void **state)
 {
     struct scene *scene = *state;
@@ -966,6 +986,7 @@ int main(void)
         SCENE_TEST(a_free_node_can_end_what_another_graph_allocated),
         SCENE_TEST(auto_free_frees_before_the_launch),
         SCENE_TEST(an_executable_is_what_the_graph_was),
+        SCENE_TEST(what_was_not_destroyed_after_all_can_be_launched),
         SCENE_TEST(captures_children_and_clones_bring_their_nodes),
         SCENE_TEST(graph_memory_outlives_a_context),
         SCENE_TEST(a_graph_inside_itself_cannot_eat_all_memory),
