@@ -32,7 +32,8 @@ enum {
     CUDA_ERROR_NOT_FOUND = 500,
     /* CUdriverProcAddress_flags */
     FLAG_LEGACY_STREAM = 1,
-    FLAG_PER_THREAD_STREAM = 2,
+    FLAG_PER_THREAD_STREAM = 2, /* wins where both are given */
+    FLAGS_KNOWN = FLAG_LEGACY_STREAM | FLAG_PER_THREAD_STREAM,
 };
 
 typedef int get_proc_address_v1(const char *symbol, void **function, int version, uint64_t flags);
@@ -120,7 +121,7 @@ static bool is_exported_at(uint16_t api, const void *function)
 static uint16_t find_by_export(const struct question *question, struct gm_api_rows rows,
                                const void *function)
 {
-    bool per_thread = question->flags == FLAG_PER_THREAD_STREAM;
+    bool per_thread = (question->flags & FLAG_PER_THREAD_STREAM) != 0;
     uint32_t version = question->version > 0 ? (uint32_t)question->version : 0;
     uint16_t asked = gm_api_find_version(question->name, version, per_thread);
     if (asked != 0 && is_exported_at(asked, function))
@@ -157,7 +158,7 @@ static uint16_t find_by_answers(const struct question *question, struct gm_api_r
                                 const void *function)
 {
     for (size_t i = 0; i < rows.count; i++)
-        if ((!gm_api[rows.row[i]].per_thread || question->flags == FLAG_PER_THREAD_STREAM) &&
+        if ((!gm_api[rows.row[i]].per_thread || (question->flags & FLAG_PER_THREAD_STREAM)) &&
             came_with(question, rows, i, function))
             return rows.row[i];
     return 0;
@@ -172,7 +173,7 @@ static void *replace(const struct question *question, void *function, const void
     if (rows.count == 0)
         return function;
     learn_exports(function);
-    bool flags_known = question->flags <= FLAG_PER_THREAD_STREAM;
+    bool flags_known = question->flags <= FLAGS_KNOWN;
     uint16_t api = flags_known ? find_by_export(question, rows, function) : 0;
     if (api == 0 && flags_known && question->name[length] == '\0')
         api = find_by_answers(question, rows, function);

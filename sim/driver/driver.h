@@ -46,6 +46,8 @@ extern CUresult gpusim_device_error;
 /* Takes the lock, or returns why the driver cannot serve and does not take it. */
 CUresult gpusim_enter(void);
 void gpusim_leave(char *unused);
+/* What a function answers that is not simulated. */
+CUresult gpusim_refuse(void);
 /* Around a callback into the application. */
 void gpusim_unlock(void);
 void gpusim_lock(void);

@@ -50,11 +50,11 @@ static CUresult set_of_the_future(unsigned int tag, CUdeviceptr pointer, unsigne
 
 #define PLAIN(name, version, symbol)                                                               \
     {                                                                                              \
-        name, version, (void *)symbol, NULL                                                        \
+        name, version, version, (void *)symbol, NULL                                               \
     }
 #define BOTH(symbol, version)                                                                      \
     {                                                                                              \
-#symbol, version, (void *)symbol, (void *)symbol##_ptsz                                    \
+#symbol, version, version, (void *)symbol, (void *)symbol##_ptsz                           \
     }
 
 static const struct gpusim_proc future[] = {
@@ -74,10 +74,11 @@ static const struct gpusim_proc future[] = {
     PLAIN("cuLogicalEndpointBindAddr", 13030, cuLogicalEndpointBindAddr),
     PLAIN("cuLogicalEndpointUnbind", 13030, cuLogicalEndpointUnbind),
     PLAIN("cuGraphAddNode", 13040, cuGraphAddNode_v3),
-    {"cuMemAlloc", FUTURE, (void *)cuMemAlloc_v3, NULL},
-    {"cuMemAllocAsync", FUTURE, (void *)cuMemAllocAsync_v2, (void *)cuMemAllocAsync_v2_ptsz},
-    {"cuMemFree", FUTURE, (void *)free_of_the_future, NULL},
-    {"cuMemsetD8", FUTURE, (void *)set_of_the_future, NULL},
+    {"cuMemAlloc", FUTURE, FUTURE, (void *)cuMemAlloc_v3, NULL},
+    {"cuMemAllocAsync", FUTURE, FUTURE, (void *)cuMemAllocAsync_v2,
+     (void *)cuMemAllocAsync_v2_ptsz},
+    {"cuMemFree", FUTURE, FUTURE, (void *)free_of_the_future, NULL},
+    {"cuMemsetD8", FUTURE, FUTURE, (void *)set_of_the_future, NULL},
 };
 
 const struct gpusim_proc *gpusim_future_proc(const char *name, int version)

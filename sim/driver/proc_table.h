@@ -7,6 +7,7 @@
 struct gpusim_proc {
     const char *name;
     int version;      /* CUDA version that brought this ABI */
+    int driver;       /* of the first driver that has it, which can be later */
     void *function;   /* legacy default stream */
     void *per_thread; /* the same for the per-thread default stream, NULL where there is none */
 };

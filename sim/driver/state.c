@@ -52,6 +52,12 @@ CUresult gpusim_enter(void)
     return CUDA_SUCCESS;
 }
 
+CUresult gpusim_refuse(void)
+{
+    GPUSIM_ENTER();
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 void gpusim_leave(char *unused)
 {
     (void)unused;
@@ -108,7 +114,7 @@ static void read_failures(void)
 
 static void read_settings(void)
 {
-    gpusim_settings.device_count = (int)setting("GPUMEM_SIM_DEVICES", 1, 1, GPUSIM_MAX_DEVICES);
+    gpusim_settings.device_count = (int)setting("GPUMEM_SIM_DEVICES", 1, 0, GPUSIM_MAX_DEVICES);
     gpusim_settings.capacity = gpusim_align_up(
         setting("GPUMEM_SIM_MEMORY", 8ull << 30, 1 << 20, 1ull << 40), GPUSIM_GRANULARITY);
     gpusim_settings.context = setting("GPUMEM_SIM_CONTEXT", 0, 0, gpusim_settings.capacity);
@@ -190,6 +196,10 @@ CUresult cuInit(unsigned int flags)
     int now = atomic_load(&state);
     if (now == NOT_INITIALIZED) {
         read_settings();
+        if (gpusim_settings.device_count == 0) {
+            gpusim_unlock();
+            return CUDA_ERROR_NO_DEVICE;
+        }
         gpusim_settings.driver_version = driver_version();
         gpusim_devices_init();
         gpusim_totals_open();

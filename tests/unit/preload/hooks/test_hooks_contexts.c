@@ -14,6 +14,11 @@ REAL(CUresult, cuMemAlloc_v2, (CUdeviceptr * address, size_t size), { *address =
 REAL(CUresult, cuCtxCreate_v4,
      (CUcontext * context, CUctxCreateParams *parameters, unsigned int flags, CUdevice device),
      { *context = next_context; })
+REAL(CUresult, cuGLCtxCreate_v2, (CUcontext * context, unsigned int flags, CUdevice device),
+     { *context = next_context; })
+REAL(CUresult, cuVDPAUCtxCreate_v2,
+     (CUcontext * context, unsigned int flags, CUdevice device, unsigned int vdpau, void *lookup),
+     { *context = next_context; })
 static void (*while_ending)(void); /* what another thread does when the driver gave a handle away */
 
 static void *end_elsewhere(void *unused)
@@ -63,6 +68,8 @@ static int start(void **unused)
     start_over(unused);
     USE(cuMemAlloc_v2);
     USE(cuCtxCreate_v4);
+    USE(cuGLCtxCreate_v2);
+    USE(cuVDPAUCtxCreate_v2);
     USE(cuCtxDestroy_v2);
     USE(cuCtxAttach);
     USE(cuCtxDetach);
@@ -125,6 +132,17 @@ static void a_context_is_told_when_it_is_new_and_is_current(void **unused)
     assert_int_equal(last_record()->address, GM_WORD(FIRST));
     assert_int_equal(last_record()->device, 3);
     assert_current(number, 3);
+}
+
+static void a_context_for_graphics_is_one(void **unused)
+{
+    CUcontext created;
+    next_context = FIRST;
+    assert_int_equal(cuGLCtxCreate_v2(&created, 0, 2), 0);
+    assert_current(last_record()->context, 2);
+    next_context = SECOND;
+    assert_int_equal(cuVDPAUCtxCreate_v2(&created, 0, 1, 0, NULL), 0);
+    assert_current(last_record()->context, 1);
 }
 
 /* ---- many of them ---------------------------------------------------------------------------- */
@@ -565,6 +583,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_context_is_told_when_it_is_new_and_is_current),
+        TEST(a_context_for_graphics_is_one),
         TEST(contexts_are_stacked),
         TEST(each_of_many_contexts_has_a_number_of_its_own),
         TEST(contexts_beyond_the_last_number_are_untold_and_counted),

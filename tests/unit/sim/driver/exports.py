@@ -24,7 +24,7 @@ def main():
     objdump, driver, *stub = sys.argv[1:]
     names = exported(objdump, driver)
     wrong = [name for name, version in names.items()
-             if version not in ([], ["Base"]) or not re.match(r"cu[A-Z]|gpumem_", name)]
+             if version not in ([], ["Base"]) or not re.match(r"cu(dbg)?[A-Z]|gpumem_", name)]
     missing = [name for name in (exported(objdump, stub[0]) if stub else [])
                if name.startswith("cu") and name not in names]
     soname = subprocess.run([objdump, "-p", driver], check=True, text=True,
