@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba test-howto gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
+.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -46,6 +46,9 @@ test-howto: all ## the pages of docs/howto, with the real programs where these a
 
 test-numba: all ## the real Numba on the simulated driver (downloads it)
 	./tests/numba/run_numba $(BUILD)
+
+test-genuine: all ## NVIDIA's own drivers, runtimes and libraries, without a GPU (downloads them; none is installed)
+	./tests/genuine/run_genuine $(BUILD)
 
 gpu-check: all ## try it on a genuine GPU with what is installed there
 	./scripts/gpu-check --build $(BUILD)

@@ -24,19 +24,20 @@ system_repository() {
 }
 
 # write_sources FOLDER FAMILY SUITE...: what `apt_apart FOLDER` is to know. Fails if apt has no repository of the system.
+# $mirror, $keyring_folder and $components are taken where they are set.
 write_sources() {
     apart=$1 keyring=$2
     shift 2
-    mirror=$(system_repository)
+    mirror=${mirror:-$(system_repository)}
     [ -n "$mirror" ] || return 1
     signed=""
-    for keys in "/usr/share/keyrings/$keyring-archive-keyring".*; do
+    for keys in "${keyring_folder:-/usr/share/keyrings}/$keyring-archive-keyring".*; do
         [ -e "$keys" ] && signed="[signed-by=$keys]"
     done
     mkdir -p "$apart/lists/partial" "$apart/archives/partial"
     for suite in "$@"; do
-        echo "deb $signed $mirror $suite main"
-        echo "deb-src $signed $mirror $suite main"
+        echo "deb $signed $mirror $suite ${components:-main}"
+        echo "deb-src $signed $mirror $suite ${components:-main}"
     done >"$apart/sources.list"
     : >"$apart/status"
 }

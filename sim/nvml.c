@@ -50,6 +50,11 @@ static const struct simulated devices[GPUSIM_MAX_DEVICES] = {
 
 static _Atomic int initialized;
 
+/* What NVIDIA's NVML answers before nvmlInit. */
+#define NEED_INIT()                                                                                \
+    if (!initialized)                                                                              \
+    return NVML_ERROR_UNINITIALIZED
+
 /* Reads the oracle of this process as it is now. */
 static int read_oracle(struct gpusim_oracle *oracle)
 {
@@ -98,8 +103,7 @@ int nvmlInit_v2(void)
 int nvmlDeviceGetCount_v2(unsigned int *count)
 {
     struct gpusim_oracle oracle;
-    if (!initialized)
-        return NVML_ERROR_UNINITIALIZED;
+    NEED_INIT();
     const char *devices_set = getenv("GPUMEM_SIM_DEVICES");
     int wanted = devices_set ? atoi(devices_set) : 1;
     *count = read_oracle(&oracle)                          ? oracle.device_count
@@ -122,6 +126,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvml_device *device)
 /* "GPU-sim-N" */
 int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device)
 {
+    NEED_INIT();
     static const char prefix[] = "GPU-sim-";
     if (strncmp(uuid, prefix, strlen(prefix)) != 0)
         return NVML_ERROR_NOT_FOUND;
@@ -130,6 +135,7 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device)
 
 int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
 {
+    NEED_INIT();
     unsigned long long used = used_on(device->ordinal);
     if (used == ~0ull)
         return NVML_ERROR_UNKNOWN;
@@ -142,6 +148,7 @@ int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
 int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *count,
                                             struct nvml_process *processes)
 {
+    NEED_INIT();
     const char *others_set = getenv("GPUMEM_SIM_NVML_OTHERS");
     const unsigned int others = others_set ? (unsigned int)strtoul(others_set, NULL, 10) : 0;
     unsigned int room = *count;
@@ -165,6 +172,7 @@ EXPORTED int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device device, unsigned in
 /* "0000:01:00.0" is the first device: sim/driver/device.c numbers the buses from 1. */
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvml_device *device)
 {
+    NEED_INIT();
     unsigned int domain, bus;
     if (!bus_id || !device || sscanf(bus_id, "%x:%x", &domain, &bus) != 2 || bus < 1)
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -175,6 +183,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvml_device *device)
 int nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *count, void *processes)
 {
     (void)processes;
+    NEED_INIT();
     if (!device || !count)
         return NVML_ERROR_INVALID_ARGUMENT;
     *count = 0;
@@ -184,6 +193,7 @@ int nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *count
 int nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
     (void)version;
+    NEED_INIT();
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
@@ -192,6 +202,7 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(nvml_device device, unsigned int link, i
     (void)device;
     (void)link;
     (void)type;
+    NEED_INIT();
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
@@ -200,5 +211,6 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device device, unsigned int link, v
     (void)device;
     (void)link;
     (void)info;
+    NEED_INIT();
     return NVML_ERROR_NOT_SUPPORTED;
 }

@@ -252,6 +252,7 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *parameters, int count,
                         unsigned int flags, CUdevice device)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (count != 0 || parameters)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     return create(context, flags, device, 3020);
@@ -260,6 +261,7 @@ CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *parameters, int
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned int flags,
                         CUdevice device)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (parameters && parameters->numExecAffinityParams)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     if (parameters && parameters->cigParams)

@@ -347,6 +347,7 @@ static size_t element_of(const CUmemcpy3DOperand *operand)
 CUresult cuMemcpy3DBatchAsync(size_t count, CUDA_MEMCPY3D_BATCH_OP *items, size_t *failed,
                               unsigned long long flags, CUstream stream)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (failed)
         *failed = SIZE_MAX;
     if (!items || count == 0 || flags != 0 || !stream)

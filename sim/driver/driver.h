@@ -46,6 +46,8 @@ extern CUresult gpusim_device_error;
 /* Takes the lock, or returns why the driver cannot serve and does not take it. */
 CUresult gpusim_enter(void);
 void gpusim_leave(char *unused);
+/* Why the driver cannot serve, if so: what functions answer first, whatever their arguments are. */
+CUresult gpusim_ready(void);
 /* What a function answers that is not simulated. */
 CUresult gpusim_refuse(void);
 /* Around a callback into the application. */

@@ -162,6 +162,7 @@ CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle opaque)
 {
     struct event_handle handle;
 
+    GPUSIM_TRY(gpusim_ready());
     memcpy(&handle, &opaque, sizeof(handle));
     if (memcmp(handle.magic, event_magic, sizeof(handle.magic)) != 0)
         return CUDA_ERROR_INVALID_HANDLE;

@@ -369,6 +369,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
                                                               unsigned int flags)
 {
     (void)shared_bytes;
+    GPUSIM_TRY(gpusim_ready());
     if (!blocks || block_size <= 0 || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));
@@ -391,6 +392,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_si
 {
     (void)shared_of_block;
     (void)shared_bytes;
+    GPUSIM_TRY(gpusim_ready());
     if (!grid_size || !block_size || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));
@@ -410,6 +412,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfun
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function, int blocks,
                                                  int block_size)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (!bytes || blocks <= 0 || block_size <= 0 || block_size > most_threads)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));
@@ -422,6 +425,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction funct
 CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
                                             const CUlaunchConfig *config)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (!size || !config)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));
@@ -431,6 +435,7 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
 
 CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUlaunchConfig *config)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (!count || !config)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(check_handle(function));

@@ -106,6 +106,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_optio
                                void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                                void **values, unsigned int count)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (!path)
         return CUDA_ERROR_INVALID_VALUE;
     if (access(path, R_OK) != 0)
@@ -291,6 +292,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 
 CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
+    GPUSIM_TRY(gpusim_ready());
     if (!path)
         return CUDA_ERROR_INVALID_VALUE;
     return access(path, R_OK) == 0 ? load_module(module, NULL) : CUDA_ERROR_FILE_NOT_FOUND;

@@ -52,9 +52,15 @@ CUresult gpusim_enter(void)
     return CUDA_SUCCESS;
 }
 
-CUresult gpusim_refuse(void)
+CUresult gpusim_ready(void)
 {
     GPUSIM_ENTER();
+    return CUDA_SUCCESS;
+}
+
+CUresult gpusim_refuse(void)
+{
+    GPUSIM_TRY(gpusim_ready());
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -11,7 +11,7 @@ import re
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "interface.txt")
 PER_THREAD = re.compile(r"_pt[sd][sz]$")
 # Questions beside the names of functions.
-ODD_NAMES = ["", "cu", "cuNoSuchFunction", "CUMEMALLOC", "cuMemAlloc_v9", "cuMemAlloc ", "malloc", "cudaMalloc", "cu" + "A" * 250]
+ODD_NAMES = ["", "cu", "cuNoSuchFunction", "CUMEMALLOC", "cuMemAlloc_v9", "cuMemAlloc ", "CUdevice", "cudaNoSuchFunction", "cu" + "A" * 250]
 # Versions and flags that probe.c asks with.
 VERSIONS = [major * 1000 + minor * 10 for major in range(15) for minor in range(10)] + \
            [11999, 15000, 99000, 2**31 - 1, -2**31, -1]

@@ -152,18 +152,30 @@ static void print_all_answers(void)
 
 /*
  * Not called: what NVIDIA's runtime checks the driver by, what addresses other processes, the
- * debugger's interface, and what keeps the address of a function to call later.
+ * debugger's interface, what keeps the address of a function to call later, the linker's, which
+ * crashes with a lock held on what is no linker, and what returns an address or a structure.
  */
-static bool is_left_alone(const char *name)
+static bool is_called(const char *name)
 {
-    static const char *const parts[] = {
-        "ExportTable", "cuInit",   "cuGetProcAddress",  "cuCheckpoint", "cudbg",     "cuLogs",
-        "cuCoredump",  "Callback", "AsyncNotification", "cudaLogs",     "gpumem_sim"};
+    static const char *const parts[] = {"ExportTable",
+                                        "cuInit",
+                                        "cuGetProcAddress",
+                                        "cuLink",
+                                        "cuCheckpoint",
+                                        "cudbg",
+                                        "cuLogs",
+                                        "cudaLogs",
+                                        "cuCoredump",
+                                        "Callback",
+                                        "AsyncNotification",
+                                        "cudaGetErrorName",
+                                        "cudaGetErrorString",
+                                        "cudaCreateChannelDesc"};
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (strstr(name, parts[i]))
-            return true;
-    return false;
+            return false;
+    return true;
 }
 
 static void on_crash(int number)
@@ -226,7 +238,7 @@ static void print_all_calls(void)
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         sigaction(signals[i], &action, NULL);
     for (size_t i = 0; i < count; i++) {
-        if (is_left_alone(names[i].name))
+        if (!is_called(names[i].name))
             continue;
         if (names[i].address)
             print_call("dlsym", names[i].name, names[i].address);

@@ -3,6 +3,7 @@ import os
 import subprocess
 import tempfile
 
+LIMIT = 120  # seconds of one probe
 SHOWN = 5  # differences of one comparison that are printed
 
 
@@ -33,20 +34,21 @@ class Prober:
 
     def __init__(self, probe, names):
         self.probe = probe
+        self.list = list(names)
         self.names = tempfile.NamedTemporaryFile("w", suffix=".names", encoding="utf-8")
-        self.names.write("".join(f"{name}\n" for name in names))
+        self.names.write("".join(f"{name}\n" for name in self.list))
         self.names.flush()
 
-    def run(self, what, library, *init, preload=None, **environment):
-        """The lines that `probe what library` prints."""
+    def run(self, what, library, *init, preload=None, paths=(), **environment):
+        """The lines that `probe what library` prints; libraries that it needs are in `paths`."""
         with tempfile.TemporaryDirectory() as traces:
             clean = {name: value for name, value in os.environ.items()
                      if not name.startswith(("GPUMEM_", "CUDA_", "LD_"))}
-            clean.update(environment, LC_ALL="C", LD_LIBRARY_PATH=os.path.dirname(library))
+            clean.update(environment, LC_ALL="C", LD_LIBRARY_PATH=":".join([*paths, os.path.dirname(library)]))
             if preload:
                 clean.update(LD_PRELOAD=preload, GPUMEM_OUTPUT=traces + "/%p.trace")
-            done = subprocess.run([self.probe, what, library, self.names.name, *init], env=clean, cwd=traces, timeout=300,
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            done = subprocess.run(["timeout", str(LIMIT), self.probe, what, library, self.names.name, *init], env=clean,
+                                  cwd=traces, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             lines = done.stdout.splitlines()
             if done.returncode:
                 lines.append(f"exit code {done.returncode}: {done.stderr.strip()[-300:]}")
