@@ -106,7 +106,7 @@ static inline void gm_activity_ends(struct gm_activity *activity, uint32_t place
         activity->live[site->is_block] -= size;
         gm_activity_touch(activity, place);
     }
-    gm_rounds_free(&activity->rounds, place, size);
+    gm_rounds_free(&activity->rounds, place, size, birth);
 }
 
 /* A turn whose memory was observed before, life by life: its places are known. */

@@ -272,6 +272,9 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
     case GM_EVENT_MARK:
         analysis->marks++;
         break;
+    case GM_EVENT_GRAPH_INSTANTIATE:
+        gm_rounds_graph(&analysis->activity.rounds);
+        break;
     default:
         if (gm_transfers_note(&analysis->transfers, record,
                               analysis->blocks.records ? analysis->blocks.live

@@ -15,6 +15,7 @@ struct gm_finding {
     int device;               /* -1: of no device, or of more than one */
     uint64_t bytes;           /* that it is about */
     uint64_t bytes_per_round; /* by which it grows; 0: it does not, or no rounds are told */
+    bool is_unbounded;        /* it is shown that nothing bounds its growth */
     uint32_t stack;           /* with `api`, the place; 0: none */
     uint32_t
         unlike; /* a stack of the same line that is not meant: where they differ is the place; 0 */

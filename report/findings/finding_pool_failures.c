@@ -230,7 +230,7 @@ static bool is_full_of_growth(const struct gm_analysis *analysis,
     for (size_t i = 0; i < rounds->found_count; i++) {
         const struct gm_round_growth *growth = &rounds->found[i];
         if (growth->device == failure->device && growth->sort == GM_ROUND_BLOCKS &&
-            growth->at_refusal && growth->weight == GM_ROUND_WARNING)
+            growth->at_refusal && growth->weight >= GM_ROUND_WARNING)
             grown += growth->bytes;
     }
     return grown > failure->snapshot.reserved / 2;

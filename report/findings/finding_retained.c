@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/size.h"
 #include "findings/rules.h"
+#include <limits.h>
 #include <stdio.h>
 
 #define SETUP_NS                                                                                   \
@@ -15,15 +16,16 @@
 /* What grows on one device, of one sort: told together. */
 struct cause {
     const struct gm_round_growth *most;
-    uint64_t bytes;  /* of all places */
+    uint64_t bytes;  /* of all places, */
+    uint64_t gain;   /* and how much of them grew */
     uint64_t places; /* that grow */
 };
 
 /* Memory that the program never gives back is told as a leak; but it is told if it made memory run out. */
 static bool is_leak(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
 {
-    return !growth->at_refusal && growth->sort == GM_ROUND_OWN &&
-           analysis->trace->ending == GM_ENDING_NORMAL &&
+    return (!growth->at_refusal || growth->total > 2 * growth->gain) &&
+           growth->sort == GM_ROUND_OWN && analysis->trace->ending == GM_ENDING_NORMAL &&
            analysis->activity.sites[growth->site].live >= growth->bytes / 2;
 }
 
@@ -35,6 +37,12 @@ static bool is_told_elsewhere(const struct gm_analysis *analysis,
            gm_growing_tells(analysis, site->stack, site->kind, site->device, site->is_block);
 }
 
+static bool is_proved_once(const struct gm_round_growth *growth)
+{
+    unsigned rounds = growth->evidence & GM_ROUND_ROUNDS;
+    return (rounds & (rounds - 1)) == 0;
+}
+
 /* All that this stream took was taken at once, and then the work began; unless rounds are proved twice,
  * because a short run that leaks is over before the interpreter has ended. */
 static bool was_setup(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
@@ -42,7 +50,8 @@ static bool was_setup(const struct gm_analysis *analysis, const struct gm_round_
     const struct gm_clock_scale *clock = &analysis->trace->clock;
     uint64_t last = gm_clock_elapsed(clock, growth->last);
     uint64_t rest = analysis->duration > last ? analysis->duration - last : 0;
-    return !growth->at_refusal && growth->proofs < 2 && rest > SETUP_NS && rest > last;
+    return !growth->at_refusal && is_proved_once(growth) && !(growth->evidence & GM_ROUND_FREED) &&
+           rest > SETUP_NS && rest > last;
 }
 
 /* A graph that is kept holds, besides what an operation made, all that it was made from. So of places
@@ -56,6 +65,11 @@ static bool is_later_cause(const struct gm_round_growth *cause, const struct gm_
            other->begin > cause->begin;
 }
 
+static bool is_sure(const struct gm_round_growth *growth)
+{
+    return growth->weight >= GM_ROUND_WARNING;
+}
+
 static struct cause cause_of(const struct gm_analysis *analysis, size_t first)
 {
     const struct gm_rounds *rounds = &analysis->activity.rounds;
@@ -64,11 +78,12 @@ static struct cause cause_of(const struct gm_analysis *analysis, size_t first)
     for (size_t i = first; i < rounds->found_count; i++) {
         const struct gm_round_growth *growth = &rounds->found[i];
         if (growth->device != most->device || growth->sort != most->sort ||
-            is_told_elsewhere(analysis, growth))
+            is_sure(growth) != is_sure(most) || is_told_elsewhere(analysis, growth))
             continue;
         if (is_later_cause(cause.most, most, growth))
             cause.most = growth;
         cause.bytes += growth->bytes;
+        cause.gain += growth->gain;
         cause.places++;
     }
     return cause;
@@ -79,14 +94,94 @@ static unsigned percent(uint64_t part, uint64_t all)
     return all ? (unsigned)((unsigned __int128)part * 100 / all) : 0; /* GNU */
 }
 
-/* "1.50 MiB a round", or by allocation where rounds cannot be told. */
+/* "in 40 of 40 rounds, by 1.50 MiB in each", or by allocation where rounds cannot be told. */
 static void describe_pace(const struct gm_round_growth *growth, char *text, size_t size)
 {
-    if (growth->rounds)
-        snprintf(text, size, "%s in each of about %s rounds", SIZE(growth->bytes / growth->rounds),
-                 COUNT(growth->rounds));
+    if (growth->rounds && growth->parts == growth->rounds)
+        snprintf(text, size, "in %u of %u rounds, by %s in each", growth->rose, growth->parts,
+                 SIZE(growth->gain / growth->rounds));
+    else if (growth->rounds)
+        snprintf(text, size, "in %u of %u parts of about %s rounds, by %s in each round",
+                 growth->rose, growth->parts, COUNT(growth->rounds),
+                 SIZE(growth->gain / growth->rounds));
     else
-        snprintf(text, size, "%s in %s allocations", SIZE(growth->bytes), COUNT(growth->blocks));
+        snprintf(text, size, "in %u of %u parts of %u%% of the run, by %s in all", growth->rose,
+                 growth->parts, percent(growth->end - growth->begin, growth->ticks),
+                 SIZE(growth->gain));
+}
+
+/* Whether what is freed here had lived for no longer than a round, or two that were cut. */
+static bool is_freed_at_once(const struct gm_round_growth *growth)
+{
+    uint64_t window = growth->end - growth->begin;
+    return growth->rounds && growth->oldest <= 2 * (window / growth->rounds) + window / 64;
+}
+
+/* " 40 of the 400 blocks made here are alive, ..." */
+static void describe_alive(const struct gm_round_growth *growth, char *text, size_t size)
+{
+    if (growth->place == GM_NONE)
+        snprintf(text, size, " Many lines keep a little each; this one keeps most.");
+    else if (growth->alive >= growth->blocks)
+        snprintf(text, size, " None of the %s blocks made here was ever freed.",
+                 COUNT(growth->blocks));
+    else
+        snprintf(text, size, " %s of the %s blocks made here are alive%s.", COUNT(growth->alive),
+                 COUNT(growth->blocks),
+                 growth->evidence & GM_ROUND_REPLACED ? ", and each is longer than the one before"
+                 : is_freed_at_once(growth) ? ", and nothing older than a round was ever freed"
+                                            : "");
+}
+
+/* Why it is not certain that nothing bounds it, or why it is; the first that holds. */
+static const struct {
+    unsigned evidence;
+    const char *text;
+} reasons[] = {
+    {GM_ROUND_STOPPED, "It stopped before the end, and stayed."},
+    {GM_ROUND_OF_MODEL, "A model that is loaded, or in its first step, grows as well."},
+    {GM_ROUND_GRAPHS, "CUDA graphs were made all the while: what they read and write stays."},
+    {GM_ROUND_REFUSED, NULL},
+    {GM_ROUND_READ, "It was joined, or samples of it were: it may be collected on purpose."},
+    {GM_ROUND_SLOWS, "Less and less was added, as to a cache that fills."},
+    {GM_ROUND_REPLACED, "The state of one long request grows as well."},
+    {GM_ROUND_FORGOTTEN, "What is freed here is freed soon, the rest never."},
+    {GM_ROUND_RETURNED,
+     "The program gave all of it back before its end, so that may be its bound."},
+    {GM_ROUND_BACKWARD, "Backward passes ended all the while, and it outlived them."},
+    {GM_ROUND_ROUNDS,
+     "Rounds ended all the while; only a buffer that is not full yet looks the same."},
+    {UINT_MAX,
+     "Nothing tells whether it is kept for good: a buffer that is not full yet, a load, or "
+     "one long pass looks the same."},
+};
+
+static const char *reason_of(const struct gm_round_growth *growth)
+{
+    size_t at = 0;
+    while (!(growth->evidence & reasons[at].evidence) && reasons[at].evidence != UINT_MAX)
+        at++;
+    return reasons[at].text;
+}
+
+/* What to do about memory that is kept: it depends on what the memory is. */
+static const char *remedy_of(const struct gm_round_growth *growth)
+{
+    if (growth->category == GM_CATEGORY_OPTIMIZER)
+        return "Drop the old optimizer, and what refers to it (schedulers), before making a new "
+               "one.";
+    if (growth->category == GM_CATEGORY_PARAMETER)
+        return "Keep copies of weights on the host, and load what replaces others in their place.";
+    if (growth->evidence & GM_ROUND_REPLACED)
+        return "Bound its length, or allocate the longest once and write into it; drop it when its "
+               "request or session ends.";
+    if (growth->sort == GM_ROUND_BLOCKS && growth->category == GM_CATEGORY_ACTIVATION)
+        return "Keep numbers (loss.item()) or copies without their graph (.detach().cpu()).";
+    if (growth->sort == GM_ROUND_BLOCKS)
+        return "If these are results, keep them on the host (.detach().cpu()); if they are a "
+               "cache, "
+               "bound it.";
+    return "Free what is no longer needed, or bound what keeps it.";
 }
 
 /* How long the growth took, in nanoseconds. */
@@ -115,10 +210,10 @@ static void describe_rest(const struct gm_analysis *analysis, const struct cause
 {
     const struct gm_round_growth *growth = cause->most;
     uint64_t duration = duration_of(analysis, growth);
-    uint64_t pace = growth->rounds ? cause->bytes / growth->rounds : 0;
-    double nanoseconds = (double)left / (double)cause->bytes * (double)duration;
+    uint64_t pace = growth->rounds ? cause->gain / growth->rounds : 0;
+    double nanoseconds = (double)left / (double)cause->gain * (double)duration;
     text[0] = '\0';
-    if (!cause->bytes || !duration || nanoseconds >= LONGEST_NS)
+    if (!cause->gain || !duration || nanoseconds >= LONGEST_NS)
         return;
     if (pace && left < pace)
         return; /* it is full in this round */
@@ -196,34 +291,30 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
 {
     const struct gm_round_growth *growth = cause->most;
     const struct gm_active_site *site = &analysis->activity.sites[growth->site];
-    bool is_certain = growth->weight == GM_ROUND_WARNING && !was_setup(analysis, growth);
-    char others[96] = "", pace[128], end[256];
+    bool is_warning = is_sure(growth) && !was_setup(analysis, growth);
+    char others[96] = "", pace[128], alive[128], end[256];
+    const char *reason = reason_of(growth);
     if (cause->places > 1)
         snprintf(others, sizeof(others), " (%s with %s more place%s)", SIZE(cause->bytes),
                  COUNT(cause->places - 1), gm_plural(cause->places - 1));
     describe_pace(growth, pace, sizeof(pace));
+    describe_alive(growth, alive, sizeof(alive));
     describe_end(analysis, cause, end, sizeof(end));
     gm_findings_add(findings,
                     &(struct gm_finding){
                         .code = GM_FINDING_RETAINED,
-                        .severity = is_certain ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
+                        .severity = is_warning ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
+                        .is_unbounded = is_warning && growth->weight == GM_ROUND_CERTAIN,
                         .device = growth->device,
                         .bytes = cause->bytes,
-                        .bytes_per_round = growth->rounds ? cause->bytes / growth->rounds : 0,
+                        .bytes_per_round = growth->rounds ? cause->gain / growth->rounds : 0,
                         .stack = site->stack,
                         .unlike = steady_stack(analysis, growth),
                         .api = site->api,
                     },
-                    "What is held from here rose for %s, over %u%% of all allocations%s, by %s, to "
-                    "%s%s.%s%s",
-                    TIME(duration_of(analysis, growth)),
-                    percent(growth->end - growth->begin, growth->ticks),
-                    growth->goes_on ? "" : ", and stayed", pace, SIZE(growth->bytes), others, end,
-                    is_certain ? ""
-                               : " Nothing tells whether it is kept for good: a buffer that is "
-                                 "not full yet, a load, or one long pass looks the same.");
-    if (growth->sort == GM_ROUND_BLOCKS)
-        gm_findings_remedy(findings, GM_REMEDY_KEPT);
+                    "What is held from here grew %s, to %s%s.%s%s%s%s", pace, SIZE(growth->bytes),
+                    others, alive, end, reason ? " " : "", reason ? reason : "");
+    gm_findings_remedy(findings, "%s", remedy_of(growth));
     add_evidence(analysis, findings, growth);
 }
 

@@ -21,23 +21,27 @@ static bool is_finding(const char *code)
     return false;
 }
 
-bool gm_gate_has_code(const char *list, const char *code, bool of_finding)
+static bool has_name(const char *list, const char *name)
 {
-    const char *names[] = {code, "all", of_finding ? "findings" : code};
     for (const char *at = list; *at; at += strspn(at, ",")) {
         size_t length = strcspn(at, ",");
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-            if (strlen(names[i]) == length && memcmp(at, names[i], length) == 0)
-                return true;
+        if (strlen(name) == length && memcmp(at, name, length) == 0)
+            return true;
         at += length;
     }
     return false;
 }
 
+bool gm_gate_has_code(const char *list, const char *code, bool of_finding)
+{
+    return has_name(list, code) || has_name(list, "all") ||
+           (of_finding && has_name(list, "findings"));
+}
+
 static bool is_code(const char *name)
 {
     return strcmp(name, "all") == 0 || strcmp(name, "findings") == 0 || strcmp(name, "none") == 0 ||
-           is_leak_class(name) || is_finding(name);
+           strcmp(name, GM_CODE_UNBOUNDED) == 0 || is_leak_class(name) || is_finding(name);
 }
 
 bool gm_gate_codes_are_known(const char *option, const char *list)
@@ -67,7 +71,9 @@ enum gm_issue_level gm_gate_class_level(const struct gm_gate *gate, const char *
 enum gm_issue_level gm_gate_finding_level(const struct gm_gate *gate, const char *code,
                                           enum gm_severity severity)
 {
-    return severity == GM_SEVERITY_NOTE ? GM_ISSUE_NOTE : level_of(gate, code, true);
+    if (severity != GM_SEVERITY_NOTE)
+        return level_of(gate, code, true);
+    return has_name(gate->fail_on, code) && !is_leak_class(code) ? GM_ISSUE_FAILURE : GM_ISSUE_NOTE;
 }
 
 unsigned gm_gate_class(const struct gm_gate *gate, const struct gm_model_run *run,

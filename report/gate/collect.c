@@ -78,6 +78,9 @@ static void collect_findings(struct collection *collection)
                                  .message = (char *)finding->cause,
                                  .is_finding = true};
         issue.level = gm_gate_finding_level(collection->gate, issue.code, finding->severity);
+        if (finding->is_unbounded &&
+            gm_gate_has_code(collection->gate->fail_on, GM_CODE_UNBOUNDED, true))
+            issue.level = GM_ISSUE_FAILURE;
         add_issue(collection, &issue, finding->stack, "finding",
                   gm_model_finding_frame(collection->view->model, finding));
     }

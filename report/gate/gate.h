@@ -37,7 +37,7 @@ struct gm_gate_limit {
 enum gm_gate_repeats { GM_REPEATS_NONE, GM_REPEATS_MEDIAN, GM_REPEATS_MINIMUM };
 
 struct gm_gate {
-    const char *fail_on, *warn_on; /* codes of leak classes and findings: "leak,retained", "all",
+    const char *fail_on, *warn_on; /* codes of leak classes and findings: "leak,unbounded", "all",
                                       "findings", "none" */
     uint64_t max_leak;             /* bytes that may leak per trace */
     uint64_t max_leak_per_place;   /* likewise from one place */
@@ -115,11 +115,15 @@ struct gm_gate_outcome {
 /* Whether each name of the list is known; false after one line about the first that is not. */
 bool gm_gate_codes_are_known(const char *option, const char *list);
 
+/* Of `retained` findings, those that show that nothing bounds what grows. */
+#define GM_CODE_UNBOUNDED "unbounded"
+
 /* Whether a list such as `fail_on` has the code of a class of leaks or of a finding: they can share a name
  * ("cached"), and "findings" in the list is findings alone. */
 bool gm_gate_has_code(const char *list, const char *code, bool of_finding);
 
-/* What an issue of that code is by the gate's lists; a finding that is a note stays one. */
+/* What an issue of that code is by the gate's lists; a finding that is a note stays one,
+ * unless `fail_on` has its own name, which is no class's. */
 enum gm_issue_level gm_gate_class_level(const struct gm_gate *gate, const char *code);
 enum gm_issue_level gm_gate_finding_level(const struct gm_gate *gate, const char *code,
                                           enum gm_severity severity);

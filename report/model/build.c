@@ -87,6 +87,7 @@ static void build_findings(struct gm_builder *builder)
             .api = gm_trace_api(builder->trace, finding->api),
             .bytes = finding->bytes,
             .bytes_per_round = finding->bytes_per_round,
+            .is_unbounded = finding->is_unbounded,
             .cause = gm_arena_string(arena, finding->cause),
             .remedy = gm_arena_string(arena, finding->remedy),
             .evidence = gm_arena_string(arena, finding->evidence),

@@ -296,6 +296,7 @@ struct gm_model_finding {
     const char *api;
     uint64_t bytes;
     uint64_t bytes_per_round; /* by which it grows; 0: it does not, or no rounds are told */
+    bool is_unbounded;        /* it is shown that nothing bounds its growth */
     const char *cause;
     const char *remedy;   /* NULL */
     const char *evidence; /* NULL */

@@ -109,6 +109,7 @@ void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
     uint16_t stream = stream_of(rounds, device, birthplace->sort);
     uint32_t place = place_of(rounds, stream, birthplace);
     uint32_t way = place == GM_NONE ? GM_NONE : find_way(rounds, place, birthplace);
+    added->category = birthplace->category;
     added->stream = rounds->streams[stream - 1];
     added->place = place_at(rounds, place);
     added->way = place_at(rounds, way);
@@ -143,8 +144,8 @@ static inline void end_tick(struct gm_rounds *rounds, struct gm_round_stream *st
     if (!gm_trail_add_to_last(&stream->trail, stream->clock, stream->before, stream->live))
         begin_bucket(stream);
     if (trail->count)
-        stream->past[trail->count - 1] =
-            (struct gm_round_past){stream->time, stream->frees, rounds->copies};
+        stream->past[trail->count - 1] = (struct gm_round_past){
+            stream->time, stream->frees, rounds->copies, rounds->graphs, stream->gradients};
 }
 
 /* A place changes in a new tick: what it held until then stands. */
@@ -155,11 +156,18 @@ static inline void enter_tick(struct gm_round_place *place, uint64_t clock)
     place->tick = clock;
 }
 
+static inline void keep_deaths(struct gm_round_place *place)
+{
+    place->deaths_before = place->deaths;
+    place->oldest_before = place->oldest;
+}
+
 static inline void change_place(struct gm_round_place *place, uint64_t clock, uint64_t more)
 {
     if (place->tick != clock) {
         enter_tick(place, clock);
         place->before = place->live;
+        keep_deaths(place);
     }
     place->live += more;
 }
@@ -187,12 +195,19 @@ static inline void begin_tick_of_place(struct gm_round_place *place, uint64_t cl
     if (place->births == 0)
         place->first = clock;
     place->births++;
+    if (size > place->largest) {
+        place->largest = size;
+        place->longer = clock;
+    }
     place->live += size;
     place->before = place->live;
+    keep_deaths(place);
 }
 
 static inline void begin_tick_of_site(struct gm_round_site *site, uint64_t clock, uint64_t size)
 {
+    site->largest = size > site->largest ? size : site->largest;
+    site->least = site->births && site->least < size ? site->least : size;
     if (site->births == 0)
         site->first = clock;
     else if (clock - site->last > site->longest)
@@ -208,6 +223,7 @@ static inline void begin_tick(struct gm_round_stream *stream, uint64_t size, uin
     stream->time = time;
     stream->live += size;
     stream->before = stream->live;
+    stream->frees_before = stream->frees;
     if (stream->live > stream->peak)
         stream->peak = stream->live;
 }
@@ -228,19 +244,50 @@ void gm_rounds_alloc(struct gm_rounds *rounds, uint32_t number, uint64_t size, u
     end_tick(rounds, stream);
     begin_tick(stream, size, time);
     begin_tick_of_site(site, stream->clock, size);
+    stream->gradients += site->category == GM_CATEGORY_GRADIENT;
     if (site->place)
         begin_tick_of_place(site->place, stream->clock, size);
     if (site->way)
         begin_tick_of_place(site->way, stream->clock, size);
 }
 
-void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size)
+/* The tick in which something was allocated, to the bucket: the first that ends no earlier. */
+static uint64_t tick_of(const struct gm_round_stream *stream, uint64_t time)
+{
+    size_t from = stream->trail.first, to = stream->trail.count;
+    while (from < to) {
+        size_t middle = (from + to) / 2;
+        if (stream->past[middle].time < time)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return (uint64_t)from << stream->trail.shift;
+}
+
+static void note_death(struct gm_round_place *place, uint64_t age)
+{
+    place->deaths++;
+    if (age > place->oldest)
+        place->oldest = age;
+}
+
+void gm_rounds_free(struct gm_rounds *rounds, uint32_t number, uint64_t size, uint64_t birth)
 {
     struct gm_round_site *site = watched(rounds, number);
     if (!site)
         return;
-    site->stream->frees++;
+    struct gm_round_stream *stream = site->stream;
+    size_t last = stream->trail.count;
+    uint64_t age = 0; /* what died in the bucket of its birth, as nearly all do, has none */
+    if (last && birth <= stream->past[last - 1].time)
+        age = stream->clock - tick_of(stream, birth);
     change(site, -size);
+    stream->frees++;
+    if (site->place)
+        note_death(site->place, age);
+    if (site->way)
+        note_death(site->way, age);
 }
 
 void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
@@ -249,8 +296,12 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
     if (!site)
         return;
     struct gm_round_stream *stream = site->stream;
-    stream->frees--;
     change(site, size);
+    stream->frees--;
+    if (site->place)
+        site->place->deaths--;
+    if (site->way)
+        site->way->deaths--;
     if (stream->live > stream->peak)
         stream->peak = stream->live;
 }
@@ -336,8 +387,8 @@ static void leave_out_ways(struct gm_rounds *rounds)
     size_t kept = 0;
     for (size_t i = 0; i < rounds->found_count; i++) {
         struct gm_round_growth *growth = &rounds->found[i];
-        growth->differs =
-            rounds->places[growth->line]->is_split && has_steady_way(rounds, growth->line);
+        growth->differs = growth->line != GM_NONE && rounds->places[growth->line]->is_split &&
+                          has_steady_way(rounds, growth->line);
         if (growth->differs && growth->place == growth->line)
             tell_way(rounds, growth);
     }

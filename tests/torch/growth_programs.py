@@ -198,7 +198,7 @@ def adapters_loaded_on_demand():
 def prefix_cache_filling():
     cache = {}
     for _ in range(240):
-        key = random.randrange(400)
+        key = random.randrange(300)
         made = Tensor(MIB)
         if key not in cache:
             cache[key] = made
@@ -485,11 +485,14 @@ def replay_filled_to_capacity():
 def replay_partly_filled():
     policy, memory = model(), deque(maxlen=1000)
     for step in range(300):
-        memory.append((Tensor(256 * KIB), Tensor(64 * KIB)))
+        state = Tensor(256 * KIB)
+        memory.append((state, Tensor(64 * KIB)))
         if len(memory) >= 32:
-            sample = Tensor(32 * 256 * KIB), Tensor(32 * 64 * KIB)
+            states = Tensor(32 * 256 * KIB)
+            rewards = Tensor(32 * 64 * KIB)
             train_step(256 * KIB)
-            item(sample[0])
+            item(rewards)
+            del states, rewards
     return policy, memory
 
 

@@ -34,6 +34,10 @@ add_test(NAME torch.replica.million COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_
 add_test(NAME torch.findings COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_findings.py
   ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default)
 
+# Programs whose memory grows, as it should and as it should not.
+add_test(NAME torch.growth COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_growth.py
+  ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default)
+
 # Physical memory that comes and goes under a live pool, here on the replica, in run_wheel on the real wheel.
 add_library(torch_sleep_allocator SHARED ${TORCH}/sleep_allocator.c)
 target_include_directories(torch_sleep_allocator SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})

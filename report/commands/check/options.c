@@ -34,7 +34,8 @@ static void print_help(void)
          "                               bytes that may stay from one round to the next\n"
          "      --fail-on LIST           what fails: leak, late, implicit, external,\n"
          "                               cached, codes of findings (docs/findings.md),\n"
-         "                               findings, all, none (leak,retained)\n"
+         "                               unbounded (growth shown to have no bound),\n"
+         "                               findings, all, none (leak,unbounded)\n"
          "      --warn-on LIST           what is told as a warning, likewise\n"
          "                               (implicit,external,findings)\n"
          "      --suppressions FILE      rules for what is accepted; may be repeated\n"
@@ -385,7 +386,7 @@ bool gm_check_prepare(struct gm_check *check)
 
 struct gm_check gm_check_default(void)
 {
-    return (struct gm_check){.gate = {.fail_on = "leak,retained",
+    return (struct gm_check){.gate = {.fail_on = "leak," GM_CODE_UNBOUNDED,
                                       .warn_on = "implicit,external,findings",
                                       .max_leak_per_place = UINT64_MAX,
                                       .max_growth = UINT64_MAX,

@@ -29,9 +29,9 @@ PROGRAMS = [ # command, options, exit code
     (["threads_program"], [], 0),
     (["threads_program", "caching"], [], 0),
     (["threads_program", "leaky"], [], 1),
-    (["threads_program", "keeping"], [], 1),
+    (["threads_program", "keeping"], ["--fail-on", "leak,retained"], 1),
     *((["findings_programs", name], [], 0) for name in SOUND),
-    *((["findings_programs", name], ["--fail-on", "leak,findings"], 1) for name in SICK),
+    *((["findings_programs", name], ["--fail-on", "leak,findings,retained"], 1) for name in SICK),
 ]
 
 

@@ -462,7 +462,7 @@ static void a_list_that_keeps_every_step_is_told(void **state)
     assert_int_equal(finding->bytes, 21 * MIB); /* with the last temporary */
     assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
     assert_int_equal(gm_callers_get(scene->analysis->callers, finding->stack), line);
-    assert_non_null(strstr(finding->cause, " rounds, to 21.0 MiB"));
+    assert_non_null(strstr(finding->cause, " in each, to 21.0 MiB"));
     assert_non_null(strstr(finding->evidence, "% were freed"));
     gm_findings_free(&findings);
 }
@@ -541,8 +541,9 @@ static void a_share_that_is_kept_is_told(void **state)
     gm_findings_free(&findings);
 }
 
-/* Each round replaces what the one before left by something larger: no block lives long. */
-static void what_is_replaced_and_grows_is_told(void **state)
+/* Each round replaces what the one before left by something larger: no block lives long. The state of one request
+ * does so, too. */
+static void what_is_replaced_and_grows_is_a_note(void **state)
 {
     struct scene *scene = *state;
     struct pool pool = pool_of(scene);
@@ -556,7 +557,7 @@ static void what_is_replaced_and_grows_is_told(void **state)
     struct gm_findings findings = collect_findings(scene);
     const struct gm_finding *finding = only(&findings, GM_FINDING_RETAINED);
     assert_non_null(finding);
-    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
     gm_findings_free(&findings);
 }
 
@@ -759,9 +760,9 @@ static void allocations_that_pile_up_are_told(void **state)
     const struct gm_finding *finding = only(&findings, GM_FINDING_RETAINED);
     assert_non_null(finding);
     assert_int_equal(finding->bytes, 40 * MIB);
-    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE); /* all of it was given back */
     assert_non_null(strstr(finding->evidence, " copies repeated"));
-    assert_null(finding->remedy);
+    assert_null(strstr(finding->remedy, "loss.item()"));
     gm_findings_free(&findings);
 }
 
@@ -1268,7 +1269,7 @@ int main(void)
         SCENE_TEST(handles_that_stay_open_are_a_note),
         SCENE_TEST(handles_that_are_closed_are_sound),
         SCENE_TEST(what_grew_and_stopped_is_a_note),
-        SCENE_TEST(what_is_replaced_and_grows_is_told),
+        SCENE_TEST(what_is_replaced_and_grows_is_a_note),
         SCENE_TEST(what_takes_the_place_of_others_is_sound),
         SCENE_TEST(a_leak_that_ends_in_out_of_memory_is_named),
         SCENE_TEST(a_leak_that_ends_in_out_of_memory_is_told_also_as_what_grew),

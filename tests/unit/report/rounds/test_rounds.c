@@ -35,37 +35,94 @@ static void a_trail_fills_a_pause_in_a_moment(void **state)
 }
 
 /* Site 0 keeps a MiB of each round, site 1 makes and frees two. */
-static void rounds_of(struct gm_rounds *rounds, unsigned count)
+static void rounds_of(struct gm_rounds *rounds, enum gm_round_sort sort, unsigned count)
 {
     for (uint32_t site = 0; site < 2; site++)
         gm_rounds_add_site(rounds, site,
-                           &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = site + 1});
+                           &(struct gm_round_birthplace){.sort = sort, .line = site + 1});
     for (unsigned i = 0; i < count; i++) {
         gm_rounds_alloc(rounds, 0, MIB, i);
         for (unsigned other = 0; other < 2; other++) {
             gm_rounds_alloc(rounds, 1, MIB, i);
-            gm_rounds_free(rounds, 1, MIB);
+            gm_rounds_free(rounds, 1, MIB, i);
         }
     }
 }
 
-static void what_the_end_gives_back_had_grown(void **state)
+/* What the end gives back had grown. */
+static enum gm_round_weight weight_of_returned(enum gm_round_sort sort)
 {
     struct gm_rounds rounds = {0};
-    (void)state;
-    rounds_of(&rounds, 5000);
+    rounds_of(&rounds, sort, 5000);
     for (unsigned i = 0; i < 5000; i++)
-        gm_rounds_free(&rounds, 0, MIB);
+        gm_rounds_free(&rounds, 0, MIB, i);
     gm_rounds_finish(&rounds);
     assert_int_equal(rounds.found_count, 1);
     const struct gm_round_growth *growth = &rounds.found[0];
     assert_int_equal(growth->site, 0);
-    assert_int_equal(growth->weight, GM_ROUND_WARNING);
+    enum gm_round_weight weight = growth->weight;
     assert_int_equal(growth->bytes, 5000 * MIB);
     assert_int_equal(growth->blocks, 5000);
+    assert_int_equal(growth->alive, 5000);
+    assert_int_equal(growth->rose, growth->parts);
+    assert_true(growth->parts >= GM_TRAIL_BUCKETS / 4);
     assert_true(growth->goes_on);
     assert_in_range(growth->bytes / growth->rounds, MIB, MIB + MIB / 4);
     gm_rounds_free_all(&rounds);
+    return weight;
+}
+
+static void what_a_program_gives_back_itself_may_be_bounded(void **state)
+{
+    (void)state;
+    assert_int_equal(weight_of_returned(GM_ROUND_OWN), GM_ROUND_NOTE);
+    assert_int_equal(weight_of_returned(GM_ROUND_BLOCKS), GM_ROUND_WARNING);
+}
+
+/* A block of `unit` bytes is kept of each of 200 rounds, of which each has a backward pass. The first request that is
+ * refused, if any, comes last. From the fiftieth round on a site may join `samples` of them. */
+static struct gm_round_growth growth_beside_passes(enum gm_category category, unsigned samples,
+                                                   bool is_refused)
+{
+    struct gm_rounds rounds = {0};
+    const enum gm_category of[3] = {category, GM_CATEGORY_GRADIENT, GM_CATEGORY_OTHER};
+    for (uint32_t site = 0; site < 3; site++)
+        gm_rounds_add_site(&rounds, site,
+                           &(struct gm_round_birthplace){
+                               .sort = GM_ROUND_BLOCKS, .line = site + 1, .category = of[site]});
+    for (unsigned i = 0; i < 200; i++) {
+        gm_rounds_alloc(&rounds, 0, MIB, i);
+        gm_rounds_alloc(&rounds, 1, MIB, i);
+        gm_rounds_free(&rounds, 1, MIB, i);
+        if (samples && i >= 50) {
+            gm_rounds_alloc(&rounds, 2, samples * MIB, i);
+            gm_rounds_free(&rounds, 2, samples * MIB, i);
+        }
+    }
+    if (is_refused)
+        gm_rounds_refuse(&rounds, 0, GM_ROUND_BLOCKS);
+    gm_rounds_finish(&rounds);
+    assert_int_equal(rounds.found_count, 1);
+    struct gm_round_growth growth = rounds.found[0];
+    gm_rounds_free_all(&rounds);
+    return growth;
+}
+
+static void evidence_tells_how_sure_it_is(void **state)
+{
+    (void)state;
+    struct gm_round_growth growth = growth_beside_passes(GM_CATEGORY_ACTIVATION, 0, false);
+    assert_true(growth.evidence & GM_ROUND_BACKWARD);
+    assert_int_equal(growth.weight, GM_ROUND_CERTAIN);
+    assert_int_equal(growth_beside_passes(GM_CATEGORY_OTHER, 0, false).weight, GM_ROUND_WARNING);
+    growth = growth_beside_passes(GM_CATEGORY_ACTIVATION, 32, false);
+    assert_true(growth.evidence & GM_ROUND_READ);
+    assert_int_equal(growth.weight, GM_ROUND_NOTE);
+    growth = growth_beside_passes(GM_CATEGORY_OTHER, 32, true);
+    assert_true(growth.evidence & GM_ROUND_REFUSED);
+    assert_int_equal(growth.weight, GM_ROUND_CERTAIN);
+    growth = growth_beside_passes(GM_CATEGORY_PARAMETER, 0, true);
+    assert_int_equal(growth.weight, GM_ROUND_NOTE); /* a load */
 }
 
 /* Half of what a load takes is given back: a cast of each tensor. Copies as loops make them, if any,
@@ -79,7 +136,7 @@ static enum gm_round_weight weight_of_casts(bool copies)
     for (unsigned i = 0; i < 100; i++) {
         gm_rounds_alloc(&rounds, 1, MIB, i);
         gm_rounds_alloc(&rounds, 0, MIB, i);
-        gm_rounds_free(&rounds, 1, MIB);
+        gm_rounds_free(&rounds, 1, MIB, i);
         if (copies && i % 10 == 0)
             gm_rounds_copy(&rounds);
     }
@@ -110,7 +167,7 @@ static size_t growths_beside(uint64_t model)
         if (i % 20 == 0)
             gm_rounds_alloc(&rounds, 1, MIB, i);
         gm_rounds_alloc(&rounds, 2, MIB, i);
-        gm_rounds_free(&rounds, 2, MIB);
+        gm_rounds_free(&rounds, 2, MIB, i);
     }
     gm_rounds_finish(&rounds);
     size_t count = rounds.found_count;
@@ -122,7 +179,8 @@ static void a_small_leak_beside_a_large_model_is_found(void **state)
 {
     (void)state;
     assert_int_equal(growths_beside(900), 1);
-    assert_int_equal(growths_beside(1100), 0); /* less than a fiftieth of the peak */
+    assert_int_equal(growths_beside(3100), 1);
+    assert_int_equal(growths_beside(30000), 0); /* less than a thousandth of the peak */
 }
 
 /* All memory comes from one line: 300 MiB at first, and a MiB for a moment in each round. Then another user of it
@@ -139,10 +197,10 @@ static struct gm_rounds users_of_a_helper(uint64_t kept)
     for (unsigned i = 0; i < 200; i++) {
         for (unsigned turn = 0; turn < 4; turn++) {
             gm_rounds_alloc(&rounds, 1, MIB, 300 + i);
-            gm_rounds_free(&rounds, 1, MIB);
+            gm_rounds_free(&rounds, 1, MIB, 300 + i);
         }
         gm_rounds_alloc(&rounds, 2, MIB / 8, 300 + i);
-        gm_rounds_free(&rounds, 2, MIB / 8 - kept);
+        gm_rounds_free(&rounds, 2, MIB / 8 - kept, 300 + i);
     }
     gm_rounds_finish(&rounds);
     return rounds;
@@ -185,9 +243,9 @@ static void a_free_that_is_undone_was_none(void **state)
 {
     struct gm_rounds rounds = {0};
     (void)state;
-    rounds_of(&rounds, 100);
+    rounds_of(&rounds, GM_ROUND_OWN, 100);
     for (unsigned i = 0; i < 100; i++)
-        gm_rounds_free(&rounds, 0, MIB);
+        gm_rounds_free(&rounds, 0, MIB, i);
     for (unsigned i = 0; i < 100; i++)
         gm_rounds_unfree(&rounds, 0, MIB);
     gm_rounds_alloc(&rounds, 1, MIB, 100);
@@ -207,7 +265,7 @@ static void sites_beyond_the_limit_are_not_watched(void **state)
     assert_int_equal(rounds.site_count, GM_ROUND_SITES);
     assert_int_equal(rounds.place_count, GM_ROUND_PLACES);
     gm_rounds_alloc(&rounds, GM_ROUND_SITES + 5, MIB, 1);
-    gm_rounds_free(&rounds, GM_ROUND_SITES + 5, MIB);
+    gm_rounds_free(&rounds, GM_ROUND_SITES + 5, MIB, 1);
     gm_rounds_alloc(&rounds, GM_ROUND_PLACES + 5, MIB, 1); /* counts, and is no place */
     assert_int_equal(rounds.streams[0]->clock, 1);
     gm_rounds_finish(&rounds);
@@ -220,7 +278,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trail_keeps_least_and_most_however_long_it_gets),
         cmocka_unit_test(a_trail_fills_a_pause_in_a_moment),
-        cmocka_unit_test(what_the_end_gives_back_had_grown),
+        cmocka_unit_test(what_a_program_gives_back_itself_may_be_bounded),
+        cmocka_unit_test(evidence_tells_how_sure_it_is),
         cmocka_unit_test(a_load_with_casts_is_a_note),
         cmocka_unit_test(a_small_leak_beside_a_large_model_is_found),
         cmocka_unit_test(one_user_of_a_line_grows_beside_the_others),
