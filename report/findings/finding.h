@@ -20,6 +20,10 @@ struct gm_finding {
     uint32_t
         unlike; /* a stack of the same line that is not meant: where they differ is the place; 0 */
     uint16_t api;
+    uint32_t
+        other; /* another place, with `other_api`, that is named first, and what it did; 0: none */
+    uint16_t other_api;
+    const char *other_did;
     char *cause;    /* one sentence; clean */
     char *remedy;   /* one sentence; NULL: the numbers show no case that it would treat */
     char *evidence; /* the numbers that made the rule fire; NULL: the cause has them all */

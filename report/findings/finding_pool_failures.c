@@ -129,7 +129,8 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
 /* What was held when a request was refused. Bytes. */
 struct holding {
     uint64_t total;
-    uint64_t grown;  /* from round to round */
+    uint64_t grown;                     /* from round to round, or by piling up */
+    const struct gm_round_growth *most; /* of that, if it made memory run out; NULL */
     uint64_t before; /* if something had grown: what the device had held when that began */
     uint64_t once[GM_CATEGORIES]; /* by what it is for, without what of it grew */
     uint64_t rest;                /* that neither grew nor comes once */
@@ -158,6 +159,9 @@ static void take_out_growth(const struct gm_analysis *analysis, int device, enum
         uint64_t *of = &holding->once[growth->category];
         *of -= growth->bytes < *of ? growth->bytes : *of;
         holding->before = holding->grown ? holding->before : growth->before;
+        if (growth->evidence & GM_ROUND_REFUSED && growth->weight == GM_ROUND_CERTAIN &&
+            !holding->most)
+            holding->most = growth;
         holding->grown += growth->bytes;
     }
     if (holding->grown > holding->total)
@@ -201,14 +205,20 @@ static void write_rest(FILE *out, const struct gm_analysis *analysis, int device
 {
     struct gm_round_pass pass =
         gm_rounds_pass(&analysis->activity.rounds, device, sort, holding->total, holding->rest);
+    if (pass.came == GM_ROUND_UNTOLD)
+        return;
     if (pass.came == GM_ROUND_EARLIER)
-        fprintf(out, " %s had been there for longer.", SIZE(holding->rest));
-    else if (pass.came == GM_ROUND_LATELY)
+        fprintf(out, " %s had been there for longer", SIZE(holding->rest));
+    else if (pass.repeats)
+        fprintf(out,
+                " %s came last, by lines that allocated again and again: one long pass, or several "
+                "that kept it",
+                SIZE(holding->rest));
+    else
         fprintf(out, " %s came in the pass that was refused", SIZE(holding->rest));
-    if (pass.came == GM_ROUND_LATELY && pass.before)
+    if (pass.before)
         fprintf(out, "; before it at most %s had been held", SIZE(pass.before));
-    if (pass.came == GM_ROUND_LATELY)
-        fputc('.', out);
+    fputc('.', out);
 }
 
 /* The same beside growth, which hides where a pass begins. */
@@ -238,16 +248,25 @@ static bool is_full_of_growth(const struct gm_analysis *analysis,
 
 /* What had grown when memory ran out, what comes once, and what came in the pass that was refused; "" if nothing
  * can be told. The caller frees it. */
-static char *describe_holding(const struct gm_analysis *analysis, int device,
+static char *describe_holding(const struct gm_analysis *analysis, struct gm_finding *finding,
                               enum gm_round_sort sort, uint64_t total,
                               const struct gm_sites *owners)
 {
+    int device = finding->device;
     struct holding holding = holding_of(analysis, device, sort, total, owners);
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return gm_copy_text("");
+    if (holding.most) {
+        const struct gm_active_site *site = &analysis->activity.sites[holding.most->site];
+        finding->other = site->stack;
+        finding->other_api = site->api;
+        finding->other_did = "filled the device: what is made there was kept from round to round.";
+    } else if (finding->bytes >= total) {
+        fprintf(out, " This request alone is larger than all that was held.");
+    }
     if (holding.grown)
         fprintf(out, " %s of that had grown from round to round (see \"retained\").",
                 SIZE(holding.grown));
@@ -265,14 +284,14 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
 {
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
     bool survived = gm_pool_failure_survived(failure, &analysis->blocks);
-    char *held = describe_holding(analysis, failure->device, GM_ROUND_BLOCKS,
-                                  failure->snapshot.allocated, &failure->snapshot.owners);
     struct gm_finding finding = {.code = GM_FINDING_OUT_OF_MEMORY,
                                  .severity = survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
                                  .device = failure->device,
                                  .bytes = failure->size,
                                  .stack = failure->stack,
                                  .api = failure->api};
+    char *held = describe_holding(analysis, &finding, GM_ROUND_BLOCKS, failure->snapshot.allocated,
+                                  &failure->snapshot.owners);
     struct refusals refusals = {failure->count, failure->first, failure->size,
                                 failure->succeeded ? failure->served : 0, failure->never_more};
     if (is_search(&refusals))
@@ -335,7 +354,7 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
                                 failure->never_more};
     enum gm_round_sort sort =
         gm_round_sort_of(&analysis->activity.tellers, false, failure->kind, failure->stack);
-    char *held = describe_holding(analysis, failure->device, sort, failure->snapshot.owners.bytes,
+    char *held = describe_holding(analysis, &finding, sort, failure->snapshot.owners.bytes,
                                   &failure->snapshot.owners);
     if (is_search(&refusals))
         add_search(findings, &finding, &refusals);

@@ -1,7 +1,9 @@
 /* The model of a trace. See model.h and builder.h. */
 #include "base/assert.h"
+#include "base/text.h"
 #include "findings/findings.h"
 #include "model/builder.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -64,6 +66,25 @@ static uint32_t find_unlike(const struct gm_builder *builder, const struct gm_fi
     return nearest;
 }
 
+/* "embed (user.py:11) filled the device. The driver refused ...": the other place stands first. */
+static const char *cause_of(struct gm_builder *builder, const struct gm_finding *finding)
+{
+    struct gm_arena *arena = &builder->model->tables->arena;
+    struct gm_stacks *names = builder->model->tables->names;
+    const struct gm_frame *frame =
+        finding->other && names
+            ? gm_stack_telling_frame(gm_stacks_get(names, finding->other, finding->other_api))
+            : NULL;
+    char *text;
+    if (!frame || !frame->file ||
+        asprintf(&text, "%s (%s:%u) %s %s", frame->function, gm_name_behind_slash(frame->file),
+                 frame->line, finding->other_did, finding->cause) < 0)
+        return gm_arena_string(arena, finding->cause);
+    const char *cause = gm_arena_string(arena, text);
+    free(text);
+    return cause;
+}
+
 static void build_findings(struct gm_builder *builder)
 {
     struct gm_model_run *run = builder->run;
@@ -88,7 +109,7 @@ static void build_findings(struct gm_builder *builder)
             .bytes = finding->bytes,
             .bytes_per_round = finding->bytes_per_round,
             .is_unbounded = finding->is_unbounded,
-            .cause = gm_arena_string(arena, finding->cause),
+            .cause = cause_of(builder, finding),
             .remedy = gm_arena_string(arena, finding->remedy),
             .evidence = gm_arena_string(arena, finding->evidence),
         };

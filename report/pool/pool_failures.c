@@ -80,6 +80,9 @@ static uint64_t unused_of_device(const struct gm_pool_failure *failure)
     return failure->total > used ? failure->total - used : 0;
 }
 
+/* Of what a pool has reserved, holes are this part at least, or they are what any pool has: a tenth. */
+#define HOLES_SHARE 10u
+
 struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure)
 {
     bool large = failure->size > GM_SMALL_BLOCK;
@@ -93,8 +96,9 @@ struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failu
                                     .outside = unused_of_device(failure)};
     bool in_halves = reason.free >= failure->size / 2 && reason.outside < failure->size &&
                      gm_add_saturated(reason.free, reason.outside) >= failure->size;
-    reason.fragmentation =
-        reason.largest_hole < failure->size && (reason.free >= failure->size || in_halves);
+    reason.fragmentation = reason.largest_hole < failure->size &&
+                           (reason.free >= failure->size || in_halves) &&
+                           reason.free >= failure->snapshot.reserved / HOLES_SHARE;
     return reason;
 }
 

@@ -22,11 +22,26 @@ static size_t last_with(const struct gm_trail *trail, uint64_t bytes)
     return at;
 }
 
+/* Whether a stack has allocated more than once since a tick, by its mean distance. */
+static bool has_repeated(const struct gm_rounds *rounds, const struct gm_round_stream *stream,
+                         uint64_t since)
+{
+    for (size_t i = 0; i < rounds->site_count; i++) {
+        const struct gm_round_site *site = &rounds->sites[i];
+        uint64_t from = site->first > since ? site->first : since;
+        uint64_t until = site->last < stream->refusal.clock ? site->last : stream->refusal.clock;
+        if (site->stream == stream && site->births > 1 && until > from &&
+            (site->last - site->first) / (site->births - 1) <= until - from)
+            return true;
+    }
+    return false;
+}
+
 struct gm_round_pass gm_rounds_pass(const struct gm_rounds *rounds, int device,
                                     enum gm_round_sort sort, uint64_t live, uint64_t rest)
 {
     const struct gm_round_stream *stream = find_stream(rounds, device, sort);
-    struct gm_round_pass pass = {GM_ROUND_UNTOLD, 0};
+    struct gm_round_pass pass = {.came = GM_ROUND_UNTOLD};
     if (!stream || !rest || rest > live || stream->refusal.live != live ||
         !stream->refusal.trail.count)
         return pass;
@@ -38,5 +53,6 @@ struct gm_round_pass gm_rounds_pass(const struct gm_rounds *rounds, int device,
     for (size_t i = trail->first; pass.came == GM_ROUND_LATELY && i < begin; i++)
         if (trail->buckets[i].most > pass.before)
             pass.before = trail->buckets[i].most;
+    pass.repeats = pass.came == GM_ROUND_LATELY && has_repeated(rounds, stream, first);
     return pass;
 }

@@ -12,6 +12,8 @@ enum gm_round_came {
 
 struct gm_round_pass {
     enum gm_round_came came;
+    bool
+        repeats; /* a stack that holds some of it allocated twice or more since: not one pass, for certain */
     uint64_t
         before; /* bytes that the stream held at most before it came; 0: not known. If it came lately */
 };

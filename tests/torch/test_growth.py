@@ -22,6 +22,8 @@ from report_json import with_stacks  # noqa: E402
 PROGRAMS = os.path.join(HERE, "growth_programs.py")
 ALL_LINES = {"sixty_lines": "many_lines.py"}  # a file of which each line is a cause
 CODES = {"retained", "growing", "pinned-growth", "out-of-memory", "pool-fragmentation", "leak"}
+FILLED = {"losses_until_full", "results_until_full", "joined_until_full", "jobs_until_full", "pages_until_full",
+          "survived_by_dropping_a_batch", "optimizers_until_full"}  # by what grew: the error names it
 REFUSED = {"model_load_refused"}  # that is no fault of its growth
 
 
@@ -91,6 +93,10 @@ def judge(program, found, code):
     right = [one for one in found if one[1] in CODES and (one[2] in program.lines or program.name in ALL_LINES and one[2])]
     if not right:
         return False, "MISSED"
+    errors = [cause for _, finding, _, cause in found if finding == "out-of-memory"]
+    if program.name in FILLED and not any(f"{os.path.basename(PROGRAMS)}:{line})" in cause and "filled the device" in cause
+                                          for cause in errors for line in program.lines):
+        return False, "CAUSE NOT NAMED FIRST"
     return True, "noted" if all(one[0] == "note" for one in right) else "failed" if code else "warned"
 
 
