@@ -399,14 +399,15 @@ enum gm_event {
     /* Virtual memory management. Handles and address ranges have lives of their own. */
     GM_EVENT_VMM_CREATE = 11,    /* address: handle, size, device, kind (VMM or HOST_VMM); extra: as
                                     ALLOC */
-    GM_EVENT_VMM_IMPORT = 12,    /* address: handle (another owner's memory) */
+    GM_EVENT_VMM_IMPORT = 12,    /* address: handle (another owner's memory); size: only of carried
+                                    ones, as far as it was mapped (since minor 4) */
     GM_EVENT_VMM_RETAIN = 13,    /* address: handle */
     GM_EVENT_VMM_RELEASE = 14,   /* address: handle; free-like */
     GM_EVENT_VMM_RESERVE = 15,   /* address, size */
     GM_EVENT_VMM_UNRESERVE = 16, /* address, size; free-like */
     GM_EVENT_VMM_MAP =
         17, /* address, size, aux: handle; extra: as ALLOC; next record is a DETAIL with address:
-               offset */
+               offset. Address with GM_TILE: a part of a sparse array, size 1 (since minor 4) */
     GM_EVENT_VMM_UNMAP = 18,        /* address, size; free-like */
     GM_EVENT_MULTICAST_CREATE = 19, /* address: handle, size */
     GM_EVENT_MULTICAST_BIND = 20,   /* address: multicast handle, aux: memory handle or address,
@@ -474,6 +475,11 @@ enum gm_event {
                              as the program says; 0: that is over */
     GM_EVENTS
 };
+
+/* Set in the numbers that stand for tiles of a sparse array where VMM_MAP and VMM_UNMAP have an
+ * address. The numbers of one array share their upper half, which gets tiles of two arrays mixed up
+ * only if that of both is the same by chance. */
+#define GM_TILE (1ull << 63)
 
 /* A set of types, by bit. Free-like: recorded before its call; an UNDO can take it back. */
 #define GM_EVENTS_FREE_LIKE                                                                        \

@@ -242,6 +242,18 @@ bool gm_fold_vmm_prepare(uint32_t number, struct gm_record *record)
     }
 }
 
+/* As report/replay/vmm.c has it. */
+static void learn_size(struct gm_carried *memory, const struct gm_record *map, uint64_t offset)
+{
+    const uint64_t most = UINT64_C(1) << 57; /* more cannot live */
+    if (memory->record.type != GM_EVENT_VMM_IMPORT || map->address & GM_TILE || map->size > most ||
+        offset > most || offset + map->size <= memory->record.size)
+        return;
+    gm_alive_leave(memory);
+    memory->record.size = offset + map->size;
+    gm_alive_enter(memory);
+}
+
 static void map(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
 {
     uint32_t memory = find(record->aux), there;
@@ -254,6 +266,7 @@ static void map(const struct gm_record *record, const struct gm_record *detail, 
         gm_fold_lost_frees += first;
         end_use(there, 0);
     }
+    learn_size(gm_carry_at(memory), record, detail ? detail->address : 0);
     uint32_t number = gm_fold_add(GM_CARRY_MAPPING, record->address, record, detail, lane);
     if (number)
         gm_carry_at(number)->other = memory;

@@ -176,6 +176,10 @@ void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uin
 void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle);
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle);
+/* Tiles of sparse arrays, and the end of an array, which may have some. */
+void gm_driver_map_tiles(struct gm_call *call, int result, const CUarrayMapInfo *tiles,
+                         unsigned count);
+void gm_driver_array_gone(struct gm_call *call, int result, uint64_t array);
 /* device -1: the one of the memory, which older ABIs do not name. */
 void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, int device,
                               uint64_t offset, uint64_t size, uint64_t memory);
@@ -338,6 +342,7 @@ void gm_contexts_forget(void);
 void gm_captures_forget(void);
 void gm_devices_forget(void);
 void gm_graphics_forget(void);
+void gm_sparse_arrays_forget(void);
 
 /* ---- effects_runtime.c: what no driver hook saw ---------------------------------------------- */
 

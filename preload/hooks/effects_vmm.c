@@ -1,4 +1,5 @@
 /* See effects.h: physical memory and its mappings. */
+#include "base/handles.h"
 #include "hooks/effects.h"
 
 void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uint64_t size,
@@ -38,6 +39,59 @@ void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint6
     if (result == 0)
         gm_call_record(call, &record, &detail);
 }
+
+/* ---- sparse arrays: a tile that is mapped keeps its memory ----------------------------------- */
+
+GM_HANDLES(sparse_arrays, 64); /* of which a tile was ever mapped */
+
+/* The numbers of all tiles of an array follow this one; there are 2^32. */
+static uint64_t tiles_of(uint64_t array)
+{
+    return GM_TILE | (array * 0x9e3779b97f4a7c15u >> 33) << 32;
+}
+
+/* What a map and an unmapping of the same part of the same array have in common. */
+static uint64_t tile_of(const CUarrayMapInfo *tile)
+{
+    const bool is_tail = tile->subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
+    const unsigned *level = &tile->subresource.sparseLevel.level;
+    uint64_t hash = is_tail;
+    if (is_tail) {
+        hash = hash * 0x100000001b3u ^ tile->subresource.miptail.layer;
+        hash = hash * 0x100000001b3u ^ tile->subresource.miptail.offset;
+        hash = hash * 0x100000001b3u ^ tile->subresource.miptail.size;
+    }
+    for (unsigned word = 0; !is_tail && word < 8; word++)
+        hash = hash * 0x100000001b3u ^ level[word];
+    return tiles_of(GM_WORD(tile->resource.array)) | hash * 0x9e3779b97f4a7c15u >> 32;
+}
+
+void gm_driver_map_tiles(struct gm_call *call, int result, const CUarrayMapInfo *tiles,
+                         unsigned count)
+{
+    for (unsigned i = 0; result == 0 && tiles && i < count; i++) {
+        const uint64_t tile = tile_of(&tiles[i]);
+        gm_effect_life(call, 0, GM_EVENT_VMM_UNMAP, tile, 1, 0); /* one may be mapped anew */
+        if (tiles[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP)
+            continue;
+        gm_handles_set(&sparse_arrays, GM_WORD(tiles[i].resource.array), 1);
+        gm_driver_vmm_map(call, 0, tile, 1, tiles[i].offset, tiles[i].memHandle.memHandle);
+    }
+}
+
+void gm_driver_array_gone(struct gm_call *call, int result, uint64_t array)
+{
+    if (result == 0 && gm_handles_get(&sparse_arrays, array) &&
+        gm_handles_take(&sparse_arrays, array))
+        gm_effect_life(call, 0, GM_EVENT_VMM_UNMAP, tiles_of(array), 1ull << 32, 0);
+}
+
+void gm_sparse_arrays_forget(void)
+{
+    gm_handles_clear(&sparse_arrays);
+}
+
+/* ---- multicast ------------------------------------------------------------------------------- */
 
 /* The place is told too: it alone tells apart what is bound when one of several is unbound. */
 void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, int device,

@@ -63,6 +63,16 @@ void gm_activity_life_goes_on(struct gm_activity *activity, const struct gm_life
     gm_activity_add(activity, life->place, life->size);
 }
 
+void gm_activity_grows(struct gm_activity *activity, const struct gm_life *life, uint64_t before)
+{
+    struct gm_active_site *site = &activity->sites[life->place];
+    site->allocated = gm_add_saturated(site->allocated, life->size - before);
+    site->live_count--;
+    gm_activity_add(activity, life->place, life->size - before);
+    gm_rounds_free(&activity->rounds, life->place, before, life->time);
+    gm_rounds_unfree(&activity->rounds, life->place, life->size);
+}
+
 /* As short as a life can be, and what lives is what did. */
 void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn)
 {

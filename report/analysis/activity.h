@@ -109,6 +109,8 @@ static inline void gm_activity_ends(struct gm_activity *activity, uint32_t place
     gm_rounds_free(&activity->rounds, place, size, birth);
 }
 
+/* More of what lives at a place came to be known. */
+void gm_activity_grows(struct gm_activity *activity, const struct gm_life *life, uint64_t before);
 /* A turn whose memory was observed before, life by life: its places are known. */
 void gm_activity_turned(struct gm_activity *activity, const struct gm_turn *turn);
 /* A life of a known place is alive again. */

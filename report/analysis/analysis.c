@@ -118,6 +118,13 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.ledger.time);
 }
 
+/* Of memory of another owner, which is no part of what a device has. */
+static void life_grows(void *argument, const struct gm_life *life, uint64_t before)
+{
+    struct gm_analysis *analysis = argument;
+    gm_activity_grows(&analysis->activity, life, before);
+}
+
 /* Of a graph's memory: none of it is pinned, and the device has had all its addresses before. */
 static void turned(void *argument, const struct gm_turn *turn)
 {
@@ -291,8 +298,8 @@ static void first_pass(struct gm_analysis *analysis)
     struct gm_replay *replay = &analysis->replay;
     struct gm_stream *stream = gm_stream_open(analysis->trace);
     struct gm_entry entry;
-    replay->ledger.observer =
-        (struct gm_life_observer){life_begins, life_ends, life_goes_on, turned, analysis};
+    replay->ledger.observer = (struct gm_life_observer){life_begins, life_ends,  life_goes_on,
+                                                        turned,      life_grows, analysis};
     gm_replay_prefetch(replay, stream);
     while (gm_stream_next(stream, &entry)) {
         gm_limits_spend(GM_STEPS_NOTES);

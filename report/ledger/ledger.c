@@ -182,6 +182,22 @@ void gm_ledger_end_life(struct gm_ledger *ledger, uint32_t number, struct gm_ind
     gm_lives_remove(&ledger->lives, number, slot);
 }
 
+void gm_ledger_grow(struct gm_ledger *ledger, uint32_t number, uint64_t size)
+{
+    struct gm_life *life = &ledger->lives.slots[number];
+    const uint64_t before = life->size;
+    if (!gm_counters_has_room(&ledger->counters, size - before)) {
+        ledger->malformed++;
+        return;
+    }
+    life->size = size;
+    gm_counters_add(&ledger->counters, life->kind, life->slot, size - before, ledger->time,
+                    ledger->step + 1);
+    if (ledger->observer.grew)
+        ledger->observer.grew(ledger->observer.argument, life, before);
+    gm_ledger_next_step(ledger);
+}
+
 bool gm_ledger_turn(struct gm_ledger *ledger, const struct gm_turn *turn)
 {
     bool stops = ledger->stop > ledger->step && ledger->stop - ledger->step <= turn->births;

@@ -49,6 +49,8 @@ struct gm_life_observer {
     void (*ends)(void *argument, const struct gm_life *life, bool implicit);
     void (*undone)(void *argument, const struct gm_life *life, bool implicit); /* alive again */
     void (*turned)(void *argument, const struct gm_turn *turn); /* if NULL: of each life */
+    void (*grew)(void *argument, const struct gm_life *life,
+                 uint64_t before); /* from so many bytes */
     void *argument;
 };
 
@@ -138,6 +140,9 @@ static inline unsigned gm_life_carried_flags(const struct gm_entry *entry)
 
 /* An allocation call succeeded: the birth of a draft, counted in `allocs`. Returns its number. */
 uint32_t gm_ledger_begin_life(struct gm_ledger *ledger, struct gm_life *life);
+
+/* More of a life's bytes came to be known. */
+void gm_ledger_grow(struct gm_ledger *ledger, uint32_t number, uint64_t size);
 
 /* A death, counted in `frees` or `implicit_frees`. `slot`: of its address in the index; NULL: it is to
  * be looked for, if the life has one. `journal` may be NULL: it cannot be undone. */

@@ -68,6 +68,14 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
               (struct gm_model_event){.what = GM_MODEL_GOES_ON, .implicit = implicit});
 }
 
+static void life_grows(void *argument, const struct gm_life *life, uint64_t before)
+{
+    struct gm_life was = *life;
+    was.size = before;
+    life_ends(argument, &was, false);
+    life_goes_on(argument, life, false);
+}
+
 static void life_moves(void *argument, struct gm_life *life, uint64_t address)
 {
     struct events *events = argument;
@@ -216,7 +224,7 @@ bool gm_model_events(const struct gm_model *model, const struct gm_model_events_
     gm_scope_begin(&events->scope, analysis->trace, scope);
     events->replay.checkpoint = analysis->trace->checkpoint;
     events->replay.ledger.observer =
-        (struct gm_life_observer){life_begins, life_ends, life_goes_on, NULL, events};
+        (struct gm_life_observer){life_begins, life_ends, life_goes_on, NULL, life_grows, events};
     if (request && request->moves) {
         events->replay.vmm.moved = life_moves;
         events->replay.vmm.moved_argument = events;

@@ -225,8 +225,23 @@ static void unmap(struct gm_vmm *vmm, uint64_t start, uint64_t end, struct gm_jo
     }
 }
 
-static void map(struct gm_vmm *vmm, const struct gm_record *record)
+/* An import does not tell how large the memory is: it is known as far as it was mapped. */
+static void learn_size(struct gm_vmm *vmm, const struct gm_vmm_object *object,
+                       const struct gm_entry *entry)
 {
+    const struct gm_record *record = entry->record;
+    const uint64_t offset = entry->detail ? entry->detail->address : 0;
+    if (object->life == GM_NONE ||
+        vmm->ledger->lives.slots[object->life].kind != GM_KIND_EXTERNAL ||
+        record->address & GM_TILE || record->size > GM_LIVE_MAX || offset > GM_LIVE_MAX)
+        return;
+    if (offset + record->size > vmm->ledger->lives.slots[object->life].size)
+        gm_ledger_grow(vmm->ledger, object->life, offset + record->size);
+}
+
+static void map(struct gm_vmm *vmm, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
     uint64_t end = gm_range_end(record->address, record->size);
     uint32_t number = find(vmm, record->aux);
     struct gm_range range;
@@ -241,6 +256,7 @@ static void map(struct gm_vmm *vmm, const struct gm_record *record)
         is_lost = true;
     }
     vmm->ledger->lost_frees += is_lost;
+    learn_size(vmm, &vmm->objects[number], entry);
     add_mapping(vmm, (struct gm_range){record->address, end, number});
 }
 
@@ -393,7 +409,7 @@ void gm_vmm_apply(struct gm_vmm *vmm, const struct gm_entry *entry, struct gm_jo
         remove_reservations(vmm, record->address, end, journal);
         break;
     case GM_EVENT_VMM_MAP:
-        map(vmm, record);
+        map(vmm, entry);
         break;
     case GM_EVENT_VMM_UNMAP:
         unmap(vmm, record->address, end, journal);

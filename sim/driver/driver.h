@@ -196,6 +196,9 @@ void gpusim_count_alloc(const struct gpusim_device *device, enum gpusim_device_k
                         uint64_t bytes);
 void gpusim_count_free(const struct gpusim_device *device, enum gpusim_device_kind kind,
                        uint64_t bytes, bool implicit);
+/* More bytes of memory that is counted. */
+void gpusim_count_more(const struct gpusim_device *device, enum gpusim_device_kind kind,
+                       uint64_t bytes);
 void gpusim_count_host_alloc(enum gpusim_host_kind kind, uint64_t bytes);
 void gpusim_count_host_free(enum gpusim_host_kind kind, uint64_t bytes, bool implicit);
 

@@ -105,6 +105,13 @@ void gpusim_count_alloc(const struct gpusim_device *device, enum gpusim_device_k
         of_device->peak = of_device->live;
 }
 
+void gpusim_count_more(const struct gpusim_device *device, enum gpusim_device_kind kind,
+                       uint64_t bytes)
+{
+    gpusim_count_alloc(device, kind, bytes);
+    totals->device[device->ordinal].kind[kind].allocs--;
+}
+
 void gpusim_count_free(const struct gpusim_device *device, enum gpusim_device_kind kind,
                        uint64_t bytes, bool implicit)
 {

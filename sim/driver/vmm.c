@@ -127,7 +127,7 @@ void gpusim_physical_drop_if_unused(struct gpusim_physical *physical)
         return;
     if (physical->imported) {
         gpusim_count_free(physical->device ? physical->device : &gpusim_devices[0], GPUSIM_EXTERNAL,
-                          0, false);
+                          physical->counted, false);
     } else if (physical->device) {
         gpusim_count_free(physical->device, GPUSIM_VMM, physical->size, false);
         gpusim_device_refund(physical->device, physical->size);
@@ -378,6 +378,10 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t size, size_t offset,
     allocation->physical = physical;
     allocation->physical_offset = offset;
     physical->uses++;
+    if (physical->imported && offset + size > physical->counted) {
+        gpusim_count_more(allocation->device, GPUSIM_EXTERNAL, offset + size - physical->counted);
+        physical->counted = offset + size;
+    }
     return CUDA_SUCCESS;
 }
 

@@ -15,6 +15,7 @@ struct gpusim_physical {
     int fd;                       /* a memory file of its own; -1 for a multicast object */
     struct gpusim_device *device; /* NULL: host memory */
     bool imported;
+    uint64_t counted; /* of an imported one: bytes, as far as it was mapped */
     bool multicast;
     unsigned int references; /* handles */
     unsigned int uses;       /* mappings and bindings */

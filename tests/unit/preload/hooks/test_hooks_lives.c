@@ -341,6 +341,50 @@ static void a_mapping_tells_its_offset(void **unused)
     assert_int_equal(record_count(), 5);
 }
 
+REAL(CUresult, cuMemMapArrayAsync, (CUarrayMapInfo * list, unsigned count, CUstream stream), {})
+REAL(CUresult, cuArrayDestroy, (CUarray array), {})
+
+static void a_tile_of_a_sparse_array_is_a_mapping(void **unused)
+{
+    CUarrayMapInfo tiles[2] = {{.resource = {.array = (CUarray)0xa000},
+                                .subresource = {.sparseLevel = {.offsetX = 64, .extentWidth = 64}},
+                                .memOperationType = CU_MEM_OPERATION_TYPE_MAP,
+                                .memHandle = {0xc000},
+                                .offset = 65536},
+                               {.resource = {.array = (CUarray)0xa000},
+                                .subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL,
+                                .subresource = {.miptail = {.offset = 0, .size = 65536}},
+                                .memOperationType = CU_MEM_OPERATION_TYPE_MAP,
+                                .memHandle = {0xc001}}};
+    USE(cuMemMapArrayAsync);
+    USE(cuArrayDestroy);
+    cuMemMapArrayAsync(tiles, 2, NULL);
+    const uint64_t place = record_at(1)->address;
+    assert_int_equal(record_count(), 6);
+    assert_record(0, GM_EVENT_VMM_UNMAP, place, 1); /* what may have been there */
+    assert_record(1, GM_EVENT_VMM_MAP, place, 1);
+    assert_int_equal(record_at(1)->aux, 0xc000);
+    assert_record(2, GM_EVENT_DETAIL, 65536, 0);
+    assert_int_equal(record_at(4)->aux, 0xc001);
+    assert_int_not_equal(record_at(4)->address, place);
+    assert_true(place & GM_TILE);
+    tiles[0].memOperationType = 2; /* unmap */
+    tiles[0].memHandle.memHandle = 0;
+    tiles[0].offset = 0;
+    cuMemMapArrayAsync(tiles, 1, NULL);
+    assert_int_equal(record_count(), 7);
+    assert_record(6, GM_EVENT_VMM_UNMAP, place, 1);
+    real_result = 1;
+    cuMemMapArrayAsync(tiles, 1, NULL);
+    cuArrayDestroy((CUarray)0xa000);
+    real_result = 0;
+    assert_int_equal(record_count(), 9); /* a free, and its UNDO */
+    cuArrayDestroy((CUarray)0xa000);
+    assert_record(10, GM_EVENT_VMM_UNMAP, place & ~0xffffffffull, 1ull << 32);
+    cuArrayDestroy((CUarray)0xa000); /* another, without tiles */
+    assert_int_equal(record_count(), 12);
+}
+
 static void an_import_is_recorded_and_so_is_its_failure(void **unused)
 {
     CUmemGenericAllocationHandle handle;
@@ -639,6 +683,7 @@ int main(void)
         TEST(an_array_without_a_description_is_left_to_the_driver),
         TEST(physical_memory_is_on_the_device_of_its_location),
         TEST(a_mapping_tells_its_offset),
+        TEST(a_tile_of_a_sparse_array_is_a_mapping),
         TEST(an_import_is_recorded_and_so_is_its_failure),
         TEST(unbinding_multicast_memory_names_device_and_place),
         TEST(binding_multicast_memory_names_the_place_and_maybe_the_device),

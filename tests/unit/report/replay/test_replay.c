@@ -461,11 +461,36 @@ static void imported_memory_is_external(void **state)
 {
     struct scene *scene = *state;
     EVENT(GM_EVENT_VMM_IMPORT, .address = 0x77);
-    MAP(0x100000, 4096, 0x77);
+    MAP(0x100000, 4096, 0x77); /* as much of it is known */
+    MAP(0x200000, 1000, 0x77);
+    EVENT(GM_EVENT_VMM_MAP, .address = 0x300000, .size = 4096, .aux = 0x77);
+    EVENT(GM_EVENT_DETAIL, .address = 1904);
+    MAP(0x400000, 1ull << 60, 0x77); /* makes no sense */
     RELEASE(0x77);
     UNMAP(0x100000, 4096);
+    UNMAP(0x200000, 1000);
+    UNMAP(0x300000, 4096);
+    EVENT(GM_EVENT_VMM_IMPORT, .address = 0x78);
+    MAP(0x100000, 500, 0x78);
     struct gm_counters *counters = replay(scene);
-    EXPECT(GM_KIND_EXTERNAL, 0, 0, 0, 1, 1, 0);
+    EXPECT(GM_KIND_EXTERNAL, 0, 6500, 6500, 2, 0, 0);
+    assert_int_equal(counters->device[1].live, 0);
+}
+
+static void tiles_keep_the_memory_of_a_sparse_array(void **state)
+{
+    struct scene *scene = *state;
+    CREATE(0x77, 65536);
+    CREATE(0x78, 100);
+    MAP(GM_TILE | 0x500000001, 1, 0x77);
+    MAP(GM_TILE | 0x500000002, 1, 0x77);
+    MAP(GM_TILE | 0x600000001, 1, 0x78);
+    RELEASE(0x77);
+    RELEASE(0x78);
+    UNMAP(GM_TILE | 0x500000002, 1);
+    UNMAP(GM_TILE | 0x600000000, 1ull << 32);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 65536, 65636, 2, 1, 0);
 }
 
 static void address_reservations_hold_no_bytes(void **state)
@@ -975,6 +1000,7 @@ int main(void)
         SCENE_TEST(a_failed_release_changes_nothing),
         SCENE_TEST(vmm_memory_on_the_host_is_the_hosts),
         SCENE_TEST(imported_memory_is_external),
+        SCENE_TEST(tiles_keep_the_memory_of_a_sparse_array),
         SCENE_TEST(address_reservations_hold_no_bytes),
         SCENE_TEST(a_multicast_binding_keeps_the_memory),
         SCENE_TEST(a_multicast_binding_of_pool_memory_is_no_mistake),
