@@ -51,19 +51,34 @@ static inline void note_taken(struct gm_analysis *analysis, const struct gm_life
 }
 
 /* After a refusal an allocation tells that the program went on, and perhaps found what fits. */
+static uint64_t device_live(const struct gm_analysis *analysis, int device)
+{
+    return analysis->replay.ledger.counters.device[gm_device_slot(device)].live;
+}
+
 static void note_served(struct gm_analysis *analysis, unsigned kind, int device, uint32_t stack,
                         uint64_t size)
 {
     uint64_t line = 0; /* asked for when it matters */
+    bool is_elsewhere = gm_kind_is_host(kind) || kind == GM_KIND_MANAGED;
     for (size_t i = 0; i < analysis->failure_count; i++) {
         struct gm_failure *failure = &analysis->failures[i];
+        if (!failure->followed)
+            failure->fell_back =
+                is_elsewhere && kind != failure->kind && size == failure->size && size;
+        failure->followed = true;
+        failure->survived |=
+            failure->fell_back || (failure->device == device && !gm_kind_is_host(kind));
         if (failure->served || failure->kind != kind || failure->device != device)
             continue;
         if (!line)
             line = gm_callers_line(analysis->callers, stack);
-        failure->survived = true;
-        if (failure->line == line)
+        if (failure->line == line) {
             failure->served = size ? size : 1;
+            failure->was_served = true;
+            failure->starts_over &= gm_gave_back_more(failure->live, device_live(analysis, device),
+                                                      size, failure->size);
+        }
     }
 }
 
@@ -139,13 +154,20 @@ static void turned(void *argument, const struct gm_turn *turn)
     gm_activity_turned(&analysis->activity, turn);
 }
 
+/* What of the tracked memory takes room on a device: not managed memory, which can lie on the host. */
+static uint64_t resident_on(const struct gm_analysis *analysis, uint8_t slot)
+{
+    const struct gm_device_totals *totals = &analysis->replay.ledger.counters.device[slot];
+    return totals->live - totals->kind[GM_KIND_MANAGED].live;
+}
+
 /* All that is known to be in use on a device: what is allocated, what the driver held beside it and
  * what other processes held, both as last sampled. */
 static uint64_t used_on(const struct gm_analysis *analysis, int device)
 {
     uint8_t slot = gm_device_slot(device);
     const struct gm_device_facts *facts = &analysis->facts[slot];
-    uint64_t used = analysis->replay.ledger.counters.device[slot].live;
+    uint64_t used = resident_on(analysis, slot);
     return gm_add_saturated(gm_add_saturated(used, facts->last.bytes), facts->elsewhere);
 }
 
@@ -159,7 +181,8 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
         if (gm_owners_cache(analysis->owners, record->kind, record->stack))
             gm_churn_refuse(&analysis->churn, record->device);
     }
-    struct gm_failure failure = {.first = record->size, .never_more = true};
+    struct gm_failure failure = {
+        .first = record->size, .never_more = true, .never_same = true, .starts_over = true};
     size_t at = 0;
     while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
                                              analysis->failures[at].api == record->api &&
@@ -170,6 +193,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     if (at < analysis->failure_count) {
         failure = analysis->failures[at];
         failure.never_more &= record->size <= failure.size;
+        failure.never_same &= record->size < failure.size;
     } else if (analysis->failure_count == GM_FAILURES_KEPT) {
         at = 0;
     }
@@ -189,8 +213,10 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     failure.device = record->device;
     failure.out_of_memory = out_of_memory;
     failure.used = used_on(analysis, record->device);
-    failure.survived = false;
+    failure.followed = failure.fell_back = failure.survived = false;
     failure.served = 0;
+    failure.event = analysis->replay.ledger.events;
+    failure.live = device_live(analysis, record->device);
     failure.snapshot = (struct gm_snapshot){
         .step = out_of_memory && !entry->carried ? analysis->replay.ledger.step : 0,
         .time = record->time,
@@ -260,7 +286,8 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
         failure->elsewhere = analysis->facts[slot].elsewhere;
         failure->residual = analysis->facts[slot].last.bytes;
         failure->total = analysis->facts[slot].total;
-        failure->tracked = analysis->replay.ledger.counters.device[slot].live;
+        failure->tracked = resident_on(analysis, slot);
+        failure->event = analysis->replay.ledger.events;
         gm_activity_refuse(&analysis->activity, record, true);
     }
 }
@@ -289,7 +316,7 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
             gm_rounds_copy(&analysis->activity.rounds);
     }
     if (record->type == GM_EVENT_COPY)
-        analysis->active_until = analysis->replay.ledger.events;
+        analysis->active_until = analysis->called_until = analysis->replay.ledger.events;
     gm_activity_mark(&analysis->activity, gm_phases_note(&analysis->phases, entry));
 }
 
@@ -305,10 +332,11 @@ static void first_pass(struct gm_analysis *analysis)
         gm_limits_spend(GM_STEPS_NOTES);
         gm_replay_apply(replay, &entry);
         switch (entry.record->type) {
-        case GM_EVENT_ALLOC:
-            analysis->active_until = replay->ledger.events;
+        case GM_EVENT_ALLOC: /* all that they mean was told by births and deaths */
+            analysis->active_until = analysis->called_until = replay->ledger.events;
             break;
-        case GM_EVENT_FREE: /* all that they mean was told by births and deaths */
+        case GM_EVENT_FREE:
+            analysis->called_until = replay->ledger.events;
             break;
         case GM_EVENT_BLOCK_ALLOC:
         case GM_EVENT_BLOCK_FREE:
@@ -469,6 +497,21 @@ static void second_pass(struct gm_analysis *analysis)
     free(moments.pools);
 }
 
+/* A program survives a refusal if it allocates on the device afterwards, takes as much elsewhere instead, or
+ * calls CUDA again and ends with exit code 0. */
+static void judge_survival(struct gm_analysis *analysis)
+{
+    struct gm_pool_failures *pools = &analysis->pool_failures;
+    bool ended_well = gm_ended_of(&analysis->trace->header).exit_code == 0;
+    for (size_t i = 0; ended_well && i < analysis->failure_count; i++)
+        analysis->failures[i].survived |= analysis->called_until > analysis->failures[i].event;
+    for (size_t i = 0; i < pools->count; i++) {
+        struct gm_pool_failure *failure = &pools->entries[i];
+        failure->survived = gm_pool_failure_is_followed(failure, &analysis->blocks) ||
+                            (ended_well && analysis->called_until > failure->event);
+    }
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
@@ -485,6 +528,7 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
         &analysis->activity, trace,
         &(struct gm_round_tellers){analysis->categories, analysis->callers, analysis->owners});
     first_pass(analysis);
+    judge_survival(analysis);
     uint64_t end = analysis->replay.ledger.time;
     if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
         end = trace->header.end_time;

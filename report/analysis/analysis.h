@@ -33,9 +33,19 @@ struct gm_failure {
     int8_t device;
     bool out_of_memory;
     bool never_more; /* none asked for more than the one before */
-    bool survived;   /* something was allocated on the device after the latest */
+    bool never_same; /* each asked for less */
+    bool
+        starts_over; /* each time that one was served, more than was asked for had been given back */
+    bool followed;   /* something was allocated since the latest */
+    bool fell_back;  /* and the first was as much on the host, or managed */
+    bool survived;   /* the program went on after the latest: docs/accounting.md */
+    bool was_served; /* something was allocated at the same line, after the latest or before it */
     uint64_t served; /* bytes of the next one at the same line; 0: none was */
-    uint64_t used;   /* bytes known to be in use on the device then: ours, the driver's, others' */
+    uint64_t
+        used; /* bytes known to take room on the device then: ours, the driver's, others'. Managed
+                        memory takes none: it can lie on the host */
+    uint64_t event;              /* number of the latest */
+    uint64_t live;               /* bytes on the device then */
     struct gm_snapshot snapshot; /* at the latest, if out of memory and step is not 0 */
 };
 
@@ -92,6 +102,7 @@ struct gm_analysis {
         *device_curves[GM_DEVICES]; /* [ordinal + 1]: bytes of all kinds but external, over ns */
     uint64_t device_changes;        /* births and deaths that they tell of */
     uint64_t active_until;          /* number of the last event that allocates or copies */
+    uint64_t called_until;          /* likewise, or frees */
     uint64_t ended_since_use;       /* allocations that ended after the last use of a pool */
     struct gm_phases phases;
     struct gm_activity activity;

@@ -183,8 +183,11 @@ bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
     struct gm_transfer_site *site = site_of(transfers, record, direction);
     add(&transfers->total[direction], record, pageable);
     add(&site->sum, record, pageable);
-    if (direction == GM_COPY_DEVICE_TO_HOST)
+    if (direction == GM_COPY_DEVICE_TO_HOST) {
+        site->staged_again +=
+            pageable && record->size > GM_STAGED_COPY && note_target(site, record->address);
         return site->sum.count > 1;
+    }
     if (direction != GM_COPY_HOST_TO_DEVICE || !record->address)
         return false;
     bool kept = was_kept(site, record->size, live), again = note_target(site, record->address);

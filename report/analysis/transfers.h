@@ -37,8 +37,8 @@ struct gm_transfer_site {
     struct gm_transfer sum;
     uint64_t live; /* bytes alive everywhere at its last copy from the host */
     uint64_t
-        staged_again; /* pageable copies from the host, beyond GM_STAGED_COPY, of data that did not
-                              stay, to one of: */
+        staged_again; /* pageable copies between host and device, beyond GM_STAGED_COPY, from the host of
+                         data that did not stay, to one of: */
     uint64_t recent[GM_RECENT_TARGETS];
 };
 

@@ -119,7 +119,7 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
         struct gm_dry_use *use = use_of(outcome, model->places[failure->place].device);
         if (!use || !failure->out_of_memory || failure->is_of_pool)
             continue;
-        if (run->went_on)
+        if (failure->survived)
             outcome->survived += failure->count;
         else
             fail(use, model, failure->place, failure->size, failure->used);

@@ -71,20 +71,22 @@ static void find_in_cache(const struct gm_analysis *analysis, struct gm_findings
  * kept would serve. */
 static bool is_temporary(const struct gm_analysis *analysis, const struct gm_active_site *site)
 {
-    return !site->is_block && !gm_kind_is_host(site->kind) && site->kind != GM_KIND_EXTERNAL &&
+    return !site->is_block && site->kind != GM_KIND_HOST_VMM && site->kind != GM_KIND_EXTERNAL &&
            site->allocs >= PLACE_ALLOCS && site->allocated / PLACE_TURNS >= site->peak &&
            site->peak && gm_owners_get(analysis->owners, site->stack) == 0 &&
            !gm_trace_api_is_pooled(analysis->trace, site->api);
 }
 
+/* Of a device, or of the host. Memory of the host is in a device's reach by system calls that lock its pages. */
 static void find_temporaries(const struct gm_analysis *analysis, struct gm_findings *findings,
-                             int device)
+                             int device, bool of_host)
 {
     const struct gm_active_site *most = NULL;
     uint64_t allocs = 0;
     for (size_t i = 0; i < analysis->activity.count; i++) {
         const struct gm_active_site *site = &analysis->activity.sites[i];
-        if (site->device != device || !is_temporary(analysis, site))
+        if (gm_kind_is_host(site->kind) != of_host || (!of_host && site->device != device) ||
+            !is_temporary(analysis, site))
             continue;
         allocs += site->allocs;
         if (!most || site->allocated > most->allocated)
@@ -92,18 +94,21 @@ static void find_temporaries(const struct gm_analysis *analysis, struct gm_findi
     }
     if (!most)
         return;
-    gm_findings_add(findings,
-                    &(struct gm_finding){.code = GM_FINDING_CHURN,
-                                         .severity = GM_SEVERITY_NOTE,
-                                         .device = device,
-                                         .bytes = most->allocated,
-                                         .stack = most->stack,
-                                         .api = most->api},
-                    "%s was called %s times here for %s in all, and never held more than %s.",
-                    gm_trace_api(analysis->trace, most->api), COUNT(most->allocs),
-                    SIZE(most->allocated), SIZE(most->peak));
-    gm_findings_remedy(findings, "Each cudaMalloc and cudaFree may wait for the device: keep the "
-                                 "buffer, or use cudaMallocAsync.");
+    gm_findings_add(
+        findings,
+        &(struct gm_finding){.code = GM_FINDING_CHURN,
+                             .severity = of_host ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
+                             .device = of_host ? -1 : device,
+                             .bytes = most->allocated,
+                             .stack = most->stack,
+                             .api = most->api},
+        "%s was called %s times here for %s in all, and never held more than %s.",
+        gm_trace_api(analysis->trace, most->api), COUNT(most->allocs), SIZE(most->allocated),
+        SIZE(most->peak));
+    gm_findings_remedy(findings, of_host ? "Locking pages costs more than copying them: keep the "
+                                           "buffer for the next round."
+                                         : "Each cudaMalloc and cudaFree may wait for the device: "
+                                           "keep the buffer, or use cudaMallocAsync.");
     gm_findings_evidence(findings, "%s allocations at all such places", COUNT(allocs));
 }
 
@@ -111,6 +116,7 @@ void gm_find_churn(const struct gm_analysis *analysis, struct gm_findings *findi
 {
     for (int device = -1; device < GM_DEVICES - 1; device++) {
         find_in_cache(analysis, findings, device);
-        find_temporaries(analysis, findings, device);
+        find_temporaries(analysis, findings, device, false);
     }
+    find_temporaries(analysis, findings, -1, true);
 }

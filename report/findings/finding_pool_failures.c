@@ -20,14 +20,20 @@ struct refusals {
     uint64_t first, last; /* bytes asked for */
     uint64_t served;      /* bytes of the next request that was served; 0: none was */
     bool never_more;      /* none asked for more than the one before */
+    bool never_same;      /* nor for as much */
+    bool starts_over; /* more was given back than was asked for, each time before one was served */
+    bool was_served;  /* something was, if only between two of them */
+    bool survived;
 };
 
-/* Refused at least twice, never asking for more than the time before, and then served; or refused,
- * and then asking for less: the program tries what fits. */
+/* Refused, and then asking for less, or for as much beside less: the program tries what fits. Of bisection the last
+ * is often refused. Who makes room for one and asks again searches nothing. */
 static bool is_search(const struct refusals *refusals)
 {
-    return refusals->never_more && refusals->served &&
-           (refusals->count >= 2 || refusals->served < refusals->last);
+    bool asks_less = refusals->served && refusals->served < refusals->last;
+    bool tries = refusals->count >= 2 && (refusals->never_same || refusals->starts_over);
+    bool is_over = refusals->served || (refusals->was_served && refusals->survived);
+    return refusals->never_more && is_over && (asks_less || tries);
 }
 
 static void add_search(struct gm_findings *findings, const struct gm_finding *finding,
@@ -42,9 +48,10 @@ static void add_search(struct gm_findings *findings, const struct gm_finding *fi
                         SIZE(refusals->last), SIZE(refusals->served));
     else
         gm_findings_add(findings, &search,
-                        "%s requests were refused here, %s at first and %s at last, and then one "
-                        "was served: a search for what fits.",
-                        COUNT(refusals->count), SIZE(refusals->first), SIZE(refusals->last));
+                        "%s requests were refused here, %s at first and %s at last, and %s "
+                        "served: a search for what fits.",
+                        COUNT(refusals->count), SIZE(refusals->first), SIZE(refusals->last),
+                        refusals->served ? "then one was" : "smaller ones were");
 }
 
 /* A replica that does less alike says nothing of other settings. */
@@ -283,17 +290,20 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
                              const struct gm_pool_failure *failure, struct advice *advice)
 {
     struct gm_pool_reason reason = gm_pool_failure_reason(failure);
-    bool survived = gm_pool_failure_survived(failure, &analysis->blocks);
     struct gm_finding finding = {.code = GM_FINDING_OUT_OF_MEMORY,
-                                 .severity = survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
+                                 .severity =
+                                     failure->survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
                                  .device = failure->device,
                                  .bytes = failure->size,
                                  .stack = failure->stack,
                                  .api = failure->api};
     char *held = describe_holding(analysis, &finding, GM_ROUND_BLOCKS, failure->snapshot.allocated,
                                   &failure->snapshot.owners);
-    struct refusals refusals = {failure->count, failure->first, failure->size,
-                                failure->succeeded ? failure->served : 0, failure->never_more};
+    struct refusals refusals = {failure->count,       failure->first,
+                                failure->size,        failure->succeeded ? failure->served : 0,
+                                failure->never_more,  failure->never_same,
+                                failure->starts_over, failure->was_served,
+                                failure->survived};
     if (is_search(&refusals))
         add_search(findings, &finding, &refusals);
     else if (reason.fragmentation && !is_full_of_growth(analysis, failure))
@@ -334,6 +344,18 @@ static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_fa
             !is_pytorchs(analysis, failure));
 }
 
+/* "1.16 GiB allocated on the device", and what managed memory there was beside. */
+static void write_had(char *text, size_t size, const struct gm_sites *owners)
+{
+    uint64_t managed = 0;
+    for (size_t i = 0; i < owners->count; i++)
+        if (owners->entries[i].kind == GM_KIND_MANAGED)
+            managed += owners->entries[i].bytes;
+    snprintf(text, size, "%s allocated on the device%s%s%s", SIZE(owners->bytes - managed),
+             managed ? " (and " : "", managed ? SIZE(managed) : "",
+             managed ? " of managed memory, which takes no room there)" : "");
+}
+
 static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,
                         const struct gm_failure *failure)
 {
@@ -350,33 +372,40 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
         .stack = failure->stack,
         .api = failure->api,
     };
-    struct refusals refusals = {failure->count, failure->first, failure->size, failure->served,
-                                failure->never_more};
+    struct refusals refusals = {failure->count,       failure->first,      failure->size,
+                                failure->served,      failure->never_more, failure->never_same,
+                                failure->starts_over, failure->was_served, failure->survived};
     enum gm_round_sort sort =
         gm_round_sort_of(&analysis->activity.tellers, false, failure->kind, failure->stack);
     char *held = describe_holding(analysis, &finding, sort, failure->snapshot.owners.bytes,
                                   &failure->snapshot.owners);
-    if (is_search(&refusals))
+    char had[128];
+    write_had(had, sizeof(had), &failure->snapshot.owners);
+    if (is_search(&refusals)) {
         add_search(findings, &finding, &refusals);
-    else if (fragmentation == GM_FRAGMENTATION_CERTAIN)
+    } else if (failure->fell_back) {
+        finding.severity = GM_SEVERITY_NOTE;
         gm_findings_add(findings, &finding,
-                        "The driver refused %s when the process had %s allocated on the device. "
+                        "The driver refused %s when the process had %s; as much was taken on the "
+                        "host instead.",
+                        SIZE(failure->size), had);
+    } else if (fragmentation == GM_FRAGMENTATION_CERTAIN) {
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s. "
                         "Between its allocations %s were free, in holes of at most %s: "
                         "fragmentation.",
-                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
-                        SIZE(holes->free), SIZE(holes->largest));
-    else if (fragmentation == GM_FRAGMENTATION_UNTOLD)
+                        SIZE(failure->size), had, SIZE(holes->free), SIZE(holes->largest));
+    } else if (fragmentation == GM_FRAGMENTATION_UNTOLD) {
         gm_findings_add(findings, &finding,
-                        "The driver refused %s when the process had %s allocated on the device. "
+                        "The driver refused %s when the process had %s. "
                         "Between its allocations were gaps of %s, of at most %s each; whether "
                         "fragmentation refused it cannot be told, for the size of the device is "
                         "not on record.",
-                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes),
-                        SIZE(holes->free), SIZE(holes->largest));
-    else
-        gm_findings_add(findings, &finding,
-                        "The driver refused %s when the process had %s allocated on the device.%s",
-                        SIZE(failure->size), SIZE(failure->snapshot.owners.bytes), held);
+                        SIZE(failure->size), had, SIZE(holes->free), SIZE(holes->largest));
+    } else {
+        gm_findings_add(findings, &finding, "The driver refused %s when the process had %s.%s",
+                        SIZE(failure->size), had, held);
+    }
     free(held);
 }
 

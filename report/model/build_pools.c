@@ -144,7 +144,6 @@ static void build_pool(struct gm_builder *builder, int device)
 
 static void build_failure(struct gm_builder *builder, const struct gm_pool_failure *failure)
 {
-    const struct gm_analysis *analysis = builder->analysis;
     struct gm_arena *arena = &builder->model->tables->arena;
     struct gm_site site = {.stack = failure->stack,
                            .api = failure->api,
@@ -162,7 +161,7 @@ static void build_failure(struct gm_builder *builder, const struct gm_pool_failu
         .tracked = failure->tracked,
         .residual = failure->residual,
         .elsewhere = failure->elsewhere,
-        .survived = gm_pool_failure_survived(failure, &analysis->blocks),
+        .survived = failure->survived,
         .succeeded = failure->succeeded,
         .reason = gm_pool_failure_reason(failure),
     };

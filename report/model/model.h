@@ -163,7 +163,7 @@ struct gm_model_failure {
     uint32_t status;
     bool out_of_memory;
     bool is_of_pool; /* a pool asked, and gave up: told with pool_failures */
-    bool survived;   /* something was allocated on the device afterwards */
+    bool survived;   /* the program went on: docs/accounting.md */
     int device;      /* that was asked; -1: unknown */
     enum gm_fragmentation fragmentation;
 };
@@ -373,7 +373,7 @@ struct gm_model_run {
     struct gm_model_gap *gaps;
     size_t gap_count;
     struct gm_model_verdict verdict;
-    bool went_on; /* memory was allocated after every refusal */
+    bool went_on; /* every refusal was survived */
     bool is_overwritten;
     uint64_t overwritten_until_ns;
     struct {

@@ -22,7 +22,8 @@ static void failed(struct gm_pool_failures *failures, uint64_t line, const struc
     const struct gm_record *record = entry->record;
     int8_t device = record->device < 0 ? -1 : record->device;
     const struct gm_block_totals *totals = totals_of(blocks, record->device);
-    struct gm_pool_failure failure = {.first = record->size, .never_more = true};
+    struct gm_pool_failure failure = {
+        .first = record->size, .never_more = true, .never_same = true, .starts_over = true};
     size_t at = 0;
     gm_limits_spend(GM_STEPS_FAILURE);
     while (at < failures->count &&
@@ -31,6 +32,7 @@ static void failed(struct gm_pool_failures *failures, uint64_t line, const struc
     if (at < failures->count) {
         failure = failures->entries[at];
         failure.never_more &= record->size <= failure.size;
+        failure.never_same &= record->size < failure.size;
         remove_at(failures, at);
     } else if (failures->count == GM_POOL_FAILURES_KEPT) {
         remove_at(failures, 0);
@@ -66,7 +68,9 @@ void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers 
         struct gm_pool_failure *failure = &failures->entries[i];
         if (failure->line == line &&
             failure->device == (record->device < 0 ? -1 : record->device) && !failure->succeeded) {
-            failure->succeeded = true;
+            failure->succeeded = failure->was_served = true;
+            failure->starts_over &= gm_gave_back_more(failure->snapshot.allocated, record->aux,
+                                                      record->size, failure->size);
             failure->served = record->size;
             failures->open--;
         }
@@ -102,7 +106,8 @@ struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failu
     return reason;
 }
 
-bool gm_pool_failure_survived(const struct gm_pool_failure *failure, const struct gm_blocks *blocks)
+bool gm_pool_failure_is_followed(const struct gm_pool_failure *failure,
+                                 const struct gm_blocks *blocks)
 {
     return totals_of(blocks, failure->device)->allocs > failure->allocs;
 }

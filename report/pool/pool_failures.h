@@ -32,7 +32,7 @@ struct gm_pool_failure {
     uint64_t allocs;    /* of the device, until the latest */
     uint64_t elsewhere; /* bytes used on the device by other processes; 0: not known, or none */
     uint64_t residual;  /* bytes of the driver for this one, as last sampled; 0: not known */
-    uint64_t tracked;   /* bytes of all kinds but external on the device */
+    uint64_t tracked;   /* bytes of all kinds but managed and external on the device */
     uint64_t total;     /* bytes of the device; 0: not known */
     uint32_t stack;     /* of the latest */
     uint64_t line;      /* gm_callers_line() */
@@ -41,7 +41,12 @@ struct gm_pool_failure {
     int8_t device;
     bool is_placed;                   /* it is known where blocks lie in the pool: not XLA's */
     bool never_more;                  /* none asked for more than the one before */
+    bool never_same;                  /* each asked for less */
+    bool starts_over;                 /* see gm_gave_back_more(), each time that one was served */
     bool succeeded;                   /* a block was allocated at the same line later */
+    bool was_served;                  /* or between two of them */
+    bool survived;                    /* the program went on after the latest: docs/accounting.md */
+    uint64_t event;                   /* number of the latest */
     struct gm_pool_snapshot snapshot; /* at the latest; only the totals if the history around it is
                                          gone */
 };
@@ -63,8 +68,17 @@ struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failu
 
 /* Whether blocks were allocated on the device after the latest: the program caught it, or the
  * allocator is used by other threads. */
-bool gm_pool_failure_survived(const struct gm_pool_failure *failure,
-                              const struct gm_blocks *blocks);
+bool gm_pool_failure_is_followed(const struct gm_pool_failure *failure,
+                                 const struct gm_blocks *blocks);
+
+/* Whether what lived when `asked` bytes were refused was given back by more than these and as many again, before
+ * `served` bytes were: who makes room for a request gives back about as much, who starts over gives back all. */
+static inline bool gm_gave_back_more(uint64_t live_then, uint64_t live_now, uint64_t served,
+                                     uint64_t asked)
+{
+    uint64_t before = live_now > served ? live_now - served : 0;
+    return live_then > before && (live_then - before) / 2 > asked;
+}
 
 void gm_pool_failures_free(struct gm_pool_failures *failures);
 

@@ -71,7 +71,6 @@ struct gm_refusal gm_refusal_of(const struct gm_model_run *run)
         struct gm_refusal one = of_pool(run, &run->pool_failures[i]);
         keep_worse(&worst, &one);
     }
-    worst.survived |= run->ended.exit_code == 0; /* who ends well could do without */
     return worst;
 }
 

@@ -133,3 +133,16 @@ struct gm_text gm_trace_field(const char *field, size_t size)
 {
     return (struct gm_text){field, strnlen(field, size)};
 }
+
+struct gm_ended gm_ended_of(const struct gm_trace_header *header)
+{
+    struct gm_ended ended = {.exit_code = -1};
+    uint32_t status = header->status;
+    if (!(status & GM_STATUS_TOLD))
+        return ended;
+    ended.signal = (int)(status & 0x7f);
+    ended.is_bare = header->end == GM_END_NONE && gm_status_is_bare_exit(status);
+    if (!ended.signal && (header->end != GM_END_NONE || ended.is_bare))
+        ended.exit_code = (int)(status >> 8 & 0xff);
+    return ended;
+}

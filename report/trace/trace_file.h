@@ -7,6 +7,7 @@
 #define GPUMEM_REPORT_TRACE_TRACE_FILE_H
 
 #include "base/clock.h"
+#include "base/facts.h"
 #include "base/names.h"
 #include "base/text.h"
 #include <gpumem/trace.h>
@@ -119,5 +120,8 @@ bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size
 
 /* The lane of a number below GM_LANES_MAX, made if it is new. */
 struct gm_lane_source *gm_trace_lane(struct gm_trace *trace, uint32_t number);
+
+/* How a process ended, as far as its trace tells: gpumem/trace.h, enum gm_status. */
+struct gm_ended gm_ended_of(const struct gm_trace_header *header);
 
 #endif

@@ -5,19 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct gm_ended gm_ended_of(const struct gm_trace_header *header)
-{
-    struct gm_ended ended = {.exit_code = -1};
-    uint32_t status = header->status;
-    if (!(status & GM_STATUS_TOLD))
-        return ended;
-    ended.signal = (int)(status & 0x7f);
-    ended.is_bare = header->end == GM_END_NONE && gm_status_is_bare_exit(status);
-    if (!ended.signal && (header->end != GM_END_NONE || ended.is_bare))
-        ended.exit_code = (int)(status >> 8 & 0xff);
-    return ended;
-}
-
 bool gm_was_asked_to_end(const struct gm_trace_header *header)
 {
     return (header->status & GM_STATUS_WAITED) && gm_ended_of(header).signal == SIGTERM;

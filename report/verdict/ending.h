@@ -6,8 +6,6 @@
 #include "base/names.h"
 #include "trace/trace_file.h"
 
-struct gm_ended gm_ended_of(const struct gm_trace_header *header);
-
 /* Whether SIGTERM ended it and a recorded process waited for it: how a pool ends its workers. Who
  * crashed, or was killed from outside, is told by another signal or by nobody. */
 bool gm_was_asked_to_end(const struct gm_trace_header *header);

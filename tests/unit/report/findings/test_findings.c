@@ -65,6 +65,45 @@ static void copies_that_need_no_pinning_are_not(void **state)
     gm_findings_free(&findings);
 }
 
+/* Ten small copies in all: no time is lost. */
+static void a_few_copies_are_not_told(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 12);
+    DEVICE_ALLOC(DEVICE, MIB);
+    for (unsigned i = 0; i < 10; i++)
+        COPY_IN(DEVICE, HOST, 65 * KIB, .stack = line, .extra = 14700);
+    struct gm_findings findings = collect_findings(scene);
+    assert_int_equal(findings.count, 0);
+    gm_findings_free(&findings);
+}
+
+static struct gm_findings copy_back(struct scene *scene, uint64_t bytes, unsigned count)
+{
+    uint32_t line = line_of(scene, 12);
+    DEVICE_ALLOC(DEVICE, 4 * MIB);
+    for (unsigned i = 0; i < count; i++)
+        EVENT(GM_EVENT_COPY, .kind = GM_COPY_DEVICE_TO_HOST, .address = HOST, .aux = DEVICE,
+              .size = bytes, .stack = line);
+    return collect_findings(scene);
+}
+
+static void large_results_in_pageable_memory_are_told(void **state)
+{
+    struct gm_findings findings = copy_back(*state, 4 * MIB, 200);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_PAGEABLE_COPIES);
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->cause, "200 copies to pageable memory"));
+    gm_findings_free(&findings);
+}
+
+static void small_results_are_not(void **state)
+{
+    struct gm_findings findings = copy_back(*state, 256 * KIB, 200);
+    assert_int_equal(findings.count, 0);
+    gm_findings_free(&findings);
+}
+
 /* A model is loaded layer by layer, each cast on its way: the copy's memory is used again, and a quarter
  * of the data stay. With `kept` false the cast goes, too: a loop over batches. */
 static struct gm_findings copy_and_cast(struct scene *scene, bool kept)
@@ -355,6 +394,99 @@ static void a_refusal_at_the_end_is_no_search(void **state)
     assert_non_null(finding);
     assert_int_equal(finding->severity, GM_SEVERITY_ERROR);
     gm_findings_free(&findings);
+}
+
+/* Room is made for one request at a time: nothing is searched, and memory was short. */
+static void a_retry_is_no_search(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 5);
+    for (unsigned i = 0; i < 8; i++)
+        DEVICE_ALLOC(DEVICE + i * 64 * MIB, 64 * MIB, .stack = line_of(scene, 3));
+    for (unsigned i = 0; i < 4; i++) {
+        REFUSED(64 * MIB, line);
+        FREE(DEVICE + i * 64 * MIB);
+        DEVICE_ALLOC(DEVICE + i * 64 * MIB, 64 * MIB, .stack = line);
+    }
+    struct gm_findings findings = collect_findings(scene);
+    assert_null(only(&findings, GM_FINDING_BATCH_SIZE_SEARCH));
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    gm_findings_free(&findings);
+}
+
+/* Of a search by bisection, which the program ends well after, the last request is refused. */
+static void a_search_by_bisection_is_a_note(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t line = line_of(scene, 5);
+    scene->writer.header.status = GM_STATUS_TOLD;
+    for (unsigned i = 0; i < 4; i++) {
+        REFUSED((64 - 8 * i) * MIB, line);
+        if (i == 3)
+            break;
+        DEVICE_ALLOC(DEVICE, (16 + 4 * i) * MIB, .stack = line);
+        FREE(DEVICE);
+    }
+    EVENT(GM_EVENT_ALLOC, .address = HOST, .size = MIB, .kind = GM_KIND_PINNED);
+    FREE(HOST);
+    struct gm_findings findings = collect_findings(scene);
+    assert_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    assert_non_null(only(&findings, GM_FINDING_BATCH_SIZE_SEARCH));
+    gm_findings_free(&findings);
+}
+
+static void falling_back_to_the_host_is_a_note(void **state)
+{
+    struct scene *scene = *state;
+    REFUSED(64 * MIB, line_of(scene, 5));
+    EVENT(GM_EVENT_ALLOC, .address = HOST, .size = 64 * MIB, .kind = GM_KIND_PINNED);
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
+    assert_true(scene->analysis->failures[0].survived);
+    gm_findings_free(&findings);
+}
+
+/* Managed memory takes no room on the device: what was free there lay in holes. */
+static void managed_memory_takes_no_room(void **state)
+{
+    struct scene *scene = *state;
+    EVENT(GM_EVENT_DEVICE, .size = 2048 * MIB);
+    EVENT(GM_EVENT_ALLOC, .address = 0x10000000, .size = 1900 * MIB, .kind = GM_KIND_MANAGED);
+    for (uint64_t i = 0; i < 3; i++)
+        DEVICE_ALLOC(DEVICE + i * 800 * MIB, 64 * MIB);
+    REFUSED(1200 * MIB, line_of(scene, 5));
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(scene->analysis->failures[0].used, 192 * MIB);
+    assert_non_null(strstr(finding->cause, "192 MiB allocated on the device (and 1.86 GiB of"));
+    assert_non_null(strstr(finding->cause, "fragmentation"));
+    gm_findings_free(&findings);
+}
+
+/* A program that calls CUDA after a refusal and ends with 0 survived it; one that fails did not. */
+static void exit_code_0_after_more_calls_is_survival(void **state)
+{
+    struct scene *scene = *state;
+    DEVICE_ALLOC(DEVICE, MIB);
+    scene->writer.header.status = GM_STATUS_TOLD;
+    REFUSED(64 * MIB, line_of(scene, 5));
+    FREE(DEVICE);
+    assert_true(scene_analyse(scene)->failures[0].survived);
+}
+
+static void another_exit_code_is_not(void **state)
+{
+    struct scene *scene = *state;
+    DEVICE_ALLOC(DEVICE, MIB);
+    scene->writer.header.status = GM_STATUS_TOLD | 3u << 8;
+    REFUSED(64 * MIB, line_of(scene, 5));
+    FREE(DEVICE);
+    assert_false(scene_analyse(scene)->failures[0].survived);
 }
 
 /* PyTorch without a cache of its own hands the driver's answer on, as an error of the program's. */
@@ -1007,6 +1139,39 @@ static void a_cache_that_is_emptied_a_few_times_is_sound(void **state)
     gm_findings_free(&findings);
 }
 
+static struct gm_findings pin_and_unpin(struct scene *scene, unsigned kind, unsigned rounds)
+{
+    uint32_t line = line_of(scene, 7);
+    for (unsigned i = 0; i < rounds; i++) {
+        EVENT(GM_EVENT_ALLOC, .address = HOST, .size = MIB, .kind = (uint8_t)kind, .stack = line);
+        FREE(HOST);
+    }
+    return collect_findings(scene);
+}
+
+static void pinning_in_each_round_is_told(void **state)
+{
+    struct gm_findings findings = pin_and_unpin(*state, GM_KIND_PINNED, 200);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_CHURN);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    gm_findings_free(&findings);
+}
+
+static void registering_in_each_round_is_told(void **state)
+{
+    struct gm_findings findings = pin_and_unpin(*state, GM_KIND_REGISTERED, 200);
+    assert_non_null(only(&findings, GM_FINDING_CHURN));
+    gm_findings_free(&findings);
+}
+
+static void pinning_a_few_times_is_sound(void **state)
+{
+    struct gm_findings findings = pin_and_unpin(*state, GM_KIND_PINNED, 20);
+    assert_null(only(&findings, GM_FINDING_CHURN));
+    gm_findings_free(&findings);
+}
+
 /* The driver refuses, the cache empties itself, and then it is served. */
 static struct gm_findings retry(struct scene *scene, unsigned times)
 {
@@ -1241,11 +1406,23 @@ int main(void)
         SCENE_TEST(a_refusal_of_a_cache_that_tells_of_blocks_is_its_own_to_tell),
         SCENE_TEST(a_search_outside_of_any_pool_is_a_note),
         SCENE_TEST(a_refusal_at_the_end_is_no_search),
+        SCENE_TEST(a_retry_is_no_search),
+        SCENE_TEST(a_search_by_bisection_is_a_note),
+        SCENE_TEST(falling_back_to_the_host_is_a_note),
+        SCENE_TEST(managed_memory_takes_no_room),
+        SCENE_TEST(exit_code_0_after_more_calls_is_survival),
+        SCENE_TEST(another_exit_code_is_not),
         SCENE_TEST(a_refusal_for_lack_of_one_hole_says_so),
         SCENE_TEST(a_refusal_that_no_holes_would_serve_does_not),
         SCENE_TEST(a_refusal_that_a_hole_could_serve_does_not),
         SCENE_TEST(a_list_that_keeps_every_step_is_told),
         SCENE_TEST(a_loop_that_forgets_is_sound),
+        SCENE_TEST(pinning_in_each_round_is_told),
+        SCENE_TEST(registering_in_each_round_is_told),
+        SCENE_TEST(pinning_a_few_times_is_sound),
+        SCENE_TEST(a_few_copies_are_not_told),
+        SCENE_TEST(large_results_in_pageable_memory_are_told),
+        SCENE_TEST(small_results_are_not),
         SCENE_TEST(a_cache_that_is_emptied_in_each_round_is_told),
         SCENE_TEST(a_cache_that_is_emptied_between_phases_is_sound),
         SCENE_TEST(a_cache_that_is_emptied_a_few_times_is_sound),

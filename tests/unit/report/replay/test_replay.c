@@ -819,6 +819,7 @@ static void nothing_is_cached_at_an_end_that_is_not_normal(void **state)
         gm_trace_open_memory(scene->writer.bytes, scene->writer.size, error, sizeof(error));
     scene->analysis = gm_analyse(scene->trace);
     assert_int_equal(leaked(scene, GM_LEAK_CACHED), 0);
+    assert_int_equal(leaked(scene, GM_LEAK), 0);
     assert_int_equal(leaked(scene, GM_LEAK_LIVE), 127);
 }
 
