@@ -126,3 +126,8 @@ bool gm_name_ends_with(const char *name, const char *ending)
     size_t length = strlen(name), size = strlen(ending);
     return length > size && strcmp(name + length - size, ending) == 0;
 }
+
+char *gm_behind_mark(char *text)
+{
+    return text + (gm_name_starts_with(text, "\xEF\xBB\xBF") ? 3 : 0);
+}

@@ -30,6 +30,9 @@ size_t gm_utf8_columns(const char *text);
  * that no text from a file can steer a terminal or a runner, or break an export. */
 void gm_clean_text(char *text);
 
+/* Where a text begins behind the mark of the order of bytes that editors put before UTF-8. */
+char *gm_behind_mark(char *text);
+
 /* A clean, terminated copy; a NUL within the text becomes '?', too. The caller frees it. */
 char *gm_clean_copy(struct gm_text text);
 

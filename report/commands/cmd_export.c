@@ -129,5 +129,7 @@ int gm_cmd_export(int count, char **arguments)
     }
     if (!request.output)
         return gm_complain("export: --format is missing; see gpumem export --help");
+    if (request.options.when.kind != GM_WHEN_DEFAULT && request.output->is_of_run)
+        return gm_complain("--at: %s is of the whole run, and of no moment", request.output->name);
     return export_one(&request, arguments + optind, (size_t)(count - optind), output);
 }

@@ -151,9 +151,20 @@ static int write_job(struct report *report, char **paths, size_t count)
     return code;
 }
 
+/* What asks for a part of what is known, which outputs for all of it have no room for. */
+static bool asks_for_part(const struct report *report)
+{
+    const struct gm_output_options *options = &report->options;
+    return options->filter.is_set || options->when.kind != GM_WHEN_DEFAULT || options->site;
+}
+
 static int write_any(struct report *report, char **paths, size_t count)
 {
     bool has_summary = gm_job_any_summary(paths, count), is_of_job = count > 1 || has_summary;
+    if (has_summary && (asks_for_part(report) || report->output != gm_output_find("brief")))
+        return gm_complain("a summary has its page and its totals alone: --at, --site, --device, "
+                           "--kind, --min-size, --thread, --phase, --json, --html and -v need the "
+                           "trace");
     if (report->stacks.redact && has_summary)
         return gm_complain(
             "--redact: a summary is redacted when it is written: gpumem summarize --redact");
@@ -248,9 +259,13 @@ int gm_cmd_report(int count, char **arguments)
             report.options.filter.scope.phase = optarg;
             break;
         case JSON:
+            if (report.file)
+                return gm_complain("--json and --html: one at a time");
             report.output = gm_output_find("json");
             break;
         case HTML:
+            if (report.output == gm_output_find("json"))
+                return gm_complain("--json and --html: one at a time");
             report.output = gm_output_find("html");
             report.file = optarg;
             break;
@@ -270,9 +285,13 @@ int gm_cmd_report(int count, char **arguments)
         }
     }
     report.options.all_frames = report.stacks.all_frames;
-    if (is_verbose && report.output == gm_output_find("brief"))
-        report.output = gm_output_find("text");
     report.options.site = site < UINT32_MAX ? (unsigned)site : UINT32_MAX;
+    if (asks_for_part(&report) && report.output != gm_output_find("brief"))
+        return gm_complain("--%s has all there is: --at, --site, --device, --kind, --min-size, "
+                           "--thread and --phase are for the page",
+                           report.file ? "html" : "json");
+    if (is_verbose && report.output == gm_output_find("brief") && !asks_for_part(&report))
+        report.output = gm_output_find("text"); /* a part is shown as a whole in any case */
     gm_fit_terminal(&report.options);
     struct gm_run_traces run;
     int found = gm_run_find(&run, arguments + optind, (size_t)(count - optind));

@@ -16,27 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char first_member[] = "{\"gpumem_summary\"";
-
-bool gm_job_is_summary(const char *path)
-{
-    char start[sizeof(first_member) - 1];
-    struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0)
-        return false;
-    bool is_one = read(descriptor, start, sizeof(start)) == (ssize_t)sizeof(start) &&
-                  memcmp(start, first_member, sizeof(start)) == 0;
-    close(descriptor);
-    return is_one;
-}
-
 bool gm_job_any_summary(char *const *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (gm_job_is_summary(paths[i]))
+        if (gm_run_is_summary(paths[i]))
             return true;
     return false;
 }
@@ -127,7 +110,7 @@ static bool load_file(struct gm_summaries *summaries, const char *path)
 bool gm_job_load(struct gm_summaries *summaries, const char *path,
                  const struct gm_job_request *request)
 {
-    return gm_job_is_summary(path) ? load_file(summaries, path)
+    return gm_run_is_summary(path) ? load_file(summaries, path)
                                    : load_trace(summaries, path, request);
 }
 
@@ -144,8 +127,8 @@ static void print_help(void)
          "folder.\n"
          "\n"
          "  -o, --output FILE  instead of stdout\n"
-         "      --no-symbols   modules and offsets instead of functions and lines\n"
-         "      --redact       for others to read, as for report\n"
+         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
+         "      --no-local-files, --redact, --no-limits  as for report\n"
          "  -h, --help\n"
          "      --version");
 }
@@ -180,23 +163,14 @@ static int summarize(const struct gm_job_request *request, char **arguments, siz
 
 int gm_cmd_summarize(int count, char **arguments)
 {
-    enum { NO_SYMBOLS = GM_OPTION_FIRST, REDACT };
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"no-symbols", no_argument, NULL, NO_SYMBOLS},
-                                            {"redact", no_argument, NULL, REDACT},
-                                            GM_COMMON_OPTIONS};
+    static const struct option options[] = {
+        {"output", required_argument, NULL, 'o'}, GM_STACK_OPTIONS, GM_COMMON_OPTIONS};
     struct gm_job_request request = {.stacks = {.names = true}, .with_page = true};
     const char *output = "-";
     for (int option; (option = gm_next_option(count, arguments, ":o:h", options)) != -1;) {
         switch (option) {
         case 'o':
             output = optarg;
-            break;
-        case NO_SYMBOLS:
-            request.stacks.names = false;
-            break;
-        case REDACT:
-            request.stacks.redact = true;
             break;
         case GM_OPTION_HELP:
             print_help();
@@ -205,7 +179,8 @@ int gm_cmd_summarize(int count, char **arguments)
             gm_print_version();
             return GM_EXIT_FINE;
         default:
-            return GM_EXIT_USAGE;
+            if (!gm_take_stack_option(option, &request.stacks))
+                return GM_EXIT_USAGE;
         }
     }
     return summarize(&request, arguments + optind, (size_t)(count - optind), output);

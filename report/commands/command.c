@@ -139,7 +139,8 @@ bool gm_parse_kind(const char *text, int *kind)
             *kind = (int)one;
             return true;
         }
-    gm_complain("--kind: '%s' is none of device, managed, array, vmm, graph, pinned, registered",
+    gm_complain("--kind: '%s' is none of device, managed, array, vmm, graph, external, pinned, "
+                "registered",
                 text);
     return false;
 }

@@ -10,9 +10,6 @@ struct gm_job_request {
     bool with_page; /* of a trace: its page stands in the summary, 80 columns wide */
 };
 
-/* Whether a file holds summaries and is no trace. */
-bool gm_job_is_summary(const char *path);
-
 bool gm_job_any_summary(char *const *paths, size_t count);
 
 /* Adds the summaries of a trace, or those that a file holds. False after a line about what could not

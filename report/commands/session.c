@@ -2,6 +2,7 @@
 #include "commands/session.h"
 #include "base/limit.h"
 #include "commands/command.h"
+#include "runs/runs.h"
 #include "stacks/redact.h"
 #include "torch/open.h"
 #include "verdict/ending.h"
@@ -11,7 +12,11 @@ static bool open_trace(struct gm_session *session, const char *path)
 {
     char error[256];
     *session = (struct gm_session){.trace = gm_torch_open(path, error, sizeof(error))};
-    if (!session->trace)
+    if (!session->trace && gm_run_is_summary(path))
+        gm_complain("%s: this is a summary and no trace: gpumem report, without --json and --html, "
+                    "summarize and diff read it",
+                    path);
+    else if (!session->trace)
         gm_complain("%s: %s", path, error);
     return session->trace != NULL;
 }

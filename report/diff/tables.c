@@ -146,8 +146,6 @@ static void add_calls(struct figures *figures, enum side side, const struct gm_m
 
 static void add_totals(struct figures *figures, enum side side, const struct gm_model *model)
 {
-    if (model->run_count > 1)
-        collect_number(figures, side, "processes", (int64_t)model->run_count);
     /* Devices first, whichever side has them. */
     for (size_t i = 0; i < model->run_count; i++) {
         const struct gm_model_run *run = &model->runs[i];
@@ -313,6 +311,8 @@ void gm_diff_fill_tables(struct gm_diff *diff)
     bool is_pair = diff->base->run_count < 2 && diff->newer->run_count < 2;
     for (unsigned table = 0; table < GM_DIFF_TABLES; table++) {
         struct figures figures = {0};
+        for (unsigned side = 0; side < SIDES && !is_pair && table == GM_DIFF_TOTALS; side++)
+            collect_number(&figures, side, "processes", (int64_t)models[side]->run_count);
         for (unsigned side = 0; side < SIDES && !(is_pair && table == GM_DIFF_PROCESSES); side++)
             adders[table](&figures, side, models[side]);
         unite(&figures, &diff->tables[table]);

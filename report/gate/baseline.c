@@ -77,12 +77,17 @@ bool gm_baseline_read(struct gm_baseline *baseline, FILE *file, const char *name
     char *line = gm_allocate(LINE_SIZE_MAX, 1);
     bool good = true;
     for (unsigned number = 1; good && fgets(line, LINE_SIZE_MAX, file); number++) {
+        char *text = number == 1 ? gm_behind_mark(line) : line;
         line[strcspn(line, "\r\n")] = 0;
-        good = !*line || *line == '#' || read_entry(baseline, line);
+        good = !*text || *text == '#' || read_entry(baseline, text);
         if (!good)
             fprintf(stderr, "gpumem: %s:%u: not a line of a baseline\n", name, number);
     }
     free(line);
+    if (good && ferror(file)) {
+        fprintf(stderr, "gpumem: %s: %s\n", name, strerror(errno));
+        good = false;
+    }
     if (baseline->count)
         unite(baseline);
     return good;

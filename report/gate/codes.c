@@ -38,10 +38,15 @@ bool gm_gate_has_code(const char *list, const char *code, bool of_finding)
            (of_finding && has_name(list, "findings"));
 }
 
-static bool is_code(const char *name)
+bool gm_gate_is_code(const char *name)
+{
+    return is_leak_class(name) || is_finding(name);
+}
+
+static bool is_of_list(const char *name)
 {
     return strcmp(name, "all") == 0 || strcmp(name, "findings") == 0 || strcmp(name, "none") == 0 ||
-           strcmp(name, GM_CODE_UNBOUNDED) == 0 || is_leak_class(name) || is_finding(name);
+           strcmp(name, GM_CODE_UNBOUNDED) == 0 || gm_gate_is_code(name);
 }
 
 bool gm_gate_codes_are_known(const char *option, const char *list)
@@ -49,7 +54,7 @@ bool gm_gate_codes_are_known(const char *option, const char *list)
     char *copy = gm_copy_text(list), *rest = copy, *one;
     bool known = true;
     while (known && (one = strsep(&rest, ",")))
-        if (!(known = is_code(one)))
+        if (!(known = is_of_list(one)))
             fprintf(stderr, "gpumem: %s: '%s' is no class of leaks and no code of a finding\n",
                     option, one);
     free(copy);

@@ -1,4 +1,5 @@
 /* See gate.h: the issues of a run. */
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "gate/gate.h"
@@ -11,7 +12,24 @@ struct collection {
     const struct gm_view *view;
     struct gm_suppressions rules; /* the gate's, with what they matched in this trace */
     struct gm_issues issues;
+    struct gm_map by_place; /* what makes issues the same -> number */
 };
+
+/* The number of the issue that is the same as this one; that of the next one, which is noted, if there is none. */
+static size_t number_of(struct collection *collection, const struct gm_issue *issue)
+{
+    const struct gm_issues *issues = &collection->issues;
+    uint64_t key = issue->fingerprint ^ (uint64_t)issue->rule << 32 ^
+                   (uint64_t)(uint8_t)issue->device << 8 ^ issue->is_finding;
+    size_t at = gm_map_get(&collection->by_place, key);
+    if (at == GM_NONE) {
+        gm_map_set(&collection->by_place, key, (uint32_t)issues->count);
+        return issues->count;
+    }
+    while (at < issues->count && !gm_issue_is_same(&issues->entries[at], issue))
+        at++; /* of equal keys */
+    return at;
+}
 
 /* Adds an issue at a stack, to the one before if only lines differ: a reader would see it twice. `frame`
  * is what it names as its place; NULL: the stack's frame that tells most. */
@@ -32,10 +50,7 @@ static void add_issue(struct collection *collection, struct gm_issue *issue, uin
     }
     if (collection->gate->makes_rules && stack != GM_NONE)
         issue->frames = gm_rule_frames_of(gm_model_stack(model, stack));
-    size_t at = 0;
-    while (at < collection->issues.count &&
-           !gm_issue_is_same(&collection->issues.entries[at], issue))
-        at++;
+    size_t at = number_of(collection, issue);
     if (at < collection->issues.count) {
         collection->issues.entries[at].bytes += issue->bytes;
         collection->issues.entries[at].count += issue->count;
@@ -176,6 +191,7 @@ static void judge(const struct gm_gate *gate, const struct gm_view *view,
     outcome->issue_count = collection.issues.count;
     for (size_t i = 0; gate->channel && i < collection.issues.count; i++)
         gm_issue_write(gate->channel, &collection.issues.entries[i]);
+    gm_map_free(&collection.by_place);
     gm_issues_free(&collection.issues);
 }
 

@@ -85,14 +85,32 @@ static void put_case(FILE *out, const struct gm_issue *issue)
     fputs("</failure>\n    </testcase>\n", out);
 }
 
+/* "train, rank 1", "train, second": what stays the same from run to run, as a file's name with a pid in it does not.
+ * The caller frees it. */
+static char *name_suite(const struct gm_gate_result *result, size_t number)
+{
+    const struct gm_gate_outcome *outcome = &result->traces[number].outcome;
+    size_t before = 0;
+    char rank[32] = "", nth[32] = "", *name;
+    for (size_t i = 0; i < number; i++)
+        before += result->traces[i].outcome.rank == outcome->rank &&
+                  strcmp(result->traces[i].outcome.program, outcome->program) == 0;
+    if (outcome->rank >= 0)
+        snprintf(rank, sizeof(rank), ", rank %" PRId64, outcome->rank);
+    if (before)
+        snprintf(nth, sizeof(nth), ", number %zu", before + 1);
+    if (asprintf(&name, "%s%s%s", *outcome->program ? outcome->program : "a trace", rank, nth) < 0)
+        name = gm_copy_text("a trace");
+    return name;
+}
+
 /* A suite for each trace, in it a case for each failure, and one for the judgement itself. */
 static void write_junit(FILE *out, const struct gm_gate_result *result)
 {
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"gpumem\">\n", out);
     for (size_t i = 0; i < result->trace_count || (i == 0 && !result->trace_count); i++) {
         const struct gm_gate_trace *trace = result->trace_count ? &result->traces[i] : NULL;
-        char *name = gm_clean_copy((struct gm_text){trace ? trace->path : "no trace",
-                                                    strlen(trace ? trace->path : "no trace")});
+        char *name = trace ? name_suite(result, i) : gm_copy_text("no trace");
         size_t failures = 0;
         bool is_judged = trace && !trace->outcome.unreadable;
         for (size_t at = 0; trace && at < result->issues->count; at++) {

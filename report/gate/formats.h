@@ -8,6 +8,7 @@
 /* How a trace was judged, or several together. */
 struct gm_gate_trace {
     const char *path; /* as issues name it */
+    bool is_kept;     /* else it is removed with its folder when it was judged */
     struct gm_gate_outcome outcome;
 };
 

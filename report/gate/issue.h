@@ -82,6 +82,9 @@ void gm_issue_write(FILE *file, const struct gm_issue *issue);
 bool gm_issue_read(FILE *file, struct gm_issue *issue);
 void gm_issue_free(struct gm_issue *issue);
 
+/* Whether an issue can have that code: a class of leaks or a finding's. */
+bool gm_gate_is_code(const char *name);
+
 const char *gm_issue_level_name(enum gm_issue_level level); /* "error", "warning", "note" */
 
 #endif

@@ -121,8 +121,11 @@ static bool read_list(const struct reader *reader, struct gm_rule *rule, char *v
                 return false;
             continue;
         }
+        one = trimmed(one);
+        if (strcmp(one, "*") != 0 && !gm_gate_is_code(one))
+            return complain(reader, "no class of leaks and no code of a finding", one);
         GM_RESERVE(rule->codes, rule->code_capacity, rule->code_count + 1);
-        rule->codes[rule->code_count++] = gm_copy_text(trimmed(one));
+        rule->codes[rule->code_count++] = gm_copy_text(one);
     }
     return true;
 }
@@ -201,9 +204,12 @@ bool gm_suppressions_read(struct gm_suppressions *suppressions, FILE *file, cons
     bool good = true;
     while (good && fgets(line, LINE_SIZE_MAX, file)) {
         reader.line++;
-        good = strchr(line, '\n') || feof(file) ? read_rule_line(&reader, line)
-                                                : complain(&reader, "too long, or not text", line);
+        char *text = reader.line == 1 ? gm_behind_mark(line) : line;
+        good = strchr(text, '\n') || feof(file) ? read_rule_line(&reader, text)
+                                                : complain(&reader, "too long, or not text", text);
     }
+    if (good && ferror(file))
+        good = complain(&reader, "cannot be read", strerror(errno));
     good = good && finish_block(&reader);
     free(line);
     return good;

@@ -177,6 +177,8 @@ void gm_build_facts(struct gm_builder *builder)
     if (run->command_line.size > sizeof(header->command_line))
         run->command_line.size = sizeof(header->command_line);
     run->pid = header->pid;
+    run->pid_namespace = header->pid_namespace;
+    run->generation = header->generation;
     run->rank = rank_of(trace);
     run->job = job_of(trace);
     run->start_realtime_ns = header->clock_start.realtime_ns;

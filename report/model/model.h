@@ -352,6 +352,8 @@ struct gm_model_run {
     struct gm_text run_id, host_name, executable, tool_version, python;
     struct gm_text command_line; /* arguments, each with a NUL behind it but perhaps the last */
     uint32_t pid;
+    uint32_t pid_namespace; /* in which `pid` is; 0: not told */
+    uint32_t generation;    /* of the process's traces, from 0 */
     struct gm_model_rank rank;
     struct gm_text job;         /* its name; empty: not told */
     uint64_t start_realtime_ns; /* since 1970 */

@@ -41,10 +41,16 @@ static int64_t failed_at(const struct gm_summary *summary)
     return device && device->failed_ns ? device->failed_ns : INT64_MAX;
 }
 
+/* A process that was killed comes before one that leaks: it is why the job stands still. */
+static unsigned weight_of(const struct gm_summary *summary)
+{
+    return summary->gravity == GM_GRAVITY_CUT ? 2 * GM_GRAVITY_LEAKS + 1 : 2 * summary->gravity;
+}
+
 static bool is_worse(const struct gm_summary *a, const struct gm_summary *b)
 {
     if (a->gravity != b->gravity)
-        return a->gravity > b->gravity;
+        return weight_of(a) > weight_of(b);
     if (a->gravity == GM_GRAVITY_NO_MEMORY && failed_at(a) != failed_at(b))
         return failed_at(a) < failed_at(b);
     return peak_of(a) > peak_of(b);
@@ -167,7 +173,8 @@ static void print_row(struct gm_page *page, const struct gm_summary *summary, in
     gm_page_print(page, GM_PLAIN, "%4s %8s %8s %8s %8s  %-8s ", id, OR_DASH(device->peak),
                   OR_DASH(device->reserved), OR_DASH(device->outside), OR_DASH(device->residual),
                   when_failed(failed_at(summary), first, later));
-    gm_page_cut(page, summary->ending, 13);
+    bool by_signal = strncmp(summary->ending, "ended by ", 9) == 0; /* the signal must fit */
+    gm_page_cut(page, summary->ending + (by_signal ? 9 : 0), 13);
     fputc('\n', page->out);
 }
 

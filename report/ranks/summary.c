@@ -82,7 +82,15 @@ bool gm_summary_read(struct gm_summary *summary, const char *line, size_t size)
         .command = text_of(value, "command"),
         .ending = text_of(value, "ending"),
         .pid = gm_json_get_number(value, "pid", 0),
+        .pid_namespace = gm_json_get_number(value, "pid_namespace", 0),
+        .generation = gm_json_get_number(value, "generation", 0),
         .start_realtime_ns = gm_json_get_number(value, "start_realtime_ns", 0),
+        .end = gm_json_get_number(value, "end", -1),
+        .exit_code = gm_json_get_number(value, "exit_code", -1),
+        .signal = gm_json_get_number(value, "signal", 0),
+        .verdict = gm_json_get_number(value, "verdict", -1),
+        .leaked = gm_json_get_number(value, "leaked", -1),
+        .leaked_count = gm_json_get_number(value, "leaked_count", -1),
         .duration_ns = gm_json_get_number(value, "duration_ns", 0),
         .events = gm_json_get_number(value, "events", 0),
         .as_of_ns = gm_json_get_number(value, "as_of_ns", 0),
@@ -132,14 +140,31 @@ static int compare_numbers(int64_t a, int64_t b)
     return (uint64_t)a < (uint64_t)b ? -1 : (uint64_t)a > (uint64_t)b; /* -1 comes last */
 }
 
+/* Which process it is of. Of redacted ones and of snapshots that is not told: 0 for all. */
+static int compare_processes(const struct gm_summary *a, const struct gm_summary *b)
+{
+    int order = strcmp(a->host, b->host);
+    order = order ? order : compare_numbers(a->pid_namespace, b->pid_namespace);
+    order = order ? order : compare_numbers(a->pid, b->pid);
+    order = order ? order : compare_numbers(a->start_realtime_ns, b->start_realtime_ns);
+    return order ? order : compare_numbers(a->generation, b->generation);
+}
+
 int gm_summary_compare(const void *left, const void *right)
 {
     const struct gm_summary *a = left, *b = right;
     int order = compare_numbers(a->rank, b->rank);
-    order = order ? order : strcmp(a->host, b->host);
-    order = order ? order : compare_numbers(a->pid, b->pid);
-    order = order ? order : compare_numbers(a->start_realtime_ns, b->start_realtime_ns);
+    order = order ? order : compare_processes(a, b);
+    order = order ? order : (a->as_of_ns != 0) - (b->as_of_ns != 0);
+    order = order ? order : -compare_numbers(a->as_of_ns, b->as_of_ns);
+    order = order ? order : (a->path == NULL) - (b->path == NULL); /* a trace tells more */
     return order ? order : strcmp(a->text, b->text);
+}
+
+static bool is_same_process(const struct gm_summary *a, const struct gm_summary *b)
+{
+    bool is_told = a->pid && a->start_realtime_ns;
+    return strcmp(a->text, b->text) == 0 || (is_told && compare_processes(a, b) == 0);
 }
 
 bool gm_summaries_add(struct gm_summaries *summaries, const char *line, size_t size)
@@ -159,7 +184,7 @@ void gm_summaries_sort(struct gm_summaries *summaries)
         qsort(summaries->entries, summaries->count, sizeof(*summaries->entries),
               gm_summary_compare);
     for (size_t i = 0; i < summaries->count; i++) {
-        if (kept && strcmp(summaries->entries[kept - 1].text, summaries->entries[i].text) == 0)
+        if (kept && is_same_process(&summaries->entries[kept - 1], &summaries->entries[i]))
             gm_summary_free(&summaries->entries[i]);
         else
             summaries->entries[kept++] = summaries->entries[i];

@@ -35,8 +35,13 @@ struct gm_summary_line {
 struct gm_summary {
     int64_t rank, local_rank, world_size; /* -1: not told */
     const char *job, *host, *run_id, *trace, *command, *ending;
-    int64_t pid, start_realtime_ns, duration_ns, events;
-    int64_t as_of_ns; /* since the start, of a process that ran; 0: it did not */
+    int64_t pid, pid_namespace, generation, start_realtime_ns, duration_ns, events;
+    int64_t end;                  /* enum gm_ending; -1: not told */
+    int64_t exit_code;            /* -1: not told, or a signal ended it */
+    int64_t signal;               /* 0: none is told */
+    int64_t verdict;              /* enum gm_verdict_state; -1: not told */
+    int64_t leaked, leaked_count; /* of class leak, on devices and on the host; -1: not told */
+    int64_t as_of_ns;             /* since the start, of a process that ran; 0: it did not */
     bool complete, simulated;
     enum gm_gravity gravity;
     int64_t errors, warnings;
@@ -61,7 +66,8 @@ void gm_summary_free(struct gm_summary *summary);
 /* The device with the largest peak, or on which memory ran out; NULL: there is none. */
 const struct gm_summary_device *gm_summary_main(const struct gm_summary *summary);
 
-/* By rank, host, process, start, then by all the rest. Equal ones are one process told twice. */
+/* By rank, host, process and start, then the one that tells most of a process first: that of its end, or of the
+ * latest moment. */
 int gm_summary_compare(const void *left, const void *right);
 
 /* All zero: none yet. */
@@ -74,7 +80,8 @@ struct gm_summaries {
 /* Takes a line over; one that is no summary is left out, and false returned. */
 bool gm_summaries_add(struct gm_summaries *summaries, const char *line, size_t size);
 
-/* Sorts, and leaves one of equal ones. */
+/* Sorts, and leaves one of each process: the same host, namespace, pid, start and generation, whatever the summaries say
+ * besides. */
 void gm_summaries_sort(struct gm_summaries *summaries);
 void gm_summaries_free(struct gm_summaries *summaries);
 

@@ -42,7 +42,7 @@ static void add_peak(struct gm_model *model, struct gm_model_run *run,
                                        .api = "",
                                        .library = "",
                                        .device = (int8_t)device->id,
-                                       .kind = GM_KIND_DEVICE};
+                                       .kind = GM_KIND_NONE}; /* not told */
         moment->samples[moment->sample_count++] = (struct gm_model_sample){
             gm_model_add_place(model, &place), summary->lines[i].bytes, summary->lines[i].count};
         moment->bytes += summary->lines[i].bytes;
@@ -68,7 +68,8 @@ static void add_devices(struct gm_model *model, struct gm_model_run *run,
                                      .total = (uint64_t)from->total,
                                      .all = {.live = from->live, .peak = from->peak},
                                      .peak = GM_NONE};
-        run->leaked[GM_LEAK] += from->leaked;
+        if (summary->leaked < 0)
+            run->leaked[GM_LEAK] += from->leaked;
         if (from->reserved)
             run->pools[run->pool_count++] = (struct gm_model_pool){.device = from->id,
                                                                    .reserved_peak = from->reserved,
@@ -97,7 +98,23 @@ static void add_run(struct gm_model *model, const struct gm_summary *summary)
     run->complete = summary->complete;
     run->simulated = summary->simulated;
     run->pinned_peak = run->end = GM_NONE;
+    run->pid_namespace = (uint32_t)summary->pid_namespace;
+    run->generation = (uint32_t)summary->generation;
+    run->ended = (struct gm_ended){.exit_code = (int)(int16_t)summary->exit_code,
+                                   .signal = (int)(int16_t)summary->signal};
+    run->is_recorded = true;
+    run->as_of_ns = (uint64_t)summary->as_of_ns;
+    if (summary->end >= 0 && summary->end <= GM_ENDING_CUT)
+        run->ending = (enum gm_ending)summary->end;
     run->verdict.state = summary->device_count ? GM_VERDICT_NO_LEAKS : GM_VERDICT_NOTHING;
+    if (summary->verdict >= 0 && summary->verdict <= GM_VERDICT_NO_LEAKS_SEEN)
+        run->verdict.state = (enum gm_verdict_state)summary->verdict;
+    if (summary->leaked >= 0) {
+        run->leaked[GM_LEAK] = summary->leaked;
+        run->leaked_count[GM_LEAK] = summary->leaked_count;
+    }
+    run->verdict.leaked =
+        (struct gm_model_living){run->leaked[GM_LEAK], run->leaked_count[GM_LEAK]};
     run->moments = GM_MODEL_ARRAY(model, struct gm_model_moment, 1);
     add_devices(model, run, summary);
     if (fullest && summary->line_count)

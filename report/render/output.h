@@ -37,6 +37,7 @@ struct gm_output {
     /* Before the first and behind the last of many, `follows`: there was one; NULL: nothing. */
     void (*begin_many)(FILE *out);
     void (*end_many)(FILE *out, bool follows);
+    bool is_of_run; /* and of no moment: options->when says nothing to it */
 };
 
 #endif

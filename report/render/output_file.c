@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,30 @@ static int open_there(struct gm_output_file *file)
     return descriptor;
 }
 
+/* What is removed if the user or the system stops us: half a page is none. One file is written at a time. */
+static char *volatile unfinished;
+
+static void on_stop(int signal_number)
+{
+    int error = errno;
+    if (unfinished)
+        unlink(unfinished);
+    errno = error;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void watch_stops(char *temporary)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    unfinished = temporary;
+    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+        struct sigaction before;
+        if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            signal(stops[i], on_stop);
+    }
+}
+
 bool gm_output_file_open(struct gm_output_file *file, const char *path)
 {
     *file = (struct gm_output_file){.path = path};
@@ -51,6 +76,8 @@ bool gm_output_file_open(struct gm_output_file *file, const char *path)
         file->temporary = NULL;
         return complain(path);
     }
+    if (file->temporary)
+        watch_stops(file->temporary);
     fflush(stdout);
     dup2(descriptor, STDOUT_FILENO);
     close(descriptor);
@@ -67,6 +94,7 @@ bool gm_output_file_close(struct gm_output_file *file, bool is_good)
             unlink(file->temporary);
         else if (rename(file->temporary, file->path) != 0)
             is_written = complain(file->path);
+        unfinished = NULL;
         free(file->temporary);
         file->temporary = NULL;
     }

@@ -175,8 +175,24 @@ static void add(struct folder *folder, const char *path)
     entry->gone = end_of(&entry->header, &entry->written);
 }
 
-/* The *.trace files of a folder; of "." without the folder's name. */
-static void add_folder(struct folder *folder, const char *path)
+bool gm_run_is_summary(const char *path)
+{
+    static const char first_member[] = "{\"gpumem_summary\"";
+    char start[sizeof(first_member) - 1];
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return false;
+    bool is_one = read(descriptor, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+                  memcmp(start, first_member, sizeof(start)) == 0;
+    close(descriptor);
+    return is_one;
+}
+
+/* The files of a folder whose names end so; of "." without the folder's name. */
+static void add_folder(struct folder *folder, const char *path, const char *ending)
 {
     DIR *entries = opendir(path);
     bool is_here = strcmp(path, ".") == 0;
@@ -188,7 +204,7 @@ static void add_folder(struct folder *folder, const char *path)
             snprintf(whole, size, "%s", entry->d_name);
         else
             snprintf(whole, size, "%s%s%s", path, slash, entry->d_name);
-        if (gm_name_ends_with(entry->d_name, ".trace"))
+        if (gm_name_ends_with(entry->d_name, ending))
             add(folder, whole);
         free(whole);
     }
@@ -240,7 +256,7 @@ static void take_members(struct folder *folder, struct gm_run_traces *run)
 
 static struct candidate *newest_of(const struct folder *folder)
 {
-    struct candidate *newest = folder->entries;
+    struct candidate *newest = folder->count ? folder->entries : NULL;
     for (size_t i = 1; i < folder->count; i++)
         if (is_newer(&folder->entries[i], newest))
             newest = &folder->entries[i];
@@ -294,16 +310,59 @@ static int take_newest(struct folder *folder, const struct gm_run_note *note,
     return code;
 }
 
+static void add_path(struct gm_run_traces *run, const char *path)
+{
+    GM_RESERVE(run->paths, run->capacity, run->count + 1);
+    run->paths[run->count++] = gm_copy_text(path);
+}
+
+static int by_file_name(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
+/* Takes the summaries among what was listed: they are a set, of whichever runs. What is left can be traces. */
+static void take_summaries(struct folder *folder, struct gm_run_traces *run)
+{
+    size_t kept = 0;
+    if (folder->count)
+        qsort(folder->entries, folder->count, sizeof(*folder->entries), by_file_name);
+    for (size_t i = 0; i < folder->count; i++) {
+        struct candidate *entry = &folder->entries[i];
+        if (entry->is_trace || !gm_run_is_summary(entry->name)) {
+            folder->entries[kept++] = *entry;
+            continue;
+        }
+        add_path(run, entry->name);
+        free(entry->name);
+    }
+    folder->count = kept;
+}
+
+/* A folder without traces may have summaries. */
+static bool take_folder_of_summaries(const char *path, struct gm_run_traces *run)
+{
+    struct folder folder = {0};
+    size_t before = run->count;
+    add_folder(&folder, path, ".sum");
+    take_summaries(&folder, run);
+    for (size_t i = 0; i < folder.count; i++)
+        free(folder.entries[i].name);
+    free(folder.entries);
+    return run->count != before;
+}
+
 static int take_folder(const char *path, struct gm_run_traces *run)
 {
     struct folder folder = {0};
     struct gm_run_note note;
     size_t before = run->count;
-    add_folder(&folder, path);
+    add_folder(&folder, path, ".trace");
     bool has_note = gm_run_note_read(&note, path);
     int code = take_newest(&folder, has_note ? &note : NULL, run);
     gm_run_note_free(&note);
-    if (code != GM_EXIT_FINE || run->count != before)
+    if (code != GM_EXIT_FINE || run->count != before || take_folder_of_summaries(path, run))
         return code;
     if (strcmp(path, ".") == 0)
         gm_complain("no *.trace file in this folder; record one with: gpumem run -- COMMAND");
@@ -321,11 +380,38 @@ static int take_argument(const char *path, struct gm_run_traces *run)
         return take_folder(path, run);
     if (!is_there && strpbrk(path, "*?["))
         add_pattern(&folder, path);
+    size_t before = run->count;
+    take_summaries(&folder, run);
     if (folder.count)
         return take_newest(&folder, NULL, run);
-    GM_RESERVE(run->paths, run->capacity, run->count + 1);
-    run->paths[run->count++] = gm_copy_text(path);
+    free(folder.entries);
+    if (run->count == before)
+        add_path(run, path);
     return GM_EXIT_FINE;
+}
+
+/* A file that is named twice, by links too, is one. */
+static void drop_same_files(struct gm_run_traces *run)
+{
+    struct stat *known = gm_allocate(run->count + 1, sizeof(*known));
+    size_t kept = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        struct stat status = {0};
+        size_t at = 0;
+        bool is_there = stat(run->paths[i], &status) == 0 && S_ISREG(status.st_mode);
+        while (is_there && at < kept &&
+               !(known[at].st_ino == status.st_ino && known[at].st_dev == status.st_dev &&
+                 S_ISREG(known[at].st_mode)))
+            at++;
+        if (is_there && at < kept) {
+            free(run->paths[i]);
+            continue;
+        }
+        known[kept] = status;
+        run->paths[kept++] = run->paths[i];
+    }
+    run->count = kept;
+    free(known);
 }
 
 int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count)
@@ -336,7 +422,8 @@ int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count)
         int one = take_argument(arguments[i], run);
         code = one == GM_EXIT_FINE ? code : one;
     }
-    if (run->is_chosen && (run->count > 1 || run->left_out))
+    drop_same_files(run);
+    if (run->is_chosen && run->left_out)
         fprintf(stderr, "gpumem: the newest run has %zu trace%s; left out: %zu of other runs\n",
                 run->count, gm_plural(run->count), run->left_out);
     return code;

@@ -34,6 +34,9 @@ int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count);
 
 void gm_run_free(struct gm_run_traces *run);
 
+/* Whether a file holds summaries of processes (docs/ranks.md) and is no trace. */
+bool gm_run_is_summary(const char *path);
+
 /* Reads the header of a trace in an open folder; false if this is none. */
 bool gm_run_read_header(int folder, const char *name, struct gm_trace_header *header);
 

@@ -81,7 +81,7 @@ static bool replay_until(struct gm_follow *follow, struct gm_stream *stream, uin
         if (entry.record->type == GM_EVENT_DEVICE || entry.record->type == GM_EVENT_DEVICE_SAMPLE)
             note_device(follow, entry.record);
         *last = entry.record->time;
-        follow->events++;
+        follow->events += !entry.carried;
         if (++count % AT_ONCE == 0 && until_ns && gm_follow_cpu_ns() >= until_ns)
             return true;
     }

@@ -25,7 +25,7 @@ static void write_head(FILE *out, const struct gm_follow *follow)
 /* A column for each look, by how much of the most there was. */
 static void write_curve(FILE *out, const struct gm_top *top, unsigned device)
 {
-    static const char steps[] = " .:-=+*#";
+    static const char steps[] = " .,-=+*%";
     uint64_t most = 0;
     for (size_t i = 0; i < top->curve_count; i++)
         if (top->curves[device][i] > most)

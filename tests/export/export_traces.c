@@ -2,6 +2,7 @@
  *
  *     export_traces hostile FILE           names as an attacker would choose them
  *     export_traces training FILE EVENTS   a training loop on two devices: segments, blocks, steps
+ *     export_traces figures FILE SEED      something of everything that outputs have figures of, by chance
  *     export_traces mapped FILE            memory of the VMM: expandable segments on device 0, and on
  *                                          device 1 all that a program can do with mappings
  */
@@ -130,9 +131,10 @@ static void hostile(void)
 enum { LAYERS = 24, LIVE = 512 };
 
 /* A linear congruential generator: the same trace each time. */
+static uint64_t state = 42;
+
 static uint32_t chance(uint32_t below)
 {
-    static uint64_t state = 42;
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(state >> 33) % below;
 }
@@ -293,12 +295,162 @@ static void mapped(void)
     all_mappings(user);
 }
 
+/* ---- figures --------------------------------------------------------------------------------- */
+
+enum { HELD = 48, PLACES = 9, DEVICES = 3 };
+
+static struct {
+    uint64_t address, size;
+    uint8_t kind;
+    int device;
+    bool is_block;
+} held[HELD];
+
+static uint32_t places[PLACES];
+static uint16_t kind_apis[GM_KIND_REGISTERED + 1];
+
+/* Ends what a slot holds, if it does. */
+static void give_back(unsigned slot)
+{
+    if (!held[slot].address)
+        return;
+    if (held[slot].is_block)
+        block(held[slot].device, GM_EVENT_BLOCK_FREE, held[slot].address, held[slot].size, 0);
+    else if (held[slot].kind == GM_KIND_VMM)
+        event(GM_EVENT_VMM_RELEASE, (struct gm_record){.address = held[slot].address});
+    else
+        event(GM_EVENT_FREE, (struct gm_record){.address = held[slot].address});
+    held[slot].address = 0;
+}
+
+static void take(unsigned slot, unsigned devices, uint64_t address)
+{
+    static const uint8_t kinds[] = {GM_KIND_DEVICE,   GM_KIND_DEVICE, GM_KIND_MANAGED,
+                                    GM_KIND_ARRAY,    GM_KIND_PINNED, GM_KIND_REGISTERED,
+                                    GM_KIND_EXTERNAL, GM_KIND_VMM};
+    uint8_t kind = kinds[chance(sizeof(kinds))];
+    struct gm_record record = {.kind = kind,
+                               .device = (int8_t)chance(devices),
+                               .address = address,
+                               .size = (1 + chance(4000)) * KIB,
+                               .api = kind_apis[kind == GM_KIND_VMM ? 0 : kind],
+                               .stack = places[chance(PLACES)]};
+    give_back(slot);
+    held[slot].address = address;
+    held[slot].size = record.size;
+    held[slot].kind = kind;
+    held[slot].is_block = false;
+    event(kind == GM_KIND_VMM ? GM_EVENT_VMM_CREATE : GM_EVENT_ALLOC, record);
+}
+
+/* A block of a pool that lies in the one segment of its device. */
+static void take_block(unsigned slot, unsigned devices)
+{
+    give_back(slot);
+    held[slot].device = (int)chance(devices);
+    held[slot].address = BASE + ((uint64_t)held[slot].device * 1000 + 1 + slot) * 4 * MIB;
+    held[slot].size = (1 + chance(4096)) * 512;
+    held[slot].is_block = true;
+    block(held[slot].device, GM_EVENT_BLOCK_ALLOC, held[slot].address, held[slot].size,
+          places[chance(PLACES)]);
+}
+
+static void name_places(void)
+{
+    static const char *const names[] = {"cuMemCreate", "cudaMalloc", "cudaMallocManaged"};
+    uint32_t top = frame(0, "/home/me/run.py", "main", 3);
+    for (unsigned i = 0; i < PLACES; i++)
+        places[i] =
+            frame(i % 2 ? top : places[i / 2], "/home/me/run.py", i % 3 ? "step" : "load", 10 + i);
+    for (unsigned i = 0; i <= GM_KIND_REGISTERED; i++)
+        kind_apis[i] = writer_api(&writer, names[i % 3]);
+}
+
+static void end_somehow(void)
+{
+    static const uint32_t statuses[] = {0,
+                                        GM_STATUS_TOLD,
+                                        GM_STATUS_TOLD | 3u << 8,
+                                        GM_STATUS_TOLD | 9,
+                                        GM_STATUS_TOLD | GM_STATUS_WAITED | 15,
+                                        GM_STATUS_TOLD | 11};
+    unsigned way = chance(sizeof(statuses) / sizeof(statuses[0]) + 1);
+    writer.header.status = statuses[way % 6];
+    if (way >= 3)
+        writer.header.end = GM_END_NONE;
+}
+
+static void graph_once(void)
+{
+    for (uint64_t i = 0; i < 3; i++)
+        event(GM_EVENT_GRAPH_ALLOC_NODE, (struct gm_record){.address = BASE + (9000 + i) * GIB,
+                                                            .size = 64 * KIB,
+                                                            .aux = 7,
+                                                            .stack = places[i]});
+    event(GM_EVENT_GRAPH_FREE_NODE, (struct gm_record){.address = BASE + 9000 * GIB, .aux = 7});
+    event(GM_EVENT_GRAPH_INSTANTIATE, (struct gm_record){.address = 17, .aux = 7, .extra = 1});
+    for (unsigned i = 0; i < 3; i++)
+        event(GM_EVENT_GRAPH_LAUNCH, (struct gm_record){.address = 17, .stack = places[4]});
+}
+
+static void figures(uint64_t seed)
+{
+    begin();
+    state = seed * 2654435761u + 99;
+    unsigned devices = 1 + chance(DEVICES), steps = 20 + chance(200), has_blocks = chance(2);
+    name_places();
+    writer.header.clock_start.realtime_ns = 1700000000000000000u + seed;
+    for (unsigned i = 0; i < devices; i++) {
+        if (chance(3))
+            event(GM_EVENT_DEVICE,
+                  (struct gm_record){.device = (int8_t)i, .size = (1 + chance(8)) * GIB});
+        if (has_blocks) {
+            reserved[i] = 3000 * MIB;
+            allocate((int)i, BASE + (uint64_t)i * 4000 * MIB, reserved[i], pool_frame(places[0]));
+        }
+    }
+    if (chance(3) == 0)
+        graph_once();
+    for (unsigned i = 0; i < steps; i++) {
+        unsigned what = chance(20), slot = chance(HELD);
+        uint8_t device = (uint8_t)chance(devices);
+        if (what < 8)
+            take(slot, devices, BASE + (100 + i) * GIB);
+        else if (what < 11 && has_blocks)
+            take_block(slot, devices);
+        else if (what < 15)
+            give_back(slot);
+        else if (what == 15)
+            event(GM_EVENT_ALLOC_FAILED, (struct gm_record){.kind = GM_KIND_DEVICE,
+                                                            .device = (int8_t)device,
+                                                            .size = (1 + chance(9)) * GIB,
+                                                            .extra = chance(3) ? 2 : 999,
+                                                            .api = cuda_malloc,
+                                                            .stack = places[chance(PLACES)]});
+        else if (what < 18)
+            event(GM_EVENT_COPY,
+                  (struct gm_record){.kind = (uint8_t)(GM_COPY_HOST_TO_DEVICE + chance(3)),
+                                     .address = BASE + (100 + i) * GIB,
+                                     .aux = 0x4000,
+                                     .size = chance(4000),
+                                     .stack = places[chance(PLACES)]});
+        else
+            mark(chance(2) ? "step" : "epoch");
+        writer.clock += chance(5000);
+    }
+    for (unsigned slot = 0; slot < HELD && chance(4); slot++)
+        give_back(slot);
+    end_somehow();
+}
+
 int main(int count, char **arguments)
 {
     if (count == 3 && strcmp(arguments[1], "hostile") == 0)
         hostile();
     else if (count == 3 && strcmp(arguments[1], "mapped") == 0)
         mapped();
+    else if (count == 4 && strcmp(arguments[1], "figures") == 0)
+        figures(strtoull(arguments[3], NULL, 10));
     else if (count == 4 && strcmp(arguments[1], "training") == 0)
         training(strtoull(arguments[3], NULL, 10));
     else

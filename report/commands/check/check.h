@@ -2,11 +2,13 @@
 #ifndef GPUMEM_REPORT_COMMANDS_CHECK_CHECK_H
 #define GPUMEM_REPORT_COMMANDS_CHECK_CHECK_H
 
+#include "commands/session.h"
 #include "gate/formats.h"
 
 /* The gate, and what came of all traces. */
 struct gm_check {
     struct gm_gate gate;
+    struct gm_stacks_options stacks; /* how frames are named */
     const char **formats;
     size_t format_count, format_capacity;
     const char *baseline;

@@ -17,14 +17,14 @@
 
 /* ---- judging traces -------------------------------------------------------------------------- */
 
-static void judge_here(const char *path, const void *gate_of, void *outcome_of)
+static void judge_here(const char *path, const void *check_of, void *outcome_of)
 {
-    const struct gm_gate *gate = gate_of;
+    const struct gm_check *check = check_of;
+    const struct gm_gate *gate = &check->gate;
     struct gm_gate_outcome *outcome = outcome_of;
     struct gm_page page = {.out = stdout, .colour = gate->colour};
-    struct gm_stacks_options options = {.names = true};
     struct gm_session session;
-    if (!gm_session_open(&session, path, &options, gate->needs)) {
+    if (!gm_session_open(&session, path, &check->stacks, gate->needs)) {
         outcome->unreadable = true;
         gm_gate_note_reason(outcome, "it cannot be read");
         return;
@@ -44,13 +44,13 @@ static void judge_here(const char *path, const void *gate_of, void *outcome_of)
     }
 }
 
-static void judge(struct gm_check *check, const char *path)
+static void judge(struct gm_check *check, const char *path, bool is_kept)
 {
     GM_RESERVE(check->traces, check->trace_capacity, check->trace_count + 1);
     struct gm_gate_trace *trace = &check->traces[check->trace_count++];
     trace->path = gm_copy_text(path);
-    bool is_read =
-        gm_apart(judge_here, path, &check->gate, &trace->outcome, sizeof(trace->outcome));
+    trace->is_kept = is_kept;
+    bool is_read = gm_apart(judge_here, path, check, &trace->outcome, sizeof(trace->outcome));
     trace->outcome.unreadable |= !is_read;
     if (!is_read)
         gm_gate_note_reason(&trace->outcome, "reading it was given up");
@@ -114,7 +114,7 @@ static int check_command(struct gm_check *check, char **command)
     int code = gm_recording_run(&recording, command);
     gm_recording_find(&recording);
     for (size_t i = 0; i < recording.trace_count; i++)
-        judge(check, recording.traces[i]);
+        judge(check, recording.traces[i], folder == NULL);
     int exit_code = gm_check_conclude(check, GM_EXIT_FINE, code);
     tell_failure(&recording, code);
     if (folder)
@@ -129,7 +129,7 @@ static int check_traces(struct gm_check *check, char **paths, size_t count)
     struct gm_run_traces run;
     int found = gm_run_find(&run, paths, count);
     for (size_t i = 0; i < run.count; i++)
-        judge(check, run.paths[i]);
+        judge(check, run.paths[i], true);
     gm_run_free(&run);
     if (found == GM_EXIT_NOTHING && check->gate.allow_empty)
         found = GM_EXIT_FINE;

@@ -40,10 +40,12 @@ static struct conclusion conclude_traces(const struct gm_check *check)
 static char *sentence(const char *word, const struct gm_gate_trace *trace, size_t count)
 {
     char more[48] = "", *text = NULL;
-    char *clean = gm_clean_copy((struct gm_text){trace->path, strlen(trace->path)});
+    const char *path = trace->is_kept ? trace->path : gm_name_behind_slash(trace->path);
+    char *clean = gm_clean_copy((struct gm_text){path, strlen(path)});
     if (count > 1)
         snprintf(more, sizeof(more), " (and %zu more trace%s)", count - 1, count == 2 ? "" : "s");
-    if (asprintf(&text, "%s: %s: %s%s", word, clean, trace->outcome.reason, more) < 0)
+    if (asprintf(&text, "%s: %s: %s%s%s", word, clean, trace->outcome.reason, more,
+                 trace->is_kept ? "" : " (-o keeps traces)") < 0)
         text = gm_copy_text(word);
     free(clean);
     return text;
@@ -212,7 +214,7 @@ static struct gm_gate_trace judge_role(struct gm_check *check, const struct role
                                        struct gm_issues *judged)
 {
     struct gm_page page = {.out = stdout, .colour = check->gate.colour};
-    struct gm_gate_trace trace = {.path = name_role(check, role)};
+    struct gm_gate_trace trace = {.path = name_role(check, role), .is_kept = true};
     struct gm_issues united = {0};
     gm_gate_unite(&check->gate, &role->all, &united, &trace.outcome);
     match_rules(&check->gate.suppressions, &united);

@@ -21,9 +21,9 @@ static void print_help(void)
          "      --max-leak SIZE          bytes that may leak per trace (0)\n"
          "      --max-leak-per-place SIZE\n"
          "                               bytes that may leak from one place (any)\n"
-         "      --max-peak [WHERE:]SIZE  largest peak allowed on each device; WHERE: a\n"
-         "                               device's number, rank=N, phase=NAME or\n"
-         "                               category=NAME\n"
+         "      --max-peak [WHERE:]SIZE  largest peak allowed on each device, of each\n"
+         "                               process by itself; WHERE: a device's number,\n"
+         "                               rank=N, phase=NAME or category=NAME\n"
          "      --max-pinned SIZE        largest peak of pinned memory\n"
          "      --max-unused SIZE        most that a framework's pool may have reserved\n"
          "                               beyond what was in use\n"
@@ -61,6 +61,8 @@ static void print_help(void)
          "  -n, --top N                  leaks listed per trace (10)\n"
          "  -o, --output PATTERN         keep the traces of COMMAND under this name; see\n"
          "                               gpumem run --help\n"
+         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
+         "      --no-local-files, --redact, --no-limits  as for report\n"
          "  -h, --help\n"
          "      --version\n"
          "\n"
@@ -182,6 +184,11 @@ static bool take_increase(struct gm_gate *gate)
     char *end;
     unsigned long share = strtoul(optarg, &end, 10);
     gate->has_increase = true;
+    if (share && !*end) {
+        gm_complain("--max-increase: '%s' of what? Say %s%% or a size such as 64MiB", optarg,
+                    optarg);
+        return false;
+    }
     if (optarg[0] < '0' || optarg[0] > '9' || strcmp(end, "%") != 0)
         return take_size("max-increase", &gate->increase_bytes);
     gate->increase_share = share < 1000000 ? (unsigned)share : 1000000;
@@ -293,7 +300,7 @@ static bool take_option(struct gm_check *check, int option)
         gate->output = optarg;
         return true;
     default:
-        return false;
+        return gm_take_stack_option(option, &check->stacks);
     }
 }
 
@@ -340,6 +347,7 @@ int gm_check_take_options(struct gm_check *check, int count, char **arguments, b
         {"on-cut", required_argument, NULL, ON_CUT},
         {"top", required_argument, NULL, 'n'},
         {"output", required_argument, NULL, 'o'},
+        GM_STACK_OPTIONS,
         GM_COMMON_OPTIONS};
     *is_over = true;
     for (int option; (option = gm_next_option(count, arguments, ":n:o:h", options)) != -1;) {
@@ -364,9 +372,10 @@ int gm_check_take_options(struct gm_check *check, int count, char **arguments, b
 bool gm_check_prepare(struct gm_check *check)
 {
     struct gm_gate *gate = &check->gate;
-    if (!check->baseline && (check->updates_baseline || gate->new_only)) {
-        gm_complain("%s: needs --baseline FILE",
-                    gate->new_only ? "--new-only" : "--update-baseline");
+    if (!check->baseline && (check->updates_baseline || gate->new_only || gate->has_increase)) {
+        gm_complain("%s: needs --baseline FILE", gate->new_only            ? "--new-only"
+                                                 : check->updates_baseline ? "--update-baseline"
+                                                                           : "--max-increase");
         return false;
     }
     if (check->baseline && !check->updates_baseline &&
@@ -396,6 +405,7 @@ struct gm_check gm_check_default(void)
                                       .max_residual = UINT64_MAX,
                                       .top = 10,
                                       .colour = gm_wants_colour()},
+                             .stacks = {.names = true},
                              .error_code = GM_EXIT_FINDINGS};
 }
 

@@ -246,7 +246,7 @@ static int find_and_compare(struct request *request, char **arguments, const cha
         code = code ? code : found;
         count += traces->count;
         for (size_t i = 0; i < traces->count; i++)
-            request->is_of_summaries |= gm_job_is_summary(traces->paths[i]);
+            request->is_of_summaries |= gm_run_is_summary(traces->paths[i]);
     }
     if (!code && request->stacks.redact && request->is_of_summaries)
         code = gm_complain(

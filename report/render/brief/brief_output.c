@@ -132,4 +132,5 @@ static void write_brief(FILE *out, const struct gm_model *model,
         fputs("\n----------------------------------------------------------------\n\n", out);
 }
 
-const struct gm_output gm_output_brief = {"brief", GM_NEEDS_ALL, write_brief, NULL, NULL};
+const struct gm_output gm_output_brief = {
+    .name = "brief", .needs = GM_NEEDS_ALL, .write = write_brief};

@@ -132,6 +132,32 @@ static void print_threads(const struct gm_view *view)
     free(threads);
 }
 
+/* Of kinds that are in no peak: the most that lived of one at one time, bytes; -1 of the others. */
+static int64_t most_of_kind(const struct gm_model_run *run, const struct gm_output_filter *filter)
+{
+    int64_t most = -1;
+    if (filter->kind == GM_KIND_REGISTERED || filter->kind == GM_KIND_HOST_VMM)
+        most = run->host[filter->kind].peak;
+    for (size_t i = 0; filter->kind == GM_KIND_EXTERNAL && i < run->device_count; i++)
+        if (run->devices[i].kinds[GM_KIND_EXTERNAL].peak > most)
+            most = run->devices[i].kinds[GM_KIND_EXTERNAL].peak;
+    return most;
+}
+
+static void print_nobody(const struct gm_view *view, const struct gm_when *when,
+                         const struct gm_output_filter *filter)
+{
+    bool is_peak = when->kind == GM_WHEN_DEFAULT || when->kind == GM_WHEN_PEAK;
+    int64_t most = is_peak ? most_of_kind(view->run, filter) : -1;
+    if (most > 0)
+        gm_page_paragraph(view->page, GM_PLAIN, 0,
+                          "%s of it lived at most, at a moment of its own, which is not kept: --at "
+                          "TIME and --at end show who held it.",
+                          BYTES(most));
+    else
+        gm_page_print(view->page, GM_PLAIN, "Nobody held any.\n");
+}
+
 void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
                    const struct gm_when *when, const struct gm_output_filter *filter)
 {
@@ -147,8 +173,8 @@ void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
         if (is_wanted(&view->model->places[held.samples[i].place], filter))
             held.samples[kept++] = held.samples[i];
     print_groups(view, sites, held.samples, kept, filter->min_size);
-    if (!kept)
-        gm_page_print(view->page, GM_PLAIN, "Nobody held any.\n");
+    if (!kept && found)
+        print_nobody(view, when, filter);
     if (!kept && filter->scope.phase)
         print_phase_names(view);
     if (!kept && filter->scope.thread)

@@ -15,7 +15,7 @@
 static void print_column(const struct gm_page *page, double share)
 {
     static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char steps[] = " .:-=+*#@";
+    static const char steps[] = " .,-=+*%@";
     size_t step = (size_t)(share * 8 + 0.5);
     step = step > 8 ? 8 : step;
     if (page->ascii)
@@ -251,6 +251,8 @@ void gm_brief_devices(const struct gm_view *view, struct gm_brief_sites *sites)
             fputc('\n', view->page->out);
         has_more = true;
         print_peak_line(view, device);
+        gm_page_print(view->page, GM_DIM, "    who held it: gpumem report --device %d\n",
+                      device->id);
     }
 }
 

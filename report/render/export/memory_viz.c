@@ -386,4 +386,4 @@ static void write_memory_viz(FILE *out, const struct gm_model *model,
 }
 
 const struct gm_output gm_export_memory_viz = {
-    .name = "memory_viz", .needs = GM_NEEDS_MOMENTS, .write = write_memory_viz};
+    .name = "memory_viz", .is_of_run = true, .needs = GM_NEEDS_MOMENTS, .write = write_memory_viz};

@@ -143,5 +143,7 @@ static void write_openmetrics(FILE *out, const struct gm_model *model,
     fputs("# EOF\n", out);
 }
 
-const struct gm_output gm_export_openmetrics = {
-    .name = "openmetrics", .needs = GM_NEEDS_MOMENTS, .write = write_openmetrics};
+const struct gm_output gm_export_openmetrics = {.name = "openmetrics",
+                                                .is_of_run = true,
+                                                .needs = GM_NEEDS_MOMENTS,
+                                                .write = write_openmetrics};

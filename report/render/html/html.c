@@ -70,4 +70,8 @@ static void write_html(FILE *out, const struct gm_model *model,
         gm_html_end(out);
 }
 
-const struct gm_output gm_output_html = {"html", GM_NEEDS_ALL, write_html, gm_html_begin, end_many};
+const struct gm_output gm_output_html = {.name = "html",
+                                         .needs = GM_NEEDS_ALL,
+                                         .write = write_html,
+                                         .begin_many = gm_html_begin,
+                                         .end_many = end_many};

@@ -90,4 +90,8 @@ static void end_many(FILE *out, bool follows)
     close_traces(&json);
 }
 
-const struct gm_output gm_output_json = {"json", GM_NEEDS_ALL, write_json, begin_many, end_many};
+const struct gm_output gm_output_json = {.name = "json",
+                                         .needs = GM_NEEDS_ALL,
+                                         .write = write_json,
+                                         .begin_many = begin_many,
+                                         .end_many = end_many};

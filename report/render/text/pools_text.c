@@ -86,7 +86,7 @@ static void print_counts(struct gm_page *page, const struct gm_model_pool_state 
 static void print_curve(struct gm_page *page, const char *name, const struct gm_curve *curve,
                         unsigned value, uint64_t whole)
 {
-    static const char steps[] = " .:-=+*#@";
+    static const char steps[] = " .,-=+*%@";
     gm_page_print(page, GM_PLAIN, "  %-12s", name);
     gm_page_begin(page, GM_DIM);
     for (unsigned column = 0; column < CURVE_COLUMNS; column++) {

@@ -472,5 +472,5 @@ static void write_text(FILE *out, const struct gm_model *model,
     }
 }
 
-const struct gm_output gm_output_text = {"text", GM_NEEDS_ALL & ~GM_NEEDS_LIFETIMES, write_text,
-                                         NULL, NULL};
+const struct gm_output gm_output_text = {
+    .name = "text", .needs = GM_NEEDS_ALL & ~GM_NEEDS_LIFETIMES, .write = write_text};

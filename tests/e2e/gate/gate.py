@@ -6,6 +6,7 @@ CONSUMERS is a folder with the Python packages that read JUnit and SARIF; what i
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -123,7 +124,9 @@ def try_last_line():
     """It names the trace and the reason."""
     expect(last_line("sound.trace") == "passed", last_line("sound.trace"))
     expect(last_line("sound.trace", "demo.trace").startswith("failed: demo.trace: leaks: 12.0 MiB"), last_line("demo.trace"))
-    expect("(and 1 more trace)" in last_line("demo.trace", "demo.trace"), last_line("demo.trace", "demo.trace"))
+    shutil.copy("demo.trace", "copy.trace")
+    expect("(and 1 more trace)" in last_line("demo.trace", "copy.trace"), last_line("demo.trace", "copy.trace"))
+    expect("more trace" not in last_line("demo.trace", "demo.trace"), "a trace that is named twice is two")
     line = last_line("sound.trace", "cut.trace")
     expect(line.startswith("not judged: cut.trace: ended by SIGKILL") and "--on-cut judge" in line, line)
     expect(last_line("--fail-on", "out-of-memory", "demo.trace") == "failed: demo.trace: out-of-memory in load_checkpoint",
@@ -358,6 +361,8 @@ def try_baseline():
     check("grown, within a size", 0, "--baseline", smaller, "--max-increase", "1M", "demo.trace")
     check("grown, but known", 0, "--baseline", smaller, "--new-only", "demo.trace")
     check("new", 1, "--baseline", write("none", "# empty\n"), "--new-only", "demo.trace")
+    marked = write("marked", "\ufeff" + base)
+    check("a baseline with a mark of the order of bytes", 0, "--baseline", marked, "demo.trace")
     check("no baseline", 2, "--baseline", write("bad", "leak something\n"), "demo.trace", says="bad:1")
     os.mkdir("folder")
     check("a baseline that cannot be written", 3, "--baseline", "folder", "--update-baseline", "demo.trace")
@@ -397,6 +402,12 @@ def try_formats():
                samples[("gpumem_check_issues", (("level", "error"), ("state", "new")))] == 1, f"metrics: {samples}")
     except ImportError:
         print("SKIP: prometheus_client is missing")
+    names = []
+    for number in range(2): # a process each time, and a folder that is removed
+        said = check("a command", 1, "--format", f"junit=run{number}.junit", "--", f"{BUILD}/tests/training_loop")
+        expect("/gpumem-check-" not in said.rstrip().split("\n")[-1] and "-o keeps" in said, f"the conclusion of a command: {said[-300:]}")
+        names.append(re.findall(r'<test(?:suite|case)[^>]* name="([^"]*)"', read(f"run{number}.junit")))
+    expect(names[0] == names[1] and names[0][1] == "training_loop", f"JUnit's names change from run to run: {names}")
     check("not judged", 3, "--format", "junit=cut.junit", "cut.trace")
     expect("<error message=\"not judged" in read("cut.junit"), "junit passes a trace that was not judged")
     check("a file that cannot be written", 3, "--format", "junit=folder/none/x", "sound.trace")

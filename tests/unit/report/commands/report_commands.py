@@ -128,7 +128,10 @@ def check_usage(gpumem, source):
         ["check", "--max-peak", "x:1G", leak], ["check", "--max-peak", "1:", leak],
         ["check", "--max-peak", "999:1G", leak], ["check", "--on-cut", "maybe", leak], ["check", "--max-growth", "much", leak],
         ["check", leak, "--", "true"], ["check", "--"], ["run"], ["run", "--"], ["run", "--on-full", "x", "true"],
-        ["info", "--json", leak], ["run", "--depth", "many", "true"],
+        ["info", "--json", leak], ["run", "--depth", "many", "true"], ["check", "--max-increase", "5%", leak],
+        ["check", "--baseline", leak, "--max-increase", "5", leak], ["check", "--baseline", "/", leak], ["check", "--suppressions", "/", leak],
+        ["report", "--json", "--device", "0", leak], ["report", "--html", "/dev/null", "--json", leak],
+        ["export", "-f", "openmetrics", "--at", "end", leak],
     ]
     for arguments in wrong:
         done = run(gpumem, *arguments)

@@ -110,6 +110,40 @@ def check_summaries(folder, names):
     return one
 
 
+def check_identity(folder, names, one):
+    """A process is its host, namespace, pid, start and generation: however often and wherever it is told of."""
+    running = dict(one, as_of_ns=5, ending="still running", events=1, trace="elsewhere/" + one["trace"])
+    later = dict(running, as_of_ns=7, events=2)
+    for order in itertools.permutations((one, running, later)):
+        with open(folder + "/told.sum", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(each) + "\n" for each in order)
+        told = run(GPUMEM, "summarize", "told.sum", folder=folder)[1].splitlines()
+        expect([json.loads(line)["events"] for line in told] == [one["events"]], f"a process and itself while it ran: {told}")
+    with open(folder + "/told.sum", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(each) + "\n" for each in (running, later))
+    told = run(GPUMEM, "summarize", "told.sum", folder=folder)[1].splitlines()
+    expect([json.loads(line)["events"] for line in told] == [2], f"the later of two: {told}")
+    for change in ({"pid_namespace": 9}, {"generation": 1}, {"pid": 77}, {"host": "other"}, {"start_realtime_ns": 9}):
+        with open(folder + "/told.sum", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(each) + "\n" for each in (one, dict(one, **change)))
+        expect(run(GPUMEM, "summarize", "told.sum", folder=folder)[1].count("\n") == 2, f"two processes are one: {change}")
+    single = run(GPUMEM, "report", names[0], folder=folder)[1]
+    os.symlink(names[0], folder + "/link.trace")
+    expect(run(GPUMEM, "report", names[0], "link.trace", folder=folder)[1] == single, "a link to a trace is another process")
+    os.unlink(folder + "/link.trace")
+    both = run(GPUMEM, "report", names[0][:-6] + ".sum", names[0], folder=folder)[1]
+    expect("processes" not in both.split("\n")[0] or " of 1 " in both.split("\n")[0], f"a summary and its trace are two: {both[:200]}")
+    of_all = run(GPUMEM, "report", *(name[:-6] + ".sum" for name in names), folder=folder)
+    expect(run(GPUMEM, "report", "rank*.sum", folder=folder) == of_all, "a quoted pattern of summaries")
+    os.mkdir(folder + "/sums")
+    for name in names:
+        os.rename(f"{folder}/{name[:-6]}.sum", f"{folder}/sums/{name[:-6]}.sum")
+    expect(run(GPUMEM, "report", "sums", folder=folder)[:2] == of_all[:2], "a folder of summaries")
+    for words in (("report", "--json"), ("report", "-v"), ("check",), ("info",)):
+        code, text, said = run(GPUMEM, *words, "sums/" + names[0][:-6] + ".sum", folder=folder)
+        expect(code in (2, 3) and not text.startswith("{") and "summary" in said, f"{words} of a summary: {code} {said}")
+
+
 def check_hostile(folder, one):
     good = json.dumps(one)
     deep = '{"gpumem_summary": 1, "x": ' + "[" * 5000 + "]" * 5000 + "}"
@@ -147,6 +181,7 @@ with tempfile.TemporaryDirectory() as work:
     traces = record(work)
     check_job(work, traces)
     summary = check_summaries(work, traces)
+    check_identity(work, traces, summary)
     check_hostile(work, summary)
     check_many(work, summary)
 sys.exit(1 if problems else 0)
