@@ -58,8 +58,9 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                     others, COUNT(cause->most->over), COUNT(series->marks),
                     series->kind == GM_MOMENT_RANGE ? "ranges" : "marks", quoted,
                     SIZE(cause->before), SIZE(cause->after));
-    if (site->is_block)
-        gm_findings_remedy(findings, GM_REMEDY_KEPT);
+    gm_findings_remedy(findings, "%s",
+                       site->is_block ? GM_REMEDY_KEPT
+                                      : "Free what is no longer needed, or bound what keeps it.");
     const uint64_t *parts = cause->most->bytes;
     gm_findings_evidence(findings,
                          "at the ends of the parts %s, %s, %s, %s, %s; all that grew gained %s",

@@ -52,6 +52,7 @@ void gm_find_pinned_growth(const struct gm_analysis *analysis, struct gm_finding
                     "Pinned memory rose all through the second half of the run, from %s to %s in "
                     "%s allocations; most of it was taken here.",
                     SIZE(most[before]), SIZE(most[last]), COUNT(calls[last] - calls[before]));
+    gm_findings_remedy(findings, "Pin a few buffers once, and fill them in turn.");
     gm_findings_evidence(findings, "largest totals of the last five eighths: %s, %s, %s, %s, %s",
                          SIZE(most[before]), SIZE(most[before + 1]), SIZE(most[before + 2]),
                          SIZE(most[before + 3]), SIZE(most[last]));
@@ -97,7 +98,7 @@ void gm_find_pinned_waste(const struct gm_analysis *analysis, struct gm_findings
         if (bytes && (!most || life->size > most->size))
             most = life;
     }
-    if (most && waste >= WASTE_AT_LEAST && waste >= used / WASTE_SHARE)
+    if (most && waste >= WASTE_AT_LEAST && waste >= used / WASTE_SHARE) {
         gm_findings_add(findings,
                         &(struct gm_finding){.code = GM_FINDING_PINNED_WASTE,
                                              .severity = GM_SEVERITY_NOTE,
@@ -108,5 +109,7 @@ void gm_find_pinned_waste(const struct gm_analysis *analysis, struct gm_findings
                         "PyTorch takes pinned memory by powers of two: copies used %s of the %s "
                         "in %s buffer%s.",
                         SIZE(used - waste), SIZE(used), COUNT(buffers), gm_plural(buffers));
+        gm_findings_remedy(findings, "Choose batches just below a power of two in bytes.");
+    }
     gm_libraries_free(libraries);
 }

@@ -162,6 +162,8 @@ void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_find
                     "limits all.",
                     most->device, SIZE(most->owners.bytes), least->device,
                     SIZE(least->owners.bytes));
+    gm_findings_remedy(findings,
+                       "Gather results on the host (.cpu()), or let each device keep its own.");
     gm_findings_evidence(
         findings, "%s of what device %d held then are of lines that held the same on device %d",
         SIZE(same), least->device, most->device);

@@ -10,6 +10,7 @@ import concurrent.futures
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,8 @@ def told(build, name, trace):
         lines = [frame["line"] for frame in leak["stack"] if os.path.basename(frame["file"] or "") == file]
         if leak["class"] == "leak":
             found.append(("error", "leak", lines[0] if lines else 0, f"{leak['bytes']} bytes"))
+    if name == "adam" and not re.search(r"By purpose: .*optimizer-state .*parameter ", tool(build, "report", trace).stdout):
+        found.append(("error", "no purposes on the first page", 0, ""))
     return found, tool(build, "check", trace).returncode
 
 

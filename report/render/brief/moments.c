@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "render/brief/brief.h"
 #include "render/headline.h"
+#include "render/text/sections.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,6 +157,15 @@ static const struct gm_model_pool *pool_of(const struct gm_model_run *run, int d
     return NULL;
 }
 
+/* Whether stacks tell what some of the memory is for. */
+static bool has_purpose(const struct gm_model_pool_state *state)
+{
+    for (unsigned i = 0; i < GM_CATEGORIES; i++)
+        if (i != GM_CATEGORY_OTHER && i != GM_CATEGORY_CACHE && state->categories[i].bytes)
+            return true;
+    return false;
+}
+
 static void print_pool(const struct gm_view *view, struct gm_brief_sites *sites,
                        const struct gm_model_pool *pool, const struct gm_refusal *refusal)
 {
@@ -172,6 +182,8 @@ static void print_pool(const struct gm_view *view, struct gm_brief_sites *sites,
     gm_page_print(view->page, GM_PLAIN, "    %s in blocks, %s reserved, at %s\n",
                   SIZE(moment->pool->allocated), SIZE(moment->pool->reserved),
                   TIME(moment->time_ns));
+    if (has_purpose(moment->pool))
+        gm_purposes_text(view->page, 4, moment->pool);
     print_blocks(view, sites, moment->pool);
     if (pool->curve && pool->allocs >= (int64_t)CURVE_EVENTS_MIN)
         print_curve(view, pool->curve, "blocks");

@@ -114,8 +114,8 @@ static void print_settings(const struct gm_view *view)
     free(clean);
 }
 
-/* "  At the peak for:  activation 3.10 GiB, parameter 1.00 GiB", most first. */
-static void print_categories(struct gm_page *page, const struct gm_model_pool_state *state)
+void gm_purposes_text(struct gm_page *page, unsigned indent,
+                      const struct gm_model_pool_state *state)
 {
     char text[GM_CATEGORIES * 64] = "";
     bool is_told[GM_CATEGORIES] = {[GM_CATEGORY_CACHE] = true}; /* the column "free" has it */
@@ -134,7 +134,7 @@ static void print_categories(struct gm_page *page, const struct gm_model_pool_st
                  gm_category_name((enum gm_category)most), SIZE(state->categories[most].bytes));
     }
     if (text[0])
-        gm_page_paragraph(page, GM_PLAIN, 2, "At the peak, by purpose: %s", text);
+        gm_page_paragraph(page, GM_PLAIN, indent, "By purpose: %s", text);
 }
 
 static void print_lines(const struct gm_view *view, const char *when,
@@ -176,7 +176,7 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
         print_curve(page, "allocated", pool->curve, 0, whole);
         print_curve(page, "reserved", pool->curve, 1, whole);
     }
-    print_categories(page, peak);
+    gm_purposes_text(page, 2, peak);
     print_lines(view, "at the peak", peak);
     if (last->allocated < peak->allocated)
         print_lines(view, "after the last use", last);

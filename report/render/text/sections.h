@@ -80,6 +80,10 @@ void gm_pools_text(const struct gm_view *view);
 /* A section for the times that the allocator gave up. */
 void gm_pool_failures_text(const struct gm_view *view);
 
+/* "By purpose: activation 3.10 GiB, parameter 1.00 GiB", most first. */
+void gm_purposes_text(struct gm_page *page, unsigned indent,
+                      const struct gm_model_pool_state *state);
+
 /* Owners of blocks by line: one line of text each, and one for what called it. */
 void gm_pool_lines_text(const struct gm_view *view, const struct gm_model_pool_state *state);
 

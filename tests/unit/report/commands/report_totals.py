@@ -124,7 +124,7 @@ def check_pools(page, report):
         free = sum(peak[part]["free"] for part in ("small", "large"))
         expect(row and row.groups() == (size_text(peak["allocated"]), size_text(peak["reserved"]), size_text(free)),
                f"{name}: {row}")
-        said = re.search(r"At the peak, by purpose: (.*?)\n  \S", text + "\n  x", re.S)
+        said = re.search(r"By purpose: (.*?)\n  \S", text + "\n  x", re.S)
         wanted = {one["category"]: size_text(one["bytes"]) for one in peak["categories"] if one["category"] != "cache"}
         found = dict(re.findall(r"([a-z-]+) (\S+ \S+?)(?=,|$)", " ".join(said[1].split()))) if said else {}
         expect(found.items() <= wanted.items() and bool(found) == bool(wanted), f"{name}: {found}, not {wanted}")
