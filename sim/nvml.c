@@ -4,7 +4,8 @@
  * A process uses what the oracle says is live (GPUMEM_SIM_ORACLE, sim/oracle.h), and on each device
  * GPUMEM_SIM_NVML_CONTEXT more: a number of bytes with an optional K, M or G. Without an oracle,
  * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
- * containers. Before its caller it names GPUMEM_SIM_NVML_OTHERS processes that do not exist.
+ * containers. Before its caller it names GPUMEM_SIM_NVML_OTHERS processes that do not exist. With
+ * GPUMEM_SIM_NVML_MIG set each device is a card in MIG mode, of which others have parts.
  *
  * The functions at the end are those that PyTorch asks before it shares expandable segments; it calls
  * through NULL where the library or one of them is missing.
@@ -159,6 +160,16 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *co
         processes[i] = (struct nvml_process){.pid = (1u << 22) + 1 + i, .used = 1};
     processes[others] =
         (struct nvml_process){.pid = (unsigned int)getpid(), .used = used_on(device->ordinal)};
+    return NVML_SUCCESS;
+}
+
+EXPORTED int nvmlDeviceGetMigMode(nvml_device device, unsigned int *current, unsigned int *pending);
+
+int nvmlDeviceGetMigMode(nvml_device device, unsigned int *current, unsigned int *pending)
+{
+    if (!device || !current || !pending)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *current = *pending = getenv("GPUMEM_SIM_NVML_MIG") != NULL;
     return NVML_SUCCESS;
 }
 

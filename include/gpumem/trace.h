@@ -128,6 +128,8 @@ enum gm_counter {
     GM_COUNT_SNAPSHOT,   /* with SNAPSHOT: entries that contradict its segments, or make no sense */
     GM_COUNT_XLA_UNKNOWN, /* plugins of XLA with a table of functions that the recorder does not know:
                              their arrays are not recorded (no loss of CUDA's events) */
+    GM_COUNT_CLOCK_BACK, /* times that the record clock was found set back, as the processor's counter
+                            is where a machine slept: order and times of records are not known */
     GM_COUNTERS = 32
 };
 

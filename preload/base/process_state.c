@@ -9,9 +9,12 @@ struct gm_process_page *gm_process_page = &no_page;
 uint8_t gm_process_ending;
 _Thread_local struct gm_tls gm_tls __attribute__((tls_model("initial-exec")));
 
-static void wipe_page_in_child(void)
+static bool is_wiped_by_hand; /* the kernel does not */
+
+void gm_process_wipe_page(void)
 {
-    memset(gm_process_page, 0, sizeof(*gm_process_page));
+    if (is_wiped_by_hand)
+        memset(gm_process_page, 0, sizeof(*gm_process_page));
 }
 
 bool gm_process_has_page(void)
@@ -19,7 +22,7 @@ bool gm_process_has_page(void)
     return gm_process_page != &no_page;
 }
 
-/* Kernels before 4.14 cannot wipe: there the fork handler of libc serves. */
+/* Kernels before 4.14 cannot wipe, nor can gVisor and qemu: there the fork handler of libc serves. */
 bool gm_process_make_page(void)
 {
     if (gm_process_has_page())
@@ -28,8 +31,8 @@ bool gm_process_make_page(void)
         mmap(NULL, GM_TRACE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return false;
-    if (madvise(page, GM_TRACE_PAGE, MADV_WIPEONFORK) != 0 &&
-        pthread_atfork(NULL, NULL, wipe_page_in_child) != 0)
+    is_wiped_by_hand = madvise(page, GM_TRACE_PAGE, MADV_WIPEONFORK) != 0;
+    if (is_wiped_by_hand && pthread_atfork(NULL, NULL, gm_process_wipe_page) != 0)
         return false;
     gm_process_page = page;
     return true;

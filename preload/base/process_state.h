@@ -37,6 +37,9 @@ extern struct gm_process_page *gm_process_page;
 bool gm_process_make_page(void);
 bool gm_process_has_page(void);
 
+/* In a child, first of all, where no fork handlers run: does what the kernel cannot do here. */
+void gm_process_wipe_page(void);
+
 /* Another copy of this library records this process: this one leaves no trace of it. */
 void gm_process_refuse(void);
 

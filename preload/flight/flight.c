@@ -39,8 +39,7 @@ static bool begin(void)
     madvise(memory, size, MADV_DONTFORK);
     chunk.records = (struct gm_record *)memory;
     chunk.lanes = (uint16_t *)(chunk.records + GM_BLOCK_RECORDS_MAX);
-    gm_merge_prepare(NULL);
-    return gm_log_create(gm_config.flight_size);
+    return gm_merge_prepare(NULL) && gm_log_create(gm_config.flight_size);
 }
 
 /* ---- folding --------------------------------------------------------------------------------- */

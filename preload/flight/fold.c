@@ -478,6 +478,11 @@ void gm_fold_emit(gm_carry_taker *take, void *argument)
     gm_fold_notes_are_carried();
 }
 
+bool gm_fold_prepare(void)
+{
+    return gm_fold_lives_prepare() && gm_fold_context_prepare();
+}
+
 void gm_fold_forget(void)
 {
     gm_carry_forget();

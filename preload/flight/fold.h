@@ -17,6 +17,9 @@
 
 #include "flight/fold_lives.h"
 
+/* Before the first record. False: there is no room. */
+bool gm_fold_prepare(void);
+
 /* Takes one record; `detail` is NULL if it has none. */
 void gm_fold(const struct gm_record *record, const struct gm_record *detail, uint32_t lane);
 

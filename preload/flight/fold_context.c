@@ -1,10 +1,11 @@
 /* See fold_context.h: contexts. A context is a few numbers, so it is not its records that are carried but
  * what they amount to: one CONTEXT record each, with the references in its size. */
 #include "flight/fold_context.h"
+#include "base/room.h"
 #include "flight/fold_lives.h"
 #include <string.h>
 
-#define CONTEXTS 65536u /* all numbers a record can name; pages no number reached are untouched */
+#define CONTEXTS 65536u /* all numbers a record can name */
 #define DEVICES 129u    /* [ordinal + 1] */
 #define CHAINS 4096u    /* of the index by address */
 
@@ -18,7 +19,7 @@ struct context {
     uint32_t releases;       /* RELEASEs that may yet be undone */
 };
 
-static struct context contexts[CONTEXTS];
+static struct context *contexts;
 static uint32_t context_end;      /* one past the largest number */
 static uint16_t primary[DEVICES]; /* 0: unknown */
 static uint16_t index_of[CHAINS]; /* the first of each chain; 0: none */
@@ -228,9 +229,15 @@ void gm_fold_context_emit(bool again, gm_carry_taker *take, void *argument)
     }
 }
 
+bool gm_fold_context_prepare(void)
+{
+    return GM_ROOM(&contexts, CONTEXTS);
+}
+
 void gm_fold_context_forget(void)
 {
-    memset(contexts, 0, context_end * sizeof(contexts[0]));
+    if (contexts)
+        memset(contexts, 0, context_end * sizeof(contexts[0]));
     memset(index_of, 0, sizeof(index_of));
     memset(primary, 0, sizeof(primary));
     context_end = 0;

@@ -10,6 +10,7 @@ void gm_fold_context_apply(const struct gm_record *record, uint32_t ending);
 void gm_fold_context_use(uint16_t context); /* an allocation was made in it */
 void gm_fold_context_released(const struct gm_carried *ending, bool undone);
 void gm_fold_context_emit(bool again, gm_carry_taker *take, void *argument);
+bool gm_fold_context_prepare(void);
 void gm_fold_context_forget(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* See fold_lives.h. */
 #include "flight/fold_lives.h"
+#include "base/room.h"
 #include "flight/alive.h"
 #include <string.h>
 
@@ -11,7 +12,7 @@ uint64_t gm_fold_lost_frees;
 uint64_t gm_fold_unknown_frees;
 uint64_t gm_fold_late;
 uint64_t gm_fold_missed;
-struct gm_fold_lane gm_fold_lanes[GM_LANES_MAX];
+struct gm_fold_lane *gm_fold_lanes;
 
 /* Births at live addresses and frees of unknown ones, of which the other half may have been stamped
  * late on another processor. The rule is that of report/ledger/unpaired.h. */
@@ -165,11 +166,17 @@ void gm_fold_notes_are_carried(void)
         notes[at].is_carried = true;
 }
 
+bool gm_fold_lives_prepare(void)
+{
+    return GM_ROOM(&gm_fold_lanes, GM_LANES_MAX);
+}
+
 void gm_fold_lives_forget(void)
 {
     memset(&gm_fold_totals, 0, sizeof(gm_fold_totals));
     gm_fold_missed = gm_fold_late = gm_fold_lost_frees = gm_fold_unknown_frees = 0;
     memset(notes, 0, sizeof(notes));
     next_note = note_count = 0;
-    memset(gm_fold_lanes, 0, sizeof(gm_fold_lanes));
+    if (gm_fold_lanes)
+        memset(gm_fold_lanes, 0, GM_LANES_MAX * sizeof(*gm_fold_lanes));
 }

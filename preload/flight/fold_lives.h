@@ -23,7 +23,7 @@ struct gm_fold_lane {
     bool told;       /* whether what is being carried over says so of the lane */
     bool unknown;    /* the ending is a free of what was not known to live */
 };
-extern struct gm_fold_lane gm_fold_lanes[GM_LANES_MAX];
+extern struct gm_fold_lane *gm_fold_lanes; /* GM_LANES_MAX */
 
 /* Whether its end is one of the frees that docs/accounting.md counts; memory of the VMM counts
  * itself. */
@@ -70,6 +70,9 @@ void gm_fold_mark_late(uint32_t number, uint32_t status);
 
 /* `ending`, an ENDING, ended this entry; 0: it ended for good. */
 void gm_fold_end(uint32_t number, uint32_t ending, bool implicit);
+
+/* Before the first record. False: there is no room. */
+bool gm_fold_lives_prepare(void);
 
 /* In a child. */
 void gm_fold_lives_forget(void);

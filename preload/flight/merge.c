@@ -1,20 +1,24 @@
 /* See merge.h. */
 #include "flight/merge.h"
+#include "base/room.h"
 #include "base/ticks.h"
 #include "flight/fold.h"
 #include <linux/membarrier.h>
 #include <string.h>
 
-struct gm_merge_lane gm_merge_lanes[GM_LANES_MAX];
+struct gm_merge_lane *gm_merge_lanes;
 uint32_t gm_merge_lane_count;
 uint64_t gm_merge_latest_time;
 
 static bool (*load_more)(uint32_t lane);
 
-void gm_merge_prepare(bool (*load)(uint32_t lane))
+bool gm_merge_prepare(bool (*load)(uint32_t lane))
 {
+    if (!GM_ROOM(&gm_merge_lanes, GM_LANES_MAX) || !gm_fold_prepare())
+        return false;
     load_more = load;
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    return true;
 }
 
 static const struct gm_record *record_at(const struct gm_merge_lane *lane, uint64_t sequence)
@@ -125,7 +129,8 @@ void gm_merge_look_at(uint32_t number, uint64_t *safe_time)
 
 void gm_merge_forget(void)
 {
-    memset(gm_merge_lanes, 0, gm_merge_lane_count * sizeof(gm_merge_lanes[0]));
+    if (gm_merge_lanes)
+        memset(gm_merge_lanes, 0, gm_merge_lane_count * sizeof(gm_merge_lanes[0]));
     gm_merge_latest_time = 0;
     gm_merge_lane_count = 0;
     load_more = NULL;

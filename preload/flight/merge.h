@@ -28,14 +28,15 @@ struct gm_merge_lane {
     bool given_up;   /* others have waited in vain for its next record */
 };
 
-extern struct gm_merge_lane gm_merge_lanes[GM_LANES_MAX];
-extern uint32_t gm_merge_lane_count;  /* at the latest look */
-extern uint64_t gm_merge_latest_time; /* of the records folded */
+extern struct gm_merge_lane *gm_merge_lanes; /* GM_LANES_MAX, once prepared */
+extern uint32_t gm_merge_lane_count;         /* at the latest look */
+extern uint64_t gm_merge_latest_time;        /* of the records folded */
 
 /* Before the first look. `load` replaces a lane's records by those from `loaded` on, and keeps the
  * one at `next` if it is not folded. If some are lost there, it moves `next` over them, but false
- * while that one is left: so it is if there are no more. NULL: all are in the rings. */
-void gm_merge_prepare(bool (*load)(uint32_t lane));
+ * while that one is left: so it is if there are no more. NULL: all are in the rings.
+ * False: there is no room. */
+bool gm_merge_prepare(bool (*load)(uint32_t lane));
 
 /* Begins a look at all lanes: sets gm_merge_lane_count, and returns the present. */
 uint64_t gm_merge_begin_look(void);

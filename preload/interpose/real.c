@@ -26,6 +26,7 @@
 
 #include "base/api.h"
 #include "base/platform.h"
+#include "base/room.h"
 #include "interpose/real.h"
 #include "loader/libc_dlsym.h"
 #include "loader/next_symbol.h"
@@ -49,7 +50,7 @@ struct caller {
 };
 
 function_word gm_real_first[GM_API_MAX];
-static struct caller callers[CALLER_MAX];
+static struct caller *callers;        /* CALLER_MAX, once there is one */
 static _Atomic uint32_t caller_count; /* slots ever taken */
 static _Atomic uint32_t generation;   /* of gm_real_forget */
 
@@ -86,7 +87,7 @@ static struct caller *find_caller(const void *address)
  */
 static struct caller *add_caller(const struct gm_object *object)
 {
-    for (uint32_t i = 0; i < CALLER_MAX; i++) {
+    for (uint32_t i = 0; GM_ROOM(&callers, CALLER_MAX) && i < CALLER_MAX; i++) {
         struct caller *slot = &callers[i];
         if (atomic_exchange_explicit(&slot->taken, true, memory_order_acquire))
             continue;

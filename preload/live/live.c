@@ -2,6 +2,7 @@
 #include "live/live.h"
 #include "base/config.h"
 #include "base/process_state.h"
+#include "base/room.h"
 #include "base/ticks.h"
 #include "flight/flight.h"
 #include "flight/fold_lives.h"
@@ -34,7 +35,7 @@ static struct source {
     struct room ring; /* what waited in the ring at the latest look */
     uint64_t ring_first;
     uint64_t ring_end; /* ring_first: there is nothing */
-} sources[GM_LANES_MAX];
+} * sources;           /* GM_LANES_MAX, once prepared */
 
 static uint32_t sources_used; /* one past the largest */
 
@@ -187,8 +188,9 @@ static uint64_t fold_all(void)
     if (gm_sink->merges_lanes)
         return gm_flight_fold();
     if (!is_prepared)
-        gm_merge_prepare(load);
-    is_prepared = true;
+        is_prepared = GM_ROOM(&sources, GM_LANES_MAX) && gm_merge_prepare(load);
+    if (!is_prepared)
+        return 0;
     uint64_t settled = look();
     gm_merge_fold_before(settled);
     return settled;
@@ -266,7 +268,8 @@ void gm_live_forget(void)
 {
     gm_lock_forget(&live_lock);
     gm_stored_forget();
-    memset(sources, 0, sources_used * sizeof(sources[0]));
+    if (sources)
+        memset(sources, 0, sources_used * sizeof(sources[0]));
     sources_used = 0;
     is_prepared = false;
     lost = 0;

@@ -1,6 +1,7 @@
 /* See stored.h. */
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_initStaticDCtx: a context in our own memory */
 #include "live/stored.h"
+#include "base/room.h"
 #include "writer/columns_read.h"
 #include "writer/trace_file.h"
 #include <gpumem/checksum.h>
@@ -21,7 +22,7 @@ static struct {
 static struct {
     uint32_t first;
     uint32_t last;
-} lanes[GM_LANES_MAX];
+} * lanes;                  /* GM_LANES_MAX, once something was looked for */
 static uint32_t lanes_used; /* one past the largest */
 
 /* To read with; mapped while it is needed. */
@@ -89,6 +90,8 @@ static bool note(uint64_t offset, const struct gm_block *block)
 
 bool gm_stored_find(uint64_t end)
 {
+    if (!GM_ROOM(&lanes, GM_LANES_MAX))
+        return false;
     struct {
         struct gm_extent extent;
         struct gm_block block;
@@ -111,7 +114,7 @@ bool gm_stored_find(uint64_t end)
 
 const struct gm_stored *gm_stored_next(uint32_t lane)
 {
-    return lanes[lane].first ? &noted.blocks[lanes[lane].first] : NULL;
+    return lanes && lanes[lane].first ? &noted.blocks[lanes[lane].first] : NULL;
 }
 
 void gm_stored_pass(uint32_t lane)
@@ -175,7 +178,8 @@ void gm_stored_rest(void)
 
 void gm_stored_forget(void)
 {
-    memset(lanes, 0, lanes_used * sizeof(lanes[0]));
+    if (lanes)
+        memset(lanes, 0, lanes_used * sizeof(lanes[0]));
     lanes_used = 0;
     memset(&noted, 0, sizeof(noted));
     memset(&room, 0, sizeof(room));

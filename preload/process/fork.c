@@ -5,7 +5,7 @@
  *
  * Not covered: such a child made by the bare system call.
  */
-#include "base/platform.h"
+#include "base/process_state.h"
 #include "loader/libc_dlsym.h"
 #include "process/process.h"
 #include <dlfcn.h>
@@ -33,7 +33,9 @@ pid_t _Fork(void)
     if (!next_fork)
         return fork();
     pid_t child = next_fork();
-    if (child == 0)
+    if (child == 0) {
+        gm_process_wipe_page();
         gm_process_forked();
+    }
     return child;
 }

@@ -3,14 +3,16 @@
 #include "base/change.h"
 #include "base/config.h"
 #include "base/count.h"
+#include "base/room.h"
 #include "stack/loader_work.h"
 #include "stack/stack.h"
 #include "writer/trace_file.h"
 #include <gpumem/checksum.h>
 #include <sys/mman.h>
 
-static struct gm_thread *_Atomic threads[GM_LANES_MAX];
-static _Atomic uint64_t owners[GM_LANES_MAX]; /* of lanes: claims so far << 32 | tid, 0 none yet */
+/* Of GM_LANES_MAX lanes, once there is one. */
+static struct gm_thread *_Atomic *threads;
+static _Atomic uint64_t *owners; /* of lanes: claims so far << 32 | tid, 0 none yet */
 static _Atomic uint32_t thread_count;
 static _Atomic uint32_t next_new;       /* lane that never had an owner, unless thread_count */
 static _Atomic uint32_t next_looked_at; /* lane, by who joins next */
@@ -118,7 +120,9 @@ static bool make_lanes(uint32_t number, uint32_t count)
                                                                       : GM_FIRST_RING_RECORDS;
     size_t size = (sizeof(struct gm_thread) + gm_stack_size() + GM_TRACE_PAGE - 1) &
                   ~(size_t)(GM_TRACE_PAGE - 1);
-    char *memory = map_threads(count * size);
+    char *memory = NULL;
+    if (GM_ROOM(&threads, GM_LANES_MAX) && GM_ROOM(&owners, GM_LANES_MAX))
+        memory = map_threads(count * size);
     if (!memory)
         return false;
     struct gm_extent *first =

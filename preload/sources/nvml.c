@@ -8,7 +8,8 @@
  * in containers with process ids of their own.
  *
  * CUDA numbers its devices by CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, NVML by their place on
- * the bus. A sample whose device is not certain to be CUDA's is flagged ESTIMATED.
+ * the bus. A sample whose device is not certain to be CUDA's, or of which the process may have only
+ * a part, is flagged ESTIMATED.
  */
 #include "sources/nvml.h"
 #include "base/config.h"
@@ -59,6 +60,7 @@ static struct {
     int (*by_uuid)(const char *uuid, nvml_device *device);
     int (*memory)(nvml_device device, struct nvml_memory *memory);
     int (*processes)(nvml_device device, unsigned int *count, struct nvml_process *processes);
+    int (*mig_mode)(nvml_device device, unsigned int *current, unsigned int *pending);
 } nvml;
 
 /* ---- state ----------------------------------------------------------------------------------- */
@@ -115,6 +117,17 @@ static bool find_device(int device, nvml_device *found, bool *certain)
     return nvml.by_index((unsigned int)index, found) == NVML_SUCCESS;
 }
 
+/*
+ * A card in MIG mode, whole: the process has one part of it, and others have the rest. NVML answers
+ * for a part as an entry names it (MIG-...), but CUDA takes the first one where nothing names any.
+ */
+static bool is_divided(nvml_device device)
+{
+    unsigned int current = 0, pending;
+    return nvml.mig_mode && nvml.mig_mode(device, &current, &pending) == NVML_SUCCESS &&
+           current != 0;
+}
+
 /* ---- one sample ------------------------------------------------------------------------------ */
 
 /* Bytes used by this process; 0 unknown. */
@@ -160,7 +173,7 @@ static void sample(int ordinal)
     bool certain;
     if (!find_device(ordinal, &device, &certain))
         return;
-    record.flags = certain ? 0 : GM_FLAG_ESTIMATED;
+    record.flags = certain && !is_divided(device) ? 0 : GM_FLAG_ESTIMATED;
     gm_call_begin(&call, 0, __builtin_frame_address(0)); /* first: the lane is claimed here */
     for (int i = 0; i < TRIES && !record.size; i++) {
         if (i > 0)
@@ -211,6 +224,7 @@ static bool open_nvml(void)
         (__typeof__(nvml.by_index))gm_real_dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
     nvml.by_uuid = (__typeof__(nvml.by_uuid))gm_real_dlsym(library, "nvmlDeviceGetHandleByUUID");
     nvml.memory = (__typeof__(nvml.memory))gm_real_dlsym(library, "nvmlDeviceGetMemoryInfo");
+    nvml.mig_mode = (__typeof__(nvml.mig_mode))gm_real_dlsym(library, "nvmlDeviceGetMigMode");
     nvml.processes = (__typeof__(nvml.processes))gm_real_dlsym(
         library, "nvmlDeviceGetComputeRunningProcesses_v3");
     if (!nvml.processes)

@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "base/count.h"
 #include "base/environment.h"
+#include "base/room.h"
 #include "base/ticks.h"
 #include "version.h"
 #include "writer/trace_place.h"
@@ -404,7 +405,7 @@ static int allocate_space(uint64_t offset, uint64_t length)
 static struct mapping {
     void *at;
     uint64_t length;
-} mappings[MAPPINGS_MAX];
+} * mappings;
 static _Atomic uint32_t mapping_count;
 
 static void *map_shared(uint64_t offset, uint64_t length)
@@ -415,7 +416,7 @@ static void *map_shared(uint64_t offset, uint64_t length)
         return NULL;
     madvise(at, length, MADV_DONTFORK);
     uint32_t number = atomic_fetch_add_explicit(&mapping_count, 1, memory_order_relaxed);
-    if (number < MAPPINGS_MAX)
+    if (number < MAPPINGS_MAX && GM_ROOM(&mappings, MAPPINGS_MAX))
         mappings[number] = (struct mapping){at, length};
     else
         gm_count(GM_COUNT_LEND_LIMIT, 1);
@@ -634,12 +635,23 @@ int gm_trace_read(uint64_t offset, void *to, size_t size)
     return error;
 }
 
+/* Counters of some machines begin anew when they wake from sleep. */
+static void compare_clock(uint64_t now)
+{
+    const struct gm_trace_header *header = gm_file.header;
+    uint64_t before = header->clock_latest[header->clock_latest_index & 1].ticks;
+    if (gm_clock_is_tsc && before > GM_CLOCK_SKEW && now < before - GM_CLOCK_SKEW)
+        gm_count(GM_COUNT_CLOCK_BACK, 1);
+}
+
 void gm_trace_update_clock(void)
 {
     struct gm_trace_header *header = gm_file.header;
+    struct gm_clock_pair now = clock_pair();
     uint32_t next = 1 - (header->clock_latest_index & 1);
+    compare_clock(now.ticks);
     gm_change_begin();
-    header->clock_latest[next] = clock_pair();
+    header->clock_latest[next] = now;
     __atomic_store_n(&header->clock_latest_index, next, __ATOMIC_RELEASE);
     gm_change_end();
     gm_clock_set_rate(header->clock_latest[next].ticks - header->clock_start.ticks,
@@ -650,9 +662,11 @@ void gm_trace_mark_end(enum gm_end end, uint32_t status)
 {
     if (!gm_file.header)
         return;
+    uint64_t now = gm_ticks_before();
+    compare_clock(now);
     gm_change_begin();
     gm_file.header->status = status;
-    gm_file.header->end_time = gm_ticks_before();
+    gm_file.header->end_time = now;
     __atomic_store_n(&gm_file.header->end, (uint32_t)end, __ATOMIC_RELEASE);
     gm_change_end();
 }
@@ -783,7 +797,7 @@ void gm_trace_lend(void)
     uint32_t count = atomic_load_explicit(&mapping_count, memory_order_relaxed);
     forget_file(); /* nothing grows it any more */
     gm_file.header = header;
-    for (uint32_t number = 0; number < count && number < MAPPINGS_MAX; number++)
+    for (uint32_t number = 0; mappings && number < count && number < MAPPINGS_MAX; number++)
         (void)mmap(mappings[number].at, mappings[number].length, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 }

@@ -117,6 +117,12 @@ static const struct gm_counter_rule rules[GM_COUNTERS] = {
         {"xla_unknown", GM_COUNTER_WORSE_STACKS,
          "%s plugin of XLA's has an unknown interface: its arrays were not recorded",
          "%s plugins of XLA's have unknown interfaces: their arrays were not recorded"},
+    [GM_COUNT_CLOCK_BACK] =
+        {"clock_back", GM_COUNTER_WRONG_NUMBERS,
+         "The processor's counter was set back %s time, as where a machine sleeps: order and times "
+         "of what was recorded around it are not known.",
+         "The processor's counter was set back %s times, as where a machine sleeps: order and "
+         "times of what was recorded around it are not known."},
     [GM_COUNT_SNAPSHOT] = {"snapshot_contradicts", GM_COUNTER_WRONG_NUMBERS,
                            "%s entry of the snapshot contradicts its segments, or makes no sense",
                            "%s entries of the snapshot contradict its segments or make no sense"},

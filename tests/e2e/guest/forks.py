@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-Children of a signal handler return into the recorder and live: forks.py BUILD PROGRAM. The parent's trace is whole. It
+Children of a signal handler return into the recorder and live: forks.py BUILD PROGRAM [PRELOAD]. The parent's trace is whole. It
 ignores what the children record, because they free memory that their own traces do not have.
 """
 import json
@@ -11,9 +11,9 @@ import tempfile
 
 
 def main():
-    build, program = (os.path.abspath(path) for path in sys.argv[1:3])
+    build, program, *before = (os.path.abspath(path) for path in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LD_PRELOAD=build + "/preload/libgpumem.so",
+        environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LD_PRELOAD=":".join([*before, build + "/preload/libgpumem.so"]),
                            GPUMEM_OUTPUT=os.path.join(folder, "%p.trace"))
         with subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:

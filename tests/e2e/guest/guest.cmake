@@ -59,7 +59,12 @@ gpumem_cuda_program(guest_forks gpumem_sim_runtime_13 ${_guest}/forks.c)
 if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME e2e.guest.handler_that_forks COMMAND ${Python3_EXECUTABLE} ${_guest}/forks.py
            ${PROJECT_BINARY_DIR} $<TARGET_FILE:guest_forks>)
-  set_tests_properties(e2e.guest.handler_that_forks PROPERTIES TIMEOUT 300)
+  add_library(as_if_no_wipe SHARED ${_guest}/as_if_no_wipe.c)
+  target_compile_definitions(as_if_no_wipe PRIVATE _GNU_SOURCE=)
+  set_target_properties(as_if_no_wipe PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME e2e.guest.handler_that_forks_unwiped COMMAND ${Python3_EXECUTABLE} ${_guest}/forks.py
+           ${PROJECT_BINARY_DIR} $<TARGET_FILE:guest_forks> $<TARGET_FILE:as_if_no_wipe>)
+  set_tests_properties(e2e.guest.handler_that_forks e2e.guest.handler_that_forks_unwiped PROPERTIES TIMEOUT 300)
 endif()
 
 # The recorder leaves a process alone that has rights its user lacks: it reads no environment and makes no file.
@@ -77,6 +82,14 @@ set_target_properties(guest_secure PROPERTIES
 if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME e2e.guest.set_user_id COMMAND ${Python3_EXECUTABLE} ${_guest}/secure.py $<TARGET_FILE:guest_secure>)
   set_tests_properties(e2e.guest.set_user_id PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
+# What a process that never calls CUDA has of the recorder. Sanitizers and emulators have memory of their own.
+add_executable(locks_memory ${_guest}/locks_memory.c)
+target_compile_definitions(locks_memory PRIVATE _GNU_SOURCE=)
+set_target_properties(locks_memory PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME e2e.guest.locks_memory COMMAND ${GPUMEM_E2E_RUN} --expect-no-trace -- $<TARGET_FILE:locks_memory>)
 endif()
 
 # Allocators that are common in training, preloaded before and after gpumem. scripts/bootstrap installs the first; the

@@ -68,8 +68,8 @@ def no_residual(what, sampled, nvml=True, left_out=False, **environment):
     expect(f"{what}: runs as without the preload", doings == bare, (doings, bare))
 
 
-def device_is_found(what, estimated, used, **environment):
-    _, report, live = run(["families"], dict(environment, GPUMEM_SIM_DEVICES="2"))
+def device_is_found(what, estimated, used, devices="2", **environment):
+    _, report, live = run(["families"], dict(environment, GPUMEM_SIM_DEVICES=devices))
     last = report["devices"][0]["residual"]["last"]
     wanted = CONTEXT + (live[0] if used else 0)
     expect(what, last["estimated"] == estimated and last["used"] == wanted, last)
@@ -85,4 +85,7 @@ residual_is_exact(["families"], GPUMEM_SIM_NVML_OTHERS="511")
 no_residual("with more processes than are read", sampled=True, left_out=True, GPUMEM_SIM_NVML_OTHERS="512")
 device_is_found("two devices: by index, not certain", True, True)
 device_is_found("two devices in the order of the bus", False, True, CUDA_DEVICE_ORDER="PCI_BUS_ID")
+for environment in ({}, {"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "GPU-sim-0"}):
+    device_is_found(f"a card in MIG mode, {environment}: not certain", True, True, devices="1", GPUMEM_SIM_NVML_MIG="1",
+                    **environment)
 sys.exit(1 if failures else 0)

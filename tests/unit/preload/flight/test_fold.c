@@ -832,6 +832,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(losses_of_handles_and_mappings_are_carried),
         cmocka_unit_test(what_is_over_is_not_carried),
     };
+    if (!gm_fold_prepare())
+        return 1;
     if (argc > 1)
         seeds = strtoull(argv[1], NULL, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@
 
 #include "preload/base/environment.h"
 #include "preload/base/own_thread.h"
+#include "preload/base/ticks.h"
 #include "preload/ring/pack.h"
 #include "preload/writer/tables.h"
 #include "preload/writer/trace_place.h"
@@ -1064,6 +1065,27 @@ static void where_there_is_no_room_for_a_file_there_is_none(void **unused)
     fallocate_error = 0;
 }
 
+static void set_the_counter_back(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0);
+    gm_clock_is_tsc = true; /* whatever this machine has */
+    gm_lock_take(&gm_file.lock);
+    gm_file.header->clock_latest[gm_file.header->clock_latest_index].ticks =
+        gm_ticks_before() + (UINT64_C(1) << 40);
+    gm_trace_update_clock();
+    gm_trace_update_clock();
+    gm_lock_release(&gm_file.lock);
+}
+
+static void a_counter_that_is_set_back_is_noticed(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(set_the_counter_back, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_int_equal(found.header.counters[GM_COUNT_CLOCK_BACK], 1);
+}
+
 static void remove_the_file_and_close(void *unused)
 {
     (void)unused;
@@ -1605,6 +1627,7 @@ int main(void)
         TEST(a_host_that_takes_the_descriptor_keeps_its_file),
         TEST(where_fallocate_is_refused_zeros_are_written),
         TEST(where_there_is_no_room_for_a_file_there_is_none),
+        TEST(a_counter_that_is_set_back_is_noticed),
         TEST(a_file_that_is_gone_is_given_up),
         TEST(threads_one_after_the_other_share_lanes),
         TEST(a_signal_handler_records_or_is_counted),
