@@ -73,23 +73,80 @@ static bool is_of(int descriptor, pid_t pid)
 #undef READ
 }
 
+/* `status`: what is told, if that file is its trace. False: there is no such file. */
+static bool tell_in(int folder, const char *name, pid_t pid, uint32_t status)
+{
+    int descriptor = (int)syscall(SYS_openat, folder, name,
+                                  O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    if (descriptor < 0)
+        return false;
+    if (is_of(descriptor, pid))
+        syscall(SYS_pwrite64, descriptor, &status, sizeof(status),
+                offsetof(struct gm_trace_header, status));
+    syscall(SYS_close, descriptor);
+    return true;
+}
+
+/* As the kernel has it. */
+struct entry {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
+
+#define ANY_PROGRAM "\001" /* stands for the name of the program, in one place of a file's name */
+#define READS_MAX 64       /* of a folder: some thousand files */
+
+static bool is_between(const char *name, const char *front, const char *back)
+{
+    size_t length = strlen(name), before = strlen(front), behind = strlen(back);
+    return length > before + behind && strncmp(name, front, before) == 0 &&
+           strcmp(name + length - behind, back) == 0;
+}
+
+/* The name of the program that has ended is not known any more: its trace is found by the rest. */
+static void look_in_folder(char *path, pid_t pid, uint32_t status)
+{
+    char entries[2048] __attribute__((aligned(8)));
+    char *slash = strrchr(path, '/'), *front = slash ? slash + 1 : path, *mark;
+    mark = strchr(front, *ANY_PROGRAM);
+    if (!mark || strchr(path, *ANY_PROGRAM) != mark || strchr(mark + 1, *ANY_PROGRAM))
+        return;
+    *mark = 0;
+    if (slash)
+        *slash = 0;
+    int folder = (int)syscall(SYS_openat, AT_FDCWD,
+                              !slash  ? "."
+                              : *path ? path
+                                      : "/",
+                              O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    long size = folder < 0 ? 0 : 1;
+    for (int reads = 0; size > 0 && reads < READS_MAX; reads++) {
+        size = syscall(SYS_getdents64, folder, entries, sizeof(entries));
+        for (long at = 0; at < size; at += ((struct entry *)(void *)(entries + at))->size) {
+            const char *name = ((struct entry *)(void *)(entries + at))->name;
+            if (is_between(name, front, mark + 1))
+                tell_in(folder, name, pid, status);
+        }
+    }
+    if (folder >= 0)
+        syscall(SYS_close, folder);
+}
+
 /* `ended`: as waitpid gives it. */
 static void tell(pid_t pid, int ended)
 {
     char path[GM_OUTPUT_MAX + 256];
+    uint32_t status = GM_STATUS_WAITED | gm_status_of_wait(ended);
     int saved_errno = errno;
-    if (gm_is_secure() || !program[0] ||
-        !gm_config_path(path, sizeof(path), program, host, (uint32_t)pid))
+    if (gm_is_secure() || !program[0])
         return;
-    int descriptor = (int)syscall(SYS_openat, AT_FDCWD, path,
-                                  O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-    if (descriptor >= 0) {
-        uint32_t status = GM_STATUS_WAITED | gm_status_of_wait(ended);
-        if (is_of(descriptor, pid))
-            syscall(SYS_pwrite64, descriptor, &status, sizeof(status),
-                    offsetof(struct gm_trace_header, status));
-        syscall(SYS_close, descriptor);
-    }
+    if (gm_config_path(path, sizeof(path), program, host, (uint32_t)pid) &&
+        !tell_in(AT_FDCWD, path, pid, status) &&
+        gm_config_path(path, sizeof(path), ANY_PROGRAM, host, (uint32_t)pid))
+        look_in_folder(path, pid, status);
     errno = saved_errno;
 }
 

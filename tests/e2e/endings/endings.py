@@ -68,6 +68,19 @@ def gate(how, number, code):
         expect(f"check: {how} {number}", done.returncode == code, done)
 
 
+def in_a_shell(how, ended):
+    """Who waits is a program of another name."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(300):
+            with open(f"{folder}/gpumem.other{number}.{number}.trace", "w", encoding="ascii") as file:
+                file.write("none")
+        run(gpumem, "run", "-q", "--", "/bin/sh", "-c", f"{program} {how}; exit 0", folder=folder)
+        for number in range(300):
+            os.remove(f"{folder}/gpumem.other{number}.{number}.trace")
+        [report] = reports(folder)
+        expect(f"{how} in a shell: told", (report["exit_code"], report["signal"]) == ended, report)
+
+
 def not_told():
     """Nobody waits who would tell."""
     with tempfile.TemporaryDirectory() as folder:
@@ -92,6 +105,8 @@ gate("tidy", 7, 7)
 gate("raw", 0, 1)
 gate("exit", 0, 1)
 not_told()
+in_a_shell("raw 5", (5, None))
+in_a_shell("signal 9", (None, "SIGKILL"))
 for by_run in (True, False):
     one(["-p", "raw", "5"], (5, None), "exit code 5" + BARE, by_run)
     one(["-p", "signal", "11"], (None, "SIGSEGV"), "crashed by SIGSEGV", by_run)
