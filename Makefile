@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench lint install portable deb clean help
+.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench lint format install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -70,6 +70,9 @@ bench: all ## cost per event beside heaptrack's; writes docs/benchmarks.md
 
 lint: ## clang-format, clang-tidy, cppcheck, shellcheck, ruff, each in the version of lint-requirements.txt
 	./scripts/lint
+
+format: ## the sources as clang-format has them, in the version of lint-requirements.txt
+	./scripts/lint --format
 
 install: all ## install to PREFIX (/usr/local), below DESTDIR
 	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) $(if $(PREFIX),--prefix "$(abspath $(PREFIX))")
