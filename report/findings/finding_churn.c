@@ -94,17 +94,16 @@ static void find_temporaries(const struct gm_analysis *analysis, struct gm_findi
     }
     if (!most)
         return;
-    gm_findings_add(
-        findings,
-        &(struct gm_finding){.code = GM_FINDING_CHURN,
-                             .severity = of_host ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
-                             .device = of_host ? -1 : device,
-                             .bytes = most->allocated,
-                             .stack = most->stack,
-                             .api = most->api},
-        "%s was called %s times here for %s in all, and never held more than %s.",
-        gm_trace_api(analysis->trace, most->api), COUNT(most->allocs), SIZE(most->allocated),
-        SIZE(most->peak));
+    gm_findings_add(findings,
+                    &(struct gm_finding){.code = GM_FINDING_CHURN,
+                                         .severity = GM_SEVERITY_NOTE,
+                                         .device = of_host ? -1 : device,
+                                         .bytes = most->allocated,
+                                         .stack = most->stack,
+                                         .api = most->api},
+                    "%s was called %s times here for %s in all, and never held more than %s.",
+                    gm_trace_api(analysis->trace, most->api), COUNT(most->allocs),
+                    SIZE(most->allocated), SIZE(most->peak));
     gm_findings_remedy(findings, of_host ? "Locking pages costs more than copying them: keep the "
                                            "buffer for the next round."
                                          : "Each cudaMalloc and cudaFree may wait for the device: "

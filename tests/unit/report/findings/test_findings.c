@@ -1154,7 +1154,7 @@ static void pinning_in_each_round_is_told(void **state)
     struct gm_findings findings = pin_and_unpin(*state, GM_KIND_PINNED, 200);
     const struct gm_finding *finding = only(&findings, GM_FINDING_CHURN);
     assert_non_null(finding);
-    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
     gm_findings_free(&findings);
 }
 
