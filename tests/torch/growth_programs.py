@@ -425,10 +425,10 @@ def checkpoint_to_host():
     for step in range(40):
         train_step()
         if step % 10 == 9:
+            staging = Pinned(2 * MIB)
             for one in weights + state:
-                staging = Pinned(one.size)
                 item(one)
-                staging.release()
+            staging.release()
 
 
 @sound

@@ -1,13 +1,14 @@
 """What programs of growth_programs.py take memory with, on the replica of PyTorch's allocator and on CUDA itself. The
 test copies this file and replica_tensor.py to the place of a framework's files, so that findings name the lines of their
 callers."""
+import atexit
 import ctypes
 import os
 
 from torch.replica_tensor import Tensor, runtime
 
 KIB, MIB = 1 << 10, 1 << 20
-HOST, POINTER = ctypes.create_string_buffer(64), ctypes.POINTER(ctypes.c_void_p)
+HOST, STAGING = ctypes.create_string_buffer(64), ctypes.c_void_p()
 
 
 def _called_in(file, function):
@@ -31,10 +32,11 @@ def item(tensor):
 
 
 def from_host(tensor):
-    pinned = ctypes.c_void_p()
-    assert runtime.cudaHostAlloc(ctypes.byref(pinned), tensor.size, 0) == 0
-    assert runtime.cudaMemcpy(ctypes.c_void_p(tensor.address), pinned, tensor.size, 1) == 0
-    assert runtime.cudaFreeHost(pinned) == 0
+    """Copies through one buffer that stays."""
+    if not STAGING:
+        assert runtime.cudaHostAlloc(ctypes.byref(STAGING), ctypes.c_size_t(64 * MIB), 0) == 0
+        atexit.register(lambda: runtime.cudaFreeHost(STAGING))
+    assert runtime.cudaMemcpy(ctypes.c_void_p(tensor.address), STAGING, ctypes.c_size_t(tensor.size), 1) == 0
     return tensor
 
 
