@@ -387,7 +387,11 @@ enum gm_event {
     GM_EVENT_UNDO =
         3, /* the call of this lane's latest free-like record failed, so it had no effect. address
               as there; extra: status; kind: the type (enum gm_event) undone */
-    GM_EVENT_ALLOC_FAILED = 4, /* size, kind, device; extra: CUresult/cudaError; aux: as ALLOC */
+    GM_EVENT_ALLOC_FAILED =
+        4, /* size, kind, device; extra: CUresult/cudaError; aux: as ALLOC. Since minor 4 kind NONE:
+              a call that does not allocate for the program found no memory for its aux: enum
+              gm_purpose, or found that the device has failed (gm_status_is_fatal), which such calls
+              tell once */
     GM_EVENT_COPY =
         5, /* address: destination, aux: source, size; kind: enum gm_copy; extra: ns in the call */
     GM_EVENT_SET = 6, /* address, size; extra: ns in the call */
@@ -520,6 +524,38 @@ enum gm_block_owner {
     GM_BLOCK_OF_XLA = 1, /* address: of the buffer's object in the host, not of its memory */
 };
 
+/* What a call that is no allocation needs memory for. */
+enum gm_purpose {
+    GM_PURPOSE_NONE = 0,
+    GM_PURPOSE_CONTEXT = 1, /* a context */
+    GM_PURPOSE_CODE = 2,    /* a module, library or function */
+    GM_PURPOSE_LAUNCH = 3,  /* a kernel: its code if that is loaded late, its local memory */
+    GM_PURPOSE_LIMIT = 4,   /* a larger heap, stack or buffer of a context */
+    GM_PURPOSE_STREAM = 5,
+    GM_PURPOSE_EVENT = 6,
+    GM_PURPOSE_GRAPH = 7, /* its nodes, on the host or on the device */
+    GM_PURPOSE_POOL = 8,
+    GM_PURPOSE_MAPPING = 9, /* of addresses, also for a peer or a multicast object */
+    GM_PURPOSE_SHARE = 10,  /* what another process is to open, or what was opened */
+    GM_PURPOSE_TEXTURE = 11,
+    GM_PURPOSE_COPY = 12, /* a copy or a set */
+    GM_PURPOSE_WAIT = 13, /* nothing: the call waits for work, or asks whether it is done */
+    GM_PURPOSES
+};
+
+/*
+ * Whether the device has failed for good, by the text of cuda.h: "This leaves the process in an inconsistent state and
+ * any further CUDA work will return the same error. To continue using CUDA, the process must be terminated and
+ * relaunched." (226, 700, 702, 714 to 719, 721, 911; 810 of a client of MPS whose server ended it), "The context cannot
+ * be used anymore" (710), and errors of the hardware "detected during execution" that cannot be corrected (214, 220).
+ */
+static inline int gm_status_is_fatal(unsigned status)
+{
+    return status == 214 || status == 220 || status == 226 || status == 700 || status == 702 ||
+           status == 710 || (status >= 714 && status <= 719) || status == 721 || status == 810 ||
+           status == 911;
+}
+
 /* What becomes of a block that is given back. */
 enum gm_block_end {
     GM_BLOCK_END_UNTOLD = 0,
@@ -570,7 +606,9 @@ struct gm_record {
     uint32_t stack; /* node id, 0 none */
     uint32_t extra;
     uint16_t context; /* 0 unknown, or GM_CONTEXT_UNTOLD */
-    uint16_t api;  /* index into the NAMES extent: the outermost API function the program called */
+    uint16_t
+        api; /* index into the NAMES extent: the outermost API function the program called; of a
+                      refused launch or wait the innermost */
     uint8_t type;  /* enum gm_event */
     uint8_t kind;  /* enum gm_kind, enum gm_copy or enum gm_event, as the type says */
     int8_t device; /* ordinal, -1 unknown */

@@ -193,7 +193,7 @@ static void refused(const struct gm_record *record, uint32_t lane)
     if (*slot)
         gm_carry_remove(*slot);
     *slot = gm_fold_add(GM_CARRY_FAILURE, 0, record, NULL, lane);
-    gm_fold_totals.failed++;
+    gm_fold_totals.failed += record->kind != GM_KIND_NONE || !gm_status_is_fatal(record->extra);
 }
 
 /* ---- what has a key and is begun, ended or replaced ------------------------------------------ */

@@ -111,8 +111,8 @@ void gm_fold_end(uint32_t number, uint32_t ending, bool implicit)
 
 void gm_fold_mark_late(uint32_t number, uint32_t status)
 {
-    if (status == SHUTTING_DOWN)
-        gm_carry_at(number)->record.extra = SHUTTING_DOWN;
+    if (status == SHUTTING_DOWN || gm_status_is_fatal(status))
+        gm_carry_at(number)->record.extra = status;
 }
 
 void gm_fold_unknown_free(uint32_t lane, uint32_t ending)

@@ -27,6 +27,11 @@ typedef struct CUarray_st *CUarray;
 typedef struct CUmipmappedArray_st *CUmipmappedArray;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUkern_st *CUkernel;
+typedef struct CUlinkState_st *CUlinkState;
+typedef unsigned long long CUtexObject;
+typedef unsigned long long CUsurfObject;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
@@ -35,6 +40,9 @@ typedef struct CUextMemory_st *CUexternalMemory;
 typedef struct CUgraphicsResource_st *CUgraphicsResource;
 
 /* Enumerations, as wide as int. */
+typedef int CUfunc_cache;
+typedef int CUfunction_attribute;
+typedef int CUjitInputType;
 typedef int CUjit_option;
 typedef int CUlibraryOption;
 typedef int CUlimit;
@@ -296,11 +304,21 @@ typedef struct CUDA_FABRIC_COPY_BATCH_OP_st {
 typedef struct CUipcMemHandle_st {
     char reserved[64];
 } CUipcMemHandle;
+typedef struct CUipcEventHandle_st {
+    char reserved[64];
+} CUipcEventHandle;
 
 /* Passed by pointer and only handed on. */
+typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+typedef struct CUDA_LAUNCH_PARAMS_st CUDA_LAUNCH_PARAMS;
+typedef struct CUDA_RESOURCE_DESC_st CUDA_RESOURCE_DESC;
+typedef struct CUDA_RESOURCE_VIEW_DESC_st CUDA_RESOURCE_VIEW_DESC;
+typedef struct CUDA_TEXTURE_DESC_st CUDA_TEXTURE_DESC;
 typedef struct CUctxCreateParams_st CUctxCreateParams;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+typedef struct CUlaunchConfig_st CUlaunchConfig;
+typedef struct CUmemAccessDesc_st CUmemAccessDesc;
 typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
@@ -312,6 +330,7 @@ typedef CUresult (*CUgraphRecaptureCallback)(void *data, CUgraphNode node,
 
 typedef int cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
 typedef struct cudaArray *cudaArray_t;
 typedef const struct cudaArray *cudaArray_const_t;
 typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
@@ -326,9 +345,12 @@ typedef struct cudaExecutionContext_st *cudaExecutionContext_t;
 typedef struct cudaDevResourceDesc_st *cudaDevResourceDesc_t;
 typedef struct cudaGraphEdgeData_st cudaGraphEdgeData;
 typedef struct cudaGraphInstantiateParams_st cudaGraphInstantiateParams;
+typedef struct cudaLaunchConfig_st cudaLaunchConfig_t;
+typedef struct dim3 dim3;
 
 enum { cudaErrorUnknown = 999 };
 enum cudaMemcpyKind { GM_CUDA_MEMCPY_KIND };
+enum cudaFuncAttribute { GM_CUDA_FUNC_ATTRIBUTE };
 enum cudaJitOption { GM_CUDA_JIT_OPTION };
 enum cudaLibraryOption { GM_CUDA_LIBRARY_OPTION };
 enum cudaLimit { GM_CUDA_LIMIT };
@@ -339,6 +361,12 @@ enum cudaStreamCaptureMode { GM_CUDA_STREAM_CAPTURE_MODE };
 typedef struct cudaIpcMemHandle_st {
     char reserved[64];
 } cudaIpcMemHandle_t;
+
+struct dim3 {
+    unsigned int x;
+    unsigned int y;
+    unsigned int z;
+};
 
 struct cudaExtent {
     size_t width;
@@ -396,6 +424,7 @@ struct cudaMemLocation {
 };
 
 struct cudaExternalMemoryBufferDesc;
+struct cudaFuncAttributes;
 struct cudaGraphRecaptureCallbackData;
 struct cudaMemcpy3DBatchOp;
 struct cudaMemcpyAttributes;

@@ -2,6 +2,46 @@
 #include "hooks/effects.h"
 #include "hooks/driver_kind.h"
 #include "sources/nvml.h"
+#include <errno.h>
+#include <stdatomic.h>
+
+/* The error that was told: whoever polls a failed device gets it at each call. */
+static _Atomic uint32_t told_fatal;
+
+static bool is_refusal_told(int result)
+{
+    const uint32_t status = (uint32_t)result;
+    return result == CUDA_ERROR_OUT_OF_MEMORY ||
+           (gm_status_is_fatal(status) &&
+            atomic_exchange_explicit(&told_fatal, status, memory_order_relaxed) != status);
+}
+
+void gm_effect_refused(struct gm_call *call, int result, enum gm_purpose purpose, int device,
+                       uint8_t flags)
+{
+    if (!gm_call_active(call) || !is_refusal_told(result))
+        return;
+    gm_call_commit(
+        call->thread, call->frame,
+        gm_what(GM_EVENT_ALLOC_FAILED, GM_KIND_NONE, (int8_t)device, flags, (uint32_t)result), 0, 0,
+        purpose);
+    const int error = errno;
+    gm_driver_kind_note(); /* where there is no context, none has noted it */
+    errno = error;
+    if (purpose == GM_PURPOSE_CONTEXT)
+        gm_nvml_context(device); /* who else holds the device */
+}
+
+__attribute__((cold, noinline)) void
+gm_refused_alone(uint16_t api, int result, enum gm_purpose purpose, void *frame, uint8_t flags)
+{
+    struct gm_call call;
+    if (result != CUDA_ERROR_OUT_OF_MEMORY && !gm_status_is_fatal((uint32_t)result))
+        return;
+    gm_call_begin(&call, api, frame);
+    gm_effect_refused(&call, result, purpose, -1, flags);
+    gm_call_end(&call);
+}
 
 void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                    uint64_t address, uint64_t size, uint64_t aux, int device)

@@ -58,6 +58,27 @@ GM_IN_HOOK void gm_after_begun(struct gm_call *call, int result, const struct gm
                        begun->address, 0, 0);
 }
 
+/*
+ * A call that is no allocation was refused: on record if for lack of memory, and the first of the
+ * process that finds the device failed. `device` -1: that of the current context.
+ */
+void gm_effect_refused(struct gm_call *call, int result, enum gm_purpose purpose, int device,
+                       uint8_t flags);
+/* The same in a hook that does nothing else: it opens no call before it knows the result. */
+void gm_refused_alone(uint16_t api, int result, enum gm_purpose purpose, void *frame,
+                      uint8_t flags);
+
+#define gm_driver_refused(call, result, purpose, device)                                           \
+    do {                                                                                           \
+        if (gm_unlikely((result) != 0))                                                            \
+            gm_effect_refused(call, result, purpose, device, 0);                                   \
+    } while (0)
+#define gm_runtime_refused(call, result, purpose, device)                                          \
+    do {                                                                                           \
+        if (gm_unlikely((result) != 0) && !gm_call_seen_below(call))                               \
+            gm_effect_refused(call, result, purpose, device, GM_FLAG_RUNTIME);                     \
+    } while (0)
+
 void gm_effect_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
                    uint64_t address, uint64_t size, uint64_t aux, int device);
 void gm_effect_life(struct gm_call *call, int result, enum gm_event type, uint64_t address,

@@ -8,9 +8,9 @@
 void gm_runtime_life(struct gm_call *call, int result, enum gm_kind kind, uint64_t address,
                      uint64_t size, uint8_t flags)
 {
-    /* A failure without a driver call is the runtime's own refusal: docs/accounting.md does not
-     * count it. */
-    if (result == 0 && !gm_call_seen_below(call))
+    /* Another failure without a driver call is the runtime's own refusal: docs/accounting.md does
+     * not count it. */
+    if ((result == 0 || result == CUDA_ERROR_OUT_OF_MEMORY) && !gm_call_seen_below(call))
         gm_effect_alloc(call, result, kind, address, size, flags | GM_FLAG_RUNTIME);
 }
 

@@ -29,7 +29,7 @@ class Entry:
 
     def __init__(self, layer, section, result=None, parameters=""):
         self.layer, self.section, self.result, self.parameters = layer, section, result, parameters
-        self.symbols, self.before, self.after, self.unless = [], None, None, None
+        self.symbols, self.before, self.after, self.unless, self.refusal = [], None, None, None, None
 
     def arguments(self):
         if self.parameters == "void":
@@ -67,8 +67,13 @@ def parse(path):
                 setattr(entries[-1], match[1], (match[2], match[3]))
             elif match := re.fullmatch(r"unless: (\w+\(.*\))", text):
                 entries[-1].unless = match[1]
+            elif match := re.fullmatch(r"refusal: ([A-Z]+)(?:\((\w+)\))?", text):
+                entries[-1].refusal = (match[1], match[2] or "-1")
             else:
                 fail(number, f"not understood: {text}")
+    for entry in entries:
+        if entry.after and COPIES.match(entry.after[0]):
+            entry.refusal = ("COPY", "-1")
     return entries, left_out
 
 
@@ -97,6 +102,24 @@ def prototype(symbol, name):
     return f"{symbol.entry.result} {name}({symbol.entry.parameters})"
 
 
+def refusal(symbol):
+    """What a hook that opened a call does about a refusal."""
+    purpose, device = symbol.entry.refusal
+    return f"gm_{symbol.entry.layer}_refused(&call, (int)result, GM_PURPOSE_{purpose}, {device});"
+
+
+def hook_of_refusals(symbol, begin, end):
+    """The rest of a wrapper that does nothing unless the call is refused. Of the runtime: and unless a driver hook below
+    has recorded that."""
+    entry, is_runtime = symbol.entry, symbol.entry.layer == "runtime"
+    lines = begin + ["    const uint32_t events = gm_thread_events();"] * is_runtime
+    lines.append(f"    {entry.result} result = real({', '.join(entry.arguments())});")
+    lines.append("    if (gm_unlikely(result != 0)" + (" && events == gm_thread_events())" if is_runtime else ")"))
+    lines.append(f"        gm_refused_alone(GM_API_{symbol.name}, (int)result, GM_PURPOSE_{entry.refusal[0]}, "
+                 f"__builtin_frame_address(0), {'GM_FLAG_RUNTIME' if is_runtime else '0'});")
+    return "\n".join(lines + end)
+
+
 def hook(symbol):
     """The text of one wrapper."""
     entry = symbol.entry
@@ -106,14 +129,17 @@ def hook(symbol):
     if entry.layer == "runtime":
         lookup = f"gm_real(GM_API_{symbol.name}, __builtin_return_address(0))"
     lines.append(f"    {entry.result} (*real)({entry.parameters}) = {lookup};")
-    lines += ["    struct gm_call call;", "    if (gm_unlikely(!real))", f"        return {error};"]
+    none, end = ["    if (gm_unlikely(!real))", f"        return {error};"], ["    return result;", "}", ""]
+    if not entry.before and not entry.after:
+        return hook_of_refusals(symbol, lines + none, end)
+    lines += ["    struct gm_call call;"] + none
     begin = f"    gm_call_begin(&call, GM_API_{symbol.name}, __builtin_frame_address(0));"
     if not entry.unless:
         lines.append(begin)
     if entry.before:
         lines.append("    struct gm_record begun = {0};")
         lines.append("    " + effect("before", symbol, entry.before))
-    if entry.after and re.match(r"(copy|set|graph_launch)", entry.after[0]) and entry.after[0] != "set_device":
+    if entry.after and (COPIES.match(entry.after[0]) or entry.after[0] == "graph_launch"):
         lines.append("    gm_call_clock(&call);")
     if entry.layer == "driver" and entry.after and entry.after[0] in TAKES_MEMORY:
         lines.append("    gm_call_clock_slow(&call);")
@@ -122,13 +148,15 @@ def hook(symbol):
         lines += [f"    if (gm_likely(gm_{entry.unless}))", "        return result;", begin]
     if entry.before:
         lines.append("    gm_after_begun(&call, (int)result, &begun);")
-    if entry.after and entry.after[0] != "label":
-        lines.append("    if (gm_call_active(&call)) {")
-        lines.append("        " + effect("after", symbol, entry.after))
-        lines.append("    }")
-    lines += ["    gm_call_end(&call);", "    return result;", "}", ""]
-    return "\n".join(lines)
+    after = [effect("after", symbol, entry.after)] if entry.after and entry.after[0] != "label" else []
+    after += [refusal(symbol)] if entry.refusal else []
+    if after:
+        lines += ["    if (gm_call_active(&call)) {", *("        " + line for line in after), "    }"]
+    return "\n".join(lines + ["    gm_call_end(&call);"] + end)
 
+
+# Effects of copies and sets.
+COPIES = re.compile(r"(copy|set)(_(?!device)\w+)?$")
 
 # Effects of calls that take memory from a device: their records tell how long a slow one took.
 TAKES_MEMORY = ("alloc", "vmm_create", "vmm_map")
@@ -269,6 +297,7 @@ def coverage_row(rows):
     forms = ", ".join(f"`{symbol.name}`" + (f" {version_text(symbol.since)}" if symbol.since else "")
                       for symbol in sorted(symbols, key=lambda symbol: (symbol.since, symbol.name)))
     effects = dict.fromkeys(recorded(effect_text) for row in rows for effect_text in (row.before, row.after) if effect_text)
+    effects.update(dict.fromkeys("refusals" for row in rows if row.refusal))
     return f"| `{symbols[0].base}` | {', '.join(effects)} | {forms} |"
 
 

@@ -112,6 +112,12 @@ static inline bool gm_call_seen_below(const struct gm_call *call)
     return call->thread && call->thread->events != call->events_before;
 }
 
+/* Grows with each such event of the calling thread; 0 while it has recorded nothing. */
+static inline uint32_t gm_thread_events(void)
+{
+    return gm_tls.thread ? gm_tls.thread->events : 0;
+}
+
 /*
  * Commits one record. The caller fills type, kind, address, size, aux, extra, flags and device (-1:
  * that of the current context); time, api, context and, for types that carry one, the stack are

@@ -69,6 +69,7 @@ static void note_served(struct gm_analysis *analysis, unsigned kind, int device,
         failure->followed = true;
         failure->survived |=
             failure->fell_back || (failure->device == device && !gm_kind_is_host(kind));
+        failure->survived |= failure->kind == GM_KIND_NONE && failure->device < 0;
         if (failure->served || failure->kind != kind || failure->device != device)
             continue;
         if (!line)
@@ -92,6 +93,8 @@ static void life_begins(void *argument, struct gm_life *life)
     struct gm_analysis *analysis = argument;
     if (analysis->failure_count)
         note_served(analysis, life->kind, life->device, life->stack, life->size);
+    if (analysis->trace->failed.status && !analysis->replay.ledger.carrying)
+        analysis->trace->failed = (struct gm_device_failure){0}; /* it serves: not for good */
     life->place = gm_activity_place(&analysis->activity, life, false);
     note_taken(analysis, life);
     gm_activity_begins(&analysis->activity, life->place, life->size, analysis->replay.ledger.time);
@@ -171,11 +174,44 @@ static uint64_t used_on(const struct gm_analysis *analysis, int device)
     return gm_add_saturated(gm_add_saturated(used, facts->last.bytes), facts->elsewhere);
 }
 
+/* A call was answered with `status`: from the first that is fatal on the device takes none any more.
+ * Of a carried life it is known that its free was answered so before the history begins. */
+static void note_fatal(struct gm_analysis *analysis, const struct gm_entry *entry, bool is_free)
+{
+    struct gm_device_failure *failed = &analysis->trace->failed;
+    const struct gm_checkpoint *checkpoint = analysis->trace->checkpoint;
+    uint64_t time = entry->record->time;
+    if (!gm_status_is_fatal(entry->record->extra))
+        return;
+    if (entry->carried && is_free && checkpoint)
+        time = checkpoint->time;
+    if (!failed->status || time < failed->time) {
+        failed->status = entry->record->extra;
+        failed->time = time;
+    }
+    failed->frees += is_free;
+}
+
+/* What was asked for without a size. */
+static unsigned purpose_of(const struct gm_record *record)
+{
+    if (record->kind == GM_KIND_NONE)
+        return record->aux < GM_PURPOSES ? (unsigned)record->aux : GM_PURPOSE_NONE;
+    if (record->size)
+        return GM_PURPOSE_NONE;
+    return record->kind == GM_KIND_GRAPH      ? GM_PURPOSE_GRAPH
+           : record->kind == GM_KIND_EXTERNAL ? GM_PURPOSE_SHARE
+                                              : GM_PURPOSE_NONE;
+}
+
 /* Keeps the refused calls that came last, those of one place as one. */
 static void note_failure(struct gm_analysis *analysis, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     bool out_of_memory = record->extra == 2;
+    note_fatal(analysis, entry, false);
+    if (record->kind == GM_KIND_NONE && gm_status_is_fatal(record->extra))
+        return; /* that was all it tells */
     if (out_of_memory && !gm_kind_is_host(record->kind)) {
         gm_activity_refuse(&analysis->activity, record, false);
         if (gm_owners_cache(analysis->owners, record->kind, record->stack))
@@ -187,6 +223,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     while (at < analysis->failure_count && !(analysis->failures[at].stack == record->stack &&
                                              analysis->failures[at].api == record->api &&
                                              analysis->failures[at].kind == record->kind &&
+                                             analysis->failures[at].purpose == purpose_of(record) &&
                                              analysis->failures[at].device == record->device &&
                                              analysis->failures[at].out_of_memory == out_of_memory))
         at++;
@@ -210,6 +247,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
     failure.status = record->extra;
     failure.api = record->api;
     failure.kind = record->kind;
+    failure.purpose = (uint8_t)purpose_of(record);
     failure.device = record->device;
     failure.out_of_memory = out_of_memory;
     failure.used = used_on(analysis, record->device);
@@ -299,6 +337,14 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
     case GM_EVENT_ALLOC_FAILED:
         note_failure(analysis, entry);
         break;
+    case GM_EVENT_UNDO:
+        note_fatal(analysis, entry, true);
+        break;
+    case GM_EVENT_VMM_CREATE:
+    case GM_EVENT_VMM_IMPORT:
+        if (entry->carried)
+            note_fatal(analysis, entry, true);
+        break;
     case GM_EVENT_DEVICE:
     case GM_EVENT_DEVICE_SAMPLE:
         note_device(analysis, entry);
@@ -334,6 +380,8 @@ static void first_pass(struct gm_analysis *analysis)
         switch (entry.record->type) {
         case GM_EVENT_ALLOC: /* all that they mean was told by births and deaths */
             analysis->active_until = analysis->called_until = replay->ledger.events;
+            if (entry.carried)
+                note_fatal(analysis, &entry, true);
             break;
         case GM_EVENT_FREE:
             analysis->called_until = replay->ledger.events;
@@ -518,6 +566,7 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
 {
     struct gm_analysis *analysis = gm_allocate(1, sizeof(*analysis));
     analysis->trace = trace;
+    trace->failed = (struct gm_device_failure){0};
     analysis->callers = gm_callers_new(trace);
     analysis->owners = gm_owners_new(trace);
     analysis->categories = gm_categories_new(trace);
@@ -530,8 +579,10 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     first_pass(analysis);
     judge_survival(analysis);
     uint64_t end = analysis->replay.ledger.time;
-    if (trace->ending == GM_ENDING_NORMAL && trace->header.end_time > end)
+    if (trace->header.end != GM_END_NONE && trace->header.end_time > end)
         end = trace->header.end_time;
+    if (trace->failed.status && trace->ending == GM_ENDING_NORMAL)
+        trace->ending = GM_ENDING_FAILED;
     if (trace->as_of_ns && trace->until > end)
         end = trace->until; /* it lasts */
     analysis->duration = gm_clock_elapsed(&trace->clock, end);

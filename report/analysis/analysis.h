@@ -31,6 +31,7 @@ struct gm_failure {
     uint16_t api;
     uint8_t kind;
     int8_t device;
+    uint8_t purpose; /* enum gm_purpose; else `size` is what was asked for */
     bool out_of_memory;
     bool never_more; /* none asked for more than the one before */
     bool never_same; /* each asked for less */

@@ -13,6 +13,13 @@ struct gm_ended {
     bool is_bare;  /* it exited without its destructors, by the bare system call */
 };
 
+/* The device failed for good (gm_status_is_fatal), as its answers tell; status 0: it did not. */
+struct gm_device_failure {
+    uint32_t status; /* CUresult of the first call that told it */
+    uint64_t time;   /* of that call, record clock */
+    uint64_t frees;  /* refused with such an error */
+};
+
 /* The address space of one device between its lowest and its highest live allocation of kind
  * `device`. What the driver holds beyond them is not known. */
 struct gm_holes {

@@ -21,6 +21,35 @@ const char *gm_kind_name(unsigned kind)
     return kind < GM_KINDS ? names[kind] : names[GM_KIND_NONE];
 }
 
+static const struct {
+    const char *name, *text;
+} purposes[GM_PURPOSES] = {
+    [GM_PURPOSE_CONTEXT] = {"context", "making a context"},
+    [GM_PURPOSE_CODE] = {"code", "loading code"},
+    [GM_PURPOSE_LAUNCH] = {"launch", "launching a kernel"},
+    [GM_PURPOSE_LIMIT] = {"limit", "setting a limit of a context"},
+    [GM_PURPOSE_STREAM] = {"stream", "making a stream"},
+    [GM_PURPOSE_EVENT] = {"event", "making an event"},
+    [GM_PURPOSE_GRAPH] = {"graph", "a graph"},
+    [GM_PURPOSE_POOL] = {"pool", "making a pool"},
+    [GM_PURPOSE_MAPPING] = {"mapping", "mapping memory"},
+    [GM_PURPOSE_SHARE] = {"share", "sharing memory with another owner"},
+    [GM_PURPOSE_TEXTURE] = {"texture", "making a texture or surface"},
+    [GM_PURPOSE_COPY] = {"copy", "a copy or a set"},
+    [GM_PURPOSE_WAIT] = {"wait", "work that a call waited for"},
+};
+
+const char *gm_purpose_name(unsigned purpose)
+{
+    return purpose < GM_PURPOSES ? purposes[purpose].name : NULL;
+}
+
+const char *gm_purpose_text(unsigned purpose)
+{
+    const char *text = purpose < GM_PURPOSES ? purposes[purpose].text : NULL;
+    return text ? text : "a call of CUDA";
+}
+
 const char *gm_direction_name(unsigned direction)
 {
     static const char *const names[GM_DIRECTIONS] = {

@@ -28,6 +28,13 @@ static inline bool gm_kind_is_valid(unsigned kind)
 /* "device", "managed" ...; the host's VMM is "vmm" too, as in the accounting rules. */
 const char *gm_kind_name(unsigned kind);
 
+/* "loading code", "making a context" ...: what a call that is no allocation was refused for; "a call of CUDA" if that
+ * is not known. */
+const char *gm_purpose_text(unsigned purpose);
+
+/* "code", "context" ...; NULL: none is known. */
+const char *gm_purpose_name(unsigned purpose);
+
 enum {
     GM_DIRECTION_SET = GM_COPY_PEER + 1, /* after those of enum gm_copy */
     GM_DIRECTIONS
@@ -104,6 +111,8 @@ enum gm_ending {
     GM_ENDING_NORMAL,  /* the end is marked, or who waited for the process saw it exit */
     GM_ENDING_RUNNING, /* no mark; the process lives */
     GM_ENDING_CUT,     /* no mark; the process is gone: killed or crashed */
+    GM_ENDING_FAILED, /* marked, but the device had failed before and took no call since: known when
+                          the records were read */
 };
 
 /* "SIGKILL", "signal 50". Returns `text`. */

@@ -87,12 +87,13 @@ static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *mod
 /* ---- requests that were refused ------------------------------------------------------------------- */
 
 static void fail(struct gm_dry_use *use, const struct gm_model *model, uint32_t place,
-                 uint64_t wanted, uint64_t held)
+                 uint64_t wanted, unsigned purpose, uint64_t held)
 {
     if (use->has_failed)
         return;
     use->has_failed = true;
     use->wanted = wanted;
+    use->purpose = purpose;
     use->held = held;
     use->at = line_of(model, model->places[place].stack);
 }
@@ -112,7 +113,7 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
         if (failure->survived || failure->succeeded)
             outcome->survived += failure->count;
         else if (use)
-            fail(use, model, failure->place, failure->size, failure->tracked);
+            fail(use, model, failure->place, failure->size, GM_PURPOSE_NONE, failure->tracked);
     }
     for (size_t i = 0; i < run->failure_count; i++) {
         const struct gm_model_failure *failure = &run->failures[i];
@@ -122,7 +123,7 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
         if (failure->survived)
             outcome->survived += failure->count;
         else
-            fail(use, model, failure->place, failure->size, failure->used);
+            fail(use, model, failure->place, failure->size, failure->purpose, failure->used);
     }
 }
 
@@ -188,6 +189,7 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
         if (more->has_failed && !use->has_failed) {
             use->has_failed = true;
             use->wanted = more->wanted;
+            use->purpose = more->purpose;
             use->held = more->held;
             use->at = more->at;
         }

@@ -29,6 +29,7 @@ struct gm_dry_use {
     uint64_t least_reserved, most_reserved; /* by the addresses that new segments get */
     bool has_failed;                        /* a request was refused that nothing made up for */
     uint64_t wanted;                        /* the first such request */
+    unsigned purpose;                       /* enum gm_purpose: then it has no size */
     uint64_t held;                          /* what was allocated just then */
     struct gm_dry_line at;                  /* where it was asked for */
 };

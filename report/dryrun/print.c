@@ -96,6 +96,9 @@ static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
                     facts->outcome->devices[judgement->device].has_failed ? "at least "
                                                                           : at_least(facts),
                     SIZE(judgement->peak - judgement->capacity));
+        else if (facts->outcome->devices[judgement->device].purpose)
+            fprintf(out, "does not fit: no memory was left for %s",
+                    gm_purpose_text(facts->outcome->devices[judgement->device].purpose));
         else
             fprintf(out, "does not fit: %s were refused, as what is free is in pieces",
                     SIZE(facts->outcome->devices[judgement->device].wanted));

@@ -339,7 +339,8 @@ static bool is_pytorchs(const struct gm_analysis *analysis, const struct gm_fail
  * where it hands the driver's answer on: without caching, and on cudaMallocAsync. */
 static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_failure *failure)
 {
-    return gm_owners_cache(analysis->owners, failure->kind, failure->stack) &&
+    return failure->kind != GM_KIND_NONE &&
+           gm_owners_cache(analysis->owners, failure->kind, failure->stack) &&
            (has_blocks(analysis, failure->device) || failure->survived ||
             !is_pytorchs(analysis, failure));
 }
@@ -354,6 +355,30 @@ static void write_had(char *text, size_t size, const struct gm_sites *owners)
     snprintf(text, size, "%s allocated on the device%s%s%s", SIZE(owners->bytes - managed),
              managed ? " (and " : "", managed ? SIZE(managed) : "",
              managed ? " of managed memory, which takes no room there)" : "");
+}
+
+/* A call that is no allocation: of it nobody knows how much it needed. Who else held the device then matters more. */
+static void add_refused_purpose(const struct gm_analysis *analysis, struct gm_findings *findings,
+                                const struct gm_finding *finding, const struct gm_failure *failure,
+                                const char *held)
+{
+    const struct gm_device_facts *facts = &analysis->facts[gm_device_slot(failure->device)];
+    char own[64] = "nothing", left[96] = "", others[96] = "";
+    const char *where = failure->device >= 0 ? " on the device" : "";
+    if (failure->snapshot.owners.bytes)
+        snprintf(own, sizeof(own), "%s", SIZE(failure->snapshot.owners.bytes));
+    if (facts->total && failure->device >= 0)
+        snprintf(left, sizeof(left), ", and of %s at most %s were free", SIZE(facts->total),
+                 SIZE(less(facts->total, failure->used)));
+    if (facts->elsewhere)
+        snprintf(others, sizeof(others), " Other processes held %s.", SIZE(facts->elsewhere));
+    else if (facts->used_by_all) /* how much of that was its own, nobody told */
+        snprintf(others, sizeof(others), " All processes together used %s of it at most.",
+                 SIZE(facts->used_by_all));
+    gm_findings_add(findings, finding,
+                    "The driver had no memory for %s when the process had %s allocated%s%s. How "
+                    "much it needed is not told.%s%s",
+                    gm_purpose_text(failure->purpose), own, where, left, others, held);
 }
 
 static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,
@@ -381,7 +406,9 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
                                   &failure->snapshot.owners);
     char had[128];
     write_had(had, sizeof(had), &failure->snapshot.owners);
-    if (is_search(&refusals)) {
+    if (failure->purpose) {
+        add_refused_purpose(analysis, findings, &finding, failure, held);
+    } else if (is_search(&refusals)) {
         add_search(findings, &finding, &refusals);
     } else if (failure->fell_back) {
         finding.severity = GM_SEVERITY_NOTE;
@@ -414,7 +441,8 @@ static bool is_asked_again(const struct gm_analysis *analysis, size_t number)
 {
     const struct gm_failure *failure = &analysis->failures[number];
     uint64_t line = gm_callers_line(analysis->callers, failure->stack);
-    if (!gm_owners_cache(analysis->owners, failure->kind, failure->stack))
+    if (failure->kind == GM_KIND_NONE ||
+        !gm_owners_cache(analysis->owners, failure->kind, failure->stack))
         return false;
     for (size_t i = number + 1; i < analysis->failure_count; i++)
         if (analysis->failures[i].device == failure->device &&

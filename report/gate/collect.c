@@ -137,6 +137,10 @@ static const char *why_incomplete(const struct gm_model_run *run, char text[GM_E
 {
     if (run->ending == GM_ENDING_CUT && !run->was_asked_to_end)
         return gm_ending_text(run, text);
+    if (run->ending == GM_ENDING_FAILED) {
+        snprintf(text, GM_ENDING_TEXT, "the device failed: error %u", run->device_failed.status);
+        return text;
+    }
     if (run->damaged)
         return "damaged";
     if (run->lost)

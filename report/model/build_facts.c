@@ -187,6 +187,11 @@ void gm_build_facts(struct gm_builder *builder)
     run->ending = trace->ending;
     run->as_of_ns = trace->as_of_ns;
     run->ended = gm_ended_of(header);
+    if (trace->failed.status) {
+        run->device_failed.status = trace->failed.status;
+        run->device_failed.time_ns = gm_builder_time(builder, trace->failed.time);
+        run->device_failed.frees = trace->failed.frees;
+    }
     run->was_asked_to_end = trace->ending == GM_ENDING_CUT && gm_was_asked_to_end(&trace->header);
     run->is_recorded = !(header->flags & GM_HEADER_NOT_RECORDED);
     run->truncated = trace->truncated;

@@ -36,6 +36,7 @@ static void build_failures(struct gm_builder *builder)
             .count = failure->count,
             .used = failure->used,
             .status = failure->status,
+            .purpose = failure->purpose,
             .out_of_memory = failure->out_of_memory,
             .survived = failure->survived,
             .device = failure->device,

@@ -161,6 +161,8 @@ struct gm_model_failure {
     uint64_t count;
     uint64_t used;
     uint32_t status;
+    uint8_t
+        purpose; /* enum gm_purpose: then it has no size, and nobody knows how much was needed */
     bool out_of_memory;
     bool is_of_pool; /* a pool asked, and gave up: told with pool_failures */
     bool survived;   /* the program went on: docs/accounting.md */
@@ -368,6 +370,11 @@ struct gm_model_run {
     enum gm_ending ending;
     uint64_t as_of_ns;     /* of a process that runs: all is as it was then; 0: it does not run */
     struct gm_ended ended; /* with what code, or by which signal */
+    struct {
+        uint32_t status; /* CUresult; 0: it did not */
+        uint64_t time_ns;
+        uint64_t frees;
+    } device_failed;       /* trace_file.h, struct gm_device_failure */
     bool was_asked_to_end; /* by SIGTERM, as workers of a pool are */
     bool is_recorded;      /* else the trace says why it was not, and no more */
     bool complete, truncated, simulated, bypassed, flight;

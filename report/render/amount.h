@@ -2,6 +2,7 @@
 #ifndef GPUMEM_REPORT_RENDER_AMOUNT_H
 #define GPUMEM_REPORT_RENDER_AMOUNT_H
 
+#include "base/names.h"
 #include "base/size.h"
 
 static inline const char *gm_amount_format(int64_t value, char text[GM_SIZE_TEXT],
@@ -18,5 +19,8 @@ static inline const char *gm_amount_format(int64_t value, char text[GM_SIZE_TEXT
 #define NUMBER(value) gm_amount_format((value), (char[GM_SIZE_TEXT + 1]){0}, gm_count_format)
 
 #define DURATION(value) gm_amount_format((value), (char[GM_SIZE_TEXT + 1]){0}, gm_time_format)
+
+/* What a refusal was about: "264 MiB", or "loading code". */
+#define ASKED(size, purpose) ((purpose) ? gm_purpose_text(purpose) : SIZE(size))
 
 #endif

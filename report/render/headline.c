@@ -32,6 +32,7 @@ static struct gm_refusal of_driver(const struct gm_model_run *run,
                                    const struct gm_model_failure *failure)
 {
     return (struct gm_refusal){.size = failure->size,
+                               .purpose = failure->purpose,
                                .device = failure->device,
                                .time_ns = failure->time_ns,
                                .survived = failure->survived,
@@ -81,9 +82,10 @@ static void write_failure(struct gm_headline *headline, const struct gm_refusal 
         return;
     if (worst->device >= 0)
         snprintf(where, sizeof(where), " on device %d", worst->device);
-    snprintf(headline->failure, sizeof(headline->failure), "%s%s, %ssurvived: %s asked",
+    snprintf(headline->failure, sizeof(headline->failure), "%s%s, %ssurvived: %s%s",
              worst->survived ? "Out of memory" : "OUT OF MEMORY", where,
-             worst->survived ? "" : "not ", SIZE(worst->size));
+             worst->survived ? "" : "not ", ASKED(worst->size, worst->purpose),
+             worst->purpose ? "" : " asked");
 }
 
 /* ---- what was left, peaks, findings ---------------------------------------------------------- */
@@ -160,7 +162,7 @@ static enum gm_gravity gravity_of(const struct gm_headline *headline,
         return GM_GRAVITY_LEAKS;
     if (run->verdict.state == GM_VERDICT_NOTHING)
         return GM_GRAVITY_IDLE;
-    if (run->ending == GM_ENDING_CUT && !run->was_asked_to_end)
+    if ((run->ending == GM_ENDING_CUT && !run->was_asked_to_end) || run->ending == GM_ENDING_FAILED)
         return GM_GRAVITY_CUT;
     if (!run->complete && run->ending == GM_ENDING_NORMAL)
         return GM_GRAVITY_UNKNOWN;
@@ -172,6 +174,9 @@ struct gm_headline gm_headline_of(const struct gm_model_run *run)
     struct gm_headline headline = {0};
     struct gm_refusal worst = gm_refusal_of(run);
     write_failure(&headline, &worst);
+    if (!worst.is_there && run->device_failed.status)
+        snprintf(headline.failure, sizeof(headline.failure), "DEVICE FAILED: error %u",
+                 run->device_failed.status);
     count_findings(&headline, run);
     write_state(&headline, run);
     write_peaks(&headline, run);
@@ -185,6 +190,7 @@ const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_T
         [GM_ENDING_NORMAL] = "ended normally",
         [GM_ENDING_RUNNING] = "still running",
         [GM_ENDING_CUT] = "killed or crashed",
+        [GM_ENDING_FAILED] = "the device failed",
     };
     char name[GM_SIGNAL_TEXT];
     if (run->ended.signal)

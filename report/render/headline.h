@@ -21,7 +21,8 @@ struct gm_headline {
     int64_t peak;      /* largest of a device, bytes */
     unsigned errors;   /* findings */
     unsigned warnings; /* findings */
-    char failure[192]; /* "OUT OF MEMORY on device 0, not survived: 264 MiB asked"; else empty */
+    char failure
+        [192]; /* "OUT OF MEMORY on device 0, not survived: 264 MiB asked", "DEVICE FAILED: error 700"; else empty */
     char state[96];    /* "12.0 MiB leaked in 12 allocations", "No leaks" */
     char peaks[128];   /* "peak 1.93 GiB on device 0"; empty: there is none */
     char findings[64]; /* "1 error, 2 warnings"; empty: there is none */
@@ -29,8 +30,9 @@ struct gm_headline {
 
 /* The request whose refusal matters most: not survived before survived, then the latest. */
 struct gm_refusal {
-    uint64_t size; /* bytes */
-    int device;    /* -1: unknown */
+    uint64_t size;   /* bytes */
+    uint8_t purpose; /* enum gm_purpose: then it has no size */
+    int device;      /* -1: unknown */
     uint64_t time_ns;
     bool survived;
     bool is_there;

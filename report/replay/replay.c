@@ -176,6 +176,8 @@ static void refused(struct gm_replay *replay, const struct gm_record *record)
 {
     if (record->extra == OUT_OF_MEMORY)
         replay->ledger.counters.failed++;
+    else if (record->kind == GM_KIND_NONE && gm_status_is_fatal(record->extra))
+        return; /* the device failed: analysis.c */
     else if (record->flags & GM_FLAG_RUNTIME)
         replay->ledger.counters.refused_by_runtime++;
     else

@@ -65,8 +65,10 @@ static void write_places(struct gm_json *json, const struct gm_top *top,
 
 void gm_top_json(FILE *out, const struct gm_top *top, const struct gm_follow *follow)
 {
-    static const char *const endings[] = {
-        [GM_ENDING_NORMAL] = "normal", [GM_ENDING_RUNNING] = "running", [GM_ENDING_CUT] = "cut"};
+    static const char *const endings[] = {[GM_ENDING_NORMAL] = "normal",
+                                          [GM_ENDING_RUNNING] = "running",
+                                          [GM_ENDING_CUT] = "cut",
+                                          [GM_ENDING_FAILED] = "failed"};
     const struct gm_trace_header *header = &follow->trace->header;
     struct gm_json json = {.out = out, .on_one_line = true};
     gm_json_open_object(&json, NULL);

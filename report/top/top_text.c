@@ -14,8 +14,10 @@ static void write_head(FILE *out, const struct gm_follow *follow)
     const struct gm_trace_header *header = &follow->trace->header;
     char *name =
         gm_clean_copy(gm_base_name(gm_trace_field(header->executable, sizeof(header->executable))));
-    static const char *const states[] = {
-        [GM_ENDING_NORMAL] = "ended", [GM_ENDING_RUNNING] = "running", [GM_ENDING_CUT] = "cut"};
+    static const char *const states[] = {[GM_ENDING_NORMAL] = "ended",
+                                         [GM_ENDING_RUNNING] = "running",
+                                         [GM_ENDING_CUT] = "cut",
+                                         [GM_ENDING_FAILED] = "ended"};
     fprintf(out, "process %" PRIu32 " %.30s, %s, as of %s, %s events%s\n", header->pid, name,
             states[follow->trace->ending], TIME(follow->as_of_ns), COUNT(follow->events),
             header->flags & GM_HEADER_SIMULATED ? " SIMULATED" : "");

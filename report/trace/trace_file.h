@@ -59,6 +59,7 @@ struct gm_trace {
     struct gm_trace_header header;
     struct gm_clock_scale clock;
     enum gm_ending ending;
+    struct gm_device_failure failed; /* as gm_analyse finds it */
     uint64_t
         until; /* record clock: of a running process nothing younger is read; else UINT64_MAX */
     uint64_t as_of_ns; /* that moment, since the start of the trace; 0: the process does not run */

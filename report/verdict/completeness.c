@@ -35,6 +35,12 @@ static uint64_t is_cut(const struct gm_analysis *analysis)
     return is_without_end(analysis) && !is_asked_to_end(analysis);
 }
 
+static uint64_t is_failed(const struct gm_analysis *analysis)
+{
+    const struct gm_device_failure *failed = &analysis->trace->failed;
+    return failed->status ? failed->frees + 1 : 0;
+}
+
 static uint64_t is_snapshot(const struct gm_analysis *analysis)
 {
     return (analysis->trace->header.flags & GM_HEADER_SNAPSHOT) != 0;
@@ -122,6 +128,7 @@ static const struct rule {
 } rules[] = {
     {"not_recorded", GM_GAP_LOSS, is_not_recorded, NULL, NULL, gm_not_recorded_sentence},
     {"cut", GM_GAP_LOSS, is_cut, NULL, NULL, gm_cut_sentence},
+    {"device_failed", GM_GAP_LOSS, is_failed, NULL, NULL, gm_failed_sentence},
     {"asked_to_end", GM_GAP_NOTE, is_asked_to_end,
      "SIGTERM ended the process, and the process that waited for it was there to see it, as pools "
      "of workers do. Nothing says that what it held then is a leak.",

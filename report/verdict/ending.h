@@ -16,6 +16,9 @@ void gm_as_of_sentence(const struct gm_trace *trace, char *text, size_t size);
 /* The gap that this is: no page of such a trace is about a whole run. */
 void gm_running_sentence(const struct gm_trace *trace, char *text, size_t size);
 
+/* What it means that the device failed before the end. */
+void gm_failed_sentence(const struct gm_trace *trace, char *text, size_t size);
+
 /* What it means that no end is marked, cut to fit `size` bytes. */
 void gm_cut_sentence(const struct gm_trace *trace, char *text, size_t size);
 

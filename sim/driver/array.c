@@ -219,13 +219,13 @@ static CUresult create_array(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *des
 
 CUresult cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(create_array(handle, descriptor));
 }
 
 CUresult cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *descriptor)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!descriptor)
         return gpusim_allocation_end(CUDA_ERROR_INVALID_VALUE);
     const CUDA_ARRAY3D_DESCRIPTOR full = {
@@ -239,7 +239,7 @@ CUresult cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *descript
 
 CUresult cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *descriptor)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!descriptor)
         return gpusim_allocation_end(CUDA_ERROR_INVALID_VALUE);
     const CUDA_ARRAY3D_DESCRIPTOR full = {
@@ -429,7 +429,7 @@ static CUresult create_mipmap(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCR
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
                                 unsigned int levels)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(create_mipmap(handle, descriptor, levels));
 }
 

@@ -99,6 +99,8 @@ static void empty_context(struct gpusim_context *context)
     gpusim_arrays_of_context_free(context);
     gpusim_objects_end(context, GPUSIM_TYPE_MODULE, gpusim_module_delete);
     gpusim_allocations_of_context_free(context);
+    gpusim_object_give(&context->base);
+    context->has_launched = false;
     context->active = false;
 }
 
@@ -118,8 +120,10 @@ CUresult gpusim_primary_retain(struct gpusim_device *device)
             return CUDA_ERROR_OUT_OF_MEMORY;
         device->primary->primary = true;
     }
-    if (!device->primary->active)
+    if (!device->primary->active) {
+        GPUSIM_TRY(gpusim_object_take(&device->primary->base, device, GPUSIM_TAKES_CONTEXT));
         start_context(device->primary, 3020);
+    }
     device->primary->retains++;
     return CUDA_SUCCESS;
 }
@@ -206,7 +210,7 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice ordinal, unsigned int flags)
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int *flags, int *active)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     struct gpusim_device *device = gpusim_device_of(ordinal);
 
     if (!device)
@@ -233,6 +237,11 @@ static CUresult create(CUcontext *handle, unsigned int flags, CUdevice ordinal,
     struct gpusim_context *context = new_context(device, flags);
     if (!context)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult taken = gpusim_object_take(&context->base, device, GPUSIM_TAKES_CONTEXT);
+    if (taken != CUDA_SUCCESS) {
+        gpusim_object_delete(context);
+        return taken;
+    }
     start_context(context, api_version);
     context->retains = 1;
     *handle = stack.items[stack.count++] = GPUSIM_HANDLE(CUcontext, context);
@@ -321,7 +330,7 @@ CUresult cuCtxDetach(CUcontext handle)
 
 CUresult cuCtxPushCurrent_v2(CUcontext handle)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!gpusim_context_of(handle))
         return CUDA_ERROR_INVALID_CONTEXT;
     if (stack.count == STACK_DEPTH)
@@ -337,7 +346,7 @@ CUresult cuCtxPushCurrent(CUcontext handle)
 
 CUresult cuCtxPopCurrent_v2(CUcontext *handle)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (stack.count == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
     stack.count--;
@@ -353,7 +362,7 @@ CUresult cuCtxPopCurrent(CUcontext *handle)
 
 CUresult cuCtxSetCurrent(CUcontext handle)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (handle && !gpusim_context_of(handle))
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!handle)
@@ -367,7 +376,7 @@ CUresult cuCtxSetCurrent(CUcontext handle)
 
 CUresult cuCtxGetCurrent(CUcontext *handle)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
     *handle = stack.count ? stack.items[stack.count - 1] : NULL;
@@ -378,7 +387,10 @@ CUresult cuCtxGetCurrent(CUcontext *handle)
 
 CUresult cuCtxGetDevice(CUdevice *device)
 {
-    GPUSIM_ENTER_CONTEXT(context);
+    GPUSIM_ENTER_FAILED();
+    struct gpusim_context *context;
+
+    GPUSIM_TRY(gpusim_current(&context));
     if (!device)
         return CUDA_ERROR_INVALID_VALUE;
     *device = context->device->ordinal;
@@ -396,7 +408,7 @@ static CUresult context_or_current(CUcontext handle, struct gpusim_context **con
 
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     struct gpusim_context *context;
 
     GPUSIM_TRY(context_or_current(handle, &context));
@@ -426,7 +438,7 @@ CUresult cuCtxSetFlags(unsigned int flags)
 
 CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     struct gpusim_context *context;
 
     GPUSIM_TRY(context_or_current(handle, &context));
@@ -438,7 +450,7 @@ CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 
 CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     struct gpusim_context *context;
 
     GPUSIM_TRY(context_or_current(handle, &context));
@@ -475,6 +487,8 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
     GPUSIM_ENTER_CONTEXT(context);
     if ((int)limit < 0 || limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (value > context->limits[limit])
+        GPUSIM_TRY(gpusim_object_take(&context->base, context->device, GPUSIM_TAKES_LIMIT));
     context->limits[limit] = value;
     return CUDA_SUCCESS;
 }

@@ -43,7 +43,7 @@ void gpusim_device_refund(struct gpusim_device *device, uint64_t bytes)
 
 CUresult cuDeviceGetCount(int *count)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!count)
         return CUDA_ERROR_INVALID_VALUE;
     *count = gpusim_settings.device_count;
@@ -52,7 +52,7 @@ CUresult cuDeviceGetCount(int *count)
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!device)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(ordinal))
@@ -63,7 +63,7 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!name || length <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device))
@@ -74,7 +74,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device))
@@ -98,7 +98,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
     static const char prefix[] = "gpumem simulat";
 
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!uuid)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device))
@@ -116,7 +116,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 
 CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!id || length < 13)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device))
@@ -129,7 +129,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 {
     unsigned int domain, bus, slot = 0;
 
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!device || !id)
         return CUDA_ERROR_INVALID_VALUE;
     if (sscanf(id, "%x:%x:%x", &domain, &bus, &slot) < 2 || domain != 0 || slot != 0 ||
@@ -141,7 +141,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!can)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device) || !gpusim_device_of(peer))
@@ -153,7 +153,7 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device,
                                  CUdevice peer)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device) || !gpusim_device_of(peer) || device == peer)
@@ -175,7 +175,7 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CU
 
 CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     (void)type;
     if (!supported)
         return CUDA_ERROR_INVALID_VALUE;
@@ -188,7 +188,7 @@ CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type,
 CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format,
                                             unsigned int channels, CUdevice device)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     (void)format;
     if (!width || (channels != 1 && channels != 2 && channels != 4))
         return CUDA_ERROR_INVALID_VALUE;
@@ -201,7 +201,7 @@ CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format
 CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
                                     CUflushGPUDirectRDMAWritesScope scope)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     (void)target;
     (void)scope;
     return CUDA_SUCCESS;

@@ -107,7 +107,7 @@ static const int values[CU_DEVICE_ATTRIBUTE_MAX] = {
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!value || (int)attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device))
@@ -125,7 +125,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 
 CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     if (!properties)
         return CUDA_ERROR_INVALID_VALUE;
     if (!gpusim_device_of(device))

@@ -24,12 +24,29 @@
 
 /* ---- settings and life of the driver (state.c) ----------------------------------------------- */
 
+/* What takes memory of a device beside allocations. */
+enum gpusim_taker {
+    GPUSIM_TAKES_CONTEXT,
+    GPUSIM_TAKES_CODE,   /* a module */
+    GPUSIM_TAKES_LAUNCH, /* the local memory of a context's kernels: at its first launch */
+    GPUSIM_TAKES_LIMIT,  /* a limit that is set */
+    GPUSIM_TAKES_STREAM,
+    GPUSIM_TAKES_EVENT,
+    GPUSIM_TAKES_GRAPH, /* one that can be launched */
+    GPUSIM_TAKERS
+};
+
 struct gpusim_settings {
     int device_count;
     uint64_t capacity; /* bytes of each device */
     int driver_version;
     unsigned long fail_alloc_every; /* 0: never */
     unsigned long fail_free_every;
+    unsigned long fail_other_every; /* calls that take memory for an object: gpusim_object_take */
+    uint64_t takes[GPUSIM_TAKERS];  /* bytes of the device that such an object takes */
+    CUresult failure;               /* with which the device fails; 0: it does not */
+    unsigned long failing_launch;   /* the kernel that fails it; 0: none */
+    unsigned long failing_call;     /* the call before which it fails; 0: none */
     uint64_t virtual_above; /* copies and sets of more bytes are dropped; 0: none is (contents.h) */
     uint64_t context;       /* bytes of each device that are taken from the start */
     bool from_top;          /* new memory has the highest address that is free, not the lowest */
@@ -45,6 +62,16 @@ extern CUresult gpusim_device_error;
 
 /* Takes the lock, or returns why the driver cannot serve and does not take it. */
 CUresult gpusim_enter(void);
+/* The same; and when the device has failed, no work is served. */
+CUresult gpusim_enter_work(void);
+/*
+ * The error with which the device failed, else 0. cuda.h of such errors (700, 719 ...): "This leaves
+ * the process in an inconsistent state and any further CUDA work will return the same error. To
+ * continue using CUDA, the process must be terminated and relaunched."
+ */
+CUresult gpusim_failure(void);
+/* A kernel ran: GPUMEM_SIM_ERROR says which one fails the device. */
+void gpusim_kernel_ran(void);
 void gpusim_leave(char *unused);
 /* Why the driver cannot serve, if so: what functions answer first, whatever their arguments are. */
 CUresult gpusim_ready(void);
@@ -55,8 +82,12 @@ void gpusim_unlock(void);
 void gpusim_lock(void);
 
 /* The attribute (GNU) gives the lock back on every way out of the function. */
-#define GPUSIM_ENTER()                                                                             \
-    CUresult entry_error_ = gpusim_enter();                                                        \
+#define GPUSIM_ENTER() GPUSIM_ENTER_BY(gpusim_enter_work)
+/* For questions about devices and contexts, which a failed device does not matter to; and for
+ * allocations, which count what they are answered. */
+#define GPUSIM_ENTER_FAILED() GPUSIM_ENTER_BY(gpusim_enter)
+#define GPUSIM_ENTER_BY(enter)                                                                     \
+    CUresult entry_error_ = enter();                                                               \
     if (entry_error_ != CUDA_SUCCESS)                                                              \
         return entry_error_;                                                                       \
     __attribute__((cleanup(gpusim_leave))) char entered_ __attribute__((unused)) = 0
@@ -107,12 +138,23 @@ struct gpusim_object {
     enum gpusim_type type;
     struct gpusim_context *context; /* destroyed with it; NULL: outlives contexts */
     struct gpusim_object *next;
+    struct gpusim_device *payer; /* whose capacity has lost `taken` bytes to it */
+    uint64_t taken;
 };
 
 /* Zeroed memory of that size with a fresh handle, or NULL. */
 void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_context *context);
 /* Ends the handle and frees the memory. */
 void gpusim_object_delete(void *object);
+/*
+ * Takes the memory of a device that an object needs beside allocations (GPUMEM_SIM_TAKES), until
+ * gpusim_object_give or its end; out of memory if there is none, which cuda.h lists for the calls
+ * that make such objects ("CUDA_ERROR_OUT_OF_MEMORY" among what they return). `object` NULL: nothing
+ * is taken, and the call may still be one that is to fail.
+ */
+CUresult gpusim_object_take(struct gpusim_object *object, struct gpusim_device *device,
+                            enum gpusim_taker taker);
+void gpusim_object_give(struct gpusim_object *object);
 /* The object of a handle, or NULL when there is none of this type. */
 void *gpusim_object_of(uint64_t handle, enum gpusim_type type);
 /* Ends each object of a type that belongs to a context; the function must take it out of there. */
@@ -160,6 +202,7 @@ struct gpusim_context {
     struct gpusim_device *device;
     bool primary;
     bool active;          /* false for a primary context without a reference */
+    bool has_launched;    /* a kernel: its local memory is taken */
     unsigned int retains; /* references of a primary context; uses of another */
     unsigned int flags;
     unsigned int api_version;
@@ -206,6 +249,8 @@ void gpusim_count_host_free(enum gpusim_host_kind kind, uint64_t bytes, bool imp
 CUresult gpusim_allocation_begin(void);
 /* Counts the outcome of an allocation-type call and passes it on. */
 CUresult gpusim_allocation_end(CUresult result);
+/* The same for a call that takes memory without being an allocation. */
+CUresult gpusim_take_begin(void);
 /* A free-type call asks once, after it knows that it would succeed. */
 CUresult gpusim_free_begin(void);
 

@@ -47,6 +47,11 @@ CUresult cuEventCreate(CUevent *handle, unsigned int flags)
     struct gpusim_event *event = gpusim_object_new(sizeof(*event), GPUSIM_TYPE_EVENT, context);
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult taken = gpusim_object_take(&event->base, context->device, GPUSIM_TAKES_EVENT);
+    if (taken != CUDA_SUCCESS) {
+        gpusim_object_delete(event);
+        return taken;
+    }
     event->flags = flags;
     *handle = GPUSIM_HANDLE(CUevent, event);
     return CUDA_SUCCESS;

@@ -103,7 +103,7 @@ static CUresult map_buffer(CUdeviceptr *pointer, const struct external *external
 CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *pointer, CUexternalMemory handle,
                                          const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *description)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(
         map_buffer(pointer, GPUSIM_FIND(handle, GPUSIM_TYPE_EXTERNAL), description));
 }
@@ -148,7 +148,7 @@ CUresult cuExternalMemoryGetMappedMipmappedArray(
     CUmipmappedArray *mipmap, CUexternalMemory handle,
     const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *description)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(
         map_mipmap(mipmap, GPUSIM_FIND(handle, GPUSIM_TYPE_EXTERNAL), description));
 }

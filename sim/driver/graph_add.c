@@ -240,7 +240,7 @@ static CUresult add_alloc(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
         return CUDA_ERROR_NOT_SUPPORTED; /* graph memory cannot be shared */
     struct gpusim_graph_memory *memory = gpusim_graph_memory_new(device, parameters->bytesize);
     if (!memory)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return gpusim_allocation_end(CUDA_ERROR_OUT_OF_MEMORY);
     struct gpusim_operation operation = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
                                          .alloc = {memory, *parameters}};
     operation.alloc.params.dptr = memory->address;

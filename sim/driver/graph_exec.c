@@ -54,6 +54,15 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph_handle, unsigned 
         return CUDA_ERROR_INVALID_VALUE;
 
     struct gpusim_exec *executable = gpusim_object_new(sizeof(*executable), GPUSIM_TYPE_EXEC, NULL);
+    struct gpusim_context *context;
+    CUresult taken =
+        executable && gpusim_current(&context) == CUDA_SUCCESS
+            ? gpusim_object_take(&executable->base, context->device, GPUSIM_TAKES_GRAPH)
+            : CUDA_SUCCESS;
+    if (taken != CUDA_SUCCESS) {
+        gpusim_object_delete(executable);
+        return taken;
+    }
     struct gpusim_graph *copy = executable ? gpusim_graph_copy(graph) : NULL;
     if (!copy) {
         if (executable)

@@ -94,9 +94,33 @@ void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_contex
     return object;
 }
 
+CUresult gpusim_object_take(struct gpusim_object *object, struct gpusim_device *device,
+                            enum gpusim_taker taker)
+{
+    const uint64_t bytes = gpusim_align_up(gpusim_settings.takes[taker], GPUSIM_ARENA_ALIGNMENT);
+
+    GPUSIM_TRY(gpusim_take_begin());
+    if (!object || !device)
+        return CUDA_SUCCESS;
+    if (!gpusim_device_charge(device, bytes))
+        return gpusim_allocation_end(CUDA_ERROR_OUT_OF_MEMORY);
+    object->payer = device;
+    object->taken += bytes;
+    return CUDA_SUCCESS;
+}
+
+void gpusim_object_give(struct gpusim_object *object)
+{
+    if (object->payer)
+        gpusim_device_refund(object->payer, object->taken);
+    object->payer = NULL;
+    object->taken = 0;
+}
+
 void gpusim_object_delete(void *deleted)
 {
     struct gpusim_object *object = deleted;
+    gpusim_object_give(object);
     struct gpusim_object **link = bucket_of(object->handle);
 
     while (*link != object)

@@ -59,7 +59,7 @@ static CUresult allocate_host(void **pointer, size_t size, unsigned int flags)
 
 CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned int flags)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(allocate_host(pointer, size, flags));
 }
 
@@ -142,7 +142,7 @@ static CUresult register_host(void *pointer, size_t size, unsigned int flags)
 
 CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flags)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(register_host(pointer, size, flags));
 }
 

@@ -112,7 +112,7 @@ static CUresult open_memory(CUdeviceptr *pointer, const CUipcMemHandle *opaque, 
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(open_memory(pointer, &handle, flags));
 }
 

@@ -300,8 +300,10 @@ static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *parameters, CUstream st
                                                .kernel = *parameters};
 
     GPUSIM_ENTER_CONTEXT(context);
-    (void)context;
     GPUSIM_TRY(gpusim_check_kernel(parameters));
+    if (!context->has_launched)
+        GPUSIM_TRY(gpusim_object_take(&context->base, context->device, GPUSIM_TAKES_LAUNCH));
+    context->has_launched = true;
     return gpusim_submit(stream, &operation);
 }
 

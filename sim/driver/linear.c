@@ -99,7 +99,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
 {
     if (atomic_load_explicit(&gpusim_noop, memory_order_relaxed))
         return gpusim_noop_alloc(pointer);
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(allocate_linear(pointer, size));
 }
 
@@ -120,7 +120,7 @@ static CUresult allocate_pitched(CUdeviceptr *pointer, size_t *pitch, size_t wid
 CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
                             unsigned int element)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(allocate_pitched(pointer, pitch, width, height, element));
 }
 
@@ -151,7 +151,7 @@ static CUresult allocate_managed(CUdeviceptr *pointer, size_t size, unsigned int
 
 CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned int flags)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(allocate_managed(pointer, size, flags));
 }
 

@@ -76,11 +76,13 @@ void gpusim_module_delete(void *object)
     gpusim_object_delete(module);
 }
 
+/* Its code comes to a device with the first context that uses it: cuLibraryGetModule. */
 static CUresult load_library(CUlibrary *handle, const void *code)
 {
     GPUSIM_ENTER();
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
+    GPUSIM_TRY(gpusim_object_take(NULL, NULL, GPUSIM_TAKES_CODE));
     struct gpusim_library *library = new_library();
     if (!library)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -211,7 +213,7 @@ static CUresult find_variable(struct gpusim_library *library, const char *name, 
                         instance->context_id != (variable->managed ? 0 : context->id)))
         instance = instance->next;
     if (!instance)
-        GPUSIM_TRY(new_instance(library, variable, context, &instance));
+        GPUSIM_TRY(gpusim_allocation_end(new_instance(library, variable, context, &instance)));
     if (pointer)
         *pointer = instance->address;
     if (bytes)
@@ -265,6 +267,11 @@ static CUresult load_module(CUmodule *handle, const void *image)
     }
     module->library = library;
     module->owns_library = true;
+    CUresult taken = gpusim_object_take(&module->base, context->device, GPUSIM_TAKES_CODE);
+    if (taken != CUDA_SUCCESS) {
+        gpusim_module_delete(module);
+        return taken;
+    }
     if (image)
         gpusim_cubin_declare(library, image);
     *handle = GPUSIM_HANDLE(CUmodule, module);
@@ -336,6 +343,11 @@ CUresult cuLibraryGetModule(CUmodule *module_handle, CUlibrary handle)
         module = gpusim_object_new(sizeof(*module), GPUSIM_TYPE_MODULE, context);
         if (!module)
             return CUDA_ERROR_OUT_OF_MEMORY;
+        CUresult taken = gpusim_object_take(&module->base, context->device, GPUSIM_TAKES_CODE);
+        if (taken != CUDA_SUCCESS) {
+            gpusim_object_delete(module);
+            return taken;
+        }
         module->library = library;
         module->next = library->modules;
         library->modules = module;

@@ -70,14 +70,14 @@ CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream stream)
 {
     if (atomic_load_explicit(&gpusim_noop, memory_order_relaxed))
         return gpusim_noop_alloc(pointer);
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(allocate_async(pointer, size, NULL, stream));
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t size, CUmemoryPool handle,
                                  CUstream stream)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     struct gpusim_pool *pool = pool_of(handle);
 
     if (!pool || pool->imported)
@@ -473,6 +473,6 @@ static CUresult import_pointer(CUdeviceptr *pointer, struct gpusim_pool *pool,
 CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool handle,
                                 CUmemPoolPtrExportData *data)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(import_pointer(pointer, pool_of(handle), data));
 }

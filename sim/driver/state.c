@@ -52,6 +52,33 @@ CUresult gpusim_enter(void)
     return CUDA_SUCCESS;
 }
 
+static CUresult failure; /* once it is set, it stays */
+
+CUresult gpusim_failure(void)
+{
+    return failure;
+}
+
+void gpusim_kernel_ran(void)
+{
+    static unsigned long kernels;
+
+    if (gpusim_settings.failing_launch && ++kernels == gpusim_settings.failing_launch)
+        failure = gpusim_settings.failure;
+}
+
+CUresult gpusim_enter_work(void)
+{
+    static unsigned long calls;
+
+    GPUSIM_TRY(gpusim_enter());
+    if (gpusim_settings.failing_call && ++calls == gpusim_settings.failing_call)
+        failure = gpusim_settings.failure;
+    if (failure)
+        gpusim_unlock();
+    return failure;
+}
+
 CUresult gpusim_ready(void)
 {
     GPUSIM_ENTER();
@@ -96,7 +123,7 @@ static uint64_t setting(const char *name, uint64_t fallback, uint64_t lowest, ui
     return number << shift;
 }
 
-/* GPUMEM_SIM_FAIL: "alloc:N", "free:N" or both, separated by a comma. */
+/* GPUMEM_SIM_FAIL: "alloc:N", "free:N", "other:N" or several, separated by commas. */
 static void read_failures(void)
 {
     const char *value = getenv("GPUMEM_SIM_FAIL");
@@ -109,13 +136,72 @@ static void read_failures(void)
             gpusim_settings.fail_alloc_every = every;
         else if (sscanf(part, "free:%lu%n", &every, &length) == 1 && length > 0)
             gpusim_settings.fail_free_every = every;
+        else if (sscanf(part, "other:%lu%n", &every, &length) == 1 && length > 0)
+            gpusim_settings.fail_other_every = every;
         if (every == 0 || (part[length] && part[length] != ',')) {
             complain("GPUMEM_SIM_FAIL", value);
             gpusim_settings.fail_alloc_every = gpusim_settings.fail_free_every = 0;
+            gpusim_settings.fail_other_every = 0;
             return;
         }
         part += length + (part[length] == ',');
     }
+}
+
+/* GPUMEM_SIM_TAKES: "context:300M,code:2M" and so on. */
+static void read_takes(void)
+{
+    static const char *const names[GPUSIM_TAKERS] = {
+        [GPUSIM_TAKES_CONTEXT] = "context:", [GPUSIM_TAKES_CODE] = "code:",
+        [GPUSIM_TAKES_LAUNCH] = "launch:",   [GPUSIM_TAKES_LIMIT] = "limit:",
+        [GPUSIM_TAKES_STREAM] = "stream:",   [GPUSIM_TAKES_EVENT] = "event:",
+        [GPUSIM_TAKES_GRAPH] = "graph:",
+    };
+    const char *value = getenv("GPUMEM_SIM_TAKES"), *part = value;
+
+    while (part && *part) {
+        unsigned taker = 0;
+        char *end = NULL;
+
+        while (taker < GPUSIM_TAKERS && strncmp(part, names[taker], strlen(names[taker])) != 0)
+            taker++;
+        if (taker < GPUSIM_TAKERS)
+            gpusim_settings.takes[taker] = strtoull(part + strlen(names[taker]), &end, 10);
+        const char *unit = end && *end ? strchr("KMG", *end) : NULL;
+        if (unit) {
+            gpusim_settings.takes[taker] <<= 10 * (1 + (*unit == 'M') + 2 * (*unit == 'G'));
+            end++;
+        }
+        if (!end || (*end && *end != ',') || gpusim_settings.takes[taker] > 1ull << 40) {
+            complain("GPUMEM_SIM_TAKES", value);
+            memset(gpusim_settings.takes, 0, sizeof(gpusim_settings.takes));
+            return;
+        }
+        part = end + (*end == ',');
+    }
+}
+
+/* GPUMEM_SIM_ERROR: "700:launch:3", the third kernel fails the device; "700:call:50", before the
+ * fiftieth call it has failed. */
+static void read_error(void)
+{
+    const char *value = getenv("GPUMEM_SIM_ERROR");
+    unsigned long at = 0;
+    unsigned status = 0;
+    char what[8] = "";
+    int length = 0;
+
+    if (!value || !*value)
+        return;
+    bool is_valid = sscanf(value, "%u:%7[a-z]:%lu%n", &status, what, &at, &length) == 3 &&
+                    !value[length] && status && at &&
+                    (strcmp(what, "launch") == 0 || strcmp(what, "call") == 0);
+    if (!is_valid) {
+        complain("GPUMEM_SIM_ERROR", value);
+        return;
+    }
+    gpusim_settings.failure = (CUresult)status;
+    *(what[0] == 'l' ? &gpusim_settings.failing_launch : &gpusim_settings.failing_call) = at;
 }
 
 static void read_settings(void)
@@ -132,6 +218,8 @@ static void read_settings(void)
     if (device && !gpusim_profile_read(device))
         complain("GPUMEM_SIM_DEVICE", device);
     read_failures();
+    read_takes();
+    read_error();
     const char *noop = getenv("GPUMEM_SIM_NOOP");
     atomic_store(&gpusim_noop, noop && strcmp(noop, "1") == 0);
 }

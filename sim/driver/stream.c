@@ -105,7 +105,9 @@ CUresult gpusim_execute(const struct gpusim_operation *operation)
     case CU_GRAPH_NODE_TYPE_KERNEL:
         gpusim_contents_kernel();
         gpusim_kernel_time += gpusim_settings.kernel_ns;
-        return gpusim_check_kernel(&operation->kernel);
+        GPUSIM_TRY(gpusim_check_kernel(&operation->kernel));
+        gpusim_kernel_ran();
+        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         return gpusim_event_record(operation->event);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
@@ -152,6 +154,11 @@ CUresult gpusim_stream_create(CUstream *handle, struct gpusim_context *context, 
     struct gpusim_stream *stream = new_stream(context);
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult taken = gpusim_object_take(&stream->base, context->device, GPUSIM_TAKES_STREAM);
+    if (taken != CUDA_SUCCESS) {
+        gpusim_object_delete(stream);
+        return taken;
+    }
     stream->flags = flags;
     stream->green = green;
     stream->priority = priority < HIGHEST_PRIORITY  ? HIGHEST_PRIORITY

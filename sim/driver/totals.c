@@ -17,7 +17,7 @@
 
 static struct gpusim_oracle unwatched;
 static struct gpusim_oracle *totals = &unwatched;
-static unsigned long allocation_calls, free_calls;
+static unsigned long allocation_calls, free_calls, take_calls;
 
 /* The path with every %p replaced by the process id; false when it does not fit. */
 static bool expand_path(const char *pattern, char *path, size_t size)
@@ -139,6 +139,7 @@ static bool due(unsigned long *calls, unsigned long every)
 
 CUresult gpusim_allocation_begin(void)
 {
+    GPUSIM_TRY(gpusim_failure());
     return due(&allocation_calls, gpusim_settings.fail_alloc_every) ? CUDA_ERROR_OUT_OF_MEMORY
                                                                     : CUDA_SUCCESS;
 }
@@ -152,8 +153,15 @@ CUresult gpusim_allocation_end(CUresult result)
     return result;
 }
 
+CUresult gpusim_take_begin(void)
+{
+    return due(&take_calls, gpusim_settings.fail_other_every)
+               ? gpusim_allocation_end(CUDA_ERROR_OUT_OF_MEMORY)
+               : CUDA_SUCCESS;
+}
+
+/* An error that says nothing of the device: what failed it would fail all that follows. */
 CUresult gpusim_free_begin(void)
 {
-    return due(&free_calls, gpusim_settings.fail_free_every) ? CUDA_ERROR_LAUNCH_FAILED
-                                                             : CUDA_SUCCESS;
+    return due(&free_calls, gpusim_settings.fail_free_every) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }

@@ -117,7 +117,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                      const CUmemAllocationProp *properties, unsigned long long flags)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(create(handle, size, properties, flags));
 }
 
@@ -259,7 +259,7 @@ static CUresult import(CUmemGenericAllocationHandle *handle, void *shared,
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shared,
                                         CUmemAllocationHandleType type)
 {
-    GPUSIM_ENTER();
+    GPUSIM_ENTER_FAILED();
     return gpusim_allocation_end(import(handle, shared, type));
 }
 

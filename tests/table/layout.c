@@ -49,6 +49,9 @@ int main(void)
     SIZE(CUdeviceptr);
     SIZE(CUdeviceptr_v1);
     SIZE(CUmemGenericAllocationHandle);
+    SIZE(CUfunc_cache);
+    SIZE(CUfunction_attribute);
+    SIZE(CUjitInputType);
     SIZE(CUjit_option);
     SIZE(CUlibraryOption);
     SIZE(CUlimit);
@@ -56,6 +59,11 @@ int main(void)
     SIZE(CUmemAllocationType);
     SIZE(CUmemPool_attribute);
     SIZE(CUmem_advise);
+    SIZE(CUtexObject);
+    SIZE(CUsurfObject);
+    SIZE(CUipcEventHandle);
+    SIZE(dim3);
+    SIZE(enum cudaFuncAttribute);
     SIZE(CUstreamCaptureMode);
     SIZE(CUmemLocation);
     SIZE(CUipcMemHandle);

@@ -305,6 +305,7 @@ void gm_brief_left(const struct gm_view *view, struct gm_brief_sites *sites)
         [GM_ENDING_NORMAL] = "Leaked: never freed",
         [GM_ENDING_RUNNING] = "Live now",
         [GM_ENDING_CUT] = "Live when the process was cut off",
+        [GM_ENDING_FAILED] = "Live when the device failed",
     };
     const struct gm_model_run *run = view->run;
     const struct gm_model_moment *end = gm_model_moment(run, run->end);

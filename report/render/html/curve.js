@@ -287,10 +287,10 @@ class Curve {
       free = x + 60;
     }
     let told = -Infinity; /* labels that would cover each other are left out */
-    for (const [time, size, device] of app.run.names.refusals) {
+    for (const [time, size, device, purpose] of app.run.names.refusals) {
       if (app.device() !== null && device !== app.device()) continue;
       const isApart = Math.abs(this.xAt(time) - told) > 130;
-      vertical(time, style("--bad"), [6, 3], isApart ? `refused: ${bytesText(size)}` : "", true);
+      vertical(time, style("--bad"), [6, 3], isApart ? `refused: ${purpose ?? bytesText(size)}` : "", true);
       if (isApart) told = this.xAt(time);
     }
     if (capacity && capacity <= top) {

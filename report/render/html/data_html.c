@@ -302,12 +302,15 @@ static void write_devices(struct data *data)
     gm_json_close_array(json);
 }
 
-static void write_failure(struct gm_json *json, uint64_t time_ns, uint64_t size, int device)
+static void write_failure(struct gm_json *json, uint64_t time_ns, uint64_t size, unsigned purpose,
+                          int device)
 {
     gm_json_open_array(json, NULL);
     gm_json_number(json, NULL, time_ns);
     gm_json_number(json, NULL, size);
     gm_json_signed(json, NULL, device);
+    if (purpose)
+        gm_json_string(json, NULL, gm_purpose_text(purpose));
     gm_json_close_array(json);
 }
 
@@ -318,11 +321,11 @@ static void write_failures(struct data *data)
     for (size_t i = 0; i < run->failure_count; i++)
         if (run->failures[i].out_of_memory)
             write_failure(&data->json, run->failures[i].time_ns, run->failures[i].size,
-                          run->failures[i].device);
+                          run->failures[i].purpose, run->failures[i].device);
     for (size_t i = 0; i < run->pool_failure_count; i++) {
         const struct gm_model_moment *moment = gm_model_moment(run, run->pool_failures[i].moment);
         if (moment)
-            write_failure(&data->json, moment->time_ns, run->pool_failures[i].size,
+            write_failure(&data->json, moment->time_ns, run->pool_failures[i].size, GM_PURPOSE_NONE,
                           run->pool_failures[i].device);
     }
     gm_json_close_array(&data->json);

@@ -89,7 +89,8 @@ void gm_html_summary(FILE *out, const struct gm_model *model, const struct gm_mo
     if (run->as_of_ns)
         fprintf(out, "; still running, as of %s after the start", TIME(run->as_of_ns));
     fputs("</p>\n", out);
-    write_sentence(out, "bad", headline.failure);
+    if (gm_refusal_of(run).is_there) /* a gap tells the rest */
+        write_sentence(out, "bad", headline.failure);
     write_sentence(out, "verdict", headline.state);
     write_sentence(out, "verdict", headline.peaks);
     write_gaps(out, run);
@@ -194,7 +195,8 @@ static void write_failures(FILE *out, const struct gm_model *model, const struct
     for (size_t i = 0; i < run->failure_count; i++) {
         const struct gm_model_failure *failure = &run->failures[i];
         fprintf(out, "<tr><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td>",
-                SIZE(failure->size), COUNT(failure->count), TIME(failure->time_ns));
+                ASKED(failure->size, failure->purpose), COUNT(failure->count),
+                TIME(failure->time_ns));
         fprintf(out, "<td class=\"n\">%d</td>", failure->device);
         write_place(out, model, &model->places[failure->place]);
         fputs("</tr>\n", out);

@@ -65,7 +65,7 @@ static void write_overwritten(struct gm_json_view *view)
 
 void gm_facts_json(struct gm_json_view *view)
 {
-    static const char *const endings[] = {"normal", "running", "cut"};
+    static const char *const endings[] = {"normal", "running", "cut", "failed"};
     const struct gm_model_run *run = view->run;
     struct gm_json *json = view->json;
     char signal_name[GM_SIGNAL_TEXT];
@@ -85,6 +85,15 @@ void gm_facts_json(struct gm_json_view *view)
         gm_json_string(json, "signal", gm_signal_name(run->ended.signal, signal_name));
     else
         gm_json_null(json, "signal");
+    if (run->device_failed.status) {
+        gm_json_open_object(json, "device_failed");
+        gm_json_number(json, "status", run->device_failed.status);
+        gm_json_number(json, "time_ns", run->device_failed.time_ns);
+        gm_json_number(json, "refused_frees", run->device_failed.frees);
+        gm_json_close_object(json);
+    } else {
+        gm_json_null(json, "device_failed");
+    }
     gm_json_bool(json, "truncated", run->truncated);
     gm_json_number(json, "damaged", run->damaged);
     gm_json_number(json, "lost", run->lost);

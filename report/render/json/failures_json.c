@@ -36,6 +36,7 @@ void gm_failures_json(struct gm_json_view *view)
         const struct gm_model_place *place = &view->model->places[failure->place];
         gm_json_open_object(json, NULL);
         gm_json_number(json, "request", failure->size);
+        gm_json_string(json, "purpose", gm_purpose_name(failure->purpose));
         gm_json_number(json, "count", failure->count);
         gm_json_number(json, "status", failure->status);
         gm_json_string(json, "status_name", status_name(failure, place->api));

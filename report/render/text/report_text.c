@@ -202,9 +202,10 @@ static void print_leaks(const struct gm_view *view)
     const struct gm_model_run *run = view->run;
     print_leaks_of(view, GM_LEAK, GM_LEAKS_ALL, "Leaked", "never freed");
     print_leaks_of(view, GM_LEAK_LIVE, GM_LEAKS_ALL, "Live",
-                   run->ending == GM_ENDING_CUT ? "live when the process was cut off"
-                   : run->as_of_ns              ? "live now: the process is still running"
-                                                : "live when the snapshot was taken");
+                   run->ending == GM_ENDING_CUT      ? "live when the process was cut off"
+                   : run->ending == GM_ENDING_FAILED ? "live when the device failed"
+                   : run->as_of_ns                   ? "live now: the process is still running"
+                                                     : "live when the snapshot was taken");
     print_leaks_of(view, GM_LEAK_LATE, GM_LEAKS_ALL, "Freed too late",
                    "the driver was shut down when the free came");
     print_leaks_of(view, GM_LEAK_IMPLICIT, GM_LEAKS_ALL, "Freed with its context",
@@ -260,16 +261,17 @@ static void print_failure(const struct gm_view *view, const struct gm_model_fail
     const struct gm_model_place *place = &view->model->places[failure->place];
     const struct gm_model_moment *moment = gm_model_moment(view->run, failure->moment);
     struct gm_page *page = view->page;
-    gm_page_print(page, GM_BOLD, "  %s", SIZE(failure->size));
-    gm_page_print(page, GM_PLAIN, " asked on %s by %s: ", PLACE(place->kind, place->device),
-                  place->api[0] ? place->api : "?");
+    gm_page_print(page, GM_BOLD, "  %s", ASKED(failure->size, failure->purpose));
+    gm_page_print(page, GM_PLAIN, "%s on %s by %s: ", failure->purpose ? "," : " asked",
+                  PLACE(place->kind, place->device), place->api[0] ? place->api : "?");
     if (failure->out_of_memory)
         gm_page_print(page, GM_BAD, "out of memory");
     else
         print_status(page, failure, place->api);
     if (failure->count > 1)
-        gm_page_print(page, GM_PLAIN, "\n    %s times, at first %s", COUNT(failure->count),
-                      SIZE(failure->first));
+        gm_page_print(page, GM_PLAIN, "\n    %s times", COUNT(failure->count));
+    if (failure->count > 1 && !failure->purpose)
+        gm_page_print(page, GM_PLAIN, ", at first %s", SIZE(failure->first));
     fputc('\n', page->out);
     print_stack(view, place->stack, 6);
     if (!moment)

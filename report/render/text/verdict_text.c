@@ -65,7 +65,7 @@ static void print_failure(const struct gm_view *view, const struct gm_headline *
     struct tm moment;
     if (view->run->start_realtime_ns && gmtime_r(&seconds, &moment))
         strftime(clock, sizeof(clock), " (%T UTC)", &moment);
-    if (!headline->failure[0])
+    if (!refusal.is_there)
         return;
     gm_page_print(page, refusal.survived ? GM_WARNING : GM_BAD, "%s\n", headline->failure);
     if (device && device->total && refusal.free != UINT64_MAX && refusal.free < refusal.size)

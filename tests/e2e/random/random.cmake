@@ -2,7 +2,7 @@
 set(GPUMEM_RANDOM ${CMAKE_CURRENT_LIST_DIR})
 
 # Files that are compiled a second time, for the per-thread default stream.
-set(GPUMEM_RANDOM_PER_THREAD array_copy async copy graph hint set)
+set(GPUMEM_RANDOM_PER_THREAD array_copy async copy graph hint set work)
 set(GPUMEM_RANDOM_FAMILIES ${GPUMEM_RANDOM_PER_THREAD} array context host linear mistake module pool process shared vmm)
 
 function(gpumem_random_program name)

@@ -130,6 +130,8 @@ void set_step(void);
 void set_step_per_thread(void);
 void hint_step(void);
 void hint_step_per_thread(void);
+void work_step(void);
+void work_step_per_thread(void);
 
 /* Frees the object in a way that is legal for it. */
 void free_object(int index);

@@ -13,6 +13,8 @@ PER_THREAD = re.compile(r"_ptsz$|_ptds$")
 
 LEFT_OUT = {
     "cuMemGetHandleForAddressRange": "always refused: the simulated devices have no DMA-BUF",
+    "cuIpcGetEventHandle": "the simulator has no events of other processes",
+    "cuIpcOpenEventHandle": "the simulator has no events of other processes",
     "cuGetProcAddress": "a road, not memory: the tests of the roads call it",
     "cuGetProcAddress_v2": "a road, not memory: the tests of the roads call it",
 }

@@ -219,6 +219,8 @@ static const struct {
     {hint_step, 3},
     {hint_step_per_thread, 3},
     {set_step_per_thread, 2},
+    {work_step, 3},
+    {work_step_per_thread, 3},
     {mistake_step, 5},
     {process_step, 1},
     {free_step, 30},

@@ -33,8 +33,14 @@ def settings(seed):
     """Devices, capacity and failures of a program: every third has none, the rest fail now and then."""
     environment = {"GPUMEM_SIM_DEVICES": str(1 + seed % 3), "GPUMEM_SIM_MEMORY": ("512M", "64M", "2G")[seed // 3 % 3]}
     failures = ("", f"alloc:{5 + seed % 17}", f"alloc:{7 + seed % 11},free:{3 + seed % 13}")[seed % 3]
+    if seed % 4 == 1:  # contexts, code, launches, streams, events, graphs
+        failures += ("," if failures else "") + f"other:{4 + seed % 19}"
     if failures:
         environment["GPUMEM_SIM_FAIL"] = failures
+    if seed % 5 == 2:
+        environment["GPUMEM_SIM_TAKES"] = "context:9M,code:300K,launch:3M,limit:1M,stream:70K,event:1K,graph:100K"
+    if seed % 16 == 7:  # from some call on, all are answered with this
+        environment["GPUMEM_SIM_ERROR"] = f"{(700, 719, 214)[seed % 3]}:call:{60 + 9 * (seed % 50)}"
     return environment
 
 

@@ -73,6 +73,62 @@ static void a_refused_allocation_is_recorded_with_its_error(void **unused)
     assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 5);
 }
 
+REAL(CUresult, cuLaunchKernel_ptsz,
+     (CUfunction function, unsigned int x, unsigned int y, unsigned int z, unsigned int a,
+      unsigned int b, unsigned int c, unsigned int shared, CUstream stream, void **parameters,
+      void **extra),
+     {})
+REAL(CUresult, cuEventQuery, (CUevent event), {})
+REAL(CUresult, cuModuleLoadData, (CUmodule * module, const void *image),
+     { *module = (CUmodule)0x40; })
+
+static int launch_once(void)
+{
+    return cuLaunchKernel_ptsz(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+static void a_refusal_of_what_is_no_allocation_is_recorded_with_its_purpose(void **unused)
+{
+    CUmodule module;
+    USE(cuLaunchKernel_ptsz);
+    USE(cuModuleLoadData);
+    assert_int_equal(launch_once(), 0);
+    assert_int_equal(record_count(), 0);
+    real_result = 1;
+    assert_int_equal(launch_once(), 1);
+    assert_int_equal(cuModuleLoadData(&module, ""), 1);
+    assert_int_equal(record_count(), 0);
+    real_result = OUT_OF_MEMORY;
+    assert_int_equal(launch_once(), OUT_OF_MEMORY);
+    assert_int_equal(errno, REAL_ERRNO);
+    assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(0)->kind, GM_KIND_NONE);
+    assert_int_equal(record_at(0)->aux, GM_PURPOSE_LAUNCH);
+    assert_int_equal(record_at(0)->extra, OUT_OF_MEMORY);
+    assert_int_equal(record_at(0)->api, GM_API_cuLaunchKernel_ptsz);
+    assert_int_equal(cuModuleLoadData(&module, ""), OUT_OF_MEMORY);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(1)->aux, GM_PURPOSE_CODE);
+    assert_int_equal(record_count(), 2);
+}
+
+static void a_device_that_failed_is_told_once(void **unused)
+{
+    USE(cuEventQuery);
+    USE(cuLaunchKernel_ptsz);
+    real_result = 600; /* not ready */
+    assert_int_equal(cuEventQuery(NULL), 600);
+    assert_int_equal(record_count(), 0);
+    real_result = 719;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cuEventQuery(NULL), 719);
+    assert_int_equal(launch_once(), 719);
+    assert_int_equal(record_count(), 1);
+    assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(0)->extra, 719);
+    assert_int_equal(record_at(0)->aux, GM_PURPOSE_WAIT);
+}
+
 static void out_parameters_may_be_absent(void **unused)
 {
     size_t size = 0;
@@ -668,6 +724,8 @@ int main(void)
         TEST(a_slow_allocation_tells_how_long_it_took),
         TEST(an_allocation_of_the_32_bit_binary_interface_is_recorded_too),
         TEST(a_refused_allocation_is_recorded_with_its_error),
+        TEST(a_refusal_of_what_is_no_allocation_is_recorded_with_its_purpose),
+        TEST(a_device_that_failed_is_told_once),
         TEST(out_parameters_may_be_absent),
         TEST(a_free_is_recorded_before_the_call),
         TEST(a_free_that_fails_is_taken_back),

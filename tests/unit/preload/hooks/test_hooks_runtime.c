@@ -103,6 +103,50 @@ static void a_runtime_with_its_own_ways_is_recorded_at_its_layer(void **unused)
     assert_record(2, GM_EVENT_ALLOC, 0x7000, 512 * 3 * 2);
 }
 
+REAL(CUresult, cuLaunchKernel,
+     (CUfunction function, unsigned int x, unsigned int y, unsigned int z, unsigned int a,
+      unsigned int b, unsigned int c, unsigned int shared, CUstream stream, void **parameters,
+      void **extra),
+     {})
+REAL(cudaError_t, cudaStreamCreate, (cudaStream_t * stream), {})
+REAL(cudaError_t, cudaLaunchKernel_ptsz,
+     (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+      cudaStream_t stream),
+     {})
+
+static cudaError_t real_cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
+                                         void **arguments, size_t shared, cudaStream_t stream)
+{
+    return cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+static void a_refusal_is_recorded_once_at_the_layer_that_sees_it(void **unused)
+{
+    const dim3 one = {1, 1, 1};
+    cudaStream_t stream;
+    void *address;
+    USE(cuLaunchKernel);
+    USE(cudaLaunchKernel);
+    USE(cudaLaunchKernel_ptsz);
+    USE(cudaStreamCreate);
+    USE(cudaMallocManaged);
+    real_result = OUT_OF_MEMORY;
+    assert_int_equal(cudaLaunchKernel(NULL, one, one, NULL, 0, NULL), OUT_OF_MEMORY);
+    assert_int_equal(record_count(), 1);
+    assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(0)->flags, 0);
+    assert_int_equal(cudaLaunchKernel_ptsz(NULL, one, one, NULL, 0, NULL), OUT_OF_MEMORY);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(1)->flags, GM_FLAG_RUNTIME);
+    assert_int_equal(record_at(1)->api, GM_API_cudaLaunchKernel_ptsz);
+    assert_int_equal(cudaStreamCreate(&stream), OUT_OF_MEMORY);
+    assert_int_equal(record_at(2)->aux, GM_PURPOSE_STREAM);
+    assert_int_equal(cudaMallocManaged(&address, 64, 1), OUT_OF_MEMORY);
+    assert_record(3, GM_EVENT_ALLOC_FAILED, 0, 64);
+    assert_int_equal(record_at(3)->kind, GM_KIND_MANAGED);
+    assert_int_equal(record_count(), 4);
+}
+
 static void an_allocation_of_nothing_is_not_recorded(void **unused)
 {
     void *address;
@@ -219,6 +263,7 @@ int main(void)
         TEST(one_allocation_is_one_record_under_the_name_of_the_outer_call),
         TEST(one_failure_is_one_record_too),
         TEST(a_runtime_with_its_own_ways_is_recorded_at_its_layer),
+        TEST(a_refusal_is_recorded_once_at_the_layer_that_sees_it),
         TEST(an_allocation_of_nothing_is_not_recorded),
         TEST(what_the_runtime_refuses_by_itself_is_not_recorded),
         TEST(a_free_at_the_runtime_layer_is_recorded_after_its_success),

@@ -355,6 +355,44 @@ static void a_refusal_outside_of_any_pool_is_told(void **state)
     EVENT(GM_EVENT_ALLOC_FAILED, .size = (bytes), .kind = GM_KIND_DEVICE, .extra = 2,              \
           .stack = (line))
 
+static void a_refusal_of_what_is_no_allocation_says_for_what(void **state)
+{
+    struct scene *scene = *state;
+    DEVICE_ALLOC(DEVICE, 3 * MIB, .stack = line_of(scene, 5));
+    EVENT(GM_EVENT_DEVICE, .size = 4 * MIB);
+    EVENT(GM_EVENT_ALLOC_FAILED, .aux = GM_PURPOSE_CODE, .extra = 2, .stack = line_of(scene, 6));
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_ERROR);
+    assert_non_null(strstr(finding->cause, "no memory for loading code"));
+    assert_non_null(strstr(finding->cause, "3.00 MiB allocated on the device"));
+    assert_non_null(strstr(finding->cause, "of 4.00 MiB at most 1.00 MiB were free"));
+    gm_findings_free(&findings);
+}
+
+static void what_goes_on_after_such_a_refusal_survived_it(void **state)
+{
+    struct scene *scene = *state;
+    EVENT(GM_EVENT_ALLOC_FAILED, .aux = GM_PURPOSE_STREAM, .extra = 2, .stack = line_of(scene, 6));
+    DEVICE_ALLOC(DEVICE, 3 * MIB, .stack = line_of(scene, 5));
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    gm_findings_free(&findings);
+}
+
+static void a_device_that_failed_is_no_lack_of_memory(void **state)
+{
+    struct scene *scene = *state;
+    DEVICE_ALLOC(DEVICE, 3 * MIB, .stack = line_of(scene, 5));
+    EVENT(GM_EVENT_ALLOC_FAILED, .aux = GM_PURPOSE_WAIT, .extra = 700, .stack = line_of(scene, 6));
+    struct gm_findings findings = collect_findings(scene);
+    assert_null(only(&findings, GM_FINDING_OUT_OF_MEMORY));
+    gm_findings_free(&findings);
+}
+
 static void a_refusal_that_the_program_survives_is_a_warning(void **state)
 {
     struct scene *scene = *state;
@@ -1400,6 +1438,9 @@ int main(void)
         SCENE_TEST(refusals_that_end_a_program_are_no_search),
         SCENE_TEST(refusals_without_success_are_no_search),
         SCENE_TEST(a_refusal_outside_of_any_pool_is_told),
+        SCENE_TEST(a_refusal_of_what_is_no_allocation_says_for_what),
+        SCENE_TEST(what_goes_on_after_such_a_refusal_survived_it),
+        SCENE_TEST(a_device_that_failed_is_no_lack_of_memory),
         SCENE_TEST(a_refusal_that_the_program_survives_is_a_warning),
         SCENE_TEST(a_refusal_of_pytorchs_that_ends_a_program_is_told),
         SCENE_TEST(a_refusal_that_pytorchs_cache_recovers_from_is_not),
