@@ -84,8 +84,9 @@ static int export_one(const struct request *request, char **arguments, size_t co
 {
     struct gm_run_traces run;
     int code = gm_run_find(&run, arguments, count);
-    if (run.count > 1)
-        code = gm_complain("export: one trace at a time, not %zu: name it", run.count);
+    if (run.count > 1 || count > 1)
+        code = gm_complain("export: one trace at a time, not %zu: name it",
+                           run.count > count ? run.count : count);
     else if (run.count)
         code = write_export(request, run.paths[0], output);
     gm_run_free(&run);

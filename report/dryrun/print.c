@@ -63,8 +63,6 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                 gm_name_behind_slash(facts->endless.file), facts->endless.line,
                 facts->has_no_exit ? "has no end" : "ends by a value that only the GPU computes",
                 SIZE(judgement->peak), COUNT(facts->endless.count));
-    } else if (judgement->device < 0) {
-        fputs("no process was recorded: no call of CUDA was seen.\n", out);
     } else {
         const struct gm_dry_outcome *more = facts->with_cudnn;
         bool was_refused = more && more->devices[judgement->device].has_failed;
