@@ -66,5 +66,5 @@ def provide(sandbox, client):
         STAND_INS[client](sandbox)
         return f"a stand-in for {client}"
     if client == "gpu":
-        return "a GPU" if os.path.exists("/dev/nvidiactl") else None
+        return "a GPU" if os.path.exists("/proc/driver/nvidia/version") else None
     return None
