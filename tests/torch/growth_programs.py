@@ -141,7 +141,7 @@ def chat_of_one_user():
 @sound
 def speculative_decoding():
     cache = []
-    for token in range(200):
+    for _token in range(200):
         drafts = [Tensor(256 * KIB) for _ in range(4)]
         cache.append(Tensor(256 * KIB))
         del drafts
@@ -153,7 +153,7 @@ def speculative_decoding():
 @sound
 def sessions_ramp_up():
     weights, sessions = [Memory(64 * MIB) for _ in range(4)], []
-    for number in range(60):
+    for _number in range(60):
         sessions.append(Memory(2 * MIB))
         for _ in sessions[:4]:
             scratch = Memory(MIB)
@@ -323,7 +323,7 @@ def last_five_checkpoints():
 @sound
 def layers_thawed_one_by_one():
     weights, state = model(), []
-    for layer in range(LAYERS):
+    for _layer in range(LAYERS):
         state += [optimizer_state(2 * MIB), optimizer_state(2 * MIB), gradient(2 * MIB)]
         for _ in range(10):
             train_step()
@@ -474,7 +474,7 @@ def norms_of_the_last_fifty_steps():
 @sound
 def replay_filled_to_capacity():
     policy, memory = model(), deque(maxlen=100)
-    for step in range(400):
+    for _step in range(400):
         memory.append((Tensor(256 * KIB), Tensor(64 * KIB)))
         item(memory[-1][1])
         train_step(256 * KIB)
@@ -484,7 +484,7 @@ def replay_filled_to_capacity():
 @sound
 def replay_partly_filled():
     policy, memory = model(), deque(maxlen=1000)
-    for step in range(300):
+    for _step in range(300):
         state = Tensor(256 * KIB)
         memory.append((state, Tensor(64 * KIB)))
         if len(memory) >= 32:
@@ -509,7 +509,7 @@ def rollouts_not_full():
 @sound
 def rollout_of_each_episode():
     policy = model()
-    for episode in range(12):
+    for _episode in range(12):
         rollout = []
         for _ in range(random.randint(20, 60)):
             rollout.append(infer(128 * KIB))
@@ -522,7 +522,7 @@ def rollout_of_each_episode():
 def population_made_at_start():
     population = [model(256 * KIB) for _ in range(20)]
     for _ in range(10):
-        for agent in population:
+        for _agent in population:
             item(infer(128 * KIB))
     return population
 
@@ -680,7 +680,7 @@ def mesh_refined():
 @sound
 def mesh_refined_and_coarsened():
     cells = []
-    for wave in range(10):
+    for _wave in range(10):
         cells += [Memory(random.randint(1, 4) * MIB) for _ in range(20)]
         for _ in range(random.randint(18, 20)):
             cells.pop(random.randrange(len(cells))).release()
@@ -824,7 +824,7 @@ def sum_of_losses():
 @sick
 def outputs_of_training():
     weights, outputs = model(), []
-    for step in range(100):
+    for _step in range(100):
         outputs.append(activation(256 * KIB))  # cause
         train_step()
         item(outputs[-1])
@@ -975,7 +975,7 @@ def samples_of_the_generator():
 @sick
 def scores_in_a_list_of_an_evaluator():
     weights, evaluator = model(), []
-    for epoch in range(6):
+    for _epoch in range(6):
         for _ in range(15):
             train_step(512 * KIB)
         for _ in range(8):
@@ -1178,9 +1178,9 @@ def results_by_request():
 @sick
 def logits_for_a_log():
     weights, log = model(), []
-    for number in range(60):
+    for _number in range(60):
         cache = []
-        for token in range(12):
+        for _token in range(12):
             cache.append(Tensor(128 * KIB))
             infer(128 * KIB, 2)
         from_host(batch(64 * KIB))
@@ -1191,7 +1191,7 @@ def logits_for_a_log():
 @sick
 def queue_that_nobody_empties():
     weights, queue = model(), deque()
-    for number in range(160):
+    for _number in range(160):
         queue += [infer(256 * KIB, 2), infer(256 * KIB, 2)]  # cause
         item(queue.popleft())
     return weights, queue
