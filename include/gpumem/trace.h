@@ -66,6 +66,9 @@ enum gm_header_flag {
     GM_HEADER_SNAPSHOT = 1u << 8, /* no recording: made from a memory snapshot of PyTorch, of which
                                      it tells the pools, up to the moment of the snapshot. Never in
                                      a file */
+    GM_HEADER_XLA_UNKNOWN =
+        1u << 9, /* a plugin of XLA had a table of functions that the recorder does not know: its
+                                        arrays were not recorded */
 };
 
 /* Troubles of the recorder, counted in the header. All are zero in a complete trace except where
@@ -126,8 +129,6 @@ enum gm_counter {
     GM_COUNT_LEND_LIMIT, /* parts of the trace for which a child would get no private memory, if a
                             signal handler forked it inside the recorder (no loss) */
     GM_COUNT_SNAPSHOT,   /* with SNAPSHOT: entries that contradict its segments, or make no sense */
-    GM_COUNT_XLA_UNKNOWN, /* plugins of XLA with a table of functions that the recorder does not know:
-                             their arrays are not recorded (no loss of CUDA's events) */
     GM_COUNT_CLOCK_BACK, /* times that the record clock was found set back, as the processor's counter
                             is where a machine slept: order and times of records are not known */
     GM_COUNTERS = 32

@@ -18,8 +18,8 @@
  * buffer stays: the plugin is asked, for computations that do so.
  */
 #include "sources/pjrt.h"
+#include "base/change.h"
 #include "base/config.h"
-#include "base/count.h"
 #include "base/handles.h"
 #include "base/platform.h"
 #include "base/process_state.h"
@@ -44,7 +44,7 @@ struct plugin {
 };
 
 static struct plugin plugins[PLUGINS];
-static _Atomic uint32_t left_alone; /* plugins whose table is not understood */
+static _Atomic bool left_alone; /* the table of a plugin is not understood */
 
 GM_HANDLES(buffers, 4096); /* a live buffer: what `noted` makes of it */
 GM_HANDLES(memories, 64);  /* a memory: its device's ordinal + 2, ON_HOST if it is the host's */
@@ -386,7 +386,7 @@ static bool make_table(unsigned n, const gm_pjrt_words *real)
 {
     struct plugin *plugin = &plugins[n];
     if (!is_understood(real)) {
-        atomic_fetch_add(&left_alone, 1);
+        atomic_store(&left_alone, true);
         gm_pjrt_tell();
         return false;
     }
@@ -434,7 +434,12 @@ void *gm_pjrt_offer(void *found)
 
 void gm_pjrt_tell(void)
 {
-    gm_count_up_to(GM_COUNT_XLA_UNKNOWN, atomic_load(&left_alone));
+    struct gm_trace_header *header = gm_process_page->header;
+    if (!header || !atomic_load(&left_alone))
+        return;
+    gm_change_begin();
+    __atomic_fetch_or(&header->flags, GM_HEADER_XLA_UNKNOWN, __ATOMIC_RELAXED);
+    gm_change_end();
 }
 
 void gm_pjrt_forget(void)

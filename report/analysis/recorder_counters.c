@@ -113,10 +113,6 @@ static const struct gm_counter_rule rules[GM_COUNTERS] = {
          "%s variable of the environment is missing: it is too long, or 64 KiB were full",
          "%s variables of the environment are missing: they are too long, or 64 KiB were full"},
     [GM_COUNT_LEND_LIMIT] = {"lend_limit", GM_COUNTER_STATISTICS, NULL, NULL},
-    [GM_COUNT_XLA_UNKNOWN] =
-        {"xla_unknown", GM_COUNTER_WORSE_STACKS,
-         "%s plugin of XLA's has an unknown interface: its arrays were not recorded",
-         "%s plugins of XLA's have unknown interfaces: their arrays were not recorded"},
     [GM_COUNT_CLOCK_BACK] =
         {"clock_back", GM_COUNTER_WRONG_NUMBERS,
          "The processor's counter was set back %s time, as where a machine sleeps: order and times "

@@ -286,6 +286,23 @@ static uint32_t steady_stack(const struct gm_analysis *analysis,
     return nearest;
 }
 
+/* Whether the program went on after each refusal: nothing says then that it would not have come to its end. */
+static bool all_survived(const struct gm_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        if (!analysis->failures[i].survived)
+            return false;
+    for (size_t i = 0; i < analysis->pool_failures.count; i++)
+        if (!analysis->pool_failures.entries[i].survived)
+            return false;
+    return true;
+}
+
+static bool is_unbounded(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
+{
+    return growth->weight == GM_ROUND_CERTAIN && !(growth->at_refusal && all_survived(analysis));
+}
+
 static void add_finding(const struct gm_analysis *analysis, struct gm_findings *findings,
                         const struct cause *cause)
 {
@@ -304,7 +321,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                     &(struct gm_finding){
                         .code = GM_FINDING_RETAINED,
                         .severity = is_warning ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
-                        .is_unbounded = is_warning && growth->weight == GM_ROUND_CERTAIN,
+                        .is_unbounded = is_warning && is_unbounded(analysis, growth),
                         .device = growth->device,
                         .bytes = cause->bytes,
                         .bytes_per_round = growth->rounds ? cause->gain / growth->rounds : 0,

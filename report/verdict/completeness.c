@@ -46,6 +46,11 @@ static uint64_t is_snapshot(const struct gm_analysis *analysis)
     return (analysis->trace->header.flags & GM_HEADER_SNAPSHOT) != 0;
 }
 
+static uint64_t has_unknown_xla(const struct gm_analysis *analysis)
+{
+    return (analysis->trace->header.flags & GM_HEADER_XLA_UNKNOWN) != 0;
+}
+
 static uint64_t is_running(const struct gm_analysis *analysis)
 {
     return analysis->trace->ending == GM_ENDING_RUNNING && !is_not_recorded(analysis) &&
@@ -162,6 +167,8 @@ static const struct rule {
      NULL},
     {"newer_abi_vital", GM_GAP_LOSS, vital_newer_abi, NULL, NULL, gm_newer_abi_sentence},
     {"newer_abi", GM_GAP_NOTE, other_newer_abi, NULL, NULL, gm_newer_abi_sentence},
+    {"xla_unknown", GM_GAP_NOTE, has_unknown_xla,
+     "A plugin of XLA's has an unknown interface: its arrays were not recorded.", NULL, NULL},
     {"elsewhere", GM_GAP_NOTE, is_elsewhere, NULL, NULL, gm_elsewhere_sentence},
     {"lost_frees", GM_GAP_LOSS, lost_frees,
      "INCOMPLETE: %s address was allocated again without a free on record: a free was not seen.",

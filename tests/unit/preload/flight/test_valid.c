@@ -109,5 +109,7 @@ int main(void)
         cmocka_unit_test(what_is_carried_and_broken_is_seen),
         cmocka_unit_test(a_broken_ring_is_seen),
     };
+    if (!gm_fold_prepare())
+        return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

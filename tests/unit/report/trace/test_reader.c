@@ -617,7 +617,7 @@ static void refusals_say_why(void **state)
     assert_string_equal(error, "the trace is cut inside its header");
     header->major = 7;
     assert_null(gm_trace_open_memory(writer.bytes, writer.size, error, sizeof(error)));
-    assert_string_equal(error, "the trace has format version 7.3, this gpumem reads version 3");
+    assert_string_equal(error, "the trace has format version 7.4, this gpumem reads version 3");
     header->major = GM_TRACE_MAJOR;
     header->minor = 99; /* a newer minor only adds */
     struct gm_trace *trace = gm_trace_open_memory(writer.bytes, writer.size, error, sizeof(error));
