@@ -262,7 +262,8 @@ static CUresult launch(struct gpusim_exec *executable)
     each_allocation(graph, free_left_over, NULL);
     executable->launches++;
     if (run_nodes(graph) != CUDA_SUCCESS)
-        gpusim_device_error = CUDA_ERROR_ILLEGAL_ADDRESS;
+        gpusim_device_error =
+            CUDA_ERROR_UNKNOWN; /* told once: 700 would fail the device for good */
     executable->launches--;
     delete_if_unused(executable);
     return CUDA_SUCCESS;

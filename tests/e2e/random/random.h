@@ -99,6 +99,10 @@ int find_sized(enum family family, size_t size);
 #define LOG(...) LOG_EXPANDED(__VA_ARGS__)
 #define LOG_EXPANDED(...) log_result(#__VA_ARGS__, (int)(__VA_ARGS__))
 int log_result(const char *call, int result);
+/* The same of a wait: whether earlier work met a bad address depends on where the process has its memory. */
+#define WAIT(...) WAIT_EXPANDED(__VA_ARGS__)
+#define WAIT_EXPANDED(...) log_wait(#__VA_ARGS__, (int)(__VA_ARGS__))
+int log_wait(const char *call, int result);
 
 /* An earlier ABI of a function, under a name of our own: OLD(name, symbol)(parameters); it is
  * logged by LOG_AS(symbol, call). */

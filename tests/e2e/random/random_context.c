@@ -198,7 +198,9 @@ static void release_primary(int device)
     CUcontext primary;
     pick(2) ? LOG(cuDevicePrimaryCtxRelease(device))
             : LOG_AS("cuDevicePrimaryCtxRelease", cuDevicePrimaryCtxRelease_v1(device));
-    LOG(cuDevicePrimaryCtxRetain(&primary, device));
+    /* The runtime has no other reference: a refusal must not be the last word. */
+    while (LOG(cuDevicePrimaryCtxRetain(&primary, device)) == CUDA_ERROR_OUT_OF_MEMORY && pick(16))
+        ;
 }
 
 static void reset_primary(int device)

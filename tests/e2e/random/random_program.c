@@ -57,6 +57,11 @@ int log_result(const char *call, int result)
     return result;
 }
 
+int log_wait(const char *call, int result)
+{
+    return log_result(call, result == (int)CUDA_ERROR_UNKNOWN ? 0 : result);
+}
+
 int current_device(void)
 {
     int device = 0;
@@ -76,14 +81,18 @@ cudaStream_t random_stream(void)
 
 void create_streams_of(int device)
 {
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < STREAMS; i++) {
+        streams[device][i] = NULL; /* also where none can be made */
         LOG(cudaStreamCreate(&streams[device][i]));
+    }
 }
 
 static void create_streams(void)
 {
     for (int device = 0; device < device_count; device++) {
-        LOG(cudaSetDevice(device));
+        /* Refused, the streams would be of another device, and outlive its end as handles of nothing. */
+        while (LOG(cudaSetDevice(device)) == (int)cudaErrorMemoryAllocation)
+            ;
         create_streams_of(device);
     }
 }

@@ -121,22 +121,22 @@ static void wait_for_work(void)
 {
     switch (pick(6)) {
     case 0:
-        LOG(cuCtxSynchronize());
+        WAIT(cuCtxSynchronize());
         break;
     case 1:
-        LOG(cuCtxSynchronize_v2(NULL));
+        WAIT(cuCtxSynchronize_v2(NULL));
         break;
     case 2:
-        LOG(cudaDeviceSynchronize());
+        WAIT(cudaDeviceSynchronize());
         break;
     case 3:
-        LOG(cuStreamQuery(random_stream()));
+        WAIT(cuStreamQuery(random_stream()));
         break;
     case 4:
-        LOG(cuStreamSynchronize(random_stream()));
+        WAIT(cuStreamSynchronize(random_stream()));
         break;
     default:
-        LOG(cudaStreamSynchronize(random_stream()));
+        WAIT(cudaStreamSynchronize(random_stream()));
     }
 }
 

@@ -41,6 +41,17 @@ static int make_context(void)
     return result;
 }
 
+CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice); /* what programs of CUDA 12 call */
+
+static int make_context_as_before(void)
+{
+    CUcontext other;
+    const int result = cuCtxCreate_v2(&other, 0, device);
+    if (result == 0)
+        MUST(cuCtxDestroy(other));
+    return result;
+}
+
 static int load_module(void)
 {
     CUmodule other;
@@ -126,6 +137,7 @@ static const struct {
     int (*call)(void);
 } calls[] = {
     {"context", make_context},
+    {"context_v2", make_context_as_before},
     {"module", load_module},
     {"library", get_module},
     {"launch", launch},

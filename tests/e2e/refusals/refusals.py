@@ -88,6 +88,7 @@ def survived(call, words):
 
 
 for calls in (("context", "context", "making a context", "cuCtxCreate_v4"),
+              ("context_v2", "context", "making a context", "cuCtxCreate_v2"),
               ("module", "code", "loading code", "cuModuleLoadData"),
               ("library", "code", "loading code", "cuLibraryGetModule"),
               ("launch", "launch", "launching a kernel", "cuLaunchKernel"),
