@@ -46,10 +46,8 @@ static char *volatile unfinished;
 
 static void on_stop(int signal_number)
 {
-    int error = errno;
     if (unfinished)
-        unlink(unfinished);
-    errno = error;
+        unlink(unfinished); /* errno may change: nobody goes on behind this */
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
