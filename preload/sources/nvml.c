@@ -283,8 +283,10 @@ static void open_and_start(void)
 }
 
 /* The library is opened by a thread that records nothing: it has no descriptor of the trace. */
-static struct gm_own_thread opener = {
-    .name = "gpumem-nvml", .stack_size = 1024 * 1024, .opens_files = true, .run = open_and_start};
+static struct gm_own_thread opener = {.name = "gpumem-nvml-ld",
+                                      .stack_size = 1024 * 1024,
+                                      .opens_files = true,
+                                      .run = open_and_start};
 
 static void start(void)
 {
