@@ -5,7 +5,7 @@
  * Guarantees: replaying what gm_fold_emit gives, and then the records that were not folded, leads
  * to the same memory, pools, contexts, graphs and blocks alive at every moment as replaying all
  * records would, and to the same counts of frees that were lost or unknown; docs/accounting.md has
- * the rules, and report/replay/replay.c follows them on its own.
+ * the rules, and report/replay/rules/replay.c follows them on its own.
  * Memory is bounded by what is alive, plus at most one free-like record for each lane: the latest,
  * with all that it ended, because an UNDO may follow. What cannot be understood (CUDA would refuse
  * it) is kept word for word.

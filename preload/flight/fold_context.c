@@ -109,7 +109,7 @@ static void retained(const struct gm_record *record)
     context->references++;
 }
 
-/* As report/replay/replay.c has it. */
+/* As report/replay/rules/replay.c has it. */
 static bool is_mortal(const struct gm_record *record)
 {
     static const uint32_t kinds = 1u << GM_KIND_DEVICE | 1u << GM_KIND_MANAGED |

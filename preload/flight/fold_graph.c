@@ -1,4 +1,4 @@
-/* See fold_graph.h: graphs. Each graph and executable has the list of its memory nodes, as report/replay/graph.c
+/* See fold_graph.h: graphs. Each graph and executable has the list of its memory nodes, as report/replay/rules/graph.c
  * has; a launch turns them into lives of addresses at once, so that no launch is carried. */
 #include "flight/fold_graph.h"
 #include "flight/fold_lives.h"
@@ -30,7 +30,7 @@ static void drop(enum gm_carry_role role, uint64_t handle, uint32_t ending)
         gm_fold_graph_over(number);
 }
 
-/* As report/replay/graph.c has it. */
+/* As report/replay/rules/graph.c has it. */
 static bool is_host_like(uint8_t kind)
 {
     return kind == GM_KIND_PINNED || kind == GM_KIND_MANAGED;

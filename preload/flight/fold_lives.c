@@ -15,7 +15,7 @@ uint64_t gm_fold_missed;
 struct gm_fold_lane *gm_fold_lanes;
 
 /* Births at live addresses and frees of unknown ones, of which the other half may have been stamped
- * late on another processor. The rule is that of report/ledger/unpaired.h. */
+ * late on another processor. The rule is that of report/replay/ledger/unpaired.h. */
 static struct {
     uint64_t address;
     uint64_t time;

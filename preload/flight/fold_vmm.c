@@ -242,7 +242,7 @@ bool gm_fold_vmm_prepare(uint32_t number, struct gm_record *record)
     }
 }
 
-/* As report/replay/vmm.c has it. */
+/* As report/replay/rules/vmm.c has it. */
 static void learn_size(struct gm_carried *memory, const struct gm_record *map, uint64_t offset)
 {
     const uint64_t most = UINT64_C(1) << 57; /* more cannot live */
@@ -386,7 +386,7 @@ static void bind(const struct gm_record *record, const struct gm_record *detail,
     gm_carry_at(memory)->uses++;
 }
 
-/* Ends the binding at the place, of the device or of imported memory, as report/replay/vmm.c has it. */
+/* Ends the binding at the place, of the device or of imported memory, as report/replay/rules/vmm.c has it. */
 static void unbind(const struct gm_record *record, uint32_t ending)
 {
     uint32_t multicast = find(record->address), found = 0;

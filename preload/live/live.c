@@ -225,7 +225,7 @@ static void stand_aside(unsigned times_before)
 }
 
 /* Whether something was not seen by which memory is made or ended. As the report's table of what
- * makes a trace incomplete (report/verdict/completeness.c) has it. */
+ * makes a trace incomplete (report/judge/verdict/completeness.c) has it. */
 static bool is_inexact(void)
 {
     static const enum gm_counter counters[] = {

@@ -3,9 +3,9 @@
 #include "commands/apart.h"
 #include "commands/command.h"
 #include "commands/session.h"
-#include "dryrun/judgement.h"
-#include "dryrun/launch.h"
-#include "runs/recording.h"
+#include "tools/dryrun/judgement.h"
+#include "tools/dryrun/launch.h"
+#include "tools/runs/recording.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include "commands/command.h"
 #include "commands/outputs.h"
 #include "commands/session.h"
-#include "render/output_file.h"
-#include "runs/runs.h"
+#include "output/output_file.h"
+#include "tools/runs/runs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

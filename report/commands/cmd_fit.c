@@ -1,7 +1,7 @@
 /* gpumem fit: reads the command line, and leaves the search over dry runs to sim/dry/fit. */
 #include "base/memory.h"
 #include "commands/command.h"
-#include "dryrun/launch.h"
+#include "tools/dryrun/launch.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* gpumem path: where the library is that LD_PRELOAD names. */
 #include "commands/command.h"
-#include "runs/recording.h"
+#include "tools/runs/recording.h"
 #include <stdio.h>
 
 static void print_help(void)

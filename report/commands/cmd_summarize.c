@@ -4,9 +4,9 @@
 #include "commands/command.h"
 #include "commands/job.h"
 #include "commands/session.h"
-#include "render/brief/brief_output.h"
-#include "render/output_file.h"
-#include "runs/runs.h"
+#include "output/brief/brief_output.h"
+#include "output/output_file.h"
+#include "tools/runs/runs.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

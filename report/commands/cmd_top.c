@@ -1,10 +1,10 @@
 /* gpumem top: who holds the memory of a running process, now. */
 #include "base/memory.h"
 #include "commands/command.h"
-#include "runs/runs.h"
-#include "top/terminal.h"
-#include "top/top.h"
-#include "trace/trace_open.h"
+#include "input/trace/trace_open.h"
+#include "tools/runs/runs.h"
+#include "tools/top/terminal.h"
+#include "tools/top/top.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,10 +6,10 @@
 #include "commands/command.h"
 #include "commands/session.h"
 #include "commands/whatif_page.h"
-#include "runs/runs.h"
-#include "stacks/known_libraries.h"
-#include "stacks/stacks.h"
-#include "torch/open.h"
+#include "input/torch/open.h"
+#include "names/stacks/known_libraries.h"
+#include "names/stacks/stacks.h"
+#include "tools/runs/runs.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* See command.h. */
 #include "commands/command.h"
 #include "base/limit.h"
-#include "ledger/counters.h"
+#include "replay/ledger/counters.h"
 #include "version.h"
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "base/complain.h"
 #include "base/exit_code.h"
-#include "render/output.h"
-#include "stacks/stacks.h"
+#include "names/stacks/stacks.h"
+#include "output/output.h"
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>

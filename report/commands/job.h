@@ -2,8 +2,8 @@
 #ifndef GPUMEM_REPORT_COMMANDS_JOB_H
 #define GPUMEM_REPORT_COMMANDS_JOB_H
 
-#include "ranks/summary.h"
-#include "stacks/stacks.h"
+#include "names/stacks/stacks.h"
+#include "tools/ranks/summary.h"
 
 struct gm_job_request {
     struct gm_stacks_options stacks;

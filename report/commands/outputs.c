@@ -1,10 +1,10 @@
 /* See outputs.h. */
 #include "commands/outputs.h"
-#include "render/brief/brief_output.h"
-#include "render/export/export.h"
-#include "render/html/html.h"
-#include "render/json/report_json.h"
-#include "render/text/report_text.h"
+#include "output/brief/brief_output.h"
+#include "output/export/export.h"
+#include "output/html/html.h"
+#include "output/json/report_json.h"
+#include "output/text/report_text.h"
 #include <string.h>
 
 static const struct gm_output *const outputs[] = {

@@ -2,7 +2,7 @@
 #ifndef GPUMEM_REPORT_COMMANDS_OUTPUTS_H
 #define GPUMEM_REPORT_COMMANDS_OUTPUTS_H
 
-#include "render/output.h"
+#include "output/output.h"
 
 /* The output of that name; NULL: there is none. */
 const struct gm_output *gm_output_find(const char *name);

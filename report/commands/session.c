@@ -2,10 +2,10 @@
 #include "commands/session.h"
 #include "base/limit.h"
 #include "commands/command.h"
-#include "runs/runs.h"
-#include "stacks/redact.h"
-#include "torch/open.h"
-#include "verdict/ending.h"
+#include "input/torch/open.h"
+#include "judge/verdict/ending.h"
+#include "names/stacks/redact.h"
+#include "tools/runs/runs.h"
 #include <stdio.h>
 
 static bool open_trace(struct gm_session *session, const char *path)

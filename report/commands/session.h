@@ -2,9 +2,9 @@
 #ifndef GPUMEM_REPORT_COMMANDS_SESSION_H
 #define GPUMEM_REPORT_COMMANDS_SESSION_H
 
-#include "analysis/analysis.h"
+#include "judge/analysis/analysis.h"
 #include "model/model.h"
-#include "stacks/stacks.h"
+#include "names/stacks/stacks.h"
 
 struct gm_session {
     struct gm_trace *trace;

@@ -1,7 +1,7 @@
 /* See whatif_page.h. */
 #include "commands/whatif_page.h"
 #include "base/size.h"
-#include "render/json.h"
+#include "output/json.h"
 #include <string.h>
 
 #define SET_COLUMNS 35

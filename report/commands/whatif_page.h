@@ -2,8 +2,8 @@
 #ifndef GPUMEM_REPORT_COMMANDS_WHATIF_PAGE_H
 #define GPUMEM_REPORT_COMMANDS_WHATIF_PAGE_H
 
-#include "render/page.h"
-#include "replica/whatif.h"
+#include "output/page.h"
+#include "replay/replica/whatif.h"
 
 void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool is_advice);
 void gm_whatif_json(FILE *out, const struct gm_whatif *whatif);

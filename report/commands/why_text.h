@@ -2,7 +2,7 @@
 #ifndef GPUMEM_REPORT_COMMANDS_WHY_TEXT_H
 #define GPUMEM_REPORT_COMMANDS_WHY_TEXT_H
 
-#include "trace/trace_file.h"
+#include "input/trace/trace_file.h"
 
 /* Prints them, oldest first, or one that says that the trace does not tell. */
 void gm_why_text(const struct gm_trace *trace);

@@ -1,7 +1,7 @@
 /* The model of a trace. See model.h and builder.h. */
 #include "base/assert.h"
 #include "base/text.h"
-#include "findings/findings.h"
+#include "judge/findings/findings.h"
 #include "model/builder.h"
 #include <stdio.h>
 #include <stdlib.h>

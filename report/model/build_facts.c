@@ -1,13 +1,13 @@
 /* Who ran, and how far the trace can be trusted. See builder.h. */
-#include "analysis/recorder_counters.h"
 #include "base/memory.h"
+#include "input/trace/environment.h"
+#include "judge/analysis/recorder_counters.h"
+#include "judge/verdict/completeness.h"
+#include "judge/verdict/ending.h"
+#include "judge/verdict/newer_abi.h"
+#include "judge/verdict/settings.h"
+#include "judge/verdict/verdict.h"
 #include "model/builder.h"
-#include "trace/environment.h"
-#include "verdict/completeness.h"
-#include "verdict/ending.h"
-#include "verdict/newer_abi.h"
-#include "verdict/settings.h"
-#include "verdict/verdict.h"
 #include <gpumem/ranks.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* What happened over time. See builder.h. */
-#include "analysis/growing.h"
-#include "analysis/lifetimes.h"
 #include "base/limit.h"
+#include "judge/analysis/growing.h"
+#include "judge/analysis/lifetimes.h"
 #include "model/builder.h"
-#include "stacks/redact.h"
+#include "names/stacks/redact.h"
 #include <stdlib.h>
 
 static uint32_t place_of(struct gm_builder *builder, const struct gm_active_site *site)

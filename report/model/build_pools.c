@@ -1,8 +1,8 @@
 /* PyTorch's pools. See builder.h. */
 #include "base/memory.h"
+#include "judge/pool/pool_lines.h"
+#include "judge/pool/purposes.h"
 #include "model/builder.h"
-#include "pool/pool_lines.h"
-#include "pool/purposes.h"
 #include <stdlib.h>
 
 /* So many places, those that copied most, are asked for what they fill. */

@@ -2,11 +2,11 @@
 #ifndef GPUMEM_REPORT_MODEL_BUILDER_H
 #define GPUMEM_REPORT_MODEL_BUILDER_H
 
-#include "analysis/analysis.h"
-#include "analysis/library_table.h"
+#include "judge/analysis/analysis.h"
+#include "judge/analysis/library_table.h"
+#include "judge/pool/libraries.h"
 #include "model/tables.h"
-#include "pool/libraries.h"
-#include "stacks/stacks.h"
+#include "names/stacks/stacks.h"
 
 struct gm_builder {
     struct gm_model *model;

@@ -1,9 +1,9 @@
 /* Events of a model on demand: one more replay. See model.h. */
 #include "base/memory.h"
+#include "input/trace/stream.h"
 #include "model/builder.h"
 #include "model/scope.h"
-#include "stacks/redact.h"
-#include "trace/stream.h"
+#include "names/stacks/redact.h"
 #include <stdlib.h>
 
 /* A range that a thread opened inside another one. */

@@ -2,7 +2,7 @@
 #include "base/limit.h"
 #include "model/builder.h"
 #include "model/model.h"
-#include "replica/whatif.h"
+#include "replay/replica/whatif.h"
 
 /* A replay takes a tenth of a second for each million of steps, and here are five: more would be noticed. */
 #define STEPS_MAX 2000000u

@@ -10,8 +10,8 @@
 #define GPUMEM_REPORT_MODEL_SCOPE_H
 
 #include "base/map.h"
+#include "input/trace/stream.h"
 #include "model/model.h"
-#include "trace/stream.h"
 
 struct gm_scope {
     const struct gm_trace *trace;

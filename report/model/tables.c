@@ -1,7 +1,7 @@
 /* See tables.h. */
 #include "model/tables.h"
 #include "base/memory.h"
-#include "stacks/stacks.h"
+#include "names/stacks/stacks.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Fuzz target: a baseline of the gate. What is read must be read the same again from what it is written as. */
 #include "fuzz.h"
-#include "gate/baseline.h"
+#include "tools/gate/baseline.h"
 #include <stdio.h>
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include "commands/check/check.h"
 #include "commands/command.h"
 #include "fuzz.h"
-#include "replica/settings.h"
+#include "replay/replica/settings.h"
 #include <stdio.h>
 
 #define ARGUMENTS_MAX 64

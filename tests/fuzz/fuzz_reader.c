@@ -3,18 +3,18 @@
  * With libFuzzer: clang -fsanitize=fuzzer,address,undefined. Without it fuzz_main.c makes it a program.
  * It reads each input as it is, and with corrected checksums, which reaches deeper.
  */
-#include "analysis/analysis.h"
-#include "ranks/summary.h"
-#include "render/brief/brief_output.h"
-#include "render/export/export.h"
-#include "render/html/html.h"
-#include "render/json/report_json.h"
-#include "render/text/report_text.h"
-#include "replica/replay.h"
-#include "stacks/stacks.h"
-#include "torch/import.h"
-#include "torch/snapshot.h"
-#include "trace/trace_open.h"
+#include "input/torch/import.h"
+#include "input/torch/snapshot.h"
+#include "input/trace/trace_open.h"
+#include "judge/analysis/analysis.h"
+#include "names/stacks/stacks.h"
+#include "output/brief/brief_output.h"
+#include "output/export/export.h"
+#include "output/html/html.h"
+#include "output/json/report_json.h"
+#include "output/text/report_text.h"
+#include "replay/replica/replay.h"
+#include "tools/ranks/summary.h"
 #include "trace_mend.h"
 #include <stdint.h>
 #include <stdio.h>

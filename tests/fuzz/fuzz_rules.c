@@ -1,8 +1,8 @@
 /* Fuzz target: rules of the gate. The input is a file of rules; its lines are the names of a stack's frames, too, of
  * which a rule is made. That rule must be understood, and must match the stack. */
 #include "fuzz.h"
-#include "gate/suppressions.h"
 #include "model/tables.h"
+#include "tools/gate/suppressions.h"
 #include <stdio.h>
 
 #define FRAMES_MAX 64

@@ -1,13 +1,13 @@
 /* Fuzz target: PyTorch's memory snapshots: the pickle, the history that it tells, and the trace that is made of it, which
  * must be one that the reader takes. fuzz_reader.c prints all outputs of such a trace; this target is faster. */
-#include "analysis/analysis.h"
 #include "fuzz.h"
-#include "render/json/report_json.h"
-#include "replica/replay.h"
-#include "stacks/stacks.h"
-#include "torch/import.h"
-#include "torch/snapshot.h"
-#include "trace/trace_open.h"
+#include "input/torch/import.h"
+#include "input/torch/snapshot.h"
+#include "input/trace/trace_open.h"
+#include "judge/analysis/analysis.h"
+#include "names/stacks/stacks.h"
+#include "output/json/report_json.h"
+#include "replay/replica/replay.h"
 #include <stdio.h>
 
 static void read_made_trace(const unsigned char *made, size_t size)

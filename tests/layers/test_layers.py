@@ -32,7 +32,7 @@ PLAN = """<!-- layers of preload -->
 | `base/` | base | |
 | `trace/` | trace | |
 | `model/` | model | `trace/` |
-| `render/` | pages | `model/` |
+| `output/` | pages | `model/` |
 
 <!-- layers of sim -->
 
@@ -52,7 +52,7 @@ SOUND = {
     "report/model/model.h": '#include "base/base.h"\nint gm_model(void);\n',
     "report/model/build.c": '#include "model/model.h"\n#include "trace/trace.h"\n'
                             "int gm_model(void)\n{\n    return gm_trace() + gm_base();\n}\n",
-    "report/render/page.c": '#include "model/model.h"\nint gm_page(void)\n{\n    return gm_model();\n}\n',
+    "report/output/page.c": '#include "model/model.h"\nint gm_page(void)\n{\n    return gm_model();\n}\n',
     "sim/driver/driver.h": "int gpusim_driver(void);\n",
     "sim/driver/driver.c": '#include "driver.h"\nint gpusim_driver(void)\n{\n    return 1;\n}\n',
     "sim/runtime/runtime.c": '#include "driver/driver.h"\nint gpusim_runtime(void)\n{\n    return gpusim_driver();\n}\n',
@@ -70,18 +70,18 @@ def with_row(part, row, new):
 PLANTED = [
     ("nothing", {}, None),
     ("an output asks the trace, inline",
-     {"report/render/page.c": '#include "trace/trace.h"\nint gm_page(void)\n{\n    return gm_trace();\n}\n'},
-     "report/render/page.c: includes from trace/, which render/ may not use"),
+     {"report/output/page.c": '#include "trace/trace.h"\nint gm_page(void)\n{\n    return gm_trace();\n}\n'},
+     "report/output/page.c: includes from trace/, which output/ may not use"),
     ("an output asks the trace, and the plan allows it",
-     {"report/render/page.c": '#include "trace/trace.h"\n#include "model/model.h"\n',
+     {"report/output/page.c": '#include "trace/trace.h"\n#include "model/model.h"\n',
       "docs/architecture.md": with_row("report", "| pages | `model/` |", "| pages | `model/` `trace/` |")},
-     "report/render/page.c: includes from trace/: an output knows base/, model/ and render/ alone"),
+     "report/output/page.c: includes from trace/: an output knows base/, model/ and output/ alone"),
     ("the model's header shows the trace",
      {"report/model/model.h": '#include "base/base.h"\n#include "trace/trace.h"\nint gm_model(void);\n'},
      "report/model/model.h: includes from trace/: a model stands on base/ alone"),
     ("a call upward without a header",
      {"report/base/base.c": '#include "base/base.h"\nint gm_page(void);\nint gm_base(void)\n{\n    return gm_page();\n}\n'},
-     "report/base/base: uses gm_page of render/, which base/ may not use"),
+     "report/base/base: uses gm_page of output/, which base/ may not use"),
     ("the plan goes upward",
      {"docs/architecture.md": with_row("report", "| trace | |", "| trace | `model/` |")},
      "report/trace may use model/, which does not stand before it"),
@@ -89,6 +89,10 @@ PLANTED = [
      {"docs/architecture.md": with_row("preload", "| hooks | |", "| hooks | `base/` |"),
       "preload/hooks/hook.c": "void gm_port(void)\n{\n}\n"},
      "preload/hooks may use base/, but does not"),
+    ("the folders of a room stand apart",
+     {"docs/architecture.md": with_row("report", "| pages | `model/` |", "| pages | `model/` |\n| `trace/late/` | late | |"),
+      "report/trace/late/late.c": ""},
+     "the folders of report/trace/ do not stand together"),
     ("two headers in a circle",
      {"report/base/one.h": '#include "base/two.h"\n', "report/base/two.h": '#include "base/one.h"\n'},
      "report: they include one another: base/one, base/two"),
@@ -105,8 +109,8 @@ PLANTED = [
     ("a port that is none", {"preload/base/base.c": '#include "base/base.h"\nvoid gm_base(void)\n{\n}\n'},
      "preload: gm_port is listed as a port, but is none"),
     ("a folder that nobody listed", {"report/new/new.c": ""}, "report/new: not in the list of folders"),
-    ("a folder that is gone", {"docs/architecture.md": PLAN + "\n", "report/render/page.c": None},
-     "report/render: listed, but not there"),
+    ("a folder that is gone", {"docs/architecture.md": PLAN + "\n", "report/output/page.c": None},
+     "report/output: listed, but not there"),
     ("too many modules", {f"tests/unit/test_{i}.c": "" for i in range(20)}, "tests/unit: 21 modules, 20 at most"),
 ]
 

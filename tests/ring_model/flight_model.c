@@ -1,6 +1,6 @@
 /*
  * The protocol of the flight recorder (preload/flight/flight.c, flight_log.c, recorder.c's `committing`
- * and the reader's report/trace/flight_area.c), checked in every order its steps can take, as ring_model.c
+ * and the reader's report/input/trace/flight_area.c), checked in every order its steps can take, as ring_model.c
  * does for the ring below it.
  *
  * Two threads record into lanes of two records and pack their own lane when it is full, and the

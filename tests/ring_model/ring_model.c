@@ -1,5 +1,5 @@
 /*
- * The protocol of the ring (preload/ring/lane.h, pack.c, drain.c and the reader's report/trace/lane.c),
+ * The protocol of the ring (preload/ring/lane.h, pack.c, drain.c and the reader's report/input/trace/lane.c),
  * checked in every order its steps can take.
  *
  * Two threads record into lanes of two records, each packs its own lane when that is full, and the

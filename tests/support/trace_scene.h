@@ -10,8 +10,8 @@
 
 #include <cmocka.h> /* needs the headers above */
 
-#include "analysis/analysis.h"
-#include "trace/trace_open.h"
+#include "input/trace/trace_open.h"
+#include "judge/analysis/analysis.h"
 #include "trace_writer.h"
 
 #define KIB 1024u

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The names of CUDA's errors in report/render/cuda_error.c are those of the headers.
+"""The names of CUDA's errors in report/output/cuda_error.c are those of the headers.
 
     cuda_errors.py SOURCE INCLUDE...
 

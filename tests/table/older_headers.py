@@ -62,6 +62,6 @@ if not includes:
 run(sys.executable, os.path.join(here, "coverage.py"), "headers", os.path.join(source, "preload/hooks/api.table"), *includes)
 for each in includes:
     check_layout(each)
-run(sys.executable, os.path.join(here, "cuda_errors.py"), os.path.join(source, "report/render/cuda_error.c"), *includes)
+run(sys.executable, os.path.join(here, "cuda_errors.py"), os.path.join(source, "report/output/cuda_error.c"), *includes)
 print("\n".join(f"FAIL: {what}" for what in failed))
 sys.exit(1 if failed else 0)

@@ -32,4 +32,4 @@ add_test(NAME table.needs_libc_only COMMAND sh -c
 # Its threads and hooks outlive a dlclose of the library that the second door opened.
 add_test(NAME table.is_never_unloaded COMMAND sh -c "readelf -d $<TARGET_FILE:gpumem_preload> | grep -q NODELETE")
 add_test(NAME table.errors COMMAND ${Python3_EXECUTABLE} ${_coverage}/cuda_errors.py
-         ${PROJECT_SOURCE_DIR}/report/render/cuda_error.c ${GPUMEM_CUDA_INCLUDE})
+         ${PROJECT_SOURCE_DIR}/report/output/cuda_error.c ${GPUMEM_CUDA_INCLUDE})

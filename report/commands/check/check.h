@@ -3,7 +3,7 @@
 #define GPUMEM_REPORT_COMMANDS_CHECK_CHECK_H
 
 #include "commands/session.h"
-#include "gate/formats.h"
+#include "tools/gate/formats.h"
 
 /* The gate, and what came of all traces. */
 struct gm_check {

@@ -4,10 +4,10 @@
 #include "commands/check/check.h"
 #include "commands/command.h"
 #include "commands/session.h"
-#include "runs/recording.h"
-#include "runs/runs.h"
-#include "runs/trace_home.h"
-#include "verdict/ending.h"
+#include "judge/verdict/ending.h"
+#include "tools/runs/recording.h"
+#include "tools/runs/runs.h"
+#include "tools/runs/trace_home.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

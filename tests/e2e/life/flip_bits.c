@@ -2,8 +2,8 @@
  * the flips that the reader does not notice, and how many it tried. It tries a bit of every byte of
  * a small trace, of evenly spread bytes of a larger one, and of one byte in 61 in long runs of
  * zeros. */
-#include "trace/stream.h"
-#include "trace/trace_open.h"
+#include "input/trace/stream.h"
+#include "input/trace/trace_open.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

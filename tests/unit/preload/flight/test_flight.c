@@ -21,9 +21,9 @@
 
 #include "preload/ring/pack.h"
 #include "preload/writer/tables.h"
-#include "report/analysis/analysis.h"
-#include "report/trace/trace_open.h"
-#include "report/verdict/completeness.h"
+#include "report/input/trace/trace_open.h"
+#include "report/judge/analysis/analysis.h"
+#include "report/judge/verdict/completeness.h"
 #include "scene.h"
 
 #define TRACE "t.trace"

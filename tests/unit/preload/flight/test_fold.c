@@ -1,6 +1,6 @@
 /*
  * What a flight trace carries over: replaying it, and then the records behind it, must lead to the
- * same as replaying all. Random programs are cut at random places; report/replay/replay.c, which knows
+ * same as replaying all. Random programs are cut at random places; report/replay/rules/replay.c, which knows
  * nothing of the fold, is the judge.
  */
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 
 #include "preload/flight/alive.h"
 #include "preload/flight/fold.h"
-#include "report/pool/blocks.h"
-#include "report/replay/replay.h"
+#include "report/judge/pool/blocks.h"
+#include "report/replay/rules/replay.h"
 
 enum { LANES = 4, EVENTS = 600, PLACES = 12, HANDLES = 6, CONTEXTS = 4, SEEDS = 1000 };
 

@@ -15,8 +15,8 @@
 
 #include <cmocka.h> /* needs what stands above */
 
-#include "report/trace/lane.h"
-#include "report/trace/trace_open.h"
+#include "report/input/trace/lane.h"
+#include "report/input/trace/trace_open.h"
 
 bool scene_without_drainer;
 

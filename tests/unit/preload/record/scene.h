@@ -11,7 +11,7 @@
 #include "preload/process/process.h"
 #include "preload/record/recorder.h"
 #include "preload/writer/trace_file.h"
-#include "report/trace/stream.h"
+#include "report/input/trace/stream.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

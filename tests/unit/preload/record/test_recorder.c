@@ -33,7 +33,7 @@
 #include "preload/ring/pack.h"
 #include "preload/writer/tables.h"
 #include "preload/writer/trace_place.h"
-#include "report/trace/trace_open.h"
+#include "report/input/trace/trace_open.h"
 #include "scene.h"
 
 #define TRACE "t.trace"

@@ -14,7 +14,7 @@
 #include <xxhash.h>
 
 #include "preload/writer/columns.h"
-#include "report/trace/block_reader.h"
+#include "report/input/trace/block_reader.h"
 
 #define RING 16384u
 

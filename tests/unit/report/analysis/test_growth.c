@@ -1,6 +1,6 @@
 /* Places that grow from mark to mark, and places that only seem to. */
-#include "analysis/growing.h"
-#include "findings/rules.h"
+#include "judge/analysis/growing.h"
+#include "judge/findings/rules.h"
 #include "trace_scene.h"
 
 #define MARK(name) EVENT(GM_EVENT_MARK, .aux = (name))

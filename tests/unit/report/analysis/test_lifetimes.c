@@ -1,7 +1,7 @@
 /* The lifetimes of allocations, by the place that makes them. */
-#include "analysis/lifetimes.h"
-#include "render/text/sections.h"
-#include "stacks/stacks.h"
+#include "judge/analysis/lifetimes.h"
+#include "names/stacks/stacks.h"
+#include "output/text/sections.h"
 #include "trace_scene.h"
 
 #define MILLISECOND 1000000u

@@ -1,5 +1,5 @@
 /* Phases: memory between marks and inside ranges. */
-#include "analysis/phases.h"
+#include "judge/analysis/phases.h"
 #include "trace_scene.h"
 
 static bool is_named(const struct scene *scene, uint32_t reference, const char *name)

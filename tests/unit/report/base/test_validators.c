@@ -8,10 +8,10 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "ledger/ledger.h"
 #include "model/tables.h"
-#include "replay/replay.h"
-#include "replica/allocator.h"
+#include "replay/ledger/ledger.h"
+#include "replay/replica/allocator.h"
+#include "replay/rules/replay.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

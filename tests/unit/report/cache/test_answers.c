@@ -15,8 +15,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "cache/answers.h"
-#include "cache/folder.h"
+#include "names/cache/answers.h"
+#include "names/cache/folder.h"
 
 static const uint8_t build_id[20] = {0xab, 0xcd, 0xef, 1, 2, 3};
 enum { IDENTITY = 7 };

@@ -1,6 +1,6 @@
 /* The answer of a dry run, by what was counted: which part is what, and when nothing can be told. */
-#include "dryrun/device.h"
-#include "dryrun/judgement.h"
+#include "tools/dryrun/device.h"
+#include "tools/dryrun/judgement.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Findings: each kind where its case is, and not where a sound program looks much like it. */
-#include "findings/findings.h"
+#include "judge/findings/findings.h"
 #include "pool_scene.h"
 
 /* The finding with that code, NULL if there is none; asserts that there is only one. */

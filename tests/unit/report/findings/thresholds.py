@@ -3,7 +3,7 @@
 
     thresholds.py SOURCE
 
-A threshold is a `#define` of a number in report/findings/ and report/rounds/; the table has its file, name, value and
+A threshold is a `#define` of a number in report/judge/findings/ and report/judge/rounds/; the table has its file, name, value and
 reason. Units and things that are no threshold are listed here.
 """
 import glob

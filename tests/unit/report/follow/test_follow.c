@@ -7,7 +7,7 @@
 #include <cmocka.h> /* needs the headers above */
 
 #include "running_trace.h"
-#include "top/follow.h"
+#include "tools/top/follow.h"
 #include "trace_writer.h"
 
 #define EVENTS 100000u

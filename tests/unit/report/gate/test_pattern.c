@@ -1,5 +1,5 @@
 /* Patterns of suppressions, against a matcher that tries everything. */
-#include "gate/pattern.h"
+#include "tools/gate/pattern.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The rules of a gate by their index, against each rule tried. */
-#include "gate/suppressions.h"
 #include "model/tables.h"
+#include "tools/gate/suppressions.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

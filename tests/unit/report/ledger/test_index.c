@@ -1,5 +1,5 @@
-/* The index of report/ledger/index.h, held against the array that it is of. */
-#include "ledger/index.h"
+/* The index of report/replay/ledger/index.h, held against the array that it is of. */
+#include "replay/ledger/index.h"
 #include <stdlib.h>
 
 #include <setjmp.h>

@@ -2,13 +2,13 @@
  * model minus itself is nothing, and events add up to what the model says. */
 #include "trace_scene.h"
 
-#include "diff/subtract.h"
-#include "ledger/counters.h"
 #include "model/merge.h"
 #include "model/tables.h"
-#include "render/json/report_json.h"
-#include "render/text/report_text.h"
-#include "stacks/stacks.h"
+#include "names/stacks/stacks.h"
+#include "output/json/report_json.h"
+#include "output/text/report_text.h"
+#include "replay/ledger/counters.h"
+#include "tools/diff/subtract.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

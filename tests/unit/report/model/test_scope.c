@@ -3,7 +3,7 @@
 
 #include "model/history.h"
 #include "model/scope.h"
-#include "stacks/stacks.h"
+#include "names/stacks/stacks.h"
 
 /* ---- what is asked ---------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
-/* The owner of memory: the rule of report/pool/libraries.h, one test for each of its clauses. */
-#include "analysis/library_table.h"
-#include "stacks/known_libraries.h"
+/* The owner of memory: the rule of report/judge/pool/libraries.h, one test for each of its clauses. */
+#include "judge/analysis/library_table.h"
+#include "names/stacks/known_libraries.h"
 #include "trace_scene.h"
 
 /* A stack by the files of its frames, innermost first: "@torch/x.py" is a Python file of a package,

@@ -1,10 +1,10 @@
 /* The report on PyTorch's pools: segments, holes, the blocks that hold them, by moment and by
  * line. */
 #include "base/curve.h"
-#include "pool/holes.h"
-#include "pool/pool_lines.h"
+#include "input/trace/environment.h"
+#include "judge/pool/holes.h"
+#include "judge/pool/pool_lines.h"
 #include "pool_scene.h"
-#include "trace/environment.h"
 
 #include "assert_between.h"
 

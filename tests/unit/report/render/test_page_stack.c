@@ -10,8 +10,8 @@
 
 #include "base/short_name.h"
 #include "base/text.h"
-#include "render/page_stack.h"
-#include "stacks/owner.h"
+#include "names/stacks/owner.h"
+#include "output/page_stack.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CPU "libtorch_cpu.so"

@@ -1,6 +1,6 @@
 /* The rules of docs/accounting.md, one test each: a few records, and the numbers they must give. */
+#include "judge/verdict/completeness.h"
 #include "trace_scene.h"
-#include "verdict/completeness.h"
 
 /* ---- words of the tests ---------------------------------------------------------------------- */
 

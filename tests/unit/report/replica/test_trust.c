@@ -1,8 +1,8 @@
 /* Whether the replica is trusted is often known early: the answer must be that of the whole replay. Histories are made at
  * random: what an allocator did, with places that it would not have chosen, refusals, and caches that were emptied. */
 #include "base/memory.h"
-#include "replica/allocator.h"
-#include "replica/replay.h"
+#include "replay/replica/allocator.h"
+#include "replay/replica/replay.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h> /* needs the headers above */
 
-#include "rounds/rounds.h"
+#include "judge/rounds/rounds.h"
 
 #define MIB ((uint64_t)1 << 20)
 

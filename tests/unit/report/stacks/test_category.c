@@ -1,8 +1,8 @@
 /* What memory is for, whose line a stack shows, and whose headers C++ functions come from. */
-#include "stacks/category.h"
-#include "stacks/known_libraries.h"
-#include "stacks/stacks.h"
-#include "trace/same_stacks.h"
+#include "input/trace/same_stacks.h"
+#include "names/stacks/category.h"
+#include "names/stacks/known_libraries.h"
+#include "names/stacks/stacks.h"
 #include "trace_scene.h"
 
 #define TORCH "/v/lib/python3.11/site-packages/torch/"

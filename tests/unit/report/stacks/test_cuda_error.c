@@ -6,7 +6,7 @@
 
 #include <cmocka.h> /* needs the headers above */
 
-#include "render/cuda_error.h"
+#include "output/cuda_error.h"
 
 static void an_error_has_the_name_of_its_layer(void **state)
 {

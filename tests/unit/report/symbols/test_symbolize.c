@@ -23,9 +23,9 @@
 #include "assert_between.h"
 
 #include "base/text.h"
-#include "symbols/demangle.h"
-#include "symbols/symbolize.h"
-#include "symbols/symbolize_intervals.h"
+#include "names/symbols/demangle.h"
+#include "names/symbols/symbolize.h"
+#include "names/symbols/symbolize_intervals.h"
 
 enum { MAX_MARKS = 32, MAX_FRAMES = 8, MAX_BUILD_ID = 64 };
 

@@ -10,13 +10,13 @@
 
 #include <cmocka.h> /* needs the headers above */
 
-#include "analysis/analysis.h"
+#include "input/trace/stream.h"
+#include "input/trace/trace_open.h"
+#include "judge/analysis/analysis.h"
+#include "judge/verdict/completeness.h"
+#include "names/stacks/stacks.h"
 #include "running_trace.h"
-#include "stacks/stacks.h"
-#include "trace/stream.h"
-#include "trace/trace_open.h"
 #include "trace_writer.h"
-#include "verdict/completeness.h"
 
 /* ---- traces to read -------------------------------------------------------------------------- */
 

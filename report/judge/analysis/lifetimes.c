@@ -1,0 +1,33 @@
+/* See lifetimes.h. */
+#include "judge/analysis/lifetimes.h"
+#include "base/memory.h"
+#include <stdlib.h>
+
+static int most_first(const void *left, const void *right)
+{
+    const struct gm_active_site *a = *(const struct gm_active_site *const *)left;
+    const struct gm_active_site *b = *(const struct gm_active_site *const *)right;
+    if (a->short_lived != b->short_lived)
+        return a->short_lived > b->short_lived ? -1 : 1;
+    if (a->allocs != b->allocs)
+        return a->allocs > b->allocs ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+struct gm_lifetimes gm_lifetimes_rank(const struct gm_activity *activity)
+{
+    struct gm_lifetimes ranking = {gm_allocate(activity->count + 1, sizeof(*ranking.sites)), 0};
+    for (size_t i = 0; i < activity->count; i++)
+        if (!activity->sites[i].is_block)
+            ranking.sites[ranking.count++] = &activity->sites[i];
+    if (ranking.count)
+        qsort(ranking.sites, ranking.count, sizeof(*ranking.sites), most_first);
+    return ranking;
+}
+
+bool gm_lifetime_is_temporary(const struct gm_trace *trace, const struct gm_active_site *site)
+{
+    return site->short_lived >= GM_TEMPORARIES_TOLD &&
+           site->allocated / GM_TEMPORARIES_TURNS >= site->peak &&
+           !gm_trace_api_is_pooled(trace, site->api);
+}

@@ -1,0 +1,462 @@
+/* Times that PyTorch's allocator or the driver had nothing to give: fragmentation, a search for the
+ * largest batch, or too little memory. */
+#include "base/limit.h"
+#include "base/memory.h"
+#include "base/size.h"
+#include "judge/findings/rules.h"
+#include "judge/pool/libraries.h"
+#include "judge/rounds/birthplace.h"
+#include "judge/rounds/pass.h"
+#include "names/stacks/category.h"
+#include "names/stacks/owner.h"
+#include "replay/replica/whatif.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What was refused at one place, and how it went on there. */
+struct refusals {
+    uint64_t count;
+    uint64_t first, last; /* bytes asked for */
+    uint64_t served;      /* bytes of the next request that was served; 0: none was */
+    bool never_more;      /* none asked for more than the one before */
+    bool never_same;      /* nor for as much */
+    bool starts_over; /* more was given back than was asked for, each time before one was served */
+    bool was_served;  /* something was, if only between two of them */
+    bool survived;
+};
+
+/* Refused, and then asking for less, or for as much beside less: the program tries what fits. Of bisection the last
+ * is often refused. Who makes room for one and asks again searches nothing. */
+static bool is_search(const struct refusals *refusals)
+{
+    bool asks_less = refusals->served && refusals->served < refusals->last;
+    bool tries = refusals->count >= 2 && (refusals->never_same || refusals->starts_over);
+    bool is_over = refusals->served || (refusals->was_served && refusals->survived);
+    return refusals->never_more && is_over && (asks_less || tries);
+}
+
+static void add_search(struct gm_findings *findings, const struct gm_finding *finding,
+                       const struct refusals *refusals)
+{
+    struct gm_finding search = *finding;
+    search.code = GM_FINDING_BATCH_SIZE_SEARCH;
+    search.severity = GM_SEVERITY_NOTE;
+    if (refusals->count == 1)
+        gm_findings_add(findings, &search,
+                        "%s were refused here, and then %s served: the program tries what fits.",
+                        SIZE(refusals->last), SIZE(refusals->served));
+    else
+        gm_findings_add(findings, &search,
+                        "%s requests were refused here, %s at first and %s at last, and %s "
+                        "served: a search for what fits.",
+                        COUNT(refusals->count), SIZE(refusals->first), SIZE(refusals->last),
+                        refusals->served ? "then one was" : "smaller ones were");
+}
+
+/* A replica that does less alike says nothing of other settings. */
+#define TRUSTED_SHARE 100u /* all but a hundredth */
+
+/* What to do about a device's fragmentation: asked once, for it takes ten replays. */
+struct advice {
+    bool is_asked;
+    int device;
+    char text[256]; /* empty: nothing can be said */
+};
+
+/* Names the least risky setting under which nothing would have been refused, with its figure. */
+static void write_advice(struct advice *advice, struct gm_whatif *whatif)
+{
+    gm_whatif_add_all(whatif);
+    gm_whatif_run(whatif);
+    gm_whatif_rank(whatif);
+    size_t at = 0;
+    while (at < whatif->count && whatif->settings[at].settings.async)
+        at++; /* of another allocator too little is known */
+    const struct gm_whatif_setting *best = at < whatif->count ? &whatif->settings[at] : NULL;
+    if (best && gm_whatif_helps(whatif, best))
+        snprintf(advice->text, sizeof(advice->text),
+                 "With PYTORCH_CUDA_ALLOC_CONF=%s at most %s would have been reserved, and nothing "
+                 "refused "
+                 "(gpumem whatif).",
+                 best->set, SIZE(best->outcome.reserved_peak));
+    else
+        snprintf(advice->text, sizeof(advice->text),
+                 "No setting of the allocator would have served all requests (gpumem whatif). Free "
+                 "the blocks that "
+                 "keep the segments, or allocate them early.");
+}
+
+static const char *advice_for(const struct gm_analysis *analysis, struct advice *advice, int device)
+{
+    struct gm_whatif whatif = {0};
+    char error[128];
+    if (advice->is_asked && advice->device == device)
+        return advice->text;
+    *advice = (struct advice){.is_asked = true, .device = device};
+    if (!gm_history_of_trace(&whatif.history, analysis->trace, device, error, sizeof(error)))
+        return advice->text;
+    bool is_trusted = gm_replay_is_trusted(&whatif.history, TRUSTED_SHARE) && !gm_limits_reached();
+    whatif.recorded = gm_replay_recorded(&whatif.history);
+    /* Where the device's size is not told, it had at least what was reserved. */
+    whatif.memory =
+        whatif.history.capacity ? whatif.history.capacity : whatif.recorded.reserved_peak;
+    whatif.total = whatif.history.total;
+    if (is_trusted)
+        write_advice(advice, &whatif);
+    gm_whatif_free_settings(&whatif);
+    gm_history_free(&whatif.history);
+    return advice->text;
+}
+
+static void add_fragmentation(const struct gm_analysis *analysis, struct gm_findings *findings,
+                              const struct gm_finding *finding,
+                              const struct gm_pool_failure *failure, struct advice *advice)
+{
+    struct gm_pool_reason reason = gm_pool_failure_reason(failure);
+    struct gm_finding fragmentation = *finding;
+    fragmentation.code = GM_FINDING_POOL_FRAGMENTATION;
+    if (reason.free >= failure->size)
+        gm_findings_add(findings, &fragmentation,
+                        "%s asked, %s reserved but free, largest hole %s: fragmentation.",
+                        SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole));
+    else
+        gm_findings_add(findings, &fragmentation,
+                        "%s asked, %s reserved but free, largest hole %s, and %s of the device not "
+                        "used: together enough, so it is fragmentation.",
+                        SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole),
+                        SIZE(reason.outside));
+    const char *remedy = advice_for(analysis, advice, failure->device);
+    if (remedy[0])
+        gm_findings_remedy(findings, "%s", remedy);
+}
+
+/* ---- what was held when nothing was left ------------------------------------------------------- */
+
+/* What was held when a request was refused. Bytes. */
+struct holding {
+    uint64_t total;
+    uint64_t grown;                     /* from round to round, or by piling up */
+    const struct gm_round_growth *most; /* of that, if it made memory run out; NULL */
+    uint64_t before; /* if something had grown: what the device had held when that began */
+    uint64_t once[GM_CATEGORIES]; /* by what it is for, without what of it grew */
+    uint64_t rest;                /* that neither grew nor comes once */
+};
+
+/* What a model needs once, however long it is trained. */
+static const struct {
+    enum gm_category category;
+    const char *name;
+} comes_once[] = {{GM_CATEGORY_PARAMETER, "parameters"},
+                  {GM_CATEGORY_OPTIMIZER, "optimizer state"}};
+
+#define TOLD_SHARE 64u /* what is less of all that was held is left out */
+#define ONCE (sizeof(comes_once) / sizeof(comes_once[0]))
+
+/* Takes what had grown when the device was first refused out of `holding`. */
+static void take_out_growth(const struct gm_analysis *analysis, int device, enum gm_round_sort sort,
+                            struct holding *holding)
+{
+    const struct gm_rounds *rounds = &analysis->activity.rounds;
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        const struct gm_round_growth *growth = &rounds->found[i];
+        bool is_pool = growth->sort == GM_ROUND_BLOCKS;
+        if (growth->device != device || is_pool != (sort == GM_ROUND_BLOCKS) || !growth->at_refusal)
+            continue;
+        uint64_t *of = &holding->once[growth->category];
+        *of -= growth->bytes < *of ? growth->bytes : *of;
+        holding->before = holding->grown ? holding->before : growth->before;
+        if (growth->evidence & GM_ROUND_REFUSED && growth->weight == GM_ROUND_CERTAIN &&
+            !holding->most)
+            holding->most = growth;
+        holding->grown += growth->bytes;
+    }
+    if (holding->grown > holding->total)
+        holding->grown = holding->total;
+}
+
+static uint64_t less(uint64_t whole, uint64_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
+static struct holding holding_of(const struct gm_analysis *analysis, int device,
+                                 enum gm_round_sort sort, uint64_t total,
+                                 const struct gm_sites *owners)
+{
+    struct holding holding = {.total = total};
+    for (size_t i = 0; i < owners->count; i++)
+        holding.once[gm_categories_get(analysis->categories, owners->entries[i].stack)] +=
+            owners->entries[i].bytes;
+    take_out_growth(analysis, device, sort, &holding);
+    holding.rest = less(total, holding.grown);
+    for (size_t i = 0; i < ONCE; i++)
+        holding.rest = less(holding.rest, holding.once[comes_once[i].category]);
+    return holding;
+}
+
+/* " 96.0 MiB of parameters and 192 MiB of optimizer state come once." */
+static void write_once(FILE *out, const struct holding *holding)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < ONCE; i++)
+        if (holding->once[comes_once[i].category] > holding->total / TOLD_SHARE)
+            fprintf(out, "%s%s of %s", written++ ? " and " : " ",
+                    SIZE(holding->once[comes_once[i].category]), comes_once[i].name);
+    if (written)
+        fputs(" come once.", out);
+}
+
+static void write_rest(FILE *out, const struct gm_analysis *analysis, int device,
+                       enum gm_round_sort sort, const struct holding *holding)
+{
+    struct gm_round_pass pass =
+        gm_rounds_pass(&analysis->activity.rounds, device, sort, holding->total, holding->rest);
+    if (pass.came == GM_ROUND_UNTOLD)
+        return;
+    if (pass.came == GM_ROUND_EARLIER)
+        fprintf(out, " %s had been there for longer", SIZE(holding->rest));
+    else if (pass.repeats)
+        fprintf(out,
+                " %s came last, by lines that allocated again and again: one long pass, or several "
+                "that kept it",
+                SIZE(holding->rest));
+    else
+        fprintf(out, " %s came in the pass that was refused", SIZE(holding->rest));
+    if (pass.before)
+        fprintf(out, "; before it at most %s had been held", SIZE(pass.before));
+    fputc('.', out);
+}
+
+/* The same beside growth, which hides where a pass begins. */
+static void write_rest_beside(FILE *out, const struct holding *holding)
+{
+    uint64_t before = holding->before < holding->rest ? holding->before : holding->rest;
+    if (before >= holding->total / TOLD_SHARE)
+        fprintf(out, " %s had been there before.", SIZE(before));
+    if (holding->rest - before >= holding->total / TOLD_SHARE)
+        fprintf(out, " %s came meanwhile without growing.", SIZE(holding->rest - before));
+}
+
+/* Memory was full of what had grown: with less fragmentation it had been full a little later. */
+static bool is_full_of_growth(const struct gm_analysis *analysis,
+                              const struct gm_pool_failure *failure)
+{
+    const struct gm_rounds *rounds = &analysis->activity.rounds;
+    uint64_t grown = 0;
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        const struct gm_round_growth *growth = &rounds->found[i];
+        if (growth->device == failure->device && growth->sort == GM_ROUND_BLOCKS &&
+            growth->at_refusal && growth->weight >= GM_ROUND_WARNING)
+            grown += growth->bytes;
+    }
+    return grown > failure->snapshot.reserved / 2;
+}
+
+/* What had grown when memory ran out, what comes once, and what came in the pass that was refused; "" if nothing
+ * can be told. The caller frees it. */
+static char *describe_holding(const struct gm_analysis *analysis, struct gm_finding *finding,
+                              enum gm_round_sort sort, uint64_t total,
+                              const struct gm_sites *owners)
+{
+    int device = finding->device;
+    struct holding holding = holding_of(analysis, device, sort, total, owners);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return gm_copy_text("");
+    if (holding.most) {
+        const struct gm_active_site *site = &analysis->activity.sites[holding.most->site];
+        finding->other = site->stack;
+        finding->other_api = site->api;
+        finding->other_did = "filled the device: what is made there was kept from round to round.";
+    } else if (finding->bytes >= total) {
+        fprintf(out, " This request alone is larger than all that was held.");
+    }
+    if (holding.grown)
+        fprintf(out, " %s of that had grown from round to round (see \"retained\").",
+                SIZE(holding.grown));
+    write_once(out, &holding);
+    if (holding.grown)
+        write_rest_beside(out, &holding);
+    else
+        write_rest(out, analysis, device, sort, &holding);
+    fclose(out);
+    return text;
+}
+
+static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findings *findings,
+                             const struct gm_pool_failure *failure, struct advice *advice)
+{
+    struct gm_pool_reason reason = gm_pool_failure_reason(failure);
+    struct gm_finding finding = {.code = GM_FINDING_OUT_OF_MEMORY,
+                                 .severity =
+                                     failure->survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
+                                 .device = failure->device,
+                                 .bytes = failure->size,
+                                 .stack = failure->stack,
+                                 .api = failure->api};
+    char *held = describe_holding(analysis, &finding, GM_ROUND_BLOCKS, failure->snapshot.allocated,
+                                  &failure->snapshot.owners);
+    struct refusals refusals = {failure->count,       failure->first,
+                                failure->size,        failure->succeeded ? failure->served : 0,
+                                failure->never_more,  failure->never_same,
+                                failure->starts_over, failure->was_served,
+                                failure->survived};
+    if (is_search(&refusals))
+        add_search(findings, &finding, &refusals);
+    else if (reason.fragmentation && !is_full_of_growth(analysis, failure))
+        add_fragmentation(analysis, findings, &finding, failure, advice);
+    else if (!failure->snapshot.record || !reason.is_known)
+        gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.%s",
+                        SIZE(failure->size), SIZE(failure->snapshot.allocated),
+                        SIZE(failure->snapshot.reserved), held);
+    else
+        gm_findings_add(findings, &finding,
+                        "%s asked with %s allocated and %s reserved; the largest hole of the pool "
+                        "had %s.%s",
+                        SIZE(failure->size), SIZE(failure->snapshot.allocated),
+                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole), held);
+    free(held);
+}
+
+static bool has_blocks(const struct gm_analysis *analysis, int device)
+{
+    return analysis->blocks.device[device + 1].allocs > 0;
+}
+
+static bool is_pytorchs(const struct gm_analysis *analysis, const struct gm_failure *failure)
+{
+    struct gm_libraries *libraries = gm_libraries_new(analysis->trace);
+    const char *pool = gm_libraries_of(libraries, failure->kind, failure->stack).pool;
+    bool is = pool && strcmp(pool, "PyTorch") == 0;
+    gm_libraries_free(libraries);
+    return is;
+}
+
+/* What the driver refused to a framework's cache, the framework tries again or reports itself. PyTorch does neither
+ * where it hands the driver's answer on: without caching, and on cudaMallocAsync. */
+static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_failure *failure)
+{
+    return failure->kind != GM_KIND_NONE &&
+           gm_owners_cache(analysis->owners, failure->kind, failure->stack) &&
+           (has_blocks(analysis, failure->device) || failure->survived ||
+            !is_pytorchs(analysis, failure));
+}
+
+/* "1.16 GiB allocated on the device", and what managed memory there was beside. */
+static void write_had(char *text, size_t size, const struct gm_sites *owners)
+{
+    uint64_t managed = 0;
+    for (size_t i = 0; i < owners->count; i++)
+        if (owners->entries[i].kind == GM_KIND_MANAGED)
+            managed += owners->entries[i].bytes;
+    snprintf(text, size, "%s allocated on the device%s%s%s", SIZE(owners->bytes - managed),
+             managed ? " (and " : "", managed ? SIZE(managed) : "",
+             managed ? " of managed memory, which takes no room there)" : "");
+}
+
+/* A call that is no allocation: of it nobody knows how much it needed. Who else held the device then matters more. */
+static void add_refused_purpose(const struct gm_analysis *analysis, struct gm_findings *findings,
+                                const struct gm_finding *finding, const struct gm_failure *failure,
+                                const char *held)
+{
+    const struct gm_device_facts *facts = &analysis->facts[gm_device_slot(failure->device)];
+    char own[64] = "nothing", left[96] = "", others[96] = "";
+    const char *where = failure->device >= 0 ? " on the device" : "";
+    if (failure->snapshot.owners.bytes)
+        snprintf(own, sizeof(own), "%s", SIZE(failure->snapshot.owners.bytes));
+    if (facts->total && failure->device >= 0)
+        snprintf(left, sizeof(left), ", and of %s at most %s were free", SIZE(facts->total),
+                 SIZE(less(facts->total, failure->used)));
+    if (facts->elsewhere)
+        snprintf(others, sizeof(others), " Other processes held %s.", SIZE(facts->elsewhere));
+    else if (facts->used_by_all) /* how much of that was its own, nobody told */
+        snprintf(others, sizeof(others), " All processes together used %s of it at most.",
+                 SIZE(facts->used_by_all));
+    gm_findings_add(findings, finding,
+                    "The driver had no memory for %s when the process had %s allocated%s%s. How "
+                    "much it needed is not told.%s%s",
+                    gm_purpose_text(failure->purpose), own, where, left, others, held);
+}
+
+static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,
+                        const struct gm_failure *failure)
+{
+    if (!failure->snapshot.step || gm_kind_is_host(failure->kind) ||
+        is_of_a_cache(analysis, failure) || gm_analysis_pool_failure(analysis, failure))
+        return;
+    const struct gm_holes *holes = &failure->snapshot.holes;
+    enum gm_fragmentation fragmentation = gm_analysis_fragmentation(analysis, failure);
+    struct gm_finding finding = {
+        .code = GM_FINDING_OUT_OF_MEMORY,
+        .severity = failure->survived ? GM_SEVERITY_WARNING : GM_SEVERITY_ERROR,
+        .device = failure->device,
+        .bytes = failure->size,
+        .stack = failure->stack,
+        .api = failure->api,
+    };
+    struct refusals refusals = {failure->count,       failure->first,      failure->size,
+                                failure->served,      failure->never_more, failure->never_same,
+                                failure->starts_over, failure->was_served, failure->survived};
+    enum gm_round_sort sort =
+        gm_round_sort_of(&analysis->activity.tellers, false, failure->kind, failure->stack);
+    char *held = describe_holding(analysis, &finding, sort, failure->snapshot.owners.bytes,
+                                  &failure->snapshot.owners);
+    char had[128];
+    write_had(had, sizeof(had), &failure->snapshot.owners);
+    if (failure->purpose) {
+        add_refused_purpose(analysis, findings, &finding, failure, held);
+    } else if (is_search(&refusals)) {
+        add_search(findings, &finding, &refusals);
+    } else if (failure->fell_back) {
+        finding.severity = GM_SEVERITY_NOTE;
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s; as much was taken on the "
+                        "host instead.",
+                        SIZE(failure->size), had);
+    } else if (fragmentation == GM_FRAGMENTATION_CERTAIN) {
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s. "
+                        "Between its allocations %s were free, in holes of at most %s: "
+                        "fragmentation.",
+                        SIZE(failure->size), had, SIZE(holes->free), SIZE(holes->largest));
+    } else if (fragmentation == GM_FRAGMENTATION_UNTOLD) {
+        gm_findings_add(findings, &finding,
+                        "The driver refused %s when the process had %s. "
+                        "Between its allocations were gaps of %s, of at most %s each; whether "
+                        "fragmentation refused it cannot be told, for the size of the device is "
+                        "not on record.",
+                        SIZE(failure->size), had, SIZE(holes->free), SIZE(holes->largest));
+    } else {
+        gm_findings_add(findings, &finding, "The driver refused %s when the process had %s.%s",
+                        SIZE(failure->size), had, held);
+    }
+    free(held);
+}
+
+/* A framework asks a second time, on another way, at the same line. */
+static bool is_asked_again(const struct gm_analysis *analysis, size_t number)
+{
+    const struct gm_failure *failure = &analysis->failures[number];
+    uint64_t line = gm_callers_line(analysis->callers, failure->stack);
+    if (failure->kind == GM_KIND_NONE ||
+        !gm_owners_cache(analysis->owners, failure->kind, failure->stack))
+        return false;
+    for (size_t i = number + 1; i < analysis->failure_count; i++)
+        if (analysis->failures[i].device == failure->device &&
+            gm_callers_line(analysis->callers, analysis->failures[i].stack) == line)
+            return true;
+    return false;
+}
+
+void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings)
+{
+    struct advice advice = {0};
+    for (size_t i = 0; i < analysis->pool_failures.count; i++)
+        add_pool_failure(analysis, findings, &analysis->pool_failures.entries[i], &advice);
+    for (size_t i = 0; i < analysis->failure_count; i++)
+        if (!is_asked_again(analysis, i))
+            add_refusal(analysis, findings, &analysis->failures[i]);
+}

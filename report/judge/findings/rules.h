@@ -1,0 +1,21 @@
+/* The rules, called by findings.c alone. Each adds what it sees; its thresholds stand in its file,
+ * finding_*.c. */
+#ifndef GPUMEM_REPORT_FINDINGS_RULES_H
+#define GPUMEM_REPORT_FINDINGS_RULES_H
+
+#include "judge/analysis/analysis.h"
+#include "judge/findings/finding.h"
+
+void gm_find_out_of_memory(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_retained(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_device_imbalance(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_pinned_growth(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_pinned_waste(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_churn(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_model_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_process_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
+
+#endif

@@ -1,0 +1,90 @@
+/* Blocks of a framework's pool (PyTorch's caching allocator), which lie inside the segments that
+ * the replay counts. They have totals of their own and are never added to those of the device. */
+#ifndef GPUMEM_REPORT_POOL_BLOCKS_H
+#define GPUMEM_REPORT_POOL_BLOCKS_H
+
+#include "base/curve.h"
+#include "base/facts.h"
+#include "input/trace/stream.h"
+#include "replay/ledger/counters.h"
+#include "replay/ledger/index.h"
+#include "replay/ledger/sites.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gm_block_totals {
+    uint32_t owners; /* a bit for each enum gm_block_owner whose records there are */
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t live;      /* bytes in blocks */
+    uint64_t requested; /* bytes asked for, of those blocks of which that is told */
+    uint64_t requested_peak;
+    uint64_t count;      /* blocks alive */
+    struct gm_peak peak; /* .step counts the block records */
+    uint64_t fall;       /* bytes: how far `live` fell below its peak before it rose again */
+    uint64_t reserved;   /* as the framework last said; bytes */
+    struct gm_peak reserved_peak;
+    uint64_t out_of_memory;    /* times the framework gave up */
+    struct gm_curve *curve;    /* live and reserved over time; NULL: never a block */
+    struct gm_curve *by_alloc; /* the same over the allocations */
+};
+
+/* All zero: none yet. */
+struct gm_blocks {
+    struct gm_block_totals device[GM_DEVICES]; /* [ordinal + 1] */
+    struct gm_pool_block *slots;
+    size_t capacity;
+    uint32_t used;
+    uint32_t *unused;
+    size_t unused_count;
+    size_t unused_capacity;
+    struct gm_index by_address;
+    struct gm_pool_block replaced; /* the latest that ended when its address was given out again */
+    uint64_t live;                 /* bytes of all blocks everywhere */
+    uint64_t malformed;            /* sizes that make no sense, taken for 0 */
+    uint64_t records;
+    uint64_t allocs;
+    uint64_t last_use_time; /* record clock; of the last request, served or not */
+    uint64_t last_use_record;
+    /* Freed since the last use: the latest of `unused`, which still say what they were. When a
+     * program ends, its interpreter forgets all tensors: with these, what it held until then can be
+     * told. */
+    size_t late_count;
+};
+
+/* What a record did. Valid until the next one. */
+struct gm_block_change {
+    const struct gm_pool_block *ended; /* NULL: none */
+    struct gm_pool_block *begun;       /* NULL: none */
+};
+
+/* The size of a block that is about to begin: what its record says, or 0 if that makes no sense. */
+uint64_t gm_blocks_size(const struct gm_blocks *blocks, const struct gm_record *record);
+
+/* The bytes asked for, at most those given; 0: not told. */
+uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_entry *entry);
+
+/* Whose pool it is, as people call it: "PyTorch", "XLA", or both. */
+const char *gm_blocks_owner(const struct gm_block_totals *totals);
+
+/* Takes notice of block records, passes over all others. */
+struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const struct gm_entry *entry);
+static inline void gm_blocks_note(struct gm_blocks *blocks, const struct gm_entry *entry)
+{
+    uint8_t type = entry->record->type;
+    if (type >= GM_EVENT_BLOCK_ALLOC && type <= GM_EVENT_BLOCK_OOM)
+        gm_blocks_note_block(blocks, entry);
+}
+
+/* Nothing comes any more: the curves end with the last use. */
+void gm_blocks_finish(struct gm_blocks *blocks);
+
+/* The block that lives at an address, NULL if there is none. */
+const struct gm_pool_block *gm_blocks_at(const struct gm_blocks *blocks, uint64_t address);
+
+/* Adds the live blocks of a device to `sites`. */
+void gm_blocks_owners(const struct gm_blocks *blocks, int device, struct gm_sites *sites);
+
+void gm_blocks_free(struct gm_blocks *blocks);
+
+#endif

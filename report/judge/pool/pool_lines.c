@@ -1,0 +1,48 @@
+/* See pool_lines.h. */
+#include "judge/pool/pool_lines.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include <stdlib.h>
+
+static int most_first(const void *left, const void *right)
+{
+    const struct gm_pool_line *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->caller < b->caller ? -1 : a->caller > b->caller;
+}
+
+struct gm_pool_lines gm_pool_lines_of(struct gm_callers *callers, const struct gm_sites *owners)
+{
+    struct gm_pool_lines lines = {.bytes = owners->bytes};
+    struct gm_map by_caller = {0};
+    if (!owners->count)
+        return lines;
+    lines.entries = gm_allocate(owners->count, sizeof(*lines.entries));
+    for (size_t i = 0; i < owners->count; i++) {
+        const struct gm_site *site = &owners->entries[i];
+        uint32_t caller = gm_callers_get(callers, site->stack);
+        uint32_t at = gm_map_get(&by_caller, caller);
+        if (at == GM_NONE) {
+            at = (uint32_t)lines.count++;
+            lines.entries[at] = (struct gm_pool_line){.caller = caller};
+            gm_map_set(&by_caller, caller, at);
+        }
+        struct gm_pool_line *line = &lines.entries[at];
+        line->bytes += site->bytes;
+        line->count += site->count;
+        if (site->bytes >= line->stack_bytes) {
+            line->stack_bytes = site->bytes;
+            line->stack = site->stack;
+            line->api = site->api;
+        }
+    }
+    gm_map_free(&by_caller);
+    qsort(lines.entries, lines.count, sizeof(*lines.entries), most_first);
+    return lines;
+}
+
+void gm_pool_lines_free(struct gm_pool_lines *lines)
+{
+    free(lines->entries);
+}

@@ -1,0 +1,646 @@
+/* The rule of rounds.h, applied to one stream at one moment. docs/findings.md has the reasons for the thresholds. */
+#include "base/limit.h"
+#include "base/memory.h"
+#include "judge/rounds/rounds.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+#define PEAK_SHARE 1000u /* a rise of a thousandth of the stream's peak, and of a MiB, */
+#define BIRTHS 5u        /* in so many allocations at least */
+#define LEVEL 90u        /* percent of the growth: there its window ends */
+#define SEEN 25u         /* percent of the growth that had come and gone before: it will go again */
+#define STARTS 4u        /* quarters of the course that a window may begin in */
+#define GOING_UNTIL 75u  /* growth goes on if its window ends in the last quarter of the run */
+#define STOPPED_SHARE                                                                              \
+    4u /* growth that has stopped is told if its window has a quarter of the run */
+#define SHORT                                                                                      \
+    8u /* in less than an eighth of the run, as many blocks as a model's layers are no growth */
+#define LOADS 25u      /* percent freed in the window: with less, what has stopped was loading */
+#define ROUNDS 60u     /* percent freed in the window: rounds gave most of it back */
+#define FALL_SHARE 16u /* of the peak: a round gives back that much, a layer less */
+#define REPEATED 2u    /* copies, or allocations of backward passes, in each part */
+#define UNPROVEN 24u   /* allocations, where nothing proves rounds: fewer are a model's layers */
+#define PASSES 16u     /* allocations that outlive backward passes, to be certain */
+#define MODELS 8u      /* times the weights: more than any optimizer's state or gradients */
+#define FORGOTTEN 6u   /* blocks alive where most were freed soon: fewer may be in use */
+#define SOON 8u        /* the eighth part of a window */
+#define SLOWER 85u     /* percent of the growth's first half, in its second */
+#define SAMPLES 8u     /* times that a sample is taken, or the whole once */
+#define SAMPLE 16u     /* blocks that are joined, at least */
+#define RETURNED 10u   /* the tenth part, at most, was not given back */
+#define ANCHORS 8u     /* allocations of the stack that tells rounds */
+#define EVEN 4u        /* times the mean, and EVEN more: the longest pause between two of them */
+
+/* What a place, or a stream as a whole, held over time; and what was made there until now. */
+struct course {
+    struct gm_trail trail;
+    uint64_t bytes; /* held in the end */
+    uint64_t births, deaths, oldest;
+    uint64_t first, longer; /* ticks */
+    enum gm_category category;
+    uint32_t place; /* GM_NONE: the stream */
+};
+
+/* What evidence is looked for in. */
+struct judgement {
+    const struct gm_rounds *rounds;
+    const struct gm_round_stream *stream;
+    const struct course *course;
+    size_t begin, end;                /* of the window, in buckets of the course */
+    uint64_t floor;                   /* held at the begin */
+    const struct gm_round_site *unit; /* the stack that holds most */
+    struct gm_round_growth *growth;
+};
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t whole, uint64_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
+/* Whether so much is `percent` of all, at least. */
+static bool is_share(uint64_t part, uint64_t all, unsigned percent)
+{
+    return (unsigned __int128)part * 100 >= (unsigned __int128)all * percent; /* GNU */
+}
+
+/* ---- courses --------------------------------------------------------------------------------- */
+
+static struct course course_of_place(const struct gm_rounds *rounds, uint32_t number,
+                                     bool at_refusal)
+{
+    const struct gm_round_place *place = rounds->places[number];
+    const struct gm_round_stream *stream = rounds->streams[place->stream - 1];
+    bool before = !at_refusal && place->tick == stream->clock;
+    struct course course = {
+        .trail = place->trail,
+        .bytes = before ? place->before : place->live,
+        .births = place->births,
+        .deaths = before ? place->deaths_before : place->deaths,
+        .oldest = before ? place->oldest_before : place->oldest,
+        .first = place->first,
+        .longer = place->longer,
+        .category = place->category,
+        .place = number,
+    };
+    if (place->tick < stream->clock)
+        gm_trail_add(&course.trail, place->tick, stream->clock - 1, place->live);
+    gm_trail_add(&course.trail, stream->clock, stream->clock, course.bytes);
+    return course;
+}
+
+static struct course course_of_stream(const struct gm_round_stream *stream, bool at_refusal)
+{
+    struct course course = {
+        .trail = stream->trail,
+        .bytes = at_refusal ? stream->live : stream->before,
+        .births = stream->clock,
+        .deaths = at_refusal ? stream->frees : stream->frees_before,
+        .first = 1,
+        .place = GM_NONE,
+    };
+    gm_trail_add(&course.trail, stream->clock, stream->clock, course.bytes);
+    return course;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* The least of buckets [first, end), of which there is one at least. */
+static uint64_t least_of(const struct gm_trail *trail, size_t first, size_t end)
+{
+    uint64_t least = trail->buckets[first].least;
+    for (size_t at = first + 1; at < end; at++)
+        if (trail->buckets[at].least < least)
+            least = trail->buckets[at].least;
+    return least;
+}
+
+static uint64_t most_of(const struct gm_trail *trail, size_t first, size_t end)
+{
+    uint64_t most = 0;
+    for (size_t at = first; at < end; at++)
+        most = larger(most, trail->buckets[at].most);
+    return most;
+}
+
+/* The least of one of `parts` of buckets [first, end), which are as many at least. */
+static uint64_t least_of_part(const struct gm_trail *trail, size_t first, size_t end, size_t part,
+                              size_t parts)
+{
+    return least_of(trail, first + (end - first) * part / parts,
+                    first + (end - first) * (part + 1) / parts);
+}
+
+/* Sets the window that begins in bucket `start` or later: where the course was at its floor for the last time, to
+ * where it was last below the level of the end. Whether it is long enough to be looked at. */
+static bool find_window(struct judgement *judgement, size_t start)
+{
+    const struct gm_trail *trail = &judgement->course->trail;
+    uint64_t gain, floor = least_of(trail, start, trail->count);
+    size_t begin = trail->count - 1, end = trail->count;
+    while (begin > start && trail->buckets[begin].least > floor)
+        begin--;
+    gain = less(judgement->course->bytes, floor);
+    while (end > begin && is_share(less(trail->buckets[end - 1].least, floor), gain, LEVEL))
+        end--;
+    judgement->begin = begin;
+    judgement->end = end;
+    judgement->floor = floor;
+    return end - begin >= GM_ROUND_PARTS;
+}
+
+/* In how many of `parts` the least is more than in all before; all of them, if it rises throughout. */
+static unsigned count_rises(const struct judgement *judgement, size_t parts)
+{
+    unsigned rises = 0;
+    uint64_t most = 0;
+    for (size_t part = 0; part < parts; part++) {
+        uint64_t least =
+            least_of_part(&judgement->course->trail, judgement->begin, judgement->end, part, parts);
+        rises += part == 0 || least > most;
+        most = larger(most, least);
+    }
+    return rises;
+}
+
+/* Whether the course had risen by much before, and had been given back: what was seen bounds it. */
+static bool was_seen(const struct judgement *judgement)
+{
+    const struct gm_trail *trail = &judgement->course->trail;
+    uint64_t most = most_of(trail, trail->first, judgement->begin);
+    return judgement->begin > trail->first &&
+           is_share(less(most, judgement->floor), less(judgement->course->bytes, judgement->floor),
+                    SEEN);
+}
+
+/* Whether the stream as a whole holds more in the window's last part than in its first: else memory
+ * only went from one place to another, as when objects are replaced by new ones. */
+static bool is_more_in_all(const struct judgement *judgement)
+{
+    const struct gm_trail *trail = &judgement->stream->trail;
+    const struct gm_round_growth *growth = judgement->growth;
+    if (!trail->count)
+        return true;
+    size_t first = gm_trail_at(trail, growth->begin), end = gm_trail_at(trail, growth->end) + 1;
+    if (end - first < GM_ROUND_PARTS)
+        return true;
+    uint64_t before = least_of_part(trail, first, end, 0, GM_ROUND_PARTS);
+    uint64_t after = least_of_part(trail, first, end, GM_ROUND_PARTS - 1, GM_ROUND_PARTS);
+    return after > before && after - before >= growth->rise / 2;
+}
+
+/* ---- what the stream did meanwhile ----------------------------------------------------------- */
+
+/* What it had done when a tick ended, to the bucket. */
+static struct gm_round_past past_at(const struct judgement *judgement, uint64_t tick)
+{
+    const struct gm_round_stream *stream = judgement->stream;
+    struct gm_round_past now = {stream->time, stream->frees, judgement->rounds->copies,
+                                judgement->rounds->graphs, stream->gradients};
+    if (tick >= stream->clock || !stream->trail.count)
+        return now;
+    return stream->past[gm_trail_at(&stream->trail, tick)];
+}
+
+/* What it had done when a part of the window ended; part 0: when it began. */
+static struct gm_round_past past_of_part(const struct judgement *judgement, unsigned part)
+{
+    const struct gm_round_growth *growth = judgement->growth;
+    return past_at(judgement,
+                   growth->begin + (growth->end - growth->begin) * part / GM_ROUND_PARTS);
+}
+
+static uint64_t fall_in_window(const struct judgement *judgement)
+{
+    const struct gm_trail *trail = &judgement->stream->trail;
+    uint64_t most = 0, fall = 0, from = judgement->growth->begin >> trail->shift;
+    for (size_t i = larger(from + 1, trail->first);
+         i < trail->count && i <= judgement->growth->end >> trail->shift; i++) {
+        fall = larger(fall, less(most, trail->buckets[i].least));
+        most = larger(most, trail->buckets[i].most);
+    }
+    return fall;
+}
+
+/* The stack that allocates once in each round is the rarest of those that go on evenly, over half
+ * of the run at least, to its end. */
+static uint64_t find_rounds(const struct gm_rounds *rounds, const struct gm_round_stream *stream,
+                            uint64_t ticks)
+{
+    const struct gm_round_site *anchor = NULL;
+    for (size_t i = 0; i < rounds->site_count; i++) {
+        const struct gm_round_site *site = &rounds->sites[i];
+        if (site->stream != stream || site->births < ANCHORS ||
+            site->last - site->first < ticks / 2)
+            continue;
+        uint64_t mean = (site->last - site->first) / (site->births - 1);
+        if (larger(site->longest, ticks - site->last) > EVEN * mean + EVEN)
+            continue;
+        if (!anchor || site->births < anchor->births)
+            anchor = site;
+    }
+    return anchor ? anchor->births : 0;
+}
+
+/* ---- evidence -------------------------------------------------------------------------------- */
+
+static bool was_freed(const struct judgement *judgement)
+{
+    const struct gm_round_growth *growth = judgement->growth;
+    return is_share(growth->frees, growth->end - growth->begin, ROUNDS);
+}
+
+static bool fell(const struct judgement *judgement)
+{
+    return judgement->growth->fall >= judgement->growth->peak / FALL_SHARE;
+}
+
+static bool was_copied(const struct judgement *judgement)
+{
+    for (unsigned part = 1; part <= GM_ROUND_PARTS; part++)
+        if (past_of_part(judgement, part).copies <
+            past_of_part(judgement, part - 1).copies + REPEATED)
+            return false;
+    return true;
+}
+
+static bool had_backward(const struct judgement *judgement)
+{
+    for (unsigned part = 1; part <= GM_ROUND_PARTS; part++)
+        if (past_of_part(judgement, part).gradients <
+            past_of_part(judgement, part - 1).gradients + REPEATED)
+            return false;
+    return true;
+}
+
+/* Few of the blocks made are alive, ... */
+static bool few_are_alive(const struct judgement *judgement)
+{
+    return judgement->growth->alive <= judgement->growth->blocks / 2 &&
+           judgement->course->place != GM_NONE;
+}
+
+/* ... and these are no larger than the others: what was freed, was freed soon. */
+static bool was_forgotten(const struct judgement *judgement)
+{
+    const struct gm_round_growth *growth = judgement->growth;
+    return few_are_alive(judgement) && growth->alive >= FORGOTTEN &&
+           growth->oldest <= (growth->end - growth->begin) / SOON;
+}
+
+/* ... and these are larger than any other, to the end: each replaced a shorter one. */
+static bool was_replaced(const struct judgement *judgement)
+{
+    const struct gm_round_growth *growth = judgement->growth;
+    return few_are_alive(judgement) &&
+           judgement->course->longer >= growth->end - (growth->end - growth->begin) / SOON;
+}
+
+static bool is_about(uint64_t a, uint64_t b)
+{
+    return is_share(a, b, LEVEL) && is_share(b, a, LEVEL);
+}
+
+/* A block as large as some of what was collected, and made when so much was there, or a little more: all of it
+ * once, or samples again and again. */
+static bool reads(const struct judgement *judgement, const struct gm_round_site *site)
+{
+    const struct gm_trail *trail = &judgement->course->trail;
+    const struct gm_round_growth *growth = judgement->growth;
+    uint64_t unit = judgement->unit->largest, window = growth->end - growth->begin;
+    if (site->stream != judgement->stream || site->place == judgement->unit->place ||
+        site->least < SAMPLE * unit || site->first <= growth->begin)
+        return false;
+    uint64_t held = trail->buckets[gm_trail_at(trail, site->first)].most;
+    if (site->first >= growth->end - window / 2 &&
+        (is_about(site->largest, held) || is_about(site->least, held)))
+        return true;
+    return site->least == site->largest && judgement->unit->least == unit &&
+           site->births >= SAMPLES && site->least % unit == 0 && site->least <= held;
+}
+
+static bool was_read(const struct judgement *judgement)
+{
+    for (size_t i = 0; judgement->course->place != GM_NONE && i < judgement->rounds->site_count;
+         i++)
+        if (reads(judgement, &judgement->rounds->sites[i]))
+            return true;
+    return false;
+}
+
+/* Clearly less in the second half of the window than in the first. By chance the difference is seldom more than
+ * one and a half times the root of all. */
+static bool slows(const struct judgement *judgement)
+{
+    const struct gm_trail *trail = &judgement->course->trail;
+    size_t middle = judgement->begin + (trail->count - judgement->begin) / 2;
+    uint64_t half = less(trail->buckets[middle].least, judgement->floor);
+    uint64_t all = less(judgement->course->bytes, judgement->floor), rest = less(all, half);
+    uint64_t count = larger(judgement->growth->alive, 1), more = less(half, rest);
+    uint64_t blocks = (uint64_t)((unsigned __int128)more * count / larger(all, 1));
+    return judgement->course->place != GM_NONE && !is_share(rest, half, SLOWER) &&
+           4 * blocks * blocks > 9 * count;
+}
+
+/* What a model needs grows while the model is loaded and in its first step. */
+static bool is_of_model(const struct judgement *judgement)
+{
+    enum gm_category category = judgement->growth->category;
+    uint64_t weights = 0;
+    for (size_t i = 0; i < judgement->rounds->place_count; i++) {
+        const struct gm_round_place *place = judgement->rounds->places[i];
+        if (place->category == GM_CATEGORY_PARAMETER && place->line == GM_NONE &&
+            judgement->rounds->streams[place->stream - 1] == judgement->stream)
+            weights += most_of(&place->trail, place->trail.first, place->trail.count);
+    }
+    return category == GM_CATEGORY_PARAMETER ||
+           ((category == GM_CATEGORY_GRADIENT || category == GM_CATEGORY_OPTIMIZER) &&
+            (!weights || judgement->growth->bytes / MODELS <= weights));
+}
+
+/* Programs that launch graphs make them one after the other, each with what it reads and writes. */
+static bool had_graphs(const struct judgement *judgement)
+{
+    for (unsigned part = 1; part <= GM_ROUND_PARTS; part++)
+        if (past_of_part(judgement, part).graphs == past_of_part(judgement, part - 1).graphs)
+            return false;
+    return true;
+}
+
+/* Inputs get longer, and so does what is made of them. */
+static bool varies(const struct judgement *judgement)
+{
+    for (size_t i = 0; i < judgement->rounds->site_count; i++) {
+        const struct gm_round_site *site = &judgement->rounds->sites[i];
+        if (site->stream == judgement->stream && site->place != judgement->unit->place &&
+            site->births >= ANCHORS && site->least < site->largest &&
+            site->largest >= judgement->unit->largest / FALL_SHARE)
+            return true;
+    }
+    return false;
+}
+
+/* Of memory that the program takes itself: frameworks give theirs back as Python's scopes end. */
+static bool was_returned(const struct judgement *judgement)
+{
+    const struct course *course = judgement->course;
+    uint64_t live = course->place == GM_NONE ? judgement->stream->live
+                                             : judgement->rounds->places[course->place]->live;
+    return judgement->stream->sort == GM_ROUND_OWN && !judgement->growth->at_refusal &&
+           live <= course->bytes / RETURNED;
+}
+
+static bool has_stopped(const struct judgement *judgement)
+{
+    return !judgement->growth->goes_on;
+}
+
+static const struct {
+    enum gm_round_evidence evidence;
+    bool (*holds)(const struct judgement *judgement);
+} table[] = {
+    {GM_ROUND_FREED, was_freed},         {GM_ROUND_FELL, fell},
+    {GM_ROUND_COPIED, was_copied},       {GM_ROUND_BACKWARD, had_backward},
+    {GM_ROUND_FORGOTTEN, was_forgotten}, {GM_ROUND_REPLACED, was_replaced},
+    {GM_ROUND_READ, was_read},           {GM_ROUND_SLOWS, slows},
+    {GM_ROUND_OF_MODEL, is_of_model},    {GM_ROUND_STOPPED, has_stopped},
+    {GM_ROUND_VARIES, varies},           {GM_ROUND_RETURNED, was_returned},
+    {GM_ROUND_GRAPHS, had_graphs},
+};
+
+static enum gm_round_weight weight_of(const struct gm_round_growth *growth)
+{
+    unsigned evidence = growth->evidence;
+    if (!(evidence & GM_ROUND_ROUNDS) || evidence & GM_ROUND_MEANT)
+        return GM_ROUND_NOTE;
+    if (evidence & GM_ROUND_REFUSED)
+        return GM_ROUND_CERTAIN;
+    if (evidence & (GM_ROUND_READ | GM_ROUND_SLOWS) ||
+        (evidence & GM_ROUND_REPLACED &&
+         (evidence & GM_ROUND_VARIES || !(evidence & GM_ROUND_BACKWARD))) ||
+        (evidence & GM_ROUND_RETURNED && !(evidence & GM_ROUND_FORGOTTEN)))
+        return GM_ROUND_NOTE;
+    return evidence & GM_ROUND_BACKWARD && growth->category == GM_CATEGORY_ACTIVATION &&
+                   growth->alive >= PASSES
+               ? GM_ROUND_CERTAIN
+               : GM_ROUND_WARNING;
+}
+
+/* Whether growth that nothing proves to be more than a load is worth a note: not where rounds before the window
+ * gave back what they took. */
+static bool is_told(const struct judgement *judgement)
+{
+    const struct gm_round_growth *growth = judgement->growth;
+    const struct gm_trail *trail = &judgement->course->trail;
+    uint64_t window = growth->end - growth->begin;
+    if (window < growth->ticks / SHORT && growth->alive < UNPROVEN)
+        return false;
+    if (growth->evidence & GM_ROUND_STOPPED)
+        return window >= growth->ticks / STOPPED_SHARE && is_share(growth->frees, window, LOADS);
+    if (growth->evidence & GM_ROUND_OF_MODEL)
+        return (growth->evidence & GM_ROUND_ROUNDS) != 0;
+    return growth->evidence & GM_ROUND_ROUNDS ||
+           (most_of(trail, trail->first, judgement->begin) <= judgement->floor &&
+            growth->blocks >= (growth->at_refusal ? BIRTHS : UNPROVEN));
+}
+
+/* ---- what grows ------------------------------------------------------------------------------ */
+
+/* The stack that holds most of a place, or of what the stream made again and again until the end. */
+static uint32_t largest_site(const struct judgement *judgement)
+{
+    const struct gm_rounds *rounds = judgement->rounds;
+    const struct gm_round_place *place =
+        judgement->course->place == GM_NONE ? NULL : rounds->places[judgement->course->place];
+    uint64_t clock = judgement->stream->clock, most = 0;
+    uint32_t largest = GM_NONE;
+    for (size_t i = 0; i < rounds->site_count; i++) {
+        const struct gm_round_site *site = &rounds->sites[i];
+        uint64_t bytes =
+            !judgement->growth->at_refusal && site->tick == clock ? site->before : site->live;
+        bool is_meant = place ? site->place == place || site->way == place
+                              : site->stream == judgement->stream && site->births >= BIRTHS &&
+                                    site->last >= judgement->growth->end / 2;
+        if (is_meant && bytes >= most) {
+            most = bytes;
+            largest = (uint32_t)i;
+        }
+    }
+    return largest;
+}
+
+static void add(struct gm_rounds *rounds, const struct gm_round_growth *growth)
+{
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        if (rounds->found[i].place != growth->place || rounds->found[i].device != growth->device ||
+            rounds->found[i].sort != growth->sort)
+            continue;
+        if (growth->weight > rounds->found[i].weight)
+            rounds->found[i] = *growth;
+        return;
+    }
+    GM_RESERVE(rounds->found, rounds->found_capacity, rounds->found_count + 1);
+    rounds->found[rounds->found_count++] = *growth;
+}
+
+/* What is known of the growth in the window. */
+static struct gm_round_growth describe(const struct judgement *judgement, bool at_refusal)
+{
+    const struct gm_round_stream *stream = judgement->stream;
+    const struct course *course = judgement->course;
+    const struct gm_trail *trail = &course->trail;
+    uint64_t first = (uint64_t)judgement->begin << trail->shift;
+    uint64_t end = ((uint64_t)judgement->end << trail->shift) - 1;
+    struct gm_round_growth growth = {
+        .place = course->place,
+        .line = course->place,
+        .category = course->category,
+        .device = stream->device,
+        .sort = stream->sort,
+        .at_refusal = at_refusal,
+        .bytes = course->bytes,
+        .gain = course->bytes - judgement->floor,
+        .blocks = course->births,
+        .alive = less(course->births, course->deaths),
+        .oldest = course->oldest,
+        .begin = larger(first, course->first),
+        .end = end < stream->clock ? end : stream->clock,
+        .ticks = stream->clock,
+        .total = at_refusal ? stream->live : stream->before,
+        .peak = stream->peak,
+        .rise = less(least_of_part(trail, judgement->begin, judgement->end, GM_ROUND_PARTS - 1,
+                                   GM_ROUND_PARTS),
+                     least_of_part(trail, judgement->begin, judgement->end, 0, GM_ROUND_PARTS)),
+    };
+    if (stream->trail.count)
+        growth.before = stream->trail.buckets[gm_trail_at(&stream->trail, growth.begin)].least;
+    growth.goes_on = is_share(growth.end, growth.ticks, GOING_UNTIL);
+    return growth;
+}
+
+static void measure(struct judgement *judgement, uint64_t rounds_of_run)
+{
+    struct gm_round_growth *growth = judgement->growth;
+    struct gm_round_past begin = past_at(judgement, growth->begin),
+                         end = past_at(judgement, growth->end);
+    growth->since = begin.time;
+    growth->until = end.time;
+    growth->last = judgement->stream->time;
+    growth->frees = end.frees - begin.frees;
+    growth->copies = end.copies - begin.copies;
+    growth->fall = fall_in_window(judgement);
+    growth->rounds = (uint64_t)((unsigned __int128)rounds_of_run * (growth->end - growth->begin) /
+                                larger(growth->ticks, 1));
+    if (growth->rounds < GM_ROUND_PARTS)
+        growth->rounds = 0;
+    uint64_t parts = judgement->end - judgement->begin;
+    parts = growth->rounds && growth->rounds < parts ? growth->rounds : parts;
+    growth->parts = (unsigned)(growth->blocks < parts ? growth->blocks : parts);
+    growth->rose = count_rises(judgement, growth->parts);
+}
+
+/* Whether the course grows in the window that begins in this quarter of it, or later. */
+static bool grows(struct judgement *judgement, unsigned quarter, bool at_refusal)
+{
+    const struct gm_trail *trail = &judgement->course->trail;
+    size_t start = trail->first + (trail->count - trail->first) * quarter / STARTS;
+    if (start >= trail->count || !find_window(judgement, start) || was_seen(judgement) ||
+        count_rises(judgement, GM_ROUND_PARTS) < GM_ROUND_PARTS)
+        return false;
+    *judgement->growth = describe(judgement, at_refusal);
+    return judgement->growth->rise >= larger(MIB, judgement->stream->peak / PEAK_SHARE) &&
+           is_more_in_all(judgement);
+}
+
+static bool judge_course(struct gm_rounds *rounds, const struct gm_round_stream *stream,
+                         const struct course *course, bool at_refusal)
+{
+    struct gm_round_growth growth = {0};
+    struct judgement judgement = {
+        .rounds = rounds, .stream = stream, .course = course, .growth = &growth};
+    unsigned quarter = course->place == GM_NONE; /* of all memory, the first quarter is the load */
+    while (quarter < STARTS - 1 && !grows(&judgement, quarter, at_refusal))
+        quarter++;
+    if (quarter == STARTS - 1 || !gm_limits_spend(3 * rounds->site_count))
+        return false;
+    growth.site = largest_site(&judgement);
+    if (growth.site == GM_NONE)
+        return false;
+    judgement.unit = &rounds->sites[growth.site];
+    if (growth.category == GM_CATEGORY_OTHER)
+        growth.category = judgement.unit->category;
+    measure(&judgement, find_rounds(rounds, stream, stream->clock));
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if (table[i].holds(&judgement))
+            growth.evidence |= table[i].evidence;
+    growth.weight = weight_of(&growth);
+    if (!is_told(&judgement))
+        return false;
+    if (course->place != GM_NONE) {
+        const struct gm_round_place *place = rounds->places[course->place];
+        growth.line = place->line == GM_NONE ? course->place : place->line;
+        rounds->places[course->place]->grows = true;
+    }
+    add(rounds, &growth);
+    return true;
+}
+
+bool gm_rounds_is_steady(const struct gm_round_place *place)
+{
+    return !place->grows && place->births >= BIRTHS;
+}
+
+static bool is_of(const struct gm_round_growth *growth, const struct gm_round_stream *stream)
+{
+    return growth->device == stream->device && growth->sort == stream->sort;
+}
+
+/* Many lines can keep a little each, which makes much in all. */
+static void judge_stream(struct gm_rounds *rounds, const struct gm_round_stream *stream,
+                         bool at_refusal)
+{
+    for (size_t i = 0; i < rounds->found_count; i++)
+        if (is_of(&rounds->found[i], stream))
+            return;
+    struct course course = course_of_stream(stream, at_refusal);
+    if (stream->clock >= BIRTHS)
+        judge_course(rounds, stream, &course, at_refusal);
+}
+
+/* Where a request was refused: whether what grew from round to round made memory run out, by lines, or ways to them. */
+static void weigh_refusal(struct gm_rounds *rounds, const struct gm_round_stream *stream)
+{
+    uint64_t gain = 0;
+    for (size_t i = 0; i < rounds->found_count; i++) {
+        const struct gm_round_growth *growth = &rounds->found[i];
+        if (is_of(growth, stream) && (growth->evidence & GM_ROUND_ROUNDS) &&
+            !(growth->evidence & GM_ROUND_MEANT) &&
+            (growth->place == growth->line || !rounds->places[growth->line]->grows))
+            gain += growth->gain;
+    }
+    for (size_t i = 0; gain >= stream->live / 2 && i < rounds->found_count; i++) {
+        struct gm_round_growth *growth = &rounds->found[i];
+        if (is_of(growth, stream))
+            growth->evidence |= GM_ROUND_REFUSED;
+        growth->weight = weight_of(growth);
+    }
+}
+
+void gm_rounds_judge(struct gm_rounds *rounds, uint16_t number, bool at_refusal)
+{
+    const struct gm_round_stream *stream = rounds->streams[number - 1];
+    for (uint32_t i = 0; i < rounds->place_count; i++) {
+        if (rounds->places[i]->stream != number || rounds->places[i]->births < BIRTHS)
+            continue;
+        struct course course = course_of_place(rounds, i, at_refusal);
+        if (course.bytes >= MIB)
+            judge_course(rounds, stream, &course, at_refusal);
+    }
+    judge_stream(rounds, stream, at_refusal);
+    if (at_refusal)
+        weigh_refusal(rounds, stream);
+}

@@ -1,0 +1,82 @@
+/* Sorted array of address ranges; the contract is in symbolize_intervals.h. */
+#include "names/symbols/symbolize_intervals.h"
+
+#include <stdlib.h>
+
+/* Sound files need one or two steps: ranges of one kind hardly overlap. */
+enum { SEARCH_STEPS = 256 };
+
+bool gm_intervals_add(struct gm_intervals *set, struct gm_interval item)
+{
+    if (item.start >= item.end)
+        return true;
+    if (set->count == set->capacity) {
+        size_t capacity = set->capacity == 0 ? 16 : set->capacity * 2;
+        struct gm_interval *items = realloc(set->items, capacity * sizeof(*items));
+        if (items == NULL)
+            return false;
+        set->items = items;
+        set->capacity = capacity;
+    }
+    set->items[set->count++] = item;
+    return true;
+}
+
+static int compare_numbers(uint64_t left, uint64_t right)
+{
+    return (left > right) - (left < right);
+}
+
+/* A search goes backwards, so what is to be found first comes last. */
+static int compare_intervals(const void *left_pointer, const void *right_pointer)
+{
+    const struct gm_interval *left = left_pointer;
+    const struct gm_interval *right = right_pointer;
+
+    if (left->start != right->start)
+        return compare_numbers(left->start, right->start);
+    if (left->end != right->end)
+        return compare_numbers(right->end, left->end);
+    if (left->preference != right->preference)
+        return compare_numbers(left->preference, right->preference);
+    return compare_numbers(right->value, left->value);
+}
+
+void gm_intervals_sort(struct gm_intervals *set)
+{
+    if (set->count > 1)
+        qsort(set->items, set->count, sizeof(set->items[0]), compare_intervals);
+}
+
+void gm_intervals_clear(struct gm_intervals *set)
+{
+    free(set->items);
+    *set = (struct gm_intervals){0};
+}
+
+struct gm_interval_search gm_intervals_search(const struct gm_intervals *set, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = set->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->items[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (struct gm_interval_search){
+        .set = set, .address = address, .position = low, .steps_left = SEARCH_STEPS};
+}
+
+const struct gm_interval *gm_intervals_next(struct gm_interval_search *search)
+{
+    while (search->position > 0 && search->steps_left > 0) {
+        const struct gm_interval *item = &search->set->items[--search->position];
+        search->steps_left--;
+        if (search->address < item->end)
+            return item;
+    }
+    return NULL;
+}

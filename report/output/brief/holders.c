@@ -1,0 +1,124 @@
+/* See brief.h. */
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "output/brief/brief.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMED_MAX 64u /* of the parts: to compare stacks, they must be named, which takes time */
+#define NUMBER_COLUMNS 4u
+#define COUNT_COLUMNS 7u /* "99,999" at the end of a row, before " x" */
+#define FRAME_FROM 20u   /* column of the frame */
+
+static int by_bytes(const void *left, const void *right)
+{
+    const struct gm_holder *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+struct gm_holder *gm_holders_add(const struct gm_model *model, const struct gm_holder *parts,
+                                 size_t part_count, size_t *count)
+{
+    struct gm_holder *holders = gm_allocate(part_count + 1, sizeof(*holders));
+    struct gm_map by_stack = {0};
+    *count = 0;
+    for (size_t i = 0; i < part_count; i++) {
+        uint32_t stack =
+            i < NAMED_MAX ? gm_model_same_stack(model, parts[i].stack) : parts[i].stack;
+        uint32_t at = gm_map_get(&by_stack, stack);
+        if (at == GM_NONE) {
+            at = (uint32_t)(*count)++;
+            holders[at] = (struct gm_holder){.stack = stack};
+            gm_map_set(&by_stack, stack, at);
+        }
+        holders[at].bytes += parts[i].bytes;
+        holders[at].count += parts[i].count;
+    }
+    gm_map_free(&by_stack);
+    qsort(holders, *count, sizeof(*holders), by_bytes);
+    return holders;
+}
+
+static unsigned percent(int64_t bytes, int64_t whole)
+{
+    return whole > 0 ? (unsigned)(100.0 * (double)bytes / (double)whole + 0.5) : 0;
+}
+
+/* Rows that read the same are told apart by the frame in which they differ. */
+static const struct gm_frame *telling_difference(const struct gm_view *view,
+                                                 const struct gm_holder *holders, size_t shown,
+                                                 size_t row)
+{
+    const struct gm_stack *stack = gm_model_stack(view->model, holders[row].stack);
+    const struct gm_frame *frame = gm_stack_telling_frame(stack);
+    for (size_t i = 0; i < shown; i++) {
+        const struct gm_stack *other = gm_model_stack(view->model, holders[i].stack);
+        if (i != row && gm_frames_read_same(frame, gm_stack_telling_frame(other)))
+            return gm_stack_difference(stack, other);
+    }
+    return NULL;
+}
+
+/* "1,204", "1204k" from 100,000 on. */
+static const char *short_count(int64_t count, char text[GM_SIZE_TEXT])
+{
+    if (count < 100000)
+        return gm_count_format(count < 0 ? 0 : (uint64_t)count, text);
+    bool is_huge = count >= 100000000;
+    snprintf(text, GM_SIZE_TEXT, "%lld%c", (long long)count / (is_huge ? 1000000 : 1000),
+             is_huge ? 'M' : 'k');
+    return text;
+}
+
+static void print_row(const struct gm_view *view, struct gm_brief_sites *sites,
+                      const struct gm_holder *holders, size_t shown, size_t row, int64_t whole)
+{
+    const struct gm_holder *holder = &holders[row];
+    const struct gm_stack *stack = gm_model_stack(view->model, holder->stack);
+    const struct gm_frame *frame = gm_stack_telling_frame(stack);
+    const struct gm_frame *differs = telling_difference(view, holders, shown, row);
+    struct gm_page *page = view->page;
+    char number[16], times[GM_SIZE_TEXT];
+    snprintf(number, sizeof(number), "[%u]", gm_brief_number(sites, view->model, holder->stack));
+    gm_page_print(page, GM_BOLD, "%-*s%9s", (int)NUMBER_COLUMNS, number, BYTES(holder->bytes));
+    gm_page_print(page, GM_PLAIN, " %3u%%  ", percent(holder->bytes, whole));
+    unsigned room = gm_page_columns(page) - FRAME_FROM - COUNT_COLUMNS - 2; /* " x" */
+    char *text = NULL;
+    size_t size = 0;
+    struct gm_page line = {.out = open_memstream(&text, &size), .columns = page->columns};
+    if (!line.out)
+        return;
+    if (frame)
+        gm_page_frame(&line, frame, room);
+    else
+        fputs("(no stack was recorded)", line.out);
+    fclose(line.out);
+    gm_page_cell(page, text, room);
+    free(text);
+    gm_page_print(page, GM_PLAIN, "%*s x\n", (int)COUNT_COLUMNS, short_count(holder->count, times));
+    if (differs && differs != frame) {
+        gm_page_print(page, GM_DIM, "%*sby ", (int)FRAME_FROM, "");
+        gm_page_frame(page, differs, gm_page_columns(page) - FRAME_FROM - 3);
+        fputc('\n', page->out);
+    }
+}
+
+void gm_brief_holders(const struct gm_view *view, struct gm_brief_sites *sites,
+                      const struct gm_holder *holders, size_t count, int64_t whole, size_t top)
+{
+    int64_t rest = 0;
+    size_t shown = count < top ? count : top;
+    if (count == top + 1) /* a row for the rest would take as much room */
+        shown = count;
+    for (size_t i = 0; i < shown; i++)
+        print_row(view, sites, holders, shown, i, whole);
+    for (size_t i = shown; i < count; i++)
+        rest += holders[i].bytes;
+    if (count > shown)
+        gm_page_print(view->page, GM_DIM, "%*s%9s %3u%%  from %s more places\n",
+                      (int)NUMBER_COLUMNS, "", BYTES(rest), percent(rest, whole),
+                      COUNT(count - shown));
+}

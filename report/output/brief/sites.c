@@ -1,0 +1,135 @@
+/* See brief.h. */
+#include "base/memory.h"
+#include "output/brief/brief.h"
+#include "output/headline.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MOMENT_NAME 96
+#define INDENT 5u         /* of a stack, behind its number */
+#define LINES_OF_STACK 3u /* on the page; --site has all */
+
+unsigned gm_brief_number(struct gm_brief_sites *sites, const struct gm_model *model, uint32_t stack)
+{
+    if (stack == GM_NONE)
+        return 0;
+    uint32_t same = gm_model_same_stack(model, stack);
+    for (size_t i = 0; i < sites->count; i++)
+        if (sites->stacks[i] == same)
+            return (unsigned)i + 1;
+    GM_RESERVE(sites->stacks, sites->capacity, sites->count + 1);
+    sites->stacks[sites->count++] = same;
+    return (unsigned)sites->count;
+}
+
+/* The stack with its number in the place of the first blanks. */
+static void print_stack(const struct gm_view *view, unsigned number, uint32_t stack, size_t lines)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct gm_page page = *view->page;
+    page.out = open_memstream(&text, &size);
+    if (!page.out)
+        return;
+    page.stack_lines = lines;
+    gm_page_stack(&page, INDENT, gm_model_stack(view->model, stack));
+    fclose(page.out);
+    size_t blanks = strspn(text, " ");
+    gm_page_print(view->page, GM_BOLD, "[%u]", number);
+    fprintf(view->page->out, "%*s%s",
+            number < 10    ? 2
+            : number < 100 ? 1
+                           : 0,
+            "", text + (blanks < INDENT ? blanks : INDENT));
+    free(text);
+}
+
+void gm_brief_stacks(const struct gm_view *view, const struct gm_brief_sites *sites, size_t most)
+{
+    if (!sites->count)
+        return;
+    gm_page_heading(view->page, "Stacks", "innermost frame first");
+    for (size_t i = 0; i < sites->count && i < most; i++)
+        print_stack(view, (unsigned)i + 1, sites->stacks[i],
+                    view->page->all_frames ? 0 : LINES_OF_STACK);
+}
+
+/* ---- one place ------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct gm_model_run *run, const struct gm_model_moment *moment,
+                           char text[MOMENT_NAME])
+{
+    static const char *const names[] = {
+        [GM_MODEL_PEAK] = "at the peak of device %d",
+        [GM_MODEL_PINNED_PEAK] = "at the peak of pinned memory",
+        [GM_MODEL_FAILURE] = "when device %d refused",
+        [GM_MODEL_END] = "",
+        [GM_MODEL_POOL_PEAK] = "in blocks at the peak of device %d's pool",
+        [GM_MODEL_POOL_LAST] = "in blocks after the last use of device %d's pool",
+        [GM_MODEL_POOL_FAILURE] = "in blocks when device %d's pool gave up",
+        [GM_MODEL_POOL_END] = "in blocks ",
+    };
+    const char *name = names[moment->kind], *at = strstr(name, "%d");
+    size_t head = at ? (size_t)(at - name) : strlen(name);
+    char device[16] = "";
+    if (at)
+        snprintf(device, sizeof(device), "%d", moment->device);
+    bool is_last = moment->kind == GM_MODEL_END || moment->kind == GM_MODEL_POOL_END;
+    snprintf(text, MOMENT_NAME, "%.*s%s%s%s", (int)head, name, device, at ? at + 2 : "",
+             is_last ? gm_when_left(run) : "");
+    return text;
+}
+
+static bool is_of(const struct gm_view *view, uint32_t stack, uint32_t other)
+{
+    return other != GM_NONE && gm_model_same_stack(view->model, other) == stack;
+}
+
+static void print_moment(const struct gm_view *view, const struct gm_model_moment *moment,
+                         uint32_t stack)
+{
+    int64_t bytes = 0, count = 0;
+    char name[MOMENT_NAME];
+    for (size_t i = 0; i < moment->sample_count; i++) {
+        const struct gm_model_sample *sample = &moment->samples[i];
+        bool is_here = is_of(view, stack, view->model->places[sample->place].stack);
+        bytes += is_here ? sample->bytes : 0;
+        count += is_here ? sample->count : 0;
+    }
+    if (count)
+        gm_page_print(view->page, GM_PLAIN, "  %10s  %9s x  %s, %s\n", BYTES(bytes), NUMBER(count),
+                      name_of(view->run, moment, name), TIME(moment->time_ns));
+}
+
+static void print_lifetimes(const struct gm_view *view, uint32_t stack)
+{
+    for (size_t i = 0; i < view->run->lifetime_count; i++) {
+        const struct gm_model_lifetime *life = &view->run->lifetimes[i];
+        const struct gm_model_place *place = &view->model->places[life->place];
+        if (is_of(view, stack, place->stack))
+            gm_page_print(view->page, GM_PLAIN,
+                          "  %10s  %9s x  by %s in all, %s of them short-lived\n",
+                          BYTES(life->allocated), NUMBER(life->allocs),
+                          place->api[0] ? place->api : "?", NUMBER(life->short_lived));
+    }
+}
+
+static void print_transfers(const struct gm_view *view, uint32_t stack)
+{
+    for (size_t i = 0; i < view->run->transfer_count; i++) {
+        const struct gm_model_transfer *transfer = &view->run->transfers[i];
+        if (is_of(view, stack, transfer->stack))
+            gm_page_print(view->page, GM_PLAIN, "  %10s  %9s x  copied, %s\n",
+                          BYTES(transfer->bytes), NUMBER(transfer->count),
+                          gm_direction_name(transfer->direction));
+    }
+}
+
+void gm_brief_site(const struct gm_view *view, unsigned number, uint32_t stack)
+{
+    for (size_t i = 0; i < view->run->moment_count; i++)
+        print_moment(view, &view->run->moments[i], stack);
+    print_lifetimes(view, stack);
+    print_transfers(view, stack);
+    print_stack(view, number, stack, 0);
+}

@@ -1,0 +1,314 @@
+/* See sections.h. */
+#include "base/text.h"
+#include "output/text/sections.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CURVE_COLUMNS 60u
+#define SEGMENTS_SHOWN 3u
+
+/* ---- segments -------------------------------------------------------------------------------- */
+
+static void print_pin(const struct gm_view *view, uint32_t place, uint64_t size, unsigned indent)
+{
+    struct gm_page *page = view->page;
+    const struct gm_frame *frame =
+        gm_stack_telling_frame(gm_model_stack(view->model, view->model->places[place].stack));
+    gm_page_print(page, GM_PLAIN, "%*s%-9s  ", (int)indent, "", SIZE(size));
+    if (frame)
+        gm_page_frame(page, frame, GM_PAGE_COLUMNS - indent - 11);
+    fputc('\n', page->out);
+}
+
+static void print_segments(const struct gm_view *view, const struct gm_model_pool_state *state,
+                           unsigned indent)
+{
+    struct gm_page *page = view->page;
+    for (size_t i = 0; i < state->segment_count && i < SEGMENTS_SHOWN; i++) {
+        const struct gm_model_segment *own = &state->segments[i];
+        const struct gm_segment *segment = &own->segment;
+        fprintf(page->out, "%*s", (int)indent, "");
+        if (segment->count > 1)
+            gm_page_print(page, GM_BOLD, "%s x ", COUNT(segment->count));
+        gm_page_print(page, GM_BOLD, "%s", SIZE(segment->free));
+        gm_page_print(page, GM_PLAIN, " free in %s%s, held by %s block%s%s\n", SIZE(segment->size),
+                      segment->expandable ? " (expandable)" : "", COUNT(segment->blocks),
+                      gm_plural(segment->blocks),
+                      segment->blocks > GM_SEGMENT_PINS ? ", the largest:" : ":");
+        for (size_t pin = 0; pin < GM_SEGMENT_PINS && segment->pins[pin].alive; pin++)
+            print_pin(view, own->pins[pin], segment->pins[pin].size, indent + 2);
+    }
+}
+
+/* ---- a pool ---------------------------------------------------------------------------------- */
+
+static void print_line(struct gm_page *page, const char *name, uint64_t allocated,
+                       uint64_t reserved, const struct gm_segment_sums *sums)
+{
+    gm_page_print(page, GM_PLAIN, "  %-18s %10s %10s %10s %12s %10s\n", name, SIZE(allocated),
+                  SIZE(reserved), SIZE(sums->free), sums->free ? SIZE(sums->largest_hole) : "-",
+                  sums->returnable ? SIZE(sums->returnable) : "-");
+}
+
+static void print_moment(struct gm_page *page, const char *name,
+                         const struct gm_model_pool_state *state)
+{
+    struct gm_segment_sums all = gm_segments_all(state->sums);
+    print_line(page, name, state->allocated, state->reserved, &all);
+}
+
+/* Small and large blocks apart, if there are both. */
+static void print_pools(struct gm_page *page, const struct gm_model_pool_state *state)
+{
+    static const char *const names[GM_SEGMENT_POOLS] = {
+        [GM_SEGMENTS_SMALL] = "  small blocks",
+        [GM_SEGMENTS_LARGE] = "  large blocks",
+    };
+    if (!state->sums[GM_SEGMENTS_SMALL].count || !state->sums[GM_SEGMENTS_LARGE].count)
+        return;
+    for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++) {
+        const struct gm_segment_sums *sums = &state->sums[pool];
+        print_line(page, names[pool], sums->size - sums->free, sums->size, sums);
+    }
+}
+
+/* How many segments could go, and how many are held. */
+static void print_counts(struct gm_page *page, const struct gm_model_pool_state *state)
+{
+    struct gm_segment_sums all = gm_segments_all(state->sums);
+    if (all.count)
+        gm_page_print(page, GM_DIM, "  %s segment%s after the last use, %s without a block\n",
+                      COUNT(all.count), gm_plural(all.count), COUNT(all.empty));
+}
+
+/* The most of each stretch of time, in nine steps up to `whole`. */
+static void print_curve(struct gm_page *page, const char *name, const struct gm_curve *curve,
+                        unsigned value, uint64_t whole)
+{
+    static const char steps[] = " .,-=+*%@";
+    gm_page_print(page, GM_PLAIN, "  %-12s", name);
+    gm_page_begin(page, GM_DIM);
+    for (unsigned column = 0; column < CURVE_COLUMNS; column++) {
+        uint64_t most = gm_curve_most(curve, value, column, column + 1, CURVE_COLUMNS);
+        /* What a damaged trace says of blocks can be more than what it says of segments. */
+        double share = whole && most < whole ? (double)most / (double)whole : most > 0;
+        size_t step = (size_t)(share * (double)(sizeof(steps) - 2) + 0.5);
+        fputc(steps[most && !step ? 1 : step], page->out);
+    }
+    gm_page_end(page, GM_DIM);
+    fputc('\n', page->out);
+}
+
+static void print_settings(const struct gm_view *view)
+{
+    if (!view->run->allocator_variable)
+        return;
+    struct gm_page *page = view->page;
+    char *clean = gm_clean_copy(view->run->allocator_settings);
+    gm_page_print(page, GM_DIM, "  %s=", view->run->allocator_variable);
+    gm_page_begin(page, GM_DIM);
+    gm_page_cut(page, clean, 50);
+    gm_page_end(page, GM_DIM);
+    fputc('\n', page->out);
+    free(clean);
+}
+
+void gm_purposes_text(struct gm_page *page, unsigned indent,
+                      const struct gm_model_pool_state *state)
+{
+    char text[GM_CATEGORIES * 64] = "";
+    bool is_told[GM_CATEGORIES] = {[GM_CATEGORY_CACHE] = true}; /* the column "free" has it */
+    for (unsigned told = 0; told < GM_CATEGORIES; told++) {
+        unsigned most = GM_CATEGORIES;
+        for (unsigned i = 0; i < GM_CATEGORIES; i++)
+            if (!is_told[i] && state->categories[i].bytes &&
+                (most == GM_CATEGORIES ||
+                 state->categories[i].bytes > state->categories[most].bytes))
+                most = i;
+        if (most == GM_CATEGORIES)
+            break;
+        is_told[most] = true;
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
+                 gm_category_name((enum gm_category)most), SIZE(state->categories[most].bytes));
+    }
+    if (text[0])
+        gm_page_paragraph(page, GM_PLAIN, indent, "By purpose: %s", text);
+}
+
+static void print_lines(const struct gm_view *view, const char *when,
+                        const struct gm_model_pool_state *state)
+{
+    if (!state->line_count)
+        return;
+    gm_page_print(view->page, GM_PLAIN, "  Lines that held blocks %s:\n", when);
+    gm_pool_lines_text(view, state);
+}
+
+/* Worth a reader's time: much of the pool is free, and blocks keep it from going back. */
+static bool is_held_open(const struct gm_model_pool_state *state)
+{
+    struct gm_segment_sums all = gm_segments_all(state->sums);
+    return all.free - all.returnable > all.size / 10 && all.size > 16 * GM_SMALL_SEGMENT;
+}
+
+static void print_pool(const struct gm_view *view, const struct gm_model_pool *pool)
+{
+    const struct gm_model_pool_state *peak = gm_model_moment(view->run, pool->at_peak)->pool;
+    const struct gm_model_pool_state *last = gm_model_moment(view->run, pool->last)->pool;
+    struct gm_page *page = view->page;
+    uint64_t whole = pool->reserved_peak > 0 ? (uint64_t)pool->reserved_peak : 0;
+    char title[64], about[128];
+    snprintf(title, sizeof(title), "%s's pool on device %d", pool->owner, pool->device);
+    snprintf(about, sizeof(about), "%s allocated at the peak, %s reserved", SIZE(peak->allocated),
+             BYTES(pool->reserved_peak));
+    gm_page_heading(page, title, about);
+    print_settings(view);
+    gm_page_print(page, GM_DIM, "  %-18s %10s %10s %10s %12s %10s\n", "", "allocated", "reserved",
+                  "free", "largest hole", "returnable");
+    print_moment(page, "at the peak", peak);
+    print_pools(page, peak);
+    print_moment(page, "after the last use", last);
+    print_pools(page, last);
+    print_counts(page, last);
+    if (pool->allocs >= CURVE_COLUMNS && pool->curve) {
+        print_curve(page, "allocated", pool->curve, 0, whole);
+        print_curve(page, "reserved", pool->curve, 1, whole);
+    }
+    gm_purposes_text(page, 2, peak);
+    print_lines(view, "at the peak", peak);
+    if (last->allocated < peak->allocated)
+        print_lines(view, "after the last use", last);
+    if (is_held_open(last)) {
+        gm_page_print(page, GM_PLAIN, "  Segments with most free space, after the last use:\n");
+        print_segments(view, last, 4);
+    }
+}
+
+/* Differences have none: their pools differ by place. */
+static bool has_state(const struct gm_model_run *run, const struct gm_model_pool *pool)
+{
+    const struct gm_model_moment *peak = gm_model_moment(run, pool->at_peak);
+    return peak && peak->pool;
+}
+
+void gm_pools_text(const struct gm_view *view)
+{
+    for (size_t i = 0; i < view->run->pool_count; i++)
+        if (has_state(view->run, &view->run->pools[i]))
+            print_pool(view, &view->run->pools[i]);
+}
+
+/* ---- out of memory --------------------------------------------------------------------------- */
+
+/* Free space that a request of that size could have come from, and why it did not. */
+static void print_reason(struct gm_page *page, const struct gm_model_pool_failure *failure,
+                         bool is_known)
+{
+    struct gm_pool_reason reason = failure->reason;
+    if (!is_known)
+        gm_page_paragraph(page, GM_DIM, 4, "What lived then was overwritten (flight recorder).");
+    else if (!reason.is_known)
+        gm_page_paragraph(page, GM_DIM, 4,
+                          "Where its arrays lie, and so its holes, the framework does not tell.");
+    else if (reason.fragmentation && reason.free < failure->size)
+        gm_page_paragraph(page, GM_WARNING, 4,
+                          "%s asked, %s reserved but free, largest hole %s, and %s of the device "
+                          "not used: together enough, so it is fragmentation.",
+                          SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole),
+                          SIZE(reason.outside));
+    else if (reason.fragmentation)
+        gm_page_paragraph(page, GM_WARNING, 4,
+                          "%s asked, %s reserved but free, largest hole %s: fragmentation.",
+                          SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole));
+    else if (reason.free == 0)
+        gm_page_paragraph(page, GM_PLAIN, 4, "Not fragmentation: nothing was free in the pool.");
+    else if (reason.free < failure->size)
+        gm_page_paragraph(page, GM_PLAIN, 4, "Not fragmentation: only %s were free in the pool.",
+                          SIZE(reason.free));
+    else
+        gm_page_paragraph(page, GM_PLAIN, 4,
+                          "Not fragmentation: a hole of %s was free, but not for this request. It "
+                          "belonged to another stream, to a graph or to a pool of its own.",
+                          SIZE(reason.largest_hole));
+}
+
+/* What else was on the device. */
+static void print_device(const struct gm_view *view, const struct gm_model_pool_failure *failure,
+                         const struct gm_model_pool_state *at)
+{
+    const struct gm_model_device *device = gm_model_device(view->run, failure->device);
+    uint64_t outside = failure->tracked > at->reserved ? failure->tracked - at->reserved : 0;
+    char more[4][64] = {"", "", "", ""};
+    if (outside)
+        snprintf(more[0], sizeof(more[0]), ", %s held outside the pool", SIZE(outside));
+    if (failure->residual)
+        snprintf(more[1], sizeof(more[1]), ", %s by the driver (contexts, modules)",
+                 SIZE(failure->residual));
+    if (failure->elsewhere)
+        snprintf(more[2], sizeof(more[2]), ", %s by other processes", SIZE(failure->elsewhere));
+    if (device && device->total)
+        snprintf(more[3], sizeof(more[3]), "; the device has %s", SIZE(device->total));
+    gm_page_paragraph(view->page, GM_PLAIN, 4, "%s allocated in %s reserved%s%s%s%s.",
+                      SIZE(at->allocated), SIZE(at->reserved), more[0], more[1], more[2], more[3]);
+}
+
+static void print_libraries(struct gm_page *page, const struct gm_model_pool_failure *failure)
+{
+    size_t count = failure->library_count;
+    if (count < 2)
+        return;
+    gm_page_print(page, GM_PLAIN, "    Blocks of ");
+    for (size_t i = 0; i < count; i++)
+        gm_page_print(page, GM_PLAIN, "%s%.14s %s", i ? ", " : "", failure->libraries[i].name,
+                      SIZE(failure->libraries[i].bytes));
+    fputc('\n', page->out);
+}
+
+static void print_failure(const struct gm_view *view, const struct gm_model_pool_failure *failure)
+{
+    const struct gm_model_moment *moment = gm_model_moment(view->run, failure->moment);
+    const struct gm_model_pool_state *at = moment->pool;
+    const struct gm_model_place *place = &view->model->places[failure->place];
+    struct gm_page *page = view->page;
+    char times[96] = "";
+    if (failure->count > 1)
+        snprintf(times, sizeof(times), " (%s times, at first %s)", COUNT(failure->count),
+                 SIZE(failure->first));
+    gm_page_paragraph(page, GM_BOLD, 2, "%s asked on device %d%s, %s after the start%s",
+                      SIZE(failure->size), failure->device, times, TIME(moment->time_ns),
+                      failure->survived ? "; it went on" : "");
+    gm_page_stack(page, 6, gm_model_stack(view->model, place->stack));
+    print_device(view, failure, at);
+    if (view->run->failed == 0 && failure->reason.is_known)
+        gm_page_paragraph(page, GM_PLAIN, 4,
+                          "The driver refused nothing: a limit was set by the program itself, as "
+                          "torch.cuda.set_per_process_memory_fraction() does.");
+    print_reason(page, failure, at->is_known);
+    print_libraries(page, failure);
+    gm_pool_lines_text(view, at);
+    if (failure->reason.fragmentation) {
+        gm_page_print(page, GM_PLAIN, "    Segments with most free space:\n");
+        print_segments(view, at, 6);
+    }
+}
+
+void gm_pool_failures_text(const struct gm_view *view)
+{
+    const struct gm_model_run *run = view->run;
+    int64_t count = 0;
+    char about[64], title[64];
+    const char *owner = "";
+    for (size_t i = 0; i < run->pool_count; i++) {
+        count += run->pools[i].out_of_memory;
+        owner = run->pools[i].out_of_memory ? run->pools[i].owner : owner;
+    }
+    if (!run->pool_failure_count)
+        return;
+    snprintf(about, sizeof(about), "%s time%s", NUMBER(count), gm_plural((uint64_t)count));
+    snprintf(title, sizeof(title), "Out of memory in %s's pool", owner);
+    gm_page_heading(view->page, title, about);
+    for (size_t i = run->pool_failure_count, shown = 0; i-- > 0 && shown < view->top; shown++)
+        print_failure(view, &run->pool_failures[i]);
+}

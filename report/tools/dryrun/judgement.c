@@ -1,0 +1,108 @@
+/* See judgement.h. */
+#include "tools/dryrun/judgement.h"
+#include <string.h>
+
+#define CUDNN_PART "cuDNN's workspaces"
+
+/* A part whose size is bounded: `least` <= `bytes` <= `most`, or these two are moved. */
+static void add_bounded(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
+                        uint64_t least, uint64_t most)
+{
+    struct gm_dry_part part = {name, bytes, bytes, bytes, GM_DRY_BOUNDED};
+    if (!bytes && !most)
+        return;
+    if (least < bytes)
+        part.least = least;
+    if (most > bytes)
+        part.most = most;
+    judgement->parts[judgement->part_count++] = part;
+    judgement->peak += bytes;
+    judgement->most += part.most;
+}
+
+static void add_part(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
+                     enum gm_dry_kind kind)
+{
+    if (!bytes)
+        return;
+    judgement->parts[judgement->part_count++] =
+        (struct gm_dry_part){name, bytes, bytes, bytes, kind};
+    judgement->peak += bytes;
+    judgement->most += bytes;
+}
+
+/* How much the peak can rise by workspaces that cuDNN alone decides about. */
+static uint64_t cudnn_range(const struct gm_dry_facts *facts, int device)
+{
+    const struct gm_dry_outcome *more = facts->with_cudnn;
+    if (!more)
+        return 0;
+    uint64_t without = facts->outcome->devices[device].peak, with = more->devices[device].peak;
+    if (more->devices[device].has_failed)
+        with = more->devices[device].held + more->devices[device].wanted;
+    return with > without ? with - without : 0;
+}
+
+/* The most that PyTorch reserved, or would have reserved at other addresses, in any run. */
+static uint64_t most_reserved(const struct gm_dry_facts *facts, int device)
+{
+    uint64_t most = facts->outcome->devices[device].most_reserved;
+    for (size_t i = 0; i < facts->bound_count; i++)
+        if (facts->bounds[i]->devices[device].reserved > most)
+            most = facts->bounds[i]->devices[device].reserved;
+    return most;
+}
+
+static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
+{
+    const struct gm_dry_use *use = &facts->outcome->devices[judgement->device];
+    uint64_t blocks = use->blocks < use->reserved ? use->blocks : use->reserved;
+    uint64_t reserved = use->reserved < use->peak ? use->reserved : use->peak;
+    if (blocks > reserved)
+        blocks = reserved;
+    uint64_t least = use->least_reserved, most = most_reserved(facts, judgement->device);
+    add_part(judgement, use->is_of_xla ? "XLA's arrays" : "PyTorch's tensors", blocks,
+             GM_DRY_EXACT);
+    add_bounded(judgement, use->is_of_xla ? "XLA's temporaries and cache" : "PyTorch's cache",
+                reserved - blocks, least > blocks ? least - blocks : 0,
+                most > blocks ? most - blocks : 0);
+    add_part(judgement, "other allocations", use->peak - reserved, GM_DRY_EXACT);
+    if (use->has_failed && use->held + use->wanted > use->peak)
+        add_part(judgement, "the refused request", use->held + use->wanted - use->peak,
+                 GM_DRY_EXACT);
+    add_bounded(judgement, CUDNN_PART, 0, 0, cudnn_range(facts, judgement->device));
+    add_part(judgement, "NCCL's buffers", facts->nccl, GM_DRY_ASSUMED);
+    add_part(judgement, "context and modules", facts->device->context, GM_DRY_ASSUMED);
+}
+
+/* The range of workspaces shows how much cuDNN matters; it is no tested bound. So it decides nothing
+ * where it is wide, even if its end still fits. */
+static bool is_wide(const struct gm_dry_judgement *judgement)
+{
+    uint64_t range = 0;
+    for (size_t i = 0; i < judgement->part_count; i++)
+        if (strcmp(judgement->parts[i].name, CUDNN_PART) == 0)
+            range += judgement->parts[i].most - judgement->parts[i].bytes;
+    return range > judgement->capacity / 10;
+}
+
+void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
+{
+    *judgement = (struct gm_dry_judgement){.verdict = GM_DRY_UNDECIDED,
+                                           .capacity = facts->capacity,
+                                           .device = gm_dry_busiest(facts->outcome)};
+    if (judgement->device < 0) {
+        if (!facts->refused && facts->command_exit == 0 && !facts->grows)
+            judgement->verdict = GM_DRY_FITS;
+        return;
+    }
+    divide(judgement, facts);
+    if (facts->refused)
+        return;
+    if (facts->outcome->devices[judgement->device].has_failed ||
+        judgement->peak > judgement->capacity)
+        judgement->verdict = GM_DRY_DOES_NOT_FIT;
+    else if (facts->command_exit == 0 && !facts->grows && judgement->most <= judgement->capacity &&
+             !is_wide(judgement))
+        judgement->verdict = GM_DRY_FITS;
+}

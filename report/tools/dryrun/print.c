@@ -1,0 +1,256 @@
+/* How the answer of a dry run reads: judgement.h. */
+#include "base/size.h"
+#include "base/text.h"
+#include "output/json.h"
+#include "tools/dryrun/judgement.h"
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+static const char *const kinds[] = {"exact", "bounded", "assumed"};
+
+static void say_where(FILE *out, const struct gm_dry_line *line)
+{
+    if (line->file[0])
+        fprintf(out, " at %s:%u", gm_name_behind_slash(line->file), line->line);
+}
+
+static const char *at_least(const struct gm_dry_facts *facts)
+{
+    return facts->outcome->uncertain_reads ? "at least " : "";
+}
+
+/* The bounded part with the widest range. */
+static const char *who_decides(const struct gm_dry_judgement *judgement)
+{
+    const struct gm_dry_part *widest = &judgement->parts[0];
+    for (size_t i = 1; i < judgement->part_count; i++)
+        if (judgement->parts[i].most - judgement->parts[i].bytes > widest->most - widest->bytes)
+            widest = &judgement->parts[i];
+    return strstr(widest->name, "cuDNN") ? "cuDNN decides" : "addresses and events decide";
+}
+
+/* How a command ended that did not end well. Shells, and gpumem, tell a signal as 128 more than its number. */
+static void say_ending(FILE *out, const struct gm_dry_facts *facts)
+{
+    int sign = facts->command_exit - 128;
+    if (facts->raised.count)
+        fprintf(out, "the command failed at %s:%u with \"%s\" (exit code %d)",
+                gm_name_behind_slash(facts->raised.file), facts->raised.line, facts->exception,
+                facts->command_exit);
+    else if (sign > 0 && sign < SIGRTMIN)
+        fprintf(out, "the command was ended by signal %d (%s)", sign, strsignal(sign));
+    else
+        fprintf(out, "the command ended with exit code %d", facts->command_exit);
+}
+
+static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
+                          const struct gm_dry_facts *facts)
+{
+    fputs("cannot be told: ", out);
+    if (facts->refused) {
+        fprintf(out, "%s.\n", facts->refused);
+    } else if (facts->command_exit != 0) {
+        say_ending(out, facts);
+        fprintf(out, ", %s%s so far%s.\n",
+                judgement->device < 0 ? "no memory used" : SIZE(judgement->peak),
+                judgement->device < 0 ? "" : " needed",
+                facts->outcome->uncertain_reads
+                    ? "; it had read values that are not known, as kernels do not run"
+                    : "");
+    } else if (facts->grows) {
+        fprintf(out, "the loop at %s:%u %s, and takes more and more: %s needed after %s rounds.\n",
+                gm_name_behind_slash(facts->endless.file), facts->endless.line,
+                facts->has_no_exit ? "has no end" : "ends by a value that only the GPU computes",
+                SIZE(judgement->peak), COUNT(facts->endless.count));
+    } else {
+        const struct gm_dry_outcome *more = facts->with_cudnn;
+        bool was_refused = more && more->devices[judgement->device].has_failed;
+        fprintf(out, "%s between %s and %s%s of %s.\n", who_decides(judgement),
+                SIZE(judgement->peak), was_refused ? "at least " : "", SIZE(judgement->most),
+                SIZE(judgement->capacity));
+        if (judgement->most <= judgement->capacity)
+            fputs("Both would fit, but the larger one is an estimate and no bound.\n", out);
+    }
+}
+
+static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
+                        const struct gm_dry_facts *facts)
+{
+    const char *name = facts->device->name;
+    switch (judgement->verdict) {
+    case GM_DRY_FITS:
+        if (judgement->device < 0) {
+            fputs("fits: it used no GPU memory.\n", out);
+            return;
+        }
+        fprintf(out, "fits with %s to spare: needs %s%s of the %s of a simulated %s.\n",
+                SIZE(judgement->capacity - judgement->most), at_least(facts), SIZE(judgement->most),
+                SIZE(judgement->capacity), name);
+        return;
+    case GM_DRY_DOES_NOT_FIT:
+        if (judgement->peak > judgement->capacity)
+            fprintf(out, "does not fit, short by %s%s",
+                    facts->outcome->devices[judgement->device].has_failed ? "at least "
+                                                                          : at_least(facts),
+                    SIZE(judgement->peak - judgement->capacity));
+        else if (facts->outcome->devices[judgement->device].purpose)
+            fprintf(out, "does not fit: no memory was left for %s",
+                    gm_purpose_text(facts->outcome->devices[judgement->device].purpose));
+        else
+            fprintf(out, "does not fit: %s were refused, as what is free is in pieces",
+                    SIZE(facts->outcome->devices[judgement->device].wanted));
+        say_where(out, &facts->outcome->devices[judgement->device].at);
+        fprintf(out, ": needs %s of the %s of a simulated %s.\n", SIZE(judgement->peak),
+                SIZE(judgement->capacity), name);
+        return;
+    case GM_DRY_UNDECIDED:
+        say_undecided(out, judgement, facts);
+        return;
+    }
+}
+
+static void say_parts(FILE *out, const struct gm_dry_judgement *judgement)
+{
+    for (size_t i = 0; i < judgement->part_count; i++) {
+        const struct gm_dry_part *part = &judgement->parts[i];
+        fprintf(out, "  %10s  %s, %s", SIZE(part->bytes), part->name, kinds[part->kind]);
+        if (part->least < part->bytes)
+            fprintf(out, ": %s to %s", SIZE(part->least), SIZE(part->most));
+        else if (part->most > part->bytes)
+            fprintf(out, ": up to %s", SIZE(part->most));
+        fputc('\n', out);
+    }
+}
+
+static void say_reads(FILE *out, const struct gm_dry_outcome *outcome)
+{
+    enum { SHOWN = 5 };
+    if (!outcome->uncertain_reads)
+        return;
+    fprintf(out, "Kernels did not run: %s value%s that the program read back %s not known.\n",
+            COUNT(outcome->uncertain_reads), gm_plural(outcome->uncertain_reads),
+            outcome->uncertain_reads == 1 ? "is" : "are");
+    for (size_t i = 0; i < outcome->uncertain_count && i < SHOWN; i++) {
+        const struct gm_dry_line *line = &outcome->uncertain[i];
+        fprintf(out, "  %10s  ", COUNT(line->count));
+        if (line->file[0])
+            fprintf(out, "%s:%u\n", gm_name_behind_slash(line->file), line->line);
+        else
+            fputs("(place not known)\n", out);
+    }
+    if (outcome->uncertain_count > SHOWN)
+        fprintf(out, "  and %zu more lines\n", outcome->uncertain_count - SHOWN);
+}
+
+void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
+                 const struct gm_dry_facts *facts)
+{
+    fputs("Dry run: ", out);
+    say_verdict(out, judgement, facts);
+    if (facts->raised.count && strstr(facts->exception, "invalid device ordinal"))
+        fprintf(out, "The program saw %u GPU%s; --devices N shows it more.\n", facts->devices,
+                gm_plural(facts->devices));
+    say_parts(out, judgement);
+    if (facts->outcome->survived && judgement->verdict == GM_DRY_FITS)
+        fprintf(
+            out,
+            "%s request%s refused for lack of memory, and the program, or its allocator, made do\n"
+            "with less: with more memory it may take more.\n",
+            COUNT(facts->outcome->survived), facts->outcome->survived == 1 ? " was" : "s were");
+    if (judgement->part_count && facts->device->source[0])
+        fprintf(out, "Context: %s.\n", facts->device->source);
+    if (facts->steps)
+        fprintf(out, "The program was ended after %u step%s.\n", facts->steps,
+                gm_plural(facts->steps));
+    if (facts->endless.count && !facts->grows)
+        fprintf(out,
+                "The program was ended after %s rounds of the loop at %s:%u, which %s.\n"
+                "What would follow it was not seen.\n",
+                COUNT(facts->endless.count), gm_name_behind_slash(facts->endless.file),
+                facts->endless.line,
+                facts->has_no_exit ? "has no end" : "waits for a value that only the GPU computes");
+    if (facts->is_second)
+        fputs("The answer is of a second run, in which small operations were computed on the CPU\n"
+              "(--values): the first came to no good end by values that were not known.\n",
+              out);
+    else if (facts->has_values)
+        fputs("Small operations were computed on the CPU (--values).\n", out);
+    say_reads(out, facts->outcome);
+}
+
+void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
+                 const struct gm_dry_facts *facts, bool follows)
+{
+    static const char *const verdicts[] = {"fits", "does-not-fit", "undecided"};
+    const struct gm_dry_outcome *outcome = facts->outcome;
+    struct gm_json json = {.out = out, .depth = 1};
+    json.has_members[1] = follows;
+    gm_json_open_object(&json, "dry_run");
+    gm_json_string(&json, "verdict", verdicts[judgement->verdict]);
+    gm_json_string(&json, "reason", facts->refused);
+    gm_json_number(&json, "peak", judgement->peak);
+    gm_json_number(&json, "most", judgement->most);
+    gm_json_number(&json, "capacity", judgement->capacity);
+    gm_json_string(&json, "device", facts->device->name);
+    gm_json_signed(&json, "command_exit", facts->command_exit);
+    if (facts->raised.count) {
+        gm_json_open_object(&json, "raised");
+        gm_json_string(&json, "file", facts->raised.file);
+        gm_json_number(&json, "line", facts->raised.line);
+        gm_json_string(&json, "exception", facts->exception);
+        gm_json_close_object(&json);
+    } else {
+        gm_json_null(&json, "raised");
+    }
+    gm_json_bool(&json, "values", facts->has_values);
+    if (facts->steps)
+        gm_json_number(&json, "ended_after_steps", facts->steps);
+    else
+        gm_json_null(&json, "ended_after_steps");
+    if (facts->endless.count) {
+        gm_json_open_object(&json, "endless");
+        gm_json_string(&json, "file", facts->endless.file);
+        gm_json_number(&json, "line", facts->endless.line);
+        gm_json_number(&json, "count", facts->endless.count);
+        gm_json_bool(&json, "has_exit", !facts->has_no_exit);
+        gm_json_bool(&json, "grows", facts->grows);
+        gm_json_close_object(&json);
+    } else {
+        gm_json_null(&json, "endless");
+    }
+    gm_json_open_array(&json, "parts");
+    for (size_t i = 0; i < judgement->part_count; i++) {
+        const struct gm_dry_part *part = &judgement->parts[i];
+        gm_json_open_object(&json, NULL);
+        gm_json_string(&json, "name", part->name);
+        gm_json_number(&json, "bytes", part->bytes);
+        gm_json_number(&json, "least", part->least);
+        gm_json_number(&json, "most", part->most);
+        gm_json_string(&json, "kind", kinds[part->kind]);
+        gm_json_close_object(&json);
+    }
+    gm_json_close_array(&json);
+    gm_json_open_array(&json, "uncertain");
+    for (size_t i = 0; i < outcome->uncertain_count; i++) {
+        const struct gm_dry_line *line = &outcome->uncertain[i];
+        gm_json_open_object(&json, NULL);
+        gm_json_string(&json, "file", line->file[0] ? line->file : NULL);
+        gm_json_number(&json, "line", line->line);
+        gm_json_number(&json, "count", line->count);
+        gm_json_close_object(&json);
+    }
+    gm_json_close_array(&json);
+    const struct gm_dry_use *use =
+        judgement->device < 0 ? NULL : &outcome->devices[judgement->device];
+    if (use && use->has_failed) {
+        gm_json_open_object(&json, "failed_at");
+        gm_json_string(&json, "file", use->at.file[0] ? use->at.file : NULL);
+        gm_json_number(&json, "line", use->at.line);
+        gm_json_number(&json, "bytes", use->wanted);
+        gm_json_close_object(&json);
+    } else {
+        gm_json_null(&json, "failed_at");
+    }
+    gm_json_close_object(&json);
+}

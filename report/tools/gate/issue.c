@@ -1,0 +1,187 @@
+/* See issue.h. */
+#define XXH_INLINE_ALL
+#include "tools/gate/issue.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "output/amount.h"
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define TEXT_MAX (1u << 20) /* of a stack: 256 frames of less than 4 KiB each */
+
+static char **text_of(struct gm_issue *issue, size_t number)
+{
+    char **texts[] = {&issue->trace, &issue->code,  &issue->message, &issue->function,
+                      &issue->file,  &issue->stack, &issue->frames};
+    return number < sizeof(texts) / sizeof(texts[0]) ? texts[number] : NULL;
+}
+
+void gm_issues_add(struct gm_issues *issues, const struct gm_issue *issue)
+{
+    GM_RESERVE(issues->entries, issues->capacity, issues->count + 1);
+    struct gm_issue *own = &issues->entries[issues->count++];
+    *own = *issue;
+    char **text;
+    for (size_t i = 0; (text = text_of(own, i)); i++) {
+        size_t size = *text ? strlen(*text) + 1 : 1;
+        *text = memcpy(gm_allocate(size, 1), *text ? *text : "", size);
+    }
+}
+
+void gm_issue_free(struct gm_issue *issue)
+{
+    char **text;
+    for (size_t i = 0; (text = text_of(issue, i)); i++) {
+        free(*text);
+        *text = NULL;
+    }
+}
+
+void gm_issues_free(struct gm_issues *issues)
+{
+    for (size_t i = 0; i < issues->count; i++)
+        gm_issue_free(&issues->entries[i]);
+    free(issues->entries);
+    *issues = (struct gm_issues){0};
+}
+
+bool gm_issue_is_same(const struct gm_issue *one, const struct gm_issue *other)
+{
+    return one->fingerprint == other->fingerprint && one->device == other->device &&
+           one->rule == other->rule && one->is_finding == other->is_finding &&
+           strcmp(one->code, other->code) == 0;
+}
+
+void gm_issue_tell_leak(struct gm_issue *issue)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "%s in %s allocation%s, never given back (%s).",
+             BYTES(issue->bytes), NUMBER(issue->count), gm_plural((uint64_t)issue->count),
+             issue->code);
+    free(issue->message);
+    issue->message = gm_copy_text(text);
+}
+
+/* "libtorch_cuda.so.1.2" is built anew under other numbers: the name ends before them. */
+static size_t module_length(const char *name)
+{
+    const char *end = strstr(name, ".so");
+    return end ? (size_t)(end - name) : strlen(name);
+}
+
+static void add_text(XXH64_state_t *state, const char *text, size_t size)
+{
+    XXH64_update(state, text, size);
+    XXH64_update(state, "", 1);
+}
+
+uint64_t gm_issue_fingerprint(const char *code, const char *what)
+{
+    XXH64_state_t state;
+    XXH64_reset(&state, 0);
+    add_text(&state, code, strlen(code));
+    add_text(&state, what, strlen(what));
+    return XXH64_digest(&state);
+}
+
+struct growing_text {
+    char *bytes;
+    size_t size, capacity;
+};
+
+static struct growing_text *append(struct growing_text *text, const char *more)
+{
+    size_t size = strlen(more);
+    GM_RESERVE(text->bytes, text->capacity, text->size + size + 1);
+    memcpy(text->bytes + text->size, more, size + 1);
+    text->size += size;
+    return text;
+}
+
+/* What stands in for a name where there is none is an address within the module. */
+static bool is_named(const struct gm_frame *frame)
+{
+    return !strstr(frame->function, "+0x");
+}
+
+void gm_issue_name(struct gm_issue *issue, const struct gm_frame *frame)
+{
+    issue->function = (char *)frame->function;
+    issue->file = (char *)(frame->file ? frame->file : "");
+    issue->line = frame->line;
+}
+
+void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32_t number,
+                    const char *kind)
+{
+    const struct gm_stack *stack = number == GM_NONE ? NULL : gm_model_stack(model, number);
+    const struct gm_frame *telling = stack ? gm_stack_telling_frame(stack) : NULL;
+    XXH64_state_t state;
+    XXH64_reset(&state, 0);
+    add_text(&state, issue->code, strlen(issue->code));
+    add_text(&state, kind, strlen(kind));
+    struct growing_text text = {0};
+    for (size_t i = 0; stack && i < stack->count; i++) {
+        const struct gm_frame *frame = &stack->frames[i];
+        const char *home = frame->script ? frame->file : frame->module;
+        const char *module = home ? gm_name_behind_slash(home) : "";
+        char line[16];
+        if (is_named(frame))
+            add_text(&state, frame->function, strlen(frame->function));
+        add_text(&state, module, module_length(module));
+        append(&text, frame->function);
+        if (frame->file && frame->line) {
+            snprintf(line, sizeof(line), ":%u", frame->line);
+            append(append(append(&text, "  "), frame->file), line);
+        } else if (frame->module && *frame->module) {
+            append(append(&text, "  "), frame->module);
+        }
+        append(&text, "\n");
+    }
+    issue->fingerprint = XXH64_digest(&state);
+    issue->stack = append(&text, "")->bytes;
+    issue->function = issue->file = (char *)"";
+    issue->line = 0;
+    if (telling)
+        gm_issue_name(issue, telling);
+}
+
+void gm_issue_write(FILE *file, const struct gm_issue *issue)
+{
+    struct gm_issue copy = *issue;
+    char **text;
+    fwrite(issue, sizeof(*issue), 1, file);
+    for (size_t i = 0; (text = text_of(&copy, i)); i++) {
+        uint32_t size = *text ? (uint32_t)strlen(*text) : 0;
+        fwrite(&size, sizeof(size), 1, file);
+        fwrite(*text ? *text : "", 1, size, file);
+    }
+}
+
+bool gm_issue_read(FILE *file, struct gm_issue *issue)
+{
+    char **text;
+    if (fread(issue, sizeof(*issue), 1, file) != 1)
+        return false;
+    for (size_t i = 0; (text = text_of(issue, i)); i++)
+        *text = NULL; /* of the other process */
+    for (size_t i = 0; (text = text_of(issue, i)); i++) {
+        uint32_t size;
+        if (fread(&size, sizeof(size), 1, file) != 1 || size > TEXT_MAX)
+            break;
+        *text = gm_allocate(size + 1, 1);
+        if (fread(*text, 1, size, file) != size)
+            break;
+        (*text)[size] = 0;
+    }
+    if (issue->frames)
+        return true;
+    gm_issue_free(issue);
+    return false;
+}
+
+const char *gm_issue_level_name(enum gm_issue_level level)
+{
+    return level == GM_ISSUE_FAILURE ? "error" : level == GM_ISSUE_WARNING ? "warning" : "note";
+}
