@@ -11,7 +11,7 @@ void gm_diff_text(struct gm_page *page, const struct gm_diff *diff, size_t top);
 /* docs/diff.md has the members. */
 void gm_diff_json(FILE *out, const struct gm_diff *diff);
 
-/* A section that needs no script, for the body of a page (render/html/html.h). */
+/* A section that needs no script, for the body of a page (output/html/html.h). */
 void gm_diff_html(FILE *out, const struct gm_diff *diff, size_t top);
 
 #endif
