@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench lint format install portable deb clean help
+.PHONY: all demo test quick test-distributions test-pytorch test-dry-run exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench lint format install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -22,6 +22,9 @@ demo: all ## record a training loop with a planted leak and report on it
 
 test: all ## all tests, on the simulator
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
+
+quick: all ## the tests that take less than two seconds each, a minute in all
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -L quick $(CTEST_FLAGS)
 
 test-distributions: ## demo and tests on Debian 12, 13 and unstable, with gcc and clang (root; downloads them)
 	./scripts/test-distributions

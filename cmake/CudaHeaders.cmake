@@ -28,7 +28,7 @@ if(NOT GPUMEM_CUDA_INCLUDE)
       message(STATUS "No CUDA 13.0 toolkit found: taking the headers of pip's nvidia-cuda-runtime")
       execute_process(
         COMMAND python3 -m pip install -q --no-deps --target ${_pip} "nvidia-cuda-runtime>=13.0,<13.1" "nvidia-cuda-crt>=13.0,<13.1"
-                "nvidia-cuda-profiler-api>=13.0,<13.1"
+                "nvidia-cuda-profiler-api>=13.0,<13.1" "nvidia-nvtx>=13.0,<13.1"
         RESULT_VARIABLE _result)
       if(_result EQUAL 0)
         file(WRITE ${_pip}/done "")

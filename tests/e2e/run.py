@@ -51,10 +51,18 @@ def run(command, environment, folder):
     return result
 
 
+def first_difference(bare, recorded):
+    if not isinstance(bare, bytes):
+        return f"without the preload {bare!r}, with it {recorded!r}"
+    ours, theirs = bare.splitlines(), recorded.splitlines()
+    line = next((at for at, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
+    return f"from line {line + 1}: without the preload {ours[line:line + 8]!r}, with it {theirs[line:line + 8]!r}"
+
+
 def compare_runs(bare, recorded, names):
     for name in names:
         if getattr(bare, name) != getattr(recorded, name):
-            problem(f"{name} differs: without the preload {getattr(bare, name)!r}, with it {getattr(recorded, name)!r}")
+            problem(f"{name} differs: {first_difference(getattr(bare, name), getattr(recorded, name))}")
 
 
 COUNTERS = {"live", "peak", "allocs", "frees", "implicit_frees"}

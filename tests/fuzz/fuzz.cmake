@@ -24,7 +24,8 @@ endforeach()
 if(NOT GPUMEM_FUZZ)
   file(GLOB corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.trace
        ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.pickle)
-  add_test(NAME unit.fuzz_reader COMMAND fuzz_reader -n 300 ${corpus})
+  gpumem_tries(_tries 60 300)
+  add_test(NAME unit.fuzz_reader COMMAND fuzz_reader -n ${_tries} ${corpus})
   file(GLOB snapshots CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../corpus/*.pickle
        ${CMAKE_CURRENT_LIST_DIR}/seeds/snapshot/*)
   add_test(NAME unit.fuzz_snapshot COMMAND fuzz_snapshot -n 1000 ${snapshots})

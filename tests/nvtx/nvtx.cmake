@@ -1,24 +1,6 @@
-# NVTX marks and ranges, alone and before another tool. NVTX's headers come with the CUDA toolkit, or by pip.
+# NVTX marks and ranges, alone and before another tool. NVTX's headers come with the CUDA toolkit, or with pip's CUDA.
 find_path(GPUMEM_NVTX_INCLUDE nvtx3/nvToolsExt.h
   HINTS ${GPUMEM_CUDA_INCLUDE} $ENV{CUDA_HOME}/include /usr/local/cuda/include)
-if(NOT GPUMEM_NVTX_INCLUDE)
-  set(_pip ${CMAKE_BINARY_DIR}/nvtx-headers)
-  if(NOT EXISTS ${_pip}/tried)
-    message(STATUS "No NVTX headers found: taking those of pip's nvidia-nvtx")
-    execute_process(COMMAND python3 -m pip install -q --no-deps --target ${_pip} "nvidia-nvtx>=13.0,<14"
-                    RESULT_VARIABLE _result)
-    file(WRITE ${_pip}/tried "")
-  endif()
-  file(GLOB_RECURSE _header ${_pip}/nvToolsExt.h)
-  foreach(_one IN LISTS _header)
-    get_filename_component(_folder ${_one} DIRECTORY)
-    get_filename_component(_parent ${_folder} DIRECTORY)
-    if(_folder MATCHES "/nvtx3$")
-      set(GPUMEM_NVTX_INCLUDE ${_parent} CACHE PATH "folder of nvtx3/nvToolsExt.h" FORCE)
-    endif()
-  endforeach()
-endif()
-
 if(NOT GPUMEM_NVTX_INCLUDE)
   add_test(NAME nvtx COMMAND ${CMAKE_COMMAND} -E echo "SKIP: no NVTX headers: no CUDA toolkit, and pip has none")
   set_tests_properties(nvtx PROPERTIES SKIP_REGULAR_EXPRESSION "SKIP")

@@ -28,8 +28,9 @@ foreach(variant default bsymbolic noplt)
   add_test(NAME torch.replica.${variant} COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_replica.py
     ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/${variant})
 endforeach()
-add_test(NAME torch.replica.million COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_replica.py
-  ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default --events 1000000)
+gpumem_tries(_tries 200000 1000000)
+add_test(NAME torch.replica.long COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_replica.py
+  ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default --events ${_tries})
 
 add_test(NAME torch.findings COMMAND ${Python3_EXECUTABLE} ${TORCH}/test_findings.py
   ${PROJECT_BINARY_DIR} ${TORCH_FOLDER}/default)

@@ -1,7 +1,7 @@
-/* Flips bits of a trace that ended well, one at a time, all over the file: flip_bits TRACE. Prints
- * the flips that the reader does not notice, and how many it tried. It tries a bit of every byte of
- * a small trace, of evenly spread bytes of a larger one, and of one byte in 61 in long runs of
- * zeros. */
+/* Flips bits of a trace that ended well, one at a time, all over the file: flip_bits TRACE TRIES.
+ * Prints the flips that the reader does not notice, and how many it tried. It tries a bit of every
+ * byte of a trace with fewer bytes than TRIES, of the first 8 KiB and evenly spread bytes of a larger one,
+ * and of one byte in 61 in long runs of zeros. */
 #include "input/trace/stream.h"
 #include "input/trace/trace_open.h"
 #include <stdio.h>
@@ -47,14 +47,12 @@ static bool is_in_zeros(const unsigned char *bytes, size_t size, size_t at)
     return at >= 64 && size - at > 64 && memcmp(bytes + at - 64, zeros, sizeof(zeros)) == 0;
 }
 
-#define MOST 40000u
-
 int main(int count, char **arguments)
 {
     size_t size = 0, tried = 0, missed = 0;
-    unsigned char *bytes = count == 2 ? load_file(arguments[1], &size) : NULL;
+    unsigned char *bytes = count == 3 ? load_file(arguments[1], &size) : NULL;
     if (!bytes) {
-        fputs("usage: flip_bits TRACE\n", stderr);
+        fputs("usage: flip_bits TRACE TRIES\n", stderr);
         return 2;
     }
     if (!passes(bytes, size)) {
@@ -64,7 +62,7 @@ int main(int count, char **arguments)
     size_t used = 0, step;
     for (size_t at = 0; at < size; at++)
         used += !is_in_zeros(bytes, size, at);
-    step = used / MOST + 1;
+    step = used / strtoul(arguments[2], NULL, 10) + 1;
     for (size_t at = 0; at < size; at++) {
         bool tries = is_in_zeros(bytes, size, at) ? at % 61 == 0 : at < 8192 || at % step == 0;
         if (!tries)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The reader finds any flipped bit of a trace that ended.
 
-    flip_bits.py BUILD
+    flip_bits.py BUILD TRIES
 
 Runs flip_bits on traces of the whole history and of a flight recorder that wrapped several times, of one thread and of
 several, and of programs that end by exit, by _exit, by exec and that free after the end.
@@ -23,7 +23,7 @@ RUNS = [
 ]
 
 
-def try_run(build, program, arguments, environment):
+def try_run(build, tries, program, arguments, environment):
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", LD_PRELOAD=build + "/preload/libgpumem.so",
                            GPUMEM_RING="4K", **environment)
@@ -33,7 +33,7 @@ def try_run(build, program, arguments, environment):
         good = bool(traces)
         for name in traces[:2]:
             path = os.path.join(folder, name)
-            tried = subprocess.run([build + "/tests/flip_bits", path], capture_output=True, text=True, check=False)
+            tried = subprocess.run([build + "/tests/flip_bits", path, tries], capture_output=True, text=True, check=False)
             print(program, *arguments, f"({os.path.getsize(path)} bytes):", (tried.stdout + tried.stderr).strip())
             good = good and tried.returncode == 0
         return good
@@ -41,7 +41,7 @@ def try_run(build, program, arguments, environment):
 
 def main():
     build = os.path.abspath(sys.argv[1])
-    results = [try_run(build, *run) for run in RUNS]
+    results = [try_run(build, sys.argv[2], *run) for run in RUNS]
     sys.exit(not all(results))
 
 

@@ -6,14 +6,14 @@ foreach(_test base/validators cache/answers ledger/index follow/follow trace/rea
   add_executable(test_${_name} ${CMAKE_CURRENT_LIST_DIR}/${_folder}/test_${_name}.c)
   target_compile_definitions(test_${_name} PRIVATE _GNU_SOURCE=)
   target_include_directories(test_${_name} PRIVATE ${GPUMEM_TEST_SUPPORT})
-  target_link_libraries(test_${_name} PRIVATE gpumem_report_checked ${GPUMEM_CMOCKA})
+  target_link_libraries(test_${_name} PRIVATE gpumem_report_checked gpumem_cmocka)
   add_test(NAME unit.${_name} COMMAND test_${_name})
 endforeach()
 
 add_executable(test_model ${CMAKE_CURRENT_LIST_DIR}/model/test_model.c)
 target_compile_definitions(test_model PRIVATE _GNU_SOURCE=)
 target_include_directories(test_model PRIVATE ${GPUMEM_TEST_SUPPORT})
-target_link_libraries(test_model PRIVATE gpumem_report_checked ${GPUMEM_CMOCKA})
+target_link_libraries(test_model PRIVATE gpumem_report_checked gpumem_cmocka)
 add_test(NAME unit.model COMMAND test_model ${PROJECT_SOURCE_DIR}/tests/corpus)
 
 add_test(NAME unit.report_commands

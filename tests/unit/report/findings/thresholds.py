@@ -26,7 +26,7 @@ def plain(value):
 def main():
     source, problems = sys.argv[1], []
     code = {}
-    for folder in ("findings", "rounds"):
+    for folder in ("judge/findings", "judge/rounds"):
         for path in sorted(glob.glob(os.path.join(source, "report", folder, "*.[ch]"))):
             with open(path, encoding="utf-8") as file:
                 for name, value in DEFINE.findall(file.read()):

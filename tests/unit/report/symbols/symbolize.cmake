@@ -3,7 +3,6 @@
 find_library(GPUMEM_LIBDW dw REQUIRED)
 find_library(GPUMEM_LIBELF elf REQUIRED)
 find_library(GPUMEM_LIBIBERTY iberty REQUIRED)
-find_library(GPUMEM_CMOCKA cmocka REQUIRED)
 find_program(GPUMEM_OBJCOPY objcopy REQUIRED)
 find_program(GPUMEM_GCC gcc REQUIRED)
 find_program(GPUMEM_GXX g++ REQUIRED)
@@ -102,7 +101,7 @@ add_executable(test_symbolize ${CMAKE_CURRENT_LIST_DIR}/test_symbolize.c)
 target_compile_definitions(test_symbolize PRIVATE
   SAMPLES="${symbolize_samples}" SAMPLE_SOURCES="${symbolize_sources}")
 target_include_directories(test_symbolize PRIVATE ${GPUMEM_TEST_SUPPORT})
-target_link_libraries(test_symbolize PRIVATE gpumem_report_checked ${GPUMEM_CMOCKA})
+target_link_libraries(test_symbolize PRIVATE gpumem_report_checked gpumem_cmocka)
 add_dependencies(test_symbolize symbolize_samples)
 add_test(NAME unit.symbolize COMMAND test_symbolize)
 # Some of its inputs could make a faulty symbolizer wait for ever.

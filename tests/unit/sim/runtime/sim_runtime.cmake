@@ -5,7 +5,7 @@ function(_gpumem_sim_runtime_test name)
   add_dependencies(${name} gpumem_sim_driver)
   target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
   target_include_directories(${name} SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
-  target_link_libraries(${name} PRIVATE gpumem_options ${arg_LIBRARIES} ${GPUMEM_CMOCKA}
+  target_link_libraries(${name} PRIVATE gpumem_options ${arg_LIBRARIES} gpumem_cmocka
                         Threads::Threads ${CMAKE_DL_LIBS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
