@@ -95,9 +95,9 @@ void gm_threads_forget(void);
 /* Whether the ring agrees with itself; with its gm_pack_lock. Of checked builds (base/assert.h). */
 bool gm_lane_is_valid(const struct gm_thread *thread);
 
-/* Lanes in use, for the drainer. */
+/* Lanes in use, for the drainer: number is below the count. */
 uint32_t gm_thread_count(void);
-struct gm_thread *gm_thread_at(uint32_t number);
+struct gm_thread *gm_thread_at(uint32_t number) __attribute__((returns_nonnull));
 
 /* Whether a larger ring is worth taking locks for, as far as can be told without them. */
 bool gm_lane_may_grow(const struct gm_thread *thread);
