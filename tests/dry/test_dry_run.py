@@ -249,6 +249,63 @@ def an_exception_is_named():
     assert "ended by signal 11 (" in run(command=["sh", "-c", "kill -SEGV $$"]).stdout
 
 
+NVML_PROGRAM = """
+import ctypes, json, uuid
+nvml, cuda = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.CDLL("libcuda.so.1")
+text, number, other = ctypes.create_string_buffer(96), ctypes.c_int(), ctypes.c_int()
+size, handle, memory = ctypes.c_size_t(), ctypes.c_void_p(), (ctypes.c_ulonglong * 3)()
+early = nvml.nvmlDeviceGetCount(ctypes.byref(number))
+assert nvml.nvmlInitWithFlags(0) == nvml.nvmlInit_v2() == nvml.nvmlShutdown() == cuda.cuInit(0) == 0
+found = []
+assert nvml.nvmlDeviceGetCount(ctypes.byref(number)) == 0
+for device in range(number.value):
+    assert nvml.nvmlDeviceGetHandleByIndex(device, ctypes.byref(handle)) == 0
+    of_nvml, of_cuda = [], []
+    assert nvml.nvmlDeviceGetName(handle, text, 96) == 0
+    of_nvml.append(text.value.decode())
+    assert nvml.nvmlDeviceGetName(handle, text, 5) == 7
+    assert nvml.nvmlDeviceGetUUID(handle, text, 96) == 0
+    of_nvml.append(text.value.decode())
+    again = ctypes.c_void_p()
+    assert nvml.nvmlDeviceGetHandleByUUID(text, ctypes.byref(again)) == 0 and again.value == handle.value
+    assert nvml.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(number), ctypes.byref(other)) == 0
+    of_nvml.append([number.value, other.value])
+    assert nvml.nvmlDeviceGetMemoryInfo(handle, memory) == 0
+    of_nvml.append(memory[0])
+    pci = ctypes.create_string_buffer(68)
+    assert nvml.nvmlDeviceGetPciInfo_v3(handle, pci) == 0
+    of_nvml.append(pci.raw[36:].rstrip(b"\\0").decode()[4:])
+    assert nvml.nvmlDeviceGetP2PStatus(handle, handle, 0, ctypes.byref(number)) == 0
+    assert cuda.cuDeviceGetName(text, 96, device) == 0
+    of_cuda.append(text.value.decode())
+    assert cuda.cuDeviceGetUuid(text, device) == 0
+    of_cuda.append("GPU-" + str(uuid.UUID(bytes=text.raw[:16])))
+    assert cuda.cuDeviceGetAttribute(ctypes.byref(number), 75, device) == 0
+    assert cuda.cuDeviceGetAttribute(ctypes.byref(other), 76, device) == 0
+    of_cuda.append([number.value, other.value])
+    assert cuda.cuDeviceTotalMem_v2(ctypes.byref(size), device) == 0
+    of_cuda.append(size.value)
+    assert cuda.cuDeviceGetPCIBusId(text, 96, device) == 0
+    of_cuda.append(text.value.decode())
+    found.append([of_nvml, of_cuda])
+ends = [nvml.nvmlShutdown(), nvml.nvmlDeviceGetCount(ctypes.byref(number)), nvml.nvmlShutdown()]
+print(json.dumps([early, found, ends]))
+"""
+
+
+def nvml_is_found_and_says_what_the_driver_says():
+    for device, capability in (("rtx5090", [12, 0]), ("l4", [8, 9])):
+        done = run("--device", device, "--devices", "2", command=[sys.executable, "-c", NVML_PROGRAM],
+                   GPUMEM_NVML="0")
+        line = next((line for line in done.stdout.splitlines() if line.startswith("[")), None)
+        assert line, (done.stdout, done.stderr)
+        early, found, ends = json.loads(line)
+        assert early == 1 and ends == [0, 1, 0], (early, ends)  # 1: NVML_ERROR_UNINITIALIZED
+        assert len(found) == 2 and found[0][0][1] != found[1][0][1], found
+        for of_nvml, of_cuda in found:
+            assert of_nvml == of_cuda and of_nvml[2] == capability and "simulated" in of_nvml[0], (of_nvml, of_cuda)
+
+
 def the_command_s_own_failure_is_passed_on():
     dry, _, _ = answer(command=["sh", "-c", "exit 7"], code=7)
     assert dry["verdict"] == "undecided" and dry["command_exit"] == 7, dry
@@ -281,6 +338,7 @@ try:
                  a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended,
                  a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
+                 nvml_is_found_and_says_what_the_driver_says,
                  the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
         test()
         print("ok  ", test.__name__.replace("_", " "))

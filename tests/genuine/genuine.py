@@ -43,7 +43,7 @@ LIBRARIES = {
     "nvidia-cuda-cupti-cu12": ("libcupti.so", ["cuptiActivityEnable", "cuptiSubscribe", "cuptiGetTimestamp",
                                                "cuptiDeviceGetNumEventDomains"]),
 }
-NVML_SOURCES = ("preload/sources/nvml.c", "sim/nvml.c")
+NVML_SOURCES = ("preload/sources/nvml.c", "sim/nvml/nvml.c")
 
 
 class Bench:

@@ -1,17 +1,22 @@
 /*
- * libnvidia-ml.so.1, simulated: the few functions that a tool needs to sample device memory.
+ * libnvidia-ml.so.1, simulated: the few functions that a tool needs to sample device memory, and
+ * those by which serving programs ask what the devices are. Their answers are the simulated
+ * driver's (driver/profile.h): name, compute capability, UUID, bus and memory.
  *
  * A process uses what the oracle says is live (GPUMEM_SIM_ORACLE, sim/oracle.h), and on each device
  * GPUMEM_SIM_NVML_CONTEXT more: a number of bytes with an optional K, M or G. Without an oracle,
  * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
- * containers. Before its caller it names GPUMEM_SIM_NVML_OTHERS processes that do not exist. With
- * GPUMEM_SIM_NVML_MIG set each device is a card in MIG mode, of which others have parts.
+ * containers. Without an oracle no use of a device is known: all of its memory is free. Before its
+ * caller it names GPUMEM_SIM_NVML_OTHERS processes that do not exist. With GPUMEM_SIM_NVML_MIG set
+ * each device is a card in MIG mode, of which others have parts.
  *
  * The functions at the end are those that PyTorch asks before it shares expandable segments; it calls
  * through NULL where the library or one of them is missing.
  */
+#include "driver/profile.h"
 #include "oracle.h"
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +54,15 @@ struct nvml_process {
 static const struct simulated devices[GPUSIM_MAX_DEVICES] = {
     {0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}};
 
+/* How often it was initialized and not shut down: a program that ends its use leaves another's. */
 static _Atomic int initialized;
+
+__attribute__((constructor)) static void read_device(void)
+{
+    const char *text = getenv("GPUMEM_SIM_DEVICE");
+    if (text)
+        gpusim_profile_read(text); /* the driver complains of one that is not valid */
+}
 
 /* What NVIDIA's NVML answers before nvmlInit. */
 #define NEED_INIT()                                                                                \
@@ -69,11 +82,12 @@ static int read_oracle(struct gpusim_oracle *oracle)
            memcmp(oracle->magic, GPUSIM_ORACLE_MAGIC, sizeof(oracle->magic)) == 0;
 }
 
-static unsigned long long context_bytes(void)
+/* A number of bytes with an optional K, M or G. */
+static unsigned long long bytes_setting(const char *variable, unsigned long long otherwise)
 {
-    const char *text = getenv("GPUMEM_SIM_NVML_CONTEXT");
+    const char *text = getenv(variable);
     char *end = NULL;
-    unsigned long long bytes = text ? strtoull(text, &end, 10) : 0;
+    unsigned long long bytes = text ? strtoull(text, &end, 10) : otherwise;
     const char *suffix = end && *end ? strchr("KMG", *end) : NULL;
     return suffix ? bytes << (*suffix == 'K' ? 10 : *suffix == 'M' ? 20 : 30) : bytes;
 }
@@ -84,7 +98,7 @@ static unsigned long long used_on(unsigned int ordinal)
     struct gpusim_oracle oracle;
     if (getenv("GPUMEM_SIM_NVML_UNAVAILABLE") || !read_oracle(&oracle))
         return ~0ull;
-    return oracle.device[ordinal].live + context_bytes();
+    return oracle.device[ordinal].live + bytes_setting("GPUMEM_SIM_NVML_CONTEXT", 0);
 }
 
 EXPORTED int nvmlInit_v2(void);
@@ -97,7 +111,31 @@ EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigne
 
 int nvmlInit_v2(void)
 {
-    initialized = 1;
+    initialized++;
+    return NVML_SUCCESS;
+}
+
+EXPORTED int nvmlInit(void);
+EXPORTED int nvmlInitWithFlags(unsigned int flags);
+EXPORTED int nvmlShutdown(void);
+
+int nvmlInit(void)
+{
+    return nvmlInit_v2();
+}
+
+int nvmlInitWithFlags(unsigned int flags)
+{
+    (void)flags;
+    return nvmlInit_v2();
+}
+
+/* NVIDIA's is content, too, where nothing was initialized. */
+int nvmlShutdown(void)
+{
+    int count = initialized;
+    while (count > 0 && !atomic_compare_exchange_weak(&initialized, &count, count - 1))
+        ;
     return NVML_SUCCESS;
 }
 
@@ -124,10 +162,29 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvml_device *device)
     return result;
 }
 
-/* "GPU-sim-N" */
+EXPORTED int nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned int length);
+
+/* The bytes that cuDeviceGetUuid answers, "gpumem simulat", 0 and the ordinal. */
+int nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned int length)
+{
+    NEED_INIT();
+    if (!device || !uuid)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    int wanted =
+        snprintf(uuid, length, "GPU-6770756d-656d-2073-696d-756c617400%02x", device->ordinal);
+    return wanted < (int)length ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+/* As nvmlDeviceGetUUID names a device, or "GPU-sim-N". */
 int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device)
 {
     NEED_INIT();
+    for (unsigned int i = 0; i < GPUSIM_MAX_DEVICES; i++) {
+        char name[64];
+        nvmlDeviceGetUUID(&devices[i], name, sizeof(name));
+        if (strcmp(uuid, name) == 0)
+            return nvmlDeviceGetHandleByIndex_v2(i, device);
+    }
     static const char prefix[] = "GPU-sim-";
     if (strncmp(uuid, prefix, strlen(prefix)) != 0)
         return NVML_ERROR_NOT_FOUND;
@@ -137,12 +194,16 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device)
 int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
 {
     NEED_INIT();
+    const unsigned long long step = 2ull << 20; /* to which the driver rounds */
+    unsigned long long total = bytes_setting("GPUMEM_SIM_MEMORY", 8ull << 30);
     unsigned long long used = used_on(device->ordinal);
-    if (used == ~0ull)
+    if (getenv("GPUMEM_SIM_NVML_UNAVAILABLE"))
         return NVML_ERROR_UNKNOWN;
-    memory->total = 80ull << 30;
+    if (used == ~0ull)
+        used = 0;
+    memory->total = (total + step - 1) / step * step;
     memory->used = used;
-    memory->free = memory->total - used;
+    memory->free = memory->total > used ? memory->total - used : 0;
     return NVML_SUCCESS;
 }
 
@@ -167,6 +228,7 @@ EXPORTED int nvmlDeviceGetMigMode(nvml_device device, unsigned int *current, uns
 
 int nvmlDeviceGetMigMode(nvml_device device, unsigned int *current, unsigned int *pending)
 {
+    NEED_INIT();
     if (!device || !current || !pending)
         return NVML_ERROR_INVALID_ARGUMENT;
     *current = *pending = getenv("GPUMEM_SIM_NVML_MIG") != NULL;
@@ -224,4 +286,75 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device device, unsigned int link, v
     (void)info;
     NEED_INIT();
     return NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* ---- what a device is: asked by serving programs before they touch CUDA ------------------------ */
+
+struct nvml_pci {
+    char legacy[16];
+    unsigned int domain;
+    unsigned int bus;
+    unsigned int device;
+    unsigned int device_id;
+    unsigned int subsystem_id;
+    char name[32];
+};
+
+EXPORTED int nvmlDeviceGetCount(unsigned int *count);
+EXPORTED int nvmlDeviceGetHandleByIndex(unsigned int index, nvml_device *device);
+EXPORTED int nvmlDeviceGetName(nvml_device device, char *name, unsigned int length);
+EXPORTED int nvmlDeviceGetCudaComputeCapability(nvml_device device, int *major, int *minor);
+EXPORTED int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *pci);
+EXPORTED int nvmlDeviceGetP2PStatus(nvml_device device, nvml_device peer, int index, int *status);
+
+int nvmlDeviceGetCount(unsigned int *count)
+{
+    return nvmlDeviceGetCount_v2(count);
+}
+
+int nvmlDeviceGetHandleByIndex(unsigned int index, nvml_device *device)
+{
+    return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+int nvmlDeviceGetName(nvml_device device, char *name, unsigned int length)
+{
+    NEED_INIT();
+    if (!device || !name)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    int wanted = snprintf(name, length, "%s", gpusim_profile.name);
+    return wanted < (int)length ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+int nvmlDeviceGetCudaComputeCapability(nvml_device device, int *major, int *minor)
+{
+    NEED_INIT();
+    if (!device || !major || !minor)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *major = gpusim_profile.major;
+    *minor = gpusim_profile.minor;
+    return NVML_SUCCESS;
+}
+
+/* The identity of a card that was sold is none of the simulator's: the two ids are 0. */
+int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *pci)
+{
+    NEED_INIT();
+    if (!device || !pci)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *pci = (struct nvml_pci){.bus = device->ordinal + 1};
+    snprintf(pci->legacy, sizeof(pci->legacy), "0000:%02X:00.0", pci->bus);
+    snprintf(pci->name, sizeof(pci->name), "00000000:%02X:00.0", pci->bus);
+    return NVML_SUCCESS;
+}
+
+/* NVML_P2P_STATUS_OK: the simulated driver lets every device reach every other. */
+int nvmlDeviceGetP2PStatus(nvml_device device, nvml_device peer, int index, int *status)
+{
+    (void)index;
+    NEED_INIT();
+    if (!device || !peer || !status)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *status = 0;
+    return NVML_SUCCESS;
 }
