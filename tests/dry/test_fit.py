@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """gpumem fit on a program in C: test_fit.py BUILD FOLDER"""
 import html.parser
+import itertools
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 BUILD, FOLDER = (os.path.abspath(path) for path in sys.argv[1:3])
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -86,6 +88,30 @@ def an_estimate_that_is_off_is_not_believed():
         found = answer("--device", card("one", 1000), "--over", "B=1..512", command=needs(formula))
         runs()
         assert found["best"]["values"] == {"B": str(best)}, (formula, found["best"]["values"], found["runs"])
+
+
+def steps_take_few_runs():
+    """The search alone, over 300 needs with steps, of which each takes its runs one at a time."""
+    sys.path.insert(0, HERE + "/../../sim/dry/fit")
+    from runs import UNLIMITED
+    from search import Search
+
+    for width, slope in itertools.product(range(2, 62, 6), range(3, 93, 3)):
+        need, made = lambda value: 50 + slope * -(-int(value) // width), [] # noqa: B023
+
+        def measure(wanted, take):
+            for number, (value, memory) in enumerate(wanted):
+                made.append(value) # noqa: B023
+                size = need(value) # noqa: B023
+                is_refused = size > 1000 and memory is not UNLIMITED
+                take(number, types.SimpleNamespace(
+                    has_failed=False, most=size, without_cache=size, dry={"failed_at": "here" if is_refused else None},
+                    verdict="fits" if size <= 1000 else "does-not-fit"))
+
+        search = Search([str(value) for value in range(1, 513)], measure, 1000, 64)
+        search.run()
+        assert int(search.best) == max(value for value in range(1, 513) if need(value) <= 1000), (width, slope)
+        assert len(made) <= 17, (width, slope, len(made))
 
 
 def all_fit_and_nothing_fits():
@@ -362,7 +388,7 @@ def what_is_wrong_is_said_in_one_line():
 
 try:
     for test in [t for t in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
-                 an_estimate_that_is_off_is_not_believed, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
+                 an_estimate_that_is_off_is_not_believed, steps_take_few_runs, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
                  a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,

@@ -112,8 +112,8 @@ class Search:
             self.conclude()
 
     def approach(self):
-        # Estimates get better with each point near the capacity; halving is for needs that are not to be estimated.
-        guesses = itertools.chain(["most", "without_cache", "most"], itertools.cycle([None, None, "most"]))
+        # Three estimates find the boundary of a line and of a parabola. What they miss has steps: halving is bounded.
+        guesses = itertools.chain(["most", "without_cache", "most"], itertools.repeat(None))
         while self.runs_left > 0:
             best = max((value for value in self.values if self.fits(value)), key=self.numbers.get, default=None)
             above = self.values[self.values.index(best) + 1:]
