@@ -279,22 +279,56 @@ static bool may_depend_on_values(const struct shown_run *shown)
     return shown->code != 0 && outcome->uncertain_reads;
 }
 
-/* The run again, with small operations computed. It counts if it comes to a good end. */
-static void run_with_values(struct dry_run *dry, struct shown_run *shown)
+/* A run of which nothing is printed, and which may be the one whose report is shown. */
+static bool run_hidden(struct dry_run *dry, struct shown_run *again)
 {
-    struct shown_run again = {.code = 0};
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), saved = redirect(STDERR_FILENO, nowhere);
-    dry->settings.values = true;
-    bool ran = run_shown(dry, &again, nowhere);
+    *again = (struct shown_run){.code = 0};
+    bool ran = run_shown(dry, again, nowhere);
     back_to(STDERR_FILENO, saved);
     if (nowhere >= 0)
         close(nowhere);
-    dry->settings.values = ran && again.code == 0 && !again.told.endless.count &&
-                           !again.told.refused[0] && !has_failed(&again.outcome);
-    struct shown_run *worse = dry->settings.values ? shown : &again;
-    gm_recording_end(&worse->recording);
+    return ran && !again->told.refused[0] && !again->told.endless.count;
+}
+
+static bool ended_well(const struct shown_run *shown)
+{
+    return shown->code == 0 && !has_failed(&shown->outcome);
+}
+
+static void show_instead(struct shown_run *shown, const struct shown_run *again)
+{
+    gm_recording_end(&shown->recording);
+    *shown = *again;
+}
+
+/* The run again, with small operations computed. It counts if it comes to a good end. */
+static void run_with_values(struct dry_run *dry, struct shown_run *shown)
+{
+    struct shown_run again;
+    dry->settings.values = true;
+    dry->settings.rows = shown->outcome.row_reads;
+    dry->settings.values = run_hidden(dry, &again) && ended_well(&again);
+    dry->settings.rows &= dry->settings.values;
     if (dry->settings.values)
-        *shown = again;
+        show_instead(shown, &again);
+    else
+        gm_recording_end(&again.recording);
+}
+
+/* The run again, with masks computed: those of known values choose what they do on a GPU, others all.
+ * If there are no others it is the run that counts, else `rows` is the other end of a range. */
+static void run_with_rows(struct dry_run *dry, struct shown_run *shown, struct shown_run *rows)
+{
+    dry->settings.rows = true;
+    bool counts = run_hidden(dry, rows) && (rows->code == 0 || has_failed(&rows->outcome));
+    dry->settings.rows = counts && !rows->told.chose_all;
+    if (dry->settings.rows) {
+        show_instead(shown, rows);
+        return;
+    }
+    gm_recording_end(&rows->recording);
+    rows->code = counts ? 0 : GM_EXIT_UNDECIDED;
 }
 
 static void print_answer(const struct dry_run *dry, const struct shown_run *shown,
@@ -313,6 +347,7 @@ static void print_answer(const struct dry_run *dry, const struct shown_run *show
 static int dry_run(struct dry_run *dry)
 {
     struct shown_run shown = {.code = 0};
+    struct shown_run rows = {.code = 0};
     struct gm_dry_outcome with_cudnn = {0}, others[BOUNDS] = {{0}};
     struct gm_dry_judgement judgement;
     const bool asked_for_values = dry->settings.values;
@@ -323,6 +358,10 @@ static int dry_run(struct dry_run *dry)
     }
     if (!dry->once && !asked_for_values && may_depend_on_values(&shown))
         run_with_values(dry, &shown);
+    bool looks_for_rows = !dry->once && !dry->settings.rows && shown.outcome.row_reads &&
+                          !shown.told.refused[0] && ended_well(&shown);
+    if (looks_for_rows)
+        run_with_rows(dry, &shown, &rows);
     const struct gm_dry_told *told = &shown.told;
     const struct gm_dry_outcome *const bounds[BOUNDS] = {&others[0], &others[1]};
     struct gm_dry_facts facts = {
@@ -340,12 +379,16 @@ static int dry_run(struct dry_run *dry)
         .has_values = dry->settings.values,
         .is_second = dry->settings.values && !asked_for_values,
         .outcome = &shown.outcome,
+        .with_rows = looks_for_rows && !dry->settings.rows && rows.code == 0 ? &rows.outcome : NULL,
+        .rows_failed = looks_for_rows && rows.code != 0 ? &rows.told : NULL,
+        .has_rows = dry->settings.rows,
+        .chose_all = dry->settings.rows && told->chose_all,
         .bounds = bounds,
         .refused = told->refused[0] ? told->refused : NULL,
     };
     if (!facts.refused && told->without_cuda[0] && gm_dry_busiest(&shown.outcome) < 0)
         facts.refused = told->without_cuda;
-    bool is_sound = !facts.refused && !has_failed(&shown.outcome) && shown.code == 0;
+    bool is_sound = !facts.refused && ended_well(&shown);
     if (is_sound && told->has_convolutions && !dry->once && run_with_cudnn(dry, &with_cudnn))
         facts.with_cudnn = &with_cudnn;
     if (is_sound && dry->bounds)

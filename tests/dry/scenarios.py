@@ -285,6 +285,40 @@ def many_steps():
     train(model, torch.optim.AdamW(model.parameters()), (64, 1024), 1000, steps=1000000)
 
 
+def masks(known):
+    """Cross-entropy over the labels that count, which the host knows or the GPU computes."""
+    embedding, head = torch.nn.Embedding(1000, 512).cuda(), torch.nn.Linear(512, 8000).cuda()
+    ids = torch.randint(0, 1000, (8, 512))
+    labels = ids.clone()
+    labels[:, :256] = -100
+    labels = labels.cuda() if known else torch.where(torch.rand(8, 512, device="cuda") > 0.5, labels.cuda(), -100)
+    hidden = embedding(ids.cuda())
+    kept = labels != -100
+    torch.nn.functional.cross_entropy(head(hidden[kept]), labels[kept]).backward()
+    hidden.detach()[kept] = 0.0
+    torch.unique(labels, return_counts=True)
+    torch.masked_select(hidden, kept[..., None])
+
+
+def known_masks():
+    masks(True)
+
+
+def unknown_masks():
+    masks(False)
+
+
+def chosen_masks():
+    """The same as known_masks() by indices that the host has made: what it needs at least."""
+    kept = torch.ones(8, 512, dtype=torch.bool)
+    kept[:, :256] = False
+    indices = [index.cuda() for index in kept.nonzero().unbind(1)]
+    embedding, head = torch.nn.Embedding(1000, 512).cuda(), torch.nn.Linear(512, 8000).cuda()
+    ids = torch.randint(0, 1000, (8, 512))
+    labels, hidden = ids.cuda(), embedding(ids.cuda())
+    torch.nn.functional.cross_entropy(head(hidden[indices]), labels[indices]).backward()
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
     print("peak", torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())

@@ -40,6 +40,9 @@ SCENARIOS = {
     "checkpointing": ([], "fits", 0, {"2.15.0": (109114368, 132120576)}),
     "tensor_parallel": ([], "fits", 0, {"2.15.0": (59125248, 92274688)}),
     "tracked": ([], "fits", 0, {"2.15.0": (168137216, 174063616)}),
+    "known_masks": ([], "fits", 0, {}),
+    "chosen_masks": ([], "fits", 0, {}),
+    "unknown_masks": ([], "fits", 4, {}),
     "many_steps": (["--max-steps", "5"], "fits", 0, {}),
 }
 failures = []
@@ -78,6 +81,13 @@ def run(name):
 version = subprocess.run([PYTHON, "-c", "import importlib.metadata as m; print(m.version('torch').split('+')[0])"],
                          capture_output=True, text=True, check=True).stdout.strip()
 print("PyTorch", version)
+known = None
+
+
+def tensors(answer):
+    return next(part["bytes"] for part in answer["parts"] if part["name"] == "PyTorch's tensors")
+
+
 for scenario in sys.argv[3:] or SCENARIOS:
     answer = run(scenario)
     if scenario == "too_large" and answer:
@@ -89,6 +99,15 @@ for scenario in sys.argv[3:] or SCENARIOS:
         check(scenario, answer, cache and cache[0]["most"] > 2 << 30 and cache[0]["bytes"] == 0)
     if scenario in ("finite", "generation", "experts") and answer:
         check(scenario, "values were not computed", answer["values"])
+    if scenario == "known_masks" and answer:
+        check(scenario, "a range, of masks that are known", all("masks" not in part["name"] for part in answer["parts"]))
+        known = tensors(answer)
+    if scenario == "chosen_masks" and answer:
+        # Indices live longer than those that stand for a mask.
+        check(scenario, (known, answer["parts"]), known is None or abs(known - tensors(answer)) < 1 << 16)
+    if scenario == "unknown_masks" and answer:
+        rows = [part["most"] for part in answer["parts"] if "masks" in part["name"]]
+        check(scenario, (known, answer["parts"]), rows and (known is None or tensors(answer) < known < tensors(answer) + rows[0]))
     if scenario == "many_steps" and answer:
         check(scenario, answer["ended_after_steps"], answer["ended_after_steps"] == 5)
 print("FAIL: " + " ".join(failures) if failures else "PASS")

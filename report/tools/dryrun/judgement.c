@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define CUDNN_PART "cuDNN's workspaces"
+#define ROWS_PART "rows that masks choose"
 
 /* A part whose size is bounded: `least` <= `bytes` <= `most`, or these two are moved. */
 static void add_bounded(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
@@ -31,10 +32,10 @@ static void add_part(struct gm_dry_judgement *judgement, const char *name, uint6
     judgement->most += bytes;
 }
 
-/* How much the peak can rise by workspaces that cuDNN alone decides about. */
-static uint64_t cudnn_range(const struct gm_dry_facts *facts, int device)
+/* How much more of a device another run needed. */
+static uint64_t range_to(const struct gm_dry_outcome *more, const struct gm_dry_facts *facts,
+                         int device)
 {
-    const struct gm_dry_outcome *more = facts->with_cudnn;
     if (!more)
         return 0;
     uint64_t without = facts->outcome->devices[device].peak, with = more->devices[device].peak;
@@ -70,7 +71,8 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
     if (use->has_failed && use->held + use->wanted > use->peak)
         add_part(judgement, "the refused request", use->held + use->wanted - use->peak,
                  GM_DRY_EXACT);
-    add_bounded(judgement, CUDNN_PART, 0, 0, cudnn_range(facts, judgement->device));
+    add_bounded(judgement, CUDNN_PART, 0, 0, range_to(facts->with_cudnn, facts, judgement->device));
+    add_bounded(judgement, ROWS_PART, 0, 0, range_to(facts->with_rows, facts, judgement->device));
     add_part(judgement, "NCCL's buffers", facts->nccl, GM_DRY_ASSUMED);
     add_part(judgement, "context and modules", facts->device->context, GM_DRY_ASSUMED);
 }
@@ -101,8 +103,8 @@ void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts 
         return;
     if (facts->outcome->devices[judgement->device].has_failed ||
         judgement->peak > judgement->capacity)
-        judgement->verdict = GM_DRY_DOES_NOT_FIT;
-    else if (facts->command_exit == 0 && !facts->grows && judgement->most <= judgement->capacity &&
-             !is_wide(judgement))
+        judgement->verdict = facts->chose_all ? GM_DRY_UNDECIDED : GM_DRY_DOES_NOT_FIT;
+    else if (facts->command_exit == 0 && !facts->grows && !facts->rows_failed &&
+             judgement->most <= judgement->capacity && !is_wide(judgement))
         judgement->verdict = GM_DRY_FITS;
 }

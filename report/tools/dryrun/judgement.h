@@ -4,8 +4,7 @@
 #ifndef GPUMEM_REPORT_DRYRUN_JUDGEMENT_H
 #define GPUMEM_REPORT_DRYRUN_JUDGEMENT_H
 
-#include "tools/dryrun/device.h"
-#include "tools/dryrun/outcome.h"
+#include "tools/dryrun/launch.h"
 #include <stdio.h>
 
 enum gm_dry_verdict { GM_DRY_FITS, GM_DRY_DOES_NOT_FIT, GM_DRY_UNDECIDED };
@@ -21,7 +20,7 @@ struct gm_dry_part {
     enum gm_dry_kind kind;
 };
 
-enum { GM_DRY_PARTS = 6 };
+enum { GM_DRY_PARTS = 7 };
 
 /* What is known beside the traces. */
 struct gm_dry_facts {
@@ -38,8 +37,12 @@ struct gm_dry_facts {
     const char *exception;      /* that exception */
     bool has_values;            /* small operations were computed */
     bool is_second;             /* in a second run, as the first one did not come to a good end */
-    const struct gm_dry_outcome *outcome;       /* without any workspace of cuDNN's convolutions */
-    const struct gm_dry_outcome *with_cudnn;    /* with large ones; NULL: no convolution ran */
+    const struct gm_dry_outcome *outcome;    /* without any workspace of cuDNN's convolutions */
+    const struct gm_dry_outcome *with_cudnn; /* with large ones; NULL: no convolution ran */
+    const struct gm_dry_outcome *with_rows; /* masks that are not known choose all; NULL: not run */
+    bool has_rows;  /* `outcome` has the rows that masks of known values choose */
+    bool chose_all; /* and all rows of other masks, so that its need is the most */
+    const struct gm_dry_told *rows_failed; /* how the run with all rows ended, if not well; NULL */
     const struct gm_dry_outcome *const *bounds; /* with other addresses, and late events */
     size_t bound_count;
     const char *refused; /* why it could not be run; NULL */

@@ -149,6 +149,7 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     set_number("GPUMEM_DRY_MAX_STEPS", settings->max_steps);
     setenv("GPUMEM_DRY_STEADY", settings->ends_steady ? "1" : "0", 1);
     setenv("GPUMEM_DRY_VALUES", settings->values ? "1" : "0", 1);
+    setenv("GPUMEM_DRY_ROWS", settings->rows ? "1" : "0", 1);
     unlink(launch->status);
     return put_first("LD_AUDIT", launch->libraries, "libgpumem-audit.so") &&
            put_first("LD_PRELOAD", launch->libraries, "libgpumem-fresh.so");
@@ -175,6 +176,8 @@ static bool read_of_python(struct gm_dry_told *told, const char *what, const cha
 {
     if (strcmp(what, "stopped") == 0) {
         told->steps = (unsigned)strtoul(first, NULL, 10);
+    } else if (strcmp(what, "rows") == 0) {
+        told->chose_all = true;
     } else if (strcmp(what, "endless") == 0) {
         if (read_place(&told->endless, first, &rest) && rest) {
             told->has_no_exit = strcmp(strsep(&rest, "\t"), "no-exit") == 0;

@@ -21,6 +21,7 @@ struct gm_dry_settings {
     unsigned max_steps; /* after which the program is ended; 0: it is not */
     bool ends_steady;   /* the program is ended when its steps no longer raise the peak */
     bool values;        /* small operations are computed on the CPU */
+    bool rows;          /* the same, and masks that are not known choose all */
     bool from_top;      /* new segments lie at the highest addresses, not the lowest */
     bool late_events;   /* events have happened at the next synchronisation, not at once */
     const char *cudnn;  /* workspaces of convolutions, times the bytes of their tensors: "0" */
@@ -43,6 +44,7 @@ struct gm_dry_told {
     struct gm_dry_line endless; /* a loop that was ended: count of rounds; 0: there was none */
     bool has_no_exit;           /* that loop waits for nothing: whatever is computed, it goes on */
     bool grows;                 /* that loop reserved more and more */
+    bool chose_all;             /* a mask that was not known chose all rows */
     struct gm_dry_line
         raised; /* where an exception that ended a Python program came from; count 0: none did */
     char exception[256]; /* that exception, in one line */

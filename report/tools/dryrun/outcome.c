@@ -71,6 +71,22 @@ static bool is_set_aside(const struct gm_model *model, uint32_t number)
     return false;
 }
 
+/* Operations of PyTorch whose results have as many rows as they find: they read that number from the device. */
+static bool finds_rows(const struct gm_model *model, uint32_t number)
+{
+    static const char *const finders[] = {"at::_ops::nonzero::",      "at::_ops::masked_select",
+                                          "at::_ops::index_Tensor::", "at::_ops::index_put",
+                                          "at::_ops::_index_put",     "at::_ops::_unique2::",
+                                          "at::_ops::unique_dim",     "at::_ops::unique_cons",
+                                          "vision::ops::nms"};
+    const struct gm_stack *stack = number == GM_NONE ? NULL : gm_model_stack(model, number);
+    for (size_t i = 0; stack && i < stack->count; i++)
+        for (size_t name = 0; name < sizeof(finders) / sizeof(finders[0]); name++)
+            if (!stack->frames[i].script && strstr(stack->frames[i].function, finders[name]))
+                return true;
+    return false;
+}
+
 static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *model,
                       const struct gm_model_run *run)
 {
@@ -80,6 +96,8 @@ static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *mod
         struct gm_dry_line line = line_of(model, run->transfers[i].stack);
         line.count = (uint64_t)run->transfers[i].unknown;
         add_line(outcome, &line);
+        if (finds_rows(model, run->transfers[i].stack))
+            outcome->row_reads += line.count;
     }
     sort_lines(outcome);
 }
@@ -176,6 +194,7 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
 {
     outcome->processes += other->processes;
     outcome->survived += other->survived;
+    outcome->row_reads += other->row_reads;
     for (int i = 0; i < GM_DRY_DEVICES; i++) {
         struct gm_dry_use *use = &outcome->devices[i];
         const struct gm_dry_use *more = &other->devices[i];

@@ -40,6 +40,8 @@ struct gm_dry_outcome {
     struct gm_dry_line uncertain[GM_DRY_LINES]; /* reads of values that are not known, most first */
     size_t uncertain_count;
     uint64_t uncertain_reads; /* in all, with those of lines beyond GM_DRY_LINES */
+    uint64_t
+        row_reads; /* of these: how many rows a mask chooses, by which an operation sizes its result */
     uint64_t survived; /* requests that were refused for lack of memory, and the program went on */
 };
 

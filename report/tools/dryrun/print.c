@@ -15,9 +15,22 @@ static void say_where(FILE *out, const struct gm_dry_line *line)
         fprintf(out, " at %s:%u", gm_name_behind_slash(line->file), line->line);
 }
 
+/* Whether values that are not known can make the need larger than the answer says. */
 static const char *at_least(const struct gm_dry_facts *facts)
 {
-    return facts->outcome->uncertain_reads ? "at least " : "";
+    uint64_t bounded = facts->with_rows || facts->has_rows ? facts->outcome->row_reads : 0;
+    return facts->outcome->uncertain_reads > bounded ? "at least " : "";
+}
+
+/* What is needed, with both ends where masks decide. */
+static void say_need(FILE *out, const struct gm_dry_judgement *judgement,
+                     const struct gm_dry_facts *facts)
+{
+    if (facts->with_rows && judgement->most > judgement->peak)
+        fprintf(out, "%s%s to %s", at_least(facts), SIZE(judgement->peak), SIZE(judgement->most));
+    else
+        fprintf(out, "%s%s", facts->chose_all ? "at most " : at_least(facts),
+                SIZE(judgement->most));
 }
 
 /* The bounded part with the widest range. */
@@ -27,7 +40,9 @@ static const char *who_decides(const struct gm_dry_judgement *judgement)
     for (size_t i = 1; i < judgement->part_count; i++)
         if (judgement->parts[i].most - judgement->parts[i].bytes > widest->most - widest->bytes)
             widest = &judgement->parts[i];
-    return strstr(widest->name, "cuDNN") ? "cuDNN decides" : "addresses and events decide";
+    return strstr(widest->name, "cuDNN")   ? "cuDNN decides"
+           : strstr(widest->name, "masks") ? "masks that the GPU computes decide"
+                                           : "addresses and events decide";
 }
 
 /* How a command ended that did not end well. Shells, and gpumem, tell a signal as 128 more than its number. */
@@ -63,8 +78,20 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                 gm_name_behind_slash(facts->endless.file), facts->endless.line,
                 facts->has_no_exit ? "has no end" : "ends by a value that only the GPU computes",
                 SIZE(judgement->peak), COUNT(facts->endless.count));
+    } else if (facts->rows_failed) {
+        const struct gm_dry_told *told = facts->rows_failed;
+        fprintf(out, "%s needed if masks that the GPU computes choose nothing, and with all rows ",
+                SIZE(judgement->peak));
+        if (told->raised.count)
+            fprintf(out, "the command failed at %s:%u with \"%s\".\n",
+                    gm_name_behind_slash(told->raised.file), told->raised.line, told->exception);
+        else
+            fputs("the command came to no good end.\n", out);
+    } else if (facts->chose_all) {
+        fprintf(out, "%s needed of %s if masks that the GPU computes choose all rows.\n",
+                SIZE(judgement->peak), SIZE(judgement->capacity));
     } else {
-        const struct gm_dry_outcome *more = facts->with_cudnn;
+        const struct gm_dry_outcome *more = facts->with_rows ? facts->with_rows : facts->with_cudnn;
         bool was_refused = more && more->devices[judgement->device].has_failed;
         fprintf(out, "%s between %s and %s%s of %s.\n", who_decides(judgement),
                 SIZE(judgement->peak), was_refused ? "at least " : "", SIZE(judgement->most),
@@ -84,9 +111,9 @@ static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
             fputs("fits: it used no GPU memory.\n", out);
             return;
         }
-        fprintf(out, "fits with %s to spare: needs %s%s of the %s of a simulated %s.\n",
-                SIZE(judgement->capacity - judgement->most), at_least(facts), SIZE(judgement->most),
-                SIZE(judgement->capacity), name);
+        fprintf(out, "fits with %s to spare: needs ", SIZE(judgement->capacity - judgement->most));
+        say_need(out, judgement, facts);
+        fprintf(out, " of the %s of a simulated %s.\n", SIZE(judgement->capacity), name);
         return;
     case GM_DRY_DOES_NOT_FIT:
         if (judgement->peak > judgement->capacity)
@@ -170,7 +197,20 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
                 COUNT(facts->endless.count), gm_name_behind_slash(facts->endless.file),
                 facts->endless.line,
                 facts->has_no_exit ? "has no end" : "waits for a value that only the GPU computes");
-    if (facts->is_second)
+    if (facts->chose_all)
+        fputs(
+            "The answer is of a second run, in which masks that the GPU computes chose all rows:\n"
+            "the first, in which they chose none, came to no good end.\n",
+            out);
+    else if (facts->has_rows)
+        fputs(
+            "The answer is of a second run, in which masks of known values were computed: in the\n"
+            "first they chose nothing.\n",
+            out);
+    else if (facts->with_rows)
+        fputs("Masks that the GPU computes chose nothing in one run, and all rows in another.\n",
+              out);
+    else if (facts->is_second)
         fputs("The answer is of a second run, in which small operations were computed on the CPU\n"
               "(--values): the first came to no good end by values that were not known.\n",
               out);

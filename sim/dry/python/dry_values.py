@@ -18,6 +18,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 MOST = 4096  # elements of the largest tensor that takes part
+MOST_BYTES = 1 << 20  # of one of whole numbers or truths: labels, indices, masks; larger copies are left out
 
 aten = torch.ops.aten
 BY_VALUE = {getattr(aten, name, None) for name in (
@@ -46,6 +47,11 @@ def is_plain(tensor):
         not tensor.is_conj() and not tensor.is_neg() and not tensor.is_quantized and tensor.data_ptr() != 0
 
 
+def is_small(tensor):
+    return tensor.numel() <= MOST or (not tensor.is_floating_point() and
+                                      tensor.numel() * tensor.element_size() <= MOST_BYTES)
+
+
 def tensors_of(values):
     """All tensors on the device; None: one of them is too large, or of a kind that is left alone."""
     found = []
@@ -55,7 +61,7 @@ def tensors_of(values):
         if isinstance(value, (list, tuple)):
             stack.extend(value)
         elif on_device(value):
-            if value.numel() > MOST or (value.numel() and not is_plain(value)):
+            if not is_small(value) or (value.numel() and not is_plain(value)):
                 return None
             found.append(value)
     return found
@@ -98,9 +104,25 @@ def flat(value):
 
 
 class Values(TorchDispatchMode):
+    KNOWS_RANDOM = True  # what is drawn here stands for what a GPU would draw
+
     def __init__(self):
         super().__init__()
         self.random_state = None
+
+    def begin(self):
+        """For the rest of the process. A program that compiles is left to the compiler, which looks for modes."""
+        compile_function, is_active = torch.compile, True
+
+        def compile_without_values(*args, **kwargs):
+            nonlocal is_active
+            if is_active:
+                self.__exit__(None, None, None)
+            is_active = False
+            return compile_function(*args, **kwargs)
+
+        torch.compile = compile_without_values
+        self.__enter__()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -110,7 +132,8 @@ class Values(TorchDispatchMode):
         inputs = tensors_of([args, list(kwargs.values())])
         if inputs is None or not (inputs or "device" in kwargs):
             return func(*args, **kwargs)
-        known = all(is_known(tensor) for tensor in inputs)
+        known = all(is_known(tensor) for tensor in inputs) and \
+            (self.KNOWS_RANDOM or torch.Tag.nondeterministic_seeded not in func.tags)
         if packet in BY_VALUE:
             return self.by_value(func, args, kwargs, inputs, known)
         # In-place operations change their inputs: the CPU's copies are made before.
@@ -164,21 +187,5 @@ class Values(TorchDispatchMode):
 
 
 def start():
-    """Begins, for the rest of the process. A program that compiles is left to the compiler, which looks for modes."""
-    mode = Values()
-    compile_function = torch.compile
-
-    def compile_without_values(*args, **kwargs):
-        global active
-        if active is not None:
-            active.__exit__(None, None, None)
-            active = None
-        return compile_function(*args, **kwargs)
-
-    global active
-    active = mode
-    torch.compile = compile_without_values
-    mode.__enter__()
-
-
-active = None
+    """Begins, for the rest of the process."""
+    Values().begin()

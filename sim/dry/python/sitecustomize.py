@@ -6,6 +6,7 @@ GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: step
                         of a tensor's value at one line
 GPUMEM_DRY_STEADY=1     the same, after steps of an optimizer that no longer raise the peak
 GPUMEM_DRY_VALUES=1     compute small operations on the CPU (dry_values.py)
+GPUMEM_DRY_ROWS=1        the same, and masks of unknown values choose all (dry_rows.py)
 GPUMEM_DRY_REMEDY=LIST  change how the program uses memory (dry_remedies.py)
 
 Python imports the first sitecustomize that it finds; this one imports the one it hides. PyTorch is changed when the
@@ -175,7 +176,7 @@ def import_own(name):
 def set_up(torch):
     if torch.version.cuda is None:
         tell(f"without-cuda\t{os.path.dirname(torch.__file__)}\tPyTorch")
-    computes, most = os.environ.get("GPUMEM_DRY_VALUES") == "1", os.environ.get("GPUMEM_DRY_MAX_STEPS", "")
+    computes, most = "1" in (os.environ.get("GPUMEM_DRY_VALUES"), os.environ.get("GPUMEM_DRY_ROWS")), os.environ.get("GPUMEM_DRY_MAX_STEPS", "")
     after_read, after_step = [], []
     endless = import_own("dry_endless").watch(torch, computes, end_endless)
     if endless:
@@ -194,7 +195,9 @@ def set_up(torch):
     watch_steps(after_step)
     if os.environ.get("GPUMEM_DRY_REMEDY"):
         import_own("dry_remedies").start(torch)
-    if computes:
+    if os.environ.get("GPUMEM_DRY_ROWS") == "1":
+        import_own("dry_rows").start(tell)
+    elif computes:
         import_own("dry_values").start()
 
 

@@ -333,10 +333,53 @@ static void what_cudnn_decides_is_said(void **state)
     }
 }
 
+/* Masks that are not known choose nothing in `outcome`, and all rows in `with_rows`. */
+static void masks_have_two_ends(void **state)
+{
+    (void)state;
+    struct gm_dry_told failed = {.raised = {.file = "user.py", .line = 7, .count = 1},
+                                 .exception = "IndexError: none"};
+    const struct {
+        uint64_t capacity; /* the context is 1 GiB, the run 2 */
+        bool has_range, chose_all;
+        const struct gm_dry_told *failed;
+        enum gm_dry_verdict verdict;
+        const char *says;
+    } cases[] = {
+        {10 * GIB, true, false, NULL, GM_DRY_FITS, "needs 3.00 GiB to 7.00 GiB of the 10.0 GiB"},
+        {6 * GIB, true, false, NULL, GM_DRY_UNDECIDED,
+         "masks that the GPU computes decide between 3.00 GiB and 7.00 GiB of 6.00 GiB"},
+        {2 * GIB, true, false, NULL, GM_DRY_DOES_NOT_FIT, "short by 1.00 GiB: needs 3.00 GiB"},
+        {10 * GIB, false, true, NULL, GM_DRY_FITS, "needs at most 3.00 GiB"},
+        {2 * GIB, false, true, NULL, GM_DRY_UNDECIDED, "choose all rows"},
+        {10 * GIB, false, false, &failed, GM_DRY_UNDECIDED,
+         "with all rows the command failed at user.py:7 with \"IndexError: none\""},
+        {10 * GIB, false, false, NULL, GM_DRY_FITS, "needs at least 3.00 GiB"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gm_dry_outcome none = outcome_of(0, 0, 2 * GIB), all = outcome_of(0, 0, 6 * GIB);
+        none.uncertain_reads = none.row_reads = 3;
+        const struct gm_dry_facts facts = {.device = &device,
+                                           .capacity = cases[i].capacity,
+                                           .outcome = &none,
+                                           .with_rows = cases[i].has_range ? &all : NULL,
+                                           .has_rows = cases[i].chose_all,
+                                           .chose_all = cases[i].chose_all,
+                                           .rows_failed = cases[i].failed};
+        struct gm_dry_judgement judgement;
+        char *text = text_of(&judgement, &facts);
+        assert_int_equal(judgement.verdict, cases[i].verdict);
+        if (!strstr(text, cases[i].says))
+            fail_msg("%s", text);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cudnn_decides_is_said),
+        cmocka_unit_test(masks_have_two_ends),
         cmocka_unit_test(parts_add_up_to_the_peak),
         cmocka_unit_test(the_last_byte_decides),
         cmocka_unit_test(a_loop_that_grows_decides_nothing),

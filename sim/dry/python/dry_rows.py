@@ -1,0 +1,111 @@
+"""How many rows masks choose, in a dry run: those that known values choose, else all.
+
+The sizes of some results depend on values: nonzero, masked_select, unique, indexing by a mask. Kernels do not run, so a
+mask that the GPU computes reads as zero and chooses nothing, and what a program makes of the rows costs nothing. This
+mode adds to that of dry_values.py the other end: of a mask that is not known all rows are chosen. A mask that follows
+from what the host copied to the device (`labels != -100`) is computed, and chooses what it does on a GPU.
+
+PyTorch looks for the rows within an operation, below any mode, so each mask is replaced by the indices that PyTorch
+would find: results and gradients then have matching sizes.
+"""
+import torch
+from dry_values import Values, aten, is_known, is_plain, learn, mirror, on_device
+
+MASKS = (torch.bool, torch.uint8)
+
+
+def is_mask(value):
+    return on_device(value) and value.dtype in MASKS and value.dim() > 0
+
+
+class Rows(Values):
+    KNOWS_RANDOM = False  # a GPU draws other numbers, which choose other rows
+
+    def __init__(self, tell):
+        super().__init__()
+        self.tell, self.has_told = tell, False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        choose = CHOOSERS.get(func.overloadpacket) or CHOOSERS_BY_NAME.get(str(func.overloadpacket))
+        if choose and on_device(args[0]) and args[0].numel() and not torch.cuda.is_current_stream_capturing():
+            result = choose(self, func, *args, **(kwargs or {}))
+            if result is not None:
+                return result
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def chooses_all(self):
+        if not self.has_told:
+            self.has_told = True
+            self.tell("rows\t1\tall")
+
+    def nonzero(self, mask):
+        """The indices of what is not zero in a mask of the device, a row each, as PyTorch lays them out."""
+        known = is_plain(mask) and is_known(mask)
+        found = mirror(mask).nonzero() if known else None
+        if not known:
+            aten.nonzero.default(mask)  # for the memory that it takes meanwhile
+            self.chooses_all()
+        indices = torch.empty((mask.dim(), len(found) if known else mask.numel()), dtype=torch.int64, device=mask.device)
+        if known and len(found):
+            mirror(indices).copy_(found.t())
+            learn(indices.data_ptr(), indices.numel() * indices.element_size())
+        return indices.t()
+
+    def without_masks(self, indices):
+        """Indices in which each mask is replaced by what it chooses; None: there is no mask."""
+        if not any(is_mask(index) for index in indices):
+            return None
+        return [part for index in indices for part in (self.nonzero(index).unbind(1) if is_mask(index) else [index])]
+
+    def choose_nonzero(self, _func, mask):
+        return self.nonzero(mask)
+
+    def choose_by_index(self, func, tensor, indices, *rest, **named):
+        indices = self.without_masks(indices)
+        return None if indices is None else func(tensor, indices, *rest, **named)
+
+    def choose_masked(self, _func, tensor, mask):
+        tensor, mask = torch.broadcast_tensors(tensor, mask)
+        return aten.index.Tensor(tensor, list(self.nonzero(mask).unbind(1)))
+
+    def all_unique(self, func, tensor, arguments, named, count, values):
+        """All of `count` are different, in the result of one of the functions that look for what is."""
+        if is_plain(tensor) and is_known(tensor):
+            return None
+        result = list(func(tensor, *arguments, **named))
+        self.chooses_all()
+        result[0] = tensor.new_empty(values)
+        if result[2].numel() or result[2].dim():
+            result[2] = result[2].new_empty(count)
+        return tuple(result)
+
+    def choose_unique(self, func, tensor, *arguments, **named):
+        return self.all_unique(func, tensor, arguments, named, tensor.numel(), [tensor.numel()])
+
+    def choose_unique_dim(self, func, tensor, dim, *arguments, **named):
+        return self.all_unique(func, tensor, (dim, *arguments), named, tensor.size(dim), tensor.size())
+
+    def choose_consecutive(self, func, tensor, return_inverse=False, return_counts=False, dim=None):
+        arguments = (return_inverse, return_counts, dim)
+        if dim is None:
+            return self.all_unique(func, tensor, arguments, {}, tensor.numel(), [tensor.numel()])
+        return self.all_unique(func, tensor, arguments, {}, tensor.size(dim), tensor.size())
+
+    def choose_boxes(self, func, boxes, *arguments, **named):
+        func(boxes, *arguments, **named)
+        self.chooses_all()
+        return torch.arange(len(boxes), device=boxes.device)
+
+
+CHOOSERS = {getattr(aten, name, None): choose for name, choose in {
+    "nonzero": Rows.choose_nonzero, "masked_select": Rows.choose_masked, "index": Rows.choose_by_index,
+    "_unsafe_index": Rows.choose_by_index, "index_put": Rows.choose_by_index, "index_put_": Rows.choose_by_index,
+    "_index_put_impl_": Rows.choose_by_index, "_unsafe_index_put": Rows.choose_by_index,
+    "_unique2": Rows.choose_unique, "unique_dim": Rows.choose_unique_dim,
+    "unique_consecutive": Rows.choose_consecutive}.items()}
+CHOOSERS_BY_NAME = {"torchvision.nms": Rows.choose_boxes}  # not there before torchvision is imported
+
+
+def start(tell):
+    """Begins, for the rest of the process, as dry_values.start() does."""
+    Rows(tell).begin()
