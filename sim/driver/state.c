@@ -316,13 +316,24 @@ CUresult cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
+/* Libraries of NVIDIA's that compile ask the driver, too, and go on without an answer: they use no device. */
+static bool only_compiles(const char *path)
+{
+    static const char *const compilers[] = {"libnvrtc", "libnvJitLink", "libnvvm"};
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++)
+        if (strncmp(base, compilers[i], strlen(compilers[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Only NVIDIA's own libraries ask for private tables: a dry run's launcher learns which one did. */
 static void tell_who_asked(const void *caller)
 {
     const char *status = getenv("GPUMEM_DRY_STATUS");
     Dl_info info;
 
-    if (!status || !dladdr(caller, &info) || !info.dli_fname)
+    if (!status || !dladdr(caller, &info) || !info.dli_fname || only_compiles(info.dli_fname))
         return;
     int file = open(status, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0)

@@ -148,6 +148,13 @@ def a_runtime_of_nvidia_is_refused_by_name():
     assert dry["verdict"] == "undecided" and PROGRAM in dry["reason"] and "runtime" in dry["reason"], dry
 
 
+def a_compiler_of_nvidia_may_ask_for_tables():
+    compiler = os.path.join(scratch, "libnvrtc.so.13")
+    shutil.copy(PROGRAM, compiler)
+    dry, _, _ = answer(command=[compiler, "table"], code=0)
+    assert dry["verdict"] == "fits" and not dry["reason"], dry
+
+
 def a_library_without_a_stand_in_is_refused_by_name():
     folder = os.path.join(scratch, "empty")
     os.mkdir(folder)
@@ -334,7 +341,8 @@ try:
     for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once,
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
                  a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
-                 what_an_autotuner_sets_aside_is_no_value, a_runtime_of_nvidia_is_refused_by_name, a_library_without_a_stand_in_is_refused_by_name,
+                 what_an_autotuner_sets_aside_is_no_value, a_runtime_of_nvidia_is_refused_by_name, a_compiler_of_nvidia_may_ask_for_tables,
+                 a_library_without_a_stand_in_is_refused_by_name,
                  a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended,
                  a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
