@@ -262,6 +262,7 @@ static bool run_shown(struct dry_run *dry, struct shown_run *shown, int out)
         return false;
     read_traces(&shown->recording, &shown->outcome);
     gm_dry_launch_told(&dry->launch, &shown->told);
+    gm_dry_outcome_printed(&shown->outcome, shown->told.printed, shown->told.printed_count);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """gpumem dry-run on a program in C: test_dry_run.py BUILD FOLDER"""
+import ast
 import json
 import os
 import shutil
@@ -141,6 +142,47 @@ def what_an_autotuner_sets_aside_is_no_value():
         program = f"import runpy; of = runpy.run_path({path!r}); of['start'](); of['copy_args_to_cpu_if_needed']()"
         dry, _, _ = answer(command=[sys.executable, "-c", program], code=0)
         assert [line["line"] for line in dry["uncertain"]] == lines, dry
+
+
+PRINTED = """
+print(v())
+logger.info("%s", v())
+a = v(); print(a)
+total += v()
+print(total / 3)
+for step in range(3):
+    bar.set_postfix(loss=v())
+losses.append(v())
+print(sum(losses))
+"""
+USED = """
+if v(): pass
+b = v()
+x = b
+if x > 1: pass
+self.c = v()
+zeros(v())
+d = v(); zeros(d)
+kept.append(v())
+zeros(len(kept))
+while e: print(e)
+e = v()
+def f(): return v()
+g = v()
+def h():
+    if g: print(1)
+"""
+
+
+def printed_values_are_found_in_the_source():
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../sim/dry/python"))
+    import dry_printed
+    for source, expected in ((PRINTED, True), (USED, False)):
+        tree = ast.parse(source)
+        for line, text in enumerate(source.splitlines(), 1):
+            if "v()" in text:
+                found = dry_printed.is_printed(*dry_printed.statement_at(tree, line), set())
+                assert found == expected, text
 
 
 def a_runtime_of_nvidia_is_refused_by_name():
@@ -341,7 +383,8 @@ try:
     for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once,
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
                  a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
-                 what_an_autotuner_sets_aside_is_no_value, a_runtime_of_nvidia_is_refused_by_name, a_compiler_of_nvidia_may_ask_for_tables,
+                 what_an_autotuner_sets_aside_is_no_value, printed_values_are_found_in_the_source,
+                 a_runtime_of_nvidia_is_refused_by_name, a_compiler_of_nvidia_may_ask_for_tables,
                  a_library_without_a_stand_in_is_refused_by_name,
                  a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended,
                  a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,

@@ -176,6 +176,10 @@ static bool read_of_python(struct gm_dry_told *told, const char *what, const cha
 {
     if (strcmp(what, "stopped") == 0) {
         told->steps = (unsigned)strtoul(first, NULL, 10);
+    } else if (strcmp(what, "printed") == 0) {
+        if (told->printed_count < GM_DRY_LINES &&
+            read_place(&told->printed[told->printed_count], first, &rest))
+            told->printed_count++;
     } else if (strcmp(what, "rows") == 0) {
         told->chose_all = true;
     } else if (strcmp(what, "endless") == 0) {

@@ -44,7 +44,9 @@ struct gm_dry_told {
     struct gm_dry_line endless; /* a loop that was ended: count of rounds; 0: there was none */
     bool has_no_exit;           /* that loop waits for nothing: whatever is computed, it goes on */
     bool grows;                 /* that loop reserved more and more */
-    bool chose_all;             /* a mask that was not known chose all rows */
+    struct gm_dry_line printed[GM_DRY_LINES]; /* where values are read that are only printed */
+    size_t printed_count;
+    bool chose_all; /* a mask that was not known chose all rows */
     struct gm_dry_line
         raised; /* where an exception that ended a Python program came from; count 0: none did */
     char exception[256]; /* that exception, in one line */

@@ -29,10 +29,12 @@ static struct gm_dry_line line_of(const struct gm_model *model, uint32_t stack)
 static void add_line(struct gm_dry_outcome *outcome, const struct gm_dry_line *line)
 {
     outcome->uncertain_reads += line->count;
+    outcome->row_reads += line->rows;
     for (size_t i = 0; i < outcome->uncertain_count; i++)
         if (outcome->uncertain[i].line == line->line &&
             strcmp(outcome->uncertain[i].file, line->file) == 0) {
             outcome->uncertain[i].count += line->count;
+            outcome->uncertain[i].rows += line->rows;
             return;
         }
     if (outcome->uncertain_count < GM_DRY_LINES)
@@ -95,9 +97,8 @@ static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *mod
             continue;
         struct gm_dry_line line = line_of(model, run->transfers[i].stack);
         line.count = (uint64_t)run->transfers[i].unknown;
+        line.rows = finds_rows(model, run->transfers[i].stack) ? line.count : 0;
         add_line(outcome, &line);
-        if (finds_rows(model, run->transfers[i].stack))
-            outcome->row_reads += line.count;
     }
     sort_lines(outcome);
 }
@@ -194,7 +195,6 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
 {
     outcome->processes += other->processes;
     outcome->survived += other->survived;
-    outcome->row_reads += other->row_reads;
     for (int i = 0; i < GM_DRY_DEVICES; i++) {
         struct gm_dry_use *use = &outcome->devices[i];
         const struct gm_dry_use *more = &other->devices[i];
@@ -216,6 +216,16 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
     for (size_t i = 0; i < other->uncertain_count; i++)
         add_line(outcome, &other->uncertain[i]);
     sort_lines(outcome);
+}
+
+void gm_dry_outcome_printed(struct gm_dry_outcome *outcome, const struct gm_dry_line *lines,
+                            size_t count)
+{
+    for (size_t i = 0; i < outcome->uncertain_count; i++)
+        for (size_t j = 0; j < count; j++)
+            outcome->uncertain[i].is_printed |=
+                outcome->uncertain[i].line == lines[j].line &&
+                strcmp(outcome->uncertain[i].file, lines[j].file) == 0;
 }
 
 int gm_dry_busiest(const struct gm_dry_outcome *outcome)

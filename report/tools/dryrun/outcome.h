@@ -17,6 +17,9 @@ struct gm_dry_line {
     char file[GM_DRY_FILE]; /* clean; empty: not known */
     unsigned line;          /* 0: not known */
     uint64_t count;
+    uint64_t
+        rows; /* of these: how many rows a mask chooses, by which an operation sizes its result */
+    bool is_printed; /* a value that was read here: nothing else is done with it */
 };
 
 /* One device, as one process used it. */
@@ -54,6 +57,10 @@ void gm_dry_outcome_place(struct gm_dry_outcome *outcome, struct gm_history *his
 
 /* Adds an outcome of other processes: what processes hold of one device adds up. */
 void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_outcome *other);
+
+/* Says of which lines values are only printed. */
+void gm_dry_outcome_printed(struct gm_dry_outcome *outcome, const struct gm_dry_line *lines,
+                            size_t count);
 
 /* The most that a device was used, and which one; -1: none was. */
 int gm_dry_busiest(const struct gm_dry_outcome *outcome);

@@ -18,8 +18,16 @@ static void say_where(FILE *out, const struct gm_dry_line *line)
 /* Whether values that are not known can make the need larger than the answer says. */
 static const char *at_least(const struct gm_dry_facts *facts)
 {
-    uint64_t bounded = facts->with_rows || facts->has_rows ? facts->outcome->row_reads : 0;
-    return facts->outcome->uncertain_reads > bounded ? "at least " : "";
+    const struct gm_dry_outcome *outcome = facts->outcome;
+    uint64_t left = outcome->uncertain_reads;
+    for (size_t i = 0; i < outcome->uncertain_count; i++) {
+        const struct gm_dry_line *line = &outcome->uncertain[i];
+        if (line->is_printed)
+            left -= line->count;
+        else if (facts->with_rows || facts->has_rows)
+            left -= line->rows;
+    }
+    return left ? "at least " : "";
 }
 
 /* What is needed, with both ends where masks decide. */
@@ -162,7 +170,8 @@ static void say_reads(FILE *out, const struct gm_dry_outcome *outcome)
         const struct gm_dry_line *line = &outcome->uncertain[i];
         fprintf(out, "  %10s  ", COUNT(line->count));
         if (line->file[0])
-            fprintf(out, "%s:%u\n", gm_name_behind_slash(line->file), line->line);
+            fprintf(out, "%s:%u%s\n", gm_name_behind_slash(line->file), line->line,
+                    line->is_printed ? "  (only printed)" : "");
         else
             fputs("(place not known)\n", out);
     }
@@ -278,6 +287,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_string(&json, "file", line->file[0] ? line->file : NULL);
         gm_json_number(&json, "line", line->line);
         gm_json_number(&json, "count", line->count);
+        gm_json_bool(&json, "printed", line->is_printed);
         gm_json_close_object(&json);
     }
     gm_json_close_array(&json);

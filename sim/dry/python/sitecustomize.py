@@ -1,6 +1,6 @@
 """What a dry run adds inside a Python program: it tells of the exception that ends the program, notices loops that wait
-for a value which only the GPU computes (dry_endless.py), lets Inductor read its constants (dry_values.py), and, where an
-option asks for it,
+for a value which only the GPU computes (dry_endless.py), tells which values are only printed (dry_printed.py), lets
+Inductor read its constants (dry_values.py), and, where an option asks for it,
 
 GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: steps of one optimizer, or reads
                         of a tensor's value at one line
@@ -190,6 +190,7 @@ def set_up(torch):
     if os.environ.get("GPUMEM_DRY_STEADY") == "1":
         steady = Steady(torch)
         after_step.append(lambda optimizer, frame: steady.note(id(optimizer)))
+    after_read.append(import_own("dry_printed").Printed(tell).note)
     share_objects()
     watch_reads(torch, after_read)
     watch_steps(after_step)

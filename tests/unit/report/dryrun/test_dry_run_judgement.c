@@ -358,6 +358,8 @@ static void masks_have_two_ends(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gm_dry_outcome none = outcome_of(0, 0, 2 * GIB), all = outcome_of(0, 0, 6 * GIB);
+        none.uncertain[0] = (struct gm_dry_line){.count = 3, .rows = 3};
+        none.uncertain_count = 1;
         none.uncertain_reads = none.row_reads = 3;
         const struct gm_dry_facts facts = {.device = &device,
                                            .capacity = cases[i].capacity,
@@ -375,11 +377,35 @@ static void masks_have_two_ends(void **state)
     }
 }
 
+static void what_is_printed_makes_no_at_least(void **state)
+{
+    (void)state;
+    const struct gm_dry_line printed[] = {{.file = "user.py", .line = 3}};
+    for (uint64_t others = 0; others < 2; others++) {
+        struct gm_dry_outcome outcome = outcome_of(0, 0, 2 * GIB);
+        outcome.uncertain[0] =
+            (struct gm_dry_line){.file = "user.py", .line = 3, .count = 4, .rows = 1};
+        outcome.uncertain[1] = (struct gm_dry_line){.file = "user.py", .line = 4, .count = others};
+        outcome.uncertain_count = 1 + others;
+        outcome.uncertain_reads = 4 + others;
+        gm_dry_outcome_printed(&outcome, printed, 1);
+        const struct gm_dry_facts facts = {
+            .device = &device, .capacity = 10 * GIB, .outcome = &outcome, .has_rows = true};
+        struct gm_dry_judgement judgement;
+        char *text = text_of(&judgement, &facts);
+        if (!strstr(text, others ? "needs at least 3.00 GiB" : "needs 3.00 GiB") ||
+            !strstr(text, "user.py:3  (only printed)"))
+            fail_msg("%s", text);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cudnn_decides_is_said),
         cmocka_unit_test(masks_have_two_ends),
+        cmocka_unit_test(what_is_printed_makes_no_at_least),
         cmocka_unit_test(parts_add_up_to_the_peak),
         cmocka_unit_test(the_last_byte_decides),
         cmocka_unit_test(a_loop_that_grows_decides_nothing),
