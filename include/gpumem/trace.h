@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The trace format: the one contract between libgpumem.so, which writes it, and gpumem, which reads
  * it. docs/trace-format.md explains it; if the two disagree, this header is right.

@@ -322,7 +322,8 @@ static void run_with_values(struct dry_run *dry, struct shown_run *shown)
 static void run_with_rows(struct dry_run *dry, struct shown_run *shown, struct shown_run *rows)
 {
     dry->settings.rows = true;
-    bool counts = run_hidden(dry, rows) && (rows->code == 0 || has_failed(&rows->outcome));
+    bool counts = run_hidden(dry, rows) && !rows->told.values_ended &&
+                  (rows->code == 0 || has_failed(&rows->outcome));
     dry->settings.rows = counts && !rows->told.chose_all;
     if (dry->settings.rows) {
         show_instead(shown, rows);
@@ -378,6 +379,7 @@ static int dry_run(struct dry_run *dry)
         .raised = told->raised,
         .exception = told->exception,
         .has_values = dry->settings.values,
+        .values_ended = told->values_ended,
         .is_second = dry->settings.values && !asked_for_values,
         .outcome = &shown.outcome,
         .with_rows = looks_for_rows && !dry->settings.rows && rows.code == 0 ? &rows.outcome : NULL,

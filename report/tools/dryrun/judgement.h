@@ -36,6 +36,7 @@ struct gm_dry_facts {
     struct gm_dry_line raised;  /* where its last exception came from; count 0: not known */
     const char *exception;      /* that exception */
     bool has_values;            /* small operations were computed */
+    bool values_ended;          /* until compiled code was called */
     bool is_second;             /* in a second run, as the first one did not come to a good end */
     const struct gm_dry_outcome *outcome;    /* without any workspace of cuDNN's convolutions */
     const struct gm_dry_outcome *with_cudnn; /* with large ones; NULL: no convolution ran */

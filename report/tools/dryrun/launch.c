@@ -180,6 +180,8 @@ static bool read_of_python(struct gm_dry_told *told, const char *what, const cha
         if (told->printed_count < GM_DRY_LINES &&
             read_place(&told->printed[told->printed_count], first, &rest))
             told->printed_count++;
+    } else if (strcmp(what, "values-ended") == 0) {
+        told->values_ended = true;
     } else if (strcmp(what, "rows") == 0) {
         told->chose_all = true;
     } else if (strcmp(what, "endless") == 0) {

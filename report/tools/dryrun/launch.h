@@ -46,7 +46,8 @@ struct gm_dry_told {
     bool grows;                 /* that loop reserved more and more */
     struct gm_dry_line printed[GM_DRY_LINES]; /* where values are read that are only printed */
     size_t printed_count;
-    bool chose_all; /* a mask that was not known chose all rows */
+    bool values_ended; /* small operations were computed until compiled code was called */
+    bool chose_all;    /* a mask that was not known chose all rows */
     struct gm_dry_line
         raised; /* where an exception that ended a Python program came from; count 0: none did */
     char exception[256]; /* that exception, in one line */

@@ -94,7 +94,9 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
             fprintf(out, "the command failed at %s:%u with \"%s\".\n",
                     gm_name_behind_slash(told->raised.file), told->raised.line, told->exception);
         else
-            fputs("the command came to no good end.\n", out);
+            fprintf(out, "%s.\n",
+                    told->values_ended ? "compiled code ran, of which no rows are known"
+                                       : "the command came to no good end");
     } else if (facts->chose_all) {
         fprintf(out, "%s needed of %s if masks that the GPU computes choose all rows.\n",
                 SIZE(judgement->peak), SIZE(judgement->capacity));
@@ -224,7 +226,8 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
               "(--values): the first came to no good end by values that were not known.\n",
               out);
     else if (facts->has_values)
-        fputs("Small operations were computed on the CPU (--values).\n", out);
+        fprintf(out, "Small operations were computed on the CPU (--values)%s.\n",
+                facts->values_ended ? ", until compiled code was called" : "");
     say_reads(out, facts->outcome);
 }
 

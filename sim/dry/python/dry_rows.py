@@ -108,4 +108,4 @@ CHOOSERS_BY_NAME = {"torchvision.nms": Rows.choose_boxes}  # not there before to
 
 def start(tell):
     """Begins, for the rest of the process, as dry_values.start() does."""
-    Rows(tell).begin()
+    Rows(tell).begin(tell)

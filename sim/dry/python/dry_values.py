@@ -13,6 +13,7 @@ the CPU when they are small; what they return is allocated on the device. Where 
 device as well, which reads a value there, and that counts.
 """
 import ctypes
+import functools
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -110,18 +111,32 @@ class Values(TorchDispatchMode):
         super().__init__()
         self.random_state = None
 
-    def begin(self):
-        """For the rest of the process. A program that compiles is left to the compiler, which looks for modes."""
+    def begin(self, tell):
+        """For the rest of the process, or until compiled code is called: the compiler looks for modes."""
         compile_function, is_active = torch.compile, True
 
-        def compile_without_values(*args, **kwargs):
+        def leave(*_):
             nonlocal is_active
             if is_active:
                 self.__exit__(None, None, None)
+                tell("values-ended\t1\tcompiled")
             is_active = False
-            return compile_function(*args, **kwargs)
 
-        torch.compile = compile_without_values
+        def compile_and_leave(model=None, **options):
+            if model is None:
+                return lambda model: compile_and_leave(model, **options)
+            compiled = compile_function(model, **options)
+            if isinstance(compiled, torch.nn.Module):
+                compiled.register_forward_pre_hook(leave)
+                return compiled
+
+            @functools.wraps(compiled)
+            def leave_and_call(*args, **kwargs):
+                leave()
+                return compiled(*args, **kwargs)
+            return leave_and_call
+
+        torch.compile = compile_and_leave
         self.__enter__()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -186,6 +201,6 @@ class Values(TorchDispatchMode):
         return type(computed)(outputs) if isinstance(computed, (list, tuple)) else outputs[0]
 
 
-def start():
+def start(tell):
     """Begins, for the rest of the process."""
-    Values().begin()
+    Values().begin(tell)

@@ -199,7 +199,7 @@ def set_up(torch):
     if os.environ.get("GPUMEM_DRY_ROWS") == "1":
         import_own("dry_rows").start(tell)
     elif computes:
-        import_own("dry_values").start()
+        import_own("dry_values").start(tell)
 
 
 def fold_by_value(folding):
