@@ -9,7 +9,7 @@ PyTorch looks for the rows within an operation, below any mode, so each mask is 
 would find: results and gradients then have matching sizes.
 """
 import torch
-from dry_values import Values, aten, is_known, is_plain, learn, mirror, on_device
+from dry_values import Values, aten, is_known, is_plain, is_small, learn, mirror, on_device
 
 MASKS = (torch.bool, torch.uint8)
 
@@ -68,28 +68,25 @@ class Rows(Values):
         tensor, mask = torch.broadcast_tensors(tensor, mask)
         return aten.index.Tensor(tensor, list(self.nonzero(mask).unbind(1)))
 
-    def all_unique(self, func, tensor, arguments, named, count, values):
-        """All of `count` are different, in the result of one of the functions that look for what is."""
-        if is_plain(tensor) and is_known(tensor):
+    def all_unique(self, func, tensor, arguments, dim, counts):
+        """All are different, along a dimension or in all; None: it can be computed. `counts`: they are asked for."""
+        if is_plain(tensor) and is_small(tensor) and is_known(tensor):
             return None
-        result = list(func(tensor, *arguments, **named))
+        values, inverse, count = func(tensor, *arguments)
         self.chooses_all()
-        result[0] = tensor.new_empty(values)
-        if result[2].numel() or result[2].dim():
-            result[2] = result[2].new_empty(count)
-        return tuple(result)
+        values = tensor.new_empty(tensor.numel() if dim is None else tensor.size())
+        if counts:
+            count = count.new_empty(tensor.numel() if dim is None else tensor.size(dim))
+        return values, inverse, count
 
-    def choose_unique(self, func, tensor, *arguments, **named):
-        return self.all_unique(func, tensor, arguments, named, tensor.numel(), [tensor.numel()])
+    def choose_unique(self, func, tensor, sorted=True, return_inverse=False, return_counts=False):
+        return self.all_unique(func, tensor, (sorted, return_inverse, return_counts), None, return_counts)
 
-    def choose_unique_dim(self, func, tensor, dim, *arguments, **named):
-        return self.all_unique(func, tensor, (dim, *arguments), named, tensor.size(dim), tensor.size())
+    def choose_unique_dim(self, func, tensor, dim, sorted=True, return_inverse=False, return_counts=False):
+        return self.all_unique(func, tensor, (dim, sorted, return_inverse, return_counts), dim, return_counts)
 
     def choose_consecutive(self, func, tensor, return_inverse=False, return_counts=False, dim=None):
-        arguments = (return_inverse, return_counts, dim)
-        if dim is None:
-            return self.all_unique(func, tensor, arguments, {}, tensor.numel(), [tensor.numel()])
-        return self.all_unique(func, tensor, arguments, {}, tensor.size(dim), tensor.size())
+        return self.all_unique(func, tensor, (return_inverse, return_counts, dim), dim, return_counts)
 
     def choose_boxes(self, func, boxes, *arguments, **named):
         func(boxes, *arguments, **named)
