@@ -3,6 +3,7 @@
 #include "commands/command.h"
 #include "commands/outputs.h"
 #include "commands/session.h"
+#include "output/headline.h"
 #include "output/output_file.h"
 #include "tools/runs/runs.h"
 #include <stdio.h>
@@ -42,41 +43,42 @@ struct request {
     const struct gm_output *output;
 };
 
-static bool has_moment(const struct gm_session *session, const struct gm_when *when)
-{
-    struct gm_model_held held;
-    bool found = when->kind != GM_WHEN_OOM || gm_model_held_at(session->model, when, &held);
-    if (when->kind == GM_WHEN_OOM)
-        gm_model_held_free(&held);
-    if (!found)
-        gm_complain("%s: no allocation was refused for lack of memory", session->trace->path);
-    return found;
-}
+/* What a reader answers. */
+struct answer {
+    bool is_written;
+    bool lacks_moment; /* that was asked for */
+};
 
-static void read_trace(const char *path, const void *request_of, void *is_written)
+static void read_trace(const char *path, const void *request_of, void *answer_of)
 {
     const struct request *request = request_of;
+    struct answer *answer = answer_of;
     struct gm_session session;
     if (!gm_session_open(&session, path, &request->stacks,
                          request->output->needs | GM_NEEDS_MOMENTS))
         return;
     gm_say_running(session.trace);
-    bool has = has_moment(&session, &request->options.when);
-    if (has)
+    char *why_not = gm_no_moment_text(&session.model->runs[0], &request->options.when);
+    if (why_not)
+        gm_complain("%s: %s", path, why_not);
+    else
         request->output->write(stdout, session.model, &request->options);
-    *(bool *)is_written = gm_session_close(&session) && has;
+    answer->lacks_moment = why_not != NULL;
+    answer->is_written = gm_session_close(&session) && !why_not;
+    free(why_not);
 }
 
 static int write_export(const struct request *request, const char *path, const char *output)
 {
     struct gm_output_file file;
-    bool is_written = false;
+    struct answer answer = {0};
     if (!gm_output_file_open(&file, output))
         return GM_EXIT_USAGE;
-    bool is_read = gm_apart(read_trace, path, request, &is_written, sizeof(is_written));
+    bool is_read = gm_apart(read_trace, path, request, &answer, sizeof(answer));
     /* What could not be read to its end is told, but is worth having. */
-    bool is_whole = gm_output_file_close(&file, is_read && is_written);
-    return is_read && is_written && is_whole ? GM_EXIT_FINE : GM_EXIT_UNREADABLE;
+    bool is_whole = gm_output_file_close(&file, is_read && answer.is_written);
+    bool is_good = is_read && answer.is_written && is_whole;
+    return is_good ? GM_EXIT_FINE : answer.lacks_moment ? GM_EXIT_USAGE : GM_EXIT_UNREADABLE;
 }
 
 static int export_one(const struct request *request, char **arguments, size_t count,

@@ -5,6 +5,7 @@
 #include "commands/job.h"
 #include "commands/outputs.h"
 #include "commands/session.h"
+#include "output/brief/brief_output.h"
 #include "output/html/html.h"
 #include "output/output_file.h"
 #include "output/text/balance.h"
@@ -67,6 +68,7 @@ struct report {
 struct answer {
     bool is_shown;
     bool is_whole;
+    bool is_unanswered; /* what was asked for is not in it */
     struct gm_balance_part part;
 };
 
@@ -77,10 +79,24 @@ static void read_trace(const char *path, const void *report_of, void *answer_of)
     struct gm_session session;
     if (!gm_session_open(&session, path, &report->stacks, report->output->needs))
         return;
-    report->output->write(stdout, session.model, &report->options);
+    char *unanswered = gm_brief_unanswered(session.model, &report->options);
+    if (unanswered)
+        gm_complain("%s: %s", path, unanswered);
+    else
+        report->output->write(stdout, session.model, &report->options);
     gm_balance_of(&answer->part, session.model, &session.model->runs[0]);
-    answer->is_shown = true;
+    answer->is_unanswered = unanswered != NULL;
+    answer->is_shown = !unanswered;
     answer->is_whole = gm_session_close(&session);
+    free(unanswered);
+}
+
+static int read_apart(const struct report *report, const char *path, struct answer *answer)
+{
+    bool is_read = gm_apart(read_trace, path, report, answer, sizeof(*answer));
+    return !is_read || !answer->is_whole ? GM_EXIT_UNREADABLE
+           : answer->is_unanswered       ? GM_EXIT_USAGE
+                                         : GM_EXIT_FINE;
 }
 
 static int write_report(struct report *report, char **paths, size_t count)
@@ -94,8 +110,8 @@ static int write_report(struct report *report, char **paths, size_t count)
     if (count > 1 && output->begin_many)
         output->begin_many(stdout);
     for (size_t i = 0; i < count; i++) {
-        if (!gm_apart(read_trace, paths[i], report, &answer, sizeof(answer)) || !answer.is_whole)
-            code = GM_EXIT_UNREADABLE;
+        int one = read_apart(report, paths[i], &answer);
+        code = one > code ? one : code;
         report->options.follows |= answer.is_shown;
         snprintf(number, sizeof(number), "trace %zu", i + 1);
         gm_balance_add(&balance, report->stacks.redact ? number : paths[i], &answer.part);
@@ -144,11 +160,9 @@ static int write_job(struct report *report, char **paths, size_t count)
     gm_ranks_text(&page, &summaries);
     if (worst && !worst->path)
         fputs(worst->page, stdout);
-    else if (worst && (!gm_apart(read_trace, worst->path, report, &answer, sizeof(answer)) ||
-                       !answer.is_whole))
-        code = GM_EXIT_UNREADABLE;
+    int one = worst && worst->path ? read_apart(report, worst->path, &answer) : GM_EXIT_FINE;
     gm_summaries_free(&summaries);
-    return code;
+    return one > code ? one : code;
 }
 
 /* What asks for a part of what is known, which outputs for all of it have no room for. */

@@ -245,6 +245,23 @@ const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEX
     return text;
 }
 
+char *gm_no_moment_text(const struct gm_model_run *run, const struct gm_when *when)
+{
+    bool is_known = false;
+    char text[96];
+    for (size_t i = 0; i < run->failure_count; i++)
+        is_known |= run->failures[i].moment != GM_NONE;
+    for (size_t i = 0; i < run->pool_failure_count; i++)
+        is_known |= run->pool_failures[i].moment != GM_NONE;
+    if (when->kind == GM_WHEN_OOM && !is_known)
+        return gm_copy_text("no allocation was refused for lack of memory, so there was no oom");
+    if (when->kind != GM_WHEN_TIME || when->time_ns <= run->duration_ns + run->duration_ns / 100)
+        return NULL;
+    snprintf(text, sizeof(text), "%s is behind its end, %s after the start", TIME(when->time_ns),
+             TIME(run->duration_ns));
+    return gm_copy_text(text);
+}
+
 const char *gm_when_left(const struct gm_model_run *run)
 {
     return run->as_of_ns ? "now" : "at the end";

@@ -3,7 +3,7 @@
 #ifndef GPUMEM_REPORT_RENDER_HEADLINE_H
 #define GPUMEM_REPORT_RENDER_HEADLINE_H
 
-#include "model/model.h"
+#include "model/history.h"
 
 /* How bad it is: of several processes the one with most is shown first. */
 enum gm_gravity {
@@ -61,6 +61,10 @@ const char *gm_start_text(const struct gm_model_run *run, char text[GM_START_TEX
 
 /* "at the end", or "now" of a process that runs. */
 const char *gm_when_left(const struct gm_model_run *run);
+
+/* Why the run has no such moment, for the caller to free: "the run took 6.20 ms". NULL: it has one. A time that is
+ * beyond the end by what a page rounds away is the end. */
+char *gm_no_moment_text(const struct gm_model_run *run, const struct gm_when *when);
 
 /* "process 10888 on node7", or without the host if its name is not told or is hidden; "" for a run that names no
  * process (a snapshot). Returns `text`. */

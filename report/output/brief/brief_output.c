@@ -1,5 +1,6 @@
 /* See brief_output.h. */
 #include "output/brief/brief_output.h"
+#include "base/memory.h"
 #include "output/brief/brief.h"
 #include "output/headline.h"
 #include "output/text/report_text.h"
@@ -75,7 +76,7 @@ static void print_page(const struct gm_view *view, struct gm_brief_sites *sites)
 }
 
 /* The page is made and thrown away, for the numbers that it gives. */
-static void print_site(const struct gm_view *view, unsigned number)
+static struct gm_brief_sites number_sites(const struct gm_view *view)
 {
     struct gm_brief_sites sites = {0};
     struct gm_page page = *view->page;
@@ -85,37 +86,81 @@ static void print_site(const struct gm_view *view, unsigned number)
     unseen.page = &page;
     page.out = open_memstream(&text, &size);
     if (!page.out)
-        return;
+        return sites;
     print_page(&unseen, &sites);
     fclose(page.out);
     free(text);
+    return sites;
+}
+
+static void print_site(const struct gm_view *view, unsigned number)
+{
+    struct gm_brief_sites sites = number_sites(view);
     if (view->run->as_of_ns)
         gm_page_print(view->page, GM_WARNING,
                       "The process is still running; as of %s after the start\n",
                       TIME(view->run->as_of_ns));
     if (number <= sites.count)
         gm_brief_site(view, number, sites.stacks[number - 1]);
-    else
-        gm_page_print(view->page, GM_PLAIN, "There is no place [%u]: the page has %zu.\n", number,
-                      sites.count);
     free(sites.stacks);
+}
+
+static struct gm_view view_of(const struct gm_model *model, const struct gm_output_options *options,
+                              struct gm_page *page)
+{
+    *page = (struct gm_page){.colour = options->colour,
+                             .all_frames = options->all_frames,
+                             .columns = options->columns,
+                             .ascii = options->ascii};
+    return (struct gm_view){page, model, &model->runs[0], options->top ? options->top : TOP};
+}
+
+/* "there is no device 7, but 0, 1": of those that memory was allocated on. */
+static char *say_devices(const struct gm_model_run *run, int device)
+{
+    char text[256], *end = text + sizeof(text);
+    char *at = text + snprintf(text, sizeof(text), "there is no device %d", device);
+    const char *before = ", but ";
+    for (size_t i = 0; i < run->device_count && at < end; i++)
+        if (run->devices[i].is_listed && run->devices[i].id >= 0) {
+            at += snprintf(at, (size_t)(end - at), "%s%d", before, run->devices[i].id);
+            before = ", ";
+        }
+    return gm_copy_text(text);
+}
+
+static char *say_sites(const struct gm_model *model, const struct gm_output_options *options)
+{
+    struct gm_page page;
+    struct gm_view view = view_of(model, options, &page);
+    struct gm_brief_sites sites = number_sites(&view);
+    char text[96];
+    snprintf(text, sizeof(text), "there is no place [%u], the page has %zu", options->site,
+             sites.count);
+    free(sites.stacks);
+    return options->site > sites.count ? gm_copy_text(text) : NULL;
+}
+
+char *gm_brief_unanswered(const struct gm_model *model, const struct gm_output_options *options)
+{
+    const struct gm_model_run *run = &model->runs[0];
+    int device = options->filter.device;
+    if (options->filter.is_set && device != GM_FILTER_ANY && !gm_model_device(run, device))
+        return say_devices(run, device);
+    return options->site ? say_sites(model, options) : gm_no_moment_text(run, &options->when);
 }
 
 static void write_brief(FILE *out, const struct gm_model *model,
                         const struct gm_output_options *options)
 {
-    struct gm_page page = {.out = out,
-                           .colour = options->colour,
-                           .all_frames = options->all_frames,
-                           .columns = options->columns,
-                           .ascii = options->ascii};
-    struct gm_view view = {.page = &page, .model = model, .top = options->top ? options->top : TOP};
+    struct gm_page page;
+    struct gm_view view = view_of(model, options, &page);
     bool is_one = model->run_count == 1 && !model->runs[0].base_path;
     if (!is_one) {
         gm_output_text.write(out, model, options);
         return;
     }
-    view.run = &model->runs[0];
+    page.out = out;
     if (options->site) {
         print_site(&view, options->site);
         return;

@@ -6,4 +6,8 @@
 
 extern const struct gm_output gm_output_brief;
 
+/* What a reader asks for that the trace does not have, as a sentence for the caller to free: a moment, a device, a
+ * place of the page. NULL: it has all of it. `model`: of one trace. */
+char *gm_brief_unanswered(const struct gm_model *model, const struct gm_output_options *options);
+
 #endif

@@ -167,8 +167,8 @@ void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
     bool found = gm_scope_is_set(&filter->scope)
                      ? gm_model_held_in_scope(view->model, when, &filter->scope, &held)
                      : gm_model_held_at(view->model, when, &held);
-    if (!found)
-        gm_page_print(view->page, GM_WARNING, "There was no such moment.\n");
+    if (!found) /* gm_brief_unanswered was not asked, or the trace cannot be replayed */
+        gm_page_print(view->page, GM_WARNING, "It is not on record.\n");
     for (size_t i = 0; i < held.count; i++)
         if (is_wanted(&view->model->places[held.samples[i].place], filter))
             held.samples[kept++] = held.samples[i];

@@ -170,13 +170,19 @@ def check_left(page, report):
         expect((f"    {size_text(size)} {words}" in page.text) == there, f"{page.name}: {leak_class} {size}")
 
 
+def refused(gpumem, page, path, words, *option):
+    """What the trace does not have is wrong usage, and one line on stderr says what there is."""
+    done = subprocess.run([gpumem, "report", *option, path], capture_output=True, text=True, timeout=60, check=False)
+    expect((done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and words in done.stderr, f"{page.name}: {option}: {done}")
+
+
 def check_sites(gpumem, page, path):
     number = max([int(one) for one in re.findall(r"^(?: {9})?\[(\d+)\] ", page.text, re.M)], default=0)
     said = re.search(r"--site 1(?: to (\d+))?$", page.text, re.M)
     expect(number == (int(said[1] or 1) if said else 0), f"{page.name}: {number} places, said {said and said[0]}")
     if number:
         expect(f"[{number}]" in run(gpumem, "report", "--site", str(number), path)[1], f"{page.name}: --site {number}")
-    expect("There is no place" in run(gpumem, "report", "--site", str(number + 1), path)[1], f"{page.name}: a site too many")
+    refused(gpumem, page, path, f"there is no place [{number + 1}], the page has {number}\n", "--site", str(number + 1))
 
 
 def check_moments(gpumem, page, report, path):
@@ -193,8 +199,15 @@ def check_moments(gpumem, page, report, path):
     pinned = report["host"]["pinned"]["peak"]
     shown = run(gpumem, "report", "--kind", "pinned", path)[1]
     expect((f"\nhost pinned  {size_text(pinned)} in " in shown) == (pinned > 0), f"{page.name}: --kind pinned: not {pinned}\n{shown}")
-    expect("There was no such moment" in run(gpumem, "report", "--at", "oom", path)[1] or report["failed"] or
-           any(pool["out_of_memory"] for pool in report.get("framework_blocks", [])), f"{page.name}: --at oom")
+    if not report["failed"] and not any(pool["out_of_memory"] for pool in report.get("framework_blocks", [])):
+        refused(gpumem, page, path, "no allocation was refused", "--at", "oom")
+        expect(run(gpumem, "export", "-f", "csv", "--at", "oom", path) == (2, ""), f"{page.name}: export --at oom")
+    end, late = report["duration_ns"], report["duration_ns"] + report["duration_ns"] // 50 + 1
+    expect(run(gpumem, "report", "--at", f"{end}ns", path)[0] == 0, f"{page.name}: --at its end")
+    refused(gpumem, page, path, f"its end, {time_text(end) or ''}", "--at", f"{late}ns")
+    expect(run(gpumem, "export", "-f", "csv", "--at", f"{late}ns", path) == (2, ""), f"{page.name}: export --at behind the end")
+    known = [device["id"] for device in report["devices"]]
+    refused(gpumem, page, path, "there is no device 126" + ", but " * any(one >= 0 for one in known), "--device", "126")
 
 
 GROUP = re.compile(r"^(device \S+|blocks on device \S+|host \S+|external on device \S+)  .* in ([\d,]+) allocations?$", re.M)
