@@ -38,7 +38,7 @@ static void print_help(void)
          "      --once              run COMMAND once, also where a second run with larger\n"
          "                          workspaces for cuDNN's convolutions would tell more\n"
          "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them\n"
-         "  -n, --top N             stacks shown per section of the report\n"
+         "  -n, --top N             rows of each list of the report, as there\n"
          "      --json              the report as JSON, with a member \"dry_run\"; what\n"
          "                          COMMAND prints goes to stderr\n"
          "  -h, --help\n"

@@ -38,7 +38,7 @@ static void print_help(void)
          "                     and of what this thread (number or name) allocated, or was\n"
          "                     allocated while a range was open or after a mark, alone;\n"
          "                     the peak is then that of what is shown\n"
-         "  -n, --top N        places shown per section (5)\n"
+         "  -n, --top N        rows of each list (5 of most); findings are not counted\n"
          "      --json         everything, as JSON (docs/report-json.md)\n"
          "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"
          "      --html-size SIZE  of the events in it (22M); more are merged\n"

@@ -29,7 +29,7 @@ static void print_help(void)
          "the newest run in this folder. It ends with the process, or with q or Ctrl-C;\n"
          "on a terminal h shows the keys.\n"
          "\n"
-         "  -n, --top N        places shown (10)\n"
+         "  -n, --top N        rows of each list (10)\n"
          "      --once         one look, then end\n"
          "      --json         each look as a line of JSON (docs/top.md)\n"
          "      --no-symbols, --sysroot DIR, --no-local-files  as for report\n"

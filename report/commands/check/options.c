@@ -58,7 +58,7 @@ static void print_help(void)
          "      --on-cut HOW             a trace that is cut, damaged or incomplete, or of\n"
          "                               which the history was overwritten: fail (exit\n"
          "                               code 3) or judge what is there\n"
-         "  -n, --top N                  leaks listed per trace (10)\n"
+         "  -n, --top N                  rows of each list (10); findings are not counted\n"
          "  -o, --output PATTERN         keep the traces of COMMAND under this name; see\n"
          "                               gpumem run --help\n"
          "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"

@@ -29,7 +29,7 @@ static void print_help(void)
          "gpumem summarize, or a folder or a quoted pattern: the newest run in it, with all\n"
          "its processes. Places are matched by function, file and module, not by line.\n"
          "\n"
-         "  -n, --top N        rows of a section (10)\n"
+         "  -n, --top N        rows of each list (10)\n"
          "      --min-size SIZE  changes of less are none (any change is one)\n"
          "      --json         everything, as JSON; the same as --format json\n"
          "      --html FILE    both as a page to look at, one compared with the other\n"

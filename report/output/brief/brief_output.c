@@ -6,7 +6,6 @@
 #include "output/text/report_text.h"
 #include <stdlib.h>
 
-#define TOP 5u
 #define FINDINGS_SHOWN 3u
 #define STACKS_SHOWN 5u
 
@@ -112,7 +111,7 @@ static struct gm_view view_of(const struct gm_model *model, const struct gm_outp
                              .all_frames = options->all_frames,
                              .columns = options->columns,
                              .ascii = options->ascii};
-    return (struct gm_view){page, model, &model->runs[0], options->top ? options->top : TOP};
+    return (struct gm_view){page, model, &model->runs[0], options->top};
 }
 
 /* "there is no device 7, but 0, 1": of those that memory was allocated on. */

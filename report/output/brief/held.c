@@ -78,7 +78,7 @@ static void print_group(const struct gm_view *view, struct gm_brief_sites *sites
     gm_page_print(view->page, GM_BOLD, "%s", name);
     gm_page_print(view->page, GM_PLAIN, "  %s in %s allocation%s\n", BYTES(whole),
                   NUMBER(allocations), gm_plural((uint64_t)allocations));
-    gm_brief_holders(view, sites, holders, shown, whole, view->top);
+    gm_brief_holders(view, sites, holders, shown, whole, gm_view_rows(view, GM_VIEW_ROWS));
     free(holders);
     free(parts);
 }

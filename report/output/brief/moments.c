@@ -70,7 +70,7 @@ static void print_samples(const struct gm_view *view, struct gm_brief_sites *sit
                                       sample->count};
     }
     struct gm_holder *holders = gm_holders_add(view->model, parts, moment->sample_count, &count);
-    gm_brief_holders(view, sites, holders, count, moment->bytes, view->top);
+    gm_brief_holders(view, sites, holders, count, moment->bytes, gm_view_rows(view, GM_VIEW_ROWS));
     free(holders);
     free(parts);
 }
@@ -127,7 +127,7 @@ static void print_blocks(const struct gm_view *view, struct gm_brief_sites *site
         parts[i] = (struct gm_holder){state->lines[i].stack, gm_amount(state->lines[i].bytes),
                                       gm_amount(state->lines[i].count)};
     struct gm_holder *holders = gm_holders_add(view->model, parts, state->line_count, &count);
-    gm_brief_holders(view, sites, holders, count, whole, view->top);
+    gm_brief_holders(view, sites, holders, count, whole, gm_view_rows(view, GM_VIEW_ROWS));
     if (free_bytes) {
         const struct gm_segment_sums *sums = state->sums;
         uint64_t hole = 0, segments = 0;
@@ -331,8 +331,7 @@ void gm_brief_left(const struct gm_view *view, struct gm_brief_sites *sites)
                         NULL);
     struct gm_holder *holders = gm_holders_add(view->model, parts, part_count, &count);
     if (part_count)
-        gm_brief_holders(view, sites, holders, count, whole,
-                         view->top < LEFT_SHOWN ? view->top : LEFT_SHOWN);
+        gm_brief_holders(view, sites, holders, count, whole, gm_view_rows(view, LEFT_SHOWN));
     print_other_classes(view);
     free(holders);
     free(parts);

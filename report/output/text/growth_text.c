@@ -48,12 +48,10 @@ static void print_growing(const struct gm_view *view, const struct gm_model_grow
 
 void gm_growth_text(const struct gm_view *view)
 {
-    size_t count = view->run->growing_count;
-    if (count && view->top)
+    size_t count = view->run->growing_count, top = gm_view_rows(view, GM_VIEW_ROWS);
+    if (count)
         gm_page_heading(view->page, "Growth", "more live from mark to mark, and never less");
-    for (size_t i = 0; i < count && i < view->top; i++)
+    for (size_t i = 0; i < count && i < top; i++)
         print_growing(view, &view->run->growing[i]);
-    if (count > view->top)
-        gm_page_print(view->page, GM_DIM, "  ... and %zu more place%s\n", count - view->top,
-                      gm_plural(count - view->top));
+    gm_more_places_text(view, count, top);
 }

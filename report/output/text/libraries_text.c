@@ -3,7 +3,7 @@
 #include "output/text/sections.h"
 #include <string.h>
 
-#define LISTED_ALWAYS 10u /* lines of the text, whatever --top says */
+#define ROWS 10u
 #define NAME_COLUMNS 30
 
 /* "cuDNN, in PyTorch's pool", "PyTorch, in its pool". Pools are known, so their names are short. */
@@ -38,12 +38,10 @@ static void print_line(struct gm_page *page, const struct gm_model_device *devic
 void gm_libraries_text(const struct gm_view *view, const struct gm_model_device *device)
 {
     struct gm_page *page = view->page;
-    size_t count = device->library_count, shown = view->top;
+    size_t count = device->library_count, shown = gm_view_rows(view, ROWS);
     char title[64];
     if (count == 0 || (count == 1 && strcmp(device->libraries[0].name, GM_APPLICATION) == 0))
         return;
-    if (shown < LISTED_ALWAYS)
-        shown = LISTED_ALWAYS;
     snprintf(title, sizeof(title), "Device %d by library", device->id);
     gm_page_heading(page, title, NULL);
     gm_page_print(page, GM_DIM, "  %-*s%11s %6s %7s%11s%s\n", NAME_COLUMNS, "", "at the peak", "",

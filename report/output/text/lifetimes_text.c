@@ -24,17 +24,15 @@ static void print_place(const struct gm_view *view, const struct gm_model_lifeti
 
 void gm_lifetimes_text(const struct gm_view *view)
 {
-    size_t told = 0;
+    size_t told = 0, top = gm_view_rows(view, GM_VIEW_ROWS);
     for (size_t i = 0; i < view->run->lifetime_count; i++) {
         const struct gm_model_lifetime *lifetime = &view->run->lifetimes[i];
         if (!lifetime->temporary)
             continue;
         if (told == 0)
             gm_page_heading(view->page, "Temporaries", "freed within 1 ms of their allocation");
-        if (told++ < view->top)
+        if (told++ < top)
             print_place(view, lifetime);
     }
-    if (told > view->top)
-        gm_page_print(view->page, GM_DIM, "  ... and %zu more place%s\n", told - view->top,
-                      gm_plural(told - view->top));
+    gm_more_places_text(view, told, top);
 }

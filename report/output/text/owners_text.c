@@ -12,6 +12,13 @@ static void print_share(const struct gm_view *view, unsigned indent, int64_t byt
         fprintf(view->page->out, "%5.1f%%  ", share);
 }
 
+void gm_more_places_text(const struct gm_view *view, size_t count, size_t top)
+{
+    if (count > top)
+        gm_page_print(view->page, GM_DIM, "  ... and %zu more place%s\n", count - top,
+                      gm_plural(count - top));
+}
+
 void gm_owners_text(const struct gm_view *view, const struct gm_model_moment *moment, size_t top,
                     unsigned indent)
 {

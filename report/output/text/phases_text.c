@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROWS 10u
 #define NAME_COLUMNS 29
 #define NAME_BYTES 512 /* of a path as it is shown */
 
@@ -130,7 +131,7 @@ static void print_phase(const struct gm_view *view, const struct gm_model_phase 
 void gm_phases_text(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
-    size_t top = 2 * view->top;
+    size_t top = gm_view_rows(view, ROWS);
     if (run->phase_count == 0)
         return;
     gm_page_heading(view->page, "Phases",

@@ -43,11 +43,11 @@ static void print_line(const struct gm_view *view, const struct gm_model_line *l
 void gm_pool_lines_text(const struct gm_view *view, const struct gm_model_pool_state *state)
 {
     uint64_t whole = 0, left;
-    size_t shown = 0;
+    size_t shown = 0, top = gm_view_rows(view, GM_VIEW_ROWS);
     for (size_t i = 0; i < state->line_count; i++)
         whole += state->lines[i].bytes;
     left = whole;
-    for (; shown < state->line_count && shown < view->top; shown++) {
+    for (; shown < state->line_count && shown < top; shown++) {
         const struct gm_model_line *line = &state->lines[shown];
         if (shown && line->bytes < whole / LISTED_SHARE)
             break;

@@ -309,6 +309,8 @@ void gm_pool_failures_text(const struct gm_view *view)
     snprintf(about, sizeof(about), "%s time%s", NUMBER(count), gm_plural((uint64_t)count));
     snprintf(title, sizeof(title), "Out of memory in %s's pool", owner);
     gm_page_heading(view->page, title, about);
-    for (size_t i = run->pool_failure_count, shown = 0; i-- > 0 && shown < view->top; shown++)
+    size_t told = 0, top = gm_view_rows(view, GM_VIEW_ROWS);
+    for (size_t i = run->pool_failure_count; i-- > 0 && told < top; told++)
         print_failure(view, &run->pool_failures[i]);
+    gm_more_places_text(view, run->pool_failure_count, top);
 }

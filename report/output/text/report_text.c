@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROWS_OF_FAILURE 3u /* who held memory then */
+
 /* "device 0", "the host", "an unknown device". */
 static const char *place_name(unsigned kind, int device, char text[GM_SIZE_TEXT])
 {
@@ -108,7 +110,7 @@ static void print_peak(const struct gm_view *view, const struct gm_model_device 
                           "PyTorch's pool takes memory in segments. A line here made it take one; "
                           "the lines that held what is in them are above.");
     print_kinds(view, peak);
-    gm_owners_text(view, peak, view->top, 0);
+    gm_owners_text(view, peak, gm_view_rows(view, GM_VIEW_ROWS), 0);
     gm_libraries_text(view, device);
 }
 
@@ -159,11 +161,11 @@ void gm_leaks_text(const struct gm_view *view, enum gm_leak_class leak_class,
                    enum gm_leak_part part)
 {
     const struct gm_model_moment *end = gm_model_moment(view->run, view->run->end);
-    size_t told = 0;
+    size_t told = 0, top = gm_view_rows(view, GM_VIEW_ROWS);
     for (size_t i = 0; end && i < end->sample_count; i++) {
         const struct gm_model_sample *sample = &end->samples[i];
         const struct gm_model_place *place = &view->model->places[sample->place];
-        if (!is_told(place, leak_class, part) || told++ >= view->top)
+        if (!is_told(place, leak_class, part) || told++ >= top)
             continue;
         gm_page_print(view->page, GM_BOLD, "  %s", BYTES(sample->bytes));
         gm_page_print(view->page, GM_PLAIN, " of %s memory on %s, %s x %s\n",
@@ -171,9 +173,7 @@ void gm_leaks_text(const struct gm_view *view, enum gm_leak_class leak_class,
                       NUMBER(sample->count), place->api[0] ? place->api : "?");
         print_stack(view, place->stack, 6);
     }
-    if (told > view->top)
-        gm_page_print(view->page, GM_DIM, "  ... and %zu more place%s\n", told - view->top,
-                      gm_plural(told - view->top));
+    gm_more_places_text(view, told, top);
 }
 
 /* One section of what was left. */
@@ -279,28 +279,26 @@ static void print_failure(const struct gm_view *view, const struct gm_model_fail
     gm_page_print(page, GM_PLAIN, "    %s after the start, when %s lived on the device%s\n",
                   TIME(failure->time_ns), moment->sample_count ? BYTES(moment->bytes) : "nothing",
                   moment->sample_count ? ":" : "");
-    gm_owners_text(view, moment, view->top < 3 ? view->top : 3, 4);
+    gm_owners_text(view, moment, gm_view_rows(view, ROWS_OF_FAILURE), 4);
     print_holes_of(page, failure, &moment->holes);
 }
 
 static void print_failures(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
-    size_t told_before = 0;
+    size_t told_before = 0, told = 0, top = gm_view_rows(view, GM_VIEW_ROWS);
     char about[128];
     if (!run->failure_count)
         return;
     snprintf(about, sizeof(about), "%s for lack of memory, %s for another reason",
              NUMBER(run->failed), NUMBER(run->rejected + run->refused_by_runtime));
     gm_page_heading(view->page, "Refused allocations", about);
-    for (size_t i = run->failure_count, shown = 0; i-- > 0 && shown < view->top;) {
-        if (run->failures[i].is_of_pool) {
+    for (size_t i = run->failure_count; i-- > 0;)
+        if (run->failures[i].is_of_pool)
             told_before++;
-        } else {
+        else if (told++ < top)
             print_failure(view, &run->failures[i]);
-            shown++;
-        }
-    }
+    gm_more_places_text(view, told, top);
     if (told_before)
         gm_page_print(view->page, GM_DIM, "  %zu place%s: see PyTorch's pool, above\n", told_before,
                       gm_plural(told_before));
@@ -350,7 +348,7 @@ static void print_pinned(const struct gm_view *view)
                  BYTES(host[GM_KIND_PINNED].peak), TIME(peak->time_ns),
                  BYTES(host[GM_KIND_PINNED].live), gm_when_left(view->run));
         gm_page_heading(view->page, "Pinned host memory", about);
-        gm_owners_text(view, peak, view->top, 0);
+        gm_owners_text(view, peak, gm_view_rows(view, GM_VIEW_ROWS), 0);
     }
     if (host[GM_KIND_REGISTERED].allocs) {
         snprintf(about, sizeof(about), "peak %s; %s %s", BYTES(host[GM_KIND_REGISTERED].peak),
@@ -365,7 +363,8 @@ static void print_transfer_places(const struct gm_view *view)
 {
     const struct gm_model_run *run = view->run;
     struct gm_page *page = view->page;
-    for (size_t i = 0; i < run->transfer_count && i < view->top; i++) {
+    size_t top = gm_view_rows(view, GM_VIEW_ROWS);
+    for (size_t i = 0; i < run->transfer_count && i < top; i++) {
         const struct gm_model_transfer *transfer = &run->transfers[i];
         gm_page_print(page, GM_BOLD, "  %s", BYTES(transfer->bytes));
         gm_page_print(page, GM_PLAIN, " %s, %s x %s", gm_direction_name(transfer->direction),
@@ -377,9 +376,7 @@ static void print_transfer_places(const struct gm_view *view)
         fputc('\n', page->out);
         print_stack(view, transfer->stack, 6);
     }
-    if (run->transfer_count > view->top)
-        gm_page_print(page, GM_DIM, "  ... and %zu more place%s\n", run->transfer_count - view->top,
-                      gm_plural(run->transfer_count - view->top));
+    gm_more_places_text(view, run->transfer_count, top);
 }
 
 static void print_transfers(const struct gm_view *view)
@@ -458,7 +455,7 @@ static void write_text(FILE *out, const struct gm_model *model,
                            .all_frames = options->all_frames,
                            .columns = options->columns,
                            .ascii = options->ascii};
-    struct gm_view view = {.page = &page, .model = model, .top = options->top ? options->top : 5};
+    struct gm_view view = {.page = &page, .model = model, .top = options->top};
     bool many = options->many || model->run_count > 1;
     for (size_t i = 0; i < model->run_count; i++) {
         view.run = &model->runs[i];

@@ -13,8 +13,18 @@ struct gm_view {
     struct gm_page *page;
     const struct gm_model *model;
     const struct gm_model_run *run;
-    size_t top; /* places that a section lists at most */
+    size_t top; /* rows of each list at most, findings apart; 0: as many as each has by default */
 };
+
+#define GM_VIEW_ROWS 5u /* of most lists by default */
+
+static inline size_t gm_view_rows(const struct gm_view *view, size_t by_default)
+{
+    return view->top ? view->top : by_default;
+}
+
+/* "... and 3 more places" of `count`, if only `top` were listed. */
+void gm_more_places_text(const struct gm_view *view, size_t count, size_t top);
 
 /* ---- what the trace amounts to --------------------------------------------------------------- */
 

@@ -20,6 +20,10 @@ problems = 0
 ROW = re.compile(r"^\[(\d+)\] +(\S+ \S+) +(\d+)%  .* ([\d,]+[kM]?) x$")
 REST = re.compile(r"^ +(\S+ \S+) +(\d+)%  from ([\d,]+) more places$")
 TOP, LEFT_TOP = 5, 3
+SIZE = r"[\d.]+ (?:B|[KMGT]iB)"
+ROWS_OF = {command: re.compile(pattern) for command, pattern in {
+    "report": rf"( *\d+\.\d%  (?!.*from \d)|  {SIZE} of |  {SIZE} \S+ to |  \S+ \.\. \S+ +\d)", "top": rf" *{SIZE} +\d+  .*\.py:",
+    "diff": r"\[\d+\] ", "check": rf" +{SIZE} of "}.items()}
 
 
 def expect(good, text):
@@ -228,11 +232,34 @@ def check_threads(gpumem, page, report, path):
     expect(summed == left, f"{page.name}: threads hold {summed}, all {left}")
 
 
+def check_top(gpumem, name, path, report):
+    """-n is one thing: rows of each list, in every command that has it."""
+    global TOP, LEFT_TOP
+    before = TOP, LEFT_TOP
+    for top in (1, 7):
+        TOP = LEFT_TOP = top
+        page = Page(f"{name} -n {top}", run(gpumem, "report", "-n", str(top), path)[1])
+        check_devices(page, report)
+        check_left(page, report)
+        one = json.loads(run(gpumem, "report", "--json", "-n", str(top), path)[1])
+        lists = [device["at_peak"]["owners"] for device in one["devices"] if "at_peak" in device] + [one["phases"], one["lifetimes"]]
+        expect(all(len(rows) <= top for rows in lists), f"{name}: --json -n {top}: {list(map(len, lists))}")
+        for command in (("report", "-v"), ("top", "--once"), ("diff",), ("check", "--on-cut", "judge")):
+            paths = (path, path) if command == ("diff",) else (path,)
+            text = run(gpumem, *command, "-n", str(top), *paths)[1]
+            for section in text.split("\n\n"):
+                rows = [line for line in section.splitlines()[1:] if ROWS_OF[command[0]].match(line)]
+                listed = re.match("Stacks|Findings|Totals", section) or len(rows) <= top
+                expect(listed, f"{name}: {command} -n {top}: {len(rows)} rows\n{section}")
+    TOP, LEFT_TOP = before
+
+
 def check(gpumem, name, path):
     code, shown = run(gpumem, "report", "--json", path)
     if code:
         return
     report, page = json.loads(shown), Page(name, run(gpumem, "report", path)[1])
+    check_top(gpumem, name, path, report)
     expect(all(len(line) <= 80 for line in page.text.splitlines()), f"{name}: wider than 80 columns\n{page.text}")
     expect(len(page.text.splitlines()) <= 70, f"{name}: {len(page.text.splitlines())} lines")
     ascii_page = subprocess.run([gpumem, "report", path], capture_output=True, check=False,

@@ -71,7 +71,7 @@ def check_devices(page, report, top):
             said = re.findall(r"(?:^  |, )(device|managed|array|vmm|graph) (\S+ \S+?)(?=,|$)", "\n".join(lines), re.M)
             expect(not said or dict(said) == {kind: size_text(size) for kind, size in kinds.items()}, f"{name}: {said}")
         for title, lines in page.find(f"Device {device['id']} by library"):
-            check_libraries(f"{page.name}: {title}", lines[1:], device)
+            check_libraries(f"{page.name}: {title}", lines[1:], device, top)
         for title, lines in page.find(f"Residual of device {device['id']}  "):
             for when, key in (("at most", "largest"), ("at last", "last")):
                 one = device["residual"][key]
@@ -86,10 +86,10 @@ def check_devices(page, report, top):
                        f"{page.name}: {title}: not {words}")
 
 
-def check_libraries(name, lines, device):
+def check_libraries(name, lines, device, top):
     whole = sum(one["at_peak"]["bytes"] for one in device["libraries"])
     rows = [line for line in lines if "%" in line]
-    expect(len(rows) == len(device["libraries"]), f"{name}: {len(rows)} rows")
+    expect(len(rows) == min(top, len(device["libraries"])), f"{name}: {len(rows)} rows")
     for line, one in zip(rows, device["libraries"]):
         peak, end = one["at_peak"], one["at_end"]
         words = [size_text(peak["bytes"]) if peak["bytes"] else "-", share(peak["bytes"], whole) + "%",
