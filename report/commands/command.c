@@ -10,6 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define COLUMNS_LEAST 60u
+#define COLUMNS_MOST 160u
+
 void gm_print_version(void)
 {
     puts("gpumem " GPUMEM_VERSION);
@@ -87,13 +90,20 @@ static bool is_utf8(void)
     return false;
 }
 
-void gm_fit_terminal(struct gm_output_options *options)
+unsigned gm_terminal_columns(void)
 {
     struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col)
+        return 80;
+    return size.ws_col < COLUMNS_LEAST  ? COLUMNS_LEAST
+           : size.ws_col > COLUMNS_MOST ? COLUMNS_MOST
+                                        : size.ws_col;
+}
+
+void gm_fit_terminal(struct gm_output_options *options)
+{
     options->ascii = !is_utf8();
-    options->columns = 80;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        options->columns = size.ws_col < 72 ? 72 : size.ws_col > 160 ? 160 : size.ws_col;
+    options->columns = gm_terminal_columns();
 }
 
 /* "1.5s": a number, then its unit; without one, nanoseconds. */

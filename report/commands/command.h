@@ -88,8 +88,11 @@ bool gm_parse_moment(const char *text, struct gm_when *when);
 /* The name of a kind of memory; likewise. */
 bool gm_parse_kind(const char *text, int *kind);
 
-/* Sets how wide the text is, and whether it is ASCII: 80 columns, or as many as the terminal on
- * stdout has from 72 to 160; ASCII unless the locale is of UTF-8. */
+/* How wide the text is: 80 columns, or as many as the terminal on stdout has from 60 to 160: what is narrower cuts names
+ * to nothing, lines that are longer are not read. Tables of -v take 80 in any case. */
+unsigned gm_terminal_columns(void);
+
+/* Sets that, and whether the text is ASCII, which it is unless the locale is of UTF-8. */
 void gm_fit_terminal(struct gm_output_options *options);
 
 #endif

@@ -22,7 +22,7 @@ static void judge_here(const char *path, const void *check_of, void *outcome_of)
     const struct gm_check *check = check_of;
     const struct gm_gate *gate = &check->gate;
     struct gm_gate_outcome *outcome = outcome_of;
-    struct gm_page page = {.out = stdout, .colour = gate->colour};
+    struct gm_page page = {.out = stdout, .colour = gate->colour, .columns = gate->columns};
     struct gm_session session;
     if (!gm_session_open(&session, path, &check->stacks, gate->needs)) {
         outcome->unreadable = true;

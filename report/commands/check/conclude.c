@@ -213,7 +213,8 @@ static char *name_role(const struct gm_check *check, const struct role *role)
 static struct gm_gate_trace judge_role(struct gm_check *check, const struct role *role,
                                        struct gm_issues *judged)
 {
-    struct gm_page page = {.out = stdout, .colour = check->gate.colour};
+    struct gm_page page = {
+        .out = stdout, .colour = check->gate.colour, .columns = check->gate.columns};
     struct gm_gate_trace trace = {.path = name_role(check, role), .is_kept = true};
     struct gm_issues united = {0};
     gm_gate_unite(&check->gate, &role->all, &united, &trace.outcome);
@@ -320,7 +321,8 @@ static int exit_code_of(const struct gm_check *check, int code, int command_code
 
 int gm_check_conclude(struct gm_check *check, int found, int command_code)
 {
-    struct gm_page page = {.out = stdout, .colour = check->gate.colour};
+    struct gm_page page = {
+        .out = stdout, .colour = check->gate.colour, .columns = check->gate.columns};
     struct gm_issues issues = {0};
     struct conclusion all = conclude_traces(check);
     read_issues(check, &issues);

@@ -404,7 +404,8 @@ struct gm_check gm_check_default(void)
                                       .max_unused = UINT64_MAX,
                                       .max_residual = UINT64_MAX,
                                       .top = 10,
-                                      .colour = gm_wants_colour()},
+                                      .colour = gm_wants_colour(),
+                                      .columns = gm_terminal_columns()},
                              .stacks = {.names = true},
                              .error_code = GM_EXIT_FINDINGS};
 }

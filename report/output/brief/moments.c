@@ -135,13 +135,16 @@ static void print_blocks(const struct gm_view *view, struct gm_brief_sites *site
             hole = sums[pool].largest_hole > hole ? sums[pool].largest_hole : hole;
             segments += sums[pool].count;
         }
-        gm_page_print(view->page, GM_PLAIN, "    %9s %3u%%  %s", BYTES(free_bytes),
-                      whole ? (unsigned)(100.0 * (double)free_bytes / (double)whole + 0.5) : 0,
-                      segments ? "free in the pool's segments"
-                               : "in no array: temporaries, or free");
+        char holes[64] = "";
+        bool is_narrow = gm_page_columns(view->page) < GM_PAGE_COLUMNS;
         if (hole && state->is_known)
-            gm_page_print(view->page, GM_PLAIN, ", largest hole %s", SIZE(hole));
-        fputc('\n', view->page->out);
+            snprintf(holes, sizeof(holes), "%s largest hole %s", is_narrow ? "" : ",", SIZE(hole));
+        gm_page_print(view->page, GM_PLAIN, "    %9s %3u%%  ", BYTES(free_bytes),
+                      whole ? (unsigned)(100.0 * (double)free_bytes / (double)whole + 0.5) : 0);
+        gm_page_print(view->page, GM_PLAIN, "%s%s%s\n",
+                      segments ? "free in the pool's segments"
+                               : "in no array: temporaries, or free",
+                      is_narrow && holes[0] ? ",\n                   " : "", holes);
     }
     free(holders);
     free(parts);
@@ -194,13 +197,15 @@ static void print_pool(const struct gm_view *view, struct gm_brief_sites *sites,
 static void print_peak_line(const struct gm_view *view, const struct gm_model_device *device)
 {
     const struct gm_model_moment *peak = gm_model_moment(view->run, device->peak);
-    gm_page_print(view->page, GM_BOLD, "Peak of device %d", device->id);
-    gm_page_print(view->page, GM_PLAIN, "  %s", BYTES(peak->bytes));
+    char total[64] = "";
     if (device->total) /* managed memory need not be on the device, and more than it has */
-        gm_page_print(view->page, GM_PLAIN, "%s %s",
-                      peak->bytes <= gm_amount(device->total) ? " of" : ", the device has",
-                      SIZE(device->total));
-    gm_page_print(view->page, GM_PLAIN, ", %s after the start\n", TIME(peak->time_ns));
+        snprintf(total, sizeof(total), "%s %s",
+                 peak->bytes <= gm_amount(device->total) ? " of" : ", the device has",
+                 SIZE(device->total));
+    gm_page_print(view->page, GM_BOLD, "Peak of device %d", device->id);
+    gm_page_print(view->page, GM_PLAIN, "  %s%s,%s%s after the start\n", BYTES(peak->bytes), total,
+                  gm_page_columns(view->page) < GM_PAGE_COLUMNS ? "\n    " : " ",
+                  TIME(peak->time_ns));
 }
 
 static void print_device(const struct gm_view *view, struct gm_brief_sites *sites,

@@ -20,18 +20,26 @@ static void print_state(const struct gm_view *view, const struct gm_headline *he
     struct gm_page *page = view->page;
     gm_page_print(page, style_of(&view->run->verdict, headline), "%s", headline->state);
     size_t used = strlen(headline->state), more = strlen(headline->peaks);
-    if (more && used + more + 3 > gm_page_columns(page)) {
-        gm_page_print(page, GM_PLAIN, ".\nP%s.", headline->peaks + 1); /* "peak" */
+    size_t columns = gm_page_columns(page);
+    if (more > columns) {
+        gm_page_print(page, GM_PLAIN, ".\n");
+        gm_page_paragraph(page, GM_PLAIN, 0, "P%s.", headline->peaks + 1); /* "peak" */
+        used = 0;
+    } else if (more && used + more + 3 > columns) {
+        gm_page_print(page, GM_PLAIN, ".\nP%s.", headline->peaks + 1);
         used = more + 1;
     } else {
         gm_page_print(page, GM_PLAIN, "%s%s.", more ? ", " : "", headline->peaks);
         used += more + 3;
     }
     if (headline->findings[0])
-        gm_page_print(page, GM_WARNING, "%c%s.",
-                      used + strlen(headline->findings) + 2 > gm_page_columns(page) ? '\n' : ' ',
+        gm_page_print(page, GM_WARNING, "%s%s.",
+                      !used                                             ? ""
+                      : used + strlen(headline->findings) + 2 > columns ? "\n"
+                                                                        : " ",
                       headline->findings);
-    fputc('\n', page->out);
+    if (used || headline->findings[0])
+        fputc('\n', page->out);
 }
 
 /* What was not on a device at that moment. */

@@ -48,7 +48,8 @@ static void accept(struct decision *decision)
 static void print_result(struct decision *decision, bool good, const char *what, const char *text)
 {
     gm_page_print(decision->page, good ? GM_GOOD : GM_BAD, "  %-4s", good ? "ok" : "FAIL");
-    gm_page_print(decision->page, GM_PLAIN, "  %-16s %s\n", what, text);
+    gm_page_print(decision->page, GM_PLAIN, "  %-*s %s\n",
+                  gm_page_columns(decision->page) < GM_PAGE_COLUMNS ? 8 : 16, what, text);
     if (good)
         return;
     decision->outcome->findings = true;

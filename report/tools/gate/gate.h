@@ -52,6 +52,7 @@ struct gm_gate {
     bool judge_cut;
     uint64_t top;
     bool colour;
+    unsigned columns; /* of the terminal */
     const char *output;
     struct gm_suppressions suppressions;
     bool has_baseline;

@@ -7,12 +7,16 @@ For the traces of tests/corpus and of judge_traces.c: the head (findings, peaks,
 of each table (bytes, share, count, and the number of its place, which is that of its stack), what the rows leave out,
 and what was left by class. A page has 80 columns at most, and no more lines than a screen or two.
 """
+import fcntl
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 from report_judge import size_text
 
@@ -232,6 +236,34 @@ def check_threads(gpumem, page, report, path):
     expect(summed == left, f"{page.name}: threads hold {summed}, all {left}")
 
 
+def on_terminal(columns, *words):
+    """What a command prints on a terminal of so many columns."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(words, stdout=other, env=dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb")) as process:
+        os.close(other)
+        shown = b""
+        try:
+            while piece := os.read(main, 65536):
+                shown += piece
+        except OSError: # the process has ended
+            pass
+        os.close(main)
+        process.wait()
+    return re.sub(r"\033\[[\d;]*m", "", shown.decode()).splitlines()
+
+
+def check_widths(gpumem, path):
+    """The page and the gate fit the terminal from 60 columns on, a word that is longer itself apart, and take 160 at most."""
+    for command in (("report",), ("report", "--at", "end"), ("check", "--on-cut", "judge")):
+        for columns in (60, 72, 100, 160, 200):
+            lines = on_terminal(columns, gpumem, *command, path)
+            wide = [line for line in lines if len(line) > min(columns, 160) and len(line.split()) > 1 and path not in line]
+            expect(len(lines) > 2 and not wide, f"{path}: {command} in {columns} columns: {wide}")
+        wide = max(map(len, on_terminal(160, gpumem, "report", path)))
+        expect(wide > 90, f"{path}: {wide} of 160 columns")
+
+
 def check_top(gpumem, name, path, report):
     """-n is one thing: rows of each list, in every command that has it."""
     global TOP, LEFT_TOP
@@ -288,6 +320,8 @@ def main():
     for name in sorted(os.listdir(corpus)):
         if name.endswith(".trace"):
             check(gpumem, name, os.path.join(corpus, name))
+    for name in ("pool", "leak", "phases", "killed"):
+        check_widths(gpumem, os.path.join(corpus, name + ".trace"))
     return 1 if problems else 0
 
 
