@@ -123,7 +123,10 @@ static void build_device(struct gm_builder *builder, int slot)
                 .peak_time_ns = gm_builder_time(builder, totals->peak.time)},
         .samples = facts->samples,
         .used_by_process = facts->used_by_process,
-        .used_by_all = facts->used_by_all,
+        .fullest = {.time_ns =
+                        facts->fullest.bytes ? gm_builder_time(builder, facts->fullest.time) : 0,
+                    .bytes = facts->fullest.bytes,
+                    .own = facts->fullest.own},
         .residuals = facts->residuals,
         .largest = residual_of(builder, &facts->largest),
         .last = residual_of(builder, &facts->last),

@@ -125,6 +125,13 @@ struct gm_model_residual {
     bool estimated;
 };
 
+/* What all processes used of a device when that was most, by its samples: analysis.h, struct gm_device_use. */
+struct gm_model_use {
+    uint64_t time_ns;
+    uint64_t bytes;
+    uint64_t own;
+};
+
 struct gm_model_device {
     int id;         /* -1: unknown */
     bool is_listed; /* memory was allocated there, or it was sampled; else only its size is known */
@@ -135,7 +142,7 @@ struct gm_model_device {
     struct gm_model_tally kinds[GM_KIND_EXTERNAL + 1];
     uint64_t samples;
     uint64_t used_by_process; /* largest sample */
-    uint64_t used_by_all;
+    struct gm_model_use fullest;
     uint64_t residuals; /* samples that tell of this process */
     struct gm_model_residual largest;
     struct gm_model_residual last;
@@ -148,6 +155,14 @@ struct gm_model_device {
     const struct gm_curve *curve; /* bytes of all kinds but external, over ns since the start; NULL:
                                      none. A copy of the run has none */
 };
+
+/* The most that all processes together are known to have used of the device, bytes; -1: no sample tells. What this one had
+ * allocated is exact, and samples can miss it. */
+static inline int64_t gm_model_peak_of_all(const struct gm_model_device *device)
+{
+    int64_t all = gm_amount(device->fullest.bytes);
+    return !all ? -1 : device->all.peak > all ? device->all.peak : all;
+}
 
 /* ---- failures, pools ------------------------------------------------------------------------- */
 

@@ -7,7 +7,8 @@
  * GPUMEM_SIM_NVML_CONTEXT more: a number of bytes with an optional K, M or G. Without an oracle,
  * and with GPUMEM_SIM_NVML_UNAVAILABLE set, the use by a process is "not available", as it is in
  * containers. Without an oracle no use of a device is known: all of its memory is free. Before its
- * caller it names GPUMEM_SIM_NVML_OTHERS processes that do not exist. With GPUMEM_SIM_NVML_MIG set
+ * caller it names GPUMEM_SIM_NVML_OTHERS processes that do not exist, and of each device
+ * GPUMEM_SIM_NVML_ELSEWHERE bytes are used by others. With GPUMEM_SIM_NVML_MIG set
  * each device is a card in MIG mode, of which others have parts.
  *
  * The functions at the end are those that PyTorch asks before it shares expandable segments; it calls
@@ -201,6 +202,7 @@ int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
         return NVML_ERROR_UNKNOWN;
     if (used == ~0ull)
         used = 0;
+    used += bytes_setting("GPUMEM_SIM_NVML_ELSEWHERE", 0);
     memory->total = (total + step - 1) / step * step;
     memory->used = used;
     memory->free = memory->total > used ? memory->total - used : 0;

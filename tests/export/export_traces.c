@@ -393,6 +393,16 @@ static void graph_once(void)
         event(GM_EVENT_GRAPH_LAUNCH, (struct gm_record){.address = 17, .stack = places[4]});
 }
 
+/* As NVML tells: of this process, where it says so, and of all; more or less than is on record. */
+static void sample(uint8_t device)
+{
+    uint64_t own = chance(3) ? (1 + chance(40)) * 100 * MIB : 0;
+    event(GM_EVENT_DEVICE_SAMPLE,
+          (struct gm_record){.device = (int8_t)device,
+                             .size = own,
+                             .aux = own + chance(3) * chance(30) * 100 * MIB});
+}
+
 static void figures(uint64_t seed)
 {
     begin();
@@ -434,6 +444,8 @@ static void figures(uint64_t seed)
                                      .aux = 0x4000,
                                      .size = chance(4000),
                                      .stack = places[chance(PLACES)]});
+        else if (what == 18)
+            sample(device);
         else
             mark(chance(2) ? "step" : "epoch");
         writer.clock += chance(5000);

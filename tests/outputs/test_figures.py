@@ -33,12 +33,20 @@ problems, compared = [], 0
 def size_text(number):
     """As the report writes sizes: 12 B, 1.50 KiB, 15.0 MiB, 150 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if number < 1000 or unit == "TiB":
+        if number < 1023.995 or unit == "TiB":
             break
         number /= 1024
     if unit == "B":
         return f"{number} B"
     return f"{number:.{2 if number < 9.995 else 1 if number < 99.95 else 0}f} {unit}"
+
+
+def time_text(nanoseconds):
+    """As the report writes times below a minute: 12 ns, 1.50 us, 15.0 ms, 150 s."""
+    value, units = float(nanoseconds), ["ns", "us", "ms", "s"]
+    while value >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.{0 if units[0] == 'ns' else 2 if value < 9.995 else 1 if value < 99.95 else 0}f} {units[0]}"
 
 
 class Trace:
@@ -85,7 +93,7 @@ def check_json(trace, report):
     for device in report["devices"]:
         kinds = {kind: sums for kind, sums in device["kinds"].items() if kind != "external"}
         trace.same(f"live of device {device['id']}", device["live"], sum(sums["live"] for sums in kinds.values()))
-        trace.same("peak and its owners", sum(owner["bytes"] for owner in device["at_peak"]["owners"]), device["peak"])
+        trace.same("peak and its owners", sum(owner["bytes"] for owner in device["at_peak"]["owners"]) if device["peak"] else 0, device["peak"])
     alive = sum(leak["bytes"] for leak in report["leaks"] if leak["class"] != "implicit" and leak["kind"] != "external")
     tallies = [sums for device in report["devices"] for kind, sums in device["kinds"].items() if kind != "external"]
     ignored = report["leaked"]["ignored"]["bytes"] # may have ended with its context
@@ -139,6 +147,24 @@ def check_pages(trace, report):
     info = trace.text("info")
     if report["signal"]:
         trace.same("info names the signal", "SIG" in info, True)
+
+
+def check_all_processes(trace, report):
+    """What all processes used of a device, and when: page, -v, HTML and the gate's limit; never less than the process's own."""
+    page, whole = (" ".join(trace.text("report", *words).split()) for words in ((), ("-v",)))
+    most = -1
+    for device in report["devices"]:
+        own, all_processes = device["sampled_by_process"] if "sampled_by_process" in device else 0, device.get("sampled_by_all", 0)
+        if all_processes:
+            most = max(most, all_processes, device["peak"])
+        words = f"All processes together: {size_text(all_processes)} at most, {time_text(device.get('sampled_by_all_time_ns', 0))} after"
+        tells = all_processes > own and all_processes >= device["peak"] > 0
+        for name, text in (("page", page), ("-v", whole)):
+            trace.same(f"all processes on device {device['id']}, {name}", tells and words not in text, False)
+    if report["complete"] and report["verdict"]["state"] != "nothing":
+        for limit, code in ((most, 0), (most - 1, 1)) if most > 0 else ((1 << 40, 3),):
+            found = trace.run("check", "--max-leak", "1T", "--fail-on", "none", "--max-peak", f"all:{limit}")[0]
+            trace.same(f"check --max-peak all:{limit}", found, code)
 
 
 def check_html(trace, report):
@@ -361,7 +387,7 @@ def check_trace(path):
     if code and not out:
         return
     report = json.loads(out)
-    for check in (check_json, check_pages, check_html, check_openmetrics, check_top, check_rows, check_diff, check_gate):
+    for check in (check_json, check_pages, check_all_processes, check_html, check_openmetrics, check_top, check_rows, check_diff, check_gate):
         try:
             check(trace, report)
         except (KeyError, ValueError, IndexError, sqlite3.Error, xml.etree.ElementTree.ParseError) as error:

@@ -56,13 +56,15 @@ static char *unmet_limit(const struct gm_gate_limit *limit)
 {
     static const char *const names[] = {
         [GM_LIMIT_DEVICE] = "no trace knows of device",
+        [GM_LIMIT_ALL] = "no trace has samples, which take NVML (GPUMEM_NVML=1), of",
         [GM_LIMIT_RANK] = "no trace is of rank",
         [GM_LIMIT_PHASE] = "no trace has the phase",
         [GM_LIMIT_CATEGORY] = "no trace has blocks of PyTorch's pools, so no category"};
     char *text = NULL, number[24];
     bool is_device = limit->of == GM_LIMIT_DEVICE;
     snprintf(number, sizeof(number), "%" PRId64, is_device ? limit->device : limit->rank);
-    const char *which = limit->of == GM_LIMIT_PHASE      ? limit->phase
+    const char *which = limit->of == GM_LIMIT_ALL        ? "all"
+                        : limit->of == GM_LIMIT_PHASE    ? limit->phase
                         : limit->of == GM_LIMIT_CATEGORY ? gm_category_name(limit->category)
                                                          : number;
     if (asprintf(&text, "not judged: --max-peak: %s '%s'", names[limit->of], which) < 0)

@@ -23,7 +23,8 @@ static void print_help(void)
          "                               bytes that may leak from one place (any)\n"
          "      --max-peak [WHERE:]SIZE  largest peak allowed on each device, of each\n"
          "                               process by itself; WHERE: a device's number,\n"
-         "                               rank=N, phase=NAME or category=NAME\n"
+         "                               all (each device with all processes on it, as\n"
+         "                               NVML tells), rank=N, phase=NAME or category=NAME\n"
          "      --max-pinned SIZE        largest peak of pinned memory\n"
          "      --max-unused SIZE        most that a framework's pool may have reserved\n"
          "                               beyond what was in use\n"
@@ -98,10 +99,14 @@ static bool parse_category(const char *text, size_t size, enum gm_category *cate
     return false;
 }
 
-/* "2", "rank=3", "phase=step", "category=activation": what stands before the last colon. */
+/* "2", "all", "rank=3", "phase=step", "category=activation": what stands before the last colon. */
 static bool parse_where(const char *text, size_t size, struct gm_gate_limit *limit)
 {
     int64_t number;
+    if (size == 3 && memcmp(text, "all", 3) == 0) {
+        limit->of = GM_LIMIT_ALL;
+        return true;
+    }
     if (size > 5 && memcmp(text, "rank=", 5) == 0) {
         limit->of = GM_LIMIT_RANK;
         return parse_number(text + 5, size - 5, INT32_MAX, &limit->rank);
@@ -128,9 +133,10 @@ static bool add_limit(struct gm_gate *gate, const char *text)
     const char *colon = strrchr(text, ':'), *size = colon ? colon + 1 : text;
     bool good = !colon || parse_where(text, (size_t)(colon - text), &limit);
     if (!good)
-        gm_complain("--max-peak: '%s' does not begin with a device's number, rank=N, phase=NAME or "
-                    "category=NAME (%s ...)",
-                    text, gm_category_name(GM_CATEGORY_PARAMETER));
+        gm_complain(
+            "--max-peak: '%s' does not begin with a device's number, all, rank=N, phase=NAME "
+            "or category=NAME (%s ...)",
+            text, gm_category_name(GM_CATEGORY_PARAMETER));
     else if (!(good = gm_size_parse(size, &limit.bytes)))
         gm_complain("--max-peak: '%s' is not a size such as 64M or 1.5GiB", size);
     else if (!(good = gate->limit_count < GM_GATE_LIMITS))

@@ -286,8 +286,8 @@ static void note_device(struct gm_analysis *analysis, const struct gm_entry *ent
         facts->samples++;
         if (record->size > facts->used_by_process)
             facts->used_by_process = record->size;
-        if (record->aux > facts->used_by_all)
-            facts->used_by_all = record->aux;
+        if (record->aux > facts->fullest.bytes)
+            facts->fullest = (struct gm_device_use){record->time, record->aux, record->size};
         if (record->size && record->aux >= record->size)
             facts->elsewhere = record->aux - record->size;
         if (record->size && !entry->carried) /* what was tracked then is not carried */

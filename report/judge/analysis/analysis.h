@@ -61,6 +61,13 @@ struct gm_residual {
     bool estimated;   /* it is not certain that the sample is of this device */
 };
 
+/* What all processes used of a device at one instant, as the driver says. */
+struct gm_device_use {
+    uint64_t time;  /* record clock */
+    uint64_t bytes; /* 0: no sample tells */
+    uint64_t own;   /* of it this process; 0: unknown */
+};
+
 struct gm_device_facts {
     struct gm_text name;
     uint64_t total; /* bytes; 0 unknown */
@@ -68,9 +75,9 @@ struct gm_device_facts {
     uint64_t residuals; /* samples that tell of this process */
     struct gm_residual largest;
     struct gm_residual last;
-    uint64_t used_by_process; /* bytes, largest sample */
-    uint64_t used_by_all;
-    uint64_t elsewhere; /* used by other processes, latest sample that tells */
+    uint64_t used_by_process;     /* bytes, largest sample */
+    struct gm_device_use fullest; /* the sample with most */
+    uint64_t elsewhere;           /* used by other processes, latest sample that tells */
 };
 
 struct gm_analysis {

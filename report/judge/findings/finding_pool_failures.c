@@ -372,9 +372,9 @@ static void add_refused_purpose(const struct gm_analysis *analysis, struct gm_fi
                  SIZE(less(facts->total, failure->used)));
     if (facts->elsewhere)
         snprintf(others, sizeof(others), " Other processes held %s.", SIZE(facts->elsewhere));
-    else if (facts->used_by_all) /* how much of that was its own, nobody told */
+    else if (facts->fullest.bytes) /* how much of that was its own, nobody told */
         snprintf(others, sizeof(others), " All processes together used %s of it at most.",
-                 SIZE(facts->used_by_all));
+                 SIZE(facts->fullest.bytes));
     gm_findings_add(findings, finding,
                     "The driver had no memory for %s when the process had %s allocated%s%s. How "
                     "much it needed is not told.%s%s",

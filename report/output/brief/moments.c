@@ -104,15 +104,12 @@ static void print_outside(const struct gm_view *view, const struct gm_model_devi
 /* What the driver holds for this process beside what was tracked, and what others do. */
 static void print_beside(const struct gm_view *view, const struct gm_model_device *device)
 {
-    char others[64] = "";
-    if (!device || !device->residuals)
-        return;
-    if (device->used_by_all > device->used_by_process)
-        snprintf(others, sizeof(others), "; other processes: %s",
-                 SIZE(device->used_by_all - device->used_by_process));
-    gm_page_paragraph(
-        view->page, GM_PLAIN, 4, "Driver (contexts, modules) beside that: %s%s at most%s",
-        device->largest.estimated ? "about " : "", SIZE(device->largest.bytes), others);
+    if (device && device->residuals)
+        gm_page_paragraph(view->page, GM_PLAIN, 4,
+                          "Driver (contexts, modules) beside that: %s%s at most",
+                          device->largest.estimated ? "about " : "", SIZE(device->largest.bytes));
+    if (device)
+        gm_all_processes_text(view, device, 4);
 }
 
 static void print_blocks(const struct gm_view *view, struct gm_brief_sites *sites,
@@ -268,6 +265,7 @@ void gm_brief_devices(const struct gm_view *view, struct gm_brief_sites *sites)
             fputc('\n', view->page->out);
         has_more = true;
         print_peak_line(view, device);
+        gm_all_processes_text(view, device, 4);
         gm_page_print(view->page, GM_DIM, "    who held it: gpumem report --device %d\n",
                       device->id);
     }

@@ -42,7 +42,8 @@ static void write_samples(struct gm_json *json, const struct gm_model_device *de
 {
     if (device->samples) {
         gm_json_number(json, "sampled_by_process", device->used_by_process);
-        gm_json_number(json, "sampled_by_all", device->used_by_all);
+        gm_json_number(json, "sampled_by_all", device->fullest.bytes);
+        gm_json_number(json, "sampled_by_all_time_ns", device->fullest.time_ns);
     }
     if (device->residuals) {
         gm_json_open_object(json, "residual");

@@ -52,7 +52,7 @@ void gm_balance_add_model(struct gm_balance *balance, const struct gm_model *mod
 void gm_balance_text(FILE *out, const struct gm_balance *balance, bool colour)
 {
     struct gm_page page = {.out = out, .colour = colour};
-    int64_t peak = 0, live = 0, leaked = 0;
+    int64_t live = 0, leaked = 0;
     gm_page_print(&page, GM_BOLD, "All traces\n");
     gm_page_print(&page, GM_DIM, "  %-36s %8s %10s %10s %10s\n", "", "device", "peak", "at the end",
                   "leaked");
@@ -62,11 +62,11 @@ void gm_balance_text(FILE *out, const struct gm_balance *balance, bool colour)
         gm_page_cell(&page, line->trace, 36);
         fprintf(out, " %8d %10s %10s %10s\n", line->device, BYTES(line->peak), BYTES(line->live),
                 BYTES(line->leaked));
-        peak += line->peak;
         live += line->live;
         leaked += line->leaked;
     }
-    gm_page_print(&page, GM_BOLD, "  %-36s %8s %10s %10s %10s\n", "sum", "", BYTES(peak),
+    gm_page_print(&page, GM_BOLD, "  %-36s %8s %10s %10s %10s\n", "sum", "",
+                  "-", /* peaks are of different moments */
                   BYTES(live), BYTES(leaked));
 }
 

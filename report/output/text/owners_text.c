@@ -12,6 +12,20 @@ static void print_share(const struct gm_view *view, unsigned indent, int64_t byt
         fprintf(view->page->out, "%5.1f%%  ", share);
 }
 
+void gm_all_processes_text(const struct gm_view *view, const struct gm_model_device *device,
+                           unsigned indent)
+{
+    const struct gm_model_use *use = &device->fullest;
+    char own[64] = "";
+    if (use->bytes <= use->own || gm_model_peak_of_all(device) > gm_amount(use->bytes))
+        return;
+    if (use->own)
+        snprintf(own, sizeof(own), ", %s of it by others", SIZE(use->bytes - use->own));
+    gm_page_paragraph(view->page, GM_PLAIN, indent,
+                      "All processes together: %s at most, %s after the start%s (NVML's samples)",
+                      SIZE(use->bytes), TIME(use->time_ns), own);
+}
+
 void gm_more_places_text(const struct gm_view *view, size_t count, size_t top)
 {
     if (count > top)

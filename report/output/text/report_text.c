@@ -111,6 +111,7 @@ static void print_peak(const struct gm_view *view, const struct gm_model_device 
                           "the lines that held what is in them are above.");
     print_kinds(view, peak);
     gm_owners_text(view, peak, gm_view_rows(view, GM_VIEW_ROWS), 0);
+    gm_all_processes_text(view, device, 2);
     gm_libraries_text(view, device);
 }
 

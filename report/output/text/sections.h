@@ -26,6 +26,10 @@ static inline size_t gm_view_rows(const struct gm_view *view, size_t by_default)
 /* "... and 3 more places" of `count`, if only `top` were listed. */
 void gm_more_places_text(const struct gm_view *view, size_t count, size_t top);
 
+/* What all processes together used of the device when that was most, if others than this one did. */
+void gm_all_processes_text(const struct gm_view *view, const struct gm_model_device *device,
+                           unsigned indent);
+
 /* ---- what the trace amounts to --------------------------------------------------------------- */
 
 /* Whose page it is: the command, the process and its end, the simulator, then the verdict. */

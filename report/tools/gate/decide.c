@@ -151,6 +151,8 @@ static void judge_limit(struct decision *decision, const struct gm_gate_figure *
         char *clean = gm_clean_copy((struct gm_text){limit->phase, strlen(limit->phase)});
         snprintf(what, sizeof(what), "peak, phase %.40s", clean);
         free(clean);
+    } else if (limit->of == GM_LIMIT_ALL) {
+        snprintf(what, sizeof(what), "peak, all processes");
     } else {
         snprintf(what, sizeof(what), "peak, %s", gm_category_name(limit->category));
     }

@@ -92,6 +92,17 @@ static int64_t peak_of_category(const struct gm_model_run *run, enum gm_category
     return peak;
 }
 
+static int64_t peak_of_all(const struct gm_model_run *run, bool *is_met)
+{
+    int64_t peak = 0;
+    for (size_t i = 0; i < run->device_count; i++) {
+        int64_t all = gm_model_peak_of_all(&run->devices[i]);
+        *is_met |= all >= 0;
+        peak = all > peak ? all : peak;
+    }
+    return peak;
+}
+
 static bool add_limits(const struct gm_gate *gate, const struct gm_model_run *run,
                        struct gm_gate_outcome *outcome)
 {
@@ -107,9 +118,11 @@ static bool add_limits(const struct gm_gate *gate, const struct gm_model_run *ru
             bytes = peak_of_phase(run, limit->phase, &is_met);
         else if (limit->of == GM_LIMIT_CATEGORY)
             bytes = peak_of_category(run, limit->category, &is_met);
+        else if (limit->of == GM_LIMIT_ALL)
+            bytes = peak_of_all(run, &is_met);
         if (is_met)
             outcome->limits_met |= UINT64_C(1) << i;
-        if (is_met && (limit->of == GM_LIMIT_PHASE || limit->of == GM_LIMIT_CATEGORY))
+        if (is_met && limit->of != GM_LIMIT_DEVICE && limit->of != GM_LIMIT_RANK)
             fits &= add(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_LIMIT,
                                                          .device = -1,
                                                          .limit = i,

@@ -18,6 +18,7 @@
 /* Of which memory a limit of peaks is. */
 enum gm_limit_of {
     GM_LIMIT_DEVICE,   /* a device, or each */
+    GM_LIMIT_ALL,      /* each device with all processes on it, as samples tell */
     GM_LIMIT_RANK,     /* each device of one rank */
     GM_LIMIT_PHASE,    /* the devices while a phase was open */
     GM_LIMIT_CATEGORY, /* blocks of PyTorch's pools that are for one purpose */

@@ -75,7 +75,19 @@ def device_is_found(what, estimated, used, devices="2", **environment):
     expect(what, last["estimated"] == estimated and last["used"] == wanted, last)
 
 
+def others_are_told():
+    """The device's peak is that of all processes: the page, the JSON with its time, and a limit of the gate."""
+    _, report, live = run(["families"], {"GPUMEM_SIM_NVML_ELSEWHERE": "3G"})
+    device, elsewhere = report["devices"][0], 3 << 30
+    told = device["sampled_by_all"] - device["sampled_by_process"]
+    expect("others: what they use", told == elsewhere and 0 < device["sampled_by_all_time_ns"] <= report["duration_ns"], device)
+    text = " ".join(report["text"].split())
+    expect("others: the text tells it", "All processes together: 3." in text and "3.00 GiB of it by others" in text, text)
+    del live
+
+
 residual_is_exact(["families"])
+others_are_told()
 residual_is_exact(["life", "threads_end"])
 residual_is_exact(["life", "threads_end"], GPUMEM_RING="4K")
 no_residual("GPUMEM_NVML=0", sampled=False, GPUMEM_NVML="0")
