@@ -394,6 +394,10 @@ def check_memory_viz(name, trace, report):
         live = sum(pool["live"] for pool in pools) if pools else totals[0]["live"]
         expect(allocated == live or (pools and name not in ("training", "mapped")), f"{name} memory_viz: {allocated} in blocks, not {live}")
         expect(reserved == totals[0]["live"], f"{name} memory_viz: {reserved} in segments, not {totals[0]['live']}")
+        runs = [(size, [event["action"] for event in run]) for (_, size), run in itertools.groupby(events, lambda one: (one["addr"], one["size"]))]
+        churn = [size for (size, run), (other, after) in itertools.pairwise(runs)
+                 if run[0] == "segment_alloc" and run[-1] == "segment_free" and (other, after[0]) == (size, "segment_map")]
+        expect(not churn, f"{name} memory_viz: {len(churn)} times a handle that is mapped at once looks like churn")
         if not pools:
             wanted = totals[0]["peak"], totals[0]["live"]
             expect(viz_peak(events) == wanted, f"{name} memory_viz: {viz_peak(events)} in blocks, not {wanted}")

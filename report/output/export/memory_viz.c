@@ -4,7 +4,7 @@
  * program's cudaMalloc) is a segment with one block of its own, so that the viewer's timeline has it.
  *
  * Physical memory of the VMM has a handle and no address: it is shown where it is mapped as a whole, and
- * before and behind at its handle. There a framework's is not shown at all: it waits to be mapped or
+ * before and behind at its handle, unless nothing else happened meanwhile: that would look like churn. There a framework's is not shown at all: it waits to be mapped or
  * released, or its blocks, which are shown in segments of their own size, lie in it. */
 #include "base/memory.h"
 #include "base/ranges.h"
@@ -37,12 +37,46 @@ static const struct gm_model_place *place_of(const struct snapshot *snapshot,
     return &snapshot->model->places[life->place];
 }
 
+#define NEAR 64u /* steps, of other devices and the host as well */
+
+/* What the device's next step is (by -1: the one before), as in `order`; 0: none is near. */
+static uint64_t next_step(const struct snapshot *snapshot, uint32_t step, uint32_t by, int device)
+{
+    for (unsigned i = 0; i < NEAR && (step += by) < snapshot->history.steps; i++) {
+        uint64_t what = snapshot->order[step];
+        if (what && is_on(place_of(snapshot, &snapshot->history.lives[GM_STEP_LIFE(what)]), device))
+            return what;
+    }
+    return 0;
+}
+
+/* Whether memory of that place is mapped then (or, as it ends, unmapped). */
+static bool is_mapping(const struct snapshot *snapshot, uint64_t step, uint32_t place, bool ends)
+{
+    const struct gm_model_life *life = &snapshot->history.lives[step ? GM_STEP_LIFE(step) : 0];
+    return step && life->is_mapped && life->place == place && GM_STEP_ENDS(step) == ends;
+}
+
+/* At its handle for one call alone: mapped as soon as it was there, or released as soon as it was unmapped. */
+static bool is_passage(const struct snapshot *snapshot, const struct gm_model_life *life)
+{
+    int device = place_of(snapshot, life)->device;
+    uint64_t end = (uint64_t)(life - snapshot->history.lives) * 2 + 2;
+    return !life->is_mapped && next_step(snapshot, life->begin_step, 1, device) == end &&
+           (is_mapping(snapshot, next_step(snapshot, life->end_step, 1, device), life->place,
+                       false) ||
+            is_mapping(snapshot, next_step(snapshot, life->begin_step, UINT32_MAX, device),
+                       life->place, true));
+}
+
 /* What an allocation is in the snapshot. */
 static enum role role_of(const struct snapshot *snapshot, const struct gm_model_life *life)
 {
     const struct gm_model_place *place = place_of(snapshot, life);
     if (place->is_block)
         return BLOCK;
+    if (place->kind == GM_KIND_VMM && is_passage(snapshot, life))
+        return NOTHING;
     if (snapshot->holds_blocks[life - snapshot->history.lives])
         return SEGMENT;
     if (!place->pool || !snapshot->has_blocks[place->device + 1])
