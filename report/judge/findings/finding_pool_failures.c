@@ -136,7 +136,8 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
 /* What was held when a request was refused. Bytes. */
 struct holding {
     uint64_t total;
-    uint64_t grown;                     /* from round to round, or by piling up */
+    uint64_t grown;                     /* from round to round, by piling up, or in a long pass */
+    uint64_t unsure;                    /* of that, what a long pass would look like, too */
     const struct gm_round_growth *most; /* of that, if it made memory run out; NULL */
     uint64_t before; /* if something had grown: what the device had held when that began */
     uint64_t once[GM_CATEGORIES]; /* by what it is for, without what of it grew */
@@ -170,9 +171,12 @@ static void take_out_growth(const struct gm_analysis *analysis, int device, enum
             !holding->most)
             holding->most = growth;
         holding->grown += growth->bytes;
+        holding->unsure += growth->weight == GM_ROUND_NOTE ? growth->bytes : 0;
     }
     if (holding->grown > holding->total)
         holding->grown = holding->total;
+    if (holding->unsure > holding->grown)
+        holding->unsure = holding->grown;
 }
 
 static uint64_t less(uint64_t whole, uint64_t part)
@@ -253,6 +257,16 @@ static bool is_full_of_growth(const struct gm_analysis *analysis,
     return grown > failure->snapshot.reserved / 2;
 }
 
+/* Managed memory takes no room on the device. */
+static uint64_t managed_of(const struct gm_sites *owners)
+{
+    uint64_t managed = 0;
+    for (size_t i = 0; i < owners->count; i++)
+        if (owners->entries[i].kind == GM_KIND_MANAGED)
+            managed += owners->entries[i].bytes;
+    return managed;
+}
+
 /* What had grown when memory ran out, what comes once, and what came in the pass that was refused; "" if nothing
  * can be told. The caller frees it. */
 static char *describe_holding(const struct gm_analysis *analysis, struct gm_finding *finding,
@@ -271,12 +285,17 @@ static char *describe_holding(const struct gm_analysis *analysis, struct gm_find
         finding->other = site->stack;
         finding->other_api = site->api;
         finding->other_did = "filled the device: what is made there was kept from round to round.";
-    } else if (finding->bytes >= total) {
+    } else if (finding->bytes >= less(total, managed_of(owners))) {
         fprintf(out, " This request alone is larger than all that was held.");
     }
-    if (holding.grown)
+    if (holding.grown > holding.unsure)
         fprintf(out, " %s of that had grown from round to round (see \"retained\").",
-                SIZE(holding.grown));
+                SIZE(holding.grown - holding.unsure));
+    if (holding.unsure)
+        fprintf(out,
+                " %s of that had been growing, from round to round or in one long pass (see "
+                "\"retained\").",
+                SIZE(holding.unsure));
     write_once(out, &holding);
     if (holding.grown)
         write_rest_beside(out, &holding);
@@ -348,10 +367,7 @@ static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_fa
 /* "1.16 GiB allocated on the device", and what managed memory there was beside. */
 static void write_had(char *text, size_t size, const struct gm_sites *owners)
 {
-    uint64_t managed = 0;
-    for (size_t i = 0; i < owners->count; i++)
-        if (owners->entries[i].kind == GM_KIND_MANAGED)
-            managed += owners->entries[i].bytes;
+    uint64_t managed = managed_of(owners);
     snprintf(text, size, "%s allocated on the device%s%s%s", SIZE(owners->bytes - managed),
              managed ? " (and " : "", managed ? SIZE(managed) : "",
              managed ? " of managed memory, which takes no room there)" : "");

@@ -895,6 +895,26 @@ static void a_run_that_only_loads_is_a_note_at_most(void **state)
     gm_findings_free(&findings);
 }
 
+/* What is told of the same memory in two findings is told with the same certainty. */
+static void a_load_that_is_refused_has_not_grown_for_certain(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = operation_of(scene, line_of(scene, 7), 0x10);
+    segment(&pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < 50; i++)
+        block(&pool, DEVICE + (uint64_t)i * MIB, MIB, line);
+    refuse(&pool, 2000 * MIB, line);
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+    const struct gm_finding *retained = only(&findings, GM_FINDING_RETAINED);
+    assert_true(finding && retained && retained->severity == GM_SEVERITY_NOTE);
+    assert_null(strstr(finding->cause, "had grown from round to round"));
+    assert_non_null(strstr(finding->cause, " 50.0 MiB of that had been growing, from round to "
+                                           "round or in one long pass (see \"retained\")."));
+    gm_findings_free(&findings);
+}
+
 static void a_model_of_a_few_layers_is_sound(void **state)
 {
     struct scene *scene = *state;
@@ -1501,6 +1521,7 @@ int main(void)
         SCENE_TEST(what_was_loaded_is_sound),
         SCENE_TEST(a_share_that_is_kept_is_told),
         SCENE_TEST(a_run_that_only_loads_is_a_note_at_most),
+        SCENE_TEST(a_load_that_is_refused_has_not_grown_for_certain),
         SCENE_TEST(allocations_that_pile_up_are_told),
         SCENE_TEST(allocations_that_are_lost_are_leaks_and_not_told_twice),
         SCENE_TEST(a_process_that_was_killed_has_no_leaks_but_piles_up_all_the_same),
