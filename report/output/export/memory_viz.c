@@ -40,7 +40,8 @@ static const struct gm_model_place *place_of(const struct snapshot *snapshot,
 #define NEAR 64u /* steps, of other devices and the host as well */
 
 /* What the device's next step is (by -1: the one before), as in `order`; 0: none is near. */
-static uint64_t next_step(const struct snapshot *snapshot, uint32_t step, uint32_t by, int device)
+static uint64_t next_step(const struct snapshot *snapshot, uint32_t step, uint32_t by,
+                          int8_t device)
 {
     for (unsigned i = 0; i < NEAR && (step += by) < snapshot->history.steps; i++) {
         uint64_t what = snapshot->order[step];
@@ -60,7 +61,7 @@ static bool is_mapping(const struct snapshot *snapshot, uint64_t step, uint32_t 
 /* At its handle for one call alone: mapped as soon as it was there, or released as soon as it was unmapped. */
 static bool is_passage(const struct snapshot *snapshot, const struct gm_model_life *life)
 {
-    int device = place_of(snapshot, life)->device;
+    int8_t device = place_of(snapshot, life)->device;
     uint64_t end = (uint64_t)(life - snapshot->history.lives) * 2 + 2;
     return !life->is_mapped && next_step(snapshot, life->begin_step, 1, device) == end &&
            (is_mapping(snapshot, next_step(snapshot, life->end_step, 1, device), life->place,
