@@ -28,7 +28,7 @@ static void print_help(void)
          "summarize wrote.\n"
          "\n"
          "  -v, --verbose      every section, instead of the page of some 40 lines\n"
-         "      --site N       all that is known of the place [N] of the page\n"
+         "      --site N|ID    all that is known of the place [N] of the page, or of an id\n"
          "      --at MOMENT    who held memory then: peak, oom (the last refusal), end, or\n"
          "                     a time since the start such as 1.5s\n"
          "      --device N, --kind KIND, --min-size SIZE\n"
@@ -169,7 +169,8 @@ static int write_job(struct report *report, char **paths, size_t count)
 static bool asks_for_part(const struct report *report)
 {
     const struct gm_output_options *options = &report->options;
-    return options->filter.is_set || options->when.kind != GM_WHEN_DEFAULT || options->site;
+    return options->filter.is_set || options->when.kind != GM_WHEN_DEFAULT || options->site ||
+           options->site_id;
 }
 
 static int write_any(struct report *report, char **paths, size_t count)
@@ -197,6 +198,19 @@ static bool parse_device(const char *text, struct gm_output_filter *filter)
         return true;
     gm_complain("--device: '%s' is not the number of a device", text);
     return false;
+}
+
+/* The number of a place on the page, or its id. */
+static bool parse_site(const char *text, struct gm_output_options *options)
+{
+    uint64_t number;
+    uint32_t id;
+    bool is_id = gm_id_parse(text, &id);
+    if (!is_id && !gm_parse_count("--site", text, &number))
+        return false;
+    options->site = is_id ? 0 : number < UINT32_MAX ? (unsigned)number : UINT32_MAX;
+    options->site_id = is_id ? (uint64_t)id + 1 : 0;
+    return true;
 }
 
 int gm_cmd_report(int count, char **arguments)
@@ -231,7 +245,7 @@ int gm_cmd_report(int count, char **arguments)
                             .options = {.colour = gm_wants_colour(),
                                         .filter = {.device = GM_FILTER_ANY, .kind = GM_FILTER_ANY}},
                             .output = gm_output_find("brief")};
-    uint64_t top = 0, site = 0;
+    uint64_t top = 0;
     bool is_verbose = false;
     for (int option; (option = gm_next_option(count, arguments, ":n:vh", options)) != -1;) {
         switch (option) {
@@ -243,7 +257,7 @@ int gm_cmd_report(int count, char **arguments)
             is_verbose = true;
             break;
         case SITE:
-            if (!gm_parse_count("--site", optarg, &site))
+            if (!parse_site(optarg, &report.options))
                 return GM_EXIT_USAGE;
             break;
         case AT:
@@ -299,7 +313,6 @@ int gm_cmd_report(int count, char **arguments)
         }
     }
     report.options.all_frames = report.stacks.all_frames;
-    report.options.site = site < UINT32_MAX ? (unsigned)site : UINT32_MAX;
     if (asks_for_part(&report) && report.output != gm_output_find("brief"))
         return gm_complain("--%s has all there is: --at, --site, --device, --kind, --min-size, "
                            "--thread and --phase are for the page",

@@ -510,6 +510,36 @@ const uint32_t *gm_model_frames(const struct gm_model *model, uint32_t stack);
 const struct gm_frame *gm_model_frame(const struct gm_model *model, uint32_t frame);
 size_t gm_model_frame_count(const struct gm_model *model); /* of the stacks asked for so far */
 
+/* ---- ids --------------------------------------------------------------------------------------- */
+
+/* What tells one cause at one place from others, also in recordings of the program as it was before or will be: a hash
+ * of the code, of the kind of memory, and for each frame of the function and the name of the module or of the Python
+ * file. No line, address or folder is in it, so that it stays the same while the program is edited and built
+ * elsewhere. `stack`: GM_NONE: of none. */
+uint64_t gm_model_fingerprint(const struct gm_model *model, uint32_t stack, const char *code,
+                              const char *kind);
+
+/* The id of a stack: stacks that read the same have the same one. It is made of a fingerprint, and, where several
+ * stacks of the model differ in lines alone, of their order. */
+uint64_t gm_model_site_id(const struct gm_model *model, uint32_t stack);
+
+/* The id of a finding of a run: its fingerprint, if it is the first that has it. */
+uint64_t gm_model_finding_id(const struct gm_model *model, const struct gm_model_run *run,
+                             size_t finding);
+
+/* The number of the first stack with that id, GM_NONE if there is none; and the number of a run's finding. */
+uint32_t gm_model_stack_of_id(const struct gm_model *model, uint32_t id);
+uint32_t gm_model_finding_of_id(const struct gm_model *model, const struct gm_model_run *run,
+                                uint32_t id);
+
+/* An id as all outputs have it: the first half of its 16 digits. Returns `text`. */
+#define GM_ID_TEXT 9
+const char *gm_id_text(uint64_t id, char text[GM_ID_TEXT]);
+#define ID(value) gm_id_text((value), (char[GM_ID_TEXT]){0})
+
+/* Reads the 8 digits, or the 16 of a fingerprint, of which it takes the first half; false for anything else. */
+bool gm_id_parse(const char *text, uint32_t *id);
+
 /* The device of an ordinal, NULL if nothing is known of it. */
 const struct gm_model_device *gm_model_device(const struct gm_model_run *run, int id);
 

@@ -36,6 +36,9 @@ void gm_model_free(struct gm_model *model)
     free(tables->named);
     free(tables->places);
     free(tables->runs);
+    free(tables->ids.by_outline);
+    free(tables->ids.of);
+    free(tables->ids.outline);
     gm_map_free(&tables->stack_by_id);
     gm_map_free(&tables->stack_by_frames);
     gm_map_free(&tables->frame_by_hash);
@@ -201,6 +204,17 @@ const struct gm_stack *gm_model_stack(const struct gm_model *model, uint32_t num
 uint32_t gm_model_same_stack(const struct gm_model *model, uint32_t number)
 {
     return named(model, number)->same;
+}
+
+size_t gm_model_stack_count(const struct gm_model *model)
+{
+    return model->tables->stack_count;
+}
+
+uint64_t gm_model_outline(const struct gm_model *model, uint32_t number)
+{
+    const struct gm_model_tables *tables = model->tables;
+    return tables->names ? gm_stacks_outline(tables->names, tables->stacks[number].id) : 0;
 }
 
 const uint32_t *gm_model_frames(const struct gm_model *model, uint32_t stack)

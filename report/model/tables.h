@@ -5,8 +5,20 @@
 #include "model/arena.h"
 #include "model/model.h"
 
+/* The ids of stacks, made for all of an outline when one is asked for. */
+struct gm_model_ids {
+    struct gm_model_outlined {
+        uint64_t outline;
+        uint32_t stack;
+    } * by_outline;    /* all stacks */
+    uint64_t *of;      /* [stack]; 0: not made yet */
+    uint64_t *outline; /* [stack] */
+    size_t count;      /* stacks that the model had then */
+};
+
 struct gm_model_tables {
     struct gm_arena arena;
+    struct gm_model_ids ids;
 
     /* Where stacks come from that are not named yet, and what events are replayed from; NULL of
      * models that are made of others. */
@@ -50,6 +62,11 @@ uint32_t gm_model_add_stack(struct gm_model *model, const struct gm_stack *stack
 
 /* The number of a place; its names are copied. */
 uint32_t gm_model_add_place(struct gm_model *model, const struct gm_model_place *place);
+
+size_t gm_model_stack_count(const struct gm_model *model);
+
+/* The outline of a stack (stacks.h); of models that are made of others all have one. */
+uint64_t gm_model_outline(const struct gm_model *model, uint32_t number);
 
 /* Zeroed elements in the memory of the model. */
 #define GM_MODEL_ARRAY(model, type, count)                                                         \

@@ -23,6 +23,7 @@ struct gm_output_options {
     bool ascii;          /* no characters beyond ASCII but those of names */
     unsigned columns;    /* of the terminal; 0: 80 */
     unsigned site;       /* the place with this number on the page alone; 0: the page */
+    uint64_t site_id;    /* the same by its id, plus 1; 0: none is asked for */
     struct gm_when when; /* of outputs that show one moment */
     struct gm_output_filter filter;
     uint64_t page_size; /* bytes of events in HTML; 0: what fits 25 MB */

@@ -1,4 +1,5 @@
 """A validator for the part of JSON Schema that docs/report.schema.json uses."""
+import re
 
 
 def matches_type(value, names):
@@ -27,6 +28,10 @@ def violations(value, schema, root, where="report"):
         found.append(f"{where}: {value!r} is not in {schema['enum']}")
     if "const" in schema and value != schema["const"]:
         found.append(f"{where}: {value!r} is not {schema['const']}")
+    if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
+        found.append(f"{where}: {value!r} does not match {schema['pattern']}")
+    if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
+        found.append(f"{where}: {len(value)} characters")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if value < schema.get("minimum", value) or value > schema.get("maximum", value):
             found.append(f"{where}: {value} is out of bounds")

@@ -453,3 +453,35 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
     }
     return &stacks->stacks[known];
 }
+
+/* What a node adds to an outline; 0: nothing, because a reader may not be shown it. */
+static uint64_t outline_of(struct gm_stacks *stacks, const struct gm_node *node)
+{
+    if (node->kind == GM_NODE_SCRIPT) {
+        const struct gm_script_frame *frame = gm_trace_script_frame(stacks->trace, node->address);
+        return frame ? UINT64_C(1) << 63 | (frame->function * UINT64_C(31) ^ frame->file) : 1;
+    }
+    const struct module *module = module_of(stacks, node->module);
+    return module->is_road || module->is_interpreter ? 0 : UINT64_C(1) << 62 | node->module;
+}
+
+uint64_t gm_stacks_outline(struct gm_stacks *stacks, uint32_t id)
+{
+    uint64_t outline = 0, last = 0;
+    uint32_t lender = gm_same_stacks_lender(stacks->trace->same_stacks, id);
+    for (unsigned count = 0; id && count < FRAMES_MAX; count++) {
+        const struct gm_node *node = gm_trace_node(stacks->trace, id);
+        if (!node || node->kind >= GM_NODE_CUT)
+            break;
+        uint64_t part = outline_of(stacks, node);
+        if (part && part != last)
+            outline = (outline ^ part) * UINT64_C(0x9e3779b97f4a7c15) ^ outline >> 29;
+        last = part ? part : last;
+        id = node->parent < id ? node->parent : 0;
+        if (!id) {
+            id = lender;
+            lender = 0;
+        }
+    }
+    return outline;
+}

@@ -31,4 +31,8 @@ void gm_stacks_free(struct gm_stacks *stacks);
 /* The stack with that id, for a call of API function number `api`. */
 const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api);
 
+/* A number that stacks of equal functions have in common, told without a symbol: by their modules and functions of
+ * Python, of which what stands in a row counts once, as inlined functions come and go. Others may have it, too. */
+uint64_t gm_stacks_outline(struct gm_stacks *stacks, uint32_t id);
+
 #endif

@@ -4,6 +4,7 @@
 #include "output/brief/brief.h"
 #include "output/headline.h"
 #include "output/text/report_text.h"
+#include <inttypes.h>
 #include <stdlib.h>
 
 #define FINDINGS_SHOWN 3u
@@ -27,7 +28,9 @@ static void print_finding(const struct gm_view *view, struct gm_brief_sites *sit
         gm_page_print(page, GM_PLAIN, ", %s", SIZE(finding->bytes));
     if (finding->device >= 0)
         gm_page_print(page, GM_PLAIN, " on device %d", finding->device);
-    fputc('\n', page->out);
+    gm_page_print(
+        page, GM_DIM, "  %s\n",
+        ID(gm_model_finding_id(view->model, view->run, (size_t)(finding - view->run->findings))));
     if (frame) {
         char number[16];
         int used = snprintf(number, sizeof(number), "[%u] ",
@@ -92,9 +95,14 @@ static struct gm_brief_sites number_sites(const struct gm_view *view)
     return sites;
 }
 
-static void print_site(const struct gm_view *view, unsigned number)
+static void print_site(const struct gm_view *view, const struct gm_output_options *options)
 {
     struct gm_brief_sites sites = number_sites(view);
+    unsigned number = options->site;
+    if (options->site_id)
+        number =
+            gm_brief_number(&sites, view->model,
+                            gm_model_stack_of_id(view->model, (uint32_t)(options->site_id - 1)));
     if (view->run->as_of_ns)
         gm_page_print(view->page, GM_WARNING,
                       "The process is still running; as of %s after the start\n",
@@ -130,10 +138,15 @@ static char *say_devices(const struct gm_model_run *run, int device)
 
 static char *say_sites(const struct gm_model *model, const struct gm_output_options *options)
 {
+    char text[96];
+    if (options->site_id) {
+        uint32_t id = (uint32_t)(options->site_id - 1);
+        snprintf(text, sizeof(text), "there is no place with the id %08" PRIx32, id);
+        return gm_model_stack_of_id(model, id) == GM_NONE ? gm_copy_text(text) : NULL;
+    }
     struct gm_page page;
     struct gm_view view = view_of(model, options, &page);
     struct gm_brief_sites sites = number_sites(&view);
-    char text[96];
     snprintf(text, sizeof(text), "there is no place [%u], the page has %zu", options->site,
              sites.count);
     free(sites.stacks);
@@ -146,7 +159,8 @@ char *gm_brief_unanswered(const struct gm_model *model, const struct gm_output_o
     int device = options->filter.device;
     if (options->filter.is_set && device != GM_FILTER_ANY && !gm_model_device(run, device))
         return say_devices(run, device);
-    return options->site ? say_sites(model, options) : gm_no_moment_text(run, &options->when);
+    return options->site || options->site_id ? say_sites(model, options)
+                                             : gm_no_moment_text(run, &options->when);
 }
 
 static void write_brief(FILE *out, const struct gm_model *model,
@@ -160,8 +174,8 @@ static void write_brief(FILE *out, const struct gm_model *model,
         return;
     }
     page.out = out;
-    if (options->site) {
-        print_site(&view, options->site);
+    if (options->site || options->site_id) {
+        print_site(&view, options);
         return;
     }
     struct gm_brief_sites sites = {0};

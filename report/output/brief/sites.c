@@ -131,5 +131,6 @@ void gm_brief_site(const struct gm_view *view, unsigned number, uint32_t stack)
         print_moment(view, &view->run->moments[i], stack);
     print_lifetimes(view, stack);
     print_transfers(view, stack);
+    gm_page_print(view->page, GM_DIM, "  id %s\n", ID(gm_model_site_id(view->model, stack)));
     print_stack(view, number, stack, 0);
 }

@@ -284,6 +284,7 @@ static void write_places(struct data *data)
         gm_json_string(json, NULL, gm_place_group(place, group));
         gm_json_signed(json, NULL, place->device);
         gm_json_bool(json, NULL, place->is_block);
+        gm_json_string(json, NULL, ID(gm_model_site_id(data->model, stack)));
         gm_json_close_array(json);
     }
     gm_json_close_array(json);

@@ -58,6 +58,7 @@ void gm_json_stacks(struct gm_json_view *view)
         const struct gm_stack *stack = gm_model_stack(view->model, view->stacks[number]);
         size_t i = 0;
         gm_json_open_object(json, NULL);
+        gm_json_string(json, "id", ID(gm_model_site_id(view->model, view->stacks[number])));
         gm_json_open_array(json, "frames");
         for (; i < stack->count && gm_limits_take_frame(); i++)
             write_frame(json, &stack->frames[i]);

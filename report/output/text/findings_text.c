@@ -7,15 +7,18 @@ static const enum gm_style styles[] = {
     [GM_SEVERITY_ERROR] = GM_BAD,
 };
 
-/* "retained, 22.0 MiB on device 0" */
-static void print_what(struct gm_page *page, const struct gm_model_finding *finding)
+/* "retained, 22.0 MiB on device 0  3f9c21aa" */
+static void print_what(const struct gm_view *view, const struct gm_model_finding *finding)
 {
+    struct gm_page *page = view->page;
     gm_page_print(page, GM_BOLD, "%s", gm_finding_name(finding->code));
     if (finding->bytes)
         gm_page_print(page, GM_PLAIN, ", %s", SIZE(finding->bytes));
     if (finding->device >= 0)
         gm_page_print(page, GM_PLAIN, " on device %d", finding->device);
-    fputc('\n', page->out);
+    gm_page_print(
+        page, GM_DIM, "  %s\n",
+        ID(gm_model_finding_id(view->model, view->run, (size_t)(finding - view->run->findings))));
 }
 
 void gm_finding_by_text(const struct gm_view *view, const struct gm_model_finding *finding,
@@ -34,7 +37,7 @@ static void print_finding(const struct gm_view *view, const struct gm_model_find
 {
     struct gm_page *page = view->page;
     const struct gm_frame *frame = gm_model_finding_frame(view->model, finding);
-    print_what(page, finding);
+    print_what(view, finding);
     if (frame) {
         fprintf(page->out, "%*s", (int)indent, "");
         gm_page_frame(page, frame, gm_page_columns(page) - indent);

@@ -63,13 +63,6 @@ void gm_issue_tell_leak(struct gm_issue *issue)
     issue->message = gm_copy_text(text);
 }
 
-/* "libtorch_cuda.so.1.2" is built anew under other numbers: the name ends before them. */
-static size_t module_length(const char *name)
-{
-    const char *end = strstr(name, ".so");
-    return end ? (size_t)(end - name) : strlen(name);
-}
-
 static void add_text(XXH64_state_t *state, const char *text, size_t size)
 {
     XXH64_update(state, text, size);
@@ -99,12 +92,6 @@ static struct growing_text *append(struct growing_text *text, const char *more)
     return text;
 }
 
-/* What stands in for a name where there is none is an address within the module. */
-static bool is_named(const struct gm_frame *frame)
-{
-    return !strstr(frame->function, "+0x");
-}
-
 void gm_issue_name(struct gm_issue *issue, const struct gm_frame *frame)
 {
     issue->function = (char *)frame->function;
@@ -117,19 +104,10 @@ void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32
 {
     const struct gm_stack *stack = number == GM_NONE ? NULL : gm_model_stack(model, number);
     const struct gm_frame *telling = stack ? gm_stack_telling_frame(stack) : NULL;
-    XXH64_state_t state;
-    XXH64_reset(&state, 0);
-    add_text(&state, issue->code, strlen(issue->code));
-    add_text(&state, kind, strlen(kind));
     struct growing_text text = {0};
     for (size_t i = 0; stack && i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i];
-        const char *home = frame->script ? frame->file : frame->module;
-        const char *module = home ? gm_name_behind_slash(home) : "";
         char line[16];
-        if (is_named(frame))
-            add_text(&state, frame->function, strlen(frame->function));
-        add_text(&state, module, module_length(module));
         append(&text, frame->function);
         if (frame->file && frame->line) {
             snprintf(line, sizeof(line), ":%u", frame->line);
@@ -139,7 +117,7 @@ void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32
         }
         append(&text, "\n");
     }
-    issue->fingerprint = XXH64_digest(&state);
+    issue->fingerprint = gm_model_fingerprint(model, number, issue->code, kind);
     issue->stack = append(&text, "")->bytes;
     issue->function = issue->file = (char *)"";
     issue->line = 0;

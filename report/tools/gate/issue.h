@@ -61,10 +61,8 @@ bool gm_issue_is_same(const struct gm_issue *one, const struct gm_issue *other);
 void gm_issue_tell_leak(struct gm_issue *issue);
 
 /* Sets what an issue tells of a stack: function, file, line of the frame that tells most, all frames,
- * and the fingerprint: of the code, the kind of memory, and for each frame the function and the
- * module's or the Python file's name. No line, address or folder is in it, so that it stays the same
- * while the program is edited and built elsewhere. The texts are the model's but for `stack`, which
- * the caller frees. */
+ * and the fingerprint (gm_model_fingerprint). The texts are the model's but for `stack`, which the
+ * caller frees. */
 void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32_t stack,
                     const char *kind);
 

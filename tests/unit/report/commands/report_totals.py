@@ -172,7 +172,7 @@ def check_rest(page, report, top):
         wanted = [(f"{one['short_lived']:,}", f"{one['allocs']:,}") for one in report["lifetimes"] if one["temporary"]]
         expect(said == wanted[:top], f"{page.name}: temporaries {said}, not {wanted[:top]}")
     for _, lines in page.find("Findings"):
-        said = re.findall(r"^  (error|warning|note) +([a-z-]+)(?:, (\S+ \S+))?(?: on device \d+)?$", "\n".join(lines), re.M)
+        said = re.findall(r"^  (error|warning|note) +([a-z-]+)(?:, (\S+ \S+))?(?: on device \d+)?  [0-9a-f]{8}$", "\n".join(lines), re.M)
         wanted = [(one["severity"], one["code"], size_text(one["bytes"]) if one["bytes"] else "")
                   for one in report["findings"]]
         expect(said == wanted, f"{page.name}: findings {said}, not {wanted}")
