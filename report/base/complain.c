@@ -5,9 +5,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static char text[1024];
+
+const char *gm_last_complaint(void)
+{
+    return text;
+}
+
 int gm_complain(const char *format, ...)
 {
-    char text[1024];
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof(text), format, list);

@@ -129,19 +129,21 @@ bool gm_apart(gm_apart_reader reader, const char *path, const void *request, voi
     return true;
 }
 
-bool gm_apart_capture(gm_apart_reader reader, const char *path, const void *request, char **text,
-                      size_t *length)
+bool gm_apart_capture(gm_apart_reader reader, const char *path, const void *request, void *answer,
+                      size_t size, char **text, size_t *length)
 {
     struct room room;
     struct stat status;
     *text = NULL;
     *length = 0;
-    if (!run_apart(&room, reader, path, request, 1))
+    memset(answer, 0, size);
+    if (!run_apart(&room, reader, path, request, size))
         return false;
+    memcpy(answer, room.answer, size);
     if (fstat(room.output, &status) == 0 && status.st_size < (off_t)INT32_MAX) {
         *text = gm_allocate((size_t)status.st_size + 1, 1);
-        ssize_t size = pread(room.output, *text, (size_t)status.st_size, 0);
-        *length = size > 0 ? (size_t)size : 0;
+        ssize_t got = pread(room.output, *text, (size_t)status.st_size, 0);
+        *length = got > 0 ? (size_t)got : 0;
     }
     close_room(&room);
     return *text != NULL;

@@ -23,7 +23,7 @@ bool gm_apart(gm_apart_reader reader, const char *path, const void *request, voi
 
 /* The same, but what the reader printed is not printed: `text` gets it, of `length` bytes, to be
  * freed by the caller; NULL if the reader did not return. */
-bool gm_apart_capture(gm_apart_reader reader, const char *path, const void *request, char **text,
-                      size_t *length);
+bool gm_apart_capture(gm_apart_reader reader, const char *path, const void *request, void *answer,
+                      size_t size, char **text, size_t *length);
 
 #endif

@@ -56,9 +56,10 @@ static void read_trace(const char *path, const void *request_of, void *unused)
 static bool load_trace(struct gm_summaries *summaries, const char *path,
                        const struct gm_job_request *request)
 {
-    char *line = NULL;
+    char *line = NULL, unused;
     size_t size = 0;
-    bool is_read = gm_apart_capture(read_trace, path, request, &line, &size) && size;
+    bool is_read =
+        gm_apart_capture(read_trace, path, request, &unused, sizeof(unused), &line, &size) && size;
     if (is_read && line[size - 1] == '\n')
         size--;
     is_read = is_read && gm_summaries_add(summaries, line, size);

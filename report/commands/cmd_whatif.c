@@ -41,6 +41,8 @@ struct wish {
     uint64_t memory;
     int device;
     bool advise, json, colour;
+    gm_whatif_taker *take; /* instead of printing; NULL */
+    void *argument;
 };
 
 /* What a history is of: one of both. */
@@ -148,7 +150,9 @@ static void name_places(struct gm_whatif *whatif, const struct source *source)
 static void print(const struct wish *wish, const struct gm_whatif *whatif)
 {
     struct gm_page page = {.out = stdout, .colour = wish->colour};
-    if (wish->json)
+    if (wish->take)
+        wish->take(whatif, wish->argument);
+    else if (wish->json)
         gm_whatif_json(stdout, whatif);
     else
         gm_whatif_text(&page, whatif, wish->advise);
@@ -211,6 +215,15 @@ static void answer(const char *path, const void *wish, void *code)
     struct source source = {0};
     *(int *)code = answer_from(wish, &source, path);
     close_source(&source);
+}
+
+int gm_whatif_advise(const char *path, gm_whatif_taker *take, void *argument)
+{
+    struct wish wish = {
+        .device = GM_ANY_DEVICE, .advise = true, .take = take, .argument = argument};
+    int code;
+    answer(path, &wish, &code);
+    return code;
 }
 
 static int answer_one(const struct wish *wish, char **arguments, size_t count)

@@ -27,6 +27,8 @@ int gm_cmd_whatif(int count, char **arguments);
 int gm_cmd_path(int count, char **arguments);
 int gm_cmd_dry_run(int count, char **arguments);
 int gm_cmd_fit(int count, char **arguments);
+int gm_cmd_ask(int count, char **arguments);
+int gm_cmd_skill(int count, char **arguments);
 int gm_cmd_diff(int count, char **arguments);
 
 void gm_print_version(void);

@@ -9,6 +9,7 @@ static const struct gm_command commands[] = {
     {"run", "record a command", gm_cmd_run},
     {"report", "say what the memory was used for", gm_cmd_report},
     {"check", "judge a trace or a command: the gate for CI", gm_cmd_check},
+    {"ask", "answer one question as JSON, for agents and scripts", gm_cmd_ask},
     {"diff", "say what changed between two runs", gm_cmd_diff},
     {"top", "follow a running process", gm_cmd_top},
     {"export", "write a trace in the format of another program", gm_cmd_export},
@@ -17,6 +18,7 @@ static const struct gm_command commands[] = {
     {"info", "say what is in a trace", gm_cmd_info},
     {"summarize", "say in a line of JSON what a trace comes to", gm_cmd_summarize},
     {"whatif", "say what other settings of PyTorch's allocator would have reserved", gm_cmd_whatif},
+    {"skill", "print what a coding agent is to know of gpumem", gm_cmd_skill},
     {"path", "print the library for LD_PRELOAD", gm_cmd_path},
 };
 

@@ -172,6 +172,31 @@ uint32_t gm_model_stack_of_id(const struct gm_model *model, uint32_t id)
     return GM_NONE;
 }
 
+static bool is_same_name(const char *one, const char *other)
+{
+    return strcmp(one ? one : "", other ? other : "") == 0;
+}
+
+static bool reads_same(const struct gm_stack *one, const struct gm_stack *other)
+{
+    bool is_same = one->count == other->count;
+    for (size_t i = 0; i < one->count && is_same; i++)
+        is_same = one->frames[i].line == other->frames[i].line &&
+                  is_same_name(one->frames[i].function, other->frames[i].function) &&
+                  is_same_name(one->frames[i].file, other->frames[i].file) &&
+                  is_same_name(one->frames[i].module, other->frames[i].module);
+    return is_same;
+}
+
+uint32_t gm_model_find_stack(const struct gm_model *model, const struct gm_stack *stack)
+{
+    size_t count = gm_model_stack_count(model);
+    for (uint32_t i = 0; i < count; i++)
+        if (reads_same(gm_model_stack(model, i), stack))
+            return i;
+    return GM_NONE;
+}
+
 /* ---- findings -------------------------------------------------------------------------------- */
 
 static uint64_t finding_fingerprint(const struct gm_model *model,

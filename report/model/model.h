@@ -520,12 +520,15 @@ uint64_t gm_model_fingerprint(const struct gm_model *model, uint32_t stack, cons
                               const char *kind);
 
 /* The id of a stack: stacks that read the same have the same one. It is made of a fingerprint, and, where several
- * stacks of the model differ in lines alone, of their order. */
+ * stacks of the model differ in lines alone, of their order: models that are to agree have GM_NEEDS_ALL. */
 uint64_t gm_model_site_id(const struct gm_model *model, uint32_t stack);
 
 /* The id of a finding of a run: its fingerprint, if it is the first that has it. */
 uint64_t gm_model_finding_id(const struct gm_model *model, const struct gm_model_run *run,
                              size_t finding);
+
+/* The number of the first stack of a model that reads as this one of another, lines and all; GM_NONE: there is none. */
+uint32_t gm_model_find_stack(const struct gm_model *model, const struct gm_stack *stack);
 
 /* The number of the first stack with that id, GM_NONE if there is none; and the number of a run's finding. */
 uint32_t gm_model_stack_of_id(const struct gm_model *model, uint32_t id);

@@ -183,6 +183,8 @@ OUTPUTS = [
     ("check --baseline FILE --update-baseline TRACE", plain), ("diff BASE TRACE", plain), ("diff TRACE BASE", plain), ("diff --json BASE TRACE", one_json),
     ("diff --html FILE BASE TRACE", page), ("diff -f pprof -o FILE BASE TRACE", zipped), ("top --once TRACE", plain),
     ("top --once --json TRACE", lines_of_json), ("whatif TRACE", plain), ("whatif --json TRACE", one_json), ("whatif --advise TRACE", plain),
+    ("ask TRACE verdict", one_json), ("ask TRACE peak", one_json), ("ask TRACE owners --at end --by line --size 1M", one_json),
+    ("ask TRACE leaks", one_json), ("ask TRACE oom", one_json), ("ask TRACE growth", one_json), ("ask TRACE diff BASE", one_json),
     ("summarize TRACE", lines_of_json), ("export -f pprof TRACE", zipped), ("export -f collapsed TRACE", collapsed),
     ("export -f perfetto TRACE", strings), ("export -f memory_viz TRACE", pickled), ("export -f speedscope TRACE", one_json),
     ("export -f ndjson TRACE", lines_of_json), ("export -f csv TRACE", rows), ("export -f csv --at end TRACE", rows),
@@ -196,7 +198,7 @@ def run(line, names, folder, environment):
     if os.path.exists(path):
         os.unlink(path)
     words = [names.get(word, word).replace("FILE", path) for word in line.split()]
-    done = subprocess.run([gpumem, *words], capture_output=True, timeout=120, check=False, cwd=folder, env={**os.environ, **environment})
+    done = subprocess.run([gpumem, *words], capture_output=True, timeout=120, check=False, cwd=folder, env={**os.environ, "XDG_CACHE_HOME": folder, **environment})
     said = done.stdout + done.stderr.replace(path.encode(), b"FILE")
     written = None
     if os.path.exists(path):

@@ -122,6 +122,7 @@ def outputs(trace, other):
                 ("report", "--at", "end", "--all-frames", trace), ("report", "-v", trace, other),
                 ("report", trace, other), ("report", "--html", "OUT", trace), ("report", "--html", "OUT", trace, other),
                 ("report", "--json", "--no-symbols", trace), ("summarize", trace, other),
+                ("ask", trace, "verdict"), ("ask", trace, "owners", "--at", "end"), ("ask", trace, other, "verdict"),
                 ("diff", trace, other), ("diff", "--json", trace, other), ("diff", "--html", "OUT", trace, other))
     for name in FORMATS:
         yield "export", "--format", name, "-o", "OUT", trace
@@ -140,7 +141,7 @@ def check_outputs(build, folder, trace, other, can_name):
         told += b"secret" in plain
         if "openmetrics" not in arguments:
             expect(b"secret" in plain, f"{what}: the plain output has nothing to hide, so this shows nothing")
-            function = b"refused" if "--site" in arguments else b"keep_batch" if "csv" in arguments else b"native_keep"
+            function = b"refused" if "--site" in arguments else b"" if arguments[-1] == "verdict" else b"keep_batch" if arguments[0] == "ask" else b"keep_batch" if "csv" in arguments else b"native_keep"
             expect("--no-symbols" in arguments or arguments[0] == "diff" or function in hidden, f"{what}: {function} is not named")
         if arguments[:2] == ("report", "--json") and can_name:
             expect(b"hostsecret" in plain, "the host's name is not in the plain JSON")

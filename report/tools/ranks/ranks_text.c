@@ -65,6 +65,25 @@ const struct gm_summary *gm_ranks_worst(const struct gm_summaries *summaries)
     return worst;
 }
 
+static int by_gravity(const void *left, const void *right)
+{
+    const struct gm_summary *one = *(const struct gm_summary *const *)left;
+    const struct gm_summary *other = *(const struct gm_summary *const *)right;
+    if (is_worse(one, other) || is_worse(other, one))
+        return is_worse(one, other) ? -1 : 1;
+    return (one > other) - (one < other);
+}
+
+const struct gm_summary **gm_ranks_by_gravity(const struct gm_summaries *summaries)
+{
+    const struct gm_summary **order =
+        gm_allocate(summaries->count + 1, sizeof(const struct gm_summary *));
+    for (size_t i = 0; i < summaries->count; i++)
+        order[i] = &summaries->entries[i];
+    qsort(order, summaries->count, sizeof(const struct gm_summary *), by_gravity);
+    return order;
+}
+
 /* "rank 3", or without ranks "process 4242". */
 static const char *name_of(const struct gm_summary *summary, char text[GM_SIZE_TEXT])
 {

@@ -10,6 +10,9 @@
  * there is none. */
 const struct gm_summary *gm_ranks_worst(const struct gm_summaries *summaries);
 
+/* All of them, the one to show whole first; to be freed. */
+const struct gm_summary **gm_ranks_by_gravity(const struct gm_summaries *summaries);
+
 /* How many used memory. */
 size_t gm_ranks_active(const struct gm_summaries *summaries);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts programs as people write them under gpumem, and marks what `gpumem report` says of them.
 
-    exam.py BUILD [--fresh] [NAME]...
+    exam.py BUILD [--fresh | --ask] [NAME]...
 
 The programs lie in programs/, each for itself, none written for a rule. Its first lines say what it is:
 
@@ -12,7 +12,8 @@ The programs lie in programs/, each for itself, none written for a rule. Its fir
     # exam-exit: 1                        how it ends, if not with 0
 
 A program is recorded once. Its traces stay below ~/.cache/gpumem/exam (GPUMEM_EXAM_CACHE) until its text changes;
---fresh records again, which a change of the recorder needs. Exit code 1 if any mark is wrong. Run by run_exam,
+--fresh records again, which a change of the recorder needs. --ask marks `gpumem ask` instead: a reader that follows its
+`next` (tests/ask/walk.py) must come to a cause, and the verdict on a sound program must have no finding but notes. Exit code 1 if any mark is wrong. Run by run_exam,
 which prepares the wheel.
 """
 import glob
@@ -26,7 +27,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "support"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "ask"))
 from report_json import with_stacks  # noqa: E402
+from walk import ask, walk  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "programs")
 CACHE = os.path.expanduser(os.environ.get("GPUMEM_EXAM_CACHE", "~/.cache/gpumem/exam"))
@@ -136,7 +139,20 @@ def judge(program, found):
     return right, "; ".join(texts) or "nothing"
 
 
-def examine(build, program, fresh):
+def judge_answers(build, program, folder):
+    """The same of what `gpumem ask` answers on the run."""
+    gpumem, name = build + "/report/gpumem", os.path.basename(program.path)
+    if program.sick:
+        right, calls, size = walk(gpumem, folder, "", {(name, line) for line in program.causes})
+        return right, f"{calls} calls, {size} bytes"
+    found = []
+    for trace in sorted(glob.glob(folder + "/*.trace")):
+        answer, _ = ask(gpumem, f"gpumem ask {os.path.basename(trace)} verdict", folder)
+        found += [row for row in answer["rows"] if row["severity"] != "note" and row["code"] not in program.allowed]
+    return not found, "; ".join(f"{row['severity']} {row['code']}" for row in found) or "nothing"
+
+
+def examine(build, program, fresh, asks):
     folder = program.folder()
     if fresh or not os.path.exists(folder):
         folder = record(build, program)
@@ -145,6 +161,8 @@ def examine(build, program, fresh):
     if ended["code"] != program.exit_code:
         return False, f"the program ended with {ended['code']}: {ended['text'][-600:]}"
     try:
+        if asks:
+            return judge_answers(build, program, folder)
         return judge(program, told(build, program, folder))
     except (RuntimeError, ValueError, KeyError) as error:
         return False, f"{type(error).__name__}: {error}"
@@ -152,8 +170,8 @@ def examine(build, program, fresh):
 
 def main():
     build, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
-    fresh = "--fresh" in wanted
-    wanted = [name for name in wanted if name != "--fresh"]
+    fresh, asks = "--fresh" in wanted, "--ask" in wanted
+    wanted = [name for name in wanted if name not in ("--fresh", "--ask")]
     programs = [Program(path) for path in glob.glob(PROGRAMS + "/*.py") + glob.glob(PROGRAMS + "/*.cpp")]
     unknown = set(wanted) - {program.name for program in programs}
     if unknown:
@@ -163,7 +181,7 @@ def main():
     for program in sorted(programs, key=lambda program: (program.number, not program.sick, program.name)):
         if wanted and program.name not in wanted:
             continue
-        right, text = examine(build, program, fresh)
+        right, text = examine(build, program, fresh, asks)
         kind = "sick" if program.sick else "sound"
         marks = score.setdefault((program.number, kind), [])
         marks.append(right)

@@ -1,0 +1,33 @@
+/* gpumem skill: prints what an agent is to know of gpumem, share/gpumem/SKILL.md. */
+#include "commands/command.h"
+#include <stdio.h>
+
+__asm__(".pushsection .rodata\n"
+        ".globl gm_skill\n"
+        "gm_skill: .incbin \"" GPUMEM_SKILL_FILE "\"\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const char gm_skill[] __attribute__((visibility("hidden")));
+
+int gm_cmd_skill(int count, char **arguments)
+{
+    static const struct option options[] = {GM_COMMON_OPTIONS};
+    int option = gm_next_option(count, arguments, ":h", options);
+    if (option == GM_OPTION_VERSION)
+        gm_print_version();
+    else if (option == GM_OPTION_HELP)
+        puts("usage: gpumem skill\n"
+             "\n"
+             "Prints a skill for coding agents: how to record, ask, decide, and verify a fix\n"
+             "(docs/ask.md). Save it as SKILL.md where your agent looks for skills.\n"
+             "\n"
+             "  -h, --help\n"
+             "      --version");
+    else if (option != -1)
+        return GM_EXIT_USAGE;
+    else if (optind < count)
+        return gm_complain("skill: takes no arguments");
+    else
+        fputs(gm_skill, stdout);
+    return GM_EXIT_FINE;
+}

@@ -1,0 +1,50 @@
+/* See questions.h: what all share. */
+#include "output/ask/questions.h"
+
+const char *gm_ask_by_name(enum gm_ask_by by)
+{
+    static const char *const names[] = {[GM_ASK_BY_SITE] = "site",
+                                        [GM_ASK_BY_LINE] = "line",
+                                        [GM_ASK_BY_LIBRARY] = "library",
+                                        [GM_ASK_BY_KIND] = "kind"};
+    return names[by];
+}
+
+void gm_ask_where(struct gm_ask *ask, struct gm_json *json, uint32_t stack,
+                  const struct gm_frame *frame)
+{
+    if (stack == GM_NONE)
+        return;
+    if (!frame)
+        frame = gm_stack_telling_frame(gm_model_stack(ask->model, stack));
+    gm_json_string(json, "site", ID(gm_model_site_id(ask->model, stack)));
+    if (!frame)
+        return;
+    gm_answer_text(&ask->answer, json, "function", frame->function, GM_ASK_PLACE_BYTES);
+    if (frame->file) {
+        gm_answer_path(&ask->answer, json, "file", frame->file, GM_ASK_PLACE_BYTES);
+        gm_json_number(json, "line", frame->line);
+    } else if (frame->module && *frame->module) {
+        gm_answer_path(&ask->answer, json, "module", frame->module, GM_ASK_PLACE_BYTES);
+    }
+}
+
+void gm_ask_device(struct gm_json *json, int device)
+{
+    if (device >= 0)
+        gm_json_signed(json, "device", device);
+    else
+        gm_json_null(json, "device");
+}
+
+void gm_ask_step_findings(struct gm_ask *ask, uint32_t codes, size_t most)
+{
+    for (size_t i = 0; i < ask->run->finding_count && most; i++) {
+        const struct gm_model_finding *finding = &ask->run->findings[i];
+        if (!(codes >> finding->code & 1))
+            continue;
+        gm_answer_step(&ask->answer, gm_finding_name(finding->code), "finding %s",
+                       ID(gm_model_finding_id(ask->model, ask->run, i)));
+        most--;
+    }
+}
