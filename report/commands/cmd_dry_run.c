@@ -5,6 +5,7 @@
 #include "commands/session.h"
 #include "tools/dryrun/judgement.h"
 #include "tools/dryrun/launch.h"
+#include "tools/runs/kept.h"
 #include "tools/runs/recording.h"
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +38,10 @@ static void print_help(void)
          "                          can vary by addresses and by the time events take\n"
          "      --once              run COMMAND once, also where a second run with larger\n"
          "                          workspaces for cuDNN's convolutions would tell more\n"
-         "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them\n"
+         "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them;\n"
+         "                          without it gpumem report, export, info and whatif find\n"
+         "                          those of the newest dry run of this folder\n"
+         "      --no-keep           none of this run\n"
          "  -n, --top N             rows of each list of the report, as there\n"
          "      --json              the report as JSON, with a member \"dry_run\"; what\n"
          "                          COMMAND prints goes to stderr\n"
@@ -58,6 +62,7 @@ struct dry_run {
     bool json;
     bool once;
     bool bounds;
+    bool no_keep;
     char **command;
 };
 
@@ -333,6 +338,18 @@ static void run_with_rows(struct dry_run *dry, struct shown_run *shown, struct s
     rows->code = counts ? 0 : GM_EXIT_UNDECIDED;
 }
 
+/* For the commands that are asked next. */
+static void keep_traces(const struct dry_run *dry, struct shown_run *shown, struct timespec began)
+{
+    const struct gm_recording *recording = &shown->recording;
+    if (dry->no_keep)
+        return;
+    const char *why =
+        gm_kept_replace(recording->traces, dry->output ? 0 : recording->trace_count, began);
+    if (why && !dry->output && recording->trace_count)
+        fprintf(stderr, "gpumem: the trace of this run is not kept (%s): -o FILE keeps it\n", why);
+}
+
 static void print_answer(const struct dry_run *dry, const struct shown_run *shown,
                          const struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
 {
@@ -353,6 +370,8 @@ static int dry_run(struct dry_run *dry)
     struct gm_dry_outcome with_cudnn = {0}, others[BOUNDS] = {{0}};
     struct gm_dry_judgement judgement;
     const bool asked_for_values = dry->settings.values;
+    struct timespec began;
+    clock_gettime(CLOCK_REALTIME_COARSE, &began); /* as file systems do */
     dry->settings.cudnn = "0";
     if (!run_shown(dry, &shown, dry->json ? STDERR_FILENO : -1)) {
         gm_recording_end(&shown.recording);
@@ -397,6 +416,7 @@ static int dry_run(struct dry_run *dry)
     if (is_sound && dry->bounds)
         facts.bound_count = run_bounds(dry, others);
     gm_dry_judge(&judgement, &facts);
+    keep_traces(dry, &shown, began);
     print_answer(dry, &shown, &judgement, &facts);
     gm_recording_end(&shown.recording);
     return exit_code(&judgement, &facts);
@@ -437,7 +457,17 @@ static bool read_memory(const char *text, uint64_t *memory)
 
 int gm_cmd_dry_run(int count, char **arguments)
 {
-    enum { DEVICE = GM_OPTION_FIRST, DEVICES, MEMORY, ONCE, JSON, MAX_STEPS, VALUES, BOUNDED };
+    enum {
+        DEVICE = GM_OPTION_FIRST,
+        DEVICES,
+        MEMORY,
+        ONCE,
+        JSON,
+        MAX_STEPS,
+        VALUES,
+        BOUNDED,
+        NO_KEEP
+    };
     static const struct option options[] = {{"device", required_argument, NULL, DEVICE},
                                             {"devices", required_argument, NULL, DEVICES},
                                             {"memory", required_argument, NULL, MEMORY},
@@ -446,6 +476,7 @@ int gm_cmd_dry_run(int count, char **arguments)
                                             {"values", no_argument, NULL, VALUES},
                                             {"bounds", no_argument, NULL, BOUNDED},
                                             {"output", required_argument, NULL, 'o'},
+                                            {"no-keep", no_argument, NULL, NO_KEEP},
                                             {"top", required_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, JSON},
                                             GM_COMMON_OPTIONS};
@@ -482,6 +513,9 @@ int gm_cmd_dry_run(int count, char **arguments)
             break;
         case VALUES:
             dry.settings.values = true;
+            break;
+        case NO_KEEP:
+            dry.no_keep = true;
             break;
         case ONCE:
             dry.once = true;

@@ -85,7 +85,7 @@ static int export_one(const struct request *request, char **arguments, size_t co
                       const char *output)
 {
     struct gm_run_traces run;
-    int code = gm_run_find(&run, arguments, count);
+    int code = gm_run_find_any(&run, arguments, count);
     if (run.count > 1 || count > 1)
         code = gm_complain("export: one trace at a time, not %zu: name it",
                            run.count > count ? run.count : count);

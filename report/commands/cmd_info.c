@@ -193,7 +193,7 @@ int gm_cmd_info(int count, char **arguments)
     }
     int code = GM_EXIT_FINE;
     struct gm_run_traces run;
-    int found = gm_run_find(&run, arguments + optind, (size_t)(count - optind));
+    int found = gm_run_find_any(&run, arguments + optind, (size_t)(count - optind));
     for (size_t i = 0; i < run.count; i++) {
         if (i)
             putchar('\n');

@@ -321,7 +321,7 @@ int gm_cmd_report(int count, char **arguments)
         report.output = gm_output_find("text"); /* a part is shown as a whole in any case */
     gm_fit_terminal(&report.options);
     struct gm_run_traces run;
-    int found = gm_run_find(&run, arguments + optind, (size_t)(count - optind));
+    int found = gm_run_find_any(&run, arguments + optind, (size_t)(count - optind));
     report.options.top = top;
     int code = found;
     if (run.count)

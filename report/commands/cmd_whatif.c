@@ -229,7 +229,7 @@ int gm_whatif_advise(const char *path, gm_whatif_taker *take, void *argument)
 static int answer_one(const struct wish *wish, char **arguments, size_t count)
 {
     struct gm_run_traces run;
-    int code = gm_run_find(&run, arguments, count), answered = GM_EXIT_UNREADABLE;
+    int code = gm_run_find_any(&run, arguments, count), answered = GM_EXIT_UNREADABLE;
     if (run.count > 1)
         code = gm_complain("whatif: one trace at a time, not %zu: name it", run.count);
     else if (run.count)

@@ -19,3 +19,4 @@ set_target_properties(dry_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${DRY_FOLD
 
 add_test(NAME e2e.dry COMMAND ${Python3_EXECUTABLE} ${DRY}/test_dry_run.py ${PROJECT_BINARY_DIR} ${DRY_FOLDER})
 add_test(NAME e2e.dry.fit COMMAND ${Python3_EXECUTABLE} ${DRY}/test_fit.py ${PROJECT_BINARY_DIR} ${DRY_FOLDER})
+add_test(NAME e2e.dry.kept COMMAND ${Python3_EXECUTABLE} ${DRY}/test_kept.py ${PROJECT_BINARY_DIR} ${DRY_FOLDER})

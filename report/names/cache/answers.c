@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "names/cache/folder.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,21 +331,6 @@ static bool write_file(const struct gm_answers *answers)
     return false;
 }
 
-struct old_file {
-    char name[NAME_MAX + 1];
-    uint64_t size;
-    struct timespec written;
-};
-
-static int oldest_first(const void *a, const void *b)
-{
-    const struct timespec *one = &((const struct old_file *)a)->written;
-    const struct timespec *other = &((const struct old_file *)b)->written;
-    if (one->tv_sec != other->tv_sec)
-        return one->tv_sec < other->tv_sec ? -1 : 1;
-    return (one->tv_nsec > other->tv_nsec) - (one->tv_nsec < other->tv_nsec);
-}
-
 /* What may be deleted: the folder can be one that the user chose, with other files in it. */
 static bool is_ours(const char *name)
 {
@@ -354,54 +338,13 @@ static bool is_ours(const char *name)
     return id > 0 && name[id] == '-' && strspn(name + id + 1, "0123456789abcdef") == 16;
 }
 
-static struct old_file *list_files(const char *folder, size_t *count, uint64_t *size)
-{
-    struct old_file *files = NULL;
-    size_t capacity = 0;
-    DIR *open_folder = opendir(folder);
-    struct stat status;
-    *count = 0;
-    *size = 0;
-    for (struct dirent *entry; open_folder && (entry = readdir(open_folder));) {
-        if (!is_ours(entry->d_name) ||
-            fstatat(dirfd(open_folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(status.st_mode))
-            continue;
-        GM_RESERVE(files, capacity, *count + 1);
-        struct old_file *file = &files[(*count)++];
-        snprintf(file->name, sizeof(file->name), "%s", entry->d_name);
-        file->size = (uint64_t)status.st_size;
-        file->written = status.st_mtim;
-        *size += file->size;
-    }
-    if (open_folder)
-        closedir(open_folder);
-    return files;
-}
-
-/* Down to three quarters, so that the next ones need not look for room again. */
-static void make_room(const char *folder)
-{
-    size_t count;
-    uint64_t size;
-    struct old_file *files = list_files(folder, &count, &size);
-    char path[PATH_MAX];
-    if (size > GM_ANSWERS_FOLDER_MAX) {
-        qsort(files, count, sizeof(*files), oldest_first);
-        for (size_t i = 0; i < count && size > GM_ANSWERS_FOLDER_MAX / 4 * 3; i++) {
-            int length = snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
-            if (length < PATH_MAX && unlink(path) == 0)
-                size -= files[i].size;
-        }
-    }
-    free(files);
-}
-
 void gm_answers_close(struct gm_answers *answers, bool keep)
 {
     if (keep && answers->is_new && answers->has_note && gm_make_cache_folder(answers->folder) &&
         write_file(answers))
-        make_room(answers->folder);
+        gm_cache_make_room(
+            answers->folder, is_ours,
+            (struct gm_cache_most){.bytes = GM_ANSWERS_FOLDER_MAX, .files = SIZE_MAX});
     forget(answers);
     gm_map_free(&answers->by_address);
     gm_map_free(&answers->by_pointer);

@@ -2,6 +2,7 @@
 #include "tools/runs/run_note.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "tools/runs/kept.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,21 @@ static bool has_traces_here(void)
     }
     if (entries)
         closedir(entries);
+    return has;
+}
+
+static void note_one(void *context, const char *path)
+{
+    (void)path;
+    *(bool *)context = true;
+}
+
+/* What would pass for a run's trace here if the run left none. */
+static bool has_others(void)
+{
+    bool has = has_traces_here();
+    if (!has)
+        gm_kept_list(note_one, &has);
     return has;
 }
 
@@ -72,7 +88,7 @@ void gm_run_note_leave(char **command, int code, char *const *traces, size_t cou
     bool found_here = false;
     for (size_t i = 0; i < count && !found_here; i++)
         found_here = is_here(traces[i]);
-    if (found_here || !has_traces_here()) {
+    if (found_here || !has_others()) {
         unlink(GM_RUN_NOTE);
         return;
     }

@@ -1,7 +1,7 @@
 /* A note of the newest run, in the folder where it was started.
  *
  * A run that recorded nothing, or that wrote its traces elsewhere, leaves nothing in the folder, and
- * an older trace there would pass for its own. Then, and only then, `gpumem run` leaves this note.
+ * an older trace there, or that of an older dry run, would pass for its own. Then, and only then, `gpumem run` leaves this note.
  */
 #ifndef GPUMEM_REPORT_RUNS_RUN_NOTE_H
 #define GPUMEM_REPORT_RUNS_RUN_NOTE_H

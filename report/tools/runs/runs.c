@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/size.h"
 #include "base/text.h"
+#include "tools/runs/kept.h"
 #include "tools/runs/run_note.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -160,8 +161,9 @@ bool gm_run_read_header(int folder, const char *name, struct gm_trace_header *he
     return good;
 }
 
-static void add(struct folder *folder, const char *path)
+static void add(void *context, const char *path)
 {
+    struct folder *folder = context;
     struct stat status;
     if (fstatat(AT_FDCWD, path, &status, 0) != 0 || !S_ISREG(status.st_mode))
         return;
@@ -173,6 +175,13 @@ static void add(struct folder *folder, const char *path)
         return;
     entry->born = birth_of(&entry->header);
     entry->gone = end_of(&entry->header, &entry->written);
+}
+
+static void free_folder(struct folder *folder)
+{
+    for (size_t i = 0; folder->entries && i < folder->count; i++)
+        free(folder->entries[i].name);
+    free(folder->entries);
 }
 
 bool gm_run_is_summary(const char *path)
@@ -304,9 +313,7 @@ static int take_newest(struct folder *folder, const struct gm_run_note *note,
         choose(folder, newest);
         take_members(folder, run);
     }
-    for (size_t i = 0; folder->entries && i < folder->count; i++)
-        free(folder->entries[i].name);
-    free(folder->entries);
+    free_folder(folder);
     return code;
 }
 
@@ -347,19 +354,37 @@ static bool take_folder_of_summaries(const char *path, struct gm_run_traces *run
     size_t before = run->count;
     add_folder(&folder, path, ".sum");
     take_summaries(&folder, run);
-    for (size_t i = 0; i < folder.count; i++)
-        free(folder.entries[i].name);
-    free(folder.entries);
+    free_folder(&folder);
     return run->count != before;
 }
 
-static int take_folder(const char *path, struct gm_run_traces *run)
+/* Whether a dry run that was started here is newer than what is in the folder. Then it takes the folder's place. */
+static bool take_dry_run(struct folder *folder, const struct gm_run_note *note,
+                         struct gm_run_traces *run)
+{
+    struct folder kept = {0};
+    gm_kept_list(add, &kept);
+    const struct candidate *dry = newest_of(&kept), *other = newest_of(folder);
+    bool is_newest = dry && !(note && is_later(note, dry)) && (!other || is_newer(dry, other));
+    if (is_newest) {
+        run->left_out += folder->count;
+        struct folder passed_over = *folder;
+        *folder = kept;
+        kept = passed_over;
+    }
+    free_folder(&kept);
+    return is_newest;
+}
+
+static int take_folder(const char *path, struct gm_run_traces *run, bool or_dry_run)
 {
     struct folder folder = {0};
     struct gm_run_note note;
     size_t before = run->count;
     add_folder(&folder, path, ".trace");
     bool has_note = gm_run_note_read(&note, path);
+    if (or_dry_run && take_dry_run(&folder, has_note ? &note : NULL, run))
+        has_note = false;
     int code = take_newest(&folder, has_note ? &note : NULL, run);
     gm_run_note_free(&note);
     if (code != GM_EXIT_FINE || run->count != before || take_folder_of_summaries(path, run))
@@ -377,7 +402,7 @@ static int take_argument(const char *path, struct gm_run_traces *run)
     struct folder folder = {0};
     bool is_there = stat(path, &status) == 0;
     if (is_there && S_ISDIR(status.st_mode))
-        return take_folder(path, run);
+        return take_folder(path, run, false);
     if (!is_there && strpbrk(path, "*?["))
         add_pattern(&folder, path);
     size_t before = run->count;
@@ -414,10 +439,10 @@ static void drop_same_files(struct gm_run_traces *run)
     free(known);
 }
 
-int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count)
+static int find(struct gm_run_traces *run, char **arguments, size_t count, bool or_dry_run)
 {
     *run = (struct gm_run_traces){0};
-    int code = count ? GM_EXIT_FINE : take_folder(".", run);
+    int code = count ? GM_EXIT_FINE : take_folder(".", run, or_dry_run);
     for (size_t i = 0; i < count; i++) {
         int one = take_argument(arguments[i], run);
         code = one == GM_EXIT_FINE ? code : one;
@@ -427,6 +452,16 @@ int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count)
         fprintf(stderr, "gpumem: the newest run has %zu trace%s; left out: %zu of other runs\n",
                 run->count, gm_plural(run->count), run->left_out);
     return code;
+}
+
+int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count)
+{
+    return find(run, arguments, count, false);
+}
+
+int gm_run_find_any(struct gm_run_traces *run, char **arguments, size_t count)
+{
+    return find(run, arguments, count, true);
 }
 
 void gm_run_free(struct gm_run_traces *run)

@@ -32,6 +32,9 @@ struct gm_run_traces {
  * nothing, GM_EXIT_UNREADABLE for a folder without traces. `run` is to be freed in any case. */
 int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count);
 
+/* The same for commands that look at one run: no argument can mean a dry run, too (kept.h). */
+int gm_run_find_any(struct gm_run_traces *run, char **arguments, size_t count);
+
 void gm_run_free(struct gm_run_traces *run);
 
 /* Whether a file holds summaries of processes (docs/ranks.md) and is no trace. */

@@ -2,13 +2,13 @@
 #include "tools/runs/trace_home.h"
 #include "base/memory.h"
 #include "base/process_alive.h"
+#include "names/cache/folder.h"
 #include "tools/runs/runs.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,29 +25,6 @@ static bool is_finished(const char *path)
            (header.end == GM_END_EXEC || !gm_process_alive(&header));
 }
 
-static bool copy_bytes(int from, int to)
-{
-    ssize_t sent;
-    do
-        sent = sendfile(to, from, NULL, 1 << 20);
-    while (sent > 0);
-    return sent == 0 && fsync(to) == 0;
-}
-
-static bool copy_file(const char *from_path, const char *to_path)
-{
-    int from = open(from_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    int to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    bool good = from >= 0 && to >= 0 && copy_bytes(from, to);
-    if (from >= 0)
-        close(from);
-    if (to >= 0 && close(to) != 0)
-        good = false;
-    if (to >= 0 && !good)
-        unlink(to_path);
-    return good;
-}
-
 void gm_bring_home(const char *path)
 {
     char target[PATH_MAX];
@@ -56,7 +33,7 @@ void gm_bring_home(const char *path)
     size_t size = strlen(path) + sizeof(".part");
     char *copy = gm_allocate(size, 1);
     snprintf(copy, size, "%s.part", path);
-    if (copy_file(target, copy)) {
+    if (gm_copy_file(target, copy)) {
         if (rename(copy, path) == 0)
             unlink(target);
         else
