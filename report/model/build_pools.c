@@ -126,6 +126,7 @@ static void build_pool(struct gm_builder *builder, int device)
         .reserved_peak_time_ns = gm_builder_time(builder, totals->reserved_peak.time),
         .out_of_memory = gm_amount(totals->out_of_memory),
         .curve = curve,
+        .drawn = run->simulated ? totals->by_alloc : curve,
         .at_peak = GM_NONE,
         .last = GM_NONE,
         .at_end = add_end(builder, device),

@@ -208,9 +208,12 @@ struct gm_model_run gm_copy_run(struct gm_copier *copier, const struct gm_model_
     copy_moments(copier, &run);
     copy_failures(copier, &run);
     COPY_ARRAY(copier, run.pools, run.pool_count);
-    for (size_t i = 0; i < run.pool_count; i++)
+    for (size_t i = 0; i < run.pool_count; i++) {
         if (run.pools[i].curve)
             COPY_ARRAY(copier, run.pools[i].curve, 1);
+        if (run.pools[i].drawn)
+            COPY_ARRAY(copier, run.pools[i].drawn, 1);
+    }
     copy_phases(copier, &run);
     COPY_ARRAY(copier, run.growing, run.growing_count);
     for (size_t i = 0; i < run.growing_count; i++) {

@@ -152,8 +152,9 @@ struct gm_model_device {
     uint64_t library_bytes[GM_LIBRARY_MOMENTS];
     bool has_failed; /* an allocation, for lack of memory: libraries tell of that moment */
     uint32_t peak;   /* number of the moment; GM_NONE */
-    const struct gm_curve *curve; /* bytes of all kinds but external, over ns since the start; NULL:
-                                     none. A copy of the run has none */
+    const struct gm_curve
+        *curve; /* bytes of all kinds but external, over ns since the start, or of a
+                                     simulated run over its calls; NULL: none. A copy of the run has none */
 };
 
 /* The most that all processes together are known to have used of the device, bytes; -1: no sample tells. What this one had
@@ -203,6 +204,7 @@ struct gm_model_pool {
      * is no blocks, 0. */
     int64_t category_peaks[GM_CATEGORIES];
     const struct gm_curve *curve; /* bytes in blocks, bytes reserved; NULL: none */
+    const struct gm_curve *drawn; /* the same for people: of a simulated run over its allocations */
     uint64_t curve_start_ns;
     uint64_t bucket_ns;
     uint32_t at_peak; /* numbers of moments; GM_NONE: there never was a block */

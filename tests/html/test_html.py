@@ -218,6 +218,17 @@ def check_keys(page, path, what):
     quiet(page, f"{what}, a wrong address")
 
 
+def check_axis(page, path, what):
+    """Times of a simulated run mean nothing: its curve goes by calls, and the same is there by time."""
+    page.open(path)
+    by_calls = page.text(".sum")
+    expect(page.value("document.querySelector('select[name=axis]').value") == "calls" and ", at call " in by_calls, f"{what}: {by_calls}")
+    page.open(path, "#axis=time")
+    by_time = page.text(".sum")
+    expect(re.search(r", at \d[\d.]* (ns|us|ms|s|min)", by_time), f"{what}, by time: {by_time}")
+    expect(by_calls.split(": ", 1)[1] == by_time.split(": ", 1)[1], f"{what}: {by_calls} by calls, {by_time} by time")
+
+
 def check_mouse(page, path, what):
     page.open(path)
     page.click("canvas.curve", 0.5)
@@ -259,7 +270,7 @@ def check_difference(arguments, page, traces, folder):
     rows = page.value(f"[...{panel}.querySelectorAll('tbody tr')].map(r => r.children[0].textContent)")
     expect(rows and set(rows) == {"+1.00 MiB"}, f"difference, functions: {rows}")
     expect(": 9.00 MiB in 1 segment;" in shown["addresses"] and ": +9.00 MiB in segments, +4.00 MiB free" in shown["addresses"] and
-           "Before, at 0 ns: 0 B in 0 segments" in shown["addresses"],
+           "Before, at call 0: 0 B in 0 segments" in shown["addresses"],
            f"difference, address map: {shown['addresses']}")
     expect("Before: process" in shown["blocks"] and "lifetimes, " in shown["blocks"], f"difference, block map: {shown['blocks']}")
     page.value(f"{panel}.querySelector('tbody tr').click()")
@@ -341,7 +352,7 @@ def check_map(arguments, page, folder):
     """More lifetimes than are drawn one by one, at several zooms."""
     trace = os.path.join(folder, "many.trace")
     subprocess.run([arguments.export_traces, "training", trace, "300000"], check=True)
-    page.open(make_page(arguments, trace, folder))
+    page.open(make_page(arguments, trace, folder), "#axis=time")
     page.key("5")
     focus(page, "canvas.blocks")
     rows = rows_of_map(arguments, trace, address(page)["group"])
@@ -458,6 +469,7 @@ def main():
                     check_escapes(page, name)
                 if name == "training":
                     check_keys(page, path, name)
+                    check_axis(page, path, name)
                     check_mouse(page, path, name)
                 if arguments.pictures and name in ("training", "pool", "hostile"):
                     pictures(arguments.pictures, name, path)

@@ -29,8 +29,11 @@ static inline void note_device_live(struct gm_analysis *analysis, unsigned kind,
         return;
     if (!*curve)
         *curve = gm_allocate(1, sizeof(**curve));
-    gm_clocked_curve_set(*curve, &analysis->trace->clock, ledger->time,
-                         ledger->counters.device[slot].live + more);
+    uint64_t live = ledger->counters.device[slot].live + more;
+    if (analysis->trace->header.flags & GM_HEADER_SIMULATED)
+        gm_curve_set(&(*curve)->curve, ledger->events, live, 0);
+    else
+        gm_clocked_curve_set(*curve, &analysis->trace->clock, ledger->time, live);
     analysis->device_changes++;
 }
 
@@ -590,9 +593,11 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     gm_activity_finish(&analysis->activity);
     gm_blocks_finish(&analysis->blocks);
     gm_curve_finish(&analysis->pinned_curve, analysis->active_until);
+    bool is_simulated = (trace->header.flags & GM_HEADER_SIMULATED) != 0;
     for (int i = 0; i < GM_DEVICES; i++)
         if (analysis->device_curves[i])
-            gm_curve_finish(&analysis->device_curves[i]->curve, analysis->duration);
+            gm_curve_finish(&analysis->device_curves[i]->curve,
+                            is_simulated ? analysis->replay.ledger.events : analysis->duration);
     return analysis;
 }
 

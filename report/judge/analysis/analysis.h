@@ -106,12 +106,12 @@ struct gm_analysis {
     size_t pool_count;
     struct gm_block_order last_blocks; /* of all devices, just then */
     struct gm_curve pinned_curve;      /* bytes and allocations over the events, not over time */
-    struct gm_clocked_curve
-        *device_curves[GM_DEVICES]; /* [ordinal + 1]: bytes of all kinds but external, over ns */
-    uint64_t device_changes;        /* births and deaths that they tell of */
-    uint64_t active_until;          /* number of the last event that allocates or copies */
-    uint64_t called_until;          /* likewise, or frees */
-    uint64_t ended_since_use;       /* allocations that ended after the last use of a pool */
+    struct gm_clocked_curve *device_curves
+        [GM_DEVICES]; /* [ordinal + 1]: bytes of all kinds but external; over ns, or of a simulated run over its events */
+    uint64_t device_changes;  /* births and deaths that they tell of */
+    uint64_t active_until;    /* number of the last event that allocates or copies */
+    uint64_t called_until;    /* likewise, or frees */
+    uint64_t ended_since_use; /* allocations that ended after the last use of a pool */
     struct gm_phases phases;
     struct gm_activity activity;
     struct gm_churn churn;

@@ -25,12 +25,13 @@ static void print_column(const struct gm_page *page, double share)
         fputs(blocks[step], page->out);
 }
 
-/* The largest value of each stretch of time, and what the height of a column means. */
+/* The largest value of each stretch, and what the height of a column means. Times of a simulated run mean nothing. */
 static void print_curve(const struct gm_view *view, const struct gm_curve *curve, const char *name)
 {
     struct gm_page *page = view->page;
     uint64_t least = UINT64_MAX, most = 0;
-    unsigned columns = gm_page_columns(page) - 40;
+    bool is_simulated = view->run->simulated;
+    unsigned columns = gm_page_columns(page) - (is_simulated ? 49 : 40);
     for (unsigned column = 0; column < columns; column++) {
         uint64_t value = gm_curve_most(curve, 0, column, column + 1, columns);
         least = value < least ? value : least;
@@ -47,7 +48,8 @@ static void print_curve(const struct gm_view *view, const struct gm_curve *curve
         print_column(page, value && share < 1.0 / 8 ? 1.0 / 8 : share);
     }
     gm_page_end(page, GM_DIM);
-    gm_page_print(page, GM_DIM, " %s to %s\n", SIZE(base), SIZE(most));
+    gm_page_print(page, GM_DIM, " %s to %s%s\n", SIZE(base), SIZE(most),
+                  is_simulated ? ", by call" : "");
 }
 
 static void print_device_curve(const struct gm_view *view, const struct gm_model_device *device)
@@ -185,8 +187,8 @@ static void print_pool(const struct gm_view *view, struct gm_brief_sites *sites,
     if (has_purpose(moment->pool))
         gm_purposes_text(view->page, 4, moment->pool);
     print_blocks(view, sites, moment->pool);
-    if (pool->curve && pool->allocs >= (int64_t)CURVE_EVENTS_MIN)
-        print_curve(view, pool->curve, "blocks");
+    if (pool->drawn && pool->allocs >= (int64_t)CURVE_EVENTS_MIN)
+        print_curve(view, pool->drawn, "blocks");
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */

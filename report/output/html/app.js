@@ -114,8 +114,8 @@ class App {
   what() {
     const { metric, time, range, from, to } = this.state;
     const [first, last] = range || [from, to];
-    const when = metric === "live" ? `at ${timeText(time)}` : first === 0 && last === this.run.duration
-      ? "in the whole run" : `from ${timeText(first)} to ${timeText(last)}`;
+    const when = metric === "live" ? `at ${axis.text(time)}` : first === 0 && last === this.run.duration
+      ? "in the whole run" : `from ${axis.text(first)} to ${axis.text(last)}`;
     return `${this.state.group}, ${metric}, ${when}`;
   }
 
@@ -156,7 +156,7 @@ class App {
       this.set({ from: 0, to: duration });
       return;
     }
-    const span = Math.min(Math.max((to - from) * factor, 100), duration);
+    const span = Math.min(Math.max((to - from) * factor, axis.least), duration);
     const start = Math.min(Math.max(around - ((around - from) / (to - from)) * span, 0), duration - span);
     this.set({ from: start, to: start + span });
   }
@@ -223,12 +223,23 @@ class App {
     this.bar = make("div", { class: "bar" },
       select("group", "Memory of", Object.fromEntries(this.run.groups.map((group) => [group, group]))),
       select("stack", "stacked by", STACKS), select("metric", "bytes", METRICS),
-      make("label", {}, "only ", this.filterInput), this.compare = make("span"),
+      this.axisControl(), make("label", {}, "only ", this.filterInput), this.compare = make("span"),
       make("button", { type: "button", onclick: () => this.zoom(0) }, "Whole run"),
       make("button", { type: "button", onclick: toggleTheme }, "Dark or light"),
       make("button", { type: "button", onclick: showHelp }, "Keys"));
     this.element = element;
     element.replaceChildren(this.bar, this.curve.element, this.tabs, this.panel);
+  }
+
+  /* The page is made anew on another axis. */
+  axisControl() {
+    const control = make("select", { name: "axis" }, ...Object.keys(AXES).map((name) => make("option", { value: name }, name)));
+    control.value = Object.keys(AXES).find((name) => AXES[name] === axis);
+    control.onchange = () => {
+      location.hash = new URLSearchParams({ axis: control.value });
+      location.reload();
+    };
+    return make("label", {}, "by ", control);
   }
 
   /* Once all runs of the page are there. */
@@ -249,7 +260,7 @@ class App {
   }
 
   showControls() {
-    for (const control of this.bar.querySelectorAll("select, input"))
+    for (const control of this.bar.querySelectorAll("select:not([name=axis]), input"))
       if (document.activeElement !== control || control.tagName === "SELECT") control.value = this.state[control.name];
     for (const button of this.tabs.children) button.setAttribute("aria-selected", String(button.dataset.tab === this.state.tab));
   }
@@ -303,7 +314,7 @@ function writeHash(number, values) {
   const suffix = number ? `.${number}` : "";
   const all = addressNow();
   for (const name of [...all.keys()])
-    if (name !== "theme" && name.endsWith(suffix) && (suffix || !name.includes("."))) all.delete(name);
+    if (name !== "theme" && name !== "axis" && name.endsWith(suffix) && (suffix || !name.includes("."))) all.delete(name);
   for (const [name, value] of Object.entries(values)) all.set(name + suffix, value);
   setAddress(all);
 }
@@ -388,10 +399,12 @@ document.addEventListener("keydown", (event) => {
 
 async function start() {
   setTheme(readHash(0).get("theme"));
-  for (const article of document.querySelectorAll("article.run")) {
-    const names = article.querySelector("script.names"), events = article.querySelector("script.events");
-    if (!names) continue;
-    const run = new Run(JSON.parse(names.textContent), await unpack(events));
+  const articles = [...document.querySelectorAll("article.run")].filter((article) => article.querySelector("script.names"));
+  const names = articles.map((article) => JSON.parse(article.querySelector("script.names").textContent));
+  axis = AXES[readHash(0).get("axis")] ?? (names.every((one) => one.simulated) ? AXES.calls : AXES.time);
+  for (const [number, article] of articles.entries()) {
+    const events = article.querySelector("script.events");
+    const run = new Run(names[number], await unpack(events));
     events.remove();
     apps.push(new App(run, article.querySelector(".explorer"), apps.length));
   }

@@ -87,8 +87,8 @@ class BlockMap {
     this.drawScale(context, width, pixels);
     context.fillStyle = style("--fore");
     if (subject.time >= from && subject.time <= to) context.fillRect(app.curve.xAt(subject.time), 0, 1, pixels);
-    this.canvas.setAttribute("aria-label", `Block map: ${countOf(this.lives.length, "lifetime")} from ${timeText(from)} to ` +
-      `${timeText(to)}; addresses downward. Keys as on the curve.`);
+    this.canvas.setAttribute("aria-label", `Block map: ${countOf(this.lives.length, "lifetime")} from ${axis.text(from)} to ` +
+      `${axis.text(to)}; addresses downward. Keys as on the curve.`);
   }
 
   /* Pixels left of the picture, which lies below the curve. */
@@ -220,7 +220,7 @@ class BlockMap {
     const ratio = this.canvas.width / width, { run } = this.subject;
     const life = this.lifeAt(Math.floor(x * ratio) - this.margin(), Math.floor(y * ratio));
     this.status.textContent = life === undefined ? "free" : `${hex(run.address[life])}: ${bytesText(run.size[life])}, ` +
-      `${timeText(run.time[run.begin[life]])} to ${run.end[life] === WHOLE ? "the end" : timeText(run.stepTime(run.end[life]))}, ` +
+      `${axis.text(run.time[run.begin[life]])} to ${run.end[life] === WHOLE ? "the end" : axis.text(run.stepTime(run.end[life]))}, ` +
       run.places[run.place[life]].text;
   }
 
@@ -241,7 +241,7 @@ class BlockMap {
     }
     largest.sort((a, b) => b[0] - a[0]);
     return table(["#address", "#size", "#begin", "#end", "place"], largest.slice(0, BLOCKS_LISTED).map(([, life]) => [hex(run.address[life]),
-      bytesText(run.size[life]), timeText(run.time[run.begin[life]]), run.end[life] === WHOLE ? "alive" : timeText(run.stepTime(run.end[life])),
+      bytesText(run.size[life]), axis.text(run.time[run.begin[life]]), run.end[life] === WHOLE ? "alive" : axis.text(run.stepTime(run.end[life])),
       run.places[run.place[life]].text]));
   }
 }
@@ -280,7 +280,7 @@ class BlocksView {
 
   drawList(base) {
     const { now, before } = this, { state } = this.app;
-    const words = (map) => `argest by size and time from ${timeText(state.from)} to ${timeText(state.to)}, of ${countText(map.lives.length)}`;
+    const words = (map) => `argest by size and time from ${axis.text(state.from)} to ${axis.text(state.to)}, of ${countText(map.lives.length)}`;
     const parts = [make("p", { class: "sum" }, `L${words(now)}`), now.table()];
     if (base) {
       parts.splice(1, 0, make("p", { class: "sum" }, `Compared with ${base.title()}: ${now.lives.length >= before.lives.length ? "+" : ""}` +

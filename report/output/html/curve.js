@@ -95,8 +95,8 @@ class Curve {
     const { app } = this;
     const mark = app.markAt(time, (app.state.to - app.state.from) / 100);
     const around = app.around() ? ` in ${bytesText(app.around().totalAt(time))} of ${app.aroundGroup}` : "";
-    this.status.textContent = `${timeText(time)}: ${bytesText(app.selection.totalAt(time))}${around}` +
-      `${app.state.range ? `; range ${timeText(app.state.range[0])} to ${timeText(app.state.range[1])}` : ""}${mark}`;
+    this.status.textContent = `${axis.text(time)}: ${bytesText(app.selection.totalAt(time))}${around}` +
+      `${app.state.range ? `; range ${axis.text(app.state.range[0])} to ${axis.text(app.state.range[1])}` : ""}${mark}`;
   }
 
   draw() {
@@ -114,8 +114,8 @@ class Curve {
     this.drawBase(context, before, y);
     this.drawScale(context, width, y, bottom, top);
     this.drawLines(context, width, y, bottom, capacity, top);
-    this.canvas.setAttribute("aria-label", `${app.state.group}: bytes from ${timeText(app.state.from)} to ` +
-      `${timeText(app.state.to)}, at most ${bytesText(shown)}. Arrow keys move the cursor, plus and minus zoom.`);
+    this.canvas.setAttribute("aria-label", `${app.state.group}: bytes from ${axis.text(app.state.from)} to ` +
+      `${axis.text(app.state.to)}, at most ${bytesText(shown)}. Arrow keys move the cursor, plus and minus zoom.`);
     this.drawLegend();
     this.tell(app.state.time);
     this.drawTwin();
@@ -205,7 +205,7 @@ class Curve {
 
   /* Round sizes and times, with faint lines. */
   drawScale(context, width, y, bottom, top) {
-    const [from, to] = this.span, bytes = bytesStep(top), time = timeStep((to - from) / Math.max(Math.floor((width - MARGIN) / 110), 4));
+    const [from, to] = this.span, bytes = bytesStep(top), time = axis.step((to - from) / Math.max(Math.floor((width - MARGIN) / 110), 4));
     context.textAlign = "right";
     for (let i = 0; i * bytes <= top; i++) {
       context.fillStyle = style("--grid");
@@ -219,7 +219,7 @@ class Curve {
       context.fillStyle = style("--grid");
       context.fillRect(Math.round(x), 0, 1, bottom + 3);
       context.fillStyle = style("--dim");
-      if (x < width - 20) context.fillText(markText(at, time, to), x, bottom + 12);
+      if (x < width - 20) context.fillText(axis.mark(at, time, to), x, bottom + 12);
     }
     context.textAlign = "left";
   }
@@ -353,7 +353,7 @@ class Curve {
   drawTwin() {
     if (!this.twin.open) return;
     const parts = this.columns(24), [from, to] = this.span;
-    const rows = parts.map((part, i) => [timeText(from + (i / 24) * (to - from)), bytesText(part.least), bytesText(part.most)]);
+    const rows = parts.map((part, i) => [axis.text(from + (i / 24) * (to - from)), bytesText(part.least), bytesText(part.most)]);
     this.twin.replaceChildren(this.twin.firstChild, table(["#from", "#least", "#most"], rows));
   }
 }

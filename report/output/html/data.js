@@ -111,8 +111,23 @@ class Run {
         this.end[life] = i;
       }
     }
+    this.clock = time;
     this.time = time;
     this.duration = Math.max(this.names.duration, steps ? time[steps - 1] : 0, 1);
+    if (axis === AXES.calls) this.countCalls();
+  }
+
+  /* Puts all that has a time where it stands among the steps. */
+  countCalls() {
+    const at = (time) => countUpTo(this.clock, time);
+    const { marks, refusals } = this.names;
+    for (const mark of marks) {
+      mark[0] = at(mark[0]);
+      if (mark.length > 2) mark[2] = at(mark[2]);
+    }
+    for (const refusal of refusals) refusal[0] = at(refusal[0]);
+    this.time = Float64Array.from(this.clock, (_, step) => step + 1);
+    this.duration = this.clock.length + 1;
   }
 
   readNames() {
@@ -246,9 +261,9 @@ class Selection {
       case "leaked": return this.begun(from, to, metric, (one) => run.end[one] === WHOLE);
       case "allocated": return this.begun(from, to, metric, () => true);
       case "temporary": {
-        const limit = run.duration / 100;
+        const limit = run.names.duration / 100;
         return this.begun(from, to, metric, (one) => run.end[one] !== WHOLE &&
-          run.time[run.end[one]] - run.time[run.begin[one]] < limit);
+          run.clock[run.end[one]] - run.clock[run.begin[one]] < limit);
       }
       default: return this.live(this.until(time));
     }

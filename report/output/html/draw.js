@@ -52,6 +52,19 @@ function markText(ns, step, last) {
   return `${(ns / unit).toFixed(Math.max(Math.ceil(Math.log10(unit / step) - 1e-9), 0))} ${name}`;
 }
 
+/* What lies to the right: time, or, where times mean nothing, one allocation or free after the other. All runs of a page have
+ * the same. */
+const AXES = {
+  time: { text: timeText, step: timeStep, mark: markText, least: 100 },
+  calls: {
+    text: (call) => `call ${countText(Math.round(call))}`,
+    step: (least) => Math.max(timeStep(Math.min(least, 1e9)), 1),
+    mark: (call) => countText(Math.round(call)),
+    least: 8,
+  },
+};
+let axis = AXES.time;
+
 const countText = (count) => count.toLocaleString("en");
 const countOf = (count, what) => `${countText(count)} ${what}${count === 1 ? "" : "s"}`;
 

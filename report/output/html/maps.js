@@ -173,13 +173,13 @@ class AddressView {
     this.base.hidden = !base;
     const longest = Math.max(now.find(app.subject()), base ? before.find(app.baseSubject()) : 1);
     now.draw(longest);
-    const parts = [make("p", { class: "sum" }, `At ${timeText(app.state.time)}: ${now.words()}`), now.table()];
+    const parts = [make("p", { class: "sum" }, `At ${axis.text(app.state.time)}: ${now.words()}`), now.table()];
     if (base) {
-      this.title.textContent = `Before: ${base.title()} at ${timeText(base.state.time)}`;
+      this.title.textContent = `Before: ${base.title()} at ${axis.text(base.state.time)}`;
       before.draw(longest);
       const grown = (name) => grownText(now.sums[name] - before.sums[name]);
       parts.splice(1, 0, make("p", { class: "sum" }, `Compared with ${base.title()}: ${grown("size")} in segments, ${grown("free")} free in holes`));
-      parts.push(make("p", { class: "sum" }, `Before, at ${timeText(base.state.time)}: ${before.words()}`), before.table());
+      parts.push(make("p", { class: "sum" }, `Before, at ${axis.text(base.state.time)}: ${before.words()}`), before.table());
     }
     this.list.replaceChildren(...parts);
   }

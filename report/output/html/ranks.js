@@ -5,7 +5,7 @@ class Ranks {
     this.element = make("section", { class: "all" }, make("h2", {}, "Processes on one scale"), this.list,
       table(["process", "memory of", "#peak", "#at the end", "#time"], apps.map(({ run, selection, state, number }) => [
         apps[number].title(), state.group, bytesText(selection.peak.most),
-        bytesText(selection.count ? selection.total[selection.count - 1] : 0), timeText(run.duration)]),
+        bytesText(selection.count ? selection.total[selection.count - 1] : 0), timeText(run.names.duration)]),
       (row) => this.go(apps[row])));
     this.selections = apps.map((app) => app.selection); // those that the page began with
     new ResizeObserver(() => this.draw()).observe(this.list);

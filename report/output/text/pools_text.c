@@ -82,7 +82,7 @@ static void print_counts(struct gm_page *page, const struct gm_model_pool_state 
                       COUNT(all.count), gm_plural(all.count), COUNT(all.empty));
 }
 
-/* The most of each stretch of time, in nine steps up to `whole`. */
+/* The most of each stretch, in nine steps up to `whole`. */
 static void print_curve(struct gm_page *page, const char *name, const struct gm_curve *curve,
                         unsigned value, uint64_t whole)
 {
@@ -172,9 +172,11 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
     print_moment(page, "after the last use", last);
     print_pools(page, last);
     print_counts(page, last);
-    if (pool->allocs >= CURVE_COLUMNS && pool->curve) {
-        print_curve(page, "allocated", pool->curve, 0, whole);
-        print_curve(page, "reserved", pool->curve, 1, whole);
+    if (pool->allocs >= CURVE_COLUMNS && pool->drawn) {
+        print_curve(page, "allocated", pool->drawn, 0, whole);
+        print_curve(page, "reserved", pool->drawn, 1, whole);
+        if (view->run->simulated)
+            gm_page_print(page, GM_DIM, "  %-12sover its allocations: times mean nothing\n", "");
     }
     gm_purposes_text(page, 2, peak);
     print_lines(view, "at the peak", peak);
