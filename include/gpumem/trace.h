@@ -408,7 +408,8 @@ enum gm_event {
     GM_EVENT_VMM_CREATE = 11,    /* address: handle, size, device, kind (VMM or HOST_VMM); extra: as
                                     ALLOC */
     GM_EVENT_VMM_IMPORT = 12,    /* address: handle (another owner's memory); size: only of carried
-                                    ones, as far as it was mapped (since minor 4) */
+                                    ones, as far as it was mapped (since minor 4); aux: the handle
+                                    of memory of this process that it is, 0 unknown (since minor 4) */
     GM_EVENT_VMM_RETAIN = 13,    /* address: handle */
     GM_EVENT_VMM_RELEASE = 14,   /* address: handle; free-like */
     GM_EVENT_VMM_RESERVE = 15,   /* address, size */

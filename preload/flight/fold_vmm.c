@@ -372,18 +372,48 @@ static uint32_t meant(uint64_t handle_or_address)
     return mapping ? gm_carry_at(mapping)->other : 0;
 }
 
-static void bind(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+/* As report/replay/rules/vmm.c has it. */
+static uint32_t memory_of(uint32_t number)
 {
-    uint32_t multicast = find(record->address);
-    uint32_t memory = meant(record->aux);
-    if (!multicast || !memory || !is_multicast(multicast) || is_multicast(memory))
-        return;
+    uint32_t binding = number && is_multicast(number) ? binding_of(number, 0) : 0;
+    return binding ? gm_carry_at(binding)->other : number;
+}
+
+static void add_binding(uint32_t multicast, uint32_t memory, const struct gm_record *record,
+                        const struct gm_record *detail, uint32_t lane)
+{
     uint32_t number = gm_fold_add(GM_CARRY_BINDING, 0, record, detail, lane);
     if (!number)
         return;
     gm_carry_at(number)->other = memory;
     gm_carry_at(number)->multicast = multicast;
     gm_carry_at(memory)->uses++;
+}
+
+static void bind(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+{
+    uint32_t multicast = find(record->address);
+    uint32_t memory = memory_of(meant(record->aux));
+    if (multicast && memory && is_multicast(multicast) && !is_multicast(memory))
+        add_binding(multicast, memory, record, detail, lane);
+}
+
+/* Memory that the process itself exported: carried as a multicast object and what is bound to it. */
+static void import(const struct gm_record *record, uint32_t lane)
+{
+    uint32_t own = record->aux ? memory_of(find(record->aux)) : 0;
+    if (retain(record, !own || own != find(record->address)))
+        return; /* the same handle again */
+    if (!own || is_multicast(own)) {
+        create(record, lane);
+        return;
+    }
+    struct gm_record part = *record;
+    part.type = GM_EVENT_MULTICAST_CREATE;
+    create(&part, lane);
+    part.type = GM_EVENT_MULTICAST_BIND;
+    if (find(record->address))
+        add_binding(find(record->address), own, &part, NULL, lane);
 }
 
 /* Ends the binding at the place, of the device or of imported memory, as report/replay/rules/vmm.c has it. */
@@ -415,9 +445,7 @@ void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *d
 {
     switch (record->type) {
     case GM_EVENT_VMM_IMPORT:
-        if (retain(record, true))
-            break; /* our own memory, exported and imported again */
-        create(record, lane);
+        import(record, lane);
         break;
     case GM_EVENT_VMM_CREATE:
     case GM_EVENT_MULTICAST_CREATE:

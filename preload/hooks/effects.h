@@ -194,7 +194,15 @@ void gm_effect_export(struct gm_call *call, int result, uint64_t address, uint64
 
 void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uint64_t size,
                           const CUmemAllocationProp *properties);
-void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle);
+void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle, const void *shareable,
+                          CUmemAllocationHandleType type);
+/* shareable.c: the memory of this process that a shareable handle stands for, 0 unknown; and that
+ * the driver gave a handle to memory that is new. */
+void gm_driver_vmm_export(struct gm_call *call, int result, const void *shareable, uint64_t handle,
+                          CUmemAllocationHandleType type);
+uint64_t gm_shareable_handle(const void *shareable, CUmemAllocationHandleType type);
+void gm_shareable_handle_new(uint64_t handle);
+void gm_shareable_forget(void);
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle);
 /* Tiles of sparse arrays, and the end of an array, which may have some. */

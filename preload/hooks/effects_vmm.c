@@ -5,6 +5,8 @@
 void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uint64_t size,
                           const CUmemAllocationProp *properties)
 {
+    if (result == 0)
+        gm_shareable_handle_new(handle);
     int device = properties ? gm_location_device(&properties->location) : -1;
     bool host = !properties || gm_location_is_host(&properties->location);
     struct gm_record record = {
@@ -18,12 +20,17 @@ void gm_driver_vmm_create(struct gm_call *call, int result, uint64_t handle, uin
     gm_call_record(call, &record, NULL);
 }
 
-void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle)
+void gm_driver_vmm_import(struct gm_call *call, int result, uint64_t handle, const void *shareable,
+                          CUmemAllocationHandleType type)
 {
-    if (result == 0)
-        gm_effect_life(call, result, GM_EVENT_VMM_IMPORT, handle, 0, 0);
-    else
+    if (result != 0) {
         gm_effect_alloc(call, result, GM_KIND_EXTERNAL, 0, 0, 0);
+        return;
+    }
+    const uint64_t own = gm_shareable_handle(shareable, type);
+    if (own != handle)
+        gm_shareable_handle_new(handle);
+    gm_effect_life(call, 0, GM_EVENT_VMM_IMPORT, handle, 0, own);
 }
 
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,

@@ -14,6 +14,6 @@ add_custom_command(
 set(GPUMEM_HOOK_SOURCES ${_sources} ${GPUMEM_EXPORT_MAP})
 set(GPUMEM_EFFECT_SOURCES) # the hooks' part that is written by hand
 foreach(_file capture context devices driver_kind effects effects_graph effects_graphics effects_pool effects_runtime
-        effects_vmm)
+        effects_vmm shareable)
   list(APPEND GPUMEM_EFFECT_SOURCES hooks/${_file}.c)
 endforeach()

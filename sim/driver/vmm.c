@@ -125,7 +125,10 @@ void gpusim_physical_drop_if_unused(struct gpusim_physical *physical)
 {
     if (physical->references || physical->uses)
         return;
-    if (physical->imported) {
+    struct gpusim_physical *same = physical->same;
+    if (same) {
+        same->uses--;
+    } else if (physical->imported) {
         gpusim_count_free(physical->device ? physical->device : &gpusim_devices[0], GPUSIM_EXTERNAL,
                           physical->counted, false);
     } else if (physical->device) {
@@ -140,6 +143,8 @@ void gpusim_physical_drop_if_unused(struct gpusim_physical *physical)
     gpusim_object_delete(physical);
     if (team)
         gpusim_multicast_delete(team);
+    if (same)
+        gpusim_physical_drop_if_unused(same);
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -213,22 +218,42 @@ CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle
     return CUDA_SUCCESS;
 }
 
+struct own_memory {
+    struct stat status;
+    struct gpusim_physical *found;
+};
+
+static void find_own(void *object, uint64_t argument)
+{
+    struct gpusim_physical *physical = object;
+    struct own_memory *own = (struct own_memory *)(uintptr_t)argument;
+    struct stat status;
+
+    if (physical->fd >= 0 && !physical->imported && !physical->same &&
+        fstat(physical->fd, &status) == 0 && status.st_dev == own->status.st_dev &&
+        status.st_ino == own->status.st_ino)
+        own->found = physical;
+}
+
+/* An import "imports an allocation": in the process that exported it, it is one more handle of the
+ * same memory, which is freed when all references to it are released. */
 static CUresult import(CUmemGenericAllocationHandle *handle, void *shared,
                        CUmemAllocationHandleType type)
 {
     int fd = (int)(intptr_t)shared, ordinal; /* the descriptor itself, cast to a pointer */
-    struct stat status;
+    struct own_memory memory = {.found = NULL};
 
     GPUSIM_TRY(gpusim_allocation_begin());
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!gpusim_memory_file_number(fd, "gpusim-vmm-", &ordinal) || fstat(fd, &status) != 0)
+    if (!gpusim_memory_file_number(fd, "gpusim-vmm-", &ordinal) || fstat(fd, &memory.status) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (ordinal >= 0 && !gpusim_device_of(ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
 
+    gpusim_objects_each(GPUSIM_TYPE_PHYSICAL, find_own, (uint64_t)(uintptr_t)&memory);
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     struct gpusim_physical *physical =
         own < 0 ? NULL : gpusim_object_new(sizeof(*physical), GPUSIM_TYPE_PHYSICAL, NULL);
@@ -246,12 +271,19 @@ static CUresult import(CUmemGenericAllocationHandle *handle, void *shared,
     physical->properties.location = (CUmemLocation){
         .type = ordinal < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
         .id = ordinal < 0 ? 0 : ordinal};
-    physical->size = (uint64_t)status.st_size;
+    physical->size = (uint64_t)memory.status.st_size;
     physical->fd = own;
     physical->device = device;
-    physical->imported = true;
     physical->references = 1;
-    gpusim_count_alloc(device ? device : &gpusim_devices[0], GPUSIM_EXTERNAL, 0);
+    if (memory.found) {
+        physical->properties = memory.found->properties;
+        physical->device = memory.found->device;
+        physical->same = memory.found;
+        physical->same->uses++;
+    } else {
+        physical->imported = true;
+        gpusim_count_alloc(device ? device : &gpusim_devices[0], GPUSIM_EXTERNAL, 0);
+    }
     *handle = physical->base.handle;
     return CUDA_SUCCESS;
 }

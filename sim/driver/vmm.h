@@ -14,8 +14,9 @@ struct gpusim_physical {
     uint64_t size;
     int fd;                       /* a memory file of its own; -1 for a multicast object */
     struct gpusim_device *device; /* NULL: host memory */
-    bool imported;
-    uint64_t counted; /* of an imported one: bytes, as far as it was mapped */
+    bool imported;                /* another process's */
+    struct gpusim_physical *same; /* of an import: what this process exported; lives as long */
+    uint64_t counted;             /* of an imported one: bytes, as far as it was mapped */
     bool multicast;
     unsigned int references; /* handles */
     unsigned int uses;       /* mappings and bindings */

@@ -157,15 +157,6 @@ static void carry(struct gm_vmm *vmm, const struct gm_entry *entry)
     give_life(vmm, number, life);
 }
 
-static void import(struct gm_vmm *vmm, const struct gm_record *record)
-{
-    uint32_t number = find(vmm, record->address);
-    if (number != GM_NONE && vmm->objects[number].handles)
-        vmm->objects[number].handles++; /* our own memory, exported and imported again */
-    else
-        create(vmm, record, GM_KIND_EXTERNAL);
-}
-
 static void release(struct gm_vmm *vmm, const struct gm_record *record, struct gm_journal *journal)
 {
     uint32_t number = find(vmm, record->address);
@@ -307,11 +298,36 @@ static void add_binding(struct gm_vmm *vmm, uint32_t multicast,
     settle(vmm, binding->memory, late);
 }
 
+/* The memory that a handle of memory stands for: that itself, or what the process imported from
+ * itself (`import`). */
+static uint32_t memory_of(const struct gm_vmm *vmm, uint32_t number)
+{
+    const struct gm_vmm_object *object = number == GM_NONE ? NULL : &vmm->objects[number];
+    return object && !object->is_memory && object->bound_count ? object->bound[0].memory : number;
+}
+
+/* Memory that the process itself exported is here under one more handle, which keeps it as a
+ * multicast object keeps what is bound to it. */
+static void import(struct gm_vmm *vmm, const struct gm_record *record)
+{
+    uint32_t number = find(vmm, record->address);
+    uint32_t own = record->aux ? memory_of(vmm, find(vmm, record->aux)) : GM_NONE;
+    if (number != GM_NONE && (number == own || vmm->objects[number].handles)) {
+        vmm->objects[number].handles++; /* the same handle again */
+    } else if (own != GM_NONE && vmm->objects[own].is_memory) {
+        make_handle_free(vmm, record->address);
+        number = new_object(vmm, record->address);
+        add_binding(vmm, number, &(struct gm_vmm_binding){.memory = own}, false);
+    } else {
+        create(vmm, record, GM_KIND_EXTERNAL);
+    }
+}
+
 static void bind(struct gm_vmm *vmm, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     uint32_t multicast = find(vmm, record->address);
-    uint32_t memory = meant(vmm, record->aux);
+    uint32_t memory = memory_of(vmm, meant(vmm, record->aux));
     if (multicast != GM_NONE && memory == GM_NONE &&
         gm_lives_find(&vmm->ledger->lives, record->aux) != GM_NONE)
         return; /* stream-ordered memory, which may be bound by its address: its pool keeps it */

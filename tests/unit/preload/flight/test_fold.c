@@ -271,6 +271,9 @@ static struct event draw_event(const struct world *world, uint64_t time)
         record->address = handle();
         break;
     case GM_EVENT_VMM_IMPORT:
+        record->address = handle();
+        record->aux = draw(2) ? handle() : 0;
+        break;
     case GM_EVENT_VMM_RETAIN:
     case GM_EVENT_VMM_RELEASE:
     case GM_EVENT_MULTICAST_CREATE:

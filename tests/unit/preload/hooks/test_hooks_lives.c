@@ -1,5 +1,8 @@
 /* The driver hooks' records of allocations, frees, copies and sets. */
 #include "fake.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define OUT_OF_MEMORY 2
 #define NOWHERE ((void *)8) /* an out-parameter that no hook may touch */
@@ -453,6 +456,55 @@ static void an_import_is_recorded_and_so_is_its_failure(void **unused)
     assert_int_equal(record_at(1)->kind, GM_KIND_EXTERNAL);
 }
 
+REAL(CUresult, cuMemExportToShareableHandle,
+     (void *shareable, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+      unsigned long long flags),
+     {})
+
+/* The handle that the trace says an import is of, where 0xc000 was exported. */
+static uint64_t owner_of_import(void *exported, void *imported, CUmemAllocationHandleType type)
+{
+    CUmemGenericAllocationHandle handle;
+    cuMemExportToShareableHandle(exported, 0xc000, type, 0);
+    cuMemImportFromShareableHandle(&handle, imported, type);
+    assert_record(record_count() - 1, GM_EVENT_VMM_IMPORT, 0xc001, 0);
+    return record_at(record_count() - 1)->aux;
+}
+
+static void an_import_of_memory_of_this_process_names_its_handle(void **unused)
+{
+    char bytes[2][64] = {"memory", "other memory"}, same[64] = "memory";
+    int file = memfd_create("memory", MFD_CLOEXEC), other = memfd_create("memory", MFD_CLOEXEC);
+    int again = dup(file), node = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    USE(cuMemExportToShareableHandle);
+    USE(cuMemImportFromShareableHandle);
+    assert_int_equal(owner_of_import(&file, (void *)(intptr_t)again, 1), 0xc000);
+    assert_int_equal(owner_of_import(&file, (void *)(intptr_t)other, 1), 0);
+    assert_int_equal(owner_of_import(&node, (void *)(intptr_t)node, 1), 0); /* all are alike */
+    assert_int_equal(owner_of_import(bytes[0], same, 8), 0xc000);
+    assert_int_equal(owner_of_import(bytes[0], bytes[1], 8), 0);
+    close(file);
+    close(other);
+    close(again);
+    close(node);
+}
+
+/* Memory that is gone gave its handle to other memory, which nobody exported. */
+static void a_handle_given_out_anew_is_not_what_was_exported(void **unused)
+{
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp properties = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    char bytes[64] = "memory";
+    USE(cuMemExportToShareableHandle);
+    USE(cuMemImportFromShareableHandle);
+    USE(cuMemCreate);
+    cuMemExportToShareableHandle(bytes, 0xc000, 8, 0);
+    cuMemCreate(&handle, 64, &properties, 0);
+    assert_int_equal(handle, 0xc000);
+    cuMemImportFromShareableHandle(&handle, bytes, 8);
+    assert_int_equal(record_at(record_count() - 1)->aux, 0);
+}
+
 static void unbinding_multicast_memory_names_device_and_place(void **unused)
 {
     USE(cuMulticastUnbind);
@@ -743,6 +795,8 @@ int main(void)
         TEST(a_mapping_tells_its_offset),
         TEST(a_tile_of_a_sparse_array_is_a_mapping),
         TEST(an_import_is_recorded_and_so_is_its_failure),
+        TEST(an_import_of_memory_of_this_process_names_its_handle),
+        TEST(a_handle_given_out_anew_is_not_what_was_exported),
         TEST(unbinding_multicast_memory_names_device_and_place),
         TEST(binding_multicast_memory_names_the_place_and_maybe_the_device),
         TEST(a_logical_endpoint_keeps_what_is_bound_to_it),

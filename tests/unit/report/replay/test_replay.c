@@ -477,6 +477,29 @@ static void imported_memory_is_external(void **state)
     assert_int_equal(counters->device[1].live, 0);
 }
 
+static void an_import_of_ones_own_memory_keeps_it_and_is_none_of_its_own(void **state)
+{
+    struct scene *scene = *state;
+    CREATE(0x77, 100);
+    EVENT(GM_EVENT_VMM_IMPORT, .address = 0x78, .aux = 0x77);
+    EVENT(GM_EVENT_VMM_IMPORT, .address = 0x79, .aux = 0x78);
+    RELEASE(0x77);
+    CREATE(0x77, 7); /* the handle of the first is free again */
+    MAP(0x100000, 100, 0x78);
+    RELEASE(0x78);
+    RELEASE(0x79);
+    EVENT(GM_EVENT_VMM_RETAIN, .address = 0x78);
+    UNMAP(0x100000, 100);
+    RELEASE(0x78);
+    EVENT(GM_EVENT_VMM_IMPORT, .address = 0x79, .aux = 0x76); /* of which nothing is known */
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 7, 107, 2, 1, 0);
+    EXPECT(GM_KIND_EXTERNAL, 0, 0, 0, 1, 0, 0);
+    assert_int_equal(scene->analysis->replay.ledger.lost_frees, 0);
+    assert_int_equal(scene->analysis->replay.ledger.unknown_frees, 0);
+    assert_int_equal(scene->analysis->replay.ledger.malformed, 0);
+}
+
 static void tiles_keep_the_memory_of_a_sparse_array(void **state)
 {
     struct scene *scene = *state;
@@ -1001,6 +1024,7 @@ int main(void)
         SCENE_TEST(a_failed_release_changes_nothing),
         SCENE_TEST(vmm_memory_on_the_host_is_the_hosts),
         SCENE_TEST(imported_memory_is_external),
+        SCENE_TEST(an_import_of_ones_own_memory_keeps_it_and_is_none_of_its_own),
         SCENE_TEST(tiles_keep_the_memory_of_a_sparse_array),
         SCENE_TEST(address_reservations_hold_no_bytes),
         SCENE_TEST(a_multicast_binding_keeps_the_memory),

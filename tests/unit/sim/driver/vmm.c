@@ -126,7 +126,7 @@ static void host_memory_counts_as_host_memory(void **state)
     assert_int_equal(HOST_DELTA(GPUSIM_HOST_VMM, frees), 1);
 }
 
-static void an_import_shows_the_same_memory_and_is_external(void **state)
+static void an_import_of_what_this_process_exported_is_the_same_memory(void **state)
 {
     CUmemGenericAllocationHandle handle, imported;
     CUdeviceptr address, other;
@@ -147,12 +147,13 @@ static void an_import_shows_the_same_memory_and_is_external(void **state)
     assert_ok(cuMemcpyHtoD(address + 12, &value, 4));
     assert_ok(cuMemcpyDtoH(&seen, other + 12, 4));
     assert_int_equal(seen, 99);
-    assert_int_equal(DELTA(0, GPUSIM_EXTERNAL, allocs), 1);
-    assert_int_equal(DELTA(0, GPUSIM_EXTERNAL, live), GRANULE);
-    assert_ok(cuMemUnmap(address, 2 * GRANULE));
-    assert_ok(cuMemRelease(imported));
-    assert_int_equal(DELTA(0, GPUSIM_EXTERNAL, frees), 1);
+    assert_int_equal(DELTA(0, GPUSIM_EXTERNAL, allocs), 0);
+    assert_ok(cuMemUnmap(address, GRANULE));
     assert_ok(cuMemRelease(handle));
+    assert_int_equal(DELTA(0, GPUSIM_VMM, live), GRANULE); /* mapped through the import */
+    assert_ok(cuMemUnmap(other, GRANULE));
+    assert_ok(cuMemRelease(imported));
+    assert_int_equal(DELTA(0, GPUSIM_VMM, live), 0);
     assert_ok(cuMemAddressFree(address, 2 * GRANULE));
     assert_cuda(CUDA_ERROR_INVALID_VALUE,
                 cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)0,
@@ -244,7 +245,7 @@ int main(void)
         TEST(an_address_shows_what_is_mapped_there_now),
         TEST(neighbouring_mappings_are_one_range_to_copies),
         TEST(host_memory_counts_as_host_memory),
-        TEST(an_import_shows_the_same_memory_and_is_external),
+        TEST(an_import_of_what_this_process_exported_is_the_same_memory),
         TEST(vmm_memory_outlives_a_context),
         TEST(a_multicast_binding_keeps_memory_alive),
         TEST(external_memory_is_mapped_as_buffer_and_mipmap),
