@@ -154,7 +154,7 @@ struct gm_model_device {
     uint32_t peak;   /* number of the moment; GM_NONE */
     const struct gm_curve
         *curve; /* bytes of all kinds but external, over ns since the start, or of a
-                                     simulated run over its calls; NULL: none. A copy of the run has none */
+                                     simulated run over changes; NULL: none. A copy of the run has none */
 };
 
 /* The most that all processes together are known to have used of the device, bytes; -1: no sample tells. What this one had

@@ -31,7 +31,7 @@ static inline void note_device_live(struct gm_analysis *analysis, unsigned kind,
         *curve = gm_allocate(1, sizeof(**curve));
     uint64_t live = ledger->counters.device[slot].live + more;
     if (analysis->trace->header.flags & GM_HEADER_SIMULATED)
-        gm_curve_set(&(*curve)->curve, ledger->events, live, 0);
+        gm_curve_set(&(*curve)->curve, analysis->device_changes, live, 0);
     else
         gm_clocked_curve_set(*curve, &analysis->trace->clock, ledger->time, live);
     analysis->device_changes++;
@@ -597,7 +597,7 @@ struct gm_analysis *gm_analyse_briefly(struct gm_trace *trace)
     for (int i = 0; i < GM_DEVICES; i++)
         if (analysis->device_curves[i])
             gm_curve_finish(&analysis->device_curves[i]->curve,
-                            is_simulated ? analysis->replay.ledger.events : analysis->duration);
+                            is_simulated ? analysis->device_changes : analysis->duration);
     return analysis;
 }
 

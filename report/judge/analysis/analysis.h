@@ -107,7 +107,7 @@ struct gm_analysis {
     struct gm_block_order last_blocks; /* of all devices, just then */
     struct gm_curve pinned_curve;      /* bytes and allocations over the events, not over time */
     struct gm_clocked_curve *device_curves
-        [GM_DEVICES]; /* [ordinal + 1]: bytes of all kinds but external; over ns, or of a simulated run over its events */
+        [GM_DEVICES]; /* [ordinal + 1]: bytes of all kinds but external; over ns, or of a simulated run over its changes */
     uint64_t device_changes;  /* births and deaths that they tell of */
     uint64_t active_until;    /* number of the last event that allocates or copies */
     uint64_t called_until;    /* likewise, or frees */

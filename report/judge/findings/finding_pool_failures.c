@@ -3,11 +3,9 @@
 #include "base/limit.h"
 #include "base/memory.h"
 #include "base/size.h"
+#include "judge/findings/holding.h"
 #include "judge/findings/rules.h"
 #include "judge/pool/libraries.h"
-#include "judge/rounds/birthplace.h"
-#include "judge/rounds/pass.h"
-#include "names/stacks/category.h"
 #include "names/stacks/owner.h"
 #include "replay/replica/whatif.h"
 #include <stdio.h>
@@ -52,6 +50,7 @@ static void add_search(struct gm_findings *findings, const struct gm_finding *fi
                         "served: a search for what fits.",
                         COUNT(refusals->count), SIZE(refusals->first), SIZE(refusals->last),
                         refusals->served ? "then one was" : "smaller ones were");
+    gm_findings_remedy(findings, "Keep the size that was found: the next run need not search.");
 }
 
 /* A replica that does less alike says nothing of other settings. */
@@ -63,6 +62,8 @@ struct advice {
     int device;
     char text[256]; /* empty: nothing can be said */
 };
+
+static const char keepers[] = "Free the blocks that keep the segments, or allocate them early.";
 
 /* Names the least risky setting under which nothing would have been refused, with its figure. */
 static void write_advice(struct advice *advice, struct gm_whatif *whatif)
@@ -82,9 +83,8 @@ static void write_advice(struct advice *advice, struct gm_whatif *whatif)
                  best->set, SIZE(best->outcome.reserved_peak));
     else
         snprintf(advice->text, sizeof(advice->text),
-                 "No setting of the allocator would have served all requests (gpumem whatif). Free "
-                 "the blocks that "
-                 "keep the segments, or allocate them early.");
+                 "No setting of the allocator would have served all requests (gpumem whatif). %s",
+                 keepers);
 }
 
 static const char *advice_for(const struct gm_analysis *analysis, struct advice *advice, int device)
@@ -127,119 +127,7 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
                         SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole),
                         SIZE(reason.outside));
     const char *remedy = advice_for(analysis, advice, failure->device);
-    if (remedy[0])
-        gm_findings_remedy(findings, "%s", remedy);
-}
-
-/* ---- what was held when nothing was left ------------------------------------------------------- */
-
-/* What was held when a request was refused. Bytes. */
-struct holding {
-    uint64_t total;
-    uint64_t grown;                     /* from round to round, by piling up, or in a long pass */
-    uint64_t unsure;                    /* of that, what a long pass would look like, too */
-    const struct gm_round_growth *most; /* of that, if it made memory run out; NULL */
-    uint64_t before; /* if something had grown: what the device had held when that began */
-    uint64_t once[GM_CATEGORIES]; /* by what it is for, without what of it grew */
-    uint64_t rest;                /* that neither grew nor comes once */
-};
-
-/* What a model needs once, however long it is trained. */
-static const struct {
-    enum gm_category category;
-    const char *name;
-} comes_once[] = {{GM_CATEGORY_PARAMETER, "parameters"},
-                  {GM_CATEGORY_OPTIMIZER, "optimizer state"}};
-
-#define TOLD_SHARE 64u /* what is less of all that was held is left out */
-#define ONCE (sizeof(comes_once) / sizeof(comes_once[0]))
-
-/* Takes what had grown when the device was first refused out of `holding`. */
-static void take_out_growth(const struct gm_analysis *analysis, int device, enum gm_round_sort sort,
-                            struct holding *holding)
-{
-    const struct gm_rounds *rounds = &analysis->activity.rounds;
-    for (size_t i = 0; i < rounds->found_count; i++) {
-        const struct gm_round_growth *growth = &rounds->found[i];
-        bool is_pool = growth->sort == GM_ROUND_BLOCKS;
-        if (growth->device != device || is_pool != (sort == GM_ROUND_BLOCKS) || !growth->at_refusal)
-            continue;
-        uint64_t *of = &holding->once[growth->category];
-        *of -= growth->bytes < *of ? growth->bytes : *of;
-        holding->before = holding->grown ? holding->before : growth->before;
-        if (growth->evidence & GM_ROUND_REFUSED && growth->weight == GM_ROUND_CERTAIN &&
-            !holding->most)
-            holding->most = growth;
-        holding->grown += growth->bytes;
-        holding->unsure += growth->weight == GM_ROUND_NOTE ? growth->bytes : 0;
-    }
-    if (holding->grown > holding->total)
-        holding->grown = holding->total;
-    if (holding->unsure > holding->grown)
-        holding->unsure = holding->grown;
-}
-
-static uint64_t less(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
-static struct holding holding_of(const struct gm_analysis *analysis, int device,
-                                 enum gm_round_sort sort, uint64_t total,
-                                 const struct gm_sites *owners)
-{
-    struct holding holding = {.total = total};
-    for (size_t i = 0; i < owners->count; i++)
-        holding.once[gm_categories_get(analysis->categories, owners->entries[i].stack)] +=
-            owners->entries[i].bytes;
-    take_out_growth(analysis, device, sort, &holding);
-    holding.rest = less(total, holding.grown);
-    for (size_t i = 0; i < ONCE; i++)
-        holding.rest = less(holding.rest, holding.once[comes_once[i].category]);
-    return holding;
-}
-
-/* " 96.0 MiB of parameters and 192 MiB of optimizer state come once." */
-static void write_once(FILE *out, const struct holding *holding)
-{
-    size_t written = 0;
-    for (size_t i = 0; i < ONCE; i++)
-        if (holding->once[comes_once[i].category] > holding->total / TOLD_SHARE)
-            fprintf(out, "%s%s of %s", written++ ? " and " : " ",
-                    SIZE(holding->once[comes_once[i].category]), comes_once[i].name);
-    if (written)
-        fputs(" come once.", out);
-}
-
-static void write_rest(FILE *out, const struct gm_analysis *analysis, int device,
-                       enum gm_round_sort sort, const struct holding *holding)
-{
-    struct gm_round_pass pass =
-        gm_rounds_pass(&analysis->activity.rounds, device, sort, holding->total, holding->rest);
-    if (pass.came == GM_ROUND_UNTOLD)
-        return;
-    if (pass.came == GM_ROUND_EARLIER)
-        fprintf(out, " %s had been there for longer", SIZE(holding->rest));
-    else if (pass.repeats)
-        fprintf(out,
-                " %s came last, by lines that allocated again and again: one long pass, or several "
-                "that kept it",
-                SIZE(holding->rest));
-    else
-        fprintf(out, " %s came in the pass that was refused", SIZE(holding->rest));
-    if (pass.before)
-        fprintf(out, "; before it at most %s had been held", SIZE(pass.before));
-    fputc('.', out);
-}
-
-/* The same beside growth, which hides where a pass begins. */
-static void write_rest_beside(FILE *out, const struct holding *holding)
-{
-    uint64_t before = holding->before < holding->rest ? holding->before : holding->rest;
-    if (before >= holding->total / TOLD_SHARE)
-        fprintf(out, " %s had been there before.", SIZE(before));
-    if (holding->rest - before >= holding->total / TOLD_SHARE)
-        fprintf(out, " %s came meanwhile without growing.", SIZE(holding->rest - before));
+    gm_findings_remedy(findings, "%s", remedy[0] ? remedy : keepers);
 }
 
 /* Memory was full of what had grown: with less fragmentation it had been full a little later. */
@@ -257,54 +145,6 @@ static bool is_full_of_growth(const struct gm_analysis *analysis,
     return grown > failure->snapshot.reserved / 2;
 }
 
-/* Managed memory takes no room on the device. */
-static uint64_t managed_of(const struct gm_sites *owners)
-{
-    uint64_t managed = 0;
-    for (size_t i = 0; i < owners->count; i++)
-        if (owners->entries[i].kind == GM_KIND_MANAGED)
-            managed += owners->entries[i].bytes;
-    return managed;
-}
-
-/* What had grown when memory ran out, what comes once, and what came in the pass that was refused; "" if nothing
- * can be told. The caller frees it. */
-static char *describe_holding(const struct gm_analysis *analysis, struct gm_finding *finding,
-                              enum gm_round_sort sort, uint64_t total,
-                              const struct gm_sites *owners)
-{
-    int device = finding->device;
-    struct holding holding = holding_of(analysis, device, sort, total, owners);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return gm_copy_text("");
-    if (holding.most) {
-        const struct gm_active_site *site = &analysis->activity.sites[holding.most->site];
-        finding->other = site->stack;
-        finding->other_api = site->api;
-        finding->other_did = "filled the device: what is made there was kept from round to round.";
-    } else if (finding->bytes >= less(total, managed_of(owners))) {
-        fprintf(out, " This request alone is larger than all that was held.");
-    }
-    if (holding.grown > holding.unsure)
-        fprintf(out, " %s of that had grown from round to round (see \"retained\").",
-                SIZE(holding.grown - holding.unsure));
-    if (holding.unsure)
-        fprintf(out,
-                " %s of that had been growing, from round to round or in one long pass (see "
-                "\"retained\").",
-                SIZE(holding.unsure));
-    write_once(out, &holding);
-    if (holding.grown)
-        write_rest_beside(out, &holding);
-    else
-        write_rest(out, analysis, device, sort, &holding);
-    fclose(out);
-    return text;
-}
-
 static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findings *findings,
                              const struct gm_pool_failure *failure, struct advice *advice)
 {
@@ -316,8 +156,8 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
                                  .bytes = failure->size,
                                  .stack = failure->stack,
                                  .api = failure->api};
-    char *held = describe_holding(analysis, &finding, GM_ROUND_BLOCKS, failure->snapshot.allocated,
-                                  &failure->snapshot.owners);
+    struct gm_held held = gm_held_describe(analysis, &finding, GM_ROUND_BLOCKS,
+                                           failure->snapshot.allocated, &failure->snapshot.owners);
     struct refusals refusals = {failure->count,       failure->first,
                                 failure->size,        failure->succeeded ? failure->served : 0,
                                 failure->never_more,  failure->never_same,
@@ -330,14 +170,17 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
     else if (!failure->snapshot.record || !reason.is_known)
         gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
-                        SIZE(failure->snapshot.reserved), held);
+                        SIZE(failure->snapshot.reserved), held.text);
     else
         gm_findings_add(findings, &finding,
                         "%s asked with %s allocated and %s reserved; the largest hole of the pool "
                         "had %s.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
-                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole), held);
-    free(held);
+                        SIZE(failure->snapshot.reserved), SIZE(reason.largest_hole), held.text);
+    if (!findings->entries[findings->count - 1].remedy &&
+        findings->entries[findings->count - 1].code == GM_FINDING_OUT_OF_MEMORY)
+        gm_findings_remedy(findings, "%s", held.remedy);
+    free(held.text);
 }
 
 static bool has_blocks(const struct gm_analysis *analysis, int device)
@@ -367,7 +210,7 @@ static bool is_of_a_cache(const struct gm_analysis *analysis, const struct gm_fa
 /* "1.16 GiB allocated on the device", and what managed memory there was beside. */
 static void write_had(char *text, size_t size, const struct gm_sites *owners)
 {
-    uint64_t managed = managed_of(owners);
+    uint64_t managed = gm_held_managed(owners);
     snprintf(text, size, "%s allocated on the device%s%s%s", SIZE(owners->bytes - managed),
              managed ? " (and " : "", managed ? SIZE(managed) : "",
              managed ? " of managed memory, which takes no room there)" : "");
@@ -385,7 +228,7 @@ static void add_refused_purpose(const struct gm_analysis *analysis, struct gm_fi
         snprintf(own, sizeof(own), "%s", SIZE(failure->snapshot.owners.bytes));
     if (facts->total && failure->device >= 0)
         snprintf(left, sizeof(left), ", and of %s at most %s were free", SIZE(facts->total),
-                 SIZE(less(facts->total, failure->used)));
+                 SIZE(facts->total > failure->used ? facts->total - failure->used : 0));
     if (facts->elsewhere)
         snprintf(others, sizeof(others), " Other processes held %s.", SIZE(facts->elsewhere));
     else if (facts->fullest.bytes) /* how much of that was its own, nobody told */
@@ -395,6 +238,20 @@ static void add_refused_purpose(const struct gm_analysis *analysis, struct gm_fi
                     "The driver had no memory for %s when the process had %s allocated%s%s. How "
                     "much it needed is not told.%s%s",
                     gm_purpose_text(failure->purpose), own, where, left, others, held);
+}
+
+static const char end_others[] =
+    "Other processes hold most of the device: end them, or give this one another "
+    "(CUDA_VISIBLE_DEVICES).";
+static const char keep_together[] =
+    "Take large blocks before small ones come and go, or from a pool "
+    "that maps pages (cudaMallocAsync).";
+
+/* More than half of the device. */
+static bool is_held_by_others(const struct gm_analysis *analysis, const struct gm_failure *failure)
+{
+    const struct gm_device_facts *facts = &analysis->facts[gm_device_slot(failure->device)];
+    return failure->device >= 0 && facts->elsewhere > facts->total / 2;
 }
 
 static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,
@@ -418,12 +275,14 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
                                 failure->starts_over, failure->was_served, failure->survived};
     enum gm_round_sort sort =
         gm_round_sort_of(&analysis->activity.tellers, false, failure->kind, failure->stack);
-    char *held = describe_holding(analysis, &finding, sort, failure->snapshot.owners.bytes,
-                                  &failure->snapshot.owners);
+    struct gm_held held = gm_held_describe(analysis, &finding, sort, failure->snapshot.owners.bytes,
+                                           &failure->snapshot.owners);
     char had[128];
     write_had(had, sizeof(had), &failure->snapshot.owners);
     if (failure->purpose) {
-        add_refused_purpose(analysis, findings, &finding, failure, held);
+        add_refused_purpose(analysis, findings, &finding, failure, held.text);
+        gm_findings_remedy(findings, "%s",
+                           is_held_by_others(analysis, failure) ? end_others : held.remedy);
     } else if (is_search(&refusals)) {
         add_search(findings, &finding, &refusals);
     } else if (failure->fell_back) {
@@ -438,6 +297,7 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
                         "Between its allocations %s were free, in holes of at most %s: "
                         "fragmentation.",
                         SIZE(failure->size), had, SIZE(holes->free), SIZE(holes->largest));
+        gm_findings_remedy(findings, "%s", keep_together);
     } else if (fragmentation == GM_FRAGMENTATION_UNTOLD) {
         gm_findings_add(findings, &finding,
                         "The driver refused %s when the process had %s. "
@@ -445,11 +305,14 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
                         "fragmentation refused it cannot be told, for the size of the device is "
                         "not on record.",
                         SIZE(failure->size), had, SIZE(holes->free), SIZE(holes->largest));
+        gm_findings_remedy(findings, "%s", held.remedy);
     } else {
         gm_findings_add(findings, &finding, "The driver refused %s when the process had %s.%s",
-                        SIZE(failure->size), had, held);
+                        SIZE(failure->size), had, held.text);
+        gm_findings_remedy(findings, "%s",
+                           is_held_by_others(analysis, failure) ? end_others : held.remedy);
     }
-    free(held);
+    free(held.text);
 }
 
 /* A framework asks a second time, on another way, at the same line. */

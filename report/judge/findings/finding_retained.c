@@ -164,8 +164,7 @@ static const char *reason_of(const struct gm_round_growth *growth)
     return reasons[at].text;
 }
 
-/* What to do about memory that is kept: it depends on what the memory is. */
-static const char *remedy_of(const struct gm_round_growth *growth)
+const char *gm_retained_remedy(const struct gm_round_growth *growth)
 {
     if (growth->category == GM_CATEGORY_OPTIMIZER)
         return "Drop the old optimizer, and what refers to it (schedulers), before making a new "
@@ -331,7 +330,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                     },
                     "What is held from here grew %s, to %s%s.%s%s%s%s", pace, SIZE(growth->bytes),
                     others, alive, end, reason ? " " : "", reason ? reason : "");
-    gm_findings_remedy(findings, "%s", remedy_of(growth));
+    gm_findings_remedy(findings, "%s", gm_retained_remedy(growth));
     add_evidence(analysis, findings, growth);
 }
 

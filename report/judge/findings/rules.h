@@ -18,4 +18,7 @@ void gm_find_churn(const struct gm_analysis *analysis, struct gm_findings *findi
 void gm_find_model_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_process_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
 
+/* What to do about memory that is kept: it depends on what the memory is. */
+const char *gm_retained_remedy(const struct gm_round_growth *growth);
+
 #endif

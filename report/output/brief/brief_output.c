@@ -6,11 +6,21 @@
 #include "output/text/report_text.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FINDINGS_SHOWN 3u
 #define STACKS_SHOWN 5u
 
 /* ---- findings -------------------------------------------------------------------------------- */
+
+/* What to do is said once. */
+static bool is_said_before(const struct gm_view *view, const struct gm_model_finding *finding)
+{
+    for (const struct gm_model_finding *one = view->run->findings; one < finding; one++)
+        if (one->remedy && strcmp(one->remedy, finding->remedy) == 0)
+            return true;
+    return false;
+}
 
 static void print_finding(const struct gm_view *view, struct gm_brief_sites *sites,
                           const struct gm_model_finding *finding)
@@ -41,7 +51,7 @@ static void print_finding(const struct gm_view *view, struct gm_brief_sites *sit
     }
     gm_finding_by_text(view, finding, 9);
     gm_page_paragraph(page, GM_PLAIN, 9, "%s", finding->cause);
-    if (finding->remedy)
+    if (finding->remedy && !is_said_before(view, finding))
         gm_page_paragraph(page, GM_DIM, 9, "Try: %s", finding->remedy);
 }
 

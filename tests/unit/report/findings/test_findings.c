@@ -348,6 +348,7 @@ static void a_refusal_outside_of_any_pool_is_told(void **state)
     assert_non_null(finding);
     assert_non_null(strstr(finding->cause, "3.00 MiB allocated"));
     assert_null(strstr(finding->cause, "fragmentation"));
+    assert_non_null(strstr(finding->remedy, "Check the size"));
     gm_findings_free(&findings);
 }
 
@@ -368,6 +369,7 @@ static void a_refusal_of_what_is_no_allocation_says_for_what(void **state)
     assert_non_null(strstr(finding->cause, "no memory for loading code"));
     assert_non_null(strstr(finding->cause, "3.00 MiB allocated on the device"));
     assert_non_null(strstr(finding->cause, "of 4.00 MiB at most 1.00 MiB were free"));
+    assert_non_null(finding->remedy);
     gm_findings_free(&findings);
 }
 
@@ -768,6 +770,7 @@ static void a_leak_that_ends_in_out_of_memory_is_named(void **state)
     finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
     assert_non_null(finding);
     assert_non_null(strstr(finding->cause, "40.0 MiB of that had grown"));
+    assert_string_equal(finding->remedy, only(&findings, GM_FINDING_RETAINED)->remedy);
     gm_findings_free(&findings);
 }
 
@@ -1321,6 +1324,44 @@ static struct gm_findings twice(struct scene *scene, uint64_t difference, uint64
     return collect_findings(scene);
 }
 
+/* What a request is refused beside: 100 MiB that this function of PyTorch made, and 50 that another did. */
+static struct gm_findings refused_beside(struct scene *scene, const char *file,
+                                         const char *function, const char *other)
+{
+    struct pool pool = pool_of(scene);
+    uint32_t most = called_by(scene, line_of(scene, 7), file, function);
+    uint32_t rest = called_by(scene, line_of(scene, 8), TORCH "nn/modules/module.py", other);
+    segment(&pool, DEVICE, 150 * MIB);
+    block(&pool, DEVICE, 100 * MIB, most);
+    block(&pool, DEVICE + 100 * MIB, 50 * MIB, rest);
+    refuse(&pool, 20 * MIB, line_of(scene, 9));
+    return collect_findings(scene);
+}
+
+static void what_to_do_goes_by_what_the_memory_is_for(void **state)
+{
+    static const struct {
+        const char *file, *function, *other, *remedy;
+    } cases[] = {
+        {TORCH "nn/modules/module.py", "_apply", "_call_impl", "A smaller batch will not do"},
+        {TORCH "optim/adam.py", "_init_group", "_call_impl", "A smaller batch will not do"},
+        {TORCH "nn/modules/module.py", "_call_impl", "_apply", "If nothing is trained"},
+        {TORCH "utils/data/loader.py", "fetch", "_call_impl", "Use a smaller batch, or free"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        void *scene;
+        scene_begin(&scene);
+        struct gm_findings findings =
+            refused_beside(scene, cases[i].file, cases[i].function, cases[i].other);
+        const struct gm_finding *finding = only(&findings, GM_FINDING_OUT_OF_MEMORY);
+        assert_non_null(finding);
+        assert_non_null(strstr(finding->remedy, cases[i].remedy));
+        gm_findings_free(&findings);
+        scene_end(&scene);
+    }
+}
+
 static void a_second_copy_of_a_model_is_a_note(void **state)
 {
     struct scene *scene = *state;
@@ -1533,6 +1574,7 @@ int main(void)
         SCENE_TEST(devices_that_are_alike_are_not),
         SCENE_TEST(a_device_that_is_hardly_used_is_not),
         SCENE_TEST(pinned_memory_that_grows_all_through_is_told),
+        cmocka_unit_test(what_to_do_goes_by_what_the_memory_is_for),
         SCENE_TEST(pinned_memory_of_the_first_steps_is_not),
         SCENE_TEST(a_pinned_buffer_used_in_part_is_noted),
         SCENE_TEST(a_pinned_buffer_used_in_full_is_not),

@@ -505,7 +505,9 @@ static void draw_event(void *argument, const struct gm_model_event *event)
         return;
     uint64_t *live = &curves->live[place->device + 1];
     *live += event->what == GM_MODEL_ENDS ? 0 - event->size : event->size;
-    gm_curve_set(&curves->devices[place->device + 1], event->time_ns, *live, 0);
+    bool is_simulated = curves->model->runs[0].simulated;
+    gm_curve_set(&curves->devices[place->device + 1],
+                 is_simulated ? curves->changes : event->time_ns, *live, 0);
     curves->changes++;
 }
 
@@ -520,7 +522,7 @@ static void draw(struct read *read)
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_curve *drawn = run->devices[i].curve;
         struct gm_curve *expected = &curves->devices[run->devices[i].id + 1];
-        gm_curve_finish(expected, run->duration_ns);
+        gm_curve_finish(expected, run->simulated ? run->device_changes : run->duration_ns);
         assert_int_equal(drawn ? drawn->count : 0, expected->count);
         for (unsigned column = 0; drawn && column < GM_CURVE_BUCKETS; column++)
             assert_int_equal(gm_curve_most(drawn, 0, column, column + 1, GM_CURVE_BUCKETS),
@@ -548,6 +550,7 @@ static void the_curve_of_a_device_is_that_of_the_events(void **state)
         if (random_below(50) == 0)
             EVENT(GM_EVENT_UNDO, .address = 0x1000, .kind = GM_EVENT_FREE, .extra = 1);
     }
+    header->flags &= ~(uint32_t)GM_HEADER_SIMULATED; /* by time */
     scene_analyse(scene);
     struct gm_stacks_options options = {.names = false};
     struct read read = {.trace = scene->trace,
