@@ -320,6 +320,7 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 typedef struct CUlaunchConfig_st CUlaunchConfig;
+typedef size_t (*CUoccupancyB2DSize)(int block_size);
 typedef struct CUmemAccessDesc_st CUmemAccessDesc;
 typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;

@@ -43,16 +43,18 @@ void gm_runtime_fill(struct gm_call *call, int result, uint64_t address, uint64_
 void gm_runtime_pitched_3d(struct gm_call *call, int result, const struct cudaPitchedPtr *pitched,
                            struct cudaExtent extent)
 {
-    if (result == 0 && pitched)
-        gm_runtime_life(call, result, GM_KIND_DEVICE, GM_WORD(pitched->ptr),
-                        (uint64_t)pitched->pitch * extent.height * extent.depth, 0);
+    const uint64_t pitch = result == 0 && pitched ? pitched->pitch : extent.width;
+    gm_runtime_life(call, result, GM_KIND_DEVICE,
+                    result == 0 && pitched ? GM_WORD(pitched->ptr) : 0,
+                    pitch * extent.height * extent.depth, 0);
 }
 
 void gm_runtime_array(struct gm_call *call, int result, uint64_t handle,
                       const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
                       unsigned flags, unsigned levels)
 {
-    if (result != 0 || !format || gm_call_seen_below(call))
+    const bool is_told = result == 0 || result == CUDA_ERROR_OUT_OF_MEMORY;
+    if (!is_told || !format || gm_call_seen_below(call))
         return;
     const int bits = format->x + format->y + format->z + format->w;
     const struct gm_array_shape shape = {.extent = {extent.width, extent.height, extent.depth},

@@ -359,6 +359,14 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 
 /* ---- occupancy: plausible numbers of a kernel of 32 registers -------------------------------- */
 
+/* A question about a function loads its code where that is loaded late. */
+static CUresult load(const void *handle)
+{
+    GPUSIM_TRY(check_handle(handle));
+    GPUSIM_ENTER();
+    return gpusim_take_begin();
+}
+
 static int blocks_per_multiprocessor(int block_size)
 {
     int blocks = gpusim_profile.threads_per_sm / block_size;
@@ -374,7 +382,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
     GPUSIM_TRY(gpusim_ready());
     if (!blocks || block_size <= 0 || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(check_handle(function));
+    GPUSIM_TRY(load(function));
     *blocks = block_size > most_threads ? 0 : blocks_per_multiprocessor(block_size);
     return CUDA_SUCCESS;
 }
@@ -397,7 +405,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_si
     GPUSIM_TRY(gpusim_ready());
     if (!grid_size || !block_size || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(check_handle(function));
+    GPUSIM_TRY(load(function));
     *block_size = limit > 0 && limit < most_threads ? limit : most_threads;
     *grid_size = gpusim_profile.sms * blocks_per_multiprocessor(*block_size);
     return CUDA_SUCCESS;
@@ -417,7 +425,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction funct
     GPUSIM_TRY(gpusim_ready());
     if (!bytes || blocks <= 0 || block_size <= 0 || block_size > most_threads)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(check_handle(function));
+    GPUSIM_TRY(load(function));
     *bytes = blocks > blocks_per_multiprocessor(block_size)
                  ? 0
                  : (unsigned int)(gpusim_profile.shared_per_sm - 1024) / (unsigned int)blocks;
@@ -430,7 +438,7 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
     GPUSIM_TRY(gpusim_ready());
     if (!size || !config)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(check_handle(function));
+    GPUSIM_TRY(load(function));
     *size = 8;
     return CUDA_SUCCESS;
 }
@@ -440,7 +448,7 @@ CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUl
     GPUSIM_TRY(gpusim_ready());
     if (!count || !config)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(check_handle(function));
+    GPUSIM_TRY(load(function));
     *count = gpusim_profile.sms / 8;
     return CUDA_SUCCESS;
 }

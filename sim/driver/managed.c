@@ -62,6 +62,7 @@ CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t count, CUmem_advise what,
     struct gpusim_allocation *allocation;
 
     GPUSIM_TRY(find_managed(pointer, count, &allocation));
+    GPUSIM_TRY(gpusim_take_begin());
     struct gpusim_advice *advice = &allocation->advice;
     switch (what) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -99,6 +100,7 @@ static CUresult prefetch(CUdeviceptr pointer, size_t count, const CUmemLocation 
 
     GPUSIM_TRY(find_managed(pointer, count, &allocation));
     GPUSIM_TRY(check_location(location));
+    GPUSIM_TRY(gpusim_take_begin());
     allocation->advice.prefetched = *location;
     allocation->advice.has_prefetched = true;
     return CUDA_SUCCESS;

@@ -59,6 +59,25 @@ static void launch_by_runtime(cudaLibrary_t library)
     }
 }
 
+static void ask_of_occupancy(CUfunction function)
+{
+    const CUlaunchConfig config = {.gridDimX = 8,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 32,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1};
+    size_t bytes = 0;
+    int number = 0, other = 0;
+    LOG(cuOccupancyMaxActiveBlocksPerMultiprocessor(&number, function, 32, 0));
+    LOG(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&number, function, 32, 0, 0));
+    LOG(cuOccupancyMaxPotentialBlockSize(&number, &other, function, NULL, 0, 0));
+    LOG(cuOccupancyMaxPotentialBlockSizeWithFlags(&number, &other, function, NULL, 0, 0, 0));
+    LOG(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, 1, 32));
+    LOG(cuOccupancyMaxPotentialClusterSize(&number, function, &config));
+    LOG(cuOccupancyMaxActiveClusters(&number, function, &config));
+}
+
 static void ask_of_kernel(CUkernel kernel)
 {
     CUfunction function = NULL;
@@ -70,6 +89,7 @@ static void ask_of_kernel(CUkernel kernel)
         LOG(cuFuncLoad(function));
         LOG(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
         LOG(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 4096));
+        ask_of_occupancy(function);
         break;
     case 1:
         LOG(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, current_device()));

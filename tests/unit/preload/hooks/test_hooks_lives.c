@@ -85,6 +85,29 @@ REAL(CUresult, cuEventQuery, (CUevent event), {})
 REAL(CUresult, cuModuleLoadData, (CUmodule * module, const void *image),
      { *module = (CUmodule)0x40; })
 
+REAL(CUresult, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+     (int *blocks, CUfunction function, int size, size_t shared), {})
+REAL(CUresult, cuMemAdvise,
+     (CUdeviceptr address, size_t size, CUmem_advise advice, CUdevice device), {})
+
+/* Code that is loaded late is loaded by a question about it; advice makes mappings. */
+static void a_question_or_a_hint_may_be_refused_for_lack_of_memory(void **unused)
+{
+    int blocks;
+    USE(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+    USE(cuMemAdvise);
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, NULL, 32, 0);
+    assert_int_equal(record_count(), 0);
+    real_result = OUT_OF_MEMORY;
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, NULL, 32, 0);
+    cuMemAdvise(0x7000, 64, 3, 0);
+    assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(0)->aux, GM_PURPOSE_CODE);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 0);
+    assert_int_equal(record_at(1)->aux, GM_PURPOSE_MAPPING);
+    assert_int_equal(record_count(), 2);
+}
+
 static int launch_once(void)
 {
     return cuLaunchKernel_ptsz(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
@@ -777,6 +800,7 @@ int main(void)
         TEST(an_allocation_of_the_32_bit_binary_interface_is_recorded_too),
         TEST(a_refused_allocation_is_recorded_with_its_error),
         TEST(a_refusal_of_what_is_no_allocation_is_recorded_with_its_purpose),
+        TEST(a_question_or_a_hint_may_be_refused_for_lack_of_memory),
         TEST(a_device_that_failed_is_told_once),
         TEST(out_parameters_may_be_absent),
         TEST(a_free_is_recorded_before_the_call),

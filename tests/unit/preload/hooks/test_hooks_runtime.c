@@ -147,6 +147,31 @@ static void a_refusal_is_recorded_once_at_the_layer_that_sees_it(void **unused)
     assert_int_equal(record_count(), 4);
 }
 
+REAL(cudaError_t, cudaMalloc3DArray,
+     (cudaArray_t * array, const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
+      unsigned int flags),
+     {})
+
+static void a_refused_array_is_recorded_with_its_size(void **unused)
+{
+    const struct cudaChannelFormatDesc format = {.x = 32};
+    const struct cudaExtent extent = {64, 2, 3};
+    struct cudaPitchedPtr pitched;
+    cudaArray_t array;
+    USE(cudaMalloc3D);
+    USE(cudaMalloc3DArray);
+    real_result = OUT_OF_MEMORY;
+    cudaMalloc3D(&pitched, extent);
+    cudaMalloc3DArray(&array, &format, extent, 0);
+    assert_record(0, GM_EVENT_ALLOC_FAILED, 0, 64 * 2 * 3);
+    assert_record(1, GM_EVENT_ALLOC_FAILED, 0, 4 * 64 * 2 * 3);
+    assert_int_equal(record_at(1)->kind, GM_KIND_ARRAY);
+    real_result = 1;
+    cudaMalloc3D(&pitched, extent);
+    cudaMalloc3DArray(&array, &format, extent, 0);
+    assert_int_equal(record_count(), 2);
+}
+
 static void an_allocation_of_nothing_is_not_recorded(void **unused)
 {
     void *address;
@@ -265,6 +290,7 @@ int main(void)
         TEST(a_runtime_with_its_own_ways_is_recorded_at_its_layer),
         TEST(a_refusal_is_recorded_once_at_the_layer_that_sees_it),
         TEST(an_allocation_of_nothing_is_not_recorded),
+        TEST(a_refused_array_is_recorded_with_its_size),
         TEST(what_the_runtime_refuses_by_itself_is_not_recorded),
         TEST(a_free_at_the_runtime_layer_is_recorded_after_its_success),
         TEST(an_array_is_estimated_from_the_bits_of_its_format),
