@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-serving exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench lint format install portable deb clean help
+.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-serving exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -73,6 +73,9 @@ loss-matrix: all ## what each way of ending leaves in the trace; updates docs/re
 
 bench: all ## cost per event beside heaptrack's; writes docs/benchmarks.md
 	./scripts/bench $(BUILD) --write
+
+bench-check: all ## instructions per event against the history: some ten seconds
+	./scripts/bench-check $(BUILD)
 
 lint: ## clang-format, clang-tidy, cppcheck, shellcheck, ruff, each in the version of lint-requirements.txt
 	./scripts/lint
