@@ -3,6 +3,7 @@
 import html.parser
 import itertools
 import json
+import math
 import os
 import shutil
 import signal
@@ -90,28 +91,51 @@ def an_estimate_that_is_off_is_not_believed():
         assert found["best"]["values"] == {"B": str(best)}, (formula, found["best"]["values"], found["runs"])
 
 
-def steps_take_few_runs():
-    """The search alone, over 300 needs with steps, of which each takes its runs one at a time."""
-    sys.path.insert(0, HERE + "/../../sim/dry/fit")
-    from runs import UNLIMITED
+def ceiling(x, width):
+    return -(-x // width) * width
+
+
+# (what, needs, the most runs that a search may take): one run at a time, and up to four.
+NEEDS = (
+    ("lines", [lambda x, b=b: 20 + b * x for b in (1.95, 2, 3.7, 7, 20, 41, 300)], 4),
+    ("parabolas", [lambda x, b=b, c=c: 20 + b * x + c * x * x for b in (0, 1, 7) for c in (0.004, 0.03, 0.3)], 7),
+    ("roots", [lambda x, b=b: 40 + b * x ** 0.5 for b in (45, 60, 90, 200)], 7),
+    ("x log x", [lambda x, b=b: 40 + b * x * math.log(x + 1) for b in (0.4, 0.9, 2, 5)], 9),
+    ("steps of powers of two", [lambda x, w=w, b=b: 50 + b * ceiling(x, w) for w in (2, 4, 8, 16, 32, 64, 128)
+                                for b in (1.9, 2.7, 5)], 8),
+    ("parabolas in steps of 8", [lambda x, b=b: 50 + b * ceiling(x, 8) + 0.01 * ceiling(x, 8) ** 2 for b in (1, 3)], 12),
+    ("steps of any width", [lambda x, w=w, h=h: 50 + h * -(-x // w) for w in range(2, 62, 6) for h in range(3, 93, 9)], 17),
+    ("one step anywhere", [lambda x, k=k: 100 if x < k else 3000 for k in range(2, 512, 17)], 17))
+
+
+def search_of(need, jobs):
+    """(largest that is found, runs of (value, memory)): the search alone, of needs in MiB of 1000."""
     from search import Search
 
-    for width, slope in itertools.product(range(2, 62, 6), range(3, 93, 3)):
-        need, made = lambda value: 50 + slope * -(-int(value) // width), [] # noqa: B023
+    made = []
 
-        def measure(wanted, take):
-            for number, (value, memory) in enumerate(wanted):
-                made.append(value) # noqa: B023
-                size = need(value) # noqa: B023
-                is_refused = size > 1000 and memory is not UNLIMITED
-                take(number, types.SimpleNamespace(
-                    has_failed=False, most=size, without_cache=size, dry={"failed_at": "here" if is_refused else None},
-                    verdict="fits" if size <= 1000 else "does-not-fit"))
+    def measure(wanted, take):
+        for number, (value, memory) in enumerate(wanted):
+            made.append((int(value), memory))
+            size = need(int(value))
+            is_refused = size > 1000 and memory is None
+            take(number, types.SimpleNamespace(
+                has_failed=False, most=size, without_cache=size, dry={"failed_at": "here" if is_refused else None},
+                verdict="does-not-fit" if is_refused else "fits"))
 
-        search = Search([str(value) for value in range(1, 513)], measure, 1000, 64)
-        search.run()
-        assert int(search.best) == max(value for value in range(1, 513) if need(value) <= 1000), (width, slope)
-        assert len(made) <= 17, (width, slope, len(made))
+    search = Search([str(value) for value in range(1, 513)], measure, 1000, 64, lambda: jobs)
+    search.run()
+    return int(search.best), made
+
+
+def needs_of_many_forms_take_few_runs():
+    sys.path.insert(0, HERE + "/../../sim/dry/fit")
+    for what, forms, most in NEEDS:
+        for number, jobs in itertools.product(range(len(forms)), (1, 4)):
+            found, made = search_of(forms[number], jobs)
+            assert found == max(value for value in range(1, 513) if forms[number](value) <= 1000), (what, number, found)
+            assert found == 512 or {(found, None), (found + 1, None)} <= set(made), (what, number, made)
+            assert len(made) <= most, (what, number, jobs, made)
 
 
 def all_fit_and_nothing_fits():
@@ -388,7 +412,7 @@ def what_is_wrong_is_said_in_one_line():
 
 try:
     for test in [t for t in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
-                 an_estimate_that_is_off_is_not_believed, steps_take_few_runs, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
+                 an_estimate_that_is_off_is_not_believed, needs_of_many_forms_take_few_runs, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
                  a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,

@@ -1,17 +1,18 @@
 """The largest value of an axis that fits, by few runs.
 
 A run is honest where the device has the memory that it has; its verdict counts. A run without limit tells the whole
-need of a value that does not fit: it guides the search and decides nothing. What is needed mostly grows with the
-value: the search estimates by interpolation where the need passes the capacity, tries that value and the next, and
-halves what is left where the estimate is off. The answer always stands on two honest runs: the value found fits, the
-next does not. Whether the need grows is checked by all that was measured; where it does not, the values above the
-one found are tried one by one, as far as the bound on runs allows.
+need of a value that does not fit: it guides the search and decides nothing. Where all that is known lies on a simple
+curve (a line, a parabola, a root, steps of one width) the search tries the value that fits by it, and the next. Where it
+does not, it estimates from the nearest points, and halves what is left where that narrows too slowly. The answer always
+stands on two honest runs: the value found fits, the next does not. Whether the need grows is checked by all that was
+measured; where it does not, the values above the one found are tried one by one, as far as the bound on runs allows.
 """
-import itertools
-
+from curves import confirmed
 from runs import UNLIMITED
 from values import number_of
 
+NEAR = 6          # values beside one whose need is known: there a run that decides is worth more than one that tells the need
+SLACK = 3         # steps that may narrow less than halving would
 MISSES_MOST = 12  # values in a row that fail by something else than memory
 
 
@@ -44,7 +45,7 @@ class Search:
         self.runs_left = runs_most
         self.is_monotone, self.untried = True, 0
         self.best = self.next = None
-        self.stride, self.lessons = 1, 2
+        self.stride = 2
 
     # ---- what is known ----
 
@@ -84,21 +85,19 @@ class Search:
             return point.honest.verdict != "fits"
         return point.unlimited.without_cache > self.capacity or point.unlimited.verdict != "fits"
 
+    def is_below(self, value):
+        """Whether a value is known to fit, or by its whole need surely does."""
+        point = self.points.get(value)
+        if not point or point.honest:
+            return bool(point) and point.honest.verdict == "fits"
+        return point.unlimited.verdict == "fits" and point.unlimited.most <= self.capacity
+
     def known(self, name):
         pairs = [(self.numbers[value], point.need(name)) for value, point in self.points.items()
                  if point.need(name) is not None]
         return sorted(pairs)
 
     # ---- the search ----
-
-    def estimate(self, inside, name):
-        """Of values that are not known, the largest whose need is estimated to be within the capacity; None."""
-        known = self.known(name)
-        if len(known) < 2:
-            return inside[0] if len(inside) == 1 else inside[len(inside) // 2]
-        curve = curve_through(nearest(known, self.capacity))
-        within = [value for value in inside if curve(self.numbers[value]) <= self.capacity]
-        return within[-1] if within else None
 
     def run(self):
         """Until the largest is found. What is known is concluded in any case, also after an interruption."""
@@ -112,21 +111,22 @@ class Search:
             self.conclude()
 
     def approach(self):
-        # Three estimates find the boundary of a line and of a parabola. What they miss has steps: halving is bounded.
-        guesses = itertools.chain(["most", "without_cache", "most"], itertools.repeat(None))
+        """Until nothing is between the largest value that fits and the smallest that does not."""
+        sizes = []
         while self.runs_left > 0:
-            best = max((value for value in self.values if self.fits(value)), key=self.numbers.get, default=None)
-            above = self.values[self.values.index(best) + 1:]
-            if not above or (self.is_above(above[0]) and self.is_known(above[0], False)):
-                break
-            walls = [value for value in above if self.is_above(value)]
-            inside = above[:above.index(walls[0])] if walls else above
-            if not walls:
+            best = max((value for value in self.values if self.is_below(value)), key=self.numbers.get, default=None)
+            above = self.values[self.values.index(best) + 1:] if best else self.values
+            wall = next((at for at, value in enumerate(above) if self.is_above(value)), None)
+            if above and wall is None:
                 self.try_all([(above[-1], False)])
-            elif not inside:
-                self.try_all([(above[0], False)])
+            elif wall:
+                sizes.append(wall)
+                self.narrow([best, *above[:wall]], above[wall], sizes)
             else:
-                self.narrow(inside, above, next(guesses))
+                ends = [(value, False) for value in [best, *above[:1]] if value and not self.is_known(value, False)]
+                if not ends:
+                    break
+                self.try_all(ends if self.jobs() > 1 else ends[:1])
 
     def start(self):
         """Both ends. False: the search is over."""
@@ -144,21 +144,43 @@ class Search:
             self.try_all([(self.values[-1], False)])
         return any(self.fits(value) for value in self.values)
 
-    def narrow(self, inside, above, guess):
-        """Between a value that fits and one that does not."""
-        value = self.estimate(inside, guess) if guess else inside[(len(inside) - 1) // 2]
-        if value is None: # none is estimated to fit: the next one, and where it does, further and further
-            value = inside[min(self.stride, len(inside)) - 1]
-            self.try_all([(value, False)])
-            self.stride = 2 * self.stride if self.fits(value) else 1
+    def narrow(self, below, wall, sizes):
+        """One step. `below`: a value that fits, and those that may up to `wall`, which does not; `sizes`: how many these
+        were at each step until now."""
+        inside, known = below[1:], self.known("without_cache")
+        is_slow = len(inside) > sizes[0] / 2 ** (len(sizes) - 1 - SLACK)
+        guesses = [] if is_slow else self.guesses(known, below, wall)
+        if guesses:
+            guess = guesses[(len(guesses) - 1) // 2]
+            following = [*below, wall][below.index(guess) + 1]
+            wanted = [(value, False) for value in (guess, following) if not self.is_known(value, False)]
+            self.try_all(wanted if self.jobs() > 1 and len(guesses) == 1 else wanted[:1])
             return
-        following = above[above.index(value) + 1]
-        self.try_all([(value, False), (following, False)] if guess and self.jobs() > 1 else [(value, False)])
-        if guess and self.fits(value):
-            self.try_all([(following, False)])
-        if guess and self.fits(value) is False and len(inside) > 8 and self.lessons:
-            self.lessons -= 1
-            self.try_all([(value, True)])
+        middle = (len(inside) - 1) // 2
+        if len(known) < 2:
+            self.try_all([(inside[middle], False)])
+            return
+        curve = curve_through(around(known, self.capacity, len(sizes)))
+        at = max((at for at, value in enumerate(inside) if curve(self.numbers[value]) <= self.capacity), default=0)
+        if is_slow:
+            self.stride *= 2
+            at = min(middle, self.stride * (at + 1))
+        is_near = at < NEAR or (at >= len(inside) - NEAR and self.points[wall].need() is not None)
+        tells_need = not is_slow and not is_near and len(sizes) > 1 and not self.is_known(inside[at], True)
+        self.try_all([(inside[at], tells_need)])
+
+    def guesses(self, known, below, wall):
+        """The last value that fits, by each of the most likely curves that runs have confirmed."""
+        for curves in confirmed(known, self.capacity):
+            guesses = {self.last_within(below, curve, wall) for curve in curves} - {None}
+            if guesses:
+                return sorted(guesses, key=self.numbers.get)
+        return []
+
+    def last_within(self, below, curve, wall):
+        """The last value that fits by this curve; None: the curve says that `wall` does, or that none does."""
+        within = [value for value in below if curve(self.numbers[value]) <= self.capacity]
+        return within[-1] if within and curve(self.numbers[wall]) > self.capacity else None
 
     def conclude(self):
         order = sorted(self.points, key=self.numbers.get)
@@ -202,6 +224,17 @@ class Search:
         slope = sum((x - mean_x) * (y - mean_y) for x, y in known) / spread
         fixed = mean_y - slope * mean_x
         return round(fixed), round(slope), round(max(abs(fixed + slope * x - y) for x, y in known))
+
+
+def around(known, capacity, step):
+    """The points for an estimate: of the third two that are above, of the fourth two below, for needs that bend there."""
+    above = [point for point in known if point[1] > capacity]
+    if step == 3 and len(above) > 1:
+        return above[:2]
+    below = [point for point in known if point[1] <= capacity]
+    if step == 4 and len(below) > 1:
+        return below[-2:]
+    return nearest(known, capacity)
 
 
 def nearest(known, capacity):
