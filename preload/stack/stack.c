@@ -334,14 +334,32 @@ static uint32_t merge(struct capture *capture)
     return add_scripts(capture, node, &script, capture->python.count, &unchanged);
 }
 
+/* The modules of the stack are not known any more: code was unloaded since, or this is the first. */
+static __attribute__((noinline)) void check_modules(const struct gm_walk *native)
+{
+    uint64_t addresses[64]; /* those of a deeper stack are looked up one by one */
+    uint32_t count = 0;
+    int saved_errno = errno;
+    uint32_t modules_before = __atomic_load_n(&gm_file.header->module_count, __ATOMIC_RELAXED);
+    while (count < native->count && count < sizeof(addresses) / sizeof(addresses[0])) {
+        addresses[count] = native->frames[count].pc;
+        count++;
+    }
+    gm_modules_check(addresses, count);
+    if (modules_before != __atomic_load_n(&gm_file.header->module_count, __ATOMIC_RELAXED))
+        gm_loader_ask(); /* one may be that of an interpreter */
+    errno = saved_errno;
+}
+
 /* Before nodes are looked for. */
-static inline void prepare_nodes(struct gm_stack *stack, int status)
+static inline void prepare_nodes(struct gm_stack *stack, const struct gm_walk *native, int status)
 {
     if (gm_unlikely(atomic_load_explicit(&told_status, memory_order_relaxed) != status + 1))
         tell_python_state(status);
     if (gm_unlikely(stack->nodes_generation != stack->unwind.generation)) {
         memset(kept_nodes(stack), 0, places_in_use(stack) * sizeof(struct kept_node));
         stack->nodes_generation = stack->unwind.generation;
+        check_modules(native);
     }
 }
 
@@ -414,7 +432,7 @@ capture_native(struct gm_stack *stack, struct gm_registers registers, int status
     walk_native(stack, registers, &native);
     if (native.kept != native.count || native.count != stack->native_count) {
         uint32_t missed = stack->missed;
-        prepare_nodes(stack, status);
+        prepare_nodes(stack, &native, status);
         stack->node = add_native(stack, &native);
         remember(stack, native.count, 0);
         if (is_costly(native.count - native.kept, native.count))
@@ -460,7 +478,7 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
     if (!same_scripts || capture.native.kept != capture.native.count ||
         capture.native.count != stack->native_count) {
         uint32_t missed = stack->missed;
-        prepare_nodes(stack, status);
+        prepare_nodes(stack, &capture.native, status);
         stack->node = same_scripts && capture.python.count == 0 ? add_native(stack, &capture.native)
                                                                 : merge(&capture);
         remember(stack, capture.native.count, capture.python.count);

@@ -332,35 +332,75 @@ static bool open_maps(void)
     return maps.descriptor >= 0;
 }
 
-/*
- * Walks the maps to the line that holds `address`; the module's header is the mapping of the same
- * file at offset 0 that comes last before it (a file can be mapped more than once).
- */
+/* Where the header of the file is whose mappings are being read. A module's is the mapping of the
+ * same file at offset 0 that comes last before it (a file can be mapped more than once). */
+struct header {
+    uint64_t start; /* 0: it cannot be read */
+    uint64_t size;
+    uint64_t inode;
+};
+
+static void note_header(struct header *header)
+{
+    bool is_vdso = !mapping.inode && strcmp(mapping.path, "[vdso]") == 0;
+    if (is_vdso || (mapping.offset == 0 && mapping.inode))
+        *header = (struct header){mapping.readable ? mapping.start : 0, mapping.end - mapping.start,
+                                  mapping.inode};
+}
+
+static bool is_headed(const struct header *header)
+{
+    return mapping.inode ? mapping.inode == header->inode : mapping.start == header->start;
+}
+
+/* Walks the maps to the line that holds `address`. */
 static struct known look_up(uint64_t address)
 {
-    uint64_t image = 0, image_size = 0, image_inode = 0;
+    struct header header = {0};
     struct known result = {0};
     if (!open_maps()) {
         gm_count(GM_COUNT_MODULE_UNREAD, 1);
         return result;
     }
     while (next_mapping() && mapping.start <= address) {
-        if (mapping.offset == 0 && mapping.inode) {
-            image = mapping.readable ? mapping.start : 0;
-            image_size = mapping.end - mapping.start;
-            image_inode = mapping.inode;
-        }
+        note_header(&header);
         if (address < mapping.end) {
-            bool vdso = strcmp(mapping.path, "[vdso]") == 0;
-            if (vdso)
-                image = mapping.start, image_size = mapping.end - mapping.start;
-            bool own = vdso || (mapping.inode && mapping.inode == image_inode);
-            result = record(&mapping, own ? image : 0, image_size);
+            result = record(&mapping, is_headed(&header) ? header.start : 0, header.size);
             break;
         }
     }
     syscall(SYS_close, maps.descriptor);
     return result;
+}
+
+static uint32_t count_unknown(const uint64_t *addresses, uint32_t count, uint64_t start,
+                              uint64_t end)
+{
+    struct known found;
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < count; i++)
+        unknown += addresses[i] - start < end - start && !find_known(addresses[i], &found);
+    return unknown;
+}
+
+void gm_modules_check(const uint64_t *addresses, uint32_t count)
+{
+    struct header header = {0};
+    if (count_unknown(addresses, count, 0, UINT64_MAX) < 2)
+        return; /* one is looked up when it is met */
+    gm_lock_take(&lock);
+    uint32_t unknown = count_unknown(addresses, count, 0, UINT64_MAX);
+    bool is_open = unknown && open_maps();
+    while (is_open && unknown && next_mapping()) {
+        note_header(&header);
+        if (!is_headed(&header) || !count_unknown(addresses, count, mapping.start, mapping.end))
+            continue;
+        record(&mapping, header.start, header.size);
+        unknown = count_unknown(addresses, count, 0, UINT64_MAX);
+    }
+    if (is_open)
+        syscall(SYS_close, maps.descriptor);
+    gm_lock_release(&lock);
 }
 
 uint16_t gm_module_of(uint64_t address, uint64_t *offset)

@@ -19,6 +19,10 @@
  */
 uint16_t gm_module_of(uint64_t address, uint64_t *offset);
 
+/* The same of the addresses of one stack, of which several may be unknown: they are looked up in one reading of the maps.
+ * What it leaves out is looked up by gm_module_of. */
+void gm_modules_check(const uint64_t *addresses, uint32_t count);
+
 /* Some library may have been unloaded: what is known of an address is checked again before it is
  * used. */
 void gm_modules_changed(void);

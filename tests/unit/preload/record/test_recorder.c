@@ -3,6 +3,7 @@
  * reader, whole, once and in order, through full rings, kills, forks, full disks and hosts that
  * close what is not theirs; and what cannot be kept is counted.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,11 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +34,7 @@
 #include "preload/base/own_thread.h"
 #include "preload/base/ticks.h"
 #include "preload/ring/pack.h"
+#include "preload/writer/modules.h"
 #include "preload/writer/tables.h"
 #include "preload/writer/trace_place.h"
 #include "report/input/trace/trace_open.h"
@@ -969,6 +973,7 @@ long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
 static int fallocate_error; /* 0: the system's own answer */
+static _Atomic uint32_t opens;
 
 long __wrap_syscall(long number, ...)
 {
@@ -981,12 +986,51 @@ long __wrap_syscall(long number, ...)
     if (number != 0 && argument[0] == gm_file.descriptor &&
         atomic_compare_exchange_strong(&closes_before, &expected, 0))
         close(gm_file.descriptor);
+    opens += number == SYS_openat;
     if (number == SYS_fallocate && fallocate_error) {
         errno = fallocate_error;
         return -1;
     }
     return __real_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
                           argument[5]);
+}
+
+/* The modules of a stack, all of which a dlclose may have changed: the exit code says what was wrong. */
+static void look_up_a_stack(void *unused)
+{
+    (void)unused;
+    void *const memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const uint64_t addresses[] = {(uintptr_t)look_up_a_stack,
+                                  (uintptr_t)dlsym(RTLD_DEFAULT, "getenv"),
+                                  (uintptr_t)dlsym(RTLD_DEFAULT, "_cmocka_run_group_tests"),
+                                  (uintptr_t)memory, (uintptr_t)getauxval(AT_SYSINFO_EHDR)};
+    uint64_t offset;
+    uint16_t first[4];
+    scene_put(0, 0);
+    for (int i = 0; i < 3; i++)
+        first[i] = gm_module_of(addresses[i], &offset);
+    first[3] = gm_module_of(addresses[4], &offset);
+    gm_modules_changed();
+    opens = 0;
+    gm_modules_check(addresses, 5);
+    if (opens != 1)
+        _exit(1);
+    for (int i = 0; i < 3; i++)
+        if (!first[i] || gm_module_of(addresses[i], &offset) != first[i])
+            _exit(2);
+    if (!first[3] || gm_module_of(addresses[4], &offset) != first[3] || opens != 1)
+        _exit(3);
+    if (gm_module_of(addresses[3], &offset) != 0 || offset != addresses[3] || opens != 2)
+        _exit(4);
+    gm_modules_check(addresses, 5);
+    if (opens != 2)
+        _exit(5);
+}
+
+static void the_modules_of_a_stack_are_looked_up_in_one_reading(void **state)
+{
+    (void)state;
+    assert_int_equal(scene_play(look_up_a_stack, NULL), 0);
 }
 
 enum { TIMES_CLOSED = 5 };
@@ -1637,6 +1681,7 @@ int main(void)
         TEST(marks_never_push_out_names_of_code),
         TEST(a_file_that_cannot_grow_for_a_moment_ends_no_table),
         TEST(stacks_frames_and_modules_end_at_their_bounds),
+        TEST(the_modules_of_a_stack_are_looked_up_in_one_reading),
         TEST(threads_that_intern_the_same_get_the_same),
         TEST(bad_values_leave_the_defaults),
         TEST(good_values_are_taken),
