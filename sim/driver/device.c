@@ -26,6 +26,7 @@ struct gpusim_device *gpusim_device_of(CUdevice ordinal)
 
 bool gpusim_device_charge(struct gpusim_device *device, uint64_t bytes)
 {
+    gpusim_exports_reap();
     if (bytes > device->capacity - device->used) {
         for (struct gpusim_pool *pool = device->pools; pool; pool = pool->next)
             gpusim_pool_trim(pool, 0);

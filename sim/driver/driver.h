@@ -191,6 +191,8 @@ void gpusim_devices_init(void);
 struct gpusim_device *gpusim_device_of(CUdevice ordinal); /* NULL: no such device */
 /* Takes bytes of the capacity, shrinking idle pools if it must; false when there is not enough. */
 bool gpusim_device_charge(struct gpusim_device *device, uint64_t bytes);
+/* Gives back the room of what exported descriptors kept, if they are closed (vmm.c). */
+void gpusim_exports_reap(void);
 void gpusim_device_refund(struct gpusim_device *device, uint64_t bytes);
 
 /* ---- contexts (context.c) -------------------------------------------------------------------- */

@@ -233,7 +233,7 @@ static CUresult add_alloc(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
     const CUmemPoolProps *properties = &parameters->poolProps;
     struct gpusim_device *device;
 
-    if (parameters->bytesize == 0 || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    if (parameters->bytesize == 0)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(gpusim_pool_place(&properties->location, properties->allocType, &device));
     if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)

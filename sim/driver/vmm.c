@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,6 +27,72 @@ struct gpusim_physical *gpusim_physical_of(CUmemGenericAllocationHandle handle)
     struct gpusim_physical *physical = gpusim_object_of(handle, GPUSIM_TYPE_PHYSICAL);
 
     return physical && physical->references ? physical : NULL;
+}
+
+/* ---- memory that an exported descriptor keeps ------------------------------------------------ */
+
+/*
+ * cuMemRelease: "The memory allocation will be freed when all outstanding mappings to the memory are
+ * unmapped and when all outstanding references to the handle (including it's shareable counterparts)
+ * are also released." What a descriptor keeps has no handle here: it only takes its room.
+ *
+ * An exported descriptor has an open file and a shared lock of its own, which the system takes back
+ * when the last copy of it in any process is closed.
+ */
+static struct kept {
+    struct kept *next;
+    struct gpusim_device *device;
+    uint64_t size;
+    int fd;
+} * kept;
+
+static int export_file(int file)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_SH) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool is_open_elsewhere(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/* Closes the file of physical memory of a device, and gives its room back as soon as no exported
+ * descriptor keeps it. */
+static void give_room_back(struct gpusim_device *device, uint64_t size, int fd, bool exported)
+{
+    struct kept *entry = exported && is_open_elsewhere(fd) ? malloc(sizeof(*entry)) : NULL;
+
+    if (entry) {
+        *entry = (struct kept){kept, device, size, fd};
+        kept = entry;
+        return;
+    }
+    gpusim_device_refund(device, size);
+    close(fd);
+}
+
+void gpusim_exports_reap(void)
+{
+    for (struct kept **link = &kept; *link;) {
+        struct kept *entry = *link;
+
+        if (is_open_elsewhere(entry->fd)) {
+            link = &entry->next;
+            continue;
+        }
+        *link = entry->next;
+        gpusim_device_refund(entry->device, entry->size);
+        close(entry->fd);
+        free(entry);
+    }
 }
 
 /* ---- physical memory ------------------------------------------------------------------------- */
@@ -133,7 +200,8 @@ void gpusim_physical_drop_if_unused(struct gpusim_physical *physical)
                           physical->counted, false);
     } else if (physical->device) {
         gpusim_count_free(physical->device, GPUSIM_VMM, physical->size, false);
-        gpusim_device_refund(physical->device, physical->size);
+        give_room_back(physical->device, physical->size, physical->fd, physical->exported);
+        physical->fd = -1;
     } else if (!physical->multicast) {
         gpusim_count_host_free(GPUSIM_HOST_VMM, physical->size, false);
     }
@@ -211,9 +279,10 @@ CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!((unsigned int)physical->properties.requestedHandleTypes & (unsigned int)type))
         return CUDA_ERROR_INVALID_VALUE;
-    int fd = fcntl(physical->fd, F_DUPFD_CLOEXEC, 3);
+    int fd = export_file(physical->fd);
     if (fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
+    (physical->same ? physical->same : physical)->exported = true;
     memcpy(shared, &fd, sizeof(fd));
     return CUDA_SUCCESS;
 }

@@ -13,6 +13,7 @@ struct gpusim_physical {
     CUmemAllocationProp properties;
     uint64_t size;
     int fd;                       /* a memory file of its own; -1 for a multicast object */
+    bool exported;                /* see gpusim_exports_reap */
     struct gpusim_device *device; /* NULL: host memory */
     bool imported;                /* another process's */
     struct gpusim_physical *same; /* of an import: what this process exported; lives as long */

@@ -34,6 +34,10 @@ static int add_allocation(CUgraph graph, CUgraphNode *node, CUdeviceptr *address
         .bytesize = parameters.bytesize,
     };
     int result;
+    if (pick(8) == 0) {
+        parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+        runtime.poolProps.allocType = cudaMemAllocationTypeManaged;
+    }
     any.alloc.poolProps = parameters.poolProps;
     any.alloc.bytesize = parameters.bytesize;
     switch (pick(5)) {

@@ -19,6 +19,27 @@ static void count_call(void *counter)
     ++*(int *)counter;
 }
 
+static void a_node_of_a_managed_pool_is_managed_memory(void **state)
+{
+    CUDA_MEM_ALLOC_NODE_PARAMS alloc = allocation_of(5000);
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec executable;
+
+    (void)state;
+    alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+    assert_ok(cuGraphCreate(&graph, 0));
+    assert_ok(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &alloc));
+    assert_ok(cuGraphInstantiate(&executable, graph, 0));
+    assert_ok(cuGraphLaunch(executable, NULL));
+    assert_int_equal(DELTA(0, GPUSIM_MANAGED, live), 5000);
+    assert_int_equal(DELTA(0, GPUSIM_GRAPH, allocs), 0);
+    assert_ok(cuMemFree(alloc.dptr));
+    assert_int_equal(DELTA(0, GPUSIM_MANAGED, live), 0);
+    assert_ok(cuGraphExecDestroy(executable));
+    assert_ok(cuGraphDestroy(graph));
+}
+
 static void a_launch_allocates_and_frees(void **state)
 {
     CUDA_MEM_ALLOC_NODE_PARAMS alloc = allocation_of(5000);
@@ -416,6 +437,7 @@ static void a_user_object_goes_with_its_last_graph(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_node_of_a_managed_pool_is_managed_memory),
         TEST(a_launch_allocates_and_frees),
         TEST(memory_a_graph_leaves_outlives_it_and_is_freed_by_address),
         TEST(auto_free_frees_what_the_last_launch_left),

@@ -160,6 +160,34 @@ static void an_import_of_what_this_process_exported_is_the_same_memory(void **st
                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
 }
 
+static size_t free_memory(void)
+{
+    size_t free_bytes, total;
+
+    assert_ok(cuMemGetInfo(&free_bytes, &total));
+    return free_bytes;
+}
+
+static void an_exported_descriptor_keeps_the_memory(void **state)
+{
+    CUmemGenericAllocationHandle handle;
+    const size_t at_first = free_memory();
+    int fd, copy;
+
+    (void)state;
+    assert_ok(cuMemCreate(&handle, GRANULE, &on_device, 0));
+    assert_ok(
+        cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    assert_ok(cuMemRelease(handle));
+    assert_int_equal(DELTA(0, GPUSIM_VMM, live), 0);
+    assert_int_equal(free_memory(), at_first - GRANULE);
+    copy = dup(fd);
+    close(fd);
+    assert_int_equal(free_memory(), at_first - GRANULE);
+    close(copy);
+    assert_int_equal(free_memory(), at_first);
+}
+
 static void vmm_memory_outlives_a_context(void **state)
 {
     CUmemGenericAllocationHandle handle;
@@ -246,6 +274,7 @@ int main(void)
         TEST(neighbouring_mappings_are_one_range_to_copies),
         TEST(host_memory_counts_as_host_memory),
         TEST(an_import_of_what_this_process_exported_is_the_same_memory),
+        TEST(an_exported_descriptor_keeps_the_memory),
         TEST(vmm_memory_outlives_a_context),
         TEST(a_multicast_binding_keeps_memory_alive),
         TEST(external_memory_is_mapped_as_buffer_and_mipmap),
