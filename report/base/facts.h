@@ -58,6 +58,7 @@ struct gm_pool_block {
 enum gm_segment_pool { GM_SEGMENTS_SMALL, GM_SEGMENTS_LARGE, GM_SEGMENT_POOLS };
 
 #define GM_SEGMENT_PINS 2 /* the largest blocks of a segment */
+#define GM_LINE_STACKS 16 /* those with most bytes of a line */
 
 struct gm_segment {
     uint64_t address;

@@ -10,6 +10,41 @@ bool gm_frame_is_operation(const struct gm_frame *frame)
                               gm_name_starts_with(frame->function, "torch::autograd::generated::"));
 }
 
+/* The part behind the last name space of "at::_ops::mul_Tensor::call", without the overload: "mul". */
+static void write_operation(const char *function, char text[GM_OPERATION_TEXT])
+{
+    static const char *const overloads[] = {"_Tensor", "_Scalar", "_dtype_layout", "_dim"};
+    size_t size;
+    function = strstr(function, "::_ops::")
+                   ? strstr(function, "::_ops::") + strlen("::_ops::")
+                   : strstr(function, "::generated::") + strlen("::generated::");
+    size = strcspn(function, ":<( ");
+    size = size < GM_OPERATION_TEXT - 1 ? size : GM_OPERATION_TEXT - 1;
+    memcpy(text, function, size);
+    text[size] = 0;
+    for (size_t i = 0; i < sizeof(overloads) / sizeof(overloads[0]); i++)
+        if (gm_name_ends_with(text, overloads[i]))
+            text[strlen(text) - strlen(overloads[i])] = 0;
+    char *rest = strstr(text, "_apply_functional");
+    if (rest)
+        *rest = 0;
+}
+
+const char *gm_stack_operation(const struct gm_stack *stack, char text[GM_OPERATION_TEXT])
+{
+    text[0] = 0;
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct gm_frame *frame = &stack->frames[i];
+        if (frame->script && !frame->framework)
+            break;
+        if (frame->script && frame->file && strstr(frame->file, "/torch/optim/"))
+            return strcpy(text, "optimizer step");
+        if (gm_frame_is_operation(frame))
+            write_operation(frame->function, text);
+    }
+    return text;
+}
+
 const struct gm_frame *gm_stack_telling_frame(const struct gm_stack *stack)
 {
     const struct gm_frame *native = NULL, *script = NULL, *operation = NULL;

@@ -27,6 +27,10 @@ struct gm_stack {
 /* Whether it is an operation that PyTorch's users know by name. */
 bool gm_frame_is_operation(const struct gm_frame *frame);
 
+/* What PyTorch was asked to do there: "relu", "MulBackward0", "optimizer step"; "" if no frame tells. Returns `text`. */
+#define GM_OPERATION_TEXT 64
+const char *gm_stack_operation(const struct gm_stack *stack, char text[GM_OPERATION_TEXT]);
+
 /* The frame that tells a reader most: the application's innermost of Python, else its innermost
  * native one, else the innermost of Python, else PyTorch's outermost operation (autograd's threads
  * run no Python), else the innermost. NULL: the stack is empty. */

@@ -33,13 +33,21 @@ static void build_lines(struct gm_builder *builder, struct gm_model_pool_state *
     struct gm_pool_lines lines = gm_pool_lines_of(builder->analysis->callers, owners);
     state->lines = GM_BUILDER_ARRAY(builder, struct gm_model_line, lines.count);
     state->line_count = lines.count;
-    for (size_t i = 0; i < lines.count; i++)
-        state->lines[i] = (struct gm_model_line){
-            .stack = gm_model_add_trace_stack(builder->model, lines.entries[i].stack,
-                                              lines.entries[i].api),
-            .bytes = lines.entries[i].bytes,
-            .count = lines.entries[i].count,
-        };
+    for (size_t i = 0; i < lines.count; i++) {
+        const struct gm_pool_line *from = &lines.entries[i];
+        struct gm_model_line *line = &state->lines[i];
+        line->bytes = from->bytes;
+        line->count = from->count;
+        for (size_t k = 0; k < GM_LINE_STACKS; k++) {
+            bool is_there = from->stacks[k].bytes || k == 0;
+            line->stacks[k].bytes = from->stacks[k].bytes;
+            line->stacks[k].stack =
+                is_there ? gm_model_add_trace_stack(builder->model, from->stacks[k].stack,
+                                                    from->stacks[k].api)
+                         : GM_NONE;
+        }
+        line->stack = line->stacks[0].stack;
+    }
     gm_pool_lines_free(&lines);
 }
 

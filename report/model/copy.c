@@ -88,6 +88,10 @@ static struct gm_model_pool_state *copy_state(struct gm_copier *copier,
     COPY_ARRAY(copier, state->lines, state->line_count);
     for (size_t i = 0; i < state->line_count; i++)
         state->lines[i].stack = gm_copy_stack(copier, state->lines[i].stack);
+    for (size_t i = 0; i < state->line_count * GM_LINE_STACKS; i++) {
+        uint32_t *stack = &state->lines[i / GM_LINE_STACKS].stacks[i % GM_LINE_STACKS].stack;
+        *stack = *stack == GM_NONE ? GM_NONE : gm_copy_stack(copier, *stack);
+    }
     return state;
 }
 

@@ -69,6 +69,10 @@ struct gm_model_segment {
 /* What one line of the application held of a pool. */
 struct gm_model_line {
     uint32_t stack; /* with most bytes; its telling frame names the line */
+    struct {
+        uint32_t stack; /* GM_NONE: there are no more */
+        uint64_t bytes;
+    } stacks[GM_LINE_STACKS]; /* with most bytes first: of different operations */
     uint64_t bytes;
     uint64_t count; /* blocks */
 };

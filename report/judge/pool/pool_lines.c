@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include <stdlib.h>
+#include <string.h>
 
 static int most_first(const void *left, const void *right)
 {
@@ -10,6 +11,19 @@ static int most_first(const void *left, const void *right)
     if (a->bytes != b->bytes)
         return a->bytes > b->bytes ? -1 : 1;
     return a->caller < b->caller ? -1 : a->caller > b->caller;
+}
+
+/* Puts it where it belongs among those with most bytes. */
+static void note_stack(struct gm_pool_line *line, const struct gm_site *site)
+{
+    size_t at = GM_LINE_STACKS;
+    while (at && site->bytes >= line->stacks[at - 1].bytes)
+        at--;
+    if (at == GM_LINE_STACKS)
+        return;
+    memmove(&line->stacks[at + 1], &line->stacks[at],
+            (GM_LINE_STACKS - 1 - at) * sizeof(*line->stacks));
+    line->stacks[at] = (struct gm_line_stack){site->stack, site->api, site->bytes};
 }
 
 struct gm_pool_lines gm_pool_lines_of(struct gm_callers *callers, const struct gm_sites *owners)
@@ -31,11 +45,7 @@ struct gm_pool_lines gm_pool_lines_of(struct gm_callers *callers, const struct g
         struct gm_pool_line *line = &lines.entries[at];
         line->bytes += site->bytes;
         line->count += site->count;
-        if (site->bytes >= line->stack_bytes) {
-            line->stack_bytes = site->bytes;
-            line->stack = site->stack;
-            line->api = site->api;
-        }
+        note_stack(line, site);
     }
     gm_map_free(&by_caller);
     qsort(lines.entries, lines.count, sizeof(*lines.entries), most_first);

@@ -9,9 +9,12 @@
 /* A line, by its caller (callers.h). */
 struct gm_pool_line {
     uint32_t caller;
-    uint32_t stack; /* the one with most bytes; with `api`, where to look for the line's name */
-    uint16_t api;
-    uint64_t stack_bytes;
+    struct gm_line_stack {
+        uint32_t stack; /* 0: none */
+        uint16_t api;
+        uint64_t bytes;
+    } stacks
+        [GM_LINE_STACKS]; /* with most bytes first: the first is where to look for the line's name */
     uint64_t bytes;
     uint64_t count; /* blocks */
 };

@@ -20,7 +20,10 @@ void gm_ask_where(struct gm_ask *ask, struct gm_json *json, uint32_t stack,
     gm_json_string(json, "site", ID(gm_model_site_id(ask->model, stack)));
     if (!frame)
         return;
+    char operation[GM_OPERATION_TEXT];
     gm_answer_text(&ask->answer, json, "function", frame->function, GM_ASK_PLACE_BYTES);
+    if (gm_stack_operation(gm_model_stack(ask->model, stack), operation)[0])
+        gm_json_string(json, "operation", operation);
     if (frame->file) {
         gm_answer_path(&ask->answer, json, "file", frame->file, GM_ASK_PLACE_BYTES);
         gm_json_number(json, "line", frame->line);

@@ -30,7 +30,8 @@ void gm_brief_site(const struct gm_view *view, unsigned number, uint32_t stack);
 struct gm_holder {
     uint32_t stack;
     int64_t bytes;
-    int64_t count; /* allocations, or blocks */
+    int64_t count;                    /* allocations, or blocks */
+    const struct gm_model_line *line; /* of a pool, whose operations are told; NULL */
 };
 
 /* Adds up those of equal stacks, as far as these are among the first; the caller frees. Most bytes

@@ -67,8 +67,9 @@ static void print_group(const struct gm_view *view, struct gm_brief_sites *sites
     int64_t whole = 0, allocations = 0;
     size_t holder_count, shown = 0;
     for (size_t i = 0; i < count; i++) {
-        parts[i] = (struct gm_holder){view->model->places[samples[i].place].stack, samples[i].bytes,
-                                      samples[i].count};
+        parts[i] = (struct gm_holder){.stack = view->model->places[samples[i].place].stack,
+                                      .bytes = samples[i].bytes,
+                                      .count = samples[i].count};
         whole += samples[i].bytes;
         allocations += samples[i].count;
     }

@@ -31,7 +31,7 @@ struct gm_holder *gm_holders_add(const struct gm_model *model, const struct gm_h
         uint32_t at = gm_map_get(&by_stack, stack);
         if (at == GM_NONE) {
             at = (uint32_t)(*count)++;
-            holders[at] = (struct gm_holder){.stack = stack};
+            holders[at] = (struct gm_holder){.stack = stack, .line = parts[i].line};
             gm_map_set(&by_stack, stack, at);
         }
         holders[at].bytes += parts[i].bytes;
@@ -73,6 +73,61 @@ static const char *short_count(int64_t count, char text[GM_SIZE_TEXT])
     return text;
 }
 
+#define OPERATIONS_SHOWN 3u
+#define TOLD_SHARE 16u /* of a line's bytes: an operation that holds less is left out */
+
+/* What PyTorch was asked to do at a line. */
+struct operation {
+    char name[GM_OPERATION_TEXT];
+    uint64_t bytes;
+};
+
+static int most_first(const void *left, const void *right)
+{
+    const struct operation *one = left, *other = right;
+    if (one->bytes != other->bytes)
+        return one->bytes > other->bytes ? -1 : 1;
+    return strcmp(one->name, other->name);
+}
+
+static size_t list_operations(const struct gm_model *model, const struct gm_model_line *line,
+                              struct operation operations[GM_LINE_STACKS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < GM_LINE_STACKS && line->stacks[i].stack != GM_NONE; i++) {
+        struct operation *next = &operations[count];
+        size_t at = 0;
+        gm_stack_operation(gm_model_stack(model, line->stacks[i].stack), next->name);
+        next->bytes = 0;
+        while (at < count && strcmp(operations[at].name, next->name) != 0)
+            at++;
+        operations[at].bytes += line->stacks[i].bytes;
+        count += at == count && next->name[0];
+    }
+    qsort(operations, count, sizeof(*operations), most_first);
+    while (count && operations[count - 1].bytes < line->bytes / TOLD_SHARE)
+        count--;
+    return count;
+}
+
+/* "relu 40.0 MiB, tanh 20.0 MiB", where it is not one thing. */
+static void print_operations(const struct gm_view *view, const struct gm_model_line *line)
+{
+    struct operation operations[GM_LINE_STACKS];
+    char text[OPERATIONS_SHOWN * (GM_OPERATION_TEXT + GM_SIZE_TEXT)];
+    size_t count = list_operations(view->model, line, operations), used = 0;
+    if (count < 2)
+        return;
+    for (size_t i = 0; i < count && i < OPERATIONS_SHOWN; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", i ? ", " : "",
+                                 operations[i].name, SIZE(operations[i].bytes));
+    gm_page_print(view->page, GM_DIM, "%*s", (int)FRAME_FROM, "");
+    gm_page_begin(view->page, GM_DIM);
+    gm_page_cut(view->page, text, gm_page_columns(view->page) - FRAME_FROM);
+    gm_page_end(view->page, GM_DIM);
+    fputc('\n', view->page->out);
+}
+
 static void print_row(const struct gm_view *view, struct gm_brief_sites *sites,
                       const struct gm_holder *holders, size_t shown, size_t row, int64_t whole)
 {
@@ -104,6 +159,8 @@ static void print_row(const struct gm_view *view, struct gm_brief_sites *sites,
         gm_page_frame(page, differs, gm_page_columns(page) - FRAME_FROM - 3);
         fputc('\n', page->out);
     }
+    if (holder->line)
+        print_operations(view, holder->line);
 }
 
 void gm_brief_holders(const struct gm_view *view, struct gm_brief_sites *sites,

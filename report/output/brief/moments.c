@@ -68,8 +68,9 @@ static void print_samples(const struct gm_view *view, struct gm_brief_sites *sit
     size_t count;
     for (size_t i = 0; i < moment->sample_count; i++) {
         const struct gm_model_sample *sample = &moment->samples[i];
-        parts[i] = (struct gm_holder){view->model->places[sample->place].stack, sample->bytes,
-                                      sample->count};
+        parts[i] = (struct gm_holder){.stack = view->model->places[sample->place].stack,
+                                      .bytes = sample->bytes,
+                                      .count = sample->count};
     }
     struct gm_holder *holders = gm_holders_add(view->model, parts, moment->sample_count, &count);
     gm_brief_holders(view, sites, holders, count, moment->bytes, gm_view_rows(view, GM_VIEW_ROWS));
@@ -124,7 +125,7 @@ static void print_blocks(const struct gm_view *view, struct gm_brief_sites *site
     size_t count;
     for (size_t i = 0; i < state->line_count; i++)
         parts[i] = (struct gm_holder){state->lines[i].stack, gm_amount(state->lines[i].bytes),
-                                      gm_amount(state->lines[i].count)};
+                                      gm_amount(state->lines[i].count), &state->lines[i]};
     struct gm_holder *holders = gm_holders_add(view->model, parts, state->line_count, &count);
     gm_brief_holders(view, sites, holders, count, whole, gm_view_rows(view, GM_VIEW_ROWS));
     if (free_bytes) {
@@ -323,8 +324,8 @@ void gm_brief_left(const struct gm_view *view, struct gm_brief_sites *sites)
         if (!is_told || place->is_block)
             continue;
         whole += end->samples[i].bytes;
-        parts[part_count++] =
-            (struct gm_holder){place->stack, end->samples[i].bytes, end->samples[i].count};
+        parts[part_count++] = (struct gm_holder){
+            .stack = place->stack, .bytes = end->samples[i].bytes, .count = end->samples[i].count};
     }
     for (unsigned class = GM_LEAK_LATE; class < GM_LEAK_CLASSES; class ++)
         others += run->leaked_count[class];

@@ -230,6 +230,51 @@ static void headers_are_known_by_name_or_file(void **state)
     assert_null(gm_known_header(NULL, ""));
 }
 
+/* Frames, innermost first: of PyTorch in C++, of its Python, of the user's, and what it was asked to do. */
+static void a_stack_tells_what_pytorch_was_asked_to_do(void **state)
+{
+    static const struct gm_frame empty = {.function = "at::_ops::empty_strided::redispatch(int)"},
+                                 mul = {.function =
+                                            "at::_ops::mul_Tensor::call(at::Tensor const&)"},
+                                 backward = {.function = "torch::autograd::generated::"
+                                                         "MulBackward0_apply_functional(int)"},
+                                 optimizer = {.function = "Adam.step",
+                                              .file = TORCH "optim/adam.py",
+                                              .script = true,
+                                              .framework = "torch"},
+                                 module = {.function = "Module._call_impl",
+                                           .file = TORCH "nn/modules/module.py",
+                                           .script = true,
+                                           .framework = "torch"},
+                                 user = {.function = "step", .file = "train.py", .script = true};
+    const struct {
+        struct gm_frame frames[4];
+        size_t count;
+        const char *operation;
+    } cases[] = {
+        {{empty, mul, user}, 3, "mul"},
+        {{empty, mul, module, user}, 4, "mul"},
+        {{empty, mul, backward, user}, 4, "MulBackward0"},
+        {{empty, optimizer, user}, 3, "optimizer step"},
+        {{user, mul}, 2, ""}, /* beyond the line */
+        {{module, user}, 2, ""},
+        {{empty}, 1, "empty_strided"},
+        {{user}, 0, ""},
+    };
+    char text[GM_OPERATION_TEXT], many[4 * GM_OPERATION_TEXT];
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gm_stack stack = {(struct gm_frame *)cases[i].frames, cases[i].count, false};
+        assert_string_equal(gm_stack_operation(&stack, text), cases[i].operation);
+    }
+    memset(many, 'x', sizeof(many));
+    memcpy(many, "at::_ops::", 10);
+    many[sizeof(many) - 1] = 0;
+    struct gm_frame hostile = {.function = many};
+    struct gm_stack stack = {&hostile, 1, false};
+    assert_int_equal(strlen(gm_stack_operation(&stack, text)), GM_OPERATION_TEXT - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +286,7 @@ int main(void)
         SCENE_TEST(what_pip_installed_is_not_the_users_unless_there_is_nothing_else),
         SCENE_TEST(a_cell_of_a_notebook_has_its_number),
         cmocka_unit_test(headers_are_known_by_name_or_file),
+        cmocka_unit_test(a_stack_tells_what_pytorch_was_asked_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
