@@ -5,11 +5,12 @@
 #include "commands/session.h"
 #include "tools/dryrun/judgement.h"
 #include "tools/dryrun/launch.h"
+#include "tools/dryrun/watch.h"
 #include "tools/runs/kept.h"
 #include "tools/runs/recording.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,25 @@ struct dry_run {
     bool no_keep;
     char **command;
 };
+
+/* ---- signals ------------------------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t told_to_end; /* the number of the signal; 0: it was not */
+
+static void note_end(int number)
+{
+    told_to_end = number;
+}
+
+/* The first says that no further run is to begin: the answer is of what was seen until then. The second ends us. */
+static void listen_for_the_end(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = note_end,
+                               .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sigaction(numbers[i], &action, NULL);
+}
 
 /* ---- a run ------------------------------------------------------------------------------------------ */
 
@@ -129,7 +149,7 @@ static bool run(struct dry_run *dry, struct gm_recording *recording, const char 
                 int *code)
 {
     *recording = (struct gm_recording){0};
-    if (!gm_dry_launch_set(&dry->launch, &dry->settings, dry->scratch) ||
+    if (told_to_end || !gm_dry_launch_set(&dry->launch, &dry->settings, dry->scratch) ||
         !gm_recording_begin(recording, pattern)) {
         *code = GM_EXIT_NOT_STARTED;
         return false;
@@ -137,6 +157,10 @@ static bool run(struct dry_run *dry, struct gm_recording *recording, const char 
     int saved = redirect(STDOUT_FILENO, out);
     *code = gm_recording_run(recording, dry->command);
     back_to(STDOUT_FILENO, saved);
+    if (recording->passed_on == SIGTERM || recording->passed_on == SIGHUP)
+        told_to_end = recording->passed_on;
+    else if (*code == GM_EXIT_SIGNAL + SIGINT) /* the terminal's, which the command gets, too */
+        told_to_end = SIGINT;
     gm_recording_find(recording);
     return *code != GM_EXIT_NOT_FOUND && *code != GM_EXIT_NOT_EXECUTABLE;
 }
@@ -156,7 +180,7 @@ static bool run_again(struct dry_run *dry, struct gm_dry_outcome *outcome)
     if (ran)
         read_traces(&recording, outcome);
     gm_recording_end(&recording);
-    return ran;
+    return ran && !told_to_end;
 }
 
 /* The same with workspaces of cuDNN as large as they were ever seen to matter: 4.5 times the bytes
@@ -294,7 +318,7 @@ static bool run_hidden(struct dry_run *dry, struct shown_run *again)
     back_to(STDERR_FILENO, saved);
     if (nowhere >= 0)
         close(nowhere);
-    return ran && !again->told.refused[0] && !again->told.endless.count;
+    return ran && !told_to_end && !again->told.refused[0] && !again->told.endless.count;
 }
 
 static bool ended_well(const struct shown_run *shown)
@@ -415,6 +439,10 @@ static int dry_run(struct dry_run *dry)
         facts.with_cudnn = &with_cudnn;
     if (is_sound && dry->bounds)
         facts.bound_count = run_bounds(dry, others);
+    if (told_to_end && shown.code == 0)
+        fprintf(stderr,
+                "gpumem: ended by signal %d: the answer is of the runs that were made until then\n",
+                (int)told_to_end);
     gm_dry_judge(&judgement, &facts);
     keep_traces(dry, &shown, began);
     print_answer(dry, &shown, &judgement, &facts);
@@ -434,17 +462,6 @@ static bool make_scratch(char *scratch, size_t size)
         return true;
     gm_complain("%s: %s", scratch, strerror(errno));
     return false;
-}
-
-static void remove_scratch(const char *scratch)
-{
-    DIR *folder = opendir(scratch);
-    int descriptor = folder ? dirfd(folder) : -1;
-    for (struct dirent *entry; descriptor >= 0 && (entry = readdir(folder));)
-        unlinkat(descriptor, entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(scratch);
 }
 
 static bool read_memory(const char *text, uint64_t *memory)
@@ -558,7 +575,10 @@ int gm_cmd_dry_run(int count, char **arguments)
         dry.device.context = 0; /* a device of a test, too small for any context */
     if (!make_scratch(dry.scratch, sizeof(dry.scratch)))
         return GM_EXIT_NOT_STARTED;
+    struct gm_dry_watch watch;
+    gm_dry_watch_begin(&watch, dry.scratch);
+    listen_for_the_end();
     int code = dry_run(&dry);
-    remove_scratch(dry.scratch);
+    gm_dry_watch_end(&watch, dry.scratch, !told_to_end);
     return code;
 }

@@ -4,9 +4,11 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 from json_schema import violations  # noqa: E402
@@ -367,6 +369,67 @@ def what_is_wrong_is_said_in_one_line():
     assert run(command=["/nonexistent/program"]).returncode == 127
 
 
+WAITS = r"""
+import ctypes, os, pathlib, sys, time
+cuda, context, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+assert not (cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or
+            cuda.cuCtxSetCurrent(context) or cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(300 << 20)))
+runs = pathlib.Path("runs")
+runs.write_text((runs.read_text() if runs.exists() else "") + "run\n")
+if len(runs.read_text().splitlines()) == int(sys.argv[1]):
+    pathlib.Path("process").write_text(str(os.getpid()))
+    os.rename("process", "waits")
+    time.sleep(600)
+"""
+
+
+def wait_until(holds):
+    begin = time.monotonic()
+    while not holds():
+        assert time.monotonic() < begin + 60, "it never came"
+        time.sleep(0.02)
+
+
+def is_alive(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ended(number, *options, wait_in=1):
+    """A dry run below a shell, which does not pass signals on, that is ended in one of its runs."""
+    here, temporary = tempfile.mkdtemp(dir=scratch), tempfile.mkdtemp(dir=scratch)
+    script = f"'{sys.executable}' -c '{WAITS}' {wait_in}; true"
+    process = subprocess.Popen([GPUMEM, "dry-run", *options, "--", "sh", "-c", script], cwd=here, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=dict(os.environ, XDG_CACHE_HOME=scratch + "/cache", TMPDIR=temporary))
+    wait_until(lambda: os.path.exists(here + "/waits"))
+    with open(here + "/waits", encoding="ascii") as file:
+        waiting = int(file.read())
+    process.send_signal(number)
+    if number == signal.SIGKILL:
+        process.wait(60)
+        process.stdout.close()
+        process.stderr.close()
+        said = ("", "")
+    else:
+        said = process.communicate(timeout=60)
+    wait_until(lambda: not is_alive(waiting) and not os.listdir(temporary))
+    return process.returncode, *said
+
+
+def ended_it_says_what_it_knows_and_leaves_nothing():
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        code, said, _ = ended(number)
+        assert code == 128 + number and "cannot be told" in said and "820 MiB needed so far" in said, (code, said)
+        assert "300 MiB  other allocations" in said, said
+    code, said, errors = ended(signal.SIGTERM, "--bounds", wait_in=2)
+    assert code == 0 and "needs 820 MiB" in said and "ended by signal 15" in errors, (code, said, errors)
+    assert ended(signal.SIGKILL)[0] == -signal.SIGKILL
+
+
 def nothing_is_left_behind():
     folder, temporary = os.path.join(scratch, "here"), os.path.join(scratch, "temporary")
     os.mkdir(folder)
@@ -390,7 +453,8 @@ try:
                  a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
                  nvml_is_found_and_says_what_the_driver_says,
-                 the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, nothing_is_left_behind):
+                 the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,
+                 nothing_is_left_behind):
         test()
         print("ok  ", test.__name__.replace("_", " "))
 finally:

@@ -208,27 +208,32 @@ bool gm_recording_begin(struct gm_recording *recording, const char *output)
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static volatile pid_t child;
+static volatile sig_atomic_t passed_on;
 
 static void pass_on(int signal_number)
 {
+    passed_on = signal_number;
     if (child > 0)
         kill(child, signal_number);
 }
 
+static const int handled[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+enum { HANDLED = sizeof(handled) / sizeof(handled[0]), OF_TERMINAL = 2 };
+
 /* Signals to us are meant for the command: those of the terminal reach it anyway, others are passed
  * on. */
-static void set_signals(bool waiting)
+static void set_signals(struct sigaction before[HANDLED])
 {
-    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    signal(SIGINT, waiting ? SIG_IGN : SIG_DFL);
-    signal(SIGQUIT, waiting ? SIG_IGN : SIG_DFL);
-    for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
-        signal(passed[i], waiting ? pass_on : SIG_DFL);
+    for (size_t i = 0; i < HANDLED; i++) {
+        struct sigaction action = {.sa_handler = i < OF_TERMINAL ? SIG_IGN : pass_on};
+        sigaction(handled[i], &action, &before[i]);
+    }
 }
 
 static _Noreturn void execute(char **command, const sigset_t *mask)
 {
-    set_signals(false);
+    for (size_t i = 0; i < HANDLED; i++)
+        signal(handled[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     signal(SIGBUS, SIG_DFL);
     execvp(command[0], command);
@@ -242,6 +247,8 @@ int gm_recording_run(struct gm_recording *recording, char **command)
 {
     int status;
     sigset_t all, mask;
+    struct sigaction before[HANDLED];
+    passed_on = 0;
     fflush(NULL);
     /* A signal that comes before we can pass it on waits until we can. */
     sigfillset(&all);
@@ -250,7 +257,7 @@ int gm_recording_run(struct gm_recording *recording, char **command)
     if (child == 0)
         execute(command, &mask);
     if (child > 0)
-        set_signals(true);
+        set_signals(before);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (child < 0) {
         gm_complain("cannot start %s: %s", command[0], strerror(errno));
@@ -263,8 +270,10 @@ int gm_recording_run(struct gm_recording *recording, char **command)
         }
     recording->pid = child;
     recording->status = status;
+    recording->passed_on = passed_on;
     child = 0;
-    set_signals(false);
+    for (size_t i = 0; i < HANDLED; i++)
+        sigaction(handled[i], &before[i], NULL);
     return WIFSIGNALED(status) ? GM_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -10,6 +10,7 @@ struct gm_recording {
     char run_id[33]; /* names this run in the traces of all its processes */
     int pid;         /* of the command, when it has run */
     int status;      /* of the command, as waitpid tells it */
+    int passed_on;   /* the last signal that was passed on to it; 0: none was */
     char **traces;   /* paths, sorted; filled by gm_recording_find */
     size_t trace_count;
     size_t trace_capacity;
@@ -26,7 +27,8 @@ bool gm_recording_library(char path[GM_LIBRARY_PATH_MAX]);
  * written, or the library was not found. */
 bool gm_recording_begin(struct gm_recording *recording, const char *output);
 
-/* Runs the command and waits for it. Returns its exit code, as a shell would: 128+n after signal n,
+/* Runs the command and waits for it. Signals to us are passed on to it; what was set for them before is set again after.
+ * Returns its exit code, as a shell would: 128+n after signal n,
  * 126 or 127 (after a complaint) if it cannot be executed. */
 int gm_recording_run(struct gm_recording *recording, char **command);
 
