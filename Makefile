@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-serving exam test-tensorflow test-jax test-numba test-howto test-genuine gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
+.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-serving exam test-tensorflow test-jax test-numba test-howto test-genuine test-driver-semantics gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -55,6 +55,9 @@ test-numba: all ## the real Numba on the simulated driver (downloads it)
 
 test-genuine: all ## NVIDIA's own drivers, runtimes and libraries, without a GPU (downloads them; none is installed)
 	./tests/genuine/run_genuine $(BUILD)
+
+test-driver-semantics: all ## rules of NVIDIA's text that the accounting stands on, on the simulator; gpu-check asks a GPU
+	./scripts/gpu-check --simulator $(BUILD) "driver semantics"
 
 gpu-check: all ## try it on a genuine GPU with what is installed there
 	./scripts/gpu-check --build $(BUILD)

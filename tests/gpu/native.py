@@ -52,6 +52,24 @@ def driver_calls(kit):
             f"bytes asked for the device gave {memory['taken']}")
 
 
+@check(seconds=60)
+def driver_semantics(kit):
+    """What gpumem takes the driver to do, rule by rule, each with the sentence of NVIDIA's that it stands on."""
+    run = kit.both([kit.compile("semantics", [kit.driver()])])
+    rules = re.findall(r"^(PASS|FAIL|ABSENT|OPEN) (.*?) \| (.*?): (.*)$", run.output, re.MULTILINE)
+    with open(os.path.join(kit.include, "cuda.h"), encoding="utf-8", errors="replace") as file:
+        header = " ".join(re.sub(r"^\s*\*|\\p |\\c |::", "", file.read(), flags=re.MULTILINE).split())
+    for verdict, name, function, text in rules:
+        expect(verdict != "FAIL", f"{name}: not as {function} says: {text}")
+        expect(verdict in ("OPEN", "ABSENT") or text in header, f"{name}: not in cuda.h: {text}")
+    held = [name for verdict, name, _, _ in rules if verdict == "PASS"]
+    expect(len(held) >= 9, f"only {len(held)} rules were asked: {run.output[-300:]}")
+    kit.report(run.traces[0])
+    absent = [name for verdict, name, _, _ in rules if verdict == "ABSENT"]
+    asked = re.findall(r'^NOTE "(.*)"$', run.output, re.MULTILINE)
+    return f"{len(held)} rules hold; absent: {', '.join(absent) or 'none'}; {'; '.join(asked)}"
+
+
 @check(seconds=30)
 def memory_taken(kit):
     """cuMemGetInfo around eight allocations of 64 MiB: counted bytes are real."""

@@ -58,7 +58,7 @@ def self_test(folder):
     done, verdicts = run("--simulator", build, "--output", folder + "/self-test.md")
     expect(done.returncode == 0, f"self-test: exit code {done.returncode}: {done.stdout[-1500:]}{done.stderr[-500:]}")
     passed = {name for name, (verdict, _, _) in verdicts.items() if verdict == "PASS"}
-    wanted = {"driver calls", "memory taken", "without a compiler", "shared runtime", "second door", "planted leak",
+    wanted = {"driver calls", "driver semantics", "memory taken", "without a compiler", "shared runtime", "second door", "planted leak",
               "exits"}
     expect(wanted <= passed, f"self-test: {wanted - passed} did not pass")
     expect(all(line.startswith("SIMULATED ") for _, _, line in verdicts.values()), "every line says SIMULATED")
