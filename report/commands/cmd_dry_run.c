@@ -39,6 +39,8 @@ static void print_help(void)
          "                          can vary by addresses and by the time events take\n"
          "      --once              run COMMAND once, also where a second run with larger\n"
          "                          workspaces for cuDNN's convolutions would tell more\n"
+         "      --no-whole          of what does not fit, leave out the run with more memory,\n"
+         "                          which tells the whole need\n"
          "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them;\n"
          "                          without it gpumem report, export, info and whatif find\n"
          "                          those of the newest dry run of this folder\n"
@@ -53,6 +55,8 @@ static void print_help(void)
          "dry; if COMMAND failed otherwise, its own.");
 }
 
+#define MEMORY_MOST (UINT64_C(1) << 40) /* bytes of a device */
+
 struct dry_run {
     struct gm_dry_device device;
     struct gm_dry_launch launch;
@@ -64,6 +68,7 @@ struct dry_run {
     bool once;
     bool bounds;
     bool no_keep;
+    bool no_whole;
     char **command;
 };
 
@@ -362,6 +367,22 @@ static void run_with_rows(struct dry_run *dry, struct shown_run *shown, struct s
     rows->code = counts ? 0 : GM_EXIT_UNDECIDED;
 }
 
+/* What the program needs that was refused memory: the same with as much as it asks for. */
+static bool run_without_limit(struct dry_run *dry, struct gm_dry_outcome *outcome)
+{
+    struct shown_run again;
+    const uint64_t memory = dry->settings.memory;
+    const char *output = dry->output;
+    dry->settings.memory = MEMORY_MOST;
+    dry->output = NULL;
+    bool tells = run_hidden(dry, &again) && ended_well(&again);
+    dry->settings.memory = memory;
+    dry->output = output;
+    *outcome = again.outcome;
+    gm_recording_end(&again.recording);
+    return tells;
+}
+
 /* For the commands that are asked next. */
 static void keep_traces(const struct dry_run *dry, struct shown_run *shown, struct timespec began)
 {
@@ -391,7 +412,7 @@ static int dry_run(struct dry_run *dry)
 {
     struct shown_run shown = {.code = 0};
     struct shown_run rows = {.code = 0};
-    struct gm_dry_outcome with_cudnn = {0}, others[BOUNDS] = {{0}};
+    struct gm_dry_outcome with_cudnn = {0}, whole, others[BOUNDS] = {{0}};
     struct gm_dry_judgement judgement;
     const bool asked_for_values = dry->settings.values;
     struct timespec began;
@@ -439,6 +460,10 @@ static int dry_run(struct dry_run *dry)
         facts.with_cudnn = &with_cudnn;
     if (is_sound && dry->bounds)
         facts.bound_count = run_bounds(dry, others);
+    if (!facts.refused && has_failed(&shown.outcome) && !dry->once && !dry->no_whole &&
+        run_without_limit(dry, &whole))
+        facts.whole = &whole;
+    facts.has_unknown_workspaces = facts.whole && told->has_convolutions;
     if (told_to_end && shown.code == 0)
         fprintf(stderr,
                 "gpumem: ended by signal %d: the answer is of the runs that were made until then\n",
@@ -466,7 +491,7 @@ static bool make_scratch(char *scratch, size_t size)
 
 static bool read_memory(const char *text, uint64_t *memory)
 {
-    if (gm_size_parse(text, memory) && *memory >= 1 << 20 && *memory <= UINT64_C(1) << 40)
+    if (gm_size_parse(text, memory) && *memory >= 1 << 20 && *memory <= MEMORY_MOST)
         return true;
     gm_complain("--memory: '%s' is no size from 1M to 1T", text);
     return false;
@@ -483,7 +508,8 @@ int gm_cmd_dry_run(int count, char **arguments)
         MAX_STEPS,
         VALUES,
         BOUNDED,
-        NO_KEEP
+        NO_KEEP,
+        NO_WHOLE
     };
     static const struct option options[] = {{"device", required_argument, NULL, DEVICE},
                                             {"devices", required_argument, NULL, DEVICES},
@@ -494,6 +520,7 @@ int gm_cmd_dry_run(int count, char **arguments)
                                             {"bounds", no_argument, NULL, BOUNDED},
                                             {"output", required_argument, NULL, 'o'},
                                             {"no-keep", no_argument, NULL, NO_KEEP},
+                                            {"no-whole", no_argument, NULL, NO_WHOLE},
                                             {"top", required_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, JSON},
                                             GM_COMMON_OPTIONS};
@@ -530,6 +557,9 @@ int gm_cmd_dry_run(int count, char **arguments)
             break;
         case VALUES:
             dry.settings.values = true;
+            break;
+        case NO_WHOLE:
+            dry.no_whole = true;
             break;
         case NO_KEEP:
             dry.no_keep = true;

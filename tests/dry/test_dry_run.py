@@ -86,7 +86,20 @@ def the_sentence_names_the_line():
     first = next(line for line in done.stdout.splitlines() if line.startswith("Dry run: "))
     with open(os.path.dirname(os.path.abspath(__file__)) + "/program.c", encoding="utf-8") as file:
         line = next(i for i, text in enumerate(file, 1) if "cudaMalloc(&memory, piece)" in text)
-    assert first.startswith("Dry run: does not fit, short by at least 8.00 MiB at ") and f" at program.c:{line}:" in first, first
+    assert first.startswith("Dry run: does not fit, short by 520 MiB at ") and f" at program.c:{line}:" in first, first
+
+
+def a_refusal_tells_the_whole_need():
+    command = [PROGRAM, "keep", str(3 << 30)]
+    for options, whole in (([], True), (["--once"], False), (["--no-whole"], False)):
+        dry, _, _ = answer("--memory", "1G", *options, command=command, code=1)
+        assert dry["verdict"] == "does-not-fit" and dry["whole_need"] == whole and dry["failed_at"], dry
+        assert (dry["peak"] == (3 << 30) + CONTEXT) == whole and dry["peak"] > 1 << 30, dry
+        assert ("the refused request" in parts_of(dry)) != whole, dry
+        first = run("--memory", "1G", *options, command=command).stdout
+        assert (": needs 3.51 GiB of the 1.00 GiB" in first) == whole == (" at least " not in first[first.index("Dry run: "):].splitlines()[0]), first
+    dry, _, _ = answer("--memory", "1G", command=[PROGRAM, "keep", str(2 << 40)], code=1)
+    assert not dry["whole_need"], dry
 
 
 def a_program_that_makes_do_with_less_fits():
@@ -445,7 +458,7 @@ def nothing_is_left_behind():
 try:
     for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once,
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
-                 a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
+                 a_refusal_tells_the_whole_need, a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
                  what_an_autotuner_sets_aside_is_no_value, printed_values_are_found_in_the_source,
                  a_runtime_of_nvidia_is_refused_by_name, a_compiler_of_nvidia_may_ask_for_tables,
                  a_library_without_a_stand_in_is_refused_by_name,

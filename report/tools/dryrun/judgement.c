@@ -54,9 +54,14 @@ static uint64_t most_reserved(const struct gm_dry_facts *facts, int device)
     return most;
 }
 
+const struct gm_dry_outcome *gm_dry_telling(const struct gm_dry_facts *facts)
+{
+    return facts->whole ? facts->whole : facts->outcome;
+}
+
 static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
 {
-    const struct gm_dry_use *use = &facts->outcome->devices[judgement->device];
+    const struct gm_dry_use *use = &gm_dry_telling(facts)->devices[judgement->device];
     uint64_t blocks = use->blocks < use->reserved ? use->blocks : use->reserved;
     uint64_t reserved = use->reserved < use->peak ? use->reserved : use->peak;
     if (blocks > reserved)

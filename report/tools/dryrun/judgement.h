@@ -41,6 +41,11 @@ struct gm_dry_facts {
     const struct gm_dry_outcome *outcome;    /* without any workspace of cuDNN's convolutions */
     const struct gm_dry_outcome *with_cudnn; /* with large ones; NULL: no convolution ran */
     const struct gm_dry_outcome *with_rows; /* masks that are not known choose all; NULL: not run */
+    const struct gm_dry_outcome
+        *whole; /* with all the memory that it asks for; NULL: it was not refused any, or that came
+                                           to no good end */
+    bool
+        has_unknown_workspaces; /* a convolution ran, and no run with large workspaces tells how much they matter */
     bool has_rows;  /* `outcome` has the rows that masks of known values choose */
     bool chose_all; /* and all rows of other masks, so that its need is the most */
     const struct gm_dry_told *rows_failed; /* how the run with all rows ended, if not well; NULL */
@@ -58,6 +63,9 @@ struct gm_dry_judgement {
     struct gm_dry_part parts[GM_DRY_PARTS];
     size_t part_count;
 };
+
+/* The run that tells the need. */
+const struct gm_dry_outcome *gm_dry_telling(const struct gm_dry_facts *facts);
 
 void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts);
 

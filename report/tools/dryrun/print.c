@@ -15,10 +15,13 @@ static void say_where(FILE *out, const struct gm_dry_line *line)
         fprintf(out, " at %s:%u", gm_name_behind_slash(line->file), line->line);
 }
 
-/* Whether values that are not known can make the need larger than the answer says. */
+/* Whether values that are not known can make the need larger than the answer says, or it is only known up to a refusal. */
 static const char *at_least(const struct gm_dry_facts *facts)
 {
-    const struct gm_dry_outcome *outcome = facts->outcome;
+    const struct gm_dry_outcome *outcome = gm_dry_telling(facts);
+    int busiest = gm_dry_busiest(outcome);
+    if (facts->has_unknown_workspaces || (busiest >= 0 && outcome->devices[busiest].has_failed))
+        return "at least ";
     uint64_t left = outcome->uncertain_reads;
     for (size_t i = 0; i < outcome->uncertain_count; i++) {
         const struct gm_dry_line *line = &outcome->uncertain[i];
@@ -127,9 +130,7 @@ static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
         return;
     case GM_DRY_DOES_NOT_FIT:
         if (judgement->peak > judgement->capacity)
-            fprintf(out, "does not fit, short by %s%s",
-                    facts->outcome->devices[judgement->device].has_failed ? "at least "
-                                                                          : at_least(facts),
+            fprintf(out, "does not fit, short by %s%s", at_least(facts),
                     SIZE(judgement->peak - judgement->capacity));
         else if (facts->outcome->devices[judgement->device].purpose)
             fprintf(out, "does not fit: no memory was left for %s",
@@ -138,8 +139,8 @@ static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
             fprintf(out, "does not fit: %s were refused, as what is free is in pieces",
                     SIZE(facts->outcome->devices[judgement->device].wanted));
         say_where(out, &facts->outcome->devices[judgement->device].at);
-        fprintf(out, ": needs %s of the %s of a simulated %s.\n", SIZE(judgement->peak),
-                SIZE(judgement->capacity), name);
+        fprintf(out, ": needs %s%s of the %s of a simulated %s.\n", at_least(facts),
+                SIZE(judgement->peak), SIZE(judgement->capacity), name);
         return;
     case GM_DRY_UNDECIDED:
         say_undecided(out, judgement, facts);
@@ -228,7 +229,7 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
     else if (facts->has_values)
         fprintf(out, "Small operations were computed on the CPU (--values)%s.\n",
                 facts->values_ended ? ", until compiled code was called" : "");
-    say_reads(out, facts->outcome);
+    say_reads(out, gm_dry_telling(facts));
 }
 
 void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
@@ -236,6 +237,8 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
 {
     static const char *const verdicts[] = {"fits", "does-not-fit", "undecided"};
     const struct gm_dry_outcome *outcome = facts->outcome;
+    const struct gm_dry_use *use =
+        judgement->device < 0 ? NULL : &outcome->devices[judgement->device];
     struct gm_json json = {.out = out, .depth = 1};
     json.has_members[1] = follows;
     gm_json_open_object(&json, "dry_run");
@@ -283,9 +286,12 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_close_object(&json);
     }
     gm_json_close_array(&json);
+    gm_json_bool(&json, "whole_need",
+                 facts->whole || (facts->command_exit == 0 && !(use && use->has_failed)));
     gm_json_open_array(&json, "uncertain");
-    for (size_t i = 0; i < outcome->uncertain_count; i++) {
-        const struct gm_dry_line *line = &outcome->uncertain[i];
+    const struct gm_dry_outcome *telling = gm_dry_telling(facts);
+    for (size_t i = 0; i < telling->uncertain_count; i++) {
+        const struct gm_dry_line *line = &telling->uncertain[i];
         gm_json_open_object(&json, NULL);
         gm_json_string(&json, "file", line->file[0] ? line->file : NULL);
         gm_json_number(&json, "line", line->line);
@@ -294,8 +300,6 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_close_object(&json);
     }
     gm_json_close_array(&json);
-    const struct gm_dry_use *use =
-        judgement->device < 0 ? NULL : &outcome->devices[judgement->device];
     if (use && use->has_failed) {
         gm_json_open_object(&json, "failed_at");
         gm_json_string(&json, "file", use->at.file[0] ? use->at.file : NULL);

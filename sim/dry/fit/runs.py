@@ -247,7 +247,7 @@ class Runner:
         return most
 
     def arguments(self, card, memory, trace):
-        arguments = ["dry-run", "--json", "--no-keep", "--device", card.path, "--devices", str(card.count)]
+        arguments = ["dry-run", "--json", "--no-keep", "--no-whole", "--device", card.path, "--devices", str(card.count)]
         if memory:
             arguments += ["--memory", str(memory)]
         if self.options.max_steps != "0":
