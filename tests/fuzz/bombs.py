@@ -72,6 +72,8 @@ def try_bombs(gpumem, bombs, folder):
             expect(code == 3, f"{kind}: {command}: exit code {code}, not 3")
             if "--json" in command:
                 json.loads(out)
+            code, out = run(gpumem, ["ask", f"{kind}.trace", "site", "00000000"], folder)
+            expect(code in (2, 3) and "error" in json.loads(out), f"{kind}: ask site: exit code {code}")
 
 
 def try_lesser_bombs(gpumem, bombs, folder):
