@@ -135,11 +135,11 @@ class Run {
     this.frames = frames.map(([name, file, line, framework]) => ({ name, file, line, framework,
       text: file ? `${name} (${file.slice(file.lastIndexOf("/") + 1)}${line ? ":" + line : ""})` : name }));
     this.stacks = stacks;
-    this.places = places.map(([stack, telling, api, library, pool, kind, group, device, isBlock, site]) => ({
-      stack, api, library, pool, kind, group, device, isBlock, site,
+    this.places = places.map(([stack, telling, api, library, pool, kind, group, device, isBlock, site, operation]) => ({
+      stack, api, library, pool, kind, group, device, isBlock, site, operation,
       text: telling < 0 ? api || "(no stack)" : this.frames[telling].text,
       search: [...stacks[stack].map((frame) => `${this.frames[frame].name} ${this.frames[frame].file || ""}`),
-        api, library, kind, site].join("\n"),
+        api, library, kind, site, operation].join("\n"),
     }));
     this.groups = [...new Set(this.places.map((place) => place.group))];
   }

@@ -273,7 +273,7 @@ static void write_places(struct data *data)
     for (uint32_t i = 0; i < data->places.count; i++) {
         const struct gm_model_place *place = &data->model->places[data->places.members[i]];
         uint32_t stack = gm_model_same_stack(data->model, place->stack);
-        char group[GM_GROUP_TEXT];
+        char group[GM_GROUP_TEXT], operation[GM_OPERATION_TEXT];
         gm_json_open_array(json, NULL);
         gm_json_number(json, NULL, number_of(&data->stacks, stack));
         gm_json_signed(json, NULL, telling_frame(data, stack));
@@ -285,6 +285,8 @@ static void write_places(struct data *data)
         gm_json_signed(json, NULL, place->device);
         gm_json_bool(json, NULL, place->is_block);
         gm_json_string(json, NULL, ID(gm_model_site_id(data->model, stack)));
+        gm_json_string(json, NULL,
+                       gm_stack_operation(gm_model_stack(data->model, stack), operation));
         gm_json_close_array(json);
     }
     gm_json_close_array(json);

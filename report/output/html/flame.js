@@ -308,7 +308,7 @@ class OwnersView {
     const frames = run.stacks[place.stack];
     if (!frames.length) return place.text;
     const list = make("ol");
-    const details = make("details", {}, make("summary", {}, place.text), list, make("small", {}, `site ${place.site}`));
+    const details = make("details", {}, make("summary", {}, place.operation ? `${place.text}, ${place.operation}` : place.text), list, make("small", {}, `site ${place.site}`));
     details.ontoggle = () => {
       if (!list.firstChild)
         list.append(...frames.slice(0, 64).map((frame) => make("li", {}, run.frames[frame].name, make("small", {},
