@@ -169,6 +169,8 @@ for step in range(3):
     bar.set_postfix(loss=v())
 losses.append(v())
 print(sum(losses))
+n = round(v().item(), 3); print(n)
+p = math.exp(v().item()); q = float(p); print(q)
 """
 USED = """
 if v(): pass
@@ -178,6 +180,10 @@ if x > 1: pass
 self.c = v()
 zeros(v())
 d = v(); zeros(d)
+i = v().item(); j = zeros(int(i), 256); print(j)
+k = zeros(v().item()); print(k)
+m = zeros(int(v())); print(m)
+o = v().item(); q = z.repeat(size=(o, 2)); print(q)
 kept.append(v())
 zeros(len(kept))
 while e: print(e)

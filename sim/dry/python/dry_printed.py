@@ -1,7 +1,8 @@
 """Tells which values that a program reads back from the device are only printed, so that nothing can depend on them.
 
 By the source: the statement prints or logs, or puts the value into a variable of which all other uses in its function
-(or module) do the same. A test, a return, an attribute, any other call: not only printed.
+(or module) do the same. A test, a return, an attribute, any other call, also one that the value is an argument of on its
+way into a variable (`torch.empty(n)`): not only printed.
 """
 import ast
 
@@ -10,6 +11,10 @@ from dry_endless import Sources
 PRINTERS = {"print", "debug", "info", "warning", "error", "log", "write", "set_postfix", "set_postfix_str",
             "set_description", "add_scalar", "log_dict", "log_metrics"}
 COLLECTORS = {"append", "extend"}
+# They make a number or a text of the host of what they are given.
+HARMLESS = {"int", "float", "bool", "str", "repr", "round", "abs", "min", "max", "sum", "len", "sorted", "format", "join",
+            "mean", "median", "std", "exp", "sqrt", "log", "log2", "log10", "isnan", "isinf", "isfinite"}
+READERS = {"item", "tolist", "cpu", "numpy", "int", "float", "bool"}
 BODIES = {"body", "orelse", "finalbody", "handlers"}
 
 
@@ -25,14 +30,32 @@ def uses(statement, name):
     return any(isinstance(node, ast.Name) and node.id == name for node in head_of(statement))
 
 
+def name_of(call):
+    """The last name of the function that is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+
+
+def feeds_a_call(statement, is_value):
+    """Whether a function that may do anything takes the value."""
+    for call in head_of(statement):
+        if isinstance(call, ast.Call) and name_of(call) not in HARMLESS | COLLECTORS | READERS:
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            if any(is_value(node) for part in given for node in ast.walk(part)):
+                return True
+    return False
+
+
+def is_read(node):
+    return isinstance(node, ast.Call) and name_of(node) in READERS
+
+
 def called_by(statement):
     """The last name of the function that a statement calls, and the variable that it is a method of; None, None."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
         return None, None
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr, call.func.value.id if isinstance(call.func.value, ast.Name) else None
-    return getattr(call.func, "id", None), None
+    of = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return name_of(call), of.id if isinstance(of, ast.Name) else None
 
 
 def filled_by(statement):
@@ -49,18 +72,19 @@ def filled_by(statement):
     return [target.id for target in targets] if all(isinstance(target, ast.Name) for target in targets) else None
 
 
-def is_printed(scope, statement, known):
-    """`known`: variables that are looked at already."""
+def is_printed(scope, statement, known, is_value=is_read):
+    """`known`: variables that are looked at already; `is_value`: whether a node of the statement is the value."""
     if called_by(statement)[0] in PRINTERS:
         return True
     names = filled_by(statement)
-    if names is None:
+    if names is None or feeds_a_call(statement, is_value):
         return False
     for name in names:
         if name in known:
             continue
         known.add(name)
-        if not all(is_printed(scope, other, known) for other in ast.walk(scope)
+        if not all(is_printed(scope, other, known, lambda node, name=name: isinstance(node, ast.Name) and node.id == name)
+                   for other in ast.walk(scope)
                    if isinstance(other, ast.stmt) and other is not statement and uses(other, name)):
             return False
     return True
