@@ -308,6 +308,15 @@ def unknown_masks():
     masks(False)
 
 
+def counted_masks():
+    """Room for as many rows as a mask is read to have: the read and the rows agree in each run."""
+    hidden = torch.randn(8192, 1024, device="cuda")
+    for dim, mask in ((None, hidden[:, 0] > 0), (0, torch.randn(8192, 2, device="cuda") > 0)):
+        count = mask.sum() if dim is None else mask.sum(dim)[0]
+        room = torch.zeros(int(count.item()), 1024, device="cuda")
+        room += hidden[mask if dim is None else mask[:, 0]]
+
+
 def chosen_masks():
     """The same as known_masks() by indices that the host has made: what it needs at least."""
     kept = torch.ones(8, 512, dtype=torch.bool)

@@ -43,6 +43,7 @@ SCENARIOS = {
     "known_masks": ([], "fits", 0, {}),
     "chosen_masks": ([], "fits", 0, {}),
     "unknown_masks": ([], "fits", 4, {}),
+    "counted_masks": ([], "fits", 2, {}),
     "many_steps": (["--max-steps", "5"], "fits", 0, {}),
 }
 failures = []
@@ -108,6 +109,10 @@ for scenario in sys.argv[3:] or SCENARIOS:
     if scenario == "unknown_masks" and answer:
         rows = [part["most"] for part in answer["parts"] if "masks" in part["name"]]
         check(scenario, (known, answer["parts"]), rows and (known is None or tensors(answer) < known < tensors(answer) + rows[0]))
+    if scenario == "counted_masks" and answer:
+        # A room of 32 MiB, and as much of the rows that are put into it.
+        rows = [part["most"] for part in answer["parts"] if "masks" in part["name"]]
+        check(scenario, answer["parts"], rows and rows[0] >= 64 << 20)
     if scenario == "many_steps" and answer:
         check(scenario, answer["ended_after_steps"], answer["ended_after_steps"] == 5)
 print("FAIL: " + " ".join(failures) if failures else "PASS")

@@ -2,14 +2,14 @@
 
 The sizes of some results depend on values: nonzero, masked_select, unique, indexing by a mask. Kernels do not run, so a
 mask that the GPU computes reads as zero and chooses nothing, and what a program makes of the rows costs nothing. This
-mode adds to that of dry_values.py the other end: of a mask that is not known all rows are chosen. A mask that follows
-from what the host copied to the device (`labels != -100`) is computed, and chooses what it does on a GPU.
+mode adds to that of dry_values.py the other end: of a mask that is not known all rows are chosen, and its sum says so. A
+mask that follows from what the host copied to the device (`labels != -100`) is computed, and chooses what it does on a GPU.
 
 PyTorch looks for the rows within an operation, below any mode, so each mask is replaced by the indices that PyTorch
 would find: results and gradients then have matching sizes.
 """
 import torch
-from dry_values import Values, aten, is_known, is_plain, is_small, learn, mirror, on_device
+from dry_values import Values, aten, is_known, is_plain, is_small, learn, mirror, on_device, span_of, unlearn
 
 MASKS = (torch.bool, torch.uint8)
 
@@ -60,6 +60,17 @@ class Rows(Values):
     def choose_nonzero(self, _func, mask):
         return self.nonzero(mask)
 
+    def choose_count(self, func, mask, *arguments, **named):
+        """How many a mask chooses, which a program may read to size a tensor by it; None: it can be computed."""
+        if mask.dtype is not torch.bool or (is_plain(mask) and is_small(mask) and is_known(mask)):
+            return None
+        count = func(mask, *arguments, **named)
+        if count.numel() and is_plain(count):
+            mirror(count).fill_(mask.numel() // count.numel())
+            unlearn(count.data_ptr(), span_of(count))
+            self.chooses_all()
+        return count
+
     def choose_by_index(self, func, tensor, indices, *rest, **named):
         indices = self.without_masks(indices)
         return None if indices is None else func(tensor, indices, *rest, **named)
@@ -98,7 +109,7 @@ CHOOSERS = {getattr(aten, name, None): choose for name, choose in {
     "nonzero": Rows.choose_nonzero, "masked_select": Rows.choose_masked, "index": Rows.choose_by_index,
     "_unsafe_index": Rows.choose_by_index, "index_put": Rows.choose_by_index, "index_put_": Rows.choose_by_index,
     "_index_put_impl_": Rows.choose_by_index, "_unsafe_index_put": Rows.choose_by_index,
-    "_unique2": Rows.choose_unique, "unique_dim": Rows.choose_unique_dim,
+    "sum": Rows.choose_count, "count_nonzero": Rows.choose_count, "_unique2": Rows.choose_unique, "unique_dim": Rows.choose_unique_dim,
     "unique_consecutive": Rows.choose_consecutive}.items()}
 CHOOSERS_BY_NAME = {"torchvision.nms": Rows.choose_boxes}  # not there before torchvision is imported
 
