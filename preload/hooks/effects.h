@@ -119,6 +119,9 @@ uint64_t gm_array_element(int format, unsigned channels);
 #define gm_driver_global(call, result, address, size, module)                                      \
     gm_effect_life(call, result, GM_EVENT_GLOBAL, address, size, GM_WORD(module))
 
+/* effects_vmm.c: whether the memory of an array is to be mapped as a whole. */
+void gm_array_created(int result, uint64_t array, unsigned flags);
+
 /* Descriptors of both generations have the same fields. A caller may pass none, and be refused. */
 #define gm_driver_array(call, result, handle, shape)                                               \
     do {                                                                                           \
@@ -140,6 +143,7 @@ uint64_t gm_array_element(int format, unsigned channels);
                 .element = gm_array_element((shape)->Format, (shape)->NumChannels),                \
                 .flags = (shape)->Flags,                                                           \
                 .levels = (levels_) ? (levels_) : 1};                                              \
+        gm_array_created(result, handle, of_array.flags);                                          \
         gm_effect_array(call, result, handle, &of_array, (levels_) ? GM_FLAG_MIPMAPPED : 0);       \
     } while (0)
 

@@ -49,7 +49,20 @@ void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint6
 
 /* ---- sparse arrays: a tile that is mapped keeps its memory ----------------------------------- */
 
-GM_HANDLES(sparse_arrays, 64); /* of which a tile was ever mapped */
+/* Arrays of which a tile was ever mapped, and those whose mapping was deferred: they have one tile,
+ * whatever part of them a call names. */
+GM_HANDLES(sparse_arrays, 64);
+enum { TILES_MAPPED = 1, DEFERRED = 2 };
+
+void gm_array_created(int result, uint64_t array, unsigned flags)
+{
+    if (result != 0)
+        return;
+    if (flags & CUDA_ARRAY3D_DEFERRED_MAPPING)
+        gm_handles_set(&sparse_arrays, array, DEFERRED);
+    else if (gm_handles_get(&sparse_arrays, array))
+        gm_handles_take(&sparse_arrays, array); /* one that ended with its context */
+}
 
 /* The numbers of all tiles of an array follow this one; there are 2^32. */
 static uint64_t tiles_of(uint64_t array)
@@ -62,7 +75,10 @@ static uint64_t tile_of(const CUarrayMapInfo *tile)
 {
     const bool is_tail = tile->subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
     const unsigned *level = &tile->subresource.sparseLevel.level;
+    const uint64_t array = GM_WORD(tile->resource.array);
     uint64_t hash = is_tail;
+    if (gm_handles_get(&sparse_arrays, array) == DEFERRED)
+        return tiles_of(array);
     if (is_tail) {
         hash = hash * 0x100000001b3u ^ tile->subresource.miptail.layer;
         hash = hash * 0x100000001b3u ^ tile->subresource.miptail.offset;
@@ -70,7 +86,7 @@ static uint64_t tile_of(const CUarrayMapInfo *tile)
     }
     for (unsigned word = 0; !is_tail && word < 8; word++)
         hash = hash * 0x100000001b3u ^ level[word];
-    return tiles_of(GM_WORD(tile->resource.array)) | hash * 0x9e3779b97f4a7c15u >> 32;
+    return tiles_of(array) | hash * 0x9e3779b97f4a7c15u >> 32;
 }
 
 void gm_driver_map_tiles(struct gm_call *call, int result, const CUarrayMapInfo *tiles,
@@ -81,7 +97,7 @@ void gm_driver_map_tiles(struct gm_call *call, int result, const CUarrayMapInfo 
         gm_effect_life(call, 0, GM_EVENT_VMM_UNMAP, tile, 1, 0); /* one may be mapped anew */
         if (tiles[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP)
             continue;
-        gm_handles_set(&sparse_arrays, GM_WORD(tiles[i].resource.array), 1);
+        gm_handles_add(&sparse_arrays, GM_WORD(tiles[i].resource.array), TILES_MAPPED);
         gm_driver_vmm_map(call, 0, tile, 1, tiles[i].offset, tiles[i].memHandle.memHandle);
     }
 }

@@ -268,6 +268,7 @@ CUresult cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR_v1 *descript
 
 static void delete_array(struct gpusim_array *array)
 {
+    gpusim_tiles_drop(&array->tiles);
     for (size_t i = 0; i < sizeof(array->planes) / sizeof(array->planes[0]); i++) {
         if (array->planes[i])
             gpusim_object_delete(array->planes[i]);
@@ -357,6 +358,7 @@ CUresult cuArrayGetPlane(CUarray *plane_handle, CUarray handle, unsigned int ind
 
 static void delete_mipmap(struct gpusim_mipmap *mipmap)
 {
+    gpusim_tiles_drop(&mipmap->tiles);
     for (unsigned int i = 0; i < mipmap->level_count; i++) {
         if (mipmap->levels[i])
             delete_array(mipmap->levels[i]);

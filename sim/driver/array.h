@@ -16,6 +16,7 @@ struct gpusim_array {
     uint64_t pitch, slice; /* bytes from row to row, from slice to slice */
     bool is_part;          /* a level or a plane */
     struct gpusim_array *planes[3];
+    struct gpusim_tile *tiles; /* of a sparse array: what is mapped */
 };
 
 struct gpusim_mipmap {
@@ -28,6 +29,7 @@ struct gpusim_mipmap {
     bool external; /* in imported memory: not ours to free */
     uint64_t mapped_at, mapped_size;
     uint64_t counted;
+    struct gpusim_tile *tiles;
 };
 
 /* Bytes of an array by the estimate of docs/accounting.md; 0 when the format is unknown. */
@@ -40,5 +42,7 @@ struct gpusim_mipmap *gpusim_mipmap_new(struct gpusim_context *context,
                                         unsigned int levels, uint64_t storage);
 CUresult gpusim_check_descriptor(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 void gpusim_arrays_of_context_free(struct gpusim_context *context);
+/* Unmaps all tiles of an array (sparse.c). */
+void gpusim_tiles_drop(struct gpusim_tile **tiles);
 
 #endif

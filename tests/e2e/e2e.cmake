@@ -40,7 +40,7 @@ gpumem_cuda_program(driver_families gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/
 add_test(NAME e2e.driver_families COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_SIM_DEVICES=2 -- $<TARGET_FILE:driver_families>)
 gpumem_cuda_program(objects gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs/objects.c)
 foreach(_flight full flight)
-  foreach(_mode pools green external_events)
+  foreach(_mode pools green sparse external_events)
     add_test(NAME e2e.objects.${_mode}.${_flight}
              COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_MODE=${_flight} -- $<TARGET_FILE:objects> ${_mode})
   endforeach()

@@ -197,6 +197,64 @@ static void green(void)
     PLANTED(9 * MIB, 1);
 }
 
+/* ---- sparse arrays: tiles keep the memory that they show ---------------------------------------- */
+
+static const CUmemAllocationProp tile_pool = {
+    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+    .allocFlags = {.usage = CU_MEM_CREATE_USAGE_TILE_POOL}};
+
+static CUarrayMapInfo tiles_of(CUarray array, unsigned x, CUmemGenericAllocationHandle memory)
+{
+    return (CUarrayMapInfo){
+        .resourceType = CU_RESOURCE_TYPE_ARRAY,
+        .resource = {.array = array},
+        .subresource = {.sparseLevel = {.offsetX = x,
+                                        .extentWidth = 256,
+                                        .extentHeight = 256,
+                                        .extentDepth = 1}},
+        .memOperationType = memory ? CU_MEM_OPERATION_TYPE_MAP : CU_MEM_OPERATION_TYPE_UNMAP,
+        .memHandleType = CU_MEM_HANDLE_TYPE_GENERIC,
+        .memHandle = {memory},
+        .deviceBitMask = 1,
+    };
+}
+
+static void sparse(void)
+{
+    CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 1024,
+                                     .Height = 1024,
+                                     .Format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                     .NumChannels = 1,
+                                     .Flags = CUDA_ARRAY3D_SPARSE};
+    CUarray array, deferred, gone;
+    CUmemGenericAllocationHandle memory[4] = {0};
+    begin();
+    LOG(cuArray3DCreate(&gone, &shape));
+    LOG(cuArray3DCreate(&array, &shape));
+    PLANTED(0, 1); /* without storage of its own */
+    shape.Flags = CUDA_ARRAY3D_DEFERRED_MAPPING;
+    LOG(cuArray3DCreate(&deferred, &shape));
+    PLANTED(0, 1);
+    LOG(cuMemCreate(&memory[0], 2 * MIB, &tile_pool, 0));
+    PLANTED(2 * MIB, 1);
+    for (int i = 1; i < 4; i++)
+        LOG(cuMemCreate(&memory[i], (2 * MIB) << i, &tile_pool, 0));
+    CUarrayMapInfo tiles[] = {tiles_of(array, 0, memory[0]), tiles_of(array, 256, memory[1]),
+                              tiles_of(gone, 0, memory[2]), tiles_of(deferred, 0, memory[3])};
+    LOG(cuMemMapArrayAsync(tiles, 4, NULL));
+    for (int i = 0; i < 4; i++)
+        LOG(cuMemRelease(memory[i]));
+    tiles[0] = tiles_of(array, 128, 0);
+    LOG(cuMemMapArrayAsync(tiles, 1, NULL)); /* is refused: no boundary of a tile */
+    tiles[0] = tiles_of(array, 256, 0);
+    LOG(cuMemMapArrayAsync(tiles, 1, NULL));
+    LOG(cuArrayDestroy(gone));
+    /* What part is meant is ignored where the mapping was deferred. */
+    tiles[0] = tiles_of(deferred, 77, 0);
+    LOG(cuMemMapArrayAsync(tiles, 1, NULL));
+}
+
 /* ---- events that take no part in a capture ------------------------------------------------------ */
 
 static void external_events(void)
@@ -318,6 +376,7 @@ static const struct {
 } modes[] = {
     {"pools", pools},
     {"green", green},
+    {"sparse", sparse},
     {"external_events", external_events},
     {"contexts_race", contexts_race},
     {"graphs_race", graphs_race},

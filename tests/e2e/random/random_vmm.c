@@ -53,6 +53,48 @@ static void import_handle(void)
                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)); /* refused */
 }
 
+CUresult map_array_per_thread(CUarrayMapInfo *, unsigned,
+                              CUstream) __asm__("cuMemMapArrayAsync_ptsz");
+
+/* A sparse array that keeps memory by a tile, and is gone at the end. */
+static void map_tiles(void)
+{
+    const int is_deferred = pick(2) == 0;
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 512,
+                                           .Height = 512,
+                                           .Format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                           .NumChannels = 1,
+                                           .Flags = is_deferred ? CUDA_ARRAY3D_DEFERRED_MAPPING
+                                                                : CUDA_ARRAY3D_SPARSE};
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+                                      .allocFlags = {.usage = CU_MEM_CREATE_USAGE_TILE_POOL}};
+    CUarrayMapInfo tile = {.resourceType = CU_RESOURCE_TYPE_ARRAY,
+                           .subresource = {.sparseLevel = {.offsetX = 256 * pick(2),
+                                                           .extentWidth = 256,
+                                                           .extentHeight = 256,
+                                                           .extentDepth = 1}},
+                           .memOperationType = CU_MEM_OPERATION_TYPE_MAP,
+                           .memHandleType = CU_MEM_HANDLE_TYPE_GENERIC};
+    if (LOG(cuCtxGetDevice(&properties.location.id)) != 0 ||
+        LOG(cuArray3DCreate(&tile.resource.array, &shape)) != 0)
+        return;
+    tile.deviceBitMask = 1u << properties.location.id;
+    CUmemGenericAllocationHandle handle = 0;
+    if (LOG(cuMemCreate(&handle, GRANULARITY, &properties, 0)) == 0) {
+        tile.memHandle.memHandle = handle;
+        LOG(cuMemMapArrayAsync(&tile, 1, NULL));
+        for (int tries = 0; tries < 3 && LOG(cuMemRelease(handle)) != 0; tries++)
+            continue; /* a free that fails is taken back */
+        tile.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+        tile.memHandle.memHandle = 0;
+        if (pick(2))
+            LOG_AS("cuMemMapArrayAsync_ptsz", map_array_per_thread(&tile, 1, NULL));
+    }
+    for (int tries = 0; tries < 3 && LOG(cuArrayDestroy(tile.resource.array)) != 0; tries++)
+        continue;
+}
+
 void drop_handle(int index)
 {
     struct object *handle = &objects[index];
@@ -137,6 +179,8 @@ void vmm_step(void)
         break;
     case 6:
         import_handle();
+        if (pick(2))
+            map_tiles();
         break;
     default:
         if (LOG(cuMemAddressReserve(&range, GRANULARITY, 0, 0, 0)) == 0)
