@@ -358,6 +358,8 @@ static void run_with_rows(struct dry_run *dry, struct shown_run *shown, struct s
     dry->settings.rows = true;
     bool counts = run_hidden(dry, rows) && !rows->told.values_ended &&
                   (rows->code == 0 || has_failed(&rows->outcome));
+    if (!shown->outcome.row_reads && rows->outcome.sized_reads)
+        counts = false; /* what was asked for is not known there either */
     dry->settings.rows = counts && !rows->told.chose_all;
     if (dry->settings.rows) {
         show_instead(shown, rows);
@@ -424,7 +426,8 @@ static int dry_run(struct dry_run *dry)
     }
     if (!dry->once && !asked_for_values && may_depend_on_values(&shown))
         run_with_values(dry, &shown);
-    bool looks_for_rows = !dry->once && !dry->settings.rows && shown.outcome.row_reads &&
+    bool looks_for_rows = !dry->once && !dry->settings.rows &&
+                          (shown.outcome.row_reads || shown.outcome.sized_reads) &&
                           !shown.told.refused[0] && ended_well(&shown);
     if (looks_for_rows)
         run_with_rows(dry, &shown, &rows);
@@ -447,7 +450,8 @@ static int dry_run(struct dry_run *dry)
         .is_second = dry->settings.values && !asked_for_values,
         .outcome = &shown.outcome,
         .with_rows = looks_for_rows && !dry->settings.rows && rows.code == 0 ? &rows.outcome : NULL,
-        .rows_failed = looks_for_rows && rows.code != 0 ? &rows.told : NULL,
+        .rows_failed =
+            looks_for_rows && shown.outcome.row_reads && rows.code != 0 ? &rows.told : NULL,
         .has_rows = dry->settings.rows,
         .chose_all = dry->settings.rows && told->chose_all,
         .bounds = bounds,

@@ -308,6 +308,13 @@ def unknown_masks():
     masks(False)
 
 
+def repeats():
+    """As often as the host says: how long the result is stands on the device. 8 + 16 MiB with the indices."""
+    rows = torch.zeros(1024, 2048, device="cuda")
+    torch.repeat_interleave(rows, torch.tensor([1, 3] * 512).cuda(), dim=0)
+    assert len(torch.bincount(torch.tensor([5, 9, 9]).cuda())) in (1, 10)
+
+
 def counted_masks():
     """Room for as many rows as a mask is read to have: the read and the rows agree in each run."""
     hidden = torch.randn(8192, 1024, device="cuda")

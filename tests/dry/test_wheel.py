@@ -44,6 +44,7 @@ SCENARIOS = {
     "chosen_masks": ([], "fits", 0, {}),
     "unknown_masks": ([], "fits", 4, {}),
     "counted_masks": ([], "fits", 2, {}),
+    "repeats": ([], "fits", 0, {}),
     "many_steps": (["--max-steps", "5"], "fits", 0, {}),
 }
 failures = []
@@ -113,6 +114,8 @@ for scenario in sys.argv[3:] or SCENARIOS:
         # A room of 32 MiB, and as much of the rows that are put into it.
         rows = [part["most"] for part in answer["parts"] if "masks" in part["name"]]
         check(scenario, answer["parts"], rows and rows[0] >= 64 << 20)
+    if scenario == "repeats" and answer:
+        check(scenario, answer["parts"], tensors(answer) > 24 << 20)
     if scenario == "many_steps" and answer:
         check(scenario, answer["ended_after_steps"], answer["ended_after_steps"] == 5)
 print("FAIL: " + " ".join(failures) if failures else "PASS")

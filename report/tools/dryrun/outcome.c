@@ -73,6 +73,17 @@ static bool is_set_aside(const struct gm_model *model, uint32_t number)
     return false;
 }
 
+static bool is_below(const struct gm_model *model, uint32_t number, const char *const *functions,
+                     size_t count)
+{
+    const struct gm_stack *stack = number == GM_NONE ? NULL : gm_model_stack(model, number);
+    for (size_t i = 0; stack && i < stack->count; i++)
+        for (size_t name = 0; name < count; name++)
+            if (!stack->frames[i].script && strstr(stack->frames[i].function, functions[name]))
+                return true;
+    return false;
+}
+
 /* Operations of PyTorch whose results have as many rows as they find: they read that number from the device. */
 static bool finds_rows(const struct gm_model *model, uint32_t number)
 {
@@ -81,12 +92,14 @@ static bool finds_rows(const struct gm_model *model, uint32_t number)
                                           "at::_ops::_index_put",     "at::_ops::_unique2::",
                                           "at::_ops::unique_dim",     "at::_ops::unique_cons",
                                           "vision::ops::nms"};
-    const struct gm_stack *stack = number == GM_NONE ? NULL : gm_model_stack(model, number);
-    for (size_t i = 0; stack && i < stack->count; i++)
-        for (size_t name = 0; name < sizeof(finders) / sizeof(finders[0]); name++)
-            if (!stack->frames[i].script && strstr(stack->frames[i].function, finders[name]))
-                return true;
-    return false;
+    return is_below(model, number, finders, sizeof(finders) / sizeof(finders[0]));
+}
+
+/* Those whose results are as long as values say, of which there is no most. */
+static bool is_sized_by_values(const struct gm_model *model, uint32_t number)
+{
+    static const char *const sized[] = {"at::_ops::repeat_interleave", "at::_ops::bincount"};
+    return is_below(model, number, sized, sizeof(sized) / sizeof(sized[0]));
 }
 
 static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *model,
@@ -99,6 +112,8 @@ static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *mod
         line.count = (uint64_t)run->transfers[i].unknown;
         line.rows = finds_rows(model, run->transfers[i].stack) ? line.count : 0;
         add_line(outcome, &line);
+        if (is_sized_by_values(model, run->transfers[i].stack))
+            outcome->sized_reads += line.count;
     }
     sort_lines(outcome);
 }
@@ -195,6 +210,7 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
 {
     outcome->processes += other->processes;
     outcome->survived += other->survived;
+    outcome->sized_reads += other->sized_reads;
     for (int i = 0; i < GM_DRY_DEVICES; i++) {
         struct gm_dry_use *use = &outcome->devices[i];
         const struct gm_dry_use *more = &other->devices[i];

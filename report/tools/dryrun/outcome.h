@@ -45,6 +45,7 @@ struct gm_dry_outcome {
     uint64_t uncertain_reads; /* in all, with those of lines beyond GM_DRY_LINES */
     uint64_t
         row_reads; /* of these: how many rows a mask chooses, by which an operation sizes its result */
+    uint64_t sized_reads; /* and of these: how long a result is that values decide without a most */
     uint64_t survived; /* requests that were refused for lack of memory, and the program went on */
 };
 

@@ -215,10 +215,9 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
             "the first, in which they chose none, came to no good end.\n",
             out);
     else if (facts->has_rows)
-        fputs(
-            "The answer is of a second run, in which masks of known values were computed: in the\n"
-            "first they chose nothing.\n",
-            out);
+        fputs("The answer is of a second run, in which masks and repeats of known values were\n"
+              "computed: in the first they chose nothing.\n",
+              out);
     else if (facts->with_rows)
         fputs("Masks that the GPU computes chose nothing in one run, and all rows in another.\n",
               out);

@@ -23,7 +23,7 @@ MOST_BYTES = 1 << 20  # of one of whole numbers or truths: labels, indices, mask
 
 aten = torch.ops.aten
 BY_VALUE = {getattr(aten, name, None) for name in (
-    "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave", "index")}
+    "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave", "bincount", "index")}
 # They make no values, or they are how a value leaves the device.
 PASSED_OVER = {getattr(aten, name, None) for name in (
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_local_scalar_dense", "record_stream",
