@@ -19,6 +19,21 @@ static uint64_t occupied(uint64_t size)
     return gpusim_align_up(size, GPUSIM_ARENA_ALIGNMENT);
 }
 
+/* GPUMEM_SIM_SHARE: as on a card, small allocations share pieces of the granularity; they are cut as
+ * tightly as it goes. */
+static bool is_small(uint64_t taken)
+{
+    return gpusim_settings.shares_pieces && taken < GPUSIM_GRANULARITY;
+}
+
+/* What so many bytes more take of the device. */
+static uint64_t more_room(const struct gpusim_device *device, uint64_t taken)
+{
+    return is_small(taken) ? gpusim_align_up(device->small + taken, GPUSIM_GRANULARITY) -
+                                 gpusim_align_up(device->small, GPUSIM_GRANULARITY)
+                           : taken;
+}
+
 static bool open_linear(struct gpusim_device *device)
 {
     char name[32]; /* the number gives an importer the device */
@@ -37,20 +52,27 @@ static bool open_linear(struct gpusim_device *device)
 uint64_t gpusim_linear_take(struct gpusim_device *device, uint64_t size)
 {
     uint64_t taken = occupied(size), address = 0;
+    uint64_t room = more_room(device, taken);
 
-    if (size > device->capacity || !gpusim_device_charge(device, taken))
+    if (size > device->capacity || !gpusim_device_charge(device, room))
         return 0;
     if (device->linear.base || open_linear(device))
         address = gpusim_arena_take(&device->linear, taken, GPUSIM_ARENA_ALIGNMENT);
     if (!address)
-        gpusim_device_refund(device, taken);
+        gpusim_device_refund(device, room);
+    else if (is_small(taken))
+        device->small += taken;
     return address;
 }
 
 void gpusim_linear_give(struct gpusim_device *device, uint64_t address, uint64_t size)
 {
-    gpusim_arena_give(&device->linear, address, occupied(size));
-    gpusim_device_refund(device, occupied(size));
+    const uint64_t taken = occupied(size);
+
+    gpusim_arena_give(&device->linear, address, taken);
+    if (is_small(taken))
+        device->small -= taken;
+    gpusim_device_refund(device, more_room(device, taken));
 }
 
 uint64_t gpusim_managed_take(uint64_t size)

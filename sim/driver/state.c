@@ -212,6 +212,7 @@ static void read_settings(void)
     gpusim_settings.context = setting("GPUMEM_SIM_CONTEXT", 0, 0, gpusim_settings.capacity);
     gpusim_settings.virtual_above = setting("GPUMEM_SIM_VIRTUAL", 0, 0, 1ull << 40);
     gpusim_settings.kernel_ns = setting("GPUMEM_SIM_KERNEL_NS", 0, 0, 1000000000);
+    gpusim_settings.shares_pieces = setting("GPUMEM_SIM_SHARE", 0, 0, 1) != 0;
     gpusim_settings.from_top = setting("GPUMEM_SIM_FROM_TOP", 0, 0, 1) != 0;
     gpusim_settings.late_events = setting("GPUMEM_SIM_LATE_EVENTS", 0, 0, 1) != 0;
     const char *device = getenv("GPUMEM_SIM_DEVICE");

@@ -112,6 +112,41 @@ static int read_settings(const char *unused)
     return 0;
 }
 
+static size_t free_of_device(void)
+{
+    size_t free_bytes = 0, total;
+
+    return cuMemGetInfo(&free_bytes, &total) == CUDA_SUCCESS ? free_bytes : 0;
+}
+
+static int share_pieces(const char *unused)
+{
+    const size_t piece = 2 << 20;
+    CUdeviceptr small[3], large;
+    CUcontext primary;
+
+    (void)unused;
+    CHECK_CUDA(CUDA_SUCCESS, cuInit(0));
+    CHECK_CUDA(CUDA_SUCCESS, cuDevicePrimaryCtxRetain(&primary, 0));
+    CHECK_CUDA(CUDA_SUCCESS, cuCtxSetCurrent(primary));
+    const size_t at_first = free_of_device();
+    CHECK_CUDA(CUDA_SUCCESS, cuMemAlloc(&small[0], 1));
+    CHECK(free_of_device() == at_first - piece);
+    CHECK_CUDA(CUDA_SUCCESS, cuMemAlloc(&small[1], piece / 2));
+    CHECK(free_of_device() == at_first - piece);
+    CHECK_CUDA(CUDA_SUCCESS, cuMemAlloc(&small[2], piece / 2));
+    CHECK(free_of_device() == at_first - 2 * piece);
+    CHECK_CUDA(CUDA_SUCCESS, cuMemAlloc(&large, piece));
+    CHECK(free_of_device() == at_first - 3 * piece);
+    CHECK_CUDA(CUDA_SUCCESS, cuMemFree(small[1]));
+    CHECK(free_of_device() == at_first - 2 * piece);
+    CHECK_CUDA(CUDA_SUCCESS, cuMemFree(small[0]));
+    CHECK_CUDA(CUDA_SUCCESS, cuMemFree(small[2]));
+    CHECK_CUDA(CUDA_SUCCESS, cuMemFree(large));
+    CHECK(free_of_device() == at_first);
+    return 0;
+}
+
 static int be_injected(const char *unused)
 {
     (void)unused;
@@ -238,6 +273,14 @@ static void the_environment_sets_devices_memory_and_version(void **state)
     assert_int_equal(run_child("read_settings", NULL, settings), 0);
 }
 
+static void small_allocations_share_pieces_where_that_is_asked_for(void **state)
+{
+    const char *settings[] = {"GPUMEM_SIM_SHARE=1", NULL};
+
+    (void)state;
+    assert_int_equal(run_child("share_pieces", NULL, settings), 0);
+}
+
 static void a_tool_is_injected_once(void **state)
 {
     const char *settings[] = {"CUDA_INJECTION64_PATH=/nowhere/absent.so:" INJECTION, NULL};
@@ -328,6 +371,7 @@ static int play(const char *role, const char *argument)
         {"do_nothing", do_nothing},
         {"fork_before_and_after", fork_before_and_after},
         {"read_settings", read_settings},
+        {"share_pieces", share_pieces},
         {"be_injected", be_injected},
         {"open_handle", open_handle},
         {"open_event", open_event},
@@ -350,6 +394,7 @@ int main(int argc, char **argv)
         TEST(the_benchmark_path_touches_nothing),
         TEST(a_fork_has_a_driver_only_when_it_came_first),
         TEST(the_environment_sets_devices_memory_and_version),
+        TEST(small_allocations_share_pieces_where_that_is_asked_for),
         TEST(a_tool_is_injected_once),
         TEST(the_oracle_survives_a_kill),
         TEST(memory_and_events_are_shared_between_processes),
