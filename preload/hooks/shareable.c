@@ -58,8 +58,12 @@ uint64_t gm_shareable_handle(const void *shareable, CUmemAllocationHandleType ty
 
 void gm_shareable_handle_new(uint64_t handle)
 {
-    if (gm_handles_get(&export_names, handle))
-        gm_handles_take(&exported, gm_handles_take(&export_names, handle));
+    if (!gm_handles_get(&export_names, handle))
+        return;
+    const uint64_t name = gm_handles_take(&export_names, handle);
+    if (gm_handles_get(&exported, name) ==
+        handle) /* else another handle of the same memory has it */
+        gm_handles_take(&exported, name);
 }
 
 void gm_shareable_forget(void)

@@ -528,6 +528,23 @@ static void a_handle_given_out_anew_is_not_what_was_exported(void **unused)
     assert_int_equal(record_at(record_count() - 1)->aux, 0);
 }
 
+/* The memory has another handle, an import's, which was exported since: the one that is gone takes nothing from it. */
+static void memory_stays_exported_by_its_other_handle(void **unused)
+{
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp properties = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    char bytes[64] = "memory";
+    USE(cuMemExportToShareableHandle);
+    USE(cuMemImportFromShareableHandle);
+    USE(cuMemCreate);
+    cuMemExportToShareableHandle(bytes, 0xc000, 8, 0);
+    cuMemExportToShareableHandle(bytes, 0xd000, 8, 0);
+    cuMemCreate(&handle, 64, &properties, 0);
+    assert_int_equal(handle, 0xc000);
+    cuMemImportFromShareableHandle(&handle, bytes, 8);
+    assert_int_equal(record_at(record_count() - 1)->aux, 0xd000);
+}
+
 static void unbinding_multicast_memory_names_device_and_place(void **unused)
 {
     USE(cuMulticastUnbind);
@@ -821,6 +838,7 @@ int main(void)
         TEST(an_import_is_recorded_and_so_is_its_failure),
         TEST(an_import_of_memory_of_this_process_names_its_handle),
         TEST(a_handle_given_out_anew_is_not_what_was_exported),
+        TEST(memory_stays_exported_by_its_other_handle),
         TEST(unbinding_multicast_memory_names_device_and_place),
         TEST(binding_multicast_memory_names_the_place_and_maybe_the_device),
         TEST(a_logical_endpoint_keeps_what_is_bound_to_it),
