@@ -7,6 +7,7 @@
 #include <gpumem/checksum.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <time.h>
 
 /*
  * Makes all threads see that the process ends before they take up their next record, and shows
@@ -31,14 +32,28 @@ static bool is_changing(void)
     return atomic_load(&gm_changes) != 0;
 }
 
+#define YIELDS 100 /* tries that cost nothing if the other thread runs, */
+#define SLEEPS                                                                                     \
+    100 /* and such that give it time, 20 ms in all: on a busy machine it may wait for a processor */
+
+static void wait_a_moment(int tries)
+{
+    struct timespec moment = {.tv_nsec = 200000};
+    if (tries < YIELDS)
+        syscall(SYS_sched_yield);
+    else
+        syscall(SYS_nanosleep, &moment, NULL);
+}
+
 /* Lets records and changes come to their end that were begun before. */
 static void let_finish(void)
 {
-    for (int tries = 0; tries < 100 && is_changing(); tries++)
-        syscall(SYS_sched_yield);
+    int tries = 0;
+    for (; tries < YIELDS + SLEEPS && is_changing(); tries++)
+        wait_a_moment(tries);
     for (uint32_t number = 0; number < gm_thread_count(); number++)
-        for (int tries = 0; tries < 100 && !is_at_rest(gm_thread_at(number)); tries++)
-            syscall(SYS_sched_yield);
+        for (; tries < YIELDS + SLEEPS && !is_at_rest(gm_thread_at(number)); tries++)
+            wait_a_moment(tries);
 }
 
 static bool seal_lanes(const struct gm_thread *own)
