@@ -61,8 +61,8 @@ void gm_shareable_handle_new(uint64_t handle)
     if (!gm_handles_get(&export_names, handle))
         return;
     const uint64_t name = gm_handles_take(&export_names, handle);
-    if (gm_handles_get(&exported, name) ==
-        handle) /* else another handle of the same memory has it */
+    /* Another handle of the same memory may have the name by now. */
+    if (gm_handles_get(&exported, name) == handle)
         gm_handles_take(&exported, name);
 }
 
