@@ -635,11 +635,13 @@ int gm_trace_read(uint64_t offset, void *to, size_t size)
     return error;
 }
 
-/* Counters of some machines begin anew when they wake from sleep. */
+/* Counters of some machines begin anew when they wake from sleep. Whoever ends the process compares while the drainer
+ * may write the next pair. */
 static void compare_clock(uint64_t now)
 {
     const struct gm_trace_header *header = gm_file.header;
-    uint64_t before = header->clock_latest[header->clock_latest_index & 1].ticks;
+    uint32_t latest = __atomic_load_n(&header->clock_latest_index, __ATOMIC_ACQUIRE) & 1;
+    uint64_t before = __atomic_load_n(&header->clock_latest[latest].ticks, __ATOMIC_RELAXED);
     if (gm_clock_is_tsc && before > GM_CLOCK_SKEW && now < before - GM_CLOCK_SKEW)
         gm_count(GM_COUNT_CLOCK_BACK, 1);
 }
@@ -651,11 +653,13 @@ void gm_trace_update_clock(void)
     uint32_t next = 1 - (header->clock_latest_index & 1);
     compare_clock(now.ticks);
     gm_change_begin();
-    header->clock_latest[next] = now;
+    __atomic_store_n(&header->clock_latest[next].ticks, now.ticks, __ATOMIC_RELAXED);
+    header->clock_latest[next].monotonic_ns = now.monotonic_ns;
+    header->clock_latest[next].realtime_ns = now.realtime_ns;
     __atomic_store_n(&header->clock_latest_index, next, __ATOMIC_RELEASE);
     gm_change_end();
-    gm_clock_set_rate(header->clock_latest[next].ticks - header->clock_start.ticks,
-                      header->clock_latest[next].monotonic_ns - header->clock_start.monotonic_ns);
+    gm_clock_set_rate(now.ticks - header->clock_start.ticks,
+                      now.monotonic_ns - header->clock_start.monotonic_ns);
 }
 
 void gm_trace_mark_end(enum gm_end end, uint32_t status)
