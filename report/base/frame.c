@@ -4,23 +4,28 @@
 #include "base/text.h"
 #include <string.h>
 
-bool gm_frame_is_operation(const struct gm_frame *frame)
+/* The name of an operation of PyTorch's within that of a frame, with what follows it; NULL: it is none. */
+static const char *operation_in(const struct gm_frame *frame)
 {
-    return !frame->script && (gm_name_starts_with(frame->function, "at::_ops::") ||
-                              gm_name_starts_with(frame->function, "torch::autograd::generated::"));
+    static const char *const spaces[] = {"at::_ops::", "torch::autograd::generated::"};
+    for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]) && !frame->script; i++)
+        if (gm_name_starts_with(frame->function, spaces[i]))
+            return frame->function + strlen(spaces[i]);
+    return NULL;
 }
 
-/* The part behind the last name space of "at::_ops::mul_Tensor::call", without the overload: "mul". */
-static void write_operation(const char *function, char text[GM_OPERATION_TEXT])
+bool gm_frame_is_operation(const struct gm_frame *frame)
+{
+    return operation_in(frame) != NULL;
+}
+
+/* "mul" of "mul_Tensor::call": without the overload. */
+static void write_operation(const char *name, char text[GM_OPERATION_TEXT])
 {
     static const char *const overloads[] = {"_Tensor", "_Scalar", "_dtype_layout", "_dim"};
-    size_t size;
-    function = strstr(function, "::_ops::")
-                   ? strstr(function, "::_ops::") + strlen("::_ops::")
-                   : strstr(function, "::generated::") + strlen("::generated::");
-    size = strcspn(function, ":<( ");
+    size_t size = strcspn(name, ":<( ");
     size = size < GM_OPERATION_TEXT - 1 ? size : GM_OPERATION_TEXT - 1;
-    memcpy(text, function, size);
+    memcpy(text, name, size);
     text[size] = 0;
     for (size_t i = 0; i < sizeof(overloads) / sizeof(overloads[0]); i++)
         if (gm_name_ends_with(text, overloads[i]))
@@ -39,8 +44,8 @@ const char *gm_stack_operation(const struct gm_stack *stack, char text[GM_OPERAT
             break;
         if (frame->script && frame->file && strstr(frame->file, "/torch/optim/"))
             return strcpy(text, "optimizer step");
-        if (gm_frame_is_operation(frame))
-            write_operation(frame->function, text);
+        if (operation_in(frame))
+            write_operation(operation_in(frame), text);
     }
     return text;
 }
