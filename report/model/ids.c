@@ -206,13 +206,12 @@ static uint64_t finding_fingerprint(const struct gm_model *model,
 }
 
 uint64_t gm_model_finding_id(const struct gm_model *model, const struct gm_model_run *run,
-                             size_t number)
+                             const struct gm_model_finding *finding)
 {
-    uint64_t fingerprint = finding_fingerprint(model, &run->findings[number]);
+    uint64_t fingerprint = finding_fingerprint(model, finding);
     size_t before = 0;
-    for (size_t i = 0; i < number; i++)
-        before += run->findings[i].code == run->findings[number].code &&
-                  finding_fingerprint(model, &run->findings[i]) == fingerprint;
+    for (const struct gm_model_finding *one = run->findings; one < finding; one++)
+        before += one->code == finding->code && finding_fingerprint(model, one) == fingerprint;
     return id_of(fingerprint, before);
 }
 
@@ -220,7 +219,7 @@ uint32_t gm_model_finding_of_id(const struct gm_model *model, const struct gm_mo
                                 uint32_t id)
 {
     for (size_t i = 0; i < run->finding_count; i++)
-        if (gm_model_finding_id(model, run, i) >> 32 == id)
+        if (gm_model_finding_id(model, run, &run->findings[i]) >> 32 == id)
             return (uint32_t)i;
     return GM_NONE;
 }

@@ -531,7 +531,7 @@ uint64_t gm_model_site_id(const struct gm_model *model, uint32_t stack);
 
 /* The id of a finding of a run: its fingerprint, if it is the first that has it. */
 uint64_t gm_model_finding_id(const struct gm_model *model, const struct gm_model_run *run,
-                             size_t finding);
+                             const struct gm_model_finding *finding);
 
 /* The number of the first stack of a model that reads as this one of another, lines and all; GM_NONE: there is none. */
 uint32_t gm_model_find_stack(const struct gm_model *model, const struct gm_stack *stack);

@@ -73,7 +73,7 @@ static void verdict_head(struct gm_answer *answer, struct gm_json *json)
 static void finding_members(struct gm_ask *ask, struct gm_json *json, size_t number, size_t most)
 {
     const struct gm_model_finding *finding = &ask->run->findings[number];
-    gm_json_string(json, "id", ID(gm_model_finding_id(ask->model, ask->run, number)));
+    gm_json_string(json, "id", ID(gm_model_finding_id(ask->model, ask->run, finding)));
     gm_json_string(json, "severity", gm_severity_name(finding->severity));
     gm_json_string(json, "code", gm_finding_name(finding->code));
     gm_ask_device(json, finding->device);
@@ -268,7 +268,8 @@ static void write_finding_ids(struct gm_ask *ask, struct gm_json *json)
     gm_json_open_array(json, "findings");
     for (size_t i = 0; i < ask->run->finding_count; i++)
         if (is_at_site(ask, ask->run->findings[i].stack))
-            gm_json_string(json, NULL, ID(gm_model_finding_id(ask->model, ask->run, i)));
+            gm_json_string(json, NULL,
+                           ID(gm_model_finding_id(ask->model, ask->run, &ask->run->findings[i])));
     gm_json_close_array(json);
 }
 
@@ -299,7 +300,7 @@ void gm_ask_site(struct gm_ask *ask)
     for (size_t i = 0; i < ask->run->finding_count; i++)
         if (is_at_site(ask, ask->run->findings[i].stack))
             gm_answer_step(&ask->answer, gm_finding_name(ask->run->findings[i].code), "finding %s",
-                           ID(gm_model_finding_id(ask->model, ask->run, i)));
+                           ID(gm_model_finding_id(ask->model, ask->run, &ask->run->findings[i])));
     gm_answer_step(&ask->answer, "who held the memory at its peak", "peak");
 }
 

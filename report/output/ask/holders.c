@@ -432,7 +432,7 @@ static void growth_head(struct gm_answer *answer, struct gm_json *json)
         if (!(GROWTH_CODES >> finding->code & 1) || shown++ >= GROWTH_SHOWN)
             continue;
         gm_json_open_object(json, NULL);
-        gm_json_string(json, "id", ID(gm_model_finding_id(ask->model, ask->run, i)));
+        gm_json_string(json, "id", ID(gm_model_finding_id(ask->model, ask->run, finding)));
         gm_json_string(json, "code", gm_finding_name(finding->code));
         gm_json_number(json, "bytes", finding->bytes);
         gm_json_number(json, "bytes_per_round", finding->bytes_per_round);

@@ -47,7 +47,7 @@ void gm_ask_step_findings(struct gm_ask *ask, uint32_t codes, size_t most)
         if (!(codes >> finding->code & 1))
             continue;
         gm_answer_step(&ask->answer, gm_finding_name(finding->code), "finding %s",
-                       ID(gm_model_finding_id(ask->model, ask->run, i)));
+                       ID(gm_model_finding_id(ask->model, ask->run, finding)));
         most--;
     }
 }

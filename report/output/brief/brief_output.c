@@ -38,9 +38,7 @@ static void print_finding(const struct gm_view *view, struct gm_brief_sites *sit
         gm_page_print(page, GM_PLAIN, ", %s", SIZE(finding->bytes));
     if (finding->device >= 0)
         gm_page_print(page, GM_PLAIN, " on device %d", finding->device);
-    gm_page_print(
-        page, GM_DIM, "  %s\n",
-        ID(gm_model_finding_id(view->model, view->run, (size_t)(finding - view->run->findings))));
+    gm_page_print(page, GM_DIM, "  %s\n", ID(gm_model_finding_id(view->model, view->run, finding)));
     if (frame) {
         char number[16];
         int used = snprintf(number, sizeof(number), "[%u] ",

@@ -55,7 +55,7 @@ static void write_findings(FILE *out, const struct gm_model *model, const struct
             fprintf(out, ", %s", SIZE(finding->bytes));
         if (finding->device >= 0)
             fprintf(out, " on device %d", finding->device);
-        fprintf(out, " <small>%s</small>", ID(gm_model_finding_id(model, run, i)));
+        fprintf(out, " <small>%s</small>", ID(gm_model_finding_id(model, run, finding)));
         if (finding->stack != GM_NONE) {
             fputs("<br><span class=\"frame\">", out);
             gm_html_frame(out, gm_model_finding_frame(model, finding));

@@ -6,9 +6,7 @@ static void write_finding(struct gm_json_view *view, const struct gm_model_findi
     struct gm_json *json = view->json;
     const struct gm_frame *frame = gm_model_finding_frame(view->model, finding);
     gm_json_open_object(json, NULL);
-    gm_json_string(
-        json, "id",
-        ID(gm_model_finding_id(view->model, view->run, (size_t)(finding - view->run->findings))));
+    gm_json_string(json, "id", ID(gm_model_finding_id(view->model, view->run, finding)));
     gm_json_string(json, "code", gm_finding_name(finding->code));
     gm_json_string(json, "severity", gm_severity_name(finding->severity));
     if (finding->device >= 0)

@@ -16,9 +16,7 @@ static void print_what(const struct gm_view *view, const struct gm_model_finding
         gm_page_print(page, GM_PLAIN, ", %s", SIZE(finding->bytes));
     if (finding->device >= 0)
         gm_page_print(page, GM_PLAIN, " on device %d", finding->device);
-    gm_page_print(
-        page, GM_DIM, "  %s\n",
-        ID(gm_model_finding_id(view->model, view->run, (size_t)(finding - view->run->findings))));
+    gm_page_print(page, GM_DIM, "  %s\n", ID(gm_model_finding_id(view->model, view->run, finding)));
 }
 
 void gm_finding_by_text(const struct gm_view *view, const struct gm_model_finding *finding,
