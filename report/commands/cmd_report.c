@@ -188,18 +188,6 @@ static int write_any(struct report *report, char **paths, size_t count)
     return write_report(report, paths, count);
 }
 
-static bool parse_device(const char *text, struct gm_output_filter *filter)
-{
-    char *end;
-    long device = strtol(text, &end, 10);
-    filter->is_set = true;
-    filter->device = (int)device;
-    if (text[0] >= '0' && text[0] <= '9' && !*end && device <= INT8_MAX)
-        return true;
-    gm_complain("--device: '%s' is not the number of a device", text);
-    return false;
-}
-
 /* The number of a place on the page, or its id. */
 static bool parse_site(const char *text, struct gm_output_options *options)
 {
@@ -265,7 +253,8 @@ int gm_cmd_report(int count, char **arguments)
                 return GM_EXIT_USAGE;
             break;
         case DEVICE:
-            if (!parse_device(optarg, &report.options.filter))
+            report.options.filter.is_set = true;
+            if (!gm_parse_device(optarg, &report.options.filter.device))
                 return GM_EXIT_USAGE;
             break;
         case KIND:

@@ -244,8 +244,6 @@ enum { SET = GM_OPTION_FIRST, ADVISE, MEMORY, DEVICE, JSON, NO_LIMITS };
 
 static bool take_option(struct wish *wish, int option)
 {
-    uint64_t number;
-    char *stop;
     switch (option) {
     case SET:
         GM_RESERVE(wish->sets, wish->capacity, wish->count + 1);
@@ -259,12 +257,7 @@ static bool take_option(struct wish *wish, int option)
         gm_complain("--memory: '%s' is not a size such as 24G", optarg);
         return false;
     case DEVICE:
-        number = strtoul(optarg, &stop, 10);
-        wish->device = (int)number;
-        if (optarg[0] >= '0' && optarg[0] <= '9' && !*stop && number <= INT8_MAX)
-            return true;
-        gm_complain("--device: '%s' is not the number of a device", optarg);
-        return false;
+        return gm_parse_device(optarg, &wish->device);
     case JSON:
         return wish->json = true;
     case NO_LIMITS:

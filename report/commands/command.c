@@ -142,6 +142,17 @@ bool gm_parse_moment(const char *text, struct gm_when *when)
     return false;
 }
 
+bool gm_parse_device(const char *text, int *device)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    *device = (int)number;
+    if (text[0] >= '0' && text[0] <= '9' && !*end && number <= INT8_MAX)
+        return true;
+    gm_complain("--device: '%s' is not the number of a device", text);
+    return false;
+}
+
 bool gm_parse_kind(const char *text, int *kind)
 {
     for (unsigned one = 0; one < GM_KINDS; one++)

@@ -87,6 +87,9 @@ bool gm_wants_colour(void);
  * none of them. */
 bool gm_parse_moment(const char *text, struct gm_when *when);
 
+/* The number of a device; likewise. */
+bool gm_parse_device(const char *text, int *device);
+
 /* The name of a kind of memory; likewise. */
 bool gm_parse_kind(const char *text, int *kind);
 

@@ -172,13 +172,13 @@ static bool parse_by(const char *text, enum gm_ask_by *by)
     return false;
 }
 
-static bool parse_number(const char *option, const char *text, uint64_t most, uint64_t *number)
+static bool parse_cursor(const char *text, size_t *row)
 {
     char *end;
-    *number = strtoul(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && !*end && *number <= most)
+    *row = strtoul(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && !*end)
         return true;
-    gm_complain("%s: '%s' is no such number", option, text);
+    gm_complain("--cursor: '%s' is none of an answer", text);
     return false;
 }
 
@@ -198,22 +198,15 @@ enum { AT = GM_OPTION_FIRST, BY, DEVICE, CURSOR, SIZE_OF_ANSWER, JSON };
 
 static bool take_option(struct ask *ask, int option)
 {
-    uint64_t number;
     switch (option) {
     case AT:
         return gm_parse_moment(optarg, &ask->request.when);
     case BY:
         return parse_by(optarg, &ask->request.by);
     case DEVICE:
-        if (!parse_number("--device", optarg, INT8_MAX, &number))
-            return false;
-        ask->request.device = (int)number;
-        return true;
+        return gm_parse_device(optarg, &ask->request.device);
     case CURSOR:
-        if (!parse_number("--cursor", optarg, SIZE_MAX, &number))
-            return false;
-        ask->request.first = (size_t)number;
-        return true;
+        return parse_cursor(optarg, &ask->request.first);
     case SIZE_OF_ANSWER:
         return parse_size(optarg, &ask->request.size);
     case JSON:
