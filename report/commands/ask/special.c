@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_BYTES 160u
 #define TOTALS_SHOWN 10u
 #define FINDINGS_SHOWN 6u
 #define NAME_BYTES 100u
@@ -89,11 +88,7 @@ static void diff_row(struct gm_answer *answer, struct gm_json *json, size_t row)
     gm_json_signed(json, "new_bytes", place->bytes_after);
     gm_json_string(json, "site", site_of(diff, place->stack, (char[GM_ID_TEXT]){0}));
     if (frame)
-        gm_answer_text(answer, json, "function", frame->function, PLACE_BYTES);
-    if (frame && frame->file) {
-        gm_answer_path(answer, json, "file", frame->file, PLACE_BYTES);
-        gm_json_number(json, "line", frame->line);
-    }
+        gm_answer_frame(answer, json, frame);
     gm_json_close_object(json);
 }
 
@@ -192,7 +187,7 @@ static void whatif_row(struct gm_answer *answer, struct gm_json *json, size_t ro
     const struct gm_whatif *whatif = ((const struct advice *)answer->of)->whatif;
     const struct gm_whatif_setting *one = &whatif->settings[row];
     gm_json_open_object(json, NULL);
-    gm_answer_text(answer, json, "PYTORCH_ALLOC_CONF", one->set, PLACE_BYTES);
+    gm_answer_text(answer, json, "PYTORCH_ALLOC_CONF", one->set, GM_ANSWER_PLACE_BYTES);
     gm_json_bool(json, "helps", gm_whatif_helps(whatif, one));
     gm_json_number(json, "reserved_peak_bytes", one->outcome.reserved_peak);
     gm_json_number(json, "refused", one->outcome.out_of_memory);
@@ -232,7 +227,7 @@ static void write_process(struct gm_answer *answer, struct gm_json *json,
     if (summary->rank >= 0)
         gm_json_signed(json, "rank", summary->rank);
     if (summary->path && !is_redacted)
-        gm_answer_path(answer, json, "trace", summary->path, PLACE_BYTES);
+        gm_answer_path(answer, json, "trace", summary->path, GM_ANSWER_PLACE_BYTES);
     gm_answer_text(answer, json, "ending", summary->ending, NAME_BYTES);
     gm_answer_text(answer, json, "state", summary->state, NAME_BYTES);
     if (summary->failure && *summary->failure)

@@ -71,6 +71,15 @@ void gm_answer_path(struct gm_answer *answer, struct gm_json *json, const char *
     write_cut(answer, json, key, path, most, true);
 }
 
+void gm_answer_frame(struct gm_answer *answer, struct gm_json *json, const struct gm_frame *frame)
+{
+    gm_answer_text(answer, json, "function", frame->function, GM_ANSWER_PLACE_BYTES);
+    if (!frame->file)
+        return;
+    gm_answer_path(answer, json, "file", frame->file, GM_ANSWER_PLACE_BYTES);
+    gm_json_number(json, "line", frame->line);
+}
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 /* A path as a word of the shell; the word TRACE for one that cannot be written so, or is long. */

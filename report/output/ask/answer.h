@@ -47,6 +47,11 @@ void gm_answer_text(struct gm_answer *answer, struct gm_json *json, const char *
 void gm_answer_path(struct gm_answer *answer, struct gm_json *json, const char *key,
                     const char *path, size_t most);
 
+#define GM_ANSWER_PLACE_BYTES 160u /* of a function or a file */
+
+/* The members "function" and, where they are known, "file" and "line". */
+void gm_answer_frame(struct gm_answer *answer, struct gm_json *json, const struct gm_frame *frame);
+
 /* Writes it: rows from `first` on, as many as fit `size` bytes. */
 void gm_answer_write(struct gm_answer *answer, FILE *out, size_t first, size_t size);
 

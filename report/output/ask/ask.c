@@ -52,8 +52,8 @@ static void verdict_head(struct gm_answer *answer, struct gm_json *json)
     const struct gm_model_run *run = ask->run;
     struct gm_headline headline = gm_headline_of(run);
     char *command = gm_command_text(run);
-    gm_answer_path(answer, json, "trace", run->path, GM_ASK_PLACE_BYTES);
-    gm_answer_text(answer, json, "command", command, GM_ASK_PLACE_BYTES);
+    gm_answer_path(answer, json, "trace", run->path, GM_ANSWER_PLACE_BYTES);
+    gm_answer_text(answer, json, "command", command, GM_ANSWER_PLACE_BYTES);
     gm_json_string(json, "process", gm_process_text(run, (char[GM_PROCESS_TEXT]){0}));
     gm_json_string(json, "ending", gm_ending_text(run, (char[GM_ENDING_TEXT]){0}));
     gm_json_bool(json, "simulated", run->simulated);
@@ -143,13 +143,9 @@ static void frame_row(struct gm_answer *answer, struct gm_json *json, size_t row
     struct gm_ask *ask = gm_ask_of(answer);
     const struct gm_frame *frame = &gm_model_stack(ask->model, ask->stack)->frames[row];
     gm_json_open_object(json, NULL);
-    gm_answer_text(answer, json, "function", frame->function, GM_ASK_PLACE_BYTES);
-    if (frame->file) {
-        gm_answer_path(answer, json, "file", frame->file, GM_ASK_PLACE_BYTES);
-        gm_json_number(json, "line", frame->line);
-    }
+    gm_answer_frame(answer, json, frame);
     if (frame->framework)
-        gm_answer_text(answer, json, "of", frame->framework, GM_ASK_PLACE_BYTES);
+        gm_answer_text(answer, json, "of", frame->framework, GM_ANSWER_PLACE_BYTES);
     gm_json_close_object(json);
 }
 

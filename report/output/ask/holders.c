@@ -130,7 +130,7 @@ static void owner_members(struct gm_ask *ask, struct gm_json *json, const struct
     enum gm_ask_by by = ask->request->by;
     gm_json_string(json, "memory", gm_place_group(owner->place, group));
     if (by == GM_ASK_BY_LIBRARY)
-        gm_answer_text(&ask->answer, json, "library", owner->place->library, GM_ASK_PLACE_BYTES);
+        gm_answer_text(&ask->answer, json, "library", owner->place->library, GM_ANSWER_PLACE_BYTES);
     else if (!owner->place->is_block)
         gm_json_string(json, "kind", gm_kind_name(owner->place->kind));
     gm_json_signed(json, "bytes", owner->bytes);
@@ -449,7 +449,7 @@ static void growth_row(struct gm_answer *answer, struct gm_json *json, size_t ro
     const struct gm_model_growing *growing = &ask->run->growing[row];
     char *name = gm_clean_copy(growing->name);
     gm_json_open_object(json, NULL);
-    gm_answer_text(answer, json, "series", name, GM_ASK_PLACE_BYTES);
+    gm_answer_text(answer, json, "series", name, GM_ANSWER_PLACE_BYTES);
     gm_json_number(json, "marks", growing->marks);
     gm_json_number(json, "first_bytes", growing->bytes[0]);
     gm_json_number(json, "last_bytes", growing->bytes[GM_GROWTH_PARTS]);

@@ -21,15 +21,11 @@ void gm_ask_where(struct gm_ask *ask, struct gm_json *json, uint32_t stack,
     if (!frame)
         return;
     char operation[GM_OPERATION_TEXT];
-    gm_answer_text(&ask->answer, json, "function", frame->function, GM_ASK_PLACE_BYTES);
+    gm_answer_frame(&ask->answer, json, frame);
     if (gm_stack_operation(gm_model_stack(ask->model, stack), operation)[0])
         gm_json_string(json, "operation", operation);
-    if (frame->file) {
-        gm_answer_path(&ask->answer, json, "file", frame->file, GM_ASK_PLACE_BYTES);
-        gm_json_number(json, "line", frame->line);
-    } else if (frame->module && *frame->module) {
-        gm_answer_path(&ask->answer, json, "module", frame->module, GM_ASK_PLACE_BYTES);
-    }
+    if (!frame->file && frame->module && *frame->module)
+        gm_answer_path(&ask->answer, json, "module", frame->module, GM_ANSWER_PLACE_BYTES);
 }
 
 void gm_ask_device(struct gm_json *json, int device)

@@ -6,8 +6,6 @@
 #include "output/ask/request.h"
 #include "output/headline.h"
 
-#define GM_ASK_PLACE_BYTES 160u /* of a function or a file */
-
 struct gm_ask {
     struct gm_answer answer;
     const struct gm_model *model;
