@@ -102,6 +102,15 @@ static bool is_on_device(const struct plugin *plugin, uint64_t memory)
            memcmp((const char *)(uintptr_t)kind[3], "device", kind[4]) == 0;
 }
 
+/* The ordinal of a device; -1: the plugin does not tell. */
+static int ordinal_of(const struct plugin *plugin, uint64_t device)
+{
+    gm_pjrt_words hardware[] = {4, 0, device, 0};
+    return device && ask(plugin, GM_PJRT_HARDWARE_ID, hardware) && (uint32_t)hardware[3] < DEVICES
+               ? (int)hardware[3]
+               : -1;
+}
+
 /* The ordinal of a buffer's device; -1: it is in memory of the host, or the plugin does not tell. */
 static int device_of_memory(const struct plugin *plugin, uint64_t memory)
 {
@@ -109,29 +118,33 @@ static int device_of_memory(const struct plugin *plugin, uint64_t memory)
     if (gm_likely(noted))
         return (int)noted - 2;
     gm_pjrt_words owners[] = {5, 0, memory, 0, 0}; /* list, count */
-    gm_pjrt_words hardware[] = {4, 0, 0, 0};
     noted = ON_HOST;
     if (is_on_device(plugin, memory) && ask(plugin, GM_PJRT_MEMORY_DEVICES, owners) && owners[4]) {
-        hardware[2] = *(const uint64_t *)(uintptr_t)owners[3];
-        if (ask(plugin, GM_PJRT_HARDWARE_ID, hardware) && (uint32_t)hardware[3] < DEVICES) {
-            noted = (uint32_t)hardware[3] + 2;
-            gm_handles_set(&devices, memory, hardware[2]);
+        uint64_t device = *(const uint64_t *)(uintptr_t)owners[3];
+        int ordinal = ordinal_of(plugin, device);
+        if (ordinal >= 0) {
+            noted = (uint64_t)ordinal + 2;
+            gm_handles_set(&devices, memory, device);
         }
     }
     gm_handles_set(&memories, memory, noted);
     return (int)noted - 2;
 }
 
-/* What the pool of the memory's device holds: in use, and taken from the driver. */
-static void ask_pool(const struct plugin *plugin, uint64_t memory, int device)
+/* What the pool of a device holds: in use, and taken from the driver. Returns the bytes that it may still give out, as far as
+ * it has a limit. */
+static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordinal)
 {
-    enum { WORDS = 24, IN_USE = 3, POOL = 20, POOL_IS_SET = 21 };
-    gm_pjrt_words stats[WORDS] = {WORDS, 0, gm_handles_get(&devices, memory)};
+    enum { WORDS = 24, IN_USE = 3, LIMIT = 10, LIMIT_IS_SET = 11, POOL = 20, POOL_IS_SET = 21 };
+    gm_pjrt_words stats[WORDS] = {WORDS, 0, device};
     if (!ask(plugin, GM_PJRT_MEMORY_STATS, stats))
-        return;
-    atomic_store_explicit(&pools[device].allocated, stats[IN_USE], memory_order_relaxed);
+        return UINT64_MAX;
+    atomic_store_explicit(&pools[ordinal].allocated, stats[IN_USE], memory_order_relaxed);
     if ((uint8_t)stats[POOL_IS_SET])
-        atomic_store_explicit(&pools[device].reserved, stats[POOL], memory_order_relaxed);
+        atomic_store_explicit(&pools[ordinal].reserved, stats[POOL], memory_order_relaxed);
+    if (!(uint8_t)stats[LIMIT_IS_SET])
+        return UINT64_MAX;
+    return stats[LIMIT] > stats[IN_USE] ? stats[LIMIT] - stats[IN_USE] : 0;
 }
 
 /* ---- recording ------------------------------------------------------------------------------- */
@@ -172,7 +185,7 @@ static void begin(const struct plugin *plugin, uint64_t buffer, void *frame)
     int device = memory ? device_of_memory(plugin, memory) : -1;
     uint64_t size = device >= 0 ? ask_of(plugin, GM_PJRT_BUFFER_SIZE, buffer) : 0;
     if (size && size >> SIZE_BITS == 0 && gm_handles_set(&buffers, buffer, noted(size, device))) {
-        ask_pool(plugin, memory, device);
+        ask_pool(plugin, gm_handles_get(&devices, memory), device);
         record(GM_EVENT_BLOCK_ALLOC, buffer, size, device, frame);
     }
     errno = saved_errno;
@@ -215,19 +228,67 @@ static uint64_t bytes_asked(const char *text, size_t length)
     return hundredths >> (64 - shift - (shift == 0)) ? 0 : (hundredths << shift) / 100;
 }
 
+/* Where a call wanted memory: what it says of that, in the order in which it counts. */
+struct target {
+    uint64_t memory;
+    uint64_t device;
+    uint64_t
+        owner; /* of several devices, of which the call says no more: what `list` tells the devices of */
+    enum gm_pjrt_slot list;
+};
+
+/* Of the owner's devices the one whose pool can give out least: XLA does not say whose refused. */
+static int fullest_of(const struct plugin *plugin, const struct target *target)
+{
+    gm_pjrt_words arguments[] = {5, 0, target->owner, 0, 0}; /* list, count */
+    int fullest = -1;
+    uint64_t least = 0;
+    if (!target->owner || !ask(plugin, target->list, arguments))
+        return -1;
+    const uint64_t *list = (const uint64_t *)(uintptr_t)arguments[3];
+    for (uint64_t i = 0; i < arguments[4]; i++) {
+        int ordinal = ordinal_of(plugin, list[i]);
+        if (ordinal < 0)
+            continue;
+        uint64_t left = ask_pool(plugin, list[i], ordinal);
+        if (fullest < 0 || left < least) {
+            fullest = ordinal;
+            least = left;
+        }
+    }
+    return fullest;
+}
+
+/* The ordinal of the device whose pool refused; -1: it is memory of the host, or not known. */
+static int device_of_refusal(const struct plugin *plugin, const struct target *target)
+{
+    uint64_t device = target->device;
+    int ordinal = -1;
+    if (target->memory) {
+        ordinal = device_of_memory(plugin, target->memory);
+        device = gm_handles_get(&devices, target->memory);
+    } else if (device) {
+        ordinal = ordinal_of(plugin, device);
+    } else {
+        return fullest_of(plugin, target);
+    }
+    if (ordinal >= 0)
+        ask_pool(plugin, device, ordinal);
+    return ordinal;
+}
+
 /* A call was refused; by the pool, if its error says so. */
-static void note_refusal(const struct plugin *plugin, void *error, uint64_t memory, void *frame)
+static void note_refusal(const struct plugin *plugin, void *error, const struct target *target,
+                         void *frame)
 {
     int saved_errno = errno;
     gm_pjrt_words code[] = {4, 0, (uintptr_t)error, 0};
     gm_pjrt_words message[] = {5, 0, (uintptr_t)error, 0, 0}; /* text, size */
     if (is_recorded() && ask(plugin, GM_PJRT_ERROR_CODE, code) &&
         (uint32_t)code[3] == GM_PJRT_RESOURCE_EXHAUSTED) {
-        int device = memory ? device_of_memory(plugin, memory) : 0;
+        int device = device_of_refusal(plugin, target);
         message[0] *= sizeof(message[0]);
         function_of(plugin, GM_PJRT_ERROR_MESSAGE)(message); /* returns nothing */
-        if (memory && device >= 0)
-            ask_pool(plugin, memory, device);
         if (device >= 0)
             record(GM_EVENT_BLOCK_OOM, 0,
                    bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, frame);
@@ -237,16 +298,42 @@ static void note_refusal(const struct plugin *plugin, void *error, uint64_t memo
 
 /* ---- the functions before the plugin's ------------------------------------------------------- */
 
-/* Those that make one buffer, whose place in their arguments is `at`; the memory it is for is at `memory_at`, 0: not
- * told. */
-static void *make(const struct plugin *plugin, enum gm_pjrt_slot slot, gm_pjrt_words *arguments,
-                  unsigned at, unsigned memory_at, void *frame)
+/* The words of a call's arguments that say what it makes and where. 0: it has none. */
+struct maker {
+    enum gm_pjrt_slot slot;
+    uint8_t buffer;
+    uint8_t memory;
+    uint8_t device;
+    uint8_t client; /* where neither memory nor device are told */
+};
+
+static const struct maker FROM_HOST = {GM_PJRT_FROM_HOST, 14, 11, 10, 2};
+static const struct maker COPY_TO_DEVICE = {GM_PJRT_COPY_TO_DEVICE, 4, 0, 3, 0};
+static const struct maker COPY_TO_MEMORY = {GM_PJRT_COPY_TO_MEMORY, 4, 3, 0, 0};
+static const struct maker RETRIEVE_BUFFER = {GM_PJRT_RETRIEVE_BUFFER, 4, 0, 0, 0};
+static const struct maker UNINITIALIZED = {GM_PJRT_UNINITIALIZED, 9, 8, 7, 2};
+static const struct maker VIEW = {GM_PJRT_VIEW, 12, 0, 8, 2};
+static const struct maker ASYNC_BUFFERS = {GM_PJRT_ASYNC_BUFFERS, 0, 7, 0, 2}; /* got one by one */
+static const struct maker COMPILE = {GM_PJRT_COMPILE, 0, 0, 0, 2}; /* it tries kernels out */
+
+static uint64_t word_at(const gm_pjrt_words *arguments, unsigned at)
 {
-    void *error = ((gm_pjrt_function *)plugin->real[slot])(arguments);
+    return at && (at + 1) * sizeof(*arguments) <= arguments[0] ? arguments[at] : 0;
+}
+
+/* Those that make one buffer, or may be refused memory. */
+static void *make(const struct plugin *plugin, const struct maker *maker, gm_pjrt_words *arguments,
+                  void *frame)
+{
+    void *error = ((gm_pjrt_function *)plugin->real[maker->slot])(arguments);
     if (!error)
-        begin(plugin, arguments[at], frame);
+        begin(plugin, word_at(arguments, maker->buffer), frame);
     else
-        note_refusal(plugin, error, memory_at ? arguments[memory_at] : 0, frame);
+        note_refusal(plugin, error,
+                     &(struct target){word_at(arguments, maker->memory),
+                                      word_at(arguments, maker->device),
+                                      word_at(arguments, maker->client), GM_PJRT_CLIENT_DEVICES},
+                     frame);
     return error;
 }
 
@@ -289,10 +376,14 @@ static bool may_take_all(const gm_pjrt_words *arguments)
 
 static void *execute(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
 {
+    enum { ON_DEVICE = 9 }; /* none: on those that it was compiled for */
     const uint64_t loaded = arguments[2];
     void *error = ((gm_pjrt_function *)plugin->real[GM_PJRT_EXECUTE])(arguments);
     if (error)
-        note_refusal(plugin, error, 0, frame);
+        note_refusal(
+            plugin, error,
+            &(struct target){0, word_at(arguments, ON_DEVICE), loaded, GM_PJRT_LOADED_DEVICES},
+            frame);
     if (error || !is_recorded())
         return error;
     uint64_t known = gm_handles_get(&executables, loaded);
@@ -333,15 +424,17 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
         const struct plugin *plugin = &plugins[n];                                                 \
         return call;                                                                               \
     }
-#define MAKER(n, name, slot, at, memory_at)                                                        \
-    FUNCTION(n, name, make(plugin, slot, arguments, at, memory_at, FRAME))
+#define MAKER(n, name, maker) FUNCTION(n, name, make(plugin, &(maker), arguments, FRAME))
 
 #define FUNCTIONS(n)                                                                               \
-    MAKER(n, from_host, GM_PJRT_FROM_HOST, 14, 11)                                                 \
-    MAKER(n, copy_to_device, GM_PJRT_COPY_TO_DEVICE, 4, 0)                                         \
-    MAKER(n, copy_to_memory, GM_PJRT_COPY_TO_MEMORY, 4, 3)                                         \
-    MAKER(n, retrieve_buffer, GM_PJRT_RETRIEVE_BUFFER, 4, 0)                                       \
-    MAKER(n, uninitialized, GM_PJRT_UNINITIALIZED, 9, 8)                                           \
+    MAKER(n, from_host, FROM_HOST)                                                                 \
+    MAKER(n, copy_to_device, COPY_TO_DEVICE)                                                       \
+    MAKER(n, copy_to_memory, COPY_TO_MEMORY)                                                       \
+    MAKER(n, retrieve_buffer, RETRIEVE_BUFFER)                                                     \
+    MAKER(n, uninitialized, UNINITIALIZED)                                                         \
+    MAKER(n, view, VIEW)                                                                           \
+    MAKER(n, async_buffers, ASYNC_BUFFERS)                                                         \
+    MAKER(n, compile, COMPILE)                                                                     \
     FUNCTION(n, execute, execute(plugin, arguments, FRAME))                                        \
     FUNCTION(n, loaded_destroy, forget_executable(plugin, arguments))                              \
     FUNCTION(n, buffer_destroy, end_and_call(plugin, GM_PJRT_BUFFER_DESTROY, arguments, FRAME))    \
@@ -355,8 +448,9 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
             {GM_PJRT_FROM_HOST, from_host_##n}, {GM_PJRT_COPY_TO_DEVICE, copy_to_device_##n},      \
                 {GM_PJRT_COPY_TO_MEMORY, copy_to_memory_##n},                                      \
                 {GM_PJRT_RETRIEVE_BUFFER, retrieve_buffer_##n},                                    \
-                {GM_PJRT_UNINITIALIZED, uninitialized_##n}, {GM_PJRT_EXECUTE, execute_##n},        \
-                {GM_PJRT_LOADED_DESTROY, loaded_destroy_##n},                                      \
+                {GM_PJRT_UNINITIALIZED, uninitialized_##n}, {GM_PJRT_VIEW, view_##n},              \
+                {GM_PJRT_ASYNC_BUFFERS, async_buffers_##n}, {GM_PJRT_COMPILE, compile_##n},        \
+                {GM_PJRT_EXECUTE, execute_##n}, {GM_PJRT_LOADED_DESTROY, loaded_destroy_##n},      \
                 {GM_PJRT_BUFFER_DESTROY, buffer_destroy_##n},                                      \
                 {GM_PJRT_BUFFER_DELETE, buffer_delete_##n},                                        \
         }                                                                                          \
@@ -366,7 +460,7 @@ FUNCTIONS(0)
 FUNCTIONS(1)
 FUNCTIONS(2)
 
-enum { WRAPPED = 9 };
+enum { WRAPPED = 12 };
 
 static const struct {
     gm_pjrt_get *get;

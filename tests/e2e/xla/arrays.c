@@ -54,6 +54,25 @@ __attribute__((noinline)) static word keep_weights(word memory)
     return from_host(memory, 1 << 20, 11);
 }
 
+/* Requests for more than device 1 has. */
+static void refuse_on(word device, word executable, word memory, word buffer)
+{
+    int64_t elements = 5 << 20;
+    word host[15] = {sizeof(host), 0, 1, 1, 11, (word)&elements, 1};
+    host[10] = device;
+    call(27, host);
+    word copy[5] = {sizeof(copy), 0, from_host(0, 4 << 20, 11), device, 0}, out[1];
+    call(74, copy);
+    destroy(copy[2]);
+    execute(executable, &buffer, 1, out); /* compiled for both */
+    word *in[] = {&buffer}, *outs[] = {out};
+    word run[10] = {sizeof(run), 0, executable, 0, (word)in, 1, 1, (word)outs, 0, device};
+    call(60, run);
+    call(25, (word[7]){7 * sizeof(word), 0, 1, 0, 0, 0, 0});
+    if (table[0] / 8 > 108)
+        call(108, (word[9]){9 * sizeof(word), 0, 1, 0, 0, 0, 0, memory, 0});
+}
+
 int main(int count, char **arguments)
 {
     (void)count;
@@ -62,8 +81,9 @@ int main(int count, char **arguments)
         return 2;
     table = ((const word *(*)(void))dlsym(plugin, "GetPjrtApi"))();
     word (*memory)(int) = (word(*)(int))dlsym(plugin, "plugin_memory");
-    word (*executable)(word, word, word) =
-        (word(*)(word, word, word))dlsym(plugin, "plugin_executable");
+    word (*device)(int) = (word(*)(int))dlsym(plugin, "plugin_device");
+    word (*executable)(word, word, word, word) =
+        (word(*)(word, word, word, word))dlsym(plugin, "plugin_executable");
     if (dlsym(plugin, "GetPjrtApiX"))
         return 2;
     printf("table %d words\n", (int)(table[0] / 8));
@@ -75,7 +95,8 @@ int main(int count, char **arguments)
     change(1, 2 << 20);
     from_host(memory(0), 1 << 10, 0); /* refused for another reason */
 
-    word plain = executable(2, 1 << 20, 0), takes = executable(1, 4 << 20, 1), out[4];
+    word plain = executable(memory(0), 2, 1 << 20, 0), takes = executable(memory(0), 1, 4 << 20, 1),
+         out[4];
     for (int i = 0; i < 3; i++) { /* takes nothing */
         execute(plain, &weights, 1, out);
         change(0, 2 << 20);
@@ -90,10 +111,22 @@ int main(int count, char **arguments)
         weights = out[0];
         destroy(old);
     }
+    /* Each is refused by device 1: its memory, the device as an argument, the only one without room. */
+    word full = from_host(memory(2), 13 << 20, 11);
+    change(1, 52 << 20);
+    refuse_on(device(1), executable(memory(2), 1, 20 << 20, 0), memory(2), weights);
+    destroy(full);
+    change(1, -(52 << 20));
     if (table[0] / 8 > 97) {
         word a[5] = {sizeof(a), 0, weights, memory(2), 0};
         call(97, a);
         change(1, 4 << 20);
+    }
+    if (table[0] / 8 > 98) { /* of memory that is not XLA's; the older table ends before it */
+        int64_t elements = 1 << 18;
+        word a[14] = {sizeof(a), 0, 1, 64, (word)&elements, 1, 11, 0, device(1)};
+        call(98, a);
+        change(1, 1 << 20);
     }
     word big[20], got = 0; /* refused by the pool */
     while (got < 20 && (big[got] = from_host(memory(0), 2 << 20, 11))) {

@@ -39,6 +39,9 @@ def check_recorded(plugin, **environment):
         for name in ("live", "peak"):
             assert {device: pool[name] for device, pool in pools.items()} == figures(output, name.upper()), (name, pools)
         assert pools[0]["reserved"] == 64 << 20 and pools[0]["out_of_memory"] == 1, pools[0]
+        # Told by the memory, the device, or by who of an executable's or a client's devices has least room.
+        refused_by_1 = output[output.index("error 3"):output.rindex("error 8")].count("error 8")
+        assert pools[1]["out_of_memory"] == refused_by_1 == (6 if plugin == "plugin" else 5), pools[1]
         refused = pools[0]["failures"][0]
         assert refused["request"] == 8 << 20 and refused["count"] == 1, refused
         page = subprocess.run([f"{BUILD}/report/gpumem", "report", path], capture_output=True, text=True, check=True)

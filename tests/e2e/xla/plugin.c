@@ -19,8 +19,10 @@ struct buffer {
     struct memory *memory;
     word size;
     int deleted;
+    int is_view;
 };
 struct executable {
+    struct memory *memory; /* of its outputs */
     word outputs;
     word output_size;
     word taken; /* of its arguments, from the first on */
@@ -31,7 +33,8 @@ struct error {
 };
 
 enum { CAPACITY = 64 << 20 };
-static word in_use, devices[2] = {0, 1};
+static word devices[2] = {0, 1}, device_list[2] = {(word)&devices[0], (word)&devices[1]};
+static word in_use[2]; /* bytes of each device */
 static struct memory memories[] = {{"device", (word)&devices[0]},
                                    {"pinned_host", (word)&devices[0]},
                                    {"device", (word)&devices[1]}};
@@ -47,13 +50,19 @@ static void *refuse(word code, const char *format, word bytes)
 
 static void *make(struct memory *memory, word size, word *buffer)
 {
-    if (in_use + size > CAPACITY)
+    word *used = &in_use[*(word *)memory->device];
+    if (*used + size > CAPACITY)
         return refuse(8, "Out of memory while trying to allocate %lu bytes.", size);
     struct buffer *made = calloc(1, sizeof(*made));
-    *made = (struct buffer){memory, size, 0};
-    in_use += size;
+    *made = (struct buffer){memory, size, 0, 0};
+    *used += size;
     *buffer = (word)made;
     return NULL;
+}
+
+static struct memory *memory_of(word device)
+{
+    return device ? &memories[*(word *)device * 2] : &memories[0];
 }
 
 static void *error_destroy(word *a)
@@ -82,7 +91,35 @@ static void *from_host(word *a)
     word size = 4;
     for (word i = 0; i < a[6]; i++)
         size *= (word)((int64_t *)a[5])[i];
-    return make(a[11] ? (struct memory *)a[11] : &memories[0], size, &a[14]);
+    return make(a[11] ? (struct memory *)a[11] : memory_of(a[10]), size, &a[14]);
+}
+static void *copy_to_device(word *a)
+{
+    return make(memory_of(a[3]), ((struct buffer *)a[2])->size, &a[4]);
+}
+/* Of memory that is not the pool's. */
+static void *view(word *a)
+{
+    struct buffer *made = calloc(1, sizeof(*made));
+    *made = (struct buffer){memory_of(a[8]), 4 * (word)((int64_t *)a[4])[0], 0, 1};
+    a[12] = (word)made;
+    return NULL;
+}
+static void *async_buffers(word *a)
+{
+    (void)a;
+    return refuse(8, "Out of memory allocating %lu bytes.", 0);
+}
+static void *compile(word *a)
+{
+    (void)a;
+    return refuse(8, "Out of memory while trying to allocate %lu bytes.", 3 << 20);
+}
+static void *list_devices(word *a)
+{
+    a[3] = (word)device_list;
+    a[4] = 2;
+    return NULL;
 }
 static void *hardware_id(word *a)
 {
@@ -91,7 +128,9 @@ static void *hardware_id(word *a)
 }
 static void *memory_stats(word *a)
 {
-    a[3] = in_use;
+    a[3] = in_use[*(word *)a[2]];
+    a[10] = CAPACITY;
+    a[11] = 1;
     a[20] = CAPACITY;
     a[21] = 1;
     return NULL;
@@ -125,7 +164,8 @@ static void *loaded_executable(word *a)
 }
 static void drop(struct buffer *buffer)
 {
-    in_use -= buffer->deleted ? 0 : buffer->size;
+    if (!buffer->deleted && !buffer->is_view)
+        in_use[*(word *)buffer->memory->device] -= buffer->size;
     buffer->deleted = 1;
 }
 static void *execute(word *a)
@@ -135,7 +175,7 @@ static void *execute(word *a)
     for (word i = 0; i < executable->taken; i++)
         drop((struct buffer *)in[0][i]);
     for (word i = 0; i < executable->outputs; i++) {
-        void *error = make(&memories[0], executable->output_size, &out[0][i]);
+        void *error = make(executable->memory, executable->output_size, &out[0][i]);
         if (error)
             return error;
     }
@@ -184,11 +224,13 @@ const word *GetPjrtApi(void)
         int slot;
         function *function;
     } rows[] = {
-        {5, error_destroy},  {6, error_message},      {7, error_code},      {27, from_host},
-        {36, hardware_id},   {39, memory_stats},      {41, memory_kind},    {44, memory_devices},
-        {45, nothing},       {49, outputs},           {55, nothing},        {56, loaded_executable},
-        {60, execute},       {63, buffer_destroy},    {69, buffer_size},    {71, buffer_memory},
-        {72, buffer_delete}, {73, buffer_is_deleted}, {97, copy_to_memory},
+        {21, list_devices},   {25, compile},           {57, list_devices},  {74, copy_to_device},
+        {98, view},           {108, async_buffers},    {5, error_destroy},  {6, error_message},
+        {7, error_code},      {27, from_host},         {36, hardware_id},   {39, memory_stats},
+        {41, memory_kind},    {44, memory_devices},    {45, nothing},       {49, outputs},
+        {55, nothing},        {56, loaded_executable}, {60, execute},       {63, buffer_destroy},
+        {69, buffer_size},    {71, buffer_memory},     {72, buffer_delete}, {73, buffer_is_deleted},
+        {97, copy_to_memory},
     };
     int version[2] = {0, 116};
     word words = WORDS;
@@ -209,15 +251,20 @@ const word *GetPjrtApi(void)
 }
 
 /* For the program: objects that JAX would get by calls that nobody wraps. */
+word plugin_device(int n);
+word plugin_device(int n)
+{
+    return device_list[n];
+}
 word plugin_memory(int n);
 word plugin_memory(int n)
 {
     return (word)&memories[n];
 }
-word plugin_executable(word count, word size, word taken);
-word plugin_executable(word count, word size, word taken)
+word plugin_executable(word memory, word count, word size, word taken);
+word plugin_executable(word memory, word count, word size, word taken)
 {
     struct executable *executable = calloc(1, sizeof(*executable));
-    *executable = (struct executable){count, size, taken};
+    *executable = (struct executable){(struct memory *)memory, count, size, taken};
     return (word)executable;
 }
