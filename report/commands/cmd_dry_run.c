@@ -17,43 +17,59 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem dry-run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
-         "\n"
-         "Runs COMMAND, unchanged, on a GPU that is simulated: its allocator runs, its\n"
-         "kernels do not. Says whether it would fit, by how much, and what would take\n"
-         "the room; then as gpumem report. No GPU is needed.\n"
-         "\n"
-         "      --device NAME|FILE  the GPU: h100 (as by default), h200, b200, a100-40,\n"
-         "                          a100-80, l4, l40s, t4, rtx3090, rtx4090, rtx5090, or a\n"
-         "                          file (docs/dry-run.md)\n"
-         "      --devices N         how many of them the program sees (1)\n"
-         "      --memory SIZE       of each, instead of what the GPU has\n"
-         "      --max-steps N       end a program of PyTorch after N steps of an optimizer, or\n"
-         "                          N reads of a tensor's value at one line; auto: after steps\n"
-         "                          of an optimizer by which the peak does not rise\n"
-         "      --values            compute small operations of PyTorch on the CPU, for\n"
-         "                          programs that decide by their results\n"
-         "      --bounds            run COMMAND twice more, for how much the cache of PyTorch\n"
-         "                          can vary by addresses and by the time events take\n"
-         "      --once              run COMMAND once, also where a second run with larger\n"
-         "                          workspaces for cuDNN's convolutions would tell more\n"
-         "      --no-whole          of what does not fit, leave out the run with more memory,\n"
-         "                          which tells the whole need\n"
-         "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them;\n"
-         "                          without it gpumem report, export, info and whatif find\n"
-         "                          those of the newest dry run of this folder\n"
-         "      --no-keep           none of this run\n"
-         "  -n, --top N             rows of each list of the report, as there\n"
-         "      --json              the report as JSON, with a member \"dry_run\"; what\n"
-         "                          COMMAND prints goes to stderr\n"
-         "  -h, --help\n"
-         "      --version\n"
-         "\n"
-         "Exit codes: 0 it fits, 1 it does not, 5 cannot be told, 125 it could not be run\n"
-         "dry; if COMMAND failed otherwise, its own.");
-}
+enum {
+    DEVICE = GM_OPTION_FIRST,
+    DEVICES,
+    MEMORY,
+    ONCE,
+    JSON,
+    MAX_STEPS,
+    VALUES,
+    BOUNDED,
+    NO_KEEP,
+    NO_WHOLE
+};
+
+static const struct gm_option own_options[] = {
+    {GM_ENDS_AT_COMMAND,
+     "usage: gpumem dry-run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+     "\n"
+     "Runs COMMAND, unchanged, on a GPU that is simulated: its allocator runs, its\n"
+     "kernels do not. Says whether it would fit, by how much, and what would take\n"
+     "the room; then as gpumem report. No GPU is needed.\n"
+     "\n"},
+    {DEVICE, "      --device NAME|FILE  the GPU: h100 (as by default), h200, b200, a100-40,\n"
+             "                          a100-80, l4, l40s, t4, rtx3090, rtx4090, rtx5090, or a\n"
+             "                          file (docs/dry-run.md)\n"},
+    {DEVICES, "      --devices N         how many of them the program sees (1)\n"},
+    {MEMORY, "      --memory SIZE       of each, instead of what the GPU has\n"},
+    {MAX_STEPS,
+     "      --max-steps N       end a program of PyTorch after N steps of an optimizer, or\n"
+     "                          N reads of a tensor's value at one line; auto: after steps\n"
+     "                          of an optimizer by which the peak does not rise\n"},
+    {VALUES, "      --values            compute small operations of PyTorch on the CPU, for\n"
+             "                          programs that decide by their results\n"},
+    {BOUNDED,
+     "      --bounds            run COMMAND twice more, for how much the cache of PyTorch\n"
+     "                          can vary by addresses and by the time events take\n"},
+    {ONCE, "      --once              run COMMAND once, also where a second run with larger\n"
+           "                          workspaces for cuDNN's convolutions would tell more\n"},
+    {NO_WHOLE,
+     "      --no-whole          of what does not fit, leave out the run with more memory,\n"
+     "                          which tells the whole need\n"},
+    {'o', "  -o, --output PATTERN    keep the traces, by names as gpumem run gives them;\n"
+          "                          without it gpumem report, export, info and whatif find\n"
+          "                          those of the newest dry run of this folder\n"},
+    {NO_KEEP, "      --no-keep           none of this run\n"},
+    {'n', "  -n, --top N             rows of each list of the report, as there\n"},
+    {JSON, "      --json              the report as JSON, with a member \"dry_run\"; what\n"
+           "                          COMMAND prints goes to stderr\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, "\n"
+               "Exit codes: 0 it fits, 1 it does not, 5 cannot be told, 125 it could not be run\n"
+               "dry; if COMMAND failed otherwise, its own.\n"},
+    {GM_PROSE, NULL},
+};
 
 #define MEMORY_MOST (UINT64_C(1) << 40) /* bytes of a device */
 
@@ -503,35 +519,10 @@ static bool read_memory(const char *text, uint64_t *memory)
 
 int gm_cmd_dry_run(int count, char **arguments)
 {
-    enum {
-        DEVICE = GM_OPTION_FIRST,
-        DEVICES,
-        MEMORY,
-        ONCE,
-        JSON,
-        MAX_STEPS,
-        VALUES,
-        BOUNDED,
-        NO_KEEP,
-        NO_WHOLE
-    };
-    static const struct option options[] = {{"device", required_argument, NULL, DEVICE},
-                                            {"devices", required_argument, NULL, DEVICES},
-                                            {"memory", required_argument, NULL, MEMORY},
-                                            {"once", no_argument, NULL, ONCE},
-                                            {"max-steps", required_argument, NULL, MAX_STEPS},
-                                            {"values", no_argument, NULL, VALUES},
-                                            {"bounds", no_argument, NULL, BOUNDED},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"no-keep", no_argument, NULL, NO_KEEP},
-                                            {"no-whole", no_argument, NULL, NO_WHOLE},
-                                            {"top", required_argument, NULL, 'n'},
-                                            {"json", no_argument, NULL, JSON},
-                                            GM_COMMON_OPTIONS};
     struct dry_run dry = {.settings = {.devices = 1}};
     const char *device = "h100", *memory = NULL;
     uint64_t number;
-    for (int option; (option = gm_next_option(count, arguments, "+:o:n:h", options)) != -1;) {
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case DEVICE:
             device = optarg;
@@ -582,12 +573,6 @@ int gm_cmd_dry_run(int count, char **arguments)
         case JSON:
             dry.json = true;
             break;
-        case GM_OPTION_HELP:
-            print_help();
-            return GM_EXIT_FINE;
-        case GM_OPTION_VERSION:
-            gm_print_version();
-            return GM_EXIT_FINE;
         default:
             return GM_EXIT_USAGE;
         }

@@ -10,32 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem export --format FORMAT [OPTION...] [TRACE]\n"
-         "\n"
-         "Writes one trace in the format of another program (docs/export.md). Without\n"
-         "TRACE: the only trace of the newest run in this folder.\n"
-         "\n"
-         "  -f, --format FORMAT\n"
-         "         collapsed    stacks with bytes, for flamegraph.pl and inferno\n"
-         "         csv          a row for each allocation and block\n"
-         "         memory_viz   a snapshot as PyTorch's, for pytorch.org/memory_viz\n"
-         "         ndjson       the same and the stacks as JSON lines, for DuckDB and jq\n"
-         "         openmetrics  totals, for Prometheus and GitLab\n"
-         "         perfetto     counters and heap profiles, for ui.perfetto.dev\n"
-         "         pprof        for go tool pprof, Grafana, Datadog\n"
-         "         speedscope   for speedscope.app\n"
-         "         sqlite       SQL that makes a database: ... | sqlite3 run.db\n"
-         "      --at MOMENT    peak, oom (the last refusal), end (what was left) or a time\n"
+enum { AT = GM_OPTION_FIRST };
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem export --format FORMAT [OPTION...] [TRACE]\n"
+               "\n"
+               "Writes one trace in the format of another program (docs/export.md). Without\n"
+               "TRACE: the only trace of the newest run in this folder.\n"
+               "\n"},
+    {'f', "  -f, --format FORMAT\n"
+          "         collapsed    stacks with bytes, for flamegraph.pl and inferno\n"
+          "         csv          a row for each allocation and block\n"
+          "         memory_viz   a snapshot as PyTorch's, for pytorch.org/memory_viz\n"
+          "         ndjson       the same and the stacks as JSON lines, for DuckDB and jq\n"
+          "         openmetrics  totals, for Prometheus and GitLab\n"
+          "         perfetto     counters and heap profiles, for ui.perfetto.dev\n"
+          "         pprof        for go tool pprof, Grafana, Datadog\n"
+          "         speedscope   for speedscope.app\n"
+          "         sqlite       SQL that makes a database: ... | sqlite3 run.db\n"},
+    {AT, "      --at MOMENT    peak, oom (the last refusal), end (what was left) or a time\n"
          "                     since the start: 1.5s, 250ms, 1000ns; csv and ndjson then\n"
-         "                     have places instead of all allocations\n"
-         "  -o, --output FILE  instead of stdout\n"
-         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
-         "      --no-local-files, --redact, --no-limits  as for report\n"
-         "  -h, --help\n"
-         "      --version");
-}
+         "                     have places instead of all allocations\n"},
+    {'o', "  -o, --output FILE  instead of stdout\n"},
+    GM_STACK_OPTIONS,
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
 
 struct request {
     struct gm_stacks_options stacks;
@@ -97,15 +97,9 @@ static int export_one(const struct request *request, char **arguments, size_t co
 
 int gm_cmd_export(int count, char **arguments)
 {
-    enum { AT = GM_OPTION_FIRST };
-    static const struct option options[] = {{"format", required_argument, NULL, 'f'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"at", required_argument, NULL, AT},
-                                            GM_STACK_OPTIONS,
-                                            GM_COMMON_OPTIONS};
     struct request request = {.stacks = {.names = true}};
     const char *output = "-";
-    for (int option; (option = gm_next_option(count, arguments, ":f:o:h", options)) != -1;) {
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case 'f':
             request.output = gm_export_find(optarg);
@@ -119,12 +113,6 @@ int gm_cmd_export(int count, char **arguments)
             if (!gm_parse_moment(optarg, &request.options.when))
                 return GM_EXIT_USAGE;
             break;
-        case GM_OPTION_HELP:
-            print_help();
-            return GM_EXIT_FINE;
-        case GM_OPTION_VERSION:
-            gm_print_version();
-            return GM_EXIT_FINE;
         default:
             if (!gm_take_stack_option(option, &request.stacks))
                 return GM_EXIT_USAGE;

@@ -8,47 +8,54 @@
 #include <string.h>
 #include <unistd.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem fit [OPTION...] [--] COMMAND [ARGUMENT...]\n"
-         "\n"
-         "Searches by dry runs (gpumem dry-run) for the largest value that fits a GPU, and\n"
-         "for the GPU that fits. {NAME} in COMMAND stands for a value of --over, {N} for the\n"
-         "number of GPUs. No GPU is needed.\n"
-         "\n"
-         "      --over NAME=VALUES      values of {NAME}: 1..512, 8..512:8 (steps), 1..512:x2\n"
-         "                              (powers), 16,24,32 or any of them with commas; may be\n"
-         "                              repeated\n"
-         "      --over-env NAME=VALUES  the same for a variable of the environment\n"
-         "      --device NAME|FILE      the GPU, as for gpumem dry-run (h100)\n"
-         "      --devices all|LIST      several, in one table; mig: slices of them; h100x8:\n"
-         "                              eight of them\n"
-         "      --cards LIST            how many of each kind (1; with {N} 1,2,4,8)\n"
-         "      --prices FILE           lines NAME PRICE: which of them is the cheapest\n"
-         "      --remedies[=LIST]       try what makes the need smaller: checkpoints, autocast,\n"
-         "                              other optimizers, ...; LIST: only those that begin so\n"
-         "      --memory SIZE           of each GPU, instead of what it has\n"
-         "      --max-steps N           end a program of PyTorch after N steps of an optimizer;\n"
-         "                              0: never (auto: when the peak has stopped rising)\n"
-         "      --once, --values        as for gpumem dry-run\n"
-         "      --jobs N                runs at a time (as cores and memory allow)\n"
-         "      --fresh                 run also what was answered before\n"
-         "      --budget FILE           write the need as an option of gpumem check\n"
-         "      --html FILE             the answer as a page to look at, too\n"
-         "      --json\n"
-         "  -h, --help\n"
-         "      --version\n"
-         "\n"
-         "Exit codes: 0 something fits, 1 nothing does, 5 cannot be told, 125 it could not be\n"
-         "started, 130 interrupted.");
-}
+enum { PASS_ON = GM_OPTION_FIRST };
+
+static const struct gm_option own_options[] = {
+    {GM_ENDS_AT_COMMAND,
+     "usage: gpumem fit [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+     "\n"
+     "Searches by dry runs (gpumem dry-run) for the largest value that fits a GPU, and\n"
+     "for the GPU that fits. {NAME} in COMMAND stands for a value of --over, {N} for the\n"
+     "number of GPUs. No GPU is needed.\n"
+     "\n"},
+    {PASS_ON,
+     "      --over NAME=VALUES      values of {NAME}: 1..512, 8..512:8 (steps), 1..512:x2\n"
+     "                              (powers), 16,24,32 or any of them with commas; may be\n"
+     "                              repeated\n"},
+    {PASS_ON, "      --over-env NAME=VALUES  the same for a variable of the environment\n"},
+    {PASS_ON, "      --device NAME|FILE      the GPU, as for gpumem dry-run (h100)\n"},
+    {PASS_ON, "      --devices all|LIST      several, in one table; mig: slices of them; h100x8:\n"
+              "                              eight of them\n"},
+    {PASS_ON, "      --cards LIST            how many of each kind (1; with {N} 1,2,4,8)\n"},
+    {PASS_ON, "      --prices FILE           lines NAME PRICE: which of them is the cheapest\n"},
+    {PASS_ON,
+     "      --remedies[=LIST]       try what makes the need smaller: checkpoints, autocast,\n"
+     "                              other optimizers, ...; LIST: only those that begin so\n"},
+    {PASS_ON, "      --memory SIZE           of each GPU, instead of what it has\n"},
+    {PASS_ON,
+     "      --max-steps N           end a program of PyTorch after N steps of an optimizer;\n"
+     "                              0: never (auto: when the peak has stopped rising)\n"},
+    {PASS_ON, "      --once"},
+    {PASS_ON, ", --values        as for gpumem dry-run\n"},
+    {PASS_ON, "      --jobs N                runs at a time (as cores and memory allow)\n"},
+    {PASS_ON, "      --fresh                 run also what was answered before\n"},
+    {PASS_ON, "      --budget FILE           write the need as an option of gpumem check\n"},
+    {PASS_ON, "      --html FILE             the answer as a page to look at, too\n"},
+    {PASS_ON, "      --json\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE,
+     "\n"
+     "Exit codes: 0 something fits, 1 nothing does, 5 cannot be told, 125 it could not be\n"
+     "started, 130 interrupted.\n"},
+    {GM_PROSE, NULL},
+};
 
 /* NAME or NAME=VALUE, for a program that has no table of options. */
-static char *as_word(const struct option *option)
+static char *as_word(const char *name)
 {
-    size_t size = strlen(option->name) + (optarg ? strlen(optarg) : 0) + 2;
+    size_t size = strlen(name) + (optarg ? strlen(optarg) : 0) + 2;
     char *word = gm_allocate(size, 1);
-    snprintf(word, size, "%s%s%s", option->name, optarg ? "=" : "", optarg ? optarg : "");
+    snprintf(word, size, "%s%s%s", name, optarg ? "=" : "", optarg ? optarg : "");
     return word;
 }
 
@@ -79,44 +86,15 @@ static int start(char **words, size_t count, char **command)
     return GM_EXIT_NOT_STARTED;
 }
 
-/* Each option's code is its place in the table. */
-#define OPTION(place, name, has_value)                                                             \
-    {                                                                                              \
-        name, has_value, NULL, GM_OPTION_FIRST + (place)                                           \
-    }
-
 int gm_cmd_fit(int count, char **arguments)
 {
-    static const struct option options[] = {OPTION(0, "over", required_argument),
-                                            OPTION(1, "over-env", required_argument),
-                                            OPTION(2, "device", required_argument),
-                                            OPTION(3, "devices", required_argument),
-                                            OPTION(4, "cards", required_argument),
-                                            OPTION(5, "prices", required_argument),
-                                            OPTION(6, "memory", required_argument),
-                                            OPTION(7, "max-steps", required_argument),
-                                            OPTION(8, "once", no_argument),
-                                            OPTION(9, "values", no_argument),
-                                            OPTION(10, "jobs", required_argument),
-                                            OPTION(11, "fresh", no_argument),
-                                            OPTION(12, "budget", required_argument),
-                                            OPTION(13, "json", no_argument),
-                                            OPTION(14, "remedies", optional_argument),
-                                            OPTION(15, "html", required_argument),
-                                            GM_COMMON_OPTIONS};
     char **words = gm_allocate((size_t)count, sizeof(*words));
     size_t word_count = 0;
     int code = GM_EXIT_USAGE;
-    for (int option; (option = gm_next_option(count, arguments, "+:h", options)) != -1;) {
-        if (option == GM_OPTION_HELP)
-            print_help();
-        else if (option == GM_OPTION_VERSION)
-            gm_print_version();
-        if (option == GM_OPTION_HELP || option == GM_OPTION_VERSION)
-            code = GM_EXIT_FINE;
-        if (option < GM_OPTION_FIRST)
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
+        if (option != PASS_ON)
             goto done;
-        words[word_count++] = as_word(&options[option - GM_OPTION_FIRST]);
+        words[word_count++] = as_word(gm_option_name());
     }
     if (optind == count)
         gm_complain("fit: no command given; see gpumem fit --help");

@@ -15,18 +15,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem info [--why] [TRACE|FOLDER...]\n"
-         "\n"
-         "Says what a trace is: of which process, how it ended, what is in it. Without\n"
-         "TRACE: all traces of the newest run in this folder.\n"
-         "\n"
-         "      --why       also what the recorder declined and why, where it was built to\n"
-         "                  tell (cmake -DGPUMEM_WHY=ON)\n"
-         "  -h, --help\n"
-         "      --version");
-}
+enum { WHY = GM_OPTION_FIRST };
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem info [--why] [TRACE|FOLDER...]\n"
+               "\n"
+               "Says what a trace is: of which process, how it ended, what is in it. Without\n"
+               "TRACE: all traces of the newest run in this folder.\n"
+               "\n"},
+    {WHY, "      --why       also what the recorder declined and why, where it was built to\n"
+          "                  tell (cmake -DGPUMEM_WHY=ON)\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
 
 static void print_text(const char *name, struct gm_text text)
 {
@@ -177,19 +178,11 @@ static void print_info(const char *path, const void *wants_why, void *is_printed
 
 int gm_cmd_info(int count, char **arguments)
 {
-    enum { WHY = GM_OPTION_FIRST };
-    static const struct option options[] = {{"why", no_argument, NULL, WHY}, GM_COMMON_OPTIONS};
     bool wants_why = false;
-    for (int option; (option = gm_next_option(count, arguments, ":h", options)) != -1;) {
-        if (option == WHY) {
-            wants_why = true;
-            continue;
-        }
-        if (option == GM_OPTION_HELP)
-            print_help();
-        else if (option == GM_OPTION_VERSION)
-            gm_print_version();
-        return option == '?' ? GM_EXIT_USAGE : GM_EXIT_FINE;
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
+        if (option != WHY)
+            return GM_EXIT_USAGE;
+        wants_why = true;
     }
     int code = GM_EXIT_FINE;
     struct gm_run_traces run;

@@ -3,28 +3,21 @@
 #include "tools/runs/recording.h"
 #include <stdio.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem path\n"
-         "\n"
-         "Prints the path of libgpumem.so, for programs that gpumem run cannot start:\n"
-         "LD_PRELOAD=$(gpumem path) COMMAND.\n"
-         "\n"
-         "  -h, --help\n"
-         "      --version");
-}
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem path\n"
+               "\n"
+               "Prints the path of libgpumem.so, for programs that gpumem run cannot start:\n"
+               "LD_PRELOAD=$(gpumem path) COMMAND.\n"
+               "\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
 
 int gm_cmd_path(int count, char **arguments)
 {
-    static const struct option options[] = {GM_COMMON_OPTIONS};
     char library[GM_LIBRARY_PATH_MAX];
-    for (int option; (option = gm_next_option(count, arguments, ":h", options)) != -1;) {
-        if (option == GM_OPTION_HELP)
-            print_help();
-        else if (option == GM_OPTION_VERSION)
-            gm_print_version();
-        return option == '?' ? GM_EXIT_USAGE : GM_EXIT_FINE;
-    }
+    if (gm_next_option(count, arguments, own_options) != -1)
+        return GM_EXIT_USAGE;
     if (optind < count)
         return gm_complain("path: '%s' is too much: it takes no argument", arguments[optind]);
     if (!gm_recording_library(library))

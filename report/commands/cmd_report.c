@@ -16,46 +16,56 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem report [OPTION...] [TRACE|FOLDER|SUMMARY...]\n"
-         "\n"
-         "Says who held the memory at its peak, what was never freed, and why allocations\n"
-         "failed. Of several processes: a table, how the odd one differs, the page of the\n"
-         "worst. Without TRACE: all processes of the newest run in this folder; a FOLDER\n"
-         "or a quoted pattern means the newest run in it. A TRACE can be a memory snapshot\n"
-         "of PyTorch (torch.cuda.memory._dump_snapshot), a SUMMARY is a file that gpumem\n"
-         "summarize wrote.\n"
-         "\n"
-         "  -v, --verbose      every section, instead of the page of some 40 lines\n"
-         "      --site N|ID    all that is known of the place [N] of the page, or of an id\n"
-         "      --at MOMENT    who held memory then: peak, oom (the last refusal), end, or\n"
-         "                     a time since the start such as 1.5s\n"
-         "      --device N, --kind KIND, --min-size SIZE\n"
-         "                     who held memory at the peak or at that moment, of this\n"
-         "                     device, kind (device, managed, pinned ...), or size alone\n"
-         "      --thread THREAD, --phase NAME\n"
-         "                     and of what this thread (number or name) allocated, or was\n"
-         "                     allocated while a range was open or after a mark, alone;\n"
-         "                     the peak is then that of what is shown\n"
-         "  -n, --top N        rows of each list (5 of most); findings are not counted\n"
-         "      --json         everything, as JSON (docs/report-json.md)\n"
-         "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"
-         "      --html-size SIZE  of the events in it (22M); more are merged\n"
-         "      --all-frames   also frames of CUDA, of the interpreter and before main; in\n"
-         "                     text also each frame of a framework, folded otherwise\n"
-         "      --no-symbols   modules and offsets instead of functions and lines\n"
-         "      --debuginfod   debug info may be downloaded, from DEBUGINFOD_URLS\n"
-         "      --sysroot DIR  modules are looked for below DIR first\n"
-         "      --no-local-files  no file is opened because a trace names its path: names\n"
-         "                     come from below the sysroot and from debug info by build-id\n"
-         "      --redact       for others to read: without paths, arguments, environment,\n"
-         "                     names of hosts and users (docs/security.md)\n"
-         "      --no-limits    read on where a trace asks for more memory or work than\n"
-         "                     one of its size should\n"
-         "  -h, --help\n"
-         "      --version");
-}
+enum { JSON = GM_OPTION_FIRST, SITE, AT, DEVICE, KIND, MIN_SIZE, THREAD, PHASE, HTML, HTML_SIZE };
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem report [OPTION...] [TRACE|FOLDER|SUMMARY...]\n"
+               "\n"
+               "Says who held the memory at its peak, what was never freed, and why allocations\n"
+               "failed. Of several processes: a table, how the odd one differs, the page of the\n"
+               "worst. Without TRACE: all processes of the newest run in this folder; a FOLDER\n"
+               "or a quoted pattern means the newest run in it. A TRACE can be a memory snapshot\n"
+               "of PyTorch (torch.cuda.memory._dump_snapshot), a SUMMARY is a file that gpumem\n"
+               "summarize wrote.\n"
+               "\n"},
+    {'v', "  -v, --verbose      every section, instead of the page of some 40 lines\n"},
+    {SITE, "      --site N|ID    all that is known of the place [N] of the page, or of an id\n"},
+    {AT, "      --at MOMENT    who held memory then: peak, oom (the last refusal), end, or\n"
+         "                     a time since the start such as 1.5s\n"},
+    {DEVICE, "      --device N"},
+    {KIND, ", --kind KIND"},
+    {MIN_SIZE, ", --min-size SIZE\n"
+               "                     who held memory at the peak or at that moment, of this\n"
+               "                     device, kind (device, managed, pinned ...), or size alone\n"},
+    {THREAD, "      --thread THREAD"},
+    {PHASE, ", --phase NAME\n"
+            "                     and of what this thread (number or name) allocated, or was\n"
+            "                     allocated while a range was open or after a mark, alone;\n"
+            "                     the peak is then that of what is shown\n"},
+    {'n', "  -n, --top N        rows of each list (5 of most); findings are not counted\n"},
+    {JSON, "      --json         everything, as JSON (docs/report-json.md)\n"},
+    {HTML, "      --html FILE    a page to look at, which needs no network (docs/html.md)\n"},
+    {HTML_SIZE, "      --html-size SIZE  of the events in it (22M); more are merged\n"},
+    {GM_OPTION_ALL_FRAMES,
+     "      --all-frames   also frames of CUDA, of the interpreter and before main; in\n"
+     "                     text also each frame of a framework, folded otherwise\n"},
+    {GM_OPTION_NO_SYMBOLS,
+     "      --no-symbols   modules and offsets instead of functions and lines\n"},
+    {GM_OPTION_DEBUGINFOD,
+     "      --debuginfod   debug info may be downloaded, from DEBUGINFOD_URLS\n"},
+    {GM_OPTION_SYSROOT, "      --sysroot DIR  modules are looked for below DIR first\n"},
+    {GM_OPTION_NO_LOCAL_FILES,
+     "      --no-local-files  no file is opened because a trace names its path: names\n"
+     "                     come from below the sysroot and from debug info by build-id\n"},
+    {GM_OPTION_REDACT,
+     "      --redact       for others to read: without paths, arguments, environment,\n"
+     "                     names of hosts and users (docs/security.md)\n"},
+    {GM_OPTION_NO_LIMITS,
+     "      --no-limits    read on where a trace asks for more memory or work than\n"
+     "                     one of its size should\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
 
 struct report {
     struct gm_stacks_options stacks;
@@ -203,39 +213,13 @@ static bool parse_site(const char *text, struct gm_output_options *options)
 
 int gm_cmd_report(int count, char **arguments)
 {
-    enum {
-        JSON = GM_OPTION_FIRST,
-        SITE,
-        AT,
-        DEVICE,
-        KIND,
-        MIN_SIZE,
-        THREAD,
-        PHASE,
-        HTML,
-        HTML_SIZE
-    };
-    static const struct option options[] = {{"top", required_argument, NULL, 'n'},
-                                            {"verbose", no_argument, NULL, 'v'},
-                                            {"site", required_argument, NULL, SITE},
-                                            {"at", required_argument, NULL, AT},
-                                            {"device", required_argument, NULL, DEVICE},
-                                            {"kind", required_argument, NULL, KIND},
-                                            {"min-size", required_argument, NULL, MIN_SIZE},
-                                            {"thread", required_argument, NULL, THREAD},
-                                            {"phase", required_argument, NULL, PHASE},
-                                            {"json", no_argument, NULL, JSON},
-                                            {"html", required_argument, NULL, HTML},
-                                            {"html-size", required_argument, NULL, HTML_SIZE},
-                                            GM_STACK_OPTIONS,
-                                            GM_COMMON_OPTIONS};
     struct report report = {.stacks = {.names = true},
                             .options = {.colour = gm_wants_colour(),
                                         .filter = {.device = GM_FILTER_ANY, .kind = GM_FILTER_ANY}},
                             .output = gm_output_find("brief")};
     uint64_t top = 0;
     bool is_verbose = false;
-    for (int option; (option = gm_next_option(count, arguments, ":n:vh", options)) != -1;) {
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case 'n':
             if (!gm_parse_count("--top", optarg, &top))
@@ -290,12 +274,6 @@ int gm_cmd_report(int count, char **arguments)
             if (!gm_size_parse(optarg, &report.options.page_size) || !report.options.page_size)
                 return gm_complain("--html-size: '%s' is not a size such as 10M", optarg);
             break;
-        case GM_OPTION_HELP:
-            print_help();
-            return GM_EXIT_FINE;
-        case GM_OPTION_VERSION:
-            gm_print_version();
-            return GM_EXIT_FINE;
         default:
             if (!gm_take_stack_option(option, &report.stacks))
                 return GM_EXIT_USAGE;

@@ -18,30 +18,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
-         "\n"
-         "Runs COMMAND and records its GPU memory, and that of every process it starts.\n"
-         "Nothing is written by processes that make no CUDA call.\n"
-         "\n"
-         "  -o, --output PATTERN   name of the traces (gpumem.%e.%p.trace); %e program,\n"
-         "                         %p process, %h host, %r rank in the job, %q{VARIABLE},\n"
-         "                         %% a percent sign\n"
-         "      --depth N          frames kept of a stack\n"
-         "      --stacks LIST      native, python or both (native,python), or none\n"
-         "      --on-full HOW      a full ring waits (block) or drops records (drop)\n"
-         "      --flight[=SIZE]    a trace that does not grow: what is live, and of the\n"
-         "                         history the latest that fits in SIZE (64M)\n"
-         "      --nvtx             record NVTX marks and ranges, as phases\n"
-         "  -q, --quiet            do not end with the verdict and where the rest is\n"
-         "  -h, --help\n"
-         "      --version\n"
-         "\n"
-         "The exit code is that of COMMAND: 128+n if signal n ended it, 126 if it cannot\n"
-         "be executed, 127 if it was not found, 125 if it could not be started or its\n"
-         "output could not be written.");
-}
+enum { DEPTH = GM_OPTION_FIRST, STACKS, ON_FULL, NVTX, FLIGHT };
+
+static const struct gm_option own_options[] = {
+    {GM_ENDS_AT_COMMAND,
+     "usage: gpumem run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+     "\n"
+     "Runs COMMAND and records its GPU memory, and that of every process it starts.\n"
+     "Nothing is written by processes that make no CUDA call.\n"
+     "\n"},
+    {'o', "  -o, --output PATTERN   name of the traces (gpumem.%e.%p.trace); %e program,\n"
+          "                         %p process, %h host, %r rank in the job, %q{VARIABLE},\n"
+          "                         %% a percent sign\n"},
+    {DEPTH, "      --depth N          frames kept of a stack\n"},
+    {STACKS, "      --stacks LIST      native, python or both (native,python), or none\n"},
+    {ON_FULL, "      --on-full HOW      a full ring waits (block) or drops records (drop)\n"},
+    {FLIGHT, "      --flight[=SIZE]    a trace that does not grow: what is live, and of the\n"
+             "                         history the latest that fits in SIZE (64M)\n"},
+    {NVTX, "      --nvtx             record NVTX marks and ranges, as phases\n"},
+    {'q', "  -q, --quiet            do not end with the verdict and where the rest is\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, "\n"
+               "The exit code is that of COMMAND: 128+n if signal n ended it, 126 if it cannot\n"
+               "be executed, 127 if it was not found, 125 if it could not be started or its\n"
+               "output could not be written.\n"},
+    {GM_PROSE, NULL},
+};
 
 /* ---- the last lines -------------------------------------------------------------------------- */
 
@@ -165,18 +167,12 @@ static void say(const struct gm_recording *recording, enum gm_reach reach)
 
 int gm_cmd_run(int count, char **arguments)
 {
-    enum { DEPTH = GM_OPTION_FIRST, STACKS, ON_FULL, NVTX, FLIGHT };
-    static const struct option options[] = {
-        {"output", required_argument, NULL, 'o'},    {"depth", required_argument, NULL, DEPTH},
-        {"stacks", required_argument, NULL, STACKS}, {"on-full", required_argument, NULL, ON_FULL},
-        {"nvtx", no_argument, NULL, NVTX},           {"flight", optional_argument, NULL, FLIGHT},
-        {"quiet", no_argument, NULL, 'q'},           GM_COMMON_OPTIONS};
     const char *output = NULL;
     bool quiet = false;
     bool native, python;
     uint32_t depth;
     uint64_t size;
-    for (int option; (option = gm_next_option(count, arguments, "+:o:qh", options)) != -1;) {
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case 'o':
             output = optarg;
@@ -210,12 +206,6 @@ int gm_cmd_run(int count, char **arguments)
             if (optarg)
                 setenv("GPUMEM_FLIGHT_SIZE", optarg, 1);
             break;
-        case GM_OPTION_HELP:
-            print_help();
-            return GM_EXIT_FINE;
-        case GM_OPTION_VERSION:
-            gm_print_version();
-            return GM_EXIT_FINE;
         default:
             return GM_EXIT_USAGE;
         }

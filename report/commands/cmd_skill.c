@@ -9,25 +9,22 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 extern const char gm_skill[] __attribute__((visibility("hidden")));
 
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem skill\n"
+               "\n"
+               "Prints a skill for coding agents: how to record, ask, decide, and verify a fix\n"
+               "(docs/ask.md). Save it as SKILL.md where your agent looks for skills.\n"
+               "\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
+
 int gm_cmd_skill(int count, char **arguments)
 {
-    static const struct option options[] = {GM_COMMON_OPTIONS};
-    int option = gm_next_option(count, arguments, ":h", options);
-    if (option == GM_OPTION_VERSION)
-        gm_print_version();
-    else if (option == GM_OPTION_HELP)
-        puts("usage: gpumem skill\n"
-             "\n"
-             "Prints a skill for coding agents: how to record, ask, decide, and verify a fix\n"
-             "(docs/ask.md). Save it as SKILL.md where your agent looks for skills.\n"
-             "\n"
-             "  -h, --help\n"
-             "      --version");
-    else if (option != -1)
+    if (gm_next_option(count, arguments, own_options) != -1)
         return GM_EXIT_USAGE;
-    else if (optind < count)
+    if (optind < count)
         return gm_complain("skill: takes no arguments");
-    else
-        fputs(gm_skill, stdout);
+    fputs(gm_skill, stdout);
     return GM_EXIT_FINE;
 }

@@ -117,22 +117,20 @@ bool gm_job_load(struct gm_summaries *summaries, const char *path,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void print_help(void)
-{
-    puts("usage: gpumem summarize [OPTION...] [TRACE|FOLDER|SUMMARY...]\n"
-         "\n"
-         "Writes a line of JSON for each process: totals by device, lines of the program,\n"
-         "the verdict and the page. gpumem report reads such files in place of traces,\n"
-         "many at once (docs/ranks.md). Summaries among the arguments are merged, in any\n"
-         "order and grouping with the same result. Without TRACE: the newest run in this\n"
-         "folder.\n"
-         "\n"
-         "  -o, --output FILE  instead of stdout\n"
-         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
-         "      --no-local-files, --redact, --no-limits  as for report\n"
-         "  -h, --help\n"
-         "      --version");
-}
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem summarize [OPTION...] [TRACE|FOLDER|SUMMARY...]\n"
+               "\n"
+               "Writes a line of JSON for each process: totals by device, lines of the program,\n"
+               "the verdict and the page. gpumem report reads such files in place of traces,\n"
+               "many at once (docs/ranks.md). Summaries among the arguments are merged, in any\n"
+               "order and grouping with the same result. Without TRACE: the newest run in this\n"
+               "folder.\n"
+               "\n"},
+    {'o', "  -o, --output FILE  instead of stdout\n"},
+    GM_STACK_OPTIONS,
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
 
 static int summarize(const struct gm_job_request *request, char **arguments, size_t count,
                      const char *output)
@@ -164,21 +162,13 @@ static int summarize(const struct gm_job_request *request, char **arguments, siz
 
 int gm_cmd_summarize(int count, char **arguments)
 {
-    static const struct option options[] = {
-        {"output", required_argument, NULL, 'o'}, GM_STACK_OPTIONS, GM_COMMON_OPTIONS};
     struct gm_job_request request = {.stacks = {.names = true}, .with_page = true};
     const char *output = "-";
-    for (int option; (option = gm_next_option(count, arguments, ":o:h", options)) != -1;) {
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case 'o':
             output = optarg;
             break;
-        case GM_OPTION_HELP:
-            print_help();
-            return GM_EXIT_FINE;
-        case GM_OPTION_VERSION:
-            gm_print_version();
-            return GM_EXIT_FINE;
         default:
             if (!gm_take_stack_option(option, &request.stacks))
                 return GM_EXIT_USAGE;

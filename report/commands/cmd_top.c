@@ -19,23 +19,24 @@
 #define SHARE 22u /* of the time at most one part in so many is spent looking: 4.5 % of a core */
 #define LOOK_NS UINT64_C(100000000) /* of CPU: a look takes no more, and the next goes on there */
 
-static void print_help(void)
-{
-    puts("usage: gpumem top [OPTION...] [PID|TRACE]\n"
-         "\n"
-         "Follows the trace of a running process, twice a second: memory now and at its\n"
-         "peak, by library, and the places that hold most of it or grew in the last\n"
-         "minute. Nothing is asked of the process. Without an argument: the only trace of\n"
-         "the newest run in this folder. It ends with the process, or with q or Ctrl-C;\n"
-         "on a terminal h shows the keys.\n"
-         "\n"
-         "  -n, --top N        rows of each list (10)\n"
-         "      --once         one look, then end\n"
-         "      --json         each look as a line of JSON (docs/top.md)\n"
-         "      --no-symbols, --sysroot DIR, --no-local-files  as for report\n"
-         "  -h, --help\n"
-         "      --version");
-}
+enum { ONCE = GM_OPTION_FIRST, JSON };
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem top [OPTION...] [PID|TRACE]\n"
+               "\n"
+               "Follows the trace of a running process, twice a second: memory now and at its\n"
+               "peak, by library, and the places that hold most of it or grew in the last\n"
+               "minute. Nothing is asked of the process. Without an argument: the only trace of\n"
+               "the newest run in this folder. It ends with the process, or with q or Ctrl-C;\n"
+               "on a terminal h shows the keys.\n"
+               "\n"},
+    {'n', "  -n, --top N        rows of each list (10)\n"},
+    {ONCE, "      --once         one look, then end\n"},
+    {JSON, "      --json         each look as a line of JSON (docs/top.md)\n"},
+    GM_NAME_OPTIONS,
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
 
 /* ---- the trace of a process ------------------------------------------------------------------ */
 
@@ -259,14 +260,8 @@ static int find_and_follow(const struct request *request, char **arguments, size
 
 int gm_cmd_top(int count, char **arguments)
 {
-    enum { ONCE = GM_OPTION_FIRST, JSON };
-    static const struct option options[] = {{"top", required_argument, NULL, 'n'},
-                                            {"once", no_argument, NULL, ONCE},
-                                            {"json", no_argument, NULL, JSON},
-                                            GM_NAME_OPTIONS,
-                                            GM_COMMON_OPTIONS};
     struct request request = {.options = {.top = 10, .stacks = {.names = true}}};
-    for (int option; (option = gm_next_option(count, arguments, ":n:h", options)) != -1;) {
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case 'n':
             if (!gm_parse_count("--top", optarg, &request.options.top))
@@ -278,12 +273,6 @@ int gm_cmd_top(int count, char **arguments)
         case JSON:
             request.options.json = true;
             break;
-        case GM_OPTION_HELP:
-            print_help();
-            return GM_EXIT_FINE;
-        case GM_OPTION_VERSION:
-            gm_print_version();
-            return GM_EXIT_FINE;
         default:
             if (!gm_take_stack_option(option, &request.options.stacks))
                 return GM_EXIT_USAGE;

@@ -15,25 +15,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem whatif [OPTION...] [TRACE]\n"
-         "\n"
-         "Replays the requests of a trace, or of a memory snapshot of PyTorch, through a\n"
-         "replica of PyTorch's caching allocator (docs/what-if.md). Without TRACE: the\n"
-         "only trace of the newest run in this folder.\n"
-         "\n"
-         "      --set NAME=VALUE[,NAME=VALUE...]\n"
-         "                     settings as in PYTORCH_ALLOC_CONF, on top of those recorded;\n"
-         "                     can be given several times\n"
-         "      --advise       all settings that make sense, the least risky first\n"
-         "      --memory SIZE  on a device with so much memory (24G)\n"
-         "      --device N     instead of the one that reserved most\n"
-         "      --json         for tools\n"
-         "      --no-limits    read on where a trace asks for more than its size should\n"
-         "  -h, --help\n"
-         "      --version");
-}
+enum { SET = GM_OPTION_FIRST, ADVISE, MEMORY, DEVICE, JSON, NO_LIMITS };
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem whatif [OPTION...] [TRACE]\n"
+               "\n"
+               "Replays the requests of a trace, or of a memory snapshot of PyTorch, through a\n"
+               "replica of PyTorch's caching allocator (docs/what-if.md). Without TRACE: the\n"
+               "only trace of the newest run in this folder.\n"
+               "\n"},
+    {SET, "      --set NAME=VALUE[,NAME=VALUE...]\n"
+          "                     settings as in PYTORCH_ALLOC_CONF, on top of those recorded;\n"
+          "                     can be given several times\n"},
+    {ADVISE, "      --advise       all settings that make sense, the least risky first\n"},
+    {MEMORY, "      --memory SIZE  on a device with so much memory (24G)\n"},
+    {DEVICE, "      --device N     instead of the one that reserved most\n"},
+    {JSON, "      --json         for tools\n"},
+    {NO_LIMITS, "      --no-limits    read on where a trace asks for more than its size should\n"},
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, NULL},
+};
 
 struct wish {
     const char **sets;
@@ -240,8 +241,6 @@ static int answer_one(const struct wish *wish, char **arguments, size_t count)
     return code;
 }
 
-enum { SET = GM_OPTION_FIRST, ADVISE, MEMORY, DEVICE, JSON, NO_LIMITS };
-
 static bool take_option(struct wish *wish, int option)
 {
     switch (option) {
@@ -270,27 +269,11 @@ static bool take_option(struct wish *wish, int option)
 
 int gm_cmd_whatif(int count, char **arguments)
 {
-    static const struct option options[] = {{"set", required_argument, NULL, SET},
-                                            {"advise", no_argument, NULL, ADVISE},
-                                            {"memory", required_argument, NULL, MEMORY},
-                                            {"device", required_argument, NULL, DEVICE},
-                                            {"json", no_argument, NULL, JSON},
-                                            {"no-limits", no_argument, NULL, NO_LIMITS},
-                                            GM_COMMON_OPTIONS};
     struct wish wish = {.device = GM_ANY_DEVICE, .colour = gm_wants_colour()};
     int code = -1;
-    for (int option;
-         code < 0 && (option = gm_next_option(count, arguments, ":h", options)) != -1;) {
-        if (option == GM_OPTION_HELP || option == GM_OPTION_VERSION) {
-            if (option == GM_OPTION_HELP)
-                print_help();
-            else
-                gm_print_version();
-            code = GM_EXIT_FINE;
-        } else if (!take_option(&wish, option)) {
+    for (int option; code < 0 && (option = gm_next_option(count, arguments, own_options)) != -1;)
+        if (!take_option(&wish, option))
             code = GM_EXIT_USAGE;
-        }
-    }
     if (code < 0)
         code = answer_one(&wish, arguments + optind, (size_t)(count - optind));
     free(wish.sets);

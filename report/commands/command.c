@@ -1,5 +1,6 @@
 /* See command.h. */
 #include "commands/command.h"
+#include "base/assert.h"
 #include "base/limit.h"
 #include "replay/ledger/counters.h"
 #include "version.h"
@@ -13,22 +14,96 @@
 #define COLUMNS_LEAST 60u
 #define COLUMNS_MOST 160u
 
+#define OPTIONS_MAX 64
+#define NAME_MAX_SIZE 32
+#define FIRST_PLACE 1024 /* above all codes */
+
 void gm_print_version(void)
 {
     puts("gpumem " GPUMEM_VERSION);
 }
 
-int gm_next_option(int count, char **arguments, const char *letters, const struct option *options)
+int gm_finish(int code)
 {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        gm_complain("cannot write the output");
+        return code ? code : GM_EXIT_UNREADABLE;
+    }
+    return code;
+}
+
+/* The options as getopt_long wants them. The value of each is its place in the table, so that no two are alike. */
+struct parser {
+    const struct gm_option *table; /* that they are of */
+    struct option options[OPTIONS_MAX + 1];
+    char names[OPTIONS_MAX][NAME_MAX_SIZE];
+    char letters[2 * OPTIONS_MAX + 3];
+    unsigned count;
+    int last; /* the place in `options` of the one that was returned last */
+};
+
+static struct parser parser;
+
+static void add_option(const struct gm_option *option, int place)
+{
+    const char *name = strstr(option->text, "--") + 2;
+    size_t size = strcspn(name, " ,[=\n");
+    const char *behind = name + size;
+    bool has_value = behind[0] == ' ' && behind[1] != ' ';
+    struct option *added = &parser.options[parser.count];
+    GM_ASSERT(parser.count < OPTIONS_MAX && size < NAME_MAX_SIZE);
+    memcpy(parser.names[parser.count], name, size);
+    added->name = parser.names[parser.count++];
+    added->has_arg = behind[0] == '[' ? optional_argument
+                     : has_value      ? required_argument
+                                      : no_argument;
+    added->val = FIRST_PLACE + place;
+    if (option->code < GM_OPTION_VERSION) {
+        const char letter[] = {(char)option->code, has_value ? ':' : 0, 0};
+        strcat(parser.letters, letter);
+    }
+}
+
+static void read_options(const struct gm_option *options)
+{
+    parser = (struct parser){.table = options};
+    strcpy(parser.letters, options->code == GM_ENDS_AT_COMMAND ? "+:" : ":");
+    for (int place = 0; options[place].text; place++)
+        if (options[place].code > GM_PROSE)
+            add_option(&options[place], place);
+}
+
+static void print_help(const struct gm_option *options)
+{
+    for (; options->text; options++)
+        fputs(options->text, stdout);
+}
+
+int gm_next_option(int count, char **arguments, const struct gm_option *options)
+{
+    if (parser.table != options)
+        read_options(options);
     int before = optind ? optind : 1;
-    int code = getopt_long(count, arguments, letters, options, NULL);
+    int code = getopt_long(count, arguments, parser.letters, parser.options, &parser.last);
     const char *given = before < count ? arguments[before] : "";
     if (code == ':')
         gm_complain("%s: option '%s' needs a value", arguments[0], given);
     else if (code == '?')
         gm_complain("%s: unknown option '%s'; see gpumem %s --help", arguments[0], given,
                     arguments[0]);
-    return code == ':' ? '?' : code;
+    code = code >= FIRST_PLACE ? options[code - FIRST_PLACE].code : code == ':' ? '?' : code;
+    if (code == GM_OPTION_HELP)
+        print_help(options);
+    else if (code == GM_OPTION_VERSION)
+        gm_print_version();
+    if (code == GM_OPTION_HELP || code == GM_OPTION_VERSION)
+        exit(gm_finish(GM_EXIT_FINE));
+    return code;
+}
+
+const char *gm_option_name(void)
+{
+    return parser.options[parser.last].name;
 }
 
 bool gm_take_stack_option(int option, struct gm_stacks_options *stacks)

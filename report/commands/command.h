@@ -6,7 +6,7 @@
 #include "base/exit_code.h"
 #include "names/stacks/stacks.h"
 #include "output/output.h"
-#include <getopt.h>
+#include <getopt.h> /* optarg, optind */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,49 +33,54 @@ int gm_cmd_diff(int count, char **arguments);
 
 void gm_print_version(void);
 
-/* What every subcommand's option table ends with, and the codes of options without a letter. */
+/* The exit code of a command that ends with `code`: what was written to a full disk or a closed pipe is not "fine". */
+int gm_finish(int code);
+
+/* The options of a command, each of which stands here alone: the texts one behind the other are its --help, from which the
+ * man pages and the completion of shells are made, too. A text begins with the option's name as it is shown, "  -n, --top N",
+ * "      --flight[=SIZE]" or, after one of the same line, ", --kind KIND": a value behind one space must be given. */
+struct gm_option {
+    int code; /* its letter, GM_OPTION_FIRST or more, or GM_PROSE */
+    const char *text;
+};
+
 enum {
+    GM_ENDS_AT_COMMAND = -1, /* prose, first: options end at the first word that is none */
+    GM_PROSE = 0,            /* no option; without a text, the end of the table */
     GM_OPTION_HELP = 'h',
     GM_OPTION_VERSION = 256,
-    GM_OPTION_FIRST /* of a subcommand's own */
-};
-#define GM_COMMON_OPTIONS                                                                          \
-    {"help", no_argument, NULL, GM_OPTION_HELP},                                                   \
-        {"version", no_argument, NULL, GM_OPTION_VERSION},                                         \
-    {                                                                                              \
-        0                                                                                          \
-    }
-
-/* How stacks are named: the same options of every subcommand that prints some. */
-enum {
-    GM_OPTION_NO_SYMBOLS = 512,
+    /* How stacks are named: the same options of every subcommand that prints some. */
+    GM_OPTION_NO_SYMBOLS,
     GM_OPTION_SYSROOT,
     GM_OPTION_NO_LOCAL_FILES,
     GM_OPTION_ALL_FRAMES,
     GM_OPTION_DEBUGINFOD,
     GM_OPTION_REDACT,
-    GM_OPTION_NO_LIMITS
+    GM_OPTION_NO_LIMITS,
+    GM_OPTION_FIRST /* of a subcommand's own */
 };
-#define GM_NAME_OPTIONS                                                                            \
-    {"no-symbols", no_argument, NULL, GM_OPTION_NO_SYMBOLS},                                       \
-        {"sysroot", required_argument, NULL, GM_OPTION_SYSROOT},                                   \
-    {                                                                                              \
-        "no-local-files", no_argument, NULL, GM_OPTION_NO_LOCAL_FILES                              \
-    }
-#define GM_STACK_OPTIONS                                                                           \
-    GM_NAME_OPTIONS, {"all-frames", no_argument, NULL, GM_OPTION_ALL_FRAMES},                      \
-        {"debuginfod", no_argument, NULL, GM_OPTION_DEBUGINFOD},                                   \
-        {"redact", no_argument, NULL, GM_OPTION_REDACT},                                           \
-    {                                                                                              \
-        "no-limits", no_argument, NULL, GM_OPTION_NO_LIMITS                                        \
-    }
 
-/* Takes one of these; false if it is none of them. */
+/* clang-format off */
+#define GM_COMMON_OPTIONS {GM_OPTION_HELP, "  -h, --help\n"}, {GM_OPTION_VERSION, "      --version\n"}
+#define GM_NAME_OPTIONS \
+    {GM_OPTION_NO_SYMBOLS, "      --no-symbols"}, {GM_OPTION_SYSROOT, ", --sysroot DIR"}, \
+    {GM_OPTION_NO_LOCAL_FILES, ", --no-local-files  as for report\n"}
+#define GM_STACK_OPTIONS \
+    {GM_OPTION_ALL_FRAMES, "      --all-frames"}, {GM_OPTION_NO_SYMBOLS, ", --no-symbols"}, \
+    {GM_OPTION_DEBUGINFOD, ", --debuginfod"}, {GM_OPTION_SYSROOT, ", --sysroot DIR,\n"}, \
+    {GM_OPTION_NO_LOCAL_FILES, "      --no-local-files"}, {GM_OPTION_REDACT, ", --redact"}, \
+    {GM_OPTION_NO_LIMITS, ", --no-limits  as for report\n"}
+/* clang-format on */
+
+/* Takes an option about stacks; false if it is none of them. */
 bool gm_take_stack_option(int option, struct gm_stacks_options *stacks);
 
-/* getopt_long that says in one line what is wrong with an option: returns -1 at the end, the code
- * of an option, or '?' after having complained. `letters` starts with ":" or "+:". */
-int gm_next_option(int count, char **arguments, const char *letters, const struct option *options);
+/* The next option of the command line: its code, -1 at the end, '?' after having complained in one line. --help and
+ * --version are answered here and end the process. */
+int gm_next_option(int count, char **arguments, const struct gm_option *options);
+
+/* The name of the option that was returned last, without its dashes. */
+const char *gm_option_name(void);
 
 /* Parses a positive decimal number; complains and returns false if it is none. */
 bool gm_parse_count(const char *option, const char *text, uint64_t *value);

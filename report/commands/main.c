@@ -47,16 +47,6 @@ static void file_shrank(int signal_number)
     _exit(GM_EXIT_UNREADABLE);
 }
 
-/* What was written to a full disk or a closed pipe is not "fine". */
-static int finish(int code)
-{
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        gm_complain("cannot write the output");
-        return code ? code : GM_EXIT_UNREADABLE;
-    }
-    return code;
-}
-
 static const struct gm_command *find_command(const char *name)
 {
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -87,13 +77,13 @@ int main(int count, char **arguments)
     }
     const char *name = arguments[1];
     if (strcmp(name, "help") == 0)
-        return finish(help(count, arguments));
+        return gm_finish(help(count, arguments));
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return finish(help(0, NULL));
+        return gm_finish(help(0, NULL));
     if (strcmp(name, "--version") == 0) {
         gm_print_version();
-        return finish(GM_EXIT_FINE);
+        return gm_finish(GM_EXIT_FINE);
     }
     const struct gm_command *command = find_command(name);
-    return command ? finish(command->run(count - 1, arguments + 1)) : GM_EXIT_USAGE;
+    return command ? gm_finish(command->run(count - 1, arguments + 1)) : GM_EXIT_USAGE;
 }

@@ -15,39 +15,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem ask [OPTION...] [TRACE|FOLDER|SUMMARY] QUESTION [ARGUMENT]\n"
-         "\n"
-         "Answers one question in one JSON object of at most 4 KiB (docs/ask.md), with the\n"
-         "commands worth running next. Without TRACE: the newest run in this folder. Of\n"
-         "several processes: verdict, which names the trace to ask on.\n"
-         "\n"
-         "  verdict            how it ended, what was found; the first to ask\n"
-         "  finding ID         one finding: cause, what to try, its stack\n"
-         "  site ID            one place: what it held when, its stack\n"
-         "  peak               who held the memory at its peak\n"
-         "  owners             the same at another moment, or summed up otherwise\n"
-         "  leaks              what was never freed\n"
-         "  oom                what was refused\n"
-         "  growth             what grows from round to round\n"
-         "  diff BASE          what changed since the trace BASE\n"
-         "  whatif             settings of PyTorch's allocator that help\n"
-         "\n"
-         "      --at MOMENT    of owners: peak, oom, end, or a time such as 1.5s\n"
-         "      --by WHAT      of owners: site, line, library or kind\n"
-         "      --device N     of peak, owners and leaks: this device alone\n"
-         "      --cursor C     the rows behind those of an answer that had this cursor\n"
-         "      --size SIZE    bytes of the answer at most (4K; 1K to 1M)\n"
-         "      --json         nothing else is to be had\n"
-         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
-         "      --no-local-files, --redact, --no-limits  as for report\n"
-         "  -h, --help\n"
-         "      --version\n"
-         "\n"
-         "Exit codes: 0 answered, 2 wrong usage or nothing with that id, 3 a trace is\n"
-         "unreadable, damaged or cut, 4 nothing was recorded. What is no answer is JSON, too.");
-}
+enum { AT = GM_OPTION_FIRST, BY, DEVICE, CURSOR, SIZE_OF_ANSWER, JSON };
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem ask [OPTION...] [TRACE|FOLDER|SUMMARY] QUESTION [ARGUMENT]\n"
+               "\n"
+               "Answers one question in one JSON object of at most 4 KiB (docs/ask.md), with the\n"
+               "commands worth running next. Without TRACE: the newest run in this folder. Of\n"
+               "several processes: verdict, which names the trace to ask on.\n"
+               "\n"
+               "  verdict            how it ended, what was found; the first to ask\n"
+               "  finding ID         one finding: cause, what to try, its stack\n"
+               "  site ID            one place: what it held when, its stack\n"
+               "  peak               who held the memory at its peak\n"
+               "  owners             the same at another moment, or summed up otherwise\n"
+               "  leaks              what was never freed\n"
+               "  oom                what was refused\n"
+               "  growth             what grows from round to round\n"
+               "  diff BASE          what changed since the trace BASE\n"
+               "  whatif             settings of PyTorch's allocator that help\n"
+               "\n"},
+    {AT, "      --at MOMENT    of owners: peak, oom, end, or a time such as 1.5s\n"},
+    {BY, "      --by WHAT      of owners: site, line, library or kind\n"},
+    {DEVICE, "      --device N     of peak, owners and leaks: this device alone\n"},
+    {CURSOR, "      --cursor C     the rows behind those of an answer that had this cursor\n"},
+    {SIZE_OF_ANSWER, "      --size SIZE    bytes of the answer at most (4K; 1K to 1M)\n"},
+    {JSON, "      --json         nothing else is to be had\n"},
+    GM_STACK_OPTIONS,
+    GM_COMMON_OPTIONS,
+    {GM_PROSE,
+     "\n"
+     "Exit codes: 0 answered, 2 wrong usage or nothing with that id, 3 a trace is\n"
+     "unreadable, damaged or cut, 4 nothing was recorded. What is no answer is JSON, too.\n"},
+    {GM_PROSE, NULL},
+};
 
 enum special { OF_MODEL, DIFF, WHATIF };
 
@@ -194,8 +195,6 @@ static bool parse_size(const char *text, size_t *size)
     return false;
 }
 
-enum { AT = GM_OPTION_FIRST, BY, DEVICE, CURSOR, SIZE_OF_ANSWER, JSON };
-
 static bool take_option(struct ask *ask, int option)
 {
     switch (option) {
@@ -292,27 +291,11 @@ static int answer(struct ask *ask, char **paths, size_t count)
 
 int gm_cmd_ask(int count, char **arguments)
 {
-    static const struct option options[] = {{"at", required_argument, NULL, AT},
-                                            {"by", required_argument, NULL, BY},
-                                            {"device", required_argument, NULL, DEVICE},
-                                            {"cursor", required_argument, NULL, CURSOR},
-                                            {"size", required_argument, NULL, SIZE_OF_ANSWER},
-                                            {"json", no_argument, NULL, JSON},
-                                            GM_STACK_OPTIONS,
-                                            GM_COMMON_OPTIONS};
     struct ask ask = {.stacks = {.names = true},
                       .request = {.device = -1, .size = GM_ANSWER_BYTES}};
-    for (int option; (option = gm_next_option(count, arguments, ":h", options)) != -1;) {
-        if (option == GM_OPTION_HELP || option == GM_OPTION_VERSION) {
-            if (option == GM_OPTION_HELP)
-                print_help();
-            else
-                gm_print_version();
-            return GM_EXIT_FINE;
-        }
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;)
         if (!take_option(&ask, option))
             return refuse(&ask, GM_EXIT_USAGE, "usage");
-    }
     char names[64];
     snprintf(names, sizeof(names), "%s%s%s", ask.stacks.redact ? " --redact" : "",
              ask.stacks.names ? "" : " --no-symbols", ask.stacks.all_frames ? " --all-frames" : "");

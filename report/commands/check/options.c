@@ -10,70 +10,99 @@
 #include <sys/mman.h>
 #include <time.h>
 
-static void print_help(void)
-{
-    puts("usage: gpumem check [OPTION...] [TRACE...]\n"
-         "       gpumem check [OPTION...] -- COMMAND [ARGUMENT...]\n"
-         "\n"
-         "Fails when memory leaked or a budget was exceeded (docs/gate.md). Without TRACE\n"
-         "and COMMAND: all traces of the newest run in this folder.\n"
-         "\n"
-         "      --max-leak SIZE          bytes that may leak per trace (0)\n"
-         "      --max-leak-per-place SIZE\n"
-         "                               bytes that may leak from one place (any)\n"
-         "      --max-peak [WHERE:]SIZE  largest peak allowed on each device, of each\n"
-         "                               process by itself; WHERE: a device's number,\n"
-         "                               all (each device with all processes on it, as\n"
-         "                               NVML tells), rank=N, phase=NAME or category=NAME\n"
-         "      --max-pinned SIZE        largest peak of pinned memory\n"
-         "      --max-unused SIZE        most that a framework's pool may have reserved\n"
-         "                               beyond what was in use\n"
-         "      --max-residual SIZE      most that the driver may hold beside it\n"
-         "      --max-growth SIZE        bytes that places growing from mark to mark may\n"
-         "                               have gained over the last marks (any)\n"
-         "      --max-growth-per-round SIZE\n"
-         "                               bytes that may stay from one round to the next\n"
-         "      --fail-on LIST           what fails: leak, late, implicit, external,\n"
-         "                               cached, codes of findings (docs/findings.md),\n"
-         "                               unbounded (growth shown to have no bound),\n"
-         "                               findings, all, none (leak,unbounded)\n"
-         "      --warn-on LIST           what is told as a warning, likewise\n"
-         "                               (implicit,external,findings)\n"
-         "      --suppressions FILE      rules for what is accepted; may be repeated\n"
-         "      --gen-suppressions       print rules that accept what failed\n"
-         "      --print-suppressions     print the built-in rules, and end\n"
-         "      --no-vendor-suppressions  leave the built-in rules out\n"
-         "      --baseline FILE          what is known and has not grown is accepted\n"
-         "      --update-baseline        write what there is to the baseline, and pass\n"
-         "      --new-only               what is known is accepted though it has grown\n"
-         "      --max-increase HOW       how much of what is known may grow: 5% or 64MiB,\n"
-         "                               the larger of both if both are given (0); then\n"
-         "                               the peaks in the baseline bound peaks, too\n"
-         "      --repeats HOW            the traces repeat one run: judge the median or\n"
-         "                               the min of each figure\n"
-         "      --format FORMAT=FILE     also write junit, sarif, gitlab, metrics,\n"
-         "                               suppressions or json to FILE, or github:\n"
-         "                               annotations; may be repeated\n"
-         "      --error-exitcode N       instead of 1, also where COMMAND fails itself\n"
-         "      --allow-empty            no CUDA call at all is fine\n"
-         "      --on-cut HOW             a trace that is cut, damaged or incomplete, or of\n"
-         "                               which the history was overwritten: fail (exit\n"
-         "                               code 3) or judge what is there\n"
-         "  -n, --top N                  rows of each list (10); findings are not counted\n"
-         "  -o, --output PATTERN         keep the traces of COMMAND under this name; see\n"
-         "                               gpumem run --help\n"
-         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
-         "      --no-local-files, --redact, --no-limits  as for report\n"
-         "  -h, --help\n"
-         "      --version\n"
-         "\n"
-         "SIZE: 64M, 1.5GiB, ... in units of 1024. Findings fail as warnings or errors,\n"
-         "never as notes.\n"
-         "\n"
-         "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut,\n"
-         "damaged or incomplete, 4 nothing was recorded. When COMMAND fails, its own code\n"
-         "is returned.");
-}
+enum {
+    MAX_LEAK = GM_OPTION_FIRST,
+    MAX_LEAK_PER_PLACE,
+    MAX_PEAK,
+    MAX_PINNED,
+    MAX_UNUSED,
+    MAX_RESIDUAL,
+    MAX_GROWTH,
+    MAX_ROUND_GROWTH,
+    FAIL_ON,
+    WARN_ON,
+    SUPPRESSIONS,
+    GEN_SUPPRESSIONS,
+    PRINT_SUPPRESSIONS,
+    NO_VENDOR_SUPPRESSIONS,
+    BASELINE,
+    UPDATE_BASELINE,
+    NEW_ONLY,
+    MAX_INCREASE,
+    REPEATS,
+    ERROR_EXITCODE,
+    FORMAT,
+    ALLOW_EMPTY,
+    ON_CUT
+};
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE, "usage: gpumem check [OPTION...] [TRACE...]\n"
+               "       gpumem check [OPTION...] -- COMMAND [ARGUMENT...]\n"
+               "\n"
+               "Fails when memory leaked or a budget was exceeded (docs/gate.md). Without TRACE\n"
+               "and COMMAND: all traces of the newest run in this folder.\n"
+               "\n"},
+    {MAX_LEAK, "      --max-leak SIZE          bytes that may leak per trace (0)\n"},
+    {MAX_LEAK_PER_PLACE,
+     "      --max-leak-per-place SIZE\n"
+     "                               bytes that may leak from one place (any)\n"},
+    {MAX_PEAK, "      --max-peak [WHERE:]SIZE  largest peak allowed on each device, of each\n"
+               "                               process by itself; WHERE: a device's number,\n"
+               "                               all (each device with all processes on it, as\n"
+               "                               NVML tells), rank=N, phase=NAME or category=NAME\n"},
+    {MAX_PINNED, "      --max-pinned SIZE        largest peak of pinned memory\n"},
+    {MAX_UNUSED, "      --max-unused SIZE        most that a framework's pool may have reserved\n"
+                 "                               beyond what was in use\n"},
+    {MAX_RESIDUAL, "      --max-residual SIZE      most that the driver may hold beside it\n"},
+    {MAX_GROWTH, "      --max-growth SIZE        bytes that places growing from mark to mark may\n"
+                 "                               have gained over the last marks (any)\n"},
+    {MAX_ROUND_GROWTH,
+     "      --max-growth-per-round SIZE\n"
+     "                               bytes that may stay from one round to the next\n"},
+    {FAIL_ON, "      --fail-on LIST           what fails: leak, late, implicit, external,\n"
+              "                               cached, codes of findings (docs/findings.md),\n"
+              "                               unbounded (growth shown to have no bound),\n"
+              "                               findings, all, none (leak,unbounded)\n"},
+    {WARN_ON, "      --warn-on LIST           what is told as a warning, likewise\n"
+              "                               (implicit,external,findings)\n"},
+    {SUPPRESSIONS, "      --suppressions FILE      rules for what is accepted; may be repeated\n"},
+    {GEN_SUPPRESSIONS, "      --gen-suppressions       print rules that accept what failed\n"},
+    {PRINT_SUPPRESSIONS, "      --print-suppressions     print the built-in rules, and end\n"},
+    {NO_VENDOR_SUPPRESSIONS, "      --no-vendor-suppressions  leave the built-in rules out\n"},
+    {BASELINE, "      --baseline FILE          what is known and has not grown is accepted\n"},
+    {UPDATE_BASELINE,
+     "      --update-baseline        write what there is to the baseline, and pass\n"},
+    {NEW_ONLY, "      --new-only               what is known is accepted though it has grown\n"},
+    {MAX_INCREASE,
+     "      --max-increase HOW       how much of what is known may grow: 5% or 64MiB,\n"
+     "                               the larger of both if both are given (0); then\n"
+     "                               the peaks in the baseline bound peaks, too\n"},
+    {REPEATS, "      --repeats HOW            the traces repeat one run: judge the median or\n"
+              "                               the min of each figure\n"},
+    {FORMAT, "      --format FORMAT=FILE     also write junit, sarif, gitlab, metrics,\n"
+             "                               suppressions or json to FILE, or github:\n"
+             "                               annotations; may be repeated\n"},
+    {ERROR_EXITCODE,
+     "      --error-exitcode N       instead of 1, also where COMMAND fails itself\n"},
+    {ALLOW_EMPTY, "      --allow-empty            no CUDA call at all is fine\n"},
+    {ON_CUT, "      --on-cut HOW             a trace that is cut, damaged or incomplete, or of\n"
+             "                               which the history was overwritten: fail (exit\n"
+             "                               code 3) or judge what is there\n"},
+    {'n', "  -n, --top N                  rows of each list (10); findings are not counted\n"},
+    {'o', "  -o, --output PATTERN         keep the traces of COMMAND under this name; see\n"
+          "                               gpumem run --help\n"},
+    GM_STACK_OPTIONS,
+    GM_COMMON_OPTIONS,
+    {GM_PROSE, "\n"
+               "SIZE: 64M, 1.5GiB, ... in units of 1024. Findings fail as warnings or errors,\n"
+               "never as notes.\n"
+               "\n"
+               "Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 a trace is unreadable, cut,\n"
+               "damaged or incomplete, 4 nothing was recorded. When COMMAND fails, its own code\n"
+               "is returned.\n"},
+    {GM_PROSE, NULL},
+};
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -149,32 +178,6 @@ static bool add_limit(struct gm_gate *gate, const char *text)
     gate->limits[gate->limit_count++] = limit;
     return true;
 }
-
-enum {
-    MAX_LEAK = GM_OPTION_FIRST,
-    MAX_LEAK_PER_PLACE,
-    MAX_PEAK,
-    MAX_PINNED,
-    MAX_UNUSED,
-    MAX_RESIDUAL,
-    MAX_GROWTH,
-    MAX_ROUND_GROWTH,
-    FAIL_ON,
-    WARN_ON,
-    SUPPRESSIONS,
-    GEN_SUPPRESSIONS,
-    PRINT_SUPPRESSIONS,
-    NO_VENDOR_SUPPRESSIONS,
-    BASELINE,
-    UPDATE_BASELINE,
-    NEW_ONLY,
-    MAX_INCREASE,
-    REPEATS,
-    ERROR_EXITCODE,
-    FORMAT,
-    ALLOW_EMPTY,
-    ON_CUT
-};
 
 static bool take_size(const char *name, uint64_t *size)
 {
@@ -327,45 +330,10 @@ static unsigned needs_of(const struct gm_check *check)
 
 int gm_check_take_options(struct gm_check *check, int count, char **arguments, bool *is_over)
 {
-    static const struct option options[] = {
-        {"max-leak", required_argument, NULL, MAX_LEAK},
-        {"max-leak-per-place", required_argument, NULL, MAX_LEAK_PER_PLACE},
-        {"max-peak", required_argument, NULL, MAX_PEAK},
-        {"max-pinned", required_argument, NULL, MAX_PINNED},
-        {"max-unused", required_argument, NULL, MAX_UNUSED},
-        {"max-residual", required_argument, NULL, MAX_RESIDUAL},
-        {"max-growth", required_argument, NULL, MAX_GROWTH},
-        {"max-growth-per-round", required_argument, NULL, MAX_ROUND_GROWTH},
-        {"fail-on", required_argument, NULL, FAIL_ON},
-        {"warn-on", required_argument, NULL, WARN_ON},
-        {"suppressions", required_argument, NULL, SUPPRESSIONS},
-        {"gen-suppressions", no_argument, NULL, GEN_SUPPRESSIONS},
-        {"print-suppressions", no_argument, NULL, PRINT_SUPPRESSIONS},
-        {"no-vendor-suppressions", no_argument, NULL, NO_VENDOR_SUPPRESSIONS},
-        {"baseline", required_argument, NULL, BASELINE},
-        {"update-baseline", no_argument, NULL, UPDATE_BASELINE},
-        {"new-only", no_argument, NULL, NEW_ONLY},
-        {"max-increase", required_argument, NULL, MAX_INCREASE},
-        {"repeats", required_argument, NULL, REPEATS},
-        {"error-exitcode", required_argument, NULL, ERROR_EXITCODE},
-        {"format", required_argument, NULL, FORMAT},
-        {"allow-empty", no_argument, NULL, ALLOW_EMPTY},
-        {"on-cut", required_argument, NULL, ON_CUT},
-        {"top", required_argument, NULL, 'n'},
-        {"output", required_argument, NULL, 'o'},
-        GM_STACK_OPTIONS,
-        GM_COMMON_OPTIONS};
     *is_over = true;
-    for (int option; (option = gm_next_option(count, arguments, ":n:o:h", options)) != -1;) {
-        if (option == GM_OPTION_HELP)
-            print_help();
-        else if (option == GM_OPTION_VERSION)
-            gm_print_version();
-        else if (!take_option(check, option))
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;)
+        if (!take_option(check, option))
             return GM_EXIT_USAGE;
-        if (option == GM_OPTION_HELP || option == GM_OPTION_VERSION)
-            return GM_EXIT_FINE;
-    }
     if (check->prints_vendor_rules)
         fputs(gm_vendor_rules, stdout);
     *is_over = check->prints_vendor_rules;

@@ -19,32 +19,34 @@
 #define TOP 10u       /* rows of a section */
 #define HTML_TOP 100u /* of a table in the page */
 
-static void print_help(void)
-{
-    puts("usage: gpumem diff [OPTION...] BASE NEW\n"
-         "\n"
-         "Says what changed from BASE to NEW: totals, findings, places that came, went, grew\n"
-         "or shrank, and who holds memory by process, library, category and phase\n"
-         "(docs/diff.md). Either can be a trace, a memory snapshot of PyTorch, a file of\n"
-         "gpumem summarize, or a folder or a quoted pattern: the newest run in it, with all\n"
-         "its processes. Places are matched by function, file and module, not by line.\n"
-         "\n"
-         "  -n, --top N        rows of each list (10)\n"
-         "      --min-size SIZE  changes of less are none (any change is one)\n"
-         "      --json         everything, as JSON; the same as --format json\n"
-         "      --html FILE    both as a page to look at, one compared with the other\n"
-         "  -f, --format FORMAT  text, json, or pprof: a profile for go tool pprof, in which\n"
-         "                     BASE counts down\n"
-         "  -o, --output FILE  instead of stdout\n"
-         "      --exit-code    1 if there is a difference\n"
-         "      --all-frames, --no-symbols, --debuginfod, --sysroot DIR,\n"
-         "      --no-local-files, --redact, --no-limits  as for report\n"
-         "  -h, --help\n"
-         "      --version\n"
-         "\n"
-         "Exit codes: 0 compared, 1 different (--exit-code), 2 wrong usage, 3 a trace is\n"
-         "unreadable, or with --exit-code incomplete, 4 nothing was recorded in BASE or NEW.");
-}
+enum { MIN_SIZE = GM_OPTION_FIRST, AS_JSON, AS_HTML, EXIT_CODE };
+
+static const struct gm_option own_options[] = {
+    {GM_PROSE,
+     "usage: gpumem diff [OPTION...] BASE NEW\n"
+     "\n"
+     "Says what changed from BASE to NEW: totals, findings, places that came, went, grew\n"
+     "or shrank, and who holds memory by process, library, category and phase\n"
+     "(docs/diff.md). Either can be a trace, a memory snapshot of PyTorch, a file of\n"
+     "gpumem summarize, or a folder or a quoted pattern: the newest run in it, with all\n"
+     "its processes. Places are matched by function, file and module, not by line.\n"
+     "\n"},
+    {'n', "  -n, --top N        rows of each list (10)\n"},
+    {MIN_SIZE, "      --min-size SIZE  changes of less are none (any change is one)\n"},
+    {AS_JSON, "      --json         everything, as JSON; the same as --format json\n"},
+    {AS_HTML, "      --html FILE    both as a page to look at, one compared with the other\n"},
+    {'f', "  -f, --format FORMAT  text, json, or pprof: a profile for go tool pprof, in which\n"
+          "                     BASE counts down\n"},
+    {'o', "  -o, --output FILE  instead of stdout\n"},
+    {EXIT_CODE, "      --exit-code    1 if there is a difference\n"},
+    GM_STACK_OPTIONS,
+    GM_COMMON_OPTIONS,
+    {GM_PROSE,
+     "\n"
+     "Exit codes: 0 compared, 1 different (--exit-code), 2 wrong usage, 3 a trace is\n"
+     "unreadable, or with --exit-code incomplete, 4 nothing was recorded in BASE or NEW.\n"},
+    {GM_PROSE, NULL},
+};
 
 enum format { TEXT, JSON, PPROF, HTML };
 enum { BASE, NEWER, SIDES };
@@ -279,21 +281,11 @@ static bool take_format(struct request *request, const char *text)
 
 int gm_cmd_diff(int count, char **arguments)
 {
-    enum { MIN_SIZE = GM_OPTION_FIRST, AS_JSON, AS_HTML, EXIT_CODE };
-    static const struct option options[] = {{"top", required_argument, NULL, 'n'},
-                                            {"min-size", required_argument, NULL, MIN_SIZE},
-                                            {"json", no_argument, NULL, AS_JSON},
-                                            {"html", required_argument, NULL, AS_HTML},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"exit-code", no_argument, NULL, EXIT_CODE},
-                                            GM_STACK_OPTIONS,
-                                            GM_COMMON_OPTIONS};
     struct request request = {.stacks = {.names = true}, .options = {.colour = gm_wants_colour()}};
     const char *output = "-";
     bool asks_difference = false;
     uint64_t top = TOP;
-    for (int option; (option = gm_next_option(count, arguments, ":n:f:o:h", options)) != -1;) {
+    for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case 'n':
             if (!gm_parse_count("--top", optarg, &top))
@@ -320,12 +312,6 @@ int gm_cmd_diff(int count, char **arguments)
         case EXIT_CODE:
             asks_difference = true;
             break;
-        case GM_OPTION_HELP:
-            print_help();
-            return GM_EXIT_FINE;
-        case GM_OPTION_VERSION:
-            gm_print_version();
-            return GM_EXIT_FINE;
         default:
             if (!gm_take_stack_option(option, &request.stacks))
                 return GM_EXIT_USAGE;
