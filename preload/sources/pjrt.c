@@ -58,6 +58,8 @@ enum { ON_HOST = 1 };
 static struct pool {
     _Atomic uint64_t allocated;
     _Atomic uint64_t reserved;
+    _Atomic uint64_t limit;        /* that it may take from the driver; 0: not told */
+    _Atomic uint64_t largest_hole; /* told only together with the limit */
 } pools[DEVICES];
 
 /* ---- asking the plugin ----------------------------------------------------------------------- */
@@ -135,15 +137,20 @@ static int device_of_memory(const struct plugin *plugin, uint64_t memory)
  * it has a limit. */
 static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordinal)
 {
-    enum { WORDS = 24, IN_USE = 3, LIMIT = 10, LIMIT_IS_SET = 11, POOL = 20, POOL_IS_SET = 21 };
+    enum { WORDS = 24, IN_USE = 3, LIMIT = 10, LARGEST_HOLE = 18, POOL = 20, IS_SET = 1 };
     gm_pjrt_words stats[WORDS] = {WORDS, 0, device};
     if (!ask(plugin, GM_PJRT_MEMORY_STATS, stats))
         return UINT64_MAX;
     atomic_store_explicit(&pools[ordinal].allocated, stats[IN_USE], memory_order_relaxed);
-    if ((uint8_t)stats[POOL_IS_SET])
+    if ((uint8_t)stats[POOL + IS_SET])
         atomic_store_explicit(&pools[ordinal].reserved, stats[POOL], memory_order_relaxed);
-    if (!(uint8_t)stats[LIMIT_IS_SET])
+    if (!(uint8_t)stats[LIMIT + IS_SET])
         return UINT64_MAX;
+    if ((uint8_t)stats[LARGEST_HOLE + IS_SET]) {
+        atomic_store_explicit(&pools[ordinal].limit, stats[LIMIT], memory_order_relaxed);
+        atomic_store_explicit(&pools[ordinal].largest_hole, stats[LARGEST_HOLE],
+                              memory_order_relaxed);
+    }
     return stats[LIMIT] > stats[IN_USE] ? stats[LIMIT] - stats[IN_USE] : 0;
 }
 
@@ -156,6 +163,10 @@ static void record(enum gm_event type, uint64_t buffer, uint64_t size, int devic
     gm_call_begin(&call, 0, frame);
     if (gm_call_active(&call)) {
         detail.address = atomic_load_explicit(&pools[device].reserved, memory_order_relaxed);
+        if (type == GM_EVENT_BLOCK_OOM) {
+            detail.size = atomic_load_explicit(&pools[device].largest_hole, memory_order_relaxed);
+            detail.aux = atomic_load_explicit(&pools[device].limit, memory_order_relaxed);
+        }
         gm_call_commit_block(
             call.thread, frame, gm_what(type, (enum gm_kind)GM_BLOCK_OF_XLA, (int8_t)device, 0, 0),
             buffer, size, atomic_load_explicit(&pools[device].allocated, memory_order_relaxed),

@@ -89,7 +89,7 @@ struct gm_segment_sums gm_segments_all(const struct gm_segment_sums sums[GM_SEGM
 
 /* What of the pool could have served the request by its size. */
 struct gm_pool_reason {
-    bool is_known; /* where blocks lie in the pool, which XLA does not tell; else the rest is 0 */
+    bool is_known; /* what of the pool was free; else the rest is 0 */
     uint64_t free;
     uint64_t largest_hole;
     uint64_t outside; /* bytes of the device that nobody used, as far as is known; 0: not known */

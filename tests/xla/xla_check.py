@@ -7,9 +7,12 @@ with the framework's own figures.
 One line per scenario, PASS or FAIL with figures; exit code 1 if any failed. Run by run_xla.
 """
 import glob
+import json
 import os
+import subprocess
 import sys
 import sysconfig
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
@@ -30,6 +33,7 @@ ALLOCATORS = {
         "async": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "XLA_PYTHON_CLIENT_ALLOCATOR": "cuda_async"},
     },
 }
+PROGRAMS = os.path.join(HERE, "jax_programs.py")
 LIBRARIES = {"tensorflow": "TensorFlow", "jax": "JAX"}
 NAMES = {"tensorflow": ("arrays", "training", "kept_results", "refused"),
          "jax": ("arrays", "kept_results", "refused")}
@@ -67,8 +71,11 @@ def held(trace):
 
 def arrays(name, allocator):
     """At each mark the blocks on record are the arrays that JAX says are alive."""
+    return compare_arrays(record(name, allocator)[1])
+
+
+def compare_arrays(trace):
     live, problems, marks = {}, [], 0
-    trace = record(name, allocator)[1]
     for event, _ in trace.records():
         if event.type == t.BLOCK_ALLOC:
             live[event.address] = event.size
@@ -81,6 +88,40 @@ def arrays(name, allocator):
             if said != lived:
                 problems.append(f"mark {marks}: JAX has {said} bytes in arrays, {lived} on record")
     return problems if marks else ["no marks"], f"{marks} times the bytes of jax.live_arrays()"
+
+
+def programs():
+    """jax_programs.py's names, and the lines that hold most of them."""
+    found, name = {}, None
+    with open(PROGRAMS, encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            if text.startswith("def "):
+                name = text[4:text.index("(")]
+            elif "# holder" in text:
+                found[name] = number
+            if text.startswith("@scenarios.scenario"):
+                name = None
+            elif name and name != "mark":
+                found.setdefault(name, None)
+    return found
+
+
+def program(name, line):
+    """The same output both ways, JAX's arrays at each mark, and the line that holds most."""
+    environment = dict(allocators["pieces"], GPUMEM_SIM_MEMORY="1G", GPUMEM_SIM_DEVICES="8")
+    path = command(name)[:-2] + [PROGRAMS, name]
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = [subprocess.run(path, cwd=folder, env=dict(os.environ, GPUMEM_OUTPUT=f"{folder}/trace", **environment, **more),
+                                  check=True, capture_output=True, text=True).stdout
+                   for more in ({}, {"LD_PRELOAD": build + "/preload/libgpumem.so"})]
+        shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", folder + "/trace"])
+        problems, marks = compare_arrays(t.Trace(folder + "/trace"))
+    problems += [] if outputs[0] == outputs[1] else [f"not the same output: {outputs}"]
+    pool = max(json.loads(shown)["framework_blocks"], key=lambda pool: pool["peak"])
+    first = pool["at_peak"]["lines"][0]
+    if os.path.basename(first["file"] or "") != "jax_programs.py" or line not in (None, first["line"]):
+        problems.append(f"line {line} holds most, not {first['file']}:{first['line']}")
+    return problems, f"{marks}, line {first['line']} holds {first['bytes']} bytes"
 
 
 def totals(name, allocator):
@@ -119,6 +160,9 @@ def main():
     if framework == "jax":
         checks += [(f"{name}/arrays, {allocator}", lambda name=name, allocator=allocator: arrays(name, allocator))
                    for name in names for allocator in allocators]
+    if COMPILED and framework == "jax":
+        checks += [(f"{name}/program", lambda name=name, line=line: program(name, line))
+                   for name, line in programs().items()]
     checks += [("arrays/pieces of a pool", lambda: pieces("arrays"))]
     checks += [(f"kept_results/place, {allocator}", lambda allocator=allocator: place(allocator))
                for allocator in allocators]

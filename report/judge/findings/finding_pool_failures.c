@@ -65,6 +65,11 @@ struct advice {
 
 static const char keepers[] = "Free the blocks that keep the segments, or allocate them early.";
 
+static const char of_xla[] =
+    "Make arrays that live long before large ones come and go, or give these away "
+    "(donate_argnums). XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async maps pages instead of dividing one "
+    "piece.";
+
 /* Names the least risky setting under which nothing would have been refused, with its figure. */
 static void write_advice(struct advice *advice, struct gm_whatif *whatif)
 {
@@ -126,7 +131,8 @@ static void add_fragmentation(const struct gm_analysis *analysis, struct gm_find
                         "used: together enough, so it is fragmentation.",
                         SIZE(failure->size), SIZE(reason.free), SIZE(reason.largest_hole),
                         SIZE(reason.outside));
-    const char *remedy = advice_for(analysis, advice, failure->device);
+    const char *remedy =
+        failure->is_placed ? advice_for(analysis, advice, failure->device) : of_xla;
     gm_findings_remedy(findings, "%s", remedy[0] ? remedy : keepers);
 }
 
@@ -171,6 +177,13 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
         gm_findings_add(findings, &finding, "%s asked with %s allocated and %s reserved.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
                         SIZE(failure->snapshot.reserved), held.text);
+    else if (failure->limit && reason.outside < failure->size)
+        gm_findings_add(findings, &finding,
+                        "%s asked with %s in arrays, %s in use and %s reserved of the %s that XLA "
+                        "may take (XLA_PYTHON_CLIENT_MEM_FRACTION); the largest hole had %s.%s",
+                        SIZE(failure->size), SIZE(failure->snapshot.allocated),
+                        SIZE(failure->in_use), SIZE(failure->snapshot.reserved),
+                        SIZE(failure->limit), SIZE(reason.largest_hole), held.text);
     else
         gm_findings_add(findings, &finding,
                         "%s asked with %s allocated and %s reserved; the largest hole of the pool "

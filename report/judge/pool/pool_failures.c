@@ -46,6 +46,11 @@ static void failed(struct gm_pool_failures *failures, uint64_t line, const struc
     failure.device = device;
     failure.succeeded = false;
     failure.is_placed = record->kind != GM_BLOCK_OF_XLA;
+    if (!failure.is_placed && entry->detail) {
+        failure.limit = entry->detail->aux;
+        failure.in_use = record->aux;
+        failure.largest_hole = entry->detail->size;
+    }
     failure.snapshot = (struct gm_pool_snapshot){.record = entry->carried ? 0 : blocks->records,
                                                  .time = record->time,
                                                  .device = device,
@@ -87,20 +92,39 @@ static uint64_t unused_of_device(const struct gm_pool_failure *failure)
 /* Of what a pool has reserved, holes are this part at least, or they are what any pool has: a tenth. */
 #define HOLES_SHARE 10u
 
+/* XLA's pool: its holes are told in sum, and the largest. Not known either where that would have served the request: something
+ * was freed between the refusal and the question. */
+static struct gm_pool_reason reason_told(const struct gm_pool_failure *failure)
+{
+    uint64_t reserved = failure->snapshot.reserved;
+    uint64_t unused = unused_of_device(failure);
+    struct gm_pool_reason reason = {.largest_hole = failure->largest_hole};
+    reason.is_known = failure->limit && failure->largest_hole < failure->size;
+    reason.free = reserved > failure->in_use ? reserved - failure->in_use : 0;
+    reason.outside = failure->limit > reserved ? failure->limit - reserved : 0;
+    if (failure->total && unused < reason.outside)
+        reason.outside = unused;
+    return reason.is_known ? reason : (struct gm_pool_reason){.is_known = false};
+}
+
+/* PyTorch's: what was free in the segments that a request of this size comes from. */
+static struct gm_pool_reason reason_seen(const struct gm_pool_failure *failure)
+{
+    const struct gm_segment_sums *sums =
+        &failure->snapshot.segments
+             .sums[failure->size > GM_SMALL_BLOCK ? GM_SEGMENTS_LARGE : GM_SEGMENTS_SMALL];
+    return (struct gm_pool_reason){.is_known = true,
+                                   .free = sums->free,
+                                   .largest_hole = sums->largest_hole,
+                                   .outside = unused_of_device(failure)};
+}
+
 struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure)
 {
-    bool large = failure->size > GM_SMALL_BLOCK;
-    const struct gm_segment_sums *sums =
-        &failure->snapshot.segments.sums[large ? GM_SEGMENTS_LARGE : GM_SEGMENTS_SMALL];
-    if (!failure->is_placed)
-        return (struct gm_pool_reason){.is_known = false};
-    struct gm_pool_reason reason = {.is_known = true,
-                                    .free = sums->free,
-                                    .largest_hole = sums->largest_hole,
-                                    .outside = unused_of_device(failure)};
+    struct gm_pool_reason reason = failure->is_placed ? reason_seen(failure) : reason_told(failure);
     bool in_halves = reason.free >= failure->size / 2 && reason.outside < failure->size &&
                      gm_add_saturated(reason.free, reason.outside) >= failure->size;
-    reason.fragmentation = reason.largest_hole < failure->size &&
+    reason.fragmentation = reason.is_known && reason.largest_hole < failure->size &&
                            (reason.free >= failure->size || in_halves) &&
                            reason.free >= failure->snapshot.reserved / HOLES_SHARE;
     return reason;

@@ -39,7 +39,10 @@ struct gm_pool_failure {
     uint64_t served;    /* bytes of the first block allocated at the same line after the latest */
     uint16_t api;
     int8_t device;
-    bool is_placed;                   /* it is known where blocks lie in the pool: not XLA's */
+    bool is_placed;  /* it is known where blocks lie in the pool: not XLA's */
+    uint64_t limit;  /* bytes that XLA's pool may take; 0: not told, nor what follows */
+    uint64_t in_use; /* of XLA's pool, also for what is no array */
+    uint64_t largest_hole;
     bool never_more;                  /* none asked for more than the one before */
     bool never_same;                  /* each asked for less */
     bool starts_over;                 /* see gm_gave_back_more(), each time that one was served */

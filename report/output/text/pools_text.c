@@ -213,7 +213,7 @@ static void print_reason(struct gm_page *page, const struct gm_model_pool_failur
         gm_page_paragraph(page, GM_DIM, 4, "What lived then was overwritten (flight recorder).");
     else if (!reason.is_known)
         gm_page_paragraph(page, GM_DIM, 4,
-                          "Where its arrays lie, and so its holes, the framework does not tell.");
+                          "What holes its pool had just then, the framework does not tell.");
     else if (reason.fragmentation && reason.free < failure->size)
         gm_page_paragraph(page, GM_WARNING, 4,
                           "%s asked, %s reserved but free, largest hole %s, and %s of the device "

@@ -44,6 +44,13 @@ def check_recorded(plugin, **environment):
         assert pools[1]["out_of_memory"] == refused_by_1 == (6 if plugin == "plugin" else 5), pools[1]
         refused = pools[0]["failures"][0]
         assert refused["request"] == 8 << 20 and refused["count"] == 1, refused
+        # What is free is that of the pool, in which this plugin keeps the host's arrays, too.
+        for failure, free, hole, fragmentation in ((refused, 3, 3, False), (pools[1]["failures"][0], 36, 18, True)):
+            assert failure["free"] == free << 20 and failure["largest_hole"] == hole << 20, failure
+            assert failure["fragmentation"] == fragmentation, failure
+        assert {f["code"]: f.get("device") for f in report["findings"]}.get("pool-fragmentation") == 1, report["findings"]
+        [full] = [f for f in report["findings"] if f["code"] == "out-of-memory"]
+        assert "60.0 MiB in arrays, 61.0 MiB in use and 64.0 MiB reserved of the 64.0 MiB that XLA may" in full["cause"], full
         page = subprocess.run([f"{BUILD}/report/gpumem", "report", path], capture_output=True, text=True, check=True)
         assert "Who held XLA's pool on device 0" in page.stdout, page.stdout
         whatif = subprocess.run([f"{BUILD}/report/gpumem", "whatif", path], capture_output=True, text=True, check=False)

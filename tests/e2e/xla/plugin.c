@@ -48,10 +48,16 @@ static void *refuse(word code, const char *format, word bytes)
     return error;
 }
 
+/* What is free lies in two holes on device 1. */
+static word largest_hole(word device)
+{
+    return (CAPACITY - in_use[device]) >> device;
+}
+
 static void *make(struct memory *memory, word size, word *buffer)
 {
     word *used = &in_use[*(word *)memory->device];
-    if (*used + size > CAPACITY)
+    if (size > largest_hole(*(word *)memory->device))
         return refuse(8, "Out of memory while trying to allocate %lu bytes.", size);
     struct buffer *made = calloc(1, sizeof(*made));
     *made = (struct buffer){memory, size, 0, 0};
@@ -131,6 +137,8 @@ static void *memory_stats(word *a)
     a[3] = in_use[*(word *)a[2]];
     a[10] = CAPACITY;
     a[11] = 1;
+    a[18] = largest_hole(*(word *)a[2]);
+    a[19] = 1;
     a[20] = CAPACITY;
     a[21] = 1;
     return NULL;
