@@ -3,6 +3,8 @@
 
 Each prints the bytes of PyTorch's peaks, allocated and reserved.
 """
+import os
+import subprocess
 import sys
 
 import torch
@@ -215,6 +217,13 @@ def objects():
     dist.all_gather_object(gathered, sent[0])
     dist.broadcast_object_list(sent, 0)
     assert gathered == [{"rank": 0}] * 8 and sent == [{"rank": 0}], (gathered, sent)
+
+
+def ranks():
+    """Two ranks of one node, which size their tensors by what the other one says."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks.py")
+    subprocess.run([sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program],
+                   check=True)
 
 
 def checkpointing():

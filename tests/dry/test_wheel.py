@@ -36,7 +36,8 @@ SCENARIOS = {
     "finite": ([], "fits", 1, {}),
     "generation": ([], "fits", 0, {}),
     "experts": ([], "fits", 1, {}),
-    "objects": ([], "fits", 1, {"2.15.0": (2048, 2097152)}),
+    "ranks": (["--devices", "2"], "fits", 0, {}),
+    "objects": ([], "fits", 0, {"2.15.0": (2048, 2097152)}),
     "checkpointing": ([], "fits", 0, {"2.15.0": (109114368, 132120576)}),
     "tensor_parallel": ([], "fits", 0, {"2.15.0": (59125248, 92274688)}),
     "tracked": ([], "fits", 0, {"2.15.0": (168137216, 174063616)}),
@@ -114,6 +115,8 @@ for scenario in sys.argv[3:] or SCENARIOS:
         # A room of 32 MiB, and as much of the rows that are put into it.
         rows = [part["most"] for part in answer["parts"] if "masks" in part["name"]]
         check(scenario, answer["parts"], rows and rows[0] >= 64 << 20)
+    if scenario == "ranks" and answer: # the larger need is that of rank 1, to the size of what is sent
+        check(scenario, answer["parts"], 160 << 20 <= tensors(answer) < (160 << 20) + (64 << 10))
     if scenario == "repeats" and answer:
         check(scenario, answer["parts"], tensors(answer) > 24 << 20)
     if scenario == "many_steps" and answer:

@@ -142,7 +142,7 @@ class Values(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         packet = func.overloadpacket
-        if packet in PASSED_OVER or torch.cuda.is_current_stream_capturing():
+        if packet in PASSED_OVER or func.namespace == "c10d" or torch.cuda.is_current_stream_capturing():
             return func(*args, **kwargs)
         inputs = tensors_of([args, list(kwargs.values())])
         if inputs is None or not (inputs or "device" in kwargs):
@@ -199,6 +199,18 @@ class Values(TorchDispatchMode):
                    for value in values]
         self.store(outputs, values, learn if known else unlearn)
         return type(computed)(outputs) if isinstance(computed, (list, tuple)) else outputs[0]
+
+
+class Objects(Values):
+    """For what ranks send each other as pickles. All are made as long as the longest, and nobody looks at what stands
+    behind a shorter one."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket is not aten.resize_ or not is_known(args[0]):
+            return super().__torch_dispatch__(func, types, args, kwargs)
+        result = func(*args, **(kwargs or {}))
+        learn(result.data_ptr(), span_of(result))
+        return result
 
 
 def start(tell):

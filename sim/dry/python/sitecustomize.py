@@ -13,6 +13,7 @@ Python imports the first sitecustomize that it finds; this one imports the one i
 program imports it, and not where it never does.
 """
 import copy
+import functools
 import importlib.machinery
 import importlib.util
 import os
@@ -145,8 +146,8 @@ def end_endless(file, line, count, has_exit, is_growing):
 
 
 def share_objects():
-    """Objects that ranks send each other (all_gather_object and the like): a rank receives what it sent itself, as its
-    tensors do. Their bytes go through kernels in part, so that they may arrive as nothing."""
+    """Objects that ranks send each other (all_gather_object and the like) arrive, up to 1 MiB. Of larger ones, and of ranks
+    that are not there, a rank receives what it sent itself, as its tensors do."""
     module = sys.modules.get("torch.distributed.distributed_c10d")
     if not hasattr(module, "_object_to_tensor") or not hasattr(module, "_tensor_to_object"):
         return
@@ -163,6 +164,25 @@ def share_objects():
             return copy.deepcopy(sent[0]) if sent else None
 
     module._object_to_tensor, module._tensor_to_object = object_to_tensor, tensor_to_object
+    package = sys.modules["torch.distributed"]
+    for name in OBJECT_COLLECTIVES:
+        if hasattr(module, name):
+            computed = computing(getattr(module, name))
+            setattr(module, name, computed)
+            setattr(package, name, computed)
+
+
+OBJECT_COLLECTIVES = ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list",
+                      "send_object_list", "recv_object_list")
+
+
+def computing(function):
+    """A function whose small operations are computed: sizes of objects go through kernels (max, sum) before they are read."""
+    @functools.wraps(function)
+    def compute(*args, **kwargs):
+        with import_own("dry_values").Objects():
+            return function(*args, **kwargs)
+    return compute
 
 
 def import_own(name):
