@@ -7,7 +7,7 @@
 
 #include "flight/carry.h"
 
-/* Of all records folded so far. */
+/* Totals over all records folded so far. */
 extern struct gm_flight_totals gm_fold_totals;
 extern uint64_t gm_fold_lost_frees;    /* births at addresses and under handles that lived, mappings
                                           over others: a free was not seen */

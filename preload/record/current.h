@@ -19,7 +19,7 @@ struct gm_context_self {
     uint16_t number[GM_CONTEXT_STACK];
     uint32_t depth;
     int runtime_device; /* device + 1 of the last cudaSetDevice; 0: none */
-    uint64_t seen;      /* what the driver last said is current, and what that came to: */
+    uint64_t seen;      /* the driver's last answer; seen_number is our number for it */
     uint32_t seen_ends; /* gm_context_ends then */
     uint16_t seen_number;
 };
@@ -43,7 +43,7 @@ struct gm_context {
 /*
  * Number n stands at [n]; 0 is "unknown", the last one GM_CONTEXT_UNTOLD. Numbers are not used
  * again: a record that comes late, of another thread, would be taken for one of the new context.
- * Pages of it that no number has reached were never touched.
+ * The kernel backs only the pages in use.
  */
 #define GM_CONTEXTS_MAX GM_CONTEXT_UNTOLD
 extern struct gm_context gm_contexts[GM_CONTEXTS_MAX + 1];

@@ -19,17 +19,16 @@
  * The stores of all three release, the loads by others acquire; that is all the ordering there is.
  *
  * A gm_thread belongs to a lane for the life of the process and passes from a thread that has ended
- * to a new one; nothing runs at thread exit (no TLS destructor, no malloc), a successor notices:
- * who joins looks at a few lanes and asks the kernel whether their owners live. So of lanes there
- * are at most an eighth more than threads that live at one time.
+ * to a new one. Nothing runs at thread exit (no TLS destructor, no malloc). A joining thread probes a
+ * few lanes and reuses one whose owner has died, so there are at most 1/8 more lanes than live threads.
  *
  * A lane begins with a page. One that is found half full is replaced by one sixteen times as large,
  * up to GPUMEM_RING, while all of these take no more than GM_RINGS_BYTES: the new ring, with all
  * that waits in the old one, is complete before it becomes part of the trace, the old one is not
  * written to any more, and a reader takes the last one. In between both say the same.
  *
- * A call that is never returned from (longjmp, an exception out of a callback, a coroutine that is
- * given up) is found over when its thread makes the next one from above it: see gm_call_nested.
+ * A call that never returns (longjmp, an exception out of a callback, a coroutine that is given up) is
+ * closed when its thread next calls from an outer frame: see gm_call_nested.
  */
 #ifndef GPUMEM_PRELOAD_RING_LANE_H
 #define GPUMEM_PRELOAD_RING_LANE_H

@@ -8,14 +8,14 @@
  * there is none.
  * Nothing on the fast path: what is recorded behind the end takes a way of its own, which breaks
  * the seal first and renews it. Lock-free for the threads that record before the end.
- * Relies on who changes what the seal covers saying so before and behind (base/change.h).
+ * Relies on every writer of sealed data to bracket the change (base/change.h).
  */
 #ifndef GPUMEM_PRELOAD_RING_SEAL_H
 #define GPUMEM_PRELOAD_RING_SEAL_H
 
 #include "ring/lane.h"
 
-/* Seals the trace, or sees that it stays without. Async-signal-safe. */
+/* Seals the trace, or leaves it unsealed if a writer is active. Async-signal-safe. */
 void gm_seal(void);
 
 /* The process goes on: an exec has failed. */

@@ -47,13 +47,6 @@ static inline uint32_t gm_map_get(const struct gm_map *map, uint64_t key)
     return map->count ? gm_map_find(map, key)->value : GM_NONE;
 }
 
-/* A key is looked up soon: brings its slot near. */
-static inline void gm_map_prefetch(const struct gm_map *map, uint64_t key)
-{
-    if (map->count)
-        __builtin_prefetch(&map->slots[gm_map_home(map, key)], 1);
-}
-
 /* Sets or replaces the value of a key. A new key is left out where the limits of the trace (see
  * limit.h) allow the map no more room: nothing more is read then. */
 void gm_map_set_grown(struct gm_map *map, uint64_t key, uint32_t value);

@@ -27,7 +27,7 @@ static void add_text(XXH64_state_t *state, const char *text, size_t size)
     XXH64_update(state, "", 1);
 }
 
-/* What stands in for a name where there is none is an address within the module. */
+/* Without a name there is the offset within the module. */
 static bool is_named(const struct gm_frame *frame)
 {
     return !strstr(frame->function, "+0x");

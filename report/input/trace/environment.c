@@ -30,12 +30,3 @@ bool gm_environment_allocator(const struct gm_trace *trace, const char **name,
         }
     return false;
 }
-
-bool gm_environment_expandable(const struct gm_trace *trace)
-{
-    static const char wanted[] = "expandable_segments:True";
-    const char *name;
-    struct gm_text value;
-    return gm_environment_allocator(trace, &name, &value) &&
-           memmem(value.bytes, value.size, wanted, strlen(wanted)) != NULL;
-}

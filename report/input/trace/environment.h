@@ -13,7 +13,4 @@ bool gm_environment_get(const struct gm_trace *trace, const char *name, struct g
 bool gm_environment_allocator(const struct gm_trace *trace, const char **name,
                               struct gm_text *value);
 
-/* Whether these settings ask for expandable segments. */
-bool gm_environment_expandable(const struct gm_trace *trace);
-
 #endif

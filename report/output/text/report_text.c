@@ -31,7 +31,7 @@ static void print_stack(const struct gm_view *view, uint32_t stack, unsigned ind
 
 /* ---- who and what ---------------------------------------------------------------------------- */
 
-/* What a difference is of: it amounts to no verdict. */
+/* Header of a diff; a diff has no verdict. */
 static void print_compared(const struct gm_view *view)
 {
     const char *const paths[] = {view->run->path, view->run->base_path};

@@ -74,8 +74,7 @@ bool gm_index_grow(struct gm_index *index);
 static inline struct gm_index_slot *gm_index_place(struct gm_index *index, uint64_t address,
                                                    struct gm_indexed of)
 {
-    /* Of the next slot it must be easy to foretell whether it is empty: that costs more than to
-     * look at it. */
+    /* Stay below 3/8 full: a mispredicted branch on the next slot costs more than the load. */
     if (__builtin_expect(index->count * 8 >= index->capacity * 3, 0) && !gm_index_grow(index))
         return gm_index_get(index, address, of);
     return gm_index_find(index, address, of);

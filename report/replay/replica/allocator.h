@@ -94,10 +94,6 @@ void gm_allocator_free(struct gm_allocator *allocator, uint32_t block);
 /* It is given back, but other streams use it: gm_allocator_free follows, unless the allocator waits for them itself.
  * False is_waiting: it did. */
 void gm_allocator_wait(struct gm_allocator *allocator, uint32_t block);
-static inline bool gm_allocator_is_in_use(const struct gm_allocator *allocator, uint32_t block)
-{
-    return allocator->blocks[block].allocated;
-}
 
 /* What of a pool gm_allocator_empty_cache or gm_allocator_drop_pool would give back, in its order, if no block waited: a
  * list that the caller frees. */

@@ -151,7 +151,7 @@ static int rows_by_change(const void *left, const void *right)
     return first != second ? (first > second ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-/* Of totals a reader wants to see what there is, and that nothing leaked, changed or not. */
+/* Totals are listed even when unchanged, so the reader sees that nothing leaked. */
 static bool is_shown(enum gm_diff_tables number, const struct gm_diff_row *row)
 {
     return number == GM_DIFF_TOTALS &&

@@ -42,7 +42,7 @@ static struct gm_frame key_frame(const struct gm_match *match, unsigned side,
                                  .file = frame->file,
                                  .module = frame->module,
                                  .script = frame->script};
-    /* What stands in for a name where there is none is an address within the module. */
+    /* Without a name there is the offset within the module. */
     bool is_named = strstr(frame->function, "+0x") == NULL;
     const char *home = frame->script ? frame->file : frame->module;
     return (struct gm_frame){.function = is_named ? frame->function : "",
