@@ -360,3 +360,211 @@ int nvmlDeviceGetP2PStatus(nvml_device device, nvml_device peer, int index, int 
     *status = 0;
     return NVML_SUCCESS;
 }
+
+/* ---- what monitors ask: Ray, SGLang, pynvml ----------------------------------------------------- */
+
+struct nvml_memory_v2 {
+    unsigned int version; /* in: its size, and 2 in the upper byte */
+    unsigned long long total;
+    unsigned long long reserved;
+    unsigned long long free;
+    unsigned long long used;
+};
+
+struct nvml_utilization {
+    unsigned int gpu;
+    unsigned int memory;
+};
+
+struct nvml_confidential {
+    unsigned int environment;
+    unsigned int feature;
+    unsigned int dev_tools;
+};
+
+EXPORTED const char *nvmlErrorString(int result);
+EXPORTED int nvmlSystemGetDriverVersion(char *version, unsigned int length);
+EXPORTED int nvmlSystemGetNVMLVersion(char *version, unsigned int length);
+EXPORTED int nvmlSystemGetConfComputeState(struct nvml_confidential *state);
+EXPORTED int nvmlDeviceGetIndex(nvml_device device, unsigned int *index);
+EXPORTED int nvmlDeviceGetMinorNumber(nvml_device device, unsigned int *minor);
+EXPORTED int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *memory);
+EXPORTED int nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utilization *rates);
+EXPORTED int nvmlDeviceGetArchitecture(nvml_device device, unsigned int *architecture);
+EXPORTED int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned int *count);
+EXPORTED int nvmlDeviceGetTopologyCommonAncestor(nvml_device device, nvml_device other,
+                                                 unsigned int *level);
+EXPORTED int nvmlDeviceGetNumaNodeId(nvml_device device, unsigned int *node);
+EXPORTED int nvmlDeviceGetCpuAffinity(nvml_device device, unsigned int words, unsigned long *set);
+EXPORTED int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned int *count,
+                                                      struct nvml_process *processes);
+
+const char *nvmlErrorString(int result)
+{
+    static const struct {
+        int result;
+        const char *text;
+    } texts[] = {
+        {NVML_SUCCESS, "The operation was successful"},
+        {NVML_ERROR_UNINITIALIZED, "NVML was not first initialized with nvmlInit()"},
+        {NVML_ERROR_INVALID_ARGUMENT, "A supplied argument is invalid"},
+        {NVML_ERROR_NOT_SUPPORTED, "The requested operation is not available on target device"},
+        {NVML_ERROR_NOT_FOUND, "A query to find an object was unsuccessful"},
+        {NVML_ERROR_INSUFFICIENT_SIZE, "An input argument is not large enough"},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].result == result)
+            return texts[i].text;
+    return "An internal driver error occurred";
+}
+
+static int write_version(char *version, unsigned int length, const char *text)
+{
+    NEED_INIT();
+    if (!version)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return snprintf(version, length, "%s", text) < (int)length ? NVML_SUCCESS
+                                                               : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+/* No driver of NVIDIA's has these numbers: programs read them as such, and compare. */
+int nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+    return write_version(version, length, "999.0");
+}
+
+int nvmlSystemGetNVMLVersion(char *version, unsigned int length)
+{
+    return write_version(version, length, "13.999.0");
+}
+
+int nvmlSystemGetConfComputeState(struct nvml_confidential *state)
+{
+    NEED_INIT();
+    if (!state)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *state = (struct nvml_confidential){0};
+    return NVML_SUCCESS;
+}
+
+/* Writes a number about a device. */
+static int answer(nvml_device device, unsigned int *number, unsigned int value)
+{
+    NEED_INIT();
+    if (!device || !number)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *number = value;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetIndex(nvml_device device, unsigned int *index)
+{
+    return answer(device, index, device ? device->ordinal : 0);
+}
+
+int nvmlDeviceGetMinorNumber(nvml_device device, unsigned int *minor)
+{
+    return answer(device, minor, device ? device->ordinal : 0);
+}
+
+int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *memory)
+{
+    struct nvml_memory plain;
+    int result =
+        device && memory ? nvmlDeviceGetMemoryInfo(device, &plain) : NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS) {
+        memory->total = plain.total;
+        memory->reserved = 0;
+        memory->free = plain.free;
+        memory->used = plain.used;
+    }
+    return result;
+}
+
+/* Nothing runs on it. */
+int nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utilization *rates)
+{
+    NEED_INIT();
+    if (!device || !rates)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *rates = (struct nvml_utilization){0};
+    return NVML_SUCCESS;
+}
+
+/* NVML_DEVICE_ARCH_...: by the compute capability. */
+int nvmlDeviceGetArchitecture(nvml_device device, unsigned int *architecture)
+{
+    static const struct {
+        int capability;
+        unsigned int architecture;
+    } known[] = {{100, 10}, {90, 9}, {89, 8}, {80, 7}, {75, 6}, {70, 5}, {60, 4}, {50, 3}, {0, 2}};
+    const int capability = gpusim_profile.major * 10 + gpusim_profile.minor;
+    size_t i = 0;
+    while (known[i].capability > capability)
+        i++;
+    return answer(device, architecture, known[i].architecture);
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned int *count)
+{
+    return answer(device, count, 0);
+}
+
+/* NVML_TOPOLOGY_NODE: one host, each device on a bus of its own. */
+int nvmlDeviceGetTopologyCommonAncestor(nvml_device device, nvml_device other, unsigned int *level)
+{
+    return other ? answer(device, level, 40) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetNumaNodeId(nvml_device device, unsigned int *node)
+{
+    return answer(device, node, 0);
+}
+
+/* All processors. */
+int nvmlDeviceGetCpuAffinity(nvml_device device, unsigned int words, unsigned long *set)
+{
+    NEED_INIT();
+    if (!device || !words || !set)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    const long processors = sysconf(_SC_NPROCESSORS_CONF);
+    const unsigned int bits = 8 * sizeof(*set);
+    memset(set, 0, words * sizeof(*set));
+    for (long i = 0; i < processors && i < (long)words * (long)bits; i++)
+        set[(unsigned long)i / bits] |= 1ul << ((unsigned long)i % bits);
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned int *count,
+                                             struct nvml_process *processes)
+{
+    (void)processes;
+    return answer(device, count, 0);
+}
+
+/* What no simulated device has: sensors, links, a serial number, parts. A program that finds no such function may
+ * end; one that is told so goes on. */
+#define NOT_SUPPORTED(name)                                                                        \
+    EXPORTED int name(void);                                                                       \
+    int name(void)                                                                                 \
+    {                                                                                              \
+        NEED_INIT();                                                                               \
+        return NVML_ERROR_NOT_SUPPORTED;                                                           \
+    }
+NOT_SUPPORTED(nvmlDeviceGetAttributes_v2)
+NOT_SUPPORTED(nvmlDeviceGetBrand)
+NOT_SUPPORTED(nvmlDeviceGetClockInfo)
+NOT_SUPPORTED(nvmlDeviceGetComputeInstanceId)
+NOT_SUPPORTED(nvmlDeviceGetEnforcedPowerLimit)
+NOT_SUPPORTED(nvmlDeviceGetGpuFabricInfo)
+NOT_SUPPORTED(nvmlDeviceGetGpuFabricInfoV)
+NOT_SUPPORTED(nvmlDeviceGetGpuInstanceId)
+NOT_SUPPORTED(nvmlDeviceGetMaxClockInfo)
+NOT_SUPPORTED(nvmlDeviceGetMemoryBusWidth)
+NOT_SUPPORTED(nvmlDeviceGetMigDeviceHandleByIndex)
+NOT_SUPPORTED(nvmlDeviceGetNvLinkCapability)
+NOT_SUPPORTED(nvmlDeviceGetNvLinkState)
+NOT_SUPPORTED(nvmlDeviceGetNvLinkVersion)
+NOT_SUPPORTED(nvmlDeviceGetPowerUsage)
+NOT_SUPPORTED(nvmlDeviceGetSerial)
+NOT_SUPPORTED(nvmlDeviceGetTemperature)

@@ -346,6 +346,15 @@ for device in range(number.value):
     assert nvml.nvmlDeviceGetPciInfo_v3(handle, pci) == 0
     of_nvml.append(pci.raw[36:].rstrip(b"\\0").decode()[4:])
     assert nvml.nvmlDeviceGetP2PStatus(handle, handle, 0, ctypes.byref(number)) == 0
+    assert nvml.nvmlDeviceGetIndex(handle, ctypes.byref(number)) == 0 and number.value == device
+    second = (ctypes.c_ulonglong * 5)(40 | 2 << 24)  # a version, total, reserved, free, used
+    assert nvml.nvmlDeviceGetMemoryInfo_v2(handle, second) == 0 and [second[1], second[3]] == list(memory)[:2]
+    assert nvml.nvmlDeviceGetUtilizationRates(handle, (ctypes.c_uint * 2)()) == 0
+    assert nvml.nvmlDeviceGetTemperature(handle, 0, ctypes.byref(number)) == 3
+    cores = (ctypes.c_ulong * 64)()
+    assert nvml.nvmlDeviceGetCpuAffinity(handle, 64, cores) == 0 and cores[0] & 1
+    assert nvml.nvmlDeviceGetArchitecture(handle, ctypes.byref(number)) == 0
+    assert number.value == {8: 8, 12: 10}[of_nvml[2][0]]
     assert cuda.cuDeviceGetName(text, 96, device) == 0
     of_cuda.append(text.value.decode())
     assert cuda.cuDeviceGetUuid(text, device) == 0
@@ -374,6 +383,50 @@ def nvml_is_found_and_says_what_the_driver_says():
         assert len(found) == 2 and found[0][0][1] != found[1][0][1], found
         for of_nvml, of_cuda in found:
             assert of_nvml == of_cuda and of_nvml[2] == capability and "simulated" in of_nvml[0], (of_nvml, of_cuda)
+
+
+# Each refused map differs from one that is taken in what its key names. Strides and boxes of a tensor of 64 x 128 halves.
+TENSOR_MAPS = """
+import ctypes, json
+cuda = ctypes.CDLL("libcuda.so.1")
+room = ctypes.create_string_buffer(256)
+aligned = (ctypes.addressof(room) + 63) // 64 * 64
+assert cuda.cuInit(0) == 0
+
+def encode(at=aligned, kind=6, rank=2, address=0x10000, dimensions=(128, 64), strides=(256,), box=(64, 8), steps=(1, 1),
+           interleave=0, swizzle=3, promotion=2, fill=0):
+    return cuda.cuTensorMapEncodeTiled(
+        ctypes.c_void_p(at), kind, rank, ctypes.c_void_p(address), (ctypes.c_uint64 * rank)(*dimensions),
+        (ctypes.c_uint64 * rank)(*strides), (ctypes.c_uint32 * rank)(*box), (ctypes.c_uint32 * rank)(*steps), interleave,
+        swizzle, promotion, fill)
+
+def im2col(lower=(0, 0), upper=(1, 1), channels=64, pixels=128):
+    return cuda.cuTensorMapEncodeIm2col(
+        ctypes.c_void_p(aligned), 6, 4, ctypes.c_void_p(0x10000), (ctypes.c_uint64 * 4)(64, 8, 8, 2),
+        (ctypes.c_uint64 * 3)(128, 1024, 8192), (ctypes.c_int * 2)(*lower), (ctypes.c_int * 2)(*upper), channels, pixels,
+        (ctypes.c_uint32 * 4)(1, 1, 1, 1), 0, 3, 0, 0)
+
+taken = [encode(), encode(swizzle=0, box=(256, 256)), encode(rank=1, dimensions=(128,), strides=(), box=(8,), steps=(1,)),
+         encode(dimensions=(1 << 32, 64)), encode(steps=(9, 8)), im2col(), im2col(lower=(-128, 0))]
+refused = [encode(at=aligned + 16), encode(kind=16), encode(rank=0, dimensions=(), strides=(), box=(), steps=()),
+           encode(address=0x10008), encode(dimensions=(0, 64)), encode(dimensions=((1 << 32) + 1, 64)),
+           encode(strides=(250,)), encode(strides=(1 << 40,)), encode(box=(64, 257)), encode(box=(64, 0)),
+           encode(box=(4, 8)), encode(box=(128, 8)), encode(steps=(1, 9)), encode(steps=(1, 0)), encode(interleave=1),
+           encode(swizzle=7), encode(promotion=4), encode(fill=2), im2col(channels=257), im2col(pixels=1025),
+           im2col(upper=(128, 1))]
+encode()
+moved = [cuda.cuTensorMapReplaceAddress(ctypes.c_void_p(aligned), ctypes.c_void_p(address)) for address in (32, 8)]
+print(json.dumps([taken, refused, moved]))
+"""
+
+
+def tensor_maps_are_made_and_refused_as_cuda_says():
+    for device, ok, bad in (("h100", 0, 1), ("rtx5090", 0, 1), ("a100-80", 801, 801)):
+        done = run("--device", device, command=[sys.executable, "-c", TENSOR_MAPS])
+        line = next((line for line in done.stdout.splitlines() if line.startswith("[")), None)
+        assert line, (done.stdout, done.stderr)
+        taken, refused, moved = json.loads(line)
+        assert set(taken) == {ok} and set(refused) == {bad} and moved == [ok, bad], (device, taken, refused, moved)
 
 
 def the_command_s_own_failure_is_passed_on():
@@ -471,7 +524,7 @@ try:
                  a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended,
                  a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
-                 nvml_is_found_and_says_what_the_driver_says,
+                 nvml_is_found_and_says_what_the_driver_says, tensor_maps_are_made_and_refused_as_cuda_says,
                  the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,
                  nothing_is_left_behind):
         test()
