@@ -1,4 +1,5 @@
 /* gpumem dry-run: runs a command on a simulated GPU and says whether it would fit a real one. */
+#include "base/memory.h"
 #include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
@@ -27,7 +28,8 @@ enum {
     VALUES,
     BOUNDED,
     NO_KEEP,
-    NO_WHOLE
+    NO_WHOLE,
+    UNTIL_READY
 };
 
 static const struct gm_option own_options[] = {
@@ -47,6 +49,9 @@ static const struct gm_option own_options[] = {
      "      --max-steps N       end a program of PyTorch after N steps of an optimizer, or\n"
      "                          N reads of a tensor's value at one line; auto: after steps\n"
      "                          of an optimizer by which the peak does not rise\n"},
+    {UNTIL_READY,
+     "      --until-ready       end a server in good order once it says that it serves, or\n"
+     "                          once nothing has happened for 30 seconds\n"},
     {VALUES, "      --values            compute small operations of PyTorch on the CPU, for\n"
              "                          programs that decide by their results\n"},
     {BOUNDED,
@@ -85,6 +90,7 @@ struct dry_run {
     bool bounds;
     bool no_keep;
     bool no_whole;
+    bool until_ready;
     char **command;
 };
 
@@ -517,6 +523,20 @@ static bool read_memory(const char *text, uint64_t *memory)
     return false;
 }
 
+/* Puts what ends a server (sim/dry/until_ready.py) before the command. What is allocated lives as long as the process. */
+static void start_until_ready(struct dry_run *dry, size_t count)
+{
+    static char script[PATH_MAX + 32];
+    const char *const first[] = {"python3", "-I", "-B", script, "--"};
+    const size_t first_count = sizeof(first) / sizeof(first[0]);
+    char **command = gm_allocate(first_count + count + 1, sizeof(*command));
+    snprintf(script, sizeof(script), "%s/until_ready.py", dry->launch.libraries);
+    for (size_t i = 0; i < first_count; i++)
+        command[i] = (char *)(uintptr_t)first[i];
+    memcpy(command + first_count, dry->command, count * sizeof(*command));
+    dry->command = command;
+}
+
 int gm_cmd_dry_run(int count, char **arguments)
 {
     struct dry_run dry = {.settings = {.devices = 1}};
@@ -556,6 +576,9 @@ int gm_cmd_dry_run(int count, char **arguments)
         case NO_WHOLE:
             dry.no_whole = true;
             break;
+        case UNTIL_READY:
+            dry.until_ready = true;
+            break;
         case NO_KEEP:
             dry.no_keep = true;
             break;
@@ -583,6 +606,8 @@ int gm_cmd_dry_run(int count, char **arguments)
     char devices[PATH_MAX + 16];
     if (!gm_dry_launch_find(&dry.launch))
         return GM_EXIT_NOT_STARTED;
+    if (dry.until_ready)
+        start_until_ready(&dry, (size_t)(count - optind));
     snprintf(devices, sizeof(devices), "%s/devices", dry.launch.libraries);
     if (!gm_dry_device_find(&dry.device, device, devices))
         return GM_EXIT_USAGE;

@@ -429,6 +429,56 @@ def tensor_maps_are_made_and_refused_as_cuda_says():
         assert set(taken) == {ok} and set(refused) == {bad} and moved == [ok, bad], (device, taken, refused, moved)
 
 
+# Servers of several processes: how they say that they serve, and what they do when they are told to end.
+SERVER = r"""
+import ctypes, os, signal, subprocess, sys, time
+def allocate(size):
+    cuda, context, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+    assert not (cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or
+                cuda.cuCtxSetCurrent(context) or cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(size)))
+how = sys.argv[1]
+if how == "worker":
+    allocate(200 << 20)
+    print("ready", flush=True)
+    signal.pause()
+worker = subprocess.Popen([sys.executable, sys.argv[0], "worker"], stdout=subprocess.PIPE)
+worker.stdout.readline()
+allocate(100 << 20)
+if how == "fails":
+    worker.kill()
+    sys.exit(9)
+try:
+    if how != "silent":
+        sys.stderr.write("INFO:     Application start")
+        sys.stderr.flush()
+        time.sleep(0.2)
+        sys.stderr.write("up complete.\n")
+        sys.stderr.flush()
+    while True:
+        time.sleep(3600)
+except KeyboardInterrupt:
+    worker.wait()
+    print("ended in good order", flush=True)
+    sys.exit(3)
+"""
+
+
+def a_server_is_ended_when_it_serves():
+    path = scratch + "/server.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(SERVER)
+    for command in ([sys.executable, path, "serves"], ["sh", "-c", f"'{sys.executable}' {path} serves; true"],
+                    [sys.executable, path, "silent"]):
+        done = run("--once", "--until-ready", command=command)
+        assert done.returncode == 0 and "ended in good order" in done.stdout, (command, done)
+        assert "needs 820 MiB" in done.stdout and "up complete" in done.stderr or "silent" in command, (command, done)
+        assert ("nothing has happened" if "silent" in command else "it serves, and is ended") in done.stderr, done
+    assert run("--once", "--until-ready", command=[sys.executable, path, "fails"]).returncode == 9
+    assert run("--once", "--until-ready", command=[PROGRAM, "keep", str(64 << 20)]).returncode == 0
+    done = run("--once", "--until-ready", command=["/nonexistent/program"])
+    assert done.returncode == 127 and len(done.stderr.strip().splitlines()) == 1, done
+
+
 def the_command_s_own_failure_is_passed_on():
     dry, _, _ = answer(command=["sh", "-c", "exit 7"], code=7)
     assert dry["verdict"] == "undecided" and dry["command_exit"] == 7, dry
@@ -525,7 +575,7 @@ try:
                  a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
                  nvml_is_found_and_says_what_the_driver_says, tensor_maps_are_made_and_refused_as_cuda_says,
-                 the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,
+                 a_server_is_ended_when_it_serves, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,
                  nothing_is_left_behind):
         test()
         print("ok  ", test.__name__.replace("_", " "))
