@@ -9,7 +9,18 @@
 
 #define PEAK_SHARE 10u /* of the peak: a tenth, or it is not worth a word */
 #define COPIED 4u      /* blocks that a copy has at least */
-#define FEW_ROWS 16u   /* times as large as what was looked up is the table */
+#define COPIED_SHARE                                                                               \
+    90u /* percent of a checkpoint that load_state_dict copied: buffers may differ */
+#define COPIED_ONCE 150u /* percent: what is copied again and again is a target network's */
+#define FEW_ROWS 16u     /* times as large as what was looked up is the table */
+
+/* A function by its own name, or as Python names it from 3.11 on: with its class. */
+static bool is_function(struct gm_text name, const char *function)
+{
+    size_t size = strlen(function);
+    return name.size >= size && memcmp(name.bytes + name.size - size, function, size) == 0 &&
+           (name.size == size || name.bytes[name.size - size - 1] == '.');
+}
 
 /* Whether a Python frame of this file, and function unless NULL, is in the stack. */
 static bool has_frame(const struct gm_trace *trace, uint32_t stack, const char *file,
@@ -24,8 +35,7 @@ static bool has_frame(const struct gm_trace *trace, uint32_t stack, const char *
         struct gm_text path = gm_trace_string(trace, frame ? frame->file : 0);
         struct gm_text name = gm_trace_string(trace, frame ? frame->function : 0);
         if (memmem(path.bytes, path.size, file, strlen(file)) &&
-            (!function ||
-             (name.size == strlen(function) && memcmp(name.bytes, function, name.size) == 0)))
+            (!function || is_function(name, function)))
             return true;
         id = node->parent < id ? node->parent : 0;
     }
@@ -83,12 +93,35 @@ static bool is_worth_it(const struct holder *holder, const struct gm_pool_snapsh
     return holder->shape.count >= COPIED && holder->shape.bytes >= peak->allocated / PEAK_SHARE;
 }
 
-static bool is_loaded(const struct gm_analysis *analysis, const struct holder *holder)
+static bool is_from_file(const struct gm_analysis *analysis, const struct holder *holder)
 {
     uint32_t stack = holder->shape.stack;
     return has_frame(analysis->trace, stack, "/torch/serialization.py", NULL) ||
-           has_frame(analysis->trace, stack, "/safetensors/", NULL) ||
-           has_frame(analysis->trace, stack, "/copy.py", NULL);
+           has_frame(analysis->trace, stack, "/safetensors/", NULL);
+}
+
+static bool is_loaded(const struct gm_analysis *analysis, const struct holder *holder)
+{
+    return is_from_file(analysis, holder) ||
+           has_frame(analysis->trace, holder->shape.stack, "/copy.py", NULL);
+}
+
+/* Whether it is a checkpoint that was copied, on the device, into the model that was there: weights that came
+ * from a file are of no use then. Two models of one shape, an average of the weights, a target network are not
+ * filled from what was loaded, or more than once. */
+static bool was_copied_into_model(const struct gm_analysis *analysis, const struct holder *second,
+                                  const struct holder *first)
+{
+    const struct gm_transfers *transfers = &analysis->transfers;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < transfers->site_count; i++)
+        if (transfers->sites[i].direction == GM_COPY_DEVICE_TO_DEVICE &&
+            has_frame(analysis->trace, transfers->sites[i].stack, "/torch/nn/modules/module.py",
+                      "_load_from_state_dict"))
+            bytes = gm_add_saturated(bytes, transfers->sites[i].sum.bytes);
+    return is_from_file(analysis, second) && !is_from_file(analysis, first) &&
+           bytes >= second->shape.bytes / 100 * COPIED_SHARE &&
+           bytes <= second->shape.bytes / 100 * COPIED_ONCE;
 }
 
 /* The one that a reader should look at: what was loaded or copied, or else what came later. */
@@ -122,18 +155,23 @@ static void find_copy(const struct gm_analysis *analysis, struct gm_findings *fi
         }
     }
     if (most) {
-        gm_findings_add(findings,
-                        &(struct gm_finding){.code = GM_FINDING_SECOND_COPY,
-                                             .severity = GM_SEVERITY_NOTE,
-                                             .device = peak->device,
-                                             .bytes = most->shape.bytes,
-                                             .stack = most->shape.stack,
-                                             .api = most->shape.api},
-                        "At the peak, %s blocks of %s from here had the sizes of a model's "
-                        "weights, which the device held too: a second copy.",
-                        COUNT(most->shape.count), SIZE(most->shape.bytes));
-        gm_findings_remedy(findings, "If it is not meant, load with map_location=\"cpu\" or "
-                                     "load_state_dict(assign=True), and keep copies on the host.");
+        bool is_waste = was_copied_into_model(analysis, most, first);
+        gm_findings_add(
+            findings,
+            &(struct gm_finding){.code = GM_FINDING_SECOND_COPY,
+                                 .severity = is_waste ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
+                                 .device = peak->device,
+                                 .bytes = most->shape.bytes,
+                                 .stack = most->shape.stack,
+                                 .api = most->shape.api},
+            "At the peak, %s blocks of %s from here had the sizes of a model's "
+            "weights, which the device held too: %s.",
+            COUNT(most->shape.count), SIZE(most->shape.bytes),
+            is_waste ? "a checkpoint that was copied into the model" : "a second copy");
+        gm_findings_remedy(
+            findings, is_waste ? "Load with map_location=\"cpu\" or load_state_dict(assign=True)."
+                               : "If it is not meant, load with map_location=\"cpu\" or "
+                                 "load_state_dict(assign=True), and keep copies on the host.");
         gm_findings_evidence(findings, "the other line held %s in %s blocks; peak %s",
                              SIZE(first->shape.bytes), COUNT(first->shape.count),
                              SIZE(peak->allocated));

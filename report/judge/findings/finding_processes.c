@@ -10,10 +10,15 @@
 
 /* ---- worker-context -------------------------------------------------------------------------- */
 
+#define MIB ((uint64_t)1 << 20)
+
+#define CONTEXT (256 * MIB) /* bytes that a context takes of a device, at least */
+
 /* What a frame says of the process that its stack began in. */
 enum {
     SAYS_NOTHING,
-    IS_WORKER, /* one that Python's multiprocessing started for work, a loader's too */
+    IS_WORKER, /* one that Python's multiprocessing started for work */
+    IS_LOADER, /* of a data loader of PyTorch: it prepares data, and nothing else */
     IS_RANK,   /* of torch.multiprocessing.spawn: ranks have a device each, as they should */
 };
 
@@ -24,62 +29,94 @@ static uint32_t said_by(const struct gm_trace *trace, uint64_t number, struct gm
         return said;
     const struct gm_script_frame *frame = gm_trace_script_frame(trace, number);
     struct gm_text file = gm_trace_string(trace, frame ? frame->file : 0);
-    said = gm_text_contains(file, "/torch/multiprocessing/spawn.py") ? IS_RANK
-           : gm_text_contains(file, "/multiprocessing/process.py") ||
-                   gm_text_contains(file, "/torch/utils/data/_utils/worker.py")
-               ? IS_WORKER
-               : SAYS_NOTHING;
+    said = gm_text_contains(file, "/torch/multiprocessing/spawn.py")      ? IS_RANK
+           : gm_text_contains(file, "/torch/utils/data/_utils/worker.py") ? IS_LOADER
+           : gm_text_contains(file, "/multiprocessing/process.py")        ? IS_WORKER
+                                                                          : SAYS_NOTHING;
     gm_map_set(by_script, number, said);
     return said;
 }
 
-static bool is_in_worker(const struct gm_trace *trace, uint32_t stack, struct gm_map *by_script)
+static uint32_t process_of(const struct gm_trace *trace, uint32_t stack, struct gm_map *by_script)
 {
-    bool is_worker = false;
+    uint32_t process = SAYS_NOTHING;
     for (uint32_t id = stack; id;) {
         const struct gm_node *node = gm_trace_node(trace, id);
         if (!node || node->kind > GM_NODE_SCRIPT || !gm_limits_spend(GM_STEPS_NODE))
-            return false;
+            return SAYS_NOTHING;
         uint32_t said =
             node->kind == GM_NODE_SCRIPT ? said_by(trace, node->address, by_script) : SAYS_NOTHING;
-        if (said == IS_RANK)
-            return false;
-        is_worker |= said == IS_WORKER;
+        if (said > process)
+            process = said;
         id = node->parent < id ? node->parent : 0;
     }
-    return is_worker;
+    return process;
+}
+
+/* Whether it has weights, or learns: its work is that of a model then, not the preparation of data. */
+static bool has_model(const struct gm_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->activity.count; i++) {
+        const struct gm_active_site *site = &analysis->activity.sites[i];
+        enum gm_category category = site->is_block
+                                        ? gm_categories_get(analysis->categories, site->stack)
+                                        : GM_CATEGORY_OTHER;
+        if (category == GM_CATEGORY_PARAMETER || category == GM_CATEGORY_GRADIENT ||
+            category == GM_CATEGORY_OPTIMIZER || category == GM_CATEGORY_ACTIVATION)
+            return true;
+    }
+    return false;
+}
+
+/* A worker that has no model, needs less than the context that it opened for that, and sends what it made back
+ * through the host: the process that started it could do the same without another context. */
+static bool only_prepares(const struct gm_analysis *analysis, int device, uint64_t peak)
+{
+    return analysis->blocks.device[device + 1].allocs && peak < CONTEXT &&
+           analysis->transfers.total[GM_COPY_DEVICE_TO_HOST].count && !has_model(analysis);
 }
 
 static void find_worker_context(const struct gm_analysis *analysis, struct gm_findings *findings)
 {
     const struct gm_active_site *first = NULL;
+    uint32_t process = SAYS_NOTHING;
     struct gm_map by_script = {0};
-    for (size_t i = 0; i < analysis->activity.count && !first; i++)
-        if (analysis->activity.sites[i].device >= 0 && /* the order is that of first allocations */
-            is_in_worker(analysis->trace, analysis->activity.sites[i].stack, &by_script))
+    for (size_t i = 0; i < analysis->activity.count && !first; i++) {
+        if (analysis->activity.sites[i].device < 0) /* the order is that of first allocations */
+            continue;
+        process = process_of(analysis->trace, analysis->activity.sites[i].stack, &by_script);
+        if (process == IS_WORKER || process == IS_LOADER)
             first = &analysis->activity.sites[i];
+    }
     gm_map_free(&by_script);
     if (!first)
         return;
     const struct gm_device_facts *facts = &analysis->facts[first->device + 1];
     uint64_t peak = analysis->replay.ledger.counters.device[first->device + 1].peak.bytes;
+    bool is_waste = process == IS_LOADER || only_prepares(analysis, first->device, peak);
     char driver[96] = "";
     if (facts->last.bytes)
         snprintf(driver, sizeof(driver), ", besides %s of the driver for its context",
                  SIZE(facts->last.bytes));
-    gm_findings_add(findings,
-                    &(struct gm_finding){.code = GM_FINDING_WORKER_CONTEXT,
-                                         .severity = GM_SEVERITY_NOTE,
-                                         .device = first->device,
-                                         .bytes = peak,
-                                         .stack = first->stack,
-                                         .api = first->api},
-                    "This process is a worker of Python's multiprocessing and uses the device: its "
-                    "peak was %s%s. Each such worker has a context and a cache of its own.",
-                    SIZE(peak), driver);
-    gm_findings_remedy(findings,
-                       "If workers only prepare data, leave tensors on the host there, and "
-                       "copy them in the main process.");
+    gm_findings_add(
+        findings,
+        &(struct gm_finding){.code = GM_FINDING_WORKER_CONTEXT,
+                             .severity = is_waste ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
+                             .device = first->device,
+                             .bytes = peak,
+                             .stack = first->stack,
+                             .api = first->api},
+        "This process is a worker of %s and uses the device%s: its peak was %s%s. Each "
+        "such worker has a context and a cache of its own.",
+        process == IS_LOADER ? "a data loader" : "Python's multiprocessing",
+        is_waste && process != IS_LOADER ? " without a model, for results that go back to the host"
+                                         : "",
+        SIZE(peak), driver);
+    gm_findings_remedy(findings, is_waste
+                                     ? "Leave tensors on the host in workers, and copy them to "
+                                       "the device in the process that computes."
+                                     : "If workers only prepare data, leave tensors on the host "
+                                       "there, and copy them in the main process.");
 }
 
 /* ---- ipc-handles ----------------------------------------------------------------------------- */

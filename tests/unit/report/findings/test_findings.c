@@ -1375,6 +1375,46 @@ static void a_second_copy_of_a_model_is_a_note(void **state)
     gm_findings_free(&findings);
 }
 
+/* Eight weights of a module, as many blocks of a file, and so many times their bytes copied into the module. */
+static enum gm_severity severity_of_loaded(struct scene *scene, unsigned times)
+{
+    uint32_t line = line_of(scene, 12);
+    uint32_t into =
+        called_by(scene, line, TORCH "nn/modules/module.py", "Module._load_from_state_dict");
+    uint32_t moved =
+        called_by(scene, line_of(scene, 7), TORCH "nn/modules/module.py", "Module._apply");
+    uint32_t loaded = called_by(scene, line_of(scene, 9), TORCH "serialization.py", "load");
+    struct pool pool = pool_of(scene);
+    segment(&pool, DEVICE, 1024 * MIB);
+    for (unsigned i = 0; i < 16; i++)
+        block(&pool, DEVICE + (uint64_t)i * 16 * MIB, (1 + i % 8) * MIB, i < 8 ? moved : loaded);
+    for (unsigned i = 0; i < times * 8; i++)
+        EVENT(GM_EVENT_COPY, .kind = GM_COPY_DEVICE_TO_DEVICE, .address = DEVICE,
+              .aux = DEVICE + 128 * MIB, .size = (1 + i % 8) * MIB, .stack = into);
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_SECOND_COPY);
+    assert_non_null(finding);
+    assert_int_equal(finding->stack, loaded);
+    enum gm_severity severity = finding->severity;
+    gm_findings_free(&findings);
+    return severity;
+}
+
+static void a_checkpoint_beside_its_model_is_a_warning(void **state)
+{
+    assert_int_equal(severity_of_loaded(*state, 1), GM_SEVERITY_WARNING);
+}
+
+static void a_loaded_model_that_fills_another_again_and_again_is_a_note(void **state)
+{
+    assert_int_equal(severity_of_loaded(*state, 3), GM_SEVERITY_NOTE);
+}
+
+static void a_loaded_model_that_fills_no_other_is_a_note(void **state)
+{
+    assert_int_equal(severity_of_loaded(*state, 0), GM_SEVERITY_NOTE);
+}
+
 static void blocks_of_other_sizes_are_no_copy(void **state)
 {
     struct gm_findings findings = twice(*state, MIB / 2, 0, "Module._apply");
@@ -1446,8 +1486,66 @@ static void a_worker_with_a_context_is_a_note(void **state)
 {
     struct gm_findings findings =
         allocate_in(*state, "/usr/lib/python3.11/multiprocessing/pool.py");
-    assert_non_null(only(&findings, GM_FINDING_WORKER_CONTEXT));
+    const struct gm_finding *finding = only(&findings, GM_FINDING_WORKER_CONTEXT);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_NOTE);
     gm_findings_free(&findings);
+}
+
+static void a_loaders_worker_with_a_context_is_a_warning(void **state)
+{
+    struct gm_findings findings = allocate_in(*state, TORCH "utils/data/_utils/worker.py");
+    const struct gm_finding *finding = only(&findings, GM_FINDING_WORKER_CONTEXT);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, GM_SEVERITY_WARNING);
+    gm_findings_free(&findings);
+}
+
+/* A worker that makes a block of this size by this function, and copies some of it back or does not. */
+static enum gm_severity severity_of_worker(struct scene *scene, uint64_t size, const char *file,
+                                           const char *function, bool copies)
+{
+    uint32_t process =
+        called_by(scene, 0, "/usr/lib/python3.11/multiprocessing/process.py", "_bootstrap");
+    uint32_t line = called_by(scene, process, "/home/me/work.py", "work");
+    struct pool pool = pool_of(scene);
+    pool.segments = line;
+    segment(&pool, DEVICE, size);
+    block(&pool, DEVICE, size, called_by(scene, line, file, function));
+    if (copies)
+        EVENT(GM_EVENT_COPY, .kind = GM_COPY_DEVICE_TO_HOST, .address = HOST, .aux = DEVICE,
+              .size = 4, .stack = line);
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_WORKER_CONTEXT);
+    assert_non_null(finding);
+    enum gm_severity severity = finding->severity;
+    gm_findings_free(&findings);
+    return severity;
+}
+
+static void a_worker_that_only_prepares_data_is_a_warning(void **state)
+{
+    static const struct {
+        uint64_t size;
+        const char *file, *function;
+        bool copies;
+        enum gm_severity severity;
+    } cases[] = {
+        {4 * MIB, "/home/me/resize.py", "resize", true, GM_SEVERITY_WARNING},
+        {4 * MIB, "/home/me/resize.py", "resize", false, GM_SEVERITY_NOTE},
+        {256 * MIB, "/home/me/resize.py", "resize", true, GM_SEVERITY_NOTE},
+        {4 * MIB, TORCH "nn/modules/module.py", "Module._apply", true, GM_SEVERITY_NOTE},
+        {4 * MIB, TORCH "optim/adam.py", "Adam._init_group", true, GM_SEVERITY_NOTE},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        void *scene;
+        scene_begin(&scene);
+        assert_int_equal(severity_of_worker(scene, cases[i].size, cases[i].file, cases[i].function,
+                                            cases[i].copies),
+                         cases[i].severity);
+        scene_end(&scene);
+    }
 }
 
 static void a_rank_is_no_worker(void **state)
@@ -1533,6 +1631,9 @@ int main(void)
         SCENE_TEST(a_buffer_for_each_iteration_is_a_note),
         SCENE_TEST(a_buffer_for_some_iterations_is_sound),
         SCENE_TEST(a_second_copy_of_a_model_is_a_note),
+        SCENE_TEST(a_checkpoint_beside_its_model_is_a_warning),
+        SCENE_TEST(a_loaded_model_that_fills_another_again_and_again_is_a_note),
+        SCENE_TEST(a_loaded_model_that_fills_no_other_is_a_note),
         SCENE_TEST(blocks_of_other_sizes_are_no_copy),
         SCENE_TEST(copies_of_which_a_part_stays_are_a_load),
         SCENE_TEST(copies_of_which_nothing_stays_are_a_loop),
@@ -1545,6 +1646,8 @@ int main(void)
         SCENE_TEST(a_gradient_of_rows_that_nobody_touched_is_a_note),
         SCENE_TEST(a_gradient_of_rows_that_are_used_is_sound),
         SCENE_TEST(a_worker_with_a_context_is_a_note),
+        SCENE_TEST(a_loaders_worker_with_a_context_is_a_warning),
+        cmocka_unit_test(a_worker_that_only_prepares_data_is_a_warning),
         SCENE_TEST(a_rank_is_no_worker),
         SCENE_TEST(handles_that_stay_open_are_a_note),
         SCENE_TEST(handles_that_are_closed_are_sound),
