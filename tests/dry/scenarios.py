@@ -219,11 +219,20 @@ def objects():
     assert gathered == [{"rank": 0}] * 8 and sent == [{"rank": 0}], (gathered, sent)
 
 
+def two_ranks(program):
+    folder = os.path.dirname(os.path.abspath(__file__))
+    subprocess.run([sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+                    os.path.join(folder, program)], check=True)
+
+
 def ranks():
     """Two ranks of one node, which size their tensors by what the other one says."""
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks.py")
-    subprocess.run([sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program],
-                   check=True)
+    two_ranks("ranks.py")
+
+
+def pipeline():
+    """Two stages, which tell each other the shapes of their tensors."""
+    two_ranks("pipeline.py")
 
 
 def checkpointing():

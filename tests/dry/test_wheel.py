@@ -37,6 +37,7 @@ SCENARIOS = {
     "generation": ([], "fits", 0, {}),
     "experts": ([], "fits", 1, {}),
     "ranks": (["--devices", "2"], "fits", 0, {}),
+    "pipeline": (["--devices", "2"], "fits", 0, {}),
     "objects": ([], "fits", 0, {"2.15.0": (2048, 2097152)}),
     "checkpointing": ([], "fits", 0, {"2.15.0": (109114368, 132120576)}),
     "tensor_parallel": ([], "fits", 0, {"2.15.0": (59125248, 92274688)}),
