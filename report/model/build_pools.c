@@ -84,6 +84,8 @@ static uint32_t add_snapshot(struct gm_builder *builder, enum gm_model_moment_ki
     state->is_known = snapshot->record != 0;
     state->allocated = snapshot->allocated;
     state->reserved = snapshot->reserved;
+    state->in_use = snapshot->in_use;
+    state->rounding = snapshot->rounding;
     for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++)
         state->sums[pool] = snapshot->segments.sums[pool];
     build_segments(builder, state, &snapshot->segments);

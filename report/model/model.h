@@ -88,6 +88,8 @@ struct gm_model_pool_state {
     bool is_known; /* else only the totals: what lived then was overwritten */
     uint64_t allocated;
     uint64_t reserved;
+    uint64_t in_use;   /* as XLA counts: blocks, rounding, and what is no array; 0: not told */
+    uint64_t rounding; /* of these */
     struct gm_segment_sums sums[GM_SEGMENT_POOLS];
     struct gm_model_category categories[GM_CATEGORIES]; /* together: reserved bytes */
     struct gm_model_segment *segments;                  /* with most free space first */

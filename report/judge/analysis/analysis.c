@@ -519,6 +519,7 @@ static void take_lasts(struct gm_analysis *analysis)
     for (size_t i = 0; i < analysis->pool_count; i++) {
         struct gm_pool_snapshot *last = &analysis->pool_lasts[i];
         last->reserved = analysis->blocks.device[last->device + 1].reserved;
+        last->in_use = analysis->blocks.device[last->device + 1].in_use;
         gm_pool_snapshot_take(last, &analysis->replay, &analysis->last_blocks, libraries);
     }
     gm_libraries_free(libraries);

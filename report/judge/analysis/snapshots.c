@@ -102,6 +102,21 @@ static int by_step(const void *left, const void *right)
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 
+/* XLA's allocator gives out multiples of so many bytes (BFCAllocator::kMinAllocationSize); cuda_async does not. */
+#define XLA_STEP 256u
+
+static uint64_t rounding_of(const struct gm_pool_snapshot *snapshot,
+                            const struct gm_block_order *order)
+{
+    uint64_t rounding = 0;
+    for (size_t i = 0; i < order->count; i++)
+        if (order->blocks[i].device == snapshot->device)
+            rounding += (XLA_STEP - order->blocks[i].size % XLA_STEP) % XLA_STEP;
+    uint64_t rest =
+        snapshot->in_use > snapshot->allocated ? snapshot->in_use - snapshot->allocated : 0;
+    return rounding <= rest ? rounding : 0;
+}
+
 void gm_pool_snapshot_take(struct gm_pool_snapshot *snapshot, const struct gm_replay *replay,
                            const struct gm_block_order *order, struct gm_libraries *libraries)
 {
@@ -117,6 +132,7 @@ void gm_pool_snapshot_take(struct gm_pool_snapshot *snapshot, const struct gm_re
     }
     gm_sites_finish(&snapshot->owners);
     snapshot->allocated = snapshot->owners.bytes;
+    snapshot->rounding = rounding_of(snapshot, order);
     if (snapshot->is_peak)
         snapshot->shapes = gm_shapes_of(order, snapshot->device);
     snapshot->segments = gm_segments_find(replay, order, libraries, snapshot->device);
@@ -131,6 +147,7 @@ static void take_pools(struct stops *stops, const struct gm_replay *replay,
            moments->pools[stops->next_pool]->record == blocks->records) {
         struct gm_pool_snapshot *snapshot = moments->pools[stops->next_pool++];
         snapshot->reserved = blocks->device[snapshot->device + 1].reserved;
+        snapshot->in_use = blocks->device[snapshot->device + 1].in_use;
         gm_pool_snapshot_take(snapshot, replay, &order, libraries);
     }
     gm_block_order_free(&order);

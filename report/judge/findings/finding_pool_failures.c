@@ -182,7 +182,7 @@ static void add_pool_failure(const struct gm_analysis *analysis, struct gm_findi
                         "%s asked with %s in arrays, %s in use and %s reserved of the %s that XLA "
                         "may take (XLA_PYTHON_CLIENT_MEM_FRACTION); the largest hole had %s.%s",
                         SIZE(failure->size), SIZE(failure->snapshot.allocated),
-                        SIZE(failure->in_use), SIZE(failure->snapshot.reserved),
+                        SIZE(failure->snapshot.in_use), SIZE(failure->snapshot.reserved),
                         SIZE(failure->limit), SIZE(reason.largest_hole), held.text);
     else
         gm_findings_add(findings, &finding,

@@ -153,6 +153,8 @@ struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const stru
     note_reserved(blocks, totals, entry);
     if (record->type == GM_EVENT_BLOCK_FREE)
         return free_block(blocks, totals, record);
+    if (record->kind == GM_BLOCK_OF_XLA)
+        totals->in_use = record->aux;
     blocks->late_count = 0;
     blocks->last_use_time = record->time;
     blocks->last_use_record = blocks->records;

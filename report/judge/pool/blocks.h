@@ -23,6 +23,8 @@ struct gm_block_totals {
     struct gm_peak peak; /* .step counts the block records */
     uint64_t fall;       /* bytes: how far `live` fell below its peak before it rose again */
     uint64_t reserved;   /* as the framework last said; bytes */
+    uint64_t
+        in_use; /* of XLA's pool, as it said at the latest request: arrays and all else; bytes */
     struct gm_peak reserved_peak;
     uint64_t out_of_memory;    /* times the framework gave up */
     struct gm_curve *curve;    /* live and reserved over time; NULL: never a block */

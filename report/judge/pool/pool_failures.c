@@ -48,14 +48,14 @@ static void failed(struct gm_pool_failures *failures, uint64_t line, const struc
     failure.is_placed = record->kind != GM_BLOCK_OF_XLA;
     if (!failure.is_placed && entry->detail) {
         failure.limit = entry->detail->aux;
-        failure.in_use = record->aux;
         failure.largest_hole = entry->detail->size;
     }
     failure.snapshot = (struct gm_pool_snapshot){.record = entry->carried ? 0 : blocks->records,
                                                  .time = record->time,
                                                  .device = device,
                                                  .allocated = record->aux,
-                                                 .reserved = totals->reserved};
+                                                 .reserved = totals->reserved,
+                                                 .in_use = totals->in_use};
     failures->entries[failures->count++] = failure;
     failures->open++;
 }
@@ -100,7 +100,8 @@ static struct gm_pool_reason reason_told(const struct gm_pool_failure *failure)
     uint64_t unused = unused_of_device(failure);
     struct gm_pool_reason reason = {.largest_hole = failure->largest_hole};
     reason.is_known = failure->limit && failure->largest_hole < failure->size;
-    reason.free = reserved > failure->in_use ? reserved - failure->in_use : 0;
+    uint64_t in_use = failure->snapshot.in_use;
+    reason.free = reserved > in_use ? reserved - in_use : 0;
     reason.outside = failure->limit > reserved ? failure->limit - reserved : 0;
     if (failure->total && unused < reason.outside)
         reason.outside = unused;

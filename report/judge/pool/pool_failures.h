@@ -19,6 +19,8 @@ struct gm_pool_snapshot {
     int device;
     uint64_t allocated; /* bytes in blocks */
     uint64_t reserved;  /* as the framework said */
+    uint64_t in_use;    /* of XLA's pool, as it said, also for what is no array; 0: not told */
+    uint64_t rounding;  /* of these, what XLA adds to the sizes of the arrays */
     struct gm_sites owners;
     struct gm_segments segments;
     bool is_peak;
@@ -39,9 +41,8 @@ struct gm_pool_failure {
     uint64_t served;    /* bytes of the first block allocated at the same line after the latest */
     uint16_t api;
     int8_t device;
-    bool is_placed;  /* it is known where blocks lie in the pool: not XLA's */
-    uint64_t limit;  /* bytes that XLA's pool may take; 0: not told, nor what follows */
-    uint64_t in_use; /* of XLA's pool, also for what is no array */
+    bool is_placed; /* it is known where blocks lie in the pool: not XLA's */
+    uint64_t limit; /* bytes that XLA's pool may take; 0: not told, nor what follows */
     uint64_t largest_hole;
     bool never_more;                  /* none asked for more than the one before */
     bool never_same;                  /* each asked for less */

@@ -4,6 +4,7 @@
 #include "output/brief/brief.h"
 #include "output/headline.h"
 #include "output/text/sections.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,17 @@ static bool has_purpose(const struct gm_model_pool_state *state)
     return false;
 }
 
+/* To the byte: who holds the two figures of JAX against each other finds the difference. */
+static void print_in_use(struct gm_page *page, const struct gm_model_pool_state *state)
+{
+    gm_page_paragraph(page, GM_DIM, 4,
+                      "XLA counts %" PRIu64 " bytes in use: %" PRIu64 " of arrays, %" PRIu64
+                      " that round these up, %" PRIu64 " of no array (temporaries, constants, what "
+                      "the device still works with, remainders of chunks).",
+                      state->in_use, state->allocated, state->rounding,
+                      state->in_use - state->allocated - state->rounding);
+}
+
 static void print_pool(const struct gm_view *view, struct gm_brief_sites *sites,
                        const struct gm_model_pool *pool, const struct gm_refusal *refusal)
 {
@@ -185,6 +197,8 @@ static void print_pool(const struct gm_view *view, struct gm_brief_sites *sites,
     gm_page_print(view->page, GM_PLAIN, "    %s in blocks, %s reserved, at %s\n",
                   SIZE(moment->pool->allocated), SIZE(moment->pool->reserved),
                   TIME(moment->time_ns));
+    if (moment->pool->in_use > moment->pool->allocated)
+        print_in_use(view->page, moment->pool);
     if (has_purpose(moment->pool))
         gm_purposes_text(view->page, 4, moment->pool);
     print_blocks(view, sites, moment->pool);

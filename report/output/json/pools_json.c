@@ -99,6 +99,8 @@ static void write_moment(struct gm_json_view *view, const char *key, uint32_t nu
     gm_json_number(json, "time_ns", moment->time_ns);
     gm_json_number(json, "allocated", state->allocated);
     gm_json_number(json, "reserved", state->reserved);
+    gm_json_number(json, "in_use", state->in_use);
+    gm_json_number(json, "rounding", state->rounding);
     write_categories(json, state);
     for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++)
         write_sums(json, pool_names[pool], &state->sums[pool]);

@@ -51,8 +51,11 @@ def check_recorded(plugin, **environment):
         assert {f["code"]: f.get("device") for f in report["findings"]}.get("pool-fragmentation") == 1, report["findings"]
         [full] = [f for f in report["findings"] if f["code"] == "out-of-memory"]
         assert "60.0 MiB in arrays, 61.0 MiB in use and 64.0 MiB reserved of the 64.0 MiB that XLA may" in full["cause"], full
+        for moment, in_use in ((pools[0]["failures"][0]["at"], 61 << 20), (pools[1]["at_peak"], 28 << 20)):
+            assert moment["in_use"] == in_use and moment["rounding"] == 0, moment
         page = subprocess.run([f"{BUILD}/report/gpumem", "report", path], capture_output=True, text=True, check=True)
         assert "Who held XLA's pool on device 0" in page.stdout, page.stdout
+        assert "63963136 bytes in use: 62914560 of arrays, 0 that round these up, 1048576 of" in " ".join(page.stdout.split()), page
         whatif = subprocess.run([f"{BUILD}/report/gpumem", "whatif", path], capture_output=True, text=True, check=False)
         assert "no blocks of PyTorch" in whatif.stderr, whatif
 
