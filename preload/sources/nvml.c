@@ -66,9 +66,11 @@ static struct {
 /* ---- state ----------------------------------------------------------------------------------- */
 
 enum { IDLE, WANTED, LAST, DONE };
+enum { OPENING, OPENED, MISSING };
 
 static _Atomic uint64_t started_in; /* epoch of the process that has or wanted the thread */
 static _Atomic uint32_t state;      /* futex: what is asked of the thread; DONE: there is none */
+static _Atomic uint32_t library;    /* futex: OPENING, OPENED or MISSING */
 static _Atomic uint64_t devices;    /* one bit per device with a context */
 static char visible[VISIBLE_MAX];   /* CUDA_VISIBLE_DEVICES */
 static bool is_visible_cut;         /* it is longer: no device is certain */
@@ -192,12 +194,12 @@ static void sample(int ordinal)
     gm_call_end(&call);
 }
 
-/* Until somebody changes the state, or a signal or the limit comes. */
-static void wait_while(uint32_t value, uint64_t nanoseconds)
+/* Until somebody changes the word, or a signal or the limit comes. */
+static void wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t nanoseconds)
 {
     struct timespec limit = {(time_t)(nanoseconds / (1000 * MILLISECOND)),
                              (long)(nanoseconds % (1000 * MILLISECOND))};
-    syscall(SYS_futex, &state, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -213,47 +215,54 @@ static void sample_all(void)
 static bool open_nvml(void)
 {
     gm_loader_wait_for_list();
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (!library) {
+    void *handle = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) {
         dlerror(); /* not the program's error */
         return false;
     }
-    nvml.init = (__typeof__(nvml.init))gm_real_dlsym(library, "nvmlInit_v2");
-    nvml.count = (__typeof__(nvml.count))gm_real_dlsym(library, "nvmlDeviceGetCount_v2");
+    nvml.init = (__typeof__(nvml.init))gm_real_dlsym(handle, "nvmlInit_v2");
+    nvml.count = (__typeof__(nvml.count))gm_real_dlsym(handle, "nvmlDeviceGetCount_v2");
     nvml.by_index =
-        (__typeof__(nvml.by_index))gm_real_dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
-    nvml.by_uuid = (__typeof__(nvml.by_uuid))gm_real_dlsym(library, "nvmlDeviceGetHandleByUUID");
-    nvml.memory = (__typeof__(nvml.memory))gm_real_dlsym(library, "nvmlDeviceGetMemoryInfo");
-    nvml.mig_mode = (__typeof__(nvml.mig_mode))gm_real_dlsym(library, "nvmlDeviceGetMigMode");
+        (__typeof__(nvml.by_index))gm_real_dlsym(handle, "nvmlDeviceGetHandleByIndex_v2");
+    nvml.by_uuid = (__typeof__(nvml.by_uuid))gm_real_dlsym(handle, "nvmlDeviceGetHandleByUUID");
+    nvml.memory = (__typeof__(nvml.memory))gm_real_dlsym(handle, "nvmlDeviceGetMemoryInfo");
+    nvml.mig_mode = (__typeof__(nvml.mig_mode))gm_real_dlsym(handle, "nvmlDeviceGetMigMode");
     nvml.processes = (__typeof__(nvml.processes))gm_real_dlsym(
-        library, "nvmlDeviceGetComputeRunningProcesses_v3");
+        handle, "nvmlDeviceGetComputeRunningProcesses_v3");
     if (!nvml.processes)
         nvml.processes = (__typeof__(nvml.processes))gm_real_dlsym(
-            library, "nvmlDeviceGetComputeRunningProcesses_v2");
+            handle, "nvmlDeviceGetComputeRunningProcesses_v2");
     return nvml.init && nvml.count && nvml.by_index && nvml.memory;
 }
 
-static void give_up(void)
+static void say(_Atomic uint32_t *word, uint32_t value)
 {
-    atomic_store_explicit(&state, DONE, memory_order_release);
-    syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    atomic_store_explicit(word, value, memory_order_release);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static bool is_library_there(void)
+{
+    while (atomic_load_explicit(&library, memory_order_acquire) == OPENING && !gm_own_must_leave())
+        wait_while(&library, OPENING, GM_OWN_WAIT_MAX);
+    return atomic_load_explicit(&library, memory_order_acquire) == OPENED;
 }
 
 static void sample_until_last(void)
 {
-    bool working = nvml.init() == NVML_SUCCESS;
+    bool working = is_library_there() && nvml.init() == NVML_SUCCESS;
     while (working) {
-        wait_while(IDLE, GM_OWN_WAIT_MAX);
+        wait_while(&state, IDLE, GM_OWN_WAIT_MAX);
         uint32_t asked = WANTED;
         atomic_compare_exchange_strong(&state, &asked, IDLE);
         sample_all();
         working = asked != LAST && !gm_own_must_leave();
         if (working) { /* modules are loaded in crowds: one sample for all */
-            wait_while(IDLE, 100 * MILLISECOND);
-            wait_while(WANTED, 100 * MILLISECOND);
+            wait_while(&state, IDLE, 100 * MILLISECOND);
+            wait_while(&state, WANTED, 100 * MILLISECOND);
         }
     }
-    give_up();
+    say(&state, DONE);
 }
 
 static void ask(uint32_t wanted)
@@ -270,23 +279,23 @@ static void ask_for_last(void)
     ask(LAST);
 }
 
-/* NVML is a guest too: it gets room. */
+/*
+ * NVML is a guest too: it gets room. What it opens stays open for the whole process, which may ask
+ * NVML itself, as PyTorch does when memory is short: the descriptors must be the process's.
+ */
 static struct gm_own_thread sampler = {.name = "gpumem-nvml",
                                        .stack_size = 1024 * 1024,
                                        .run = sample_until_last,
                                        .wake = ask_for_last};
 
-static void open_and_start(void)
+static void open_library(void)
 {
-    if (!open_nvml() || !gm_own_start(&sampler))
-        give_up();
+    say(&library, open_nvml() ? OPENED : MISSING);
 }
 
 /* The library is opened by a thread that records nothing: it has no descriptor of the trace. */
-static struct gm_own_thread opener = {.name = "gpumem-nvml-ld",
-                                      .stack_size = 1024 * 1024,
-                                      .opens_files = true,
-                                      .run = open_and_start};
+static struct gm_own_thread opener = {
+    .name = "gpumem-nvml-ld", .stack_size = 1024 * 1024, .opens_files = true, .run = open_library};
 
 static void start(void)
 {
@@ -298,8 +307,11 @@ static void start(void)
     value = gm_environment_value("CUDA_DEVICE_ORDER");
     ordered_by_bus = value && strcmp(value, "PCI_BUS_ID") == 0;
     atomic_store(&state, IDLE);
+    atomic_store(&library, OPENING);
     if (!gm_own_start(&opener))
-        give_up();
+        say(&library, MISSING);
+    if (!gm_own_start(&sampler))
+        say(&state, DONE);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -349,6 +361,6 @@ __attribute__((destructor)) static void take_last_sample(void)
         uint64_t now = gm_clock_ns(CLOCK_MONOTONIC);
         if (now >= limit)
             return;
-        wait_while(LAST, limit - now);
+        wait_while(&state, LAST, limit - now);
     }
 }

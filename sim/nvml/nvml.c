@@ -17,10 +17,14 @@
 #include "driver/profile.h"
 #include "oracle.h"
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -58,6 +62,15 @@ static const struct simulated devices[GPUSIM_MAX_DEVICES] = {
 /* How often it was initialized and not shut down: a program that ends its use leaves another's. */
 static _Atomic int initialized;
 
+/*
+ * What NVML keeps open from the first nvmlInit on, as NVIDIA's does its device files. A thread with
+ * descriptors of its own, which lack it, is answered with an error.
+ */
+static struct {
+    int descriptor;
+    struct stat file;
+} control;
+
 __attribute__((constructor)) static void read_device(void)
 {
     const char *text = getenv("GPUMEM_SIM_DEVICE");
@@ -65,10 +78,18 @@ __attribute__((constructor)) static void read_device(void)
         gpusim_profile_read(text); /* the driver complains of one that is not valid */
 }
 
+static bool is_open(void)
+{
+    struct stat file;
+    return fstat(control.descriptor, &file) == 0 && file.st_ino == control.file.st_ino;
+}
+
 /* What NVIDIA's NVML answers before nvmlInit. */
 #define NEED_INIT()                                                                                \
     if (!initialized)                                                                              \
-    return NVML_ERROR_UNINITIALIZED
+        return NVML_ERROR_UNINITIALIZED;                                                           \
+    if (!is_open())                                                                                \
+    return NVML_ERROR_UNKNOWN
 
 /* Reads the oracle of this process as it is now. */
 static int read_oracle(struct gpusim_oracle *oracle)
@@ -112,8 +133,16 @@ EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigne
 
 int nvmlInit_v2(void)
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    if (!control.file.st_ino) {
+        control.descriptor = memfd_create("nvidiactl", MFD_CLOEXEC);
+        if (fstat(control.descriptor, &control.file) != 0)
+            abort();
+    }
     initialized++;
-    return NVML_SUCCESS;
+    pthread_mutex_unlock(&mutex);
+    return is_open() ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
 }
 
 EXPORTED int nvmlInit(void);
@@ -420,7 +449,6 @@ const char *nvmlErrorString(int result)
 
 static int write_version(char *version, unsigned int length, const char *text)
 {
-    NEED_INIT();
     if (!version)
         return NVML_ERROR_INVALID_ARGUMENT;
     return snprintf(version, length, "%s", text) < (int)length ? NVML_SUCCESS
@@ -430,9 +458,11 @@ static int write_version(char *version, unsigned int length, const char *text)
 /* No driver of NVIDIA's has these numbers: programs read them as such, and compare. */
 int nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
+    NEED_INIT();
     return write_version(version, length, "999.0");
 }
 
+/* Of the library: told before nvmlInit, too. */
 int nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
     return write_version(version, length, "13.999.0");

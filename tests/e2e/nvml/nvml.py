@@ -22,7 +22,7 @@ def run(command, environment, nvml=True, preload=True):
         base["LD_LIBRARY_PATH"] = build + "/sim" + (f":{build}/sim/nvml" if nvml else "")
         if preload:
             base["LD_PRELOAD"] = build + "/preload/libgpumem.so"
-        done = subprocess.run([build + "/tests/" + command[0], *command[1:]], cwd=folder, env=base,
+        done = subprocess.run([os.path.join(build, "tests", command[0]), *command[1:]], cwd=folder, env=base,
                               capture_output=True, timeout=120, check=False)
         doings = (done.stdout, done.stderr, done.returncode)
         if not preload:
@@ -86,7 +86,25 @@ def others_are_told():
     del live
 
 
+# Asks NVML as PyTorch does when memory is short, after the recorder has begun to.
+ASKS_TOO = """
+import ctypes, time
+cuda, nvml = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvidia-ml.so.1")
+context, count = ctypes.c_void_p(), ctypes.c_uint()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+while nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 1:  # not initialized
+    time.sleep(0.01)
+print(nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)), nvml.nvmlInit_v2(), nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)))
+"""
+
+
+def a_program_asks_too():
+    doings, _, _ = run([sys.executable, "-c", ASKS_TOO], {})
+    expect("a program that asks NVML, too, is answered", doings == (b"0 0 0\n", b"", 0), doings)
+
+
 residual_is_exact(["families"])
+a_program_asks_too()
 others_are_told()
 residual_is_exact(["life", "threads_end"])
 residual_is_exact(["life", "threads_end"], GPUMEM_RING="4K")
