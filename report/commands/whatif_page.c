@@ -120,25 +120,15 @@ void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool i
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Time in the calls that take memory from the device; null: not known. */
-static void write_time(struct gm_json *json, uint64_t ns)
-{
-    if (ns)
-        gm_json_number(json, "device_ns", ns);
-    else
-        gm_json_null(json, "device_ns");
-}
-
 static void write_setting(struct gm_json *json, const struct gm_whatif *whatif,
                           const struct gm_whatif_setting *one)
 {
     const struct gm_outcome *outcome = &one->outcome;
+    struct calls calls = calls_of(whatif, one);
     gm_json_open_object(json, NULL);
     gm_json_string(json, "set", one->set);
-    gm_json_number(json, "reserved_peak", outcome->reserved_peak);
-    gm_json_number(json, "out_of_memory", outcome->out_of_memory);
-    gm_json_number(json, "device_allocations", outcome->device_allocations);
-    write_time(json, calls_of(whatif, one).ns);
+    GM_JSON_MEMBERS(json, outcome, reserved_peak, out_of_memory, device_allocations);
+    GM_JSON_IF(json, "device_ns", calls.ns, calls.ns);
     gm_json_number(json, "retries", outcome->retries);
     gm_json_bool(json, "modelled", one->settings.async);
     if (outcome->out_of_memory) {
@@ -146,10 +136,7 @@ static void write_setting(struct gm_json *json, const struct gm_whatif *whatif,
         gm_json_open_object(json, "first_refused");
         gm_json_number(json, "request", outcome->refused_size);
         gm_json_number(json, "time_ns", step->time_ns - whatif->history.steps[0].time_ns);
-        if (one->place)
-            gm_json_string(json, "place", one->place);
-        else
-            gm_json_null(json, "place");
+        gm_json_string(json, "place", one->place);
         gm_json_close_object(json);
     } else {
         gm_json_null(json, "first_refused");
@@ -163,36 +150,21 @@ void gm_whatif_json(FILE *out, const struct gm_whatif *whatif)
     gm_json_open_object(json, NULL);
     gm_json_number(json, "format", 1);
     gm_json_signed(json, "device", whatif->history.device);
-    if (whatif->memory)
-        gm_json_number(json, "memory", whatif->memory);
-    else
-        gm_json_null(json, "memory");
+    GM_JSON_IF(json, "memory", whatif->memory, whatif->memory);
     gm_json_bool(json, "sizes_asked", whatif->history.has_sizes_asked);
     gm_json_open_object(json, "recorded");
-    gm_json_number(json, "reserved_peak", whatif->recorded.reserved_peak);
-    gm_json_number(json, "device_allocations", whatif->recorded.device_allocations);
-    gm_json_number(json, "out_of_memory", whatif->recorded.out_of_memory);
-    write_time(json, whatif->recorded.device_ns);
+    GM_JSON_MEMBERS(json, &whatif->recorded, reserved_peak, device_allocations, out_of_memory);
+    GM_JSON_IF(json, "device_ns", whatif->recorded.device_ns, whatif->recorded.device_ns);
     gm_json_close_object(json);
-    gm_json_open_object(json, "as_recorded");
-    gm_json_number(json, "events", whatif->as_recorded.events);
-    gm_json_number(json, "equal_events", whatif->as_recorded.equal_events);
-    gm_json_number(json, "equal_reserved", whatif->as_recorded.equal_reserved);
-    gm_json_number(json, "reserved_peak", whatif->as_recorded.reserved_peak);
-    gm_json_close_object(json);
+    GM_JSON_OBJECT(json, "as_recorded", &whatif->as_recorded, events, equal_events, equal_reserved,
+                   reserved_peak);
     gm_json_open_array(json, "settings");
     for (size_t i = 0; i < whatif->count; i++)
         write_setting(json, whatif, &whatif->settings[i]);
     gm_json_close_array(json);
-    gm_json_open_object(json, "bounds");
-    gm_json_number(json, "live_peak", whatif->bounds.live_peak);
-    gm_json_number(json, "best_packing", whatif->bounds.best_packing);
-    gm_json_close_object(json);
+    GM_JSON_OBJECT(json, "bounds", &whatif->bounds, live_peak, best_packing);
     struct gm_whatif_loss loss = gm_whatif_loss(whatif);
-    gm_json_open_object(json, "loss");
-    gm_json_number(json, "fragmentation", loss.fragmentation);
-    gm_json_number(json, "avoidable", loss.avoidable);
-    gm_json_close_object(json);
+    GM_JSON_OBJECT(json, "loss", &loss, fragmentation, avoidable);
     gm_json_close_object(json);
     gm_json_end(json);
 }

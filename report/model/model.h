@@ -554,6 +554,9 @@ bool gm_id_parse(const char *text, uint32_t *id);
 /* The device of an ordinal, NULL if nothing is known of it. */
 const struct gm_model_device *gm_model_device(const struct gm_model_run *run, int id);
 
+/* The pool on a device that has blocks at its peak; NULL: there is none. */
+const struct gm_model_pool *gm_model_pool(const struct gm_model_run *run, int device);
+
 /* The moment of a number; NULL for GM_NONE. */
 const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, uint32_t number);
 

@@ -272,6 +272,16 @@ const struct gm_model_device *gm_model_device(const struct gm_model_run *run, in
     return NULL;
 }
 
+const struct gm_model_pool *gm_model_pool(const struct gm_model_run *run, int device)
+{
+    for (size_t i = 0; i < run->pool_count; i++) {
+        const struct gm_model_moment *peak = gm_model_moment(run, run->pools[i].at_peak);
+        if (run->pools[i].device == device && peak && peak->pool)
+            return &run->pools[i];
+    }
+    return NULL;
+}
+
 const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, uint32_t number)
 {
     return number == GM_NONE ? NULL : &run->moments[number];

@@ -206,20 +206,21 @@ const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_T
 
 /* ---- who ------------------------------------------------------------------------------------- */
 
+struct gm_text gm_command_line(const struct gm_model_run *run, char *line, size_t size)
+{
+    size = run->command_line.size < size ? run->command_line.size : size;
+    for (size_t i = 0; i < size; i++)
+        line[i] = run->command_line.bytes[i] ? run->command_line.bytes[i] : ' ';
+    while (size && run->command_line.bytes[size - 1] == 0)
+        size--;
+    return (struct gm_text){line, size};
+}
+
 char *gm_command_text(const struct gm_model_run *run)
 {
-    struct gm_text command = run->command_line;
-    size_t size = command.size;
-    char *line = gm_allocate(size + 1, 1);
-    if (size)
-        memcpy(line, command.bytes, size);
-    while (size && line[size - 1] == 0)
-        size--;
-    for (size_t i = 0; i < size; i++)
-        if (line[i] == 0)
-            line[i] = ' ';
-    char *clean =
-        size ? gm_clean_copy((struct gm_text){line, size}) : gm_copy_text("an unnamed command");
+    char *line = gm_allocate(run->command_line.size + 1, 1);
+    struct gm_text text = gm_command_line(run, line, run->command_line.size);
+    char *clean = text.size ? gm_clean_copy(text) : gm_copy_text("an unnamed command");
     free(line);
     return clean;
 }

@@ -52,7 +52,10 @@ struct gm_headline gm_headline_of(const struct gm_model_run *run);
 #define GM_ENDING_TEXT 64
 const char *gm_ending_text(const struct gm_model_run *run, char text[GM_ENDING_TEXT]);
 
-/* The command line in one line, clean; the caller frees it. */
+/* Writes the command line in one line, at most `size` bytes of it, not clean. */
+struct gm_text gm_command_line(const struct gm_model_run *run, char *line, size_t size);
+
+/* All of it, clean; the caller frees it. */
 char *gm_command_text(const struct gm_model_run *run);
 
 /* ", started 2026-11-22 15:20:31 UTC"; "" if it is not told. Returns `text`. */

@@ -3,6 +3,7 @@
 #ifndef GPUMEM_REPORT_RENDER_JSON_H
 #define GPUMEM_REPORT_RENDER_JSON_H
 
+#include "base/each.h"
 #include "base/text.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,36 @@ void gm_json_text(struct gm_json *json, const char *key, struct gm_text text);
 
 /* `value` thousandths. */
 void gm_json_thousandths(struct gm_json *json, const char *key, unsigned value);
+
+/* The value as JSON, by its type: the writer above that takes it. Enums are numbers. */
+#define GM_JSON_PUT(json, key, value)                                                              \
+    _Generic((value), \
+        bool: gm_json_bool, \
+        int8_t: gm_json_signed, int: gm_json_signed, \
+        int64_t: gm_json_signed, \
+        uint8_t: gm_json_number, \
+        unsigned: gm_json_number, \
+        uint64_t: gm_json_number, \
+        char *: gm_json_string, \
+        const char *: gm_json_string, \
+        struct gm_text: gm_json_text)(json, key, value)
+
+/* The same where there is a value; else null. */
+#define GM_JSON_IF(json, key, is_there, value)                                                     \
+    ((is_there) ? GM_JSON_PUT(json, key, value) : gm_json_null(json, key))
+
+/* Members of the struct that `of` points to, which JSON calls as C does; and an object of them. */
+#define GM_JSON_MEMBER(json, of, member) GM_JSON_PUT(json, #member, (of)->member);
+#define GM_JSON_MEMBERS(json, of, ...)                                                             \
+    do {                                                                                           \
+        GM_EACH(GM_JSON_MEMBER, json, of, __VA_ARGS__)                                             \
+    } while (0)
+#define GM_JSON_OBJECT(json, key, of, ...)                                                         \
+    do {                                                                                           \
+        gm_json_open_object(json, key);                                                            \
+        GM_EACH(GM_JSON_MEMBER, json, of, __VA_ARGS__)                                             \
+        gm_json_close_object(json);                                                                \
+    } while (0)
 
 /* The line feed at the end of a document. */
 void gm_json_end(struct gm_json *json);

@@ -232,8 +232,7 @@ static void write_process(struct gm_answer *answer, struct gm_json *json,
     gm_answer_text(answer, json, "state", summary->state, NAME_BYTES);
     if (summary->failure && *summary->failure)
         gm_answer_text(answer, json, "failure", summary->failure, NAME_BYTES);
-    gm_json_signed(json, "errors", summary->errors);
-    gm_json_signed(json, "warnings", summary->warnings);
+    GM_JSON_MEMBERS(json, summary, errors, warnings);
     const struct gm_summary_device *device = gm_summary_main(summary);
     if (!device)
         return;

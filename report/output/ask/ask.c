@@ -56,13 +56,11 @@ static void verdict_head(struct gm_answer *answer, struct gm_json *json)
     gm_answer_text(answer, json, "command", command, GM_ANSWER_PLACE_BYTES);
     gm_json_string(json, "process", gm_process_text(run, (char[GM_PROCESS_TEXT]){0}));
     gm_json_string(json, "ending", gm_ending_text(run, (char[GM_ENDING_TEXT]){0}));
-    gm_json_bool(json, "simulated", run->simulated);
-    gm_json_bool(json, "complete", run->complete);
+    GM_JSON_MEMBERS(json, run, simulated, complete);
     write_gaps(ask, json);
     gm_json_string(json, "state", headline.state);
     gm_json_string(json, "failure", headline.failure[0] ? headline.failure : NULL);
-    gm_json_number(json, "errors", headline.errors);
-    gm_json_number(json, "warnings", headline.warnings);
+    GM_JSON_MEMBERS(json, &headline, errors, warnings);
     write_amount(json, "leaked_bytes", run->verdict.leaked.bytes);
     write_amount(json, "leaked_allocations", run->verdict.leaked.count);
     gm_json_number(json, "duration_ns", run->duration_ns);
@@ -127,8 +125,7 @@ static void finding_head(struct gm_answer *answer, struct gm_json *json)
     gm_answer_text(answer, json, "try", finding->remedy, SENTENCE_BYTES);
     gm_answer_text(answer, json, "evidence", finding->evidence, SENTENCE_BYTES);
     if (finding->bytes_per_round) {
-        gm_json_number(json, "bytes_per_round", finding->bytes_per_round);
-        gm_json_bool(json, "is_unbounded", finding->is_unbounded);
+        GM_JSON_MEMBERS(json, finding, bytes_per_round, is_unbounded);
     }
     if (by) {
         gm_json_open_object(json, "by");

@@ -356,8 +356,7 @@ static void oom_head(struct gm_answer *answer, struct gm_json *json)
         return;
     gm_json_open_object(json, "worst");
     request_members(json, refusal->size, refusal->purpose, refusal->device);
-    gm_json_bool(json, "survived", refusal->survived);
-    gm_json_number(json, "time_ns", refusal->time_ns);
+    GM_JSON_MEMBERS(json, refusal, survived, time_ns);
     if (refusal->free != UINT64_MAX)
         gm_json_number(json, "free_bytes", refusal->free);
     if (moment && moment->holes.count) {
@@ -381,17 +380,14 @@ static void oom_row(struct gm_answer *answer, struct gm_json *json, size_t row)
             &run->pool_failures[run->pool_failure_count - 1 - row];
         gm_json_string(json, "by", "pool");
         request_members(json, failure->size, 0, failure->device);
-        gm_json_number(json, "count", failure->count);
-        gm_json_bool(json, "survived", failure->survived);
+        GM_JSON_MEMBERS(json, failure, count, survived);
         place = failure->place;
     } else {
         const struct gm_model_failure *failure =
             &run->failures[run->failure_count - 1 - (row - run->pool_failure_count)];
         gm_json_string(json, "by", "driver");
         request_members(json, failure->size, failure->purpose, failure->device);
-        gm_json_number(json, "count", failure->count);
-        gm_json_bool(json, "survived", failure->survived);
-        gm_json_bool(json, "out_of_memory", failure->out_of_memory);
+        GM_JSON_MEMBERS(json, failure, count, survived, out_of_memory);
         place = failure->place;
     }
     if (place != GM_NONE)
@@ -434,9 +430,7 @@ static void growth_head(struct gm_answer *answer, struct gm_json *json)
         gm_json_open_object(json, NULL);
         gm_json_string(json, "id", ID(gm_model_finding_id(ask->model, ask->run, finding)));
         gm_json_string(json, "code", gm_finding_name(finding->code));
-        gm_json_number(json, "bytes", finding->bytes);
-        gm_json_number(json, "bytes_per_round", finding->bytes_per_round);
-        gm_json_bool(json, "is_unbounded", finding->is_unbounded);
+        GM_JSON_MEMBERS(json, finding, bytes, bytes_per_round, is_unbounded);
         gm_ask_where(ask, json, finding->stack, gm_model_finding_frame(ask->model, finding));
         gm_json_close_object(json);
     }

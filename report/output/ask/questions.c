@@ -30,10 +30,7 @@ void gm_ask_where(struct gm_ask *ask, struct gm_json *json, uint32_t stack,
 
 void gm_ask_device(struct gm_json *json, int device)
 {
-    if (device >= 0)
-        gm_json_signed(json, "device", device);
-    else
-        gm_json_null(json, "device");
+    GM_JSON_IF(json, "device", device >= 0, device);
 }
 
 void gm_ask_step_findings(struct gm_ask *ask, uint32_t codes, size_t most)

@@ -151,16 +151,6 @@ static void print_blocks(const struct gm_view *view, struct gm_brief_sites *site
     free(parts);
 }
 
-static const struct gm_model_pool *pool_of(const struct gm_model_run *run, int device)
-{
-    for (size_t i = 0; i < run->pool_count; i++) {
-        const struct gm_model_moment *peak = gm_model_moment(run, run->pools[i].at_peak);
-        if (run->pools[i].device == device && peak && peak->pool)
-            return &run->pools[i];
-    }
-    return NULL;
-}
-
 /* Whether stacks tell what some of the memory is for. */
 static bool has_purpose(const struct gm_model_pool_state *state)
 {
@@ -227,7 +217,7 @@ static void print_device(const struct gm_view *view, struct gm_brief_sites *site
 {
     const struct gm_model_moment *peak = gm_model_moment(view->run, device->peak);
     const struct gm_model_moment *then = gm_model_moment(view->run, refusal->moment);
-    const struct gm_model_pool *pool = pool_of(view->run, device->id);
+    const struct gm_model_pool *pool = gm_model_pool(view->run, device->id);
     bool has_failed = refusal->is_there && refusal->device == device->id && then &&
                       !refusal->is_of_pool && then->sample_count;
     if (!peak)

@@ -23,13 +23,8 @@ static void end_line(struct gm_json *json)
 static void write_run(FILE *out, const struct gm_model_run *run)
 {
     struct gm_json json = begin_line(out, "run");
-    gm_json_text(&json, "executable", run->executable);
-    gm_json_text(&json, "host_name", run->host_name);
-    gm_json_number(&json, "pid", run->pid);
-    gm_json_number(&json, "start_realtime_ns", run->start_realtime_ns);
-    gm_json_number(&json, "duration_ns", run->duration_ns);
-    gm_json_bool(&json, "complete", run->complete);
-    gm_json_bool(&json, "simulated", run->simulated);
+    GM_JSON_MEMBERS(&json, run, executable, host_name, pid, start_realtime_ns, duration_ns,
+                    complete, simulated);
     end_line(&json);
 }
 
@@ -43,11 +38,7 @@ static void write_stacks(FILE *out, const struct gm_model *model,
         gm_json_number(&json, "stack", i);
         gm_json_open_array(&json, "frames");
         for (size_t frame = 0; frame < count; frame++) {
-            gm_json_open_object(&json, NULL);
-            gm_json_string(&json, "function", stack->frames[frame].function);
-            gm_json_string(&json, "file", stack->frames[frame].file);
-            gm_json_number(&json, "line", stack->frames[frame].line);
-            gm_json_close_object(&json);
+            GM_JSON_OBJECT(&json, NULL, &stack->frames[frame], function, file, line);
         }
         gm_json_close_array(&json);
         gm_json_bool(&json, "cut", stack->cut || count < stack->count);
@@ -58,15 +49,9 @@ static void write_stacks(FILE *out, const struct gm_model *model,
 static void write_place(struct gm_json *json, const struct gm_model_place *place, const char *where,
                         uint32_t stack)
 {
-    if (gm_kind_is_host(place->kind))
-        gm_json_null(json, "device");
-    else
-        gm_json_signed(json, "device", place->device);
+    GM_JSON_IF(json, "device", !gm_kind_is_host(place->kind), place->device);
     gm_json_string(json, "kind", gm_kind_name(place->kind));
-    gm_json_bool(json, "is_block", place->is_block);
-    gm_json_string(json, "api", place->api);
-    gm_json_string(json, "library", place->library);
-    gm_json_string(json, "pool", place->pool);
+    GM_JSON_MEMBERS(json, place, is_block, api, library, pool);
     gm_json_string(json, "place", where);
     gm_json_number(json, "stack", stack);
 }
@@ -80,10 +65,7 @@ static void write_life(FILE *out, const struct gm_export_rows *rows, size_t numb
     snprintf(address, sizeof(address), "0x%" PRIx64, life->address);
     gm_json_number(&json, "id", number);
     gm_json_number(&json, "begin_ns", life->begin_ns);
-    if (life->end_step == GM_NONE)
-        gm_json_null(&json, "end_ns");
-    else
-        gm_json_number(&json, "end_ns", life->end_ns);
+    GM_JSON_IF(&json, "end_ns", life->end_step != GM_NONE, life->end_ns);
     gm_json_string(&json, "ended", gm_export_ended(life));
     gm_json_string(&json, "address", address);
     gm_json_number(&json, "bytes", life->size);
@@ -113,8 +95,7 @@ static void write_held(FILE *out, const struct gm_model *model, const struct gm_
         const struct gm_model_place *place = &model->places[held.samples[i].place];
         struct gm_json json = begin_line(out, "held");
         char *where = gm_export_place(model, place);
-        gm_json_signed(&json, "bytes", held.samples[i].bytes);
-        gm_json_signed(&json, "count", held.samples[i].count);
+        GM_JSON_MEMBERS(&json, &held.samples[i], bytes, count);
         if (place->leak_class)
             gm_json_string(&json, "class", gm_leak_class_name(place->leak_class));
         write_place(&json, place, where, gm_export_stack(&stacks, model, place->stack));

@@ -365,8 +365,7 @@ static void write_names(struct data *data)
     gm_json_string(json, "state", headline.state);
     gm_json_number(json, "duration", data->run->duration_ns);
     gm_json_bool(json, "simulated", data->run->simulated);
-    gm_json_number(json, "lives", data->lives);
-    gm_json_number(json, "steps", data->steps);
+    GM_JSON_MEMBERS(json, data, lives, steps);
     gm_json_number(json, "changes", data->thin.count);
     write_devices(data);
     write_failures(data);

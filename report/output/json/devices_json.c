@@ -4,9 +4,7 @@
 void gm_holes_json(struct gm_json *json, const struct gm_holes *holes)
 {
     gm_json_open_object(json, "fragmentation");
-    gm_json_number(json, "allocations", holes->allocations);
-    gm_json_number(json, "live", holes->live);
-    gm_json_number(json, "span", holes->span);
+    GM_JSON_MEMBERS(json, holes, allocations, live, span);
     gm_json_number(json, "holes", holes->count);
     gm_json_number(json, "free", holes->free);
     gm_json_number(json, "largest_hole", holes->largest);
@@ -16,26 +14,13 @@ void gm_holes_json(struct gm_json *json, const struct gm_holes *holes)
 
 static void write_tally(struct gm_json *json, const struct gm_model_tally *tally, const char *key)
 {
-    gm_json_open_object(json, key);
-    gm_json_amount(json, "live", tally->live);
-    gm_json_amount(json, "peak", tally->peak);
-    gm_json_number(json, "peak_time_ns", tally->peak_time_ns);
-    gm_json_amount(json, "allocs", tally->allocs);
-    gm_json_amount(json, "frees", tally->frees);
-    gm_json_amount(json, "implicit_frees", tally->implicit_frees);
-    gm_json_close_object(json);
+    GM_JSON_OBJECT(json, key, tally, live, peak, peak_time_ns, allocs, frees, implicit_frees);
 }
 
 static void write_residual(struct gm_json *json, const char *key,
                            const struct gm_model_residual *residual)
 {
-    gm_json_open_object(json, key);
-    gm_json_number(json, "bytes", residual->bytes);
-    gm_json_number(json, "used", residual->used);
-    gm_json_number(json, "tracked", residual->tracked);
-    gm_json_number(json, "time_ns", residual->time_ns);
-    gm_json_bool(json, "estimated", residual->estimated);
-    gm_json_close_object(json);
+    GM_JSON_OBJECT(json, key, residual, bytes, used, tracked, time_ns, estimated);
 }
 
 static void write_samples(struct gm_json *json, const struct gm_model_device *device)
@@ -70,10 +55,7 @@ static void write_libraries(struct gm_json *json, const struct gm_model_device *
         for (unsigned moment = 0; moment < GM_LIBRARY_MOMENTS; moment++) {
             if (moment == GM_AT_FAILURE && !device->has_failed)
                 continue;
-            gm_json_open_object(json, moments[moment]);
-            gm_json_number(json, "bytes", line->at[moment].bytes);
-            gm_json_number(json, "count", line->at[moment].count);
-            gm_json_close_object(json);
+            GM_JSON_OBJECT(json, moments[moment], &line->at[moment], bytes, count);
         }
         gm_json_close_object(json);
     }
@@ -92,9 +74,7 @@ static void write_device(struct gm_json_view *view, const struct gm_model_device
         gm_json_text(json, "name", device->name);
     if (device->total)
         gm_json_number(json, "total", device->total);
-    gm_json_amount(json, "live", device->all.live);
-    gm_json_amount(json, "peak", device->all.peak);
-    gm_json_number(json, "peak_time_ns", device->all.peak_time_ns);
+    GM_JSON_MEMBERS(json, &device->all, live, peak, peak_time_ns);
     gm_json_open_object(json, "kinds");
     for (size_t kind = 0; kind < sizeof(kinds); kind++)
         write_tally(json, &device->kinds[kinds[kind]], gm_kind_name(kinds[kind]));

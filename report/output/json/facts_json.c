@@ -10,23 +10,9 @@ static void write_gaps(struct gm_json_view *view)
     gm_json_open_array(json, "gaps");
     for (size_t i = 0; i < view->run->gap_count; i++) {
         const struct gm_model_gap *gap = &view->run->gaps[i];
-        gm_json_open_object(json, NULL);
-        gm_json_string(json, "code", gap->code);
-        gm_json_bool(json, "loss", gap->loss);
-        gm_json_number(json, "count", gap->count);
-        gm_json_string(json, "text", gap->text);
-        gm_json_close_object(json);
+        GM_JSON_OBJECT(json, NULL, gap, code, loss, count, text);
     }
     gm_json_close_array(json);
-}
-
-/* null if the environment tells none. */
-static void write_rank(struct gm_json *json, const char *key, int64_t number)
-{
-    if (number < 0)
-        gm_json_null(json, key);
-    else
-        gm_json_signed(json, key, number);
 }
 
 static void write_command(struct gm_json_view *view)
@@ -53,12 +39,7 @@ static void write_overwritten(struct gm_json_view *view)
     }
     gm_json_open_object(json, "overwritten");
     gm_json_number(json, "until_ns", run->overwritten_until_ns);
-    gm_json_number(json, "events", run->overwritten.events);
-    gm_json_number(json, "allocs", run->overwritten.allocs);
-    gm_json_number(json, "frees", run->overwritten.frees);
-    gm_json_number(json, "implicit_frees", run->overwritten.implicit_frees);
-    gm_json_number(json, "failed", run->overwritten.failed);
-    gm_json_number(json, "copies", run->overwritten.copies);
+    GM_JSON_MEMBERS(json, &run->overwritten, events, allocs, frees, implicit_frees, failed, copies);
     gm_json_number(json, "copied_bytes", run->overwritten.copied);
     gm_json_close_object(json);
 }
@@ -76,44 +57,26 @@ void gm_facts_json(struct gm_json_view *view)
     gm_json_bool(json, "complete", run->complete);
     write_gaps(view);
     gm_json_string(json, "ending", endings[run->ending]);
-    if (run->as_of_ns)
-        gm_json_number(json, "as_of_ns", run->as_of_ns);
-    else
-        gm_json_null(json, "as_of_ns");
-    write_rank(json, "exit_code", run->ended.exit_code);
-    if (run->ended.signal)
-        gm_json_string(json, "signal", gm_signal_name(run->ended.signal, signal_name));
-    else
-        gm_json_null(json, "signal");
+    GM_JSON_IF(json, "as_of_ns", run->as_of_ns, run->as_of_ns);
+    GM_JSON_IF(json, "exit_code", run->ended.exit_code >= 0, run->ended.exit_code);
+    GM_JSON_IF(json, "signal", run->ended.signal, gm_signal_name(run->ended.signal, signal_name));
     if (run->device_failed.status) {
         gm_json_open_object(json, "device_failed");
-        gm_json_number(json, "status", run->device_failed.status);
-        gm_json_number(json, "time_ns", run->device_failed.time_ns);
+        GM_JSON_MEMBERS(json, &run->device_failed, status, time_ns);
         gm_json_number(json, "refused_frees", run->device_failed.frees);
         gm_json_close_object(json);
     } else {
         gm_json_null(json, "device_failed");
     }
-    gm_json_bool(json, "truncated", run->truncated);
-    gm_json_number(json, "damaged", run->damaged);
-    gm_json_number(json, "lost", run->lost);
-    gm_json_bool(json, "simulated", run->simulated);
-    gm_json_bool(json, "bypassed", run->bypassed);
-    gm_json_text(json, "tool_version", run->tool_version);
-    gm_json_number(json, "pid", run->pid);
-    gm_json_text(json, "host_name", run->host_name);
-    write_rank(json, "rank", run->rank.rank);
-    write_rank(json, "local_rank", run->rank.local_rank);
-    write_rank(json, "world_size", run->rank.world_size);
-    if (run->job.size)
-        gm_json_text(json, "job", run->job);
-    else
-        gm_json_null(json, "job");
+    GM_JSON_MEMBERS(json, run, truncated, damaged, lost, simulated, bypassed, tool_version, pid,
+                    host_name);
+    GM_JSON_IF(json, "rank", run->rank.rank >= 0, run->rank.rank);
+    GM_JSON_IF(json, "local_rank", run->rank.local_rank >= 0, run->rank.local_rank);
+    GM_JSON_IF(json, "world_size", run->rank.world_size >= 0, run->rank.world_size);
+    GM_JSON_IF(json, "job", run->job.size, run->job);
     gm_json_text(json, "executable", run->executable);
     write_command(view);
-    gm_json_number(json, "start_realtime_ns", run->start_realtime_ns);
-    gm_json_number(json, "duration_ns", run->duration_ns);
-    gm_json_number(json, "events", run->events);
+    GM_JSON_MEMBERS(json, run, start_realtime_ns, duration_ns, events);
     gm_json_open_array(json, "settings_not_understood");
     for (size_t i = 0; i < run->setting_count; i++)
         gm_json_text(json, NULL, run->settings_not_understood[i]);
@@ -140,10 +103,7 @@ void gm_verdict_json(struct gm_json_view *view)
     gm_json_open_object(json, "verdict");
     gm_json_string(json, "state", states[verdict->state]);
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-        gm_json_open_object(json, members[i].name);
-        gm_json_amount(json, "bytes", members[i].living->bytes);
-        gm_json_amount(json, "count", members[i].living->count);
-        gm_json_close_object(json);
+        GM_JSON_OBJECT(json, members[i].name, members[i].living, bytes, count);
     }
     gm_json_close_object(json);
 }
@@ -154,11 +114,7 @@ void gm_newer_abi_json(struct gm_json_view *view)
     gm_json_open_array(json, "newer_abi");
     for (size_t i = 0; i < view->run->newer_abi_count; i++) {
         const struct gm_model_newer_abi *entry = &view->run->newer_abi[i];
-        gm_json_open_object(json, NULL);
-        gm_json_text(json, "name", entry->name);
-        gm_json_number(json, "form", entry->form);
-        gm_json_number(json, "cuda_version", entry->cuda_version);
-        gm_json_close_object(json);
+        GM_JSON_OBJECT(json, NULL, entry, name, form, cuda_version);
     }
     gm_json_close_array(json);
 }

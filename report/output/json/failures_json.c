@@ -19,7 +19,7 @@ static void write_live(struct gm_json_view *view, const struct gm_model_failure 
     if (!moment)
         return;
     gm_json_open_object(json, "live");
-    gm_json_amount(json, "bytes", moment->bytes);
+    gm_json_signed(json, "bytes", moment->bytes);
     gm_owners_json(view, moment);
     gm_holes_json(json, &moment->holes);
     gm_json_number(json, "used", failure->used);
@@ -37,8 +37,7 @@ void gm_failures_json(struct gm_json_view *view)
         gm_json_open_object(json, NULL);
         gm_json_number(json, "request", failure->size);
         gm_json_string(json, "purpose", gm_purpose_name(failure->purpose));
-        gm_json_number(json, "count", failure->count);
-        gm_json_number(json, "status", failure->status);
+        GM_JSON_MEMBERS(json, failure, count, status);
         gm_json_string(json, "status_name", status_name(failure, place->api));
         gm_json_bool(json, "out_of_memory", failure->out_of_memory);
         gm_json_kind(json, place->kind, place->device);

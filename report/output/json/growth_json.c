@@ -13,9 +13,7 @@ static void write_growing(struct gm_json_view *view, const struct gm_model_growi
     gm_json_open_object(json, NULL);
     gm_json_number(json, "growth", gm_model_growth(growing));
     gm_json_string(json, "series", kinds[growing->series]);
-    gm_json_text(json, "name", growing->name);
-    gm_json_number(json, "marks", growing->marks);
-    gm_json_number(json, "over", growing->over);
+    GM_JSON_MEMBERS(json, growing, name, marks, over);
     gm_json_open_array(json, "bytes");
     for (size_t i = 0; i <= GM_GROWTH_PARTS; i++)
         gm_json_number(json, NULL, growing->bytes[i]);

@@ -9,8 +9,8 @@ void gm_leaks_json(struct gm_json_view *view)
     gm_json_open_object(json, "leaked");
     for (unsigned leak_class = GM_LEAK; leak_class < GM_LEAK_CLASSES; leak_class++) {
         gm_json_open_object(json, gm_leak_class_name(leak_class));
-        gm_json_amount(json, "bytes", run->leaked[leak_class]);
-        gm_json_amount(json, "count", run->leaked_count[leak_class]);
+        gm_json_signed(json, "bytes", run->leaked[leak_class]);
+        gm_json_signed(json, "count", run->leaked_count[leak_class]);
         gm_json_close_object(json);
     }
     gm_json_close_object(json);
@@ -19,8 +19,7 @@ void gm_leaks_json(struct gm_json_view *view)
         const struct gm_model_sample *sample = &end->samples[i];
         const struct gm_model_place *place = &view->model->places[sample->place];
         gm_json_open_object(json, NULL);
-        gm_json_amount(json, "bytes", sample->bytes);
-        gm_json_amount(json, "count", sample->count);
+        GM_JSON_MEMBERS(json, sample, bytes, count);
         gm_json_string(json, "class", gm_leak_class_name(place->leak_class));
         gm_json_kind(json, place->kind, place->device);
         gm_json_where(view, place->stack, place->api);

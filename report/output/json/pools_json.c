@@ -11,11 +11,7 @@ static void write_sums(struct gm_json *json, const char *key, const struct gm_se
     gm_json_open_object(json, key);
     gm_json_number(json, "segments", sums->count);
     gm_json_number(json, "empty_segments", sums->empty);
-    gm_json_number(json, "size", sums->size);
-    gm_json_number(json, "free", sums->free);
-    gm_json_number(json, "largest_hole", sums->largest_hole);
-    gm_json_number(json, "returnable", sums->returnable);
-    gm_json_number(json, "blocks", sums->blocks);
+    GM_JSON_MEMBERS(json, sums, size, free, largest_hole, returnable, blocks);
     gm_json_close_object(json);
 }
 
@@ -27,8 +23,7 @@ static void write_pins(struct gm_json_view *view, const struct gm_model_segment 
         const struct gm_pool_block *block = &segment->segment.pins[i];
         const struct gm_model_place *place = &view->model->places[segment->pins[i]];
         gm_json_open_object(json, NULL);
-        gm_json_number(json, "address", block->address);
-        gm_json_number(json, "size", block->size);
+        GM_JSON_MEMBERS(json, block, address, size);
         gm_json_where(view, place->stack, place->api);
         gm_json_close_object(json);
     }
@@ -40,13 +35,7 @@ static void write_segment(struct gm_json_view *view, const struct gm_model_segme
     const struct gm_segment *segment = &own->segment;
     struct gm_json *json = view->json;
     gm_json_open_object(json, NULL);
-    gm_json_number(json, "address", segment->address);
-    gm_json_number(json, "size", segment->size);
-    gm_json_number(json, "free", segment->free);
-    gm_json_number(json, "largest_hole", segment->largest_hole);
-    gm_json_number(json, "returnable", segment->returnable);
-    gm_json_number(json, "blocks", segment->blocks);
-    gm_json_number(json, "count", segment->count);
+    GM_JSON_MEMBERS(json, segment, address, size, free, largest_hole, returnable, blocks, count);
     gm_json_string(json, "pool", pool_names[segment->pool]);
     gm_json_bool(json, "expandable", segment->expandable);
     write_pins(view, own);
@@ -59,14 +48,9 @@ static void write_lines(struct gm_json_view *view, const struct gm_model_pool_st
     gm_json_open_array(json, "lines");
     for (size_t i = 0; i < state->line_count && i < view->top; i++) {
         const struct gm_model_line *line = &state->lines[i];
-        const struct gm_frame *frame =
-            gm_stack_telling_frame(gm_model_stack(view->model, line->stack));
         gm_json_open_object(json, NULL);
-        gm_json_number(json, "bytes", line->bytes);
-        gm_json_number(json, "count", line->count);
-        gm_json_string(json, "function", frame ? frame->function : NULL);
-        gm_json_string(json, "file", frame ? frame->file : NULL);
-        gm_json_number(json, "line", frame ? frame->line : 0);
+        GM_JSON_MEMBERS(json, line, bytes, count);
+        gm_json_at(json, gm_stack_telling_frame(gm_model_stack(view->model, line->stack)));
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
@@ -81,8 +65,7 @@ static void write_categories(struct gm_json *json, const struct gm_model_pool_st
             continue;
         gm_json_open_object(json, NULL);
         gm_json_string(json, "category", gm_category_name((enum gm_category)i));
-        gm_json_number(json, "bytes", state->categories[i].bytes);
-        gm_json_number(json, "count", state->categories[i].count);
+        GM_JSON_MEMBERS(json, &state->categories[i], bytes, count);
         gm_json_close_object(json);
     }
     gm_json_close_array(json);
@@ -97,10 +80,7 @@ static void write_moment(struct gm_json_view *view, const char *key, uint32_t nu
         return;
     gm_json_open_object(json, key);
     gm_json_number(json, "time_ns", moment->time_ns);
-    gm_json_number(json, "allocated", state->allocated);
-    gm_json_number(json, "reserved", state->reserved);
-    gm_json_number(json, "in_use", state->in_use);
-    gm_json_number(json, "rounding", state->rounding);
+    GM_JSON_MEMBERS(json, state, allocated, reserved, in_use, rounding);
     write_categories(json, state);
     for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++)
         write_sums(json, pool_names[pool], &state->sums[pool]);
@@ -137,14 +117,10 @@ static void write_failure(struct gm_json_view *view, const struct gm_model_pool_
     gm_json_open_object(json, NULL);
     gm_json_number(json, "request", failure->size);
     gm_json_number(json, "first_request", failure->first);
-    gm_json_number(json, "count", failure->count);
-    gm_json_bool(json, "survived", failure->survived);
+    GM_JSON_MEMBERS(json, failure, count, survived);
     gm_json_bool(json, "succeeded_later", failure->succeeded);
-    gm_json_number(json, "free", failure->reason.free);
-    gm_json_number(json, "largest_hole", failure->reason.largest_hole);
-    gm_json_bool(json, "fragmentation", failure->reason.fragmentation);
-    gm_json_number(json, "tracked", failure->tracked);
-    gm_json_number(json, "residual", failure->residual);
+    GM_JSON_MEMBERS(json, &failure->reason, free, largest_hole, fragmentation);
+    GM_JSON_MEMBERS(json, failure, tracked, residual);
     gm_json_number(json, "other_processes", failure->elsewhere);
     gm_json_where(view, place->stack, place->api);
     write_moment(view, "at", failure->moment);
@@ -158,23 +134,10 @@ static void write_pool(struct gm_json_view *view, const struct gm_model_pool *po
     gm_json_open_object(json, NULL);
     gm_json_signed(json, "device", pool->device);
     gm_json_string(json, "framework", pool->owner);
-    gm_json_amount(json, "allocs", pool->allocs);
-    gm_json_amount(json, "frees", pool->frees);
-    gm_json_amount(json, "live", pool->live);
-    gm_json_amount(json, "peak", pool->peak);
-    gm_json_number(json, "peak_time_ns", pool->peak_time_ns);
-    if (pool->is_requested_known)
-        gm_json_amount(json, "requested_peak", pool->requested_peak);
-    else
-        gm_json_null(json, "requested_peak");
-    gm_json_amount(json, "reserved", pool->reserved);
-    gm_json_amount(json, "reserved_peak", pool->reserved_peak);
-    gm_json_number(json, "reserved_peak_time_ns", pool->reserved_peak_time_ns);
-    gm_json_amount(json, "out_of_memory", pool->out_of_memory);
-    if (run->allocator_variable)
-        gm_json_text(json, "settings", run->allocator_settings);
-    else
-        gm_json_null(json, "settings");
+    GM_JSON_MEMBERS(json, pool, allocs, frees, live, peak, peak_time_ns);
+    GM_JSON_IF(json, "requested_peak", pool->is_requested_known, pool->requested_peak);
+    GM_JSON_MEMBERS(json, pool, reserved, reserved_peak, reserved_peak_time_ns, out_of_memory);
+    GM_JSON_IF(json, "settings", run->allocator_variable, run->allocator_settings);
     gm_json_open_object(json, "at_end");
     gm_owners_json(view, gm_model_moment(run, pool->at_end));
     gm_json_close_object(json);

@@ -13,16 +13,8 @@ static void write_run(struct gm_json *json, const struct gm_model *model,
     gm_findings_json(&view);
     gm_devices_json(&view);
     gm_host_json(&view);
-    gm_json_amount(json, "failed", run->failed);
-    gm_json_amount(json, "rejected", run->rejected);
-    gm_json_amount(json, "refused_by_runtime", run->refused_by_runtime);
-    gm_json_amount(json, "unknown_frees", run->unknown_frees);
-    gm_json_amount(json, "lost_frees", run->lost_frees);
-    gm_json_amount(json, "malformed", run->malformed);
-    gm_json_amount(json, "not_understood", run->not_understood);
-    gm_json_amount(json, "reserved_addresses_peak", run->reserved_addresses_peak);
-    gm_json_amount(json, "graph_launches", run->graph_launches);
-    gm_json_amount(json, "marks", run->marks);
+    GM_JSON_MEMBERS(json, run, failed, rejected, refused_by_runtime, unknown_frees, lost_frees,
+                    malformed, not_understood, reserved_addresses_peak, graph_launches, marks);
     gm_phases_json(&view);
     gm_growth_json(&view);
     gm_lifetimes_json(&view);

@@ -21,8 +21,8 @@ struct gm_json_view {
 
 /* ---- members that many objects have ---------------------------------------------------------- */
 
-/* A number of the model, which is negative in differences alone. */
-void gm_json_amount(struct gm_json *json, const char *key, int64_t value);
+/* "function", "file" and "line" of a frame; NULL: there is none. */
+void gm_json_at(struct gm_json *json, const struct gm_frame *frame);
 
 /* "api" and "stack": the number that the stack has in "stacks". */
 void gm_json_where(struct gm_json_view *view, uint32_t stack, const char *api);

@@ -4,12 +4,7 @@
 static void write_transfer(struct gm_json *json, const struct gm_model_transfer *transfer)
 {
     gm_json_string(json, "direction", gm_direction_name(transfer->direction));
-    gm_json_amount(json, "bytes", transfer->bytes);
-    gm_json_amount(json, "count", transfer->count);
-    gm_json_amount(json, "call_ns", transfer->call_ns);
-    gm_json_amount(json, "tiny", transfer->tiny);
-    gm_json_amount(json, "pageable_bytes", transfer->pageable_bytes);
-    gm_json_amount(json, "pageable_count", transfer->pageable_count);
+    GM_JSON_MEMBERS(json, transfer, bytes, count, call_ns, tiny, pageable_bytes, pageable_count);
 }
 
 void gm_transfers_json(struct gm_json_view *view)
@@ -43,9 +38,7 @@ void gm_contexts_json(struct gm_json_view *view)
     for (size_t i = 0; i < view->run->context_count; i++) {
         const struct gm_model_context *context = &view->run->contexts[i];
         gm_json_open_object(json, NULL);
-        gm_json_signed(json, "device", context->device);
-        gm_json_bool(json, "primary", context->primary);
-        gm_json_number(json, "time_ns", context->time_ns);
+        GM_JSON_MEMBERS(json, context, device, primary, time_ns);
         gm_json_where(view, context->stack, context->api);
         gm_json_close_object(json);
     }

@@ -3,12 +3,10 @@
 #include "base/memory.h"
 #include "output/json/sections.h"
 
-void gm_json_amount(struct gm_json *json, const char *key, int64_t value)
+void gm_json_at(struct gm_json *json, const struct gm_frame *frame)
 {
-    if (value < 0)
-        gm_json_signed(json, key, value);
-    else
-        gm_json_number(json, key, (uint64_t)value);
+    static const struct gm_frame none;
+    GM_JSON_MEMBERS(json, frame ? frame : &none, function, file, line);
 }
 
 void gm_json_where(struct gm_json_view *view, uint32_t stack, const char *api)
@@ -28,19 +26,13 @@ void gm_json_where(struct gm_json_view *view, uint32_t stack, const char *api)
 void gm_json_kind(struct gm_json *json, unsigned kind, int device)
 {
     gm_json_string(json, "kind", gm_kind_name(kind));
-    if (gm_kind_is_host(kind))
-        gm_json_null(json, "device");
-    else
-        gm_json_signed(json, "device", device);
+    GM_JSON_IF(json, "device", !gm_kind_is_host(kind), device);
 }
 
 static void write_frame(struct gm_json *json, const struct gm_frame *frame)
 {
     gm_json_open_object(json, NULL);
-    gm_json_string(json, "function", frame->function);
-    gm_json_string(json, "file", frame->file);
-    gm_json_number(json, "line", frame->line);
-    gm_json_string(json, "module", frame->module);
+    GM_JSON_MEMBERS(json, frame, function, file, line, module);
     if (frame->script)
         gm_json_string(json, "language", "python");
     if (frame->trouble)
@@ -80,8 +72,7 @@ void gm_owners_json(struct gm_json_view *view, const struct gm_model_moment *mom
         const struct gm_model_sample *sample = &moment->samples[i];
         const struct gm_model_place *place = &view->model->places[sample->place];
         gm_json_open_object(json, NULL);
-        gm_json_amount(json, "bytes", sample->bytes);
-        gm_json_amount(json, "count", sample->count);
+        GM_JSON_MEMBERS(json, sample, bytes, count);
         gm_json_kind(json, place->kind, place->device);
         gm_json_where(view, place->stack, place->api);
         gm_json_close_object(json);

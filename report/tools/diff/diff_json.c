@@ -40,12 +40,7 @@ static void put_stack(struct gm_json *json, const struct gm_stack *stack)
     gm_json_open_array(json, "stack");
     for (size_t i = 0; i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i];
-        gm_json_open_object(json, NULL);
-        gm_json_string(json, "function", frame->function);
-        gm_json_string(json, "file", frame->file);
-        gm_json_number(json, "line", frame->line);
-        gm_json_string(json, "module", frame->module);
-        gm_json_close_object(json);
+        GM_JSON_OBJECT(json, NULL, frame, function, file, line, module);
     }
     gm_json_close_array(json);
 }

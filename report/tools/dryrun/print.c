@@ -243,30 +243,22 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
     gm_json_open_object(&json, "dry_run");
     gm_json_string(&json, "verdict", verdicts[judgement->verdict]);
     gm_json_string(&json, "reason", facts->refused);
-    gm_json_number(&json, "peak", judgement->peak);
-    gm_json_number(&json, "most", judgement->most);
-    gm_json_number(&json, "capacity", judgement->capacity);
+    GM_JSON_MEMBERS(&json, judgement, peak, most, capacity);
     gm_json_string(&json, "device", facts->device->name);
     gm_json_signed(&json, "command_exit", facts->command_exit);
     if (facts->raised.count) {
         gm_json_open_object(&json, "raised");
-        gm_json_string(&json, "file", facts->raised.file);
-        gm_json_number(&json, "line", facts->raised.line);
+        GM_JSON_MEMBERS(&json, &facts->raised, file, line);
         gm_json_string(&json, "exception", facts->exception);
         gm_json_close_object(&json);
     } else {
         gm_json_null(&json, "raised");
     }
     gm_json_bool(&json, "values", facts->has_values);
-    if (facts->steps)
-        gm_json_number(&json, "ended_after_steps", facts->steps);
-    else
-        gm_json_null(&json, "ended_after_steps");
+    GM_JSON_IF(&json, "ended_after_steps", facts->steps, facts->steps);
     if (facts->endless.count) {
         gm_json_open_object(&json, "endless");
-        gm_json_string(&json, "file", facts->endless.file);
-        gm_json_number(&json, "line", facts->endless.line);
-        gm_json_number(&json, "count", facts->endless.count);
+        GM_JSON_MEMBERS(&json, &facts->endless, file, line, count);
         gm_json_bool(&json, "has_exit", !facts->has_no_exit);
         gm_json_bool(&json, "grows", facts->grows);
         gm_json_close_object(&json);
@@ -277,10 +269,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
     for (size_t i = 0; i < judgement->part_count; i++) {
         const struct gm_dry_part *part = &judgement->parts[i];
         gm_json_open_object(&json, NULL);
-        gm_json_string(&json, "name", part->name);
-        gm_json_number(&json, "bytes", part->bytes);
-        gm_json_number(&json, "least", part->least);
-        gm_json_number(&json, "most", part->most);
+        GM_JSON_MEMBERS(&json, part, name, bytes, least, most);
         gm_json_string(&json, "kind", kinds[part->kind]);
         gm_json_close_object(&json);
     }
@@ -293,8 +282,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         const struct gm_dry_line *line = &telling->uncertain[i];
         gm_json_open_object(&json, NULL);
         gm_json_string(&json, "file", line->file[0] ? line->file : NULL);
-        gm_json_number(&json, "line", line->line);
-        gm_json_number(&json, "count", line->count);
+        GM_JSON_MEMBERS(&json, line, line, count);
         gm_json_bool(&json, "printed", line->is_printed);
         gm_json_close_object(&json);
     }

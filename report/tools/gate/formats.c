@@ -393,15 +393,11 @@ static void put_issue(struct gm_json *json, const struct gm_issue *issue)
     char text[20];
     snprintf(text, sizeof(text), "%016" PRIx64, issue->fingerprint);
     gm_json_open_object(json, NULL);
-    gm_json_string(json, "code", issue->code);
-    gm_json_bool(json, "is_finding", issue->is_finding);
+    GM_JSON_MEMBERS(json, issue, code, is_finding);
     gm_json_string(json, "level", gm_issue_level_name(issue->level));
     gm_json_string(json, "state", known[issue->known]);
     gm_json_string(json, "fingerprint", text);
-    gm_json_signed(json, "device", issue->device);
-    gm_json_signed(json, "bytes", issue->bytes);
-    gm_json_signed(json, "count", issue->count);
-    gm_json_string(json, "message", issue->message);
+    GM_JSON_MEMBERS(json, issue, device, bytes, count, message);
     gm_json_string(json, "function", *issue->function ? issue->function : NULL);
     gm_json_string(json, "file", *issue->file ? issue->file : NULL);
     gm_json_number(json, "line", issue->line);

@@ -1,5 +1,6 @@
 /* See summary.h. */
 #include "tools/ranks/summary.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include "tools/ranks/json_read.h"
 #include <stdlib.h>
@@ -10,40 +11,34 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void read_devices(struct gm_summary *summary, const struct gm_value *array)
+#define READ_NUMBER(to, object, name) (to)->name = gm_json_get_number(object, #name, 0);
+#define READ_UNTOLD(to, object, name) (to)->name = gm_json_get_number(object, #name, -1);
+#define READ_TEXT(to, object, name) (to)->name = text_of(object, #name);
+
+static size_t read_devices(struct gm_summary_device **devices, const struct gm_value *array)
 {
-    size_t count = array ? array->count : 0;
-    count = count < DEVICES_MAX ? count : DEVICES_MAX;
-    summary->devices = gm_allocate(count + 1, sizeof(*summary->devices));
+    size_t count = !array ? 0 : array->count < DEVICES_MAX ? array->count : DEVICES_MAX;
+    *devices = gm_allocate(count + 1, sizeof(**devices));
     for (size_t i = 0; i < count; i++) {
+        struct gm_summary_device *device = &(*devices)[i];
         const struct gm_value *one = &array->members[i];
-        summary->devices[summary->device_count++] = (struct gm_summary_device){
-            .id = (int)(int16_t)gm_json_get_number(one, "id", -1),
-            .total = gm_json_get_number(one, "total", 0),
-            .peak = gm_json_get_number(one, "peak", 0),
-            .peak_time_ns = gm_json_get_number(one, "peak_time_ns", 0),
-            .live = gm_json_get_number(one, "live", 0),
-            .leaked = gm_json_get_number(one, "leaked", 0),
-            .reserved = gm_json_get_number(one, "reserved", 0),
-            .outside = gm_json_get_number(one, "outside", 0),
-            .residual = gm_json_get_number(one, "residual", -1),
-            .failed_ns = gm_json_get_number(one, "failed_ns", 0),
-        };
+        device->id = (int)(int16_t)gm_json_get_number(one, "id", -1);
+        GM_EACH(READ_NUMBER, device, one, total, peak, peak_time_ns, live, leaked, reserved)
+        GM_EACH(READ_NUMBER, device, one, outside, failed_ns)
+        GM_EACH(READ_UNTOLD, device, one, residual)
     }
+    return count;
 }
 
-static void read_lines(struct gm_summary *summary, const struct gm_value *array)
+static size_t read_lines(struct gm_summary_line **lines, const struct gm_value *array)
 {
-    size_t count = array ? array->count : 0;
-    count = count < LINES_MAX ? count : LINES_MAX;
-    summary->lines = gm_allocate(count + 1, sizeof(*summary->lines));
+    size_t count = !array ? 0 : array->count < LINES_MAX ? array->count : LINES_MAX;
+    *lines = gm_allocate(count + 1, sizeof(**lines));
     for (size_t i = 0; i < count; i++) {
-        const struct gm_value *one = &array->members[i];
-        summary->lines[summary->line_count++] =
-            (struct gm_summary_line){.place = gm_json_get_text(one, "place", "?"),
-                                     .bytes = gm_json_get_number(one, "bytes", 0),
-                                     .count = gm_json_get_number(one, "count", 0)};
+        (*lines)[i].place = gm_json_get_text(&array->members[i], "place", "?");
+        GM_EACH(READ_NUMBER, &(*lines)[i], &array->members[i], bytes, count)
     }
+    return count;
 }
 
 static enum gm_gravity gravity_of(int64_t number)
@@ -71,43 +66,19 @@ bool gm_summary_read(struct gm_summary *summary, const char *line, size_t size)
         gm_json_free(value);
         return false;
     }
-    *summary = (struct gm_summary){
-        .rank = gm_json_get_number(value, "rank", -1),
-        .local_rank = gm_json_get_number(value, "local_rank", -1),
-        .world_size = gm_json_get_number(value, "world_size", -1),
-        .job = text_of(value, "job"),
-        .host = text_of(value, "host"),
-        .run_id = text_of(value, "run_id"),
-        .trace = text_of(value, "trace"),
-        .command = text_of(value, "command"),
-        .ending = text_of(value, "ending"),
-        .pid = gm_json_get_number(value, "pid", 0),
-        .pid_namespace = gm_json_get_number(value, "pid_namespace", 0),
-        .generation = gm_json_get_number(value, "generation", 0),
-        .start_realtime_ns = gm_json_get_number(value, "start_realtime_ns", 0),
-        .end = gm_json_get_number(value, "end", -1),
-        .exit_code = gm_json_get_number(value, "exit_code", -1),
-        .signal = gm_json_get_number(value, "signal", 0),
-        .verdict = gm_json_get_number(value, "verdict", -1),
-        .leaked = gm_json_get_number(value, "leaked", -1),
-        .leaked_count = gm_json_get_number(value, "leaked_count", -1),
-        .duration_ns = gm_json_get_number(value, "duration_ns", 0),
-        .events = gm_json_get_number(value, "events", 0),
-        .as_of_ns = gm_json_get_number(value, "as_of_ns", 0),
-        .complete = gm_json_get_number(value, "complete", 0) != 0,
-        .simulated = gm_json_get_number(value, "simulated", 0) != 0,
-        .gravity = gravity_of(gm_json_get_number(value, "gravity", 0)),
-        .errors = gm_json_get_number(value, "errors", 0),
-        .warnings = gm_json_get_number(value, "warnings", 0),
-        .failure = text_of(value, "failure"),
-        .state = text_of(value, "state"),
-        .peaks = text_of(value, "peaks"),
-        .findings = text_of(value, "findings"),
-        .page = gm_json_get_text(value, "page", ""),
-        .memory = value,
-    };
-    read_devices(summary, gm_json_array(value, "devices"));
-    read_lines(summary, gm_json_array(value, "lines"));
+    summary->memory = value;
+    GM_EACH(READ_UNTOLD, summary, value, rank, local_rank, world_size, end, exit_code, verdict)
+    GM_EACH(READ_UNTOLD, summary, value, leaked, leaked_count)
+    GM_EACH(READ_NUMBER, summary, value, pid, pid_namespace, generation, start_realtime_ns)
+    GM_EACH(READ_NUMBER, summary, value, duration_ns, events, as_of_ns, signal, errors, warnings)
+    GM_EACH(READ_TEXT, summary, value, job, host, run_id, trace, command, ending, failure)
+    GM_EACH(READ_TEXT, summary, value, state, peaks, findings)
+    summary->complete = gm_json_get_number(value, "complete", 0) != 0;
+    summary->simulated = gm_json_get_number(value, "simulated", 0) != 0;
+    summary->gravity = gravity_of(gm_json_get_number(value, "gravity", 0));
+    summary->page = gm_json_get_text(value, "page", "");
+    summary->device_count = read_devices(&summary->devices, gm_json_array(value, "devices"));
+    summary->line_count = read_lines(&summary->lines, gm_json_array(value, "lines"));
     summary->text = gm_allocate(size + 1, 1);
     memcpy(summary->text, line, size);
     return true;

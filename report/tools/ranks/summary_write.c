@@ -71,24 +71,10 @@ static void write_some(struct gm_json *json, struct line *lines, size_t count)
     count = unite(lines, count);
     gm_json_open_array(json, "lines");
     for (size_t i = 0; i < count; i++) {
-        gm_json_open_object(json, NULL);
-        gm_json_string(json, "place", lines[i].place);
-        gm_json_signed(json, "bytes", lines[i].bytes);
-        gm_json_signed(json, "count", lines[i].count);
-        gm_json_close_object(json);
+        GM_JSON_OBJECT(json, NULL, &lines[i], place, bytes, count);
         free(lines[i].place);
     }
     gm_json_close_array(json);
-}
-
-static const struct gm_model_pool *pool_of(const struct gm_model_run *run, int device)
-{
-    for (size_t i = 0; i < run->pool_count; i++) {
-        const struct gm_model_moment *peak = gm_model_moment(run, run->pools[i].at_peak);
-        if (run->pools[i].device == device && peak && peak->pool)
-            return &run->pools[i];
-    }
-    return NULL;
 }
 
 static const struct gm_model_device *fullest(const struct gm_model_run *run)
@@ -105,7 +91,7 @@ static void write_lines(struct gm_json *json, const struct gm_model *model)
 {
     const struct gm_model_run *run = &model->runs[0];
     const struct gm_model_device *device = fullest(run);
-    const struct gm_model_pool *pool = device ? pool_of(run, device->id) : NULL;
+    const struct gm_model_pool *pool = device ? gm_model_pool(run, device->id) : NULL;
     struct line lines[LINES_MAX];
     size_t count = 0;
     if (pool) {
@@ -176,7 +162,7 @@ static void write_devices(struct gm_json *json, const struct gm_model *model)
     gm_json_open_array(json, "devices");
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_model_device *device = &run->devices[i];
-        const struct gm_model_pool *pool = pool_of(run, device->id);
+        const struct gm_model_pool *pool = gm_model_pool(run, device->id);
         if (device->peak == GM_NONE)
             continue;
         gm_json_open_object(json, NULL);
@@ -197,39 +183,21 @@ static void write_devices(struct gm_json *json, const struct gm_model *model)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void write_command(struct gm_json *json, struct gm_text command)
-{
-    char line[201];
-    size_t size = command.size < sizeof(line) - 1 ? command.size : sizeof(line) - 1;
-    if (size)
-        memcpy(line, command.bytes, size);
-    while (size && line[size - 1] == 0)
-        size--;
-    for (size_t i = 0; i < size; i++)
-        if (line[i] == 0)
-            line[i] = ' ';
-    gm_json_text(json, "command", (struct gm_text){line, size});
-}
-
 void gm_summary_write(FILE *out, const struct gm_model *model, const char *page)
 {
     const struct gm_model_run *run = &model->runs[0];
     struct gm_headline headline = gm_headline_of(run);
     struct gm_json line = {.out = out, .on_one_line = true}, *json = &line;
-    char ending[GM_ENDING_TEXT];
+    char ending[GM_ENDING_TEXT], command[200];
     gm_json_open_object(json, NULL);
     gm_json_number(json, "gpumem_summary", 1);
-    gm_json_signed(json, "rank", run->rank.rank);
-    gm_json_signed(json, "local_rank", run->rank.local_rank);
-    gm_json_signed(json, "world_size", run->rank.world_size);
+    GM_JSON_MEMBERS(json, &run->rank, rank, local_rank, world_size);
     gm_json_text(json, "job", run->job);
     gm_json_text(json, "host", run->host_name);
     gm_json_text(json, "run_id", run->run_id);
     gm_json_string(json, "trace", run->path);
-    write_command(json, run->command_line);
-    gm_json_number(json, "pid", run->pid);
-    gm_json_number(json, "pid_namespace", run->pid_namespace);
-    gm_json_number(json, "generation", run->generation);
+    gm_json_text(json, "command", gm_command_line(run, command, sizeof(command)));
+    GM_JSON_MEMBERS(json, run, pid, pid_namespace, generation);
     gm_json_signed(json, "start_realtime_ns", gm_amount(run->start_realtime_ns));
     gm_json_signed(json, "duration_ns", gm_amount(run->duration_ns));
     gm_json_signed(json, "events", gm_amount(run->events));
@@ -241,15 +209,8 @@ void gm_summary_write(FILE *out, const struct gm_model *model, const char *page)
     gm_json_number(json, "verdict", run->verdict.state);
     gm_json_signed(json, "leaked", run->leaked[GM_LEAK]);
     gm_json_signed(json, "leaked_count", run->leaked_count[GM_LEAK]);
-    gm_json_bool(json, "complete", run->complete);
-    gm_json_bool(json, "simulated", run->simulated);
-    gm_json_number(json, "gravity", headline.gravity);
-    gm_json_number(json, "errors", headline.errors);
-    gm_json_number(json, "warnings", headline.warnings);
-    gm_json_string(json, "failure", headline.failure);
-    gm_json_string(json, "state", headline.state);
-    gm_json_string(json, "peaks", headline.peaks);
-    gm_json_string(json, "findings", headline.findings);
+    GM_JSON_MEMBERS(json, run, complete, simulated);
+    GM_JSON_MEMBERS(json, &headline, gravity, errors, warnings, failure, state, peaks, findings);
     write_devices(json, model);
     write_lines(json, model);
     gm_json_string(json, "page", page);

@@ -47,14 +47,10 @@ static void write_places(struct gm_json *json, const struct gm_top *top,
     for (size_t i = 0; i < top->place_count; i++) {
         const struct gm_top_place *place = &top->places[i];
         gm_json_open_object(json, NULL);
-        gm_json_number(json, "bytes", place->site.bytes);
-        gm_json_number(json, "count", place->site.count);
+        GM_JSON_MEMBERS(json, &place->site, bytes, count);
         gm_json_signed(json, "grown", place->grown);
         gm_json_string(json, "kind", gm_kind_name(place->site.kind));
-        if (gm_kind_is_host(place->site.kind))
-            gm_json_null(json, "device");
-        else
-            gm_json_signed(json, "device", place->site.device);
+        GM_JSON_IF(json, "device", !gm_kind_is_host(place->site.kind), place->site.device);
         gm_json_bool(json, "is_block", place->is_block);
         gm_json_string(json, "api", gm_trace_api(follow->trace, place->site.api));
         gm_json_string(json, "place", place->name);
@@ -77,8 +73,7 @@ void gm_top_json(FILE *out, const struct gm_top *top, const struct gm_follow *fo
                  gm_trace_field(header->executable, sizeof(header->executable)));
     gm_json_string(&json, "ending", endings[follow->trace->ending]);
     gm_json_bool(&json, "simulated", header->flags & GM_HEADER_SIMULATED);
-    gm_json_number(&json, "as_of_ns", follow->as_of_ns);
-    gm_json_number(&json, "events", follow->events);
+    GM_JSON_MEMBERS(&json, follow, as_of_ns, events);
     gm_json_number(&json, "grown_since_ns", top->since_ns);
     write_devices(&json, follow);
     gm_json_open_object(&json, "pinned");
@@ -89,8 +84,7 @@ void gm_top_json(FILE *out, const struct gm_top *top, const struct gm_follow *fo
     for (size_t i = 0; i < top->library_count; i++) {
         gm_json_open_object(&json, NULL);
         gm_json_string(&json, "library", top->libraries[i].name);
-        gm_json_number(&json, "bytes", top->libraries[i].bytes);
-        gm_json_number(&json, "count", top->libraries[i].count);
+        GM_JSON_MEMBERS(&json, &top->libraries[i], bytes, count);
         gm_json_close_object(&json);
     }
     gm_json_close_array(&json);
