@@ -19,7 +19,13 @@ struct note {
     enum origin origin;
     bool stored; /* the bytes are there; else they were dropped and the memory holds zeros */
     uint64_t epoch;
+    uint64_t polled_epoch; /* of the latest poll */
+    uint32_t polls;        /* times the host read just these bytes, each time after kernels */
 };
+
+/* A loop of XLA's reads one byte, by which a kernel says whether it goes on. That kernel does not run, so what the host once
+ * put there would be read for ever. Read so often it is taken for the kernel's, which reads as zero: the loop ends. */
+enum { POLLS_MAX = 4096, POLLED_BYTES = 1 };
 
 static struct gpusim_ranges notes;
 static uint64_t epoch;
@@ -104,11 +110,24 @@ static void note(uint64_t start, uint64_t bytes, enum origin origin, bool stored
     add(start, bytes, &like);
 }
 
+static void count_poll(uint64_t from)
+{
+    struct note *note = (struct note *)gpusim_ranges_find(&notes, from);
+
+    if (!note || note->epoch == epoch || note->polled_epoch == epoch)
+        return;
+    note->polled_epoch = epoch;
+    if (++note->polls == POLLS_MAX)
+        remove_notes(from, POLLED_BYTES, true);
+}
+
 bool gpusim_contents_copy(uint64_t to, bool to_device, uint64_t from, bool from_device,
                           uint64_t bytes)
 {
     if (!gpusim_contents_are_virtual() || bytes == 0)
         return true;
+    if (from_device && !to_device && bytes == POLLED_BYTES)
+        count_poll(from);
     bool known = !from_device || all_known(from, bytes);
     has_read_unknown = !to_device && !known;
     if (!to_device) {

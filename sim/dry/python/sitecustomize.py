@@ -1,6 +1,6 @@
 """What a dry run adds inside a Python program: it tells of the exception that ends the program, notices loops that wait
 for a value which only the GPU computes (dry_endless.py), tells which values are only printed (dry_printed.py), lets
-Inductor read its constants (dry_values.py), and, where an option asks for it,
+Inductor read its constants (dry_values.py), lets JAX use the GPU that is not there, and, where an option asks for it,
 
 GPUMEM_DRY_MAX_STEPS=N  end the program, as sys.exit() does, after N steps: steps of one optimizer, or reads
                         of a tensor's value at one line
@@ -9,8 +9,8 @@ GPUMEM_DRY_VALUES=1     compute small operations on the CPU (dry_values.py)
 GPUMEM_DRY_ROWS=1        the same, and masks of unknown values choose all (dry_rows.py)
 GPUMEM_DRY_REMEDY=LIST  change how the program uses memory (dry_remedies.py)
 
-Python imports the first sitecustomize that it finds; this one imports the one it hides. PyTorch is changed when the
-program imports it, and not where it never does.
+Python imports the first sitecustomize that it finds; this one imports the one it hides. PyTorch and JAX are changed when
+the program imports them, and not where it never does.
 """
 import copy
 import functools
@@ -235,6 +235,12 @@ def fold_by_value(folding):
         folding.ConstantFolder.run = run_by_value
 
 
+def show_gpu(hardware):
+    """JAX looks for /dev/nvidia0 before it asks the driver, and computes on the CPU where that is missing."""
+    if hasattr(hardware, "has_visible_nvidia_gpu"):
+        hardware.has_visible_nvidia_gpu = lambda: True
+
+
 class After:
     """A finder that lets a module be imported as ever, and then does what is to be done with it."""
 
@@ -260,6 +266,7 @@ class After:
 
 
 if os.environ.get("GPUMEM_DRY_STATUS"):
-    sys.meta_path[:0] = [After("torch", set_up), After("torch._inductor.constant_folding", fold_by_value)]
+    sys.meta_path[:0] = [After("torch", set_up), After("torch._inductor.constant_folding", fold_by_value),
+                         After("jax._src.hardware_utils", show_gpu)]
     tell_of_exceptions()
 import_hidden()

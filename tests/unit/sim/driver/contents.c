@@ -139,6 +139,38 @@ static void values_that_were_computed_are_learned_and_unlearned(void **state)
     assert_ok(cuMemFree(memory));
 }
 
+/* As in a loop of XLA's that a kernel ends. */
+static void a_byte_that_is_read_again_and_again_after_kernels_is_theirs(void **state)
+{
+    enum { SOON = 4000, OFTEN = 5000 };
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr memory = allocate(SMALL);
+    bool unknown;
+
+    (void)state;
+    memset(host, 1, SMALL);
+    assert_ok(cuMemcpyHtoD(memory, host, SMALL));
+    for (int i = 0; i < OFTEN; i++)
+        read_byte(memory + 8, &unknown);
+    assert_reads(memory + 8, 1, true); /* no kernel ran */
+    assert_ok(cuModuleLoadData(&module, "image"));
+    assert_ok(cuModuleGetFunction(&function, module, "kernel"));
+    for (int i = 0; i < OFTEN; i++) {
+        assert_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        if (i <= SOON)
+            assert_int_equal(read_byte(memory + 8, &unknown), 1);
+        else
+            read_byte(memory + 8, &unknown);
+        assert_ok(cuMemcpyDtoH(host, memory, 4)); /* a number that is read each time stays */
+    }
+    assert_reads(memory + 8, 0, false);
+    assert_reads(memory + 7, 1, true);
+    assert_reads(memory + 9, 1, true);
+    assert_ok(cuModuleUnload(module));
+    assert_ok(cuMemFree(memory));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_test, end_test)
 
 int main(void)
@@ -147,6 +179,7 @@ int main(void)
         TEST(the_device_is_the_one_that_was_named),
         TEST(what_the_host_wrote_is_known_and_nothing_else),
         TEST(large_copies_and_sets_are_dropped),
+        TEST(a_byte_that_is_read_again_and_again_after_kernels_is_theirs),
         TEST(a_block_that_is_handed_out_anew_reads_as_zero),
         TEST(values_that_were_computed_are_learned_and_unlearned),
     };
