@@ -359,18 +359,22 @@ static void show_instead(struct shown_run *shown, const struct shown_run *again)
     *shown = *again;
 }
 
-/* The run again, with small operations computed. It counts if it comes to a good end. */
-static void run_with_values(struct dry_run *dry, struct shown_run *shown)
+/* The run again, with small operations computed; with `rows` also what is not known chosen so that the program goes on.
+ * It counts if it comes to a good end. False: it failed, not in a loop. */
+static bool run_with_values(struct dry_run *dry, struct shown_run *shown, bool rows)
 {
     struct shown_run again;
     dry->settings.values = true;
-    dry->settings.rows = shown->outcome.row_reads;
-    dry->settings.values = run_hidden(dry, &again) && ended_well(&again);
-    dry->settings.rows &= dry->settings.values;
-    if (dry->settings.values)
+    dry->settings.rows = rows;
+    bool counts = run_hidden(dry, &again) && ended_well(&again),
+         is_endless = again.told.endless.count;
+    dry->settings.values = counts;
+    dry->settings.rows = counts && rows;
+    if (counts)
         show_instead(shown, &again);
     else
         gm_recording_end(&again.recording);
+    return counts || is_endless;
 }
 
 /* The run again, with masks computed: those of known values choose what they do on a GPU, others all.
@@ -382,7 +386,7 @@ static void run_with_rows(struct dry_run *dry, struct shown_run *shown, struct s
                   (rows->code == 0 || has_failed(&rows->outcome));
     if (!shown->outcome.row_reads && rows->outcome.sized_reads)
         counts = false; /* what was asked for is not known there either */
-    dry->settings.rows = counts && !rows->told.chose_all;
+    dry->settings.rows = counts && !rows->told.chose_all && !rows->told.numbers_differ;
     if (dry->settings.rows) {
         show_instead(shown, rows);
         return;
@@ -447,10 +451,11 @@ static int dry_run(struct dry_run *dry)
         return shown.code;
     }
     if (!dry->once && !asked_for_values && may_depend_on_values(&shown))
-        run_with_values(dry, &shown);
-    bool looks_for_rows = !dry->once && !dry->settings.rows &&
-                          (shown.outcome.row_reads || shown.outcome.sized_reads) &&
-                          !shown.told.refused[0] && ended_well(&shown);
+        (void)(run_with_values(dry, &shown, true) || run_with_values(dry, &shown, false));
+    bool decides = shown.outcome.row_reads || shown.outcome.sized_reads ||
+                   (shown.told.loop_decides && !shown.told.endless.count);
+    bool looks_for_rows = !dry->once && !dry->settings.rows && decides && !shown.told.refused[0] &&
+                          ended_well(&shown);
     if (looks_for_rows)
         run_with_rows(dry, &shown, &rows);
     const struct gm_dry_told *told = &shown.told;
@@ -476,6 +481,7 @@ static int dry_run(struct dry_run *dry)
             looks_for_rows && shown.outcome.row_reads && rows.code != 0 ? &rows.told : NULL,
         .has_rows = dry->settings.rows,
         .chose_all = dry->settings.rows && told->chose_all,
+        .numbers_differ = told->numbers_differ || (rows.code == 0 && rows.told.numbers_differ),
         .bounds = bounds,
         .refused = told->refused[0] ? told->refused : NULL,
     };

@@ -196,6 +196,52 @@ def generation():
     print("tokens", text.shape[1])
 
 
+def text():
+    """Text of 40 tokens, or less if all lines of it end by a token of 0, which is what nobody computes reads as."""
+    model, tokens, kept = nn.Embedding(1000, 4096).cuda(), torch.randint(0, 1000, (4, 8)).cuda(), []
+    unfinished = torch.ones(4, dtype=torch.bool).cuda()
+    for _ in range(40):
+        hidden = model(tokens)
+        kept.append(hidden)
+        token = (hidden[:, -1] @ model.weight.T).argmax(-1)
+        unfinished = unfinished & (token != 0)
+        if not unfinished.any():
+            break
+        tokens = torch.cat([tokens, token[:, None]], 1)
+
+
+def limited_text():
+    """Text that ends by a token of 0, or by its limit, which the device looks at."""
+    model, tokens, kept = nn.Embedding(1000, 4096).cuda(), torch.randint(0, 1000, (4, 8)).cuda(), []
+    unfinished = torch.ones(4, dtype=torch.long).cuda()
+    while unfinished.max() != 0:
+        hidden = model(tokens)
+        kept.append(hidden)
+        token = (hidden[:, -1] @ model.weight.T).argmax(-1) * unfinished
+        tokens = torch.cat([tokens, token[:, None]], 1)
+        is_done = torch.isin(token, torch.zeros(1, dtype=torch.long).cuda())
+        is_done = is_done | torch.full((4,), tokens.shape[1] >= 48, device="cuda")
+        unfinished = unfinished & ~is_done
+    print("tokens", tokens.shape[1])
+
+
+def assigned():
+    """As detectors do it: targets by image, of which there are as many as the host says; boxes by a grid."""
+    image = torch.tensor([0.0, 0.0, 1.0, 3.0, 3.0, 3.0]).cuda()
+    _, counts = image.unique(return_counts=True)
+    room = torch.zeros(4, counts.max(), 1 << 20, device="cuda")
+    y, x = torch.meshgrid(torch.arange(8, device="cuda"), torch.arange(8, device="cuda"), indexing="ij")
+    boxes = torch.stack((x, y), -1).view(-1, 2)
+    assert room.shape[1] == 3 and boxes.max().item() == 7, (room.shape, boxes)
+
+
+def chosen_on_host():
+    """Rows that the device chooses of what is there, and the host of what it has: as many of the one as of the other."""
+    scores, labels = torch.randn(1 << 14, 256, device="cuda"), torch.arange(1 << 14)
+    keep = scores[:, 0] > 0.5
+    assert len(scores[keep]) == len(labels[keep.cpu()])
+
+
 def experts():
     """Experts that get the tokens which a gate sends them: of none, there would be no gradient."""
     gate, experts = nn.Linear(256, 4).cuda(), nn.ModuleList(nn.Linear(256, 256) for _ in range(4)).cuda()

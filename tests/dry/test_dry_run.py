@@ -274,7 +274,9 @@ def loops_that_wait_for_the_device_are_ended():
 
 
 def a_second_run_is_for_loops_that_values_could_end():
-    for name, runs in (("by_its_test", 2), ("without_an_end", 1)):
+    # Nothing can be computed with the replica, so that of two ways to do it the second is tried, too.
+    for name, runs in (("by_its_test", 3), ("without_an_end", 1), ("at_once_by_a_break", 2), ("at_once_by_a_test", 2),
+                       ("by_a_range", 1), ("by_a_count", 1)):
         run(command=["sh", "-c", 'echo run >> "$2"; exec "$0" "$1" "$3"', sys.executable, REPLICA + "/waits.py",
                      f"{scratch}/{name}", name], PYTHONPATH=REPLICA)
         with open(f"{scratch}/{name}", encoding="utf-8") as file:

@@ -36,6 +36,10 @@ SCENARIOS = {
     "finite": ([], "fits", 1, {}),
     "generation": ([], "fits", 0, {}),
     "experts": ([], "fits", 1, {}),
+    "text": ([], "fits", 1, {}),
+    "limited_text": ([], "fits", 1, {}),
+    "assigned": ([], "fits", 0, {}),
+    "chosen_on_host": ([], "fits", 1, {}),
     "ranks": (["--devices", "2"], "fits", 0, {}),
     "pipeline": (["--devices", "2"], "fits", 0, {}),
     "objects": ([], "fits", 0, {"2.15.0": (2048, 2097152)}),
@@ -103,6 +107,15 @@ for scenario in sys.argv[3:] or SCENARIOS:
         check(scenario, answer, cache and cache[0]["most"] > 2 << 30 and cache[0]["bytes"] == 0)
     if scenario in ("finite", "generation", "experts") and answer:
         check(scenario, "values were not computed", answer["values"])
+    if scenario == "text" and answer:  # 40 times 4 lines of 8 to 47 tokens
+        ends = [part["most"] for part in answer["parts"] if "ends of loops" in part["name"]]
+        check(scenario, answer["parts"], answer["numbers_differ"] and ends and 60 << 20 < ends[0] < 90 << 20)
+    if scenario == "limited_text" and answer:
+        check(scenario, answer["parts"], answer["numbers_differ"] and answer["most"] - answer["peak"] > 60 << 20)
+    if scenario == "assigned" and answer:
+        check(scenario, answer["parts"], tensors(answer) >= 48 << 20)
+    if scenario == "chosen_on_host" and answer:
+        check(scenario, answer["parts"], answer["most"] - answer["peak"] >= 16 << 20)
     if scenario == "known_masks" and answer:
         check(scenario, "a range, of masks that are known", all("masks" not in part["name"] for part in answer["parts"]))
         known = tensors(answer)

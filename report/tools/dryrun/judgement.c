@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define CUDNN_PART "cuDNN's workspaces"
-#define ROWS_PART "rows that masks choose"
+#define ROWS_PART "what masks and ends of loops decide"
 
 /* A part whose size is bounded: `least` <= `bytes` <= `most`, or these two are moved. */
 static void add_bounded(struct gm_dry_judgement *judgement, const char *name, uint64_t bytes,
@@ -83,14 +83,14 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
 }
 
 /* The range of workspaces shows how much cuDNN matters; it is no tested bound. So it decides nothing
- * where it is wide, even if its end still fits. */
+ * where it is wide, even if its end still fits, unless twice the range would. */
 static bool is_wide(const struct gm_dry_judgement *judgement)
 {
     uint64_t range = 0;
     for (size_t i = 0; i < judgement->part_count; i++)
         if (strcmp(judgement->parts[i].name, CUDNN_PART) == 0)
             range += judgement->parts[i].most - judgement->parts[i].bytes;
-    return range > judgement->capacity / 10;
+    return range > judgement->capacity / 10 && judgement->most + range > judgement->capacity;
 }
 
 void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)

@@ -46,8 +46,9 @@ struct gm_dry_facts {
                                            to no good end */
     bool
         has_unknown_workspaces; /* a convolution ran, and no run with large workspaces tells how much they matter */
-    bool has_rows;  /* `outcome` has the rows that masks of known values choose */
-    bool chose_all; /* and all rows of other masks, so that its need is the most */
+    bool has_rows;       /* `outcome` has the rows that masks of known values choose */
+    bool numbers_differ; /* in the run with rows, whole numbers that are not known equalled none */
+    bool chose_all;      /* and all rows of other masks, so that its need is the most */
     const struct gm_dry_told *rows_failed; /* how the run with all rows ended, if not well; NULL */
     const struct gm_dry_outcome *const *bounds; /* with other addresses, and late events */
     size_t bound_count;

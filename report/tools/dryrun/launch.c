@@ -183,7 +183,10 @@ static bool read_of_python(struct gm_dry_told *told, const char *what, const cha
     } else if (strcmp(what, "values-ended") == 0) {
         told->values_ended = true;
     } else if (strcmp(what, "rows") == 0) {
-        told->chose_all = true;
+        told->chose_all |= strcmp(rest, "all") == 0;
+        told->numbers_differ |= strcmp(rest, "differ") == 0;
+    } else if (strcmp(what, "decides") == 0) {
+        told->loop_decides = true;
     } else if (strcmp(what, "endless") == 0) {
         if (read_place(&told->endless, first, &rest) && rest) {
             told->has_no_exit = strcmp(strsep(&rest, "\t"), "no-exit") == 0;

@@ -48,6 +48,9 @@ struct gm_dry_told {
     size_t printed_count;
     bool values_ended; /* small operations were computed until compiled code was called */
     bool chose_all;    /* a mask that was not known chose all rows */
+    bool
+        numbers_differ; /* whole numbers that were not known differed from all they were compared with */
+    bool loop_decides; /* a loop may end by a count or a truth that was not known */
     struct gm_dry_line
         raised; /* where an exception that ended a Python program came from; count 0: none did */
     char exception[256]; /* that exception, in one line */

@@ -214,20 +214,25 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
             "The answer is of a second run, in which masks that the GPU computes chose all rows:\n"
             "the first, in which they chose none, came to no good end.\n",
             out);
-    else if (facts->has_rows)
-        fputs("The answer is of a second run, in which masks and repeats of known values were\n"
-              "computed: in the first they chose nothing.\n",
-              out);
-    else if (facts->with_rows)
-        fputs("Masks that the GPU computes chose nothing in one run, and all rows in another.\n",
-              out);
     else if (facts->is_second)
         fputs("The answer is of a second run, in which small operations were computed on the CPU\n"
               "(--values): the first came to no good end by values that were not known.\n",
               out);
+    else if (facts->has_rows)
+        fputs("The answer is of a second run, in which masks and loops went by known values: in\n"
+              "the first they chose nothing and ended at once.\n",
+              out);
+    else if (facts->with_rows)
+        fputs("Values that the GPU computes chose no rows and ended loops at once in one run, and\n"
+              "chose all rows and ended no loop in another.\n",
+              out);
     else if (facts->has_values)
         fprintf(out, "Small operations were computed on the CPU (--values)%s.\n",
                 facts->values_ended ? ", until compiled code was called" : "");
+    if (facts->numbers_differ)
+        fputs("Whole numbers that the GPU computes were taken to differ from all that they are\n"
+              "compared with: no token ends a text before its limit (max_new_tokens) does.\n",
+              out);
     say_reads(out, gm_dry_telling(facts));
 }
 
@@ -255,6 +260,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_null(&json, "raised");
     }
     gm_json_bool(&json, "values", facts->has_values);
+    gm_json_bool(&json, "numbers_differ", facts->numbers_differ);
     GM_JSON_IF(&json, "ended_after_steps", facts->steps, facts->steps);
     if (facts->endless.count) {
         gm_json_open_object(&json, "endless");

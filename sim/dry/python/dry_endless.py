@@ -18,6 +18,7 @@ import linecache
 ROUNDS = 256  # reads at one line; a whole number of LOOK_EVERY
 ROUNDS_UNSURE = 16384  # where the loop can end by itself, too, or has a `for` loop in it
 ROUNDS_GROWING = 2048  # where more and more is reserved
+PATIENCE = 4  # times as many, where small operations are computed: what is known may end the loop
 LOOK_EVERY = 64
 FRAMES = 16  # looked through for the loop, from the read outwards
 
@@ -68,8 +69,9 @@ def parts_of(test):
 
 
 def exits_of(loop):
-    """How a loop can end: for each way the tests before it, which are none where nothing in the loop decides."""
-    exits = [[part] for part in parts_of(loop.test)]
+    """How a loop can end: for each way the tests before it, which are none where nothing in the loop decides. The end of
+    what a `for` loop goes through is one, too."""
+    exits = [[part] for part in parts_of(loop.test)] if isinstance(loop, ast.While) else [[]]
 
     def look(node, tests, is_inner):
         if isinstance(node, SCOPES):
@@ -137,10 +139,13 @@ class Sources:
 class Endless:
     """Counts reads of values that are not known, and steps of optimizers."""
 
-    def __init__(self, torch, computes, end):
+    def __init__(self, torch, computes, end, tell_decision):
         """`computes`: whether small operations are computed (dry_values.py). `end`: called with the file and line of a
-        loop, the count of its rounds, whether it has an exit, and whether it reserves more and more."""
-        self.torch, self.computes, self.end = torch, computes, end
+        loop, the count of its rounds, whether it has an exit, and whether it reserves more and more. `tell_decision`:
+        called once where a loop decides by a count or a truth that is not known."""
+        self.torch, self.computes, self.end, self.tell_decision = torch, computes, end, tell_decision
+        self.has_decision = False
+        self.patience = PATIENCE if computes else 1
         self.counts, self.totals, self.reserved = {}, {}, {}
         self.sources, self.is_ended = Sources(), False
         driver = ctypes.CDLL("libcuda.so.1")
@@ -159,7 +164,25 @@ class Endless:
     def note(self, tensor, frame):
         """A tensor was read where `frame` stands."""
         if not self.is_ended and self.is_unknown(tensor):
+            if not tensor.is_floating_point() and not self.computes:
+                self.look_for_decision(frame)
             self.count(frame, (None, WAITS, CAN_END, FOREVER))
+
+    def look_for_decision(self, frame):
+        """Tells, once, that a loop may end by a count or a truth that the GPU computes: here by a zero, on a GPU later."""
+        where = frame.f_code, frame.f_lineno
+        if self.has_decision or where in self.totals:
+            return
+        for _ in range(FRAMES):
+            tree = self.sources.tree(frame)
+            loops = [node for node in (path_to(tree, frame.f_lineno) if tree else []) if isinstance(node, LOOPS)]
+            if any(kind_of(loop, frame.f_lineno) in (WAITS, CAN_END) for loop in loops):
+                self.has_decision = True
+                self.tell_decision()
+                return
+            if not frame.f_back:
+                return
+            frame = frame.f_back
 
     def note_step(self, frame):
         """An optimizer made a step there."""
@@ -173,14 +196,15 @@ class Endless:
         if total % LOOK_EVERY:
             return
         reserved = self.torch.cuda.memory_stats().get("reserved_bytes.all.peak", 0)
-        if count == ROUNDS // 2 or reserved != self.reserved.get(where):
+        half = ROUNDS * self.patience // 2
+        if count == half or reserved != self.reserved.get(where):
             self.reserved[where] = reserved
-            count = self.counts[where] = min(count, ROUNDS // 2)
-        if count >= ROUNDS or total >= ROUNDS_GROWING:
+            count = self.counts[where] = min(count, half)
+        if count >= ROUNDS * self.patience or total >= ROUNDS_GROWING * self.patience:
             self.look(frame, kinds, count, total)
 
     def look(self, frame, kinds, count, total):
-        is_growing, is_within = count < ROUNDS, False
+        is_growing, is_within = count < ROUNDS * self.patience, False
         for _ in range(FRAMES):
             line, kind, has_loop = self.sources.loop_around(frame)
             is_within |= has_loop
@@ -195,9 +219,9 @@ class Endless:
             frame = frame.f_back
 
 
-def watch(torch, computes, end):
+def watch(torch, computes, end, tell_decision):
     """The Endless that is to be told of each read and step; None: not on the simulated driver."""
     try:
-        return Endless(torch, computes, end)
+        return Endless(torch, computes, end, tell_decision)
     except (OSError, AttributeError):
         return None

@@ -24,6 +24,11 @@ MOST_BYTES = 1 << 20  # of one of whole numbers or truths: labels, indices, mask
 aten = torch.ops.aten
 BY_VALUE = {getattr(aten, name, None) for name in (
     "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave", "bincount", "index")}
+# What they make of a known operand that is all zero, or all true, does not depend on the other one.
+ZERO_DECIDES = {getattr(aten, name, None) for name in (
+    "mul", "mul_", "logical_and", "logical_and_", "bitwise_and", "bitwise_and_", "__and__", "__iand__")}
+TRUTH_DECIDES = {getattr(aten, name, None) for name in (
+    "logical_or", "logical_or_", "bitwise_or", "bitwise_or_", "__or__", "__ior__")}
 # They make no values, or they are how a value leaves the device.
 PASSED_OVER = {getattr(aten, name, None) for name in (
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_local_scalar_dense", "record_stream",
@@ -90,6 +95,14 @@ def mirror(tensor):
     return torch.frombuffer(memory, dtype=tensor.dtype).as_strided(tensor.size(), tensor.stride())
 
 
+def without_repeats(tensor):
+    """Each place in memory once, of a tensor that was expanded: PyTorch does not write to a place twice."""
+    for dim, (size, stride) in enumerate(zip(tensor.size(), tensor.stride())):
+        if stride == 0 and size > 1:
+            tensor = tensor.narrow(dim, 0, 1)
+    return tensor
+
+
 def on_cpu(value, mirrors):
     if on_device(value):
         return mirrors[id(value)]
@@ -98,6 +111,14 @@ def on_cpu(value, mirrors):
     if isinstance(value, torch.device):
         return torch.device("cpu")
     return value
+
+
+def is_settled(packet, inputs):
+    """Whether a known operand alone decides the result."""
+    if packet in ZERO_DECIDES:
+        return any(is_known(tensor) and not mirror(tensor).any() for tensor in inputs if not tensor.is_floating_point())
+    return packet in TRUTH_DECIDES and any(
+        is_known(tensor) and mirror(tensor).all() for tensor in inputs if tensor.dtype is torch.bool)
 
 
 def flat(value):
@@ -147,7 +168,7 @@ class Values(TorchDispatchMode):
         inputs = tensors_of([args, list(kwargs.values())])
         if inputs is None or not (inputs or "device" in kwargs):
             return func(*args, **kwargs)
-        known = all(is_known(tensor) for tensor in inputs) and \
+        known = (all(is_known(tensor) for tensor in inputs) or is_settled(packet, inputs)) and \
             (self.KNOWS_RANDOM or torch.Tag.nondeterministic_seeded not in func.tags)
         if packet in BY_VALUE:
             return self.by_value(func, args, kwargs, inputs, known)
@@ -159,6 +180,8 @@ class Values(TorchDispatchMode):
             return result
         computed = self.compute(func, args, kwargs, mirrors)
         if computed is not None:
+            if not known:
+                self.assume(packet, inputs, kwargs, computed)
             self.store(outputs, [value for value in flat(computed) if isinstance(value, torch.Tensor)],
                        learn if known else unlearn)
         return result
@@ -180,11 +203,15 @@ class Values(TorchDispatchMode):
                 self.random_state = torch.get_rng_state()
                 torch.set_rng_state(before)
 
+    def assume(self, packet, inputs, kwargs, computed):
+        """What is to be assumed of a result that is not known, other than what follows from zeros."""
+
     @staticmethod
     def store(outputs, computed, tell):
         for output, value in zip(outputs, computed):
             if output.numel() and output.size() == value.size() and output.dtype == value.dtype:
-                mirror(output).copy_(value)
+                once = without_repeats(output)
+                mirror(once).copy_(value.as_strided(once.size(), value.stride()))
                 tell(output.data_ptr(), span_of(output))
 
     def by_value(self, func, args, kwargs, inputs, known):

@@ -198,7 +198,7 @@ def set_up(torch):
         tell(f"without-cuda\t{os.path.dirname(torch.__file__)}\tPyTorch")
     computes, most = "1" in (os.environ.get("GPUMEM_DRY_VALUES"), os.environ.get("GPUMEM_DRY_ROWS")), os.environ.get("GPUMEM_DRY_MAX_STEPS", "")
     after_read, after_step = [], []
-    endless = import_own("dry_endless").watch(torch, computes, end_endless)
+    endless = import_own("dry_endless").watch(torch, computes, end_endless, lambda: tell("decides\t1\tloop"))
     if endless:
         after_read.append(endless.note)
         after_step.append(lambda optimizer, frame: endless.note_step(frame))

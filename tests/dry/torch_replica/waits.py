@@ -22,6 +22,20 @@ def read():
     return value.item()
 
 
+# ---- they end at once, by a value that may be another on a GPU ---
+
+def at_once_by_a_break():
+    for _ in range(MANY):
+        read()
+        if not value.item():
+            break
+
+
+def at_once_by_a_test():
+    while value.item() != 0:
+        go_round()
+
+
 # ---- they are ended ----------------------------------------------------------------------------------
 
 def by_its_test():
