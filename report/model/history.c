@@ -209,19 +209,158 @@ static void gather_rest(struct gathering *gathering, const struct gm_model_run *
         add_moment(gathering, run, run->pools[i].at_end);
 }
 
-static bool gather_time(struct gathering *gathering, uint64_t time_ns)
+/* ---- by a replay ----------------------------------------------------------------------------- */
+
+#define GROUPS (4u << 8) /* blocks, devices, external memory by device; host memory by kind */
+
+/* What is counted of one group. */
+struct replayed_group {
+    uint64_t live, peak; /* bytes */
+    uint32_t peaks;      /* so often there was a new one */
+    uint64_t time_ns;    /* when it was refused last */
+    bool is_refused;
+};
+
+/* What is counted of one place: now, and at its group's latest peak. */
+struct replayed_place {
+    uint64_t bytes, count;
+    uint64_t peak_bytes, peak_count;
+    uint32_t
+        peaks; /* of its group, when it had these; if there was a further one, it had what it has now */
+};
+
+struct replayed {
+    const struct gm_model *model;
+    const struct gm_when *when;
+    struct replayed_group *groups;
+    struct replayed_place *places;
+    size_t place_count, place_capacity;
+    unsigned char *lives; /* by number */
+    size_t life_count, life_capacity;
+};
+
+enum { NOT_WANTED, GONE, COUNTED }; /* of a life: it began later or is not in the scope; it ended */
+
+/* group_order() as an index. */
+static size_t group_index(const struct gm_model_place *place)
 {
-    struct gm_model_history history;
-    if (!gm_model_history(gathering->model, NULL, &history))
-        return false;
-    for (size_t i = 0; i < history.count; i++) {
-        const struct gm_model_life *life = &history.lives[i];
-        if (life->begin_ns <= time_ns && time_ns < life->end_ns)
-            add(gathering, &(struct gm_model_sample){life->place, gm_amount(life->size), 1});
-    }
-    gm_model_history_free(&history);
-    return true;
+    uint32_t order = group_order(place);
+    return (order >> 16) << 8 | (order & 0xff);
 }
+
+/* Failures come latest last: of each device the last one counts. */
+static void note_refusal(const struct gm_model_run *run, uint32_t number, uint32_t first,
+                         struct replayed_group *groups)
+{
+    const struct gm_model_moment *moment = gm_model_moment(run, number);
+    if (!moment)
+        return;
+    size_t device = gm_device_slot(moment->device);
+    struct replayed_group *group = &groups[(first << 8) + device];
+    group->time_ns = moment->time_ns;
+    group->is_refused = true;
+}
+
+static void find_refusals(const struct gm_model_run *run, struct replayed_group *groups)
+{
+    for (size_t i = 0; i < run->failure_count; i++)
+        note_refusal(run, run->failures[i].moment, 0, groups);
+    for (size_t i = 0; i < run->pool_failure_count; i++)
+        note_refusal(run, run->pool_failures[i].moment, 1, groups);
+}
+
+static bool is_peak(const struct gm_when *when)
+{
+    return when->kind == GM_WHEN_PEAK || when->kind == GM_WHEN_DEFAULT;
+}
+
+/* Whether a begin or an end changes what is held at the moment that is asked for. The peaks and refusals of
+ * this process's own do not have memory of other owners. */
+static bool is_before_moment(const struct replayed *replayed, const struct gm_model_event *event,
+                             const struct replayed_group *group)
+{
+    const struct gm_when *when = replayed->when;
+    bool is_own = replayed->model->places[event->place].kind != GM_KIND_EXTERNAL;
+    if (when->kind == GM_WHEN_END)
+        return event->what == GM_MODEL_BEGINS || !event->implicit;
+    if (when->kind == GM_WHEN_TIME)
+        return event->time_ns <= when->time_ns;
+    if (when->kind == GM_WHEN_OOM)
+        return is_own && group->is_refused && event->time_ns <= group->time_ns;
+    return is_own;
+}
+
+static void count_life(struct replayed *replayed, const struct gm_model_event *event,
+                       struct replayed_group *group)
+{
+    struct replayed_place *place = &replayed->places[event->place];
+    bool ends = event->what == GM_MODEL_ENDS;
+    if (place->peaks != group->peaks) {
+        place->peak_bytes = place->bytes;
+        place->peak_count = place->count;
+        place->peaks = group->peaks;
+    }
+    place->bytes += ends ? 0 - event->size : event->size;
+    place->count += ends ? UINT64_MAX : 1;
+    group->live += ends ? 0 - event->size : event->size;
+    if (group->live > group->peak) {
+        group->peak = group->live;
+        group->peaks++;
+    }
+    replayed->lives[event->life] = ends ? GONE : COUNTED;
+}
+
+static void note_held(void *argument, const struct gm_model_event *event)
+{
+    struct replayed *replayed = argument;
+    if (event->what == GM_MODEL_MARK || event->what == GM_MODEL_CLOSES)
+        return;
+    if (event->what == GM_MODEL_BEGINS) {
+        GM_RESERVE(replayed->lives, replayed->life_capacity, replayed->life_count + 1);
+        replayed->lives[replayed->life_count++] = event->in_scope ? GONE : NOT_WANTED;
+    }
+    while (replayed->place_count <= event->place) {
+        GM_RESERVE(replayed->places, replayed->place_capacity, replayed->place_count + 1);
+        replayed->places[replayed->place_count++] = (struct replayed_place){0};
+    }
+    if (event->life >= replayed->life_count)
+        return;
+    unsigned char *life = &replayed->lives[event->life];
+    struct replayed_group *group =
+        &replayed->groups[group_index(&replayed->model->places[event->place])];
+    bool is_before = is_before_moment(replayed, event, group);
+    if (event->what == GM_MODEL_BEGINS && !is_before)
+        *life = NOT_WANTED;
+    /* What goes on after all was alive at the moment, whenever that is told. */
+    if (event->what == GM_MODEL_ENDS ? *life == COUNTED && is_before : *life == GONE)
+        count_life(replayed, event, group);
+}
+
+static bool gather_replayed(struct gathering *gathering, const struct gm_when *when,
+                            const struct gm_scope_request *scope)
+{
+    const struct gm_model *model = gathering->model;
+    struct replayed replayed = {.model = model, .when = when};
+    replayed.groups = gm_allocate(GROUPS, sizeof(*replayed.groups));
+    find_refusals(&model->runs[0], replayed.groups);
+    bool found = gm_model_events(model, &(struct gm_model_events_request){.scope = scope},
+                                 note_held, &replayed);
+    for (uint32_t i = 0; i < replayed.place_count; i++) {
+        const struct replayed_place *place = &replayed.places[i];
+        uint32_t peaks = replayed.groups[group_index(&model->places[i])].peaks;
+        bool was_then = is_peak(when) && place->peaks == peaks;
+        uint64_t bytes = was_then ? place->peak_bytes : place->bytes;
+        uint64_t count = was_then ? place->peak_count : place->count;
+        if (count)
+            add(gathering, &(struct gm_model_sample){i, gm_amount(bytes), gm_amount(count)});
+    }
+    free(replayed.groups);
+    free(replayed.places);
+    free(replayed.lives);
+    return found;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------- */
 
 /* qsort has no argument; the tool has one thread. */
 static const struct gm_model_place *places_to_sort;
@@ -261,7 +400,7 @@ bool gm_model_held_at(const struct gm_model *model, const struct gm_when *when,
         else if (when->kind == GM_WHEN_END)
             gather_rest(&gathering, run);
         else if (when->kind == GM_WHEN_TIME)
-            found = gather_time(&gathering, when->time_ns);
+            found = gather_replayed(&gathering, when, NULL);
         else
             gather_peaks(&gathering, run);
     }
@@ -269,109 +408,12 @@ bool gm_model_held_at(const struct gm_model *model, const struct gm_when *when,
     return found;
 }
 
-/* ---- in a scope ------------------------------------------------------------------------------ */
-
-#define GROUPS (4u << 8) /* blocks, devices, external memory by device; host memory by kind */
-
-/* What of one group is in the scope. */
-struct scope_group {
-    uint64_t live, peak; /* bytes */
-    uint32_t step;       /* of the peak */
-    uint64_t time_ns;    /* when it was refused last */
-    bool is_refused;
-};
-
-/* group_order() as an index. */
-static size_t group_index(const struct gm_model_place *place)
-{
-    uint32_t order = group_order(place);
-    return (order >> 16) << 8 | (order & 0xff);
-}
-
-static void find_scope_peaks(const struct gm_model *model, const struct gm_model_history *history,
-                             struct scope_group *groups)
-{
-    uint64_t *order = gm_model_history_order(history);
-    for (uint32_t step = 0; step < history->steps; step++) {
-        const struct gm_model_life *life =
-            order[step] ? &history->lives[GM_STEP_LIFE(order[step])] : NULL;
-        if (!life || !life->in_scope)
-            continue;
-        struct scope_group *group = &groups[group_index(&model->places[life->place])];
-        group->live += GM_STEP_ENDS(order[step]) ? 0 - life->size : life->size;
-        if (group->live > group->peak) {
-            group->peak = group->live;
-            group->step = step;
-        }
-    }
-    free(order);
-}
-
-/* Failures come latest last: of each device the last one counts. */
-static void note_refusal(const struct gm_model_run *run, uint32_t number, uint32_t first,
-                         struct scope_group *groups)
-{
-    const struct gm_model_moment *moment = gm_model_moment(run, number);
-    if (!moment)
-        return;
-    size_t device = gm_device_slot(moment->device);
-    struct scope_group *group = &groups[(first << 8) + device];
-    group->time_ns = moment->time_ns;
-    group->is_refused = true;
-}
-
-static void find_refusals(const struct gm_model_run *run, struct scope_group *groups)
-{
-    for (size_t i = 0; i < run->failure_count; i++)
-        note_refusal(run, run->failures[i].moment, 0, groups);
-    for (size_t i = 0; i < run->pool_failure_count; i++)
-        note_refusal(run, run->pool_failures[i].moment, 1, groups);
-}
-
-/* Whether a life of the group was alive at the moment. */
-static bool is_alive_at(const struct gm_model_life *life, const struct gm_when *when,
-                        const struct scope_group *group)
-{
-    uint64_t time = when->kind == GM_WHEN_TIME ? when->time_ns : group->time_ns;
-    switch (when->kind) {
-    case GM_WHEN_END:
-        return life->end_step == GM_NONE || life->implicit;
-    case GM_WHEN_OOM:
-        return group->is_refused && life->begin_ns <= time && time < life->end_ns;
-    case GM_WHEN_TIME:
-        return life->begin_ns <= time && time < life->end_ns;
-    case GM_WHEN_DEFAULT:
-    case GM_WHEN_PEAK:
-        break;
-    }
-    return group->peak && life->begin_step <= group->step && group->step < life->end_step;
-}
-
-/* Whether a moment shows memory of other owners: the peaks and refusals of this process's own do not have it. */
-static bool has_others(const struct gm_when *when)
-{
-    return when->kind == GM_WHEN_END || when->kind == GM_WHEN_TIME;
-}
-
 bool gm_model_held_in_scope(const struct gm_model *model, const struct gm_when *when,
                             const struct gm_scope_request *scope, struct gm_model_held *held)
 {
     struct gathering gathering = {.model = model};
     const struct gm_model_run *run = &model->runs[0];
-    struct gm_model_history history;
-    bool found = gm_model_history(model, scope, &history);
-    struct scope_group *groups = gm_allocate(GROUPS, sizeof(*groups));
-    find_scope_peaks(model, &history, groups);
-    find_refusals(run, groups);
-    for (size_t i = 0; i < history.count; i++) {
-        const struct gm_model_life *life = &history.lives[i];
-        const struct gm_model_place *place = &model->places[life->place];
-        if (life->in_scope && (place->kind != GM_KIND_EXTERNAL || has_others(when)) &&
-            is_alive_at(life, when, &groups[group_index(place)]))
-            add(&gathering, &(struct gm_model_sample){life->place, gm_amount(life->size), 1});
-    }
-    free(groups);
-    gm_model_history_free(&history);
+    bool found = gather_replayed(&gathering, when, scope);
     *held = gathered(&gathering);
     return found && (when->kind != GM_WHEN_OOM || run->failure_count + run->pool_failure_count);
 }

@@ -6,3 +6,5 @@ add_test(NAME outputs.figures COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST
          ${PROJECT_SOURCE_DIR} $<TARGET_FILE:export_traces>)
 set_tests_properties(outputs.figures PROPERTIES TIMEOUT 600)
 set_tests_properties(outputs.hostile PROPERTIES TIMEOUT 300)
+add_test(NAME outputs.large COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_large.py $<TARGET_FILE:gpumem>
+         $<TARGET_FILE:export_traces>)

@@ -39,8 +39,10 @@ static bool next_block(struct gm_lane_reader *reader, ZSTD_DCtx *context)
         reader->block_next = block->first_sequence;
         reader->block_end = block->first_sequence + block->count;
         skip_to(reader, block->first_sequence);
-        if (!place->bad && gm_block_begin(&reader->columns, block, context))
+        if (!place->bad && gm_block_begin(&reader->columns, block, context)) {
+            gm_trace_let_go(reader->trace, block->stored_size);
             return true;
+        }
         call_damaged(reader, place);
     }
     gm_block_end(&reader->columns); /* none is behind: its memory is for other lanes */

@@ -3,6 +3,9 @@
 #include "base/memory.h"
 #include <gpumem/checksum.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define READ_AT_ONCE ((size_t)16 << 20) /* bytes of a file that stay in this process's memory */
 
 /* ---- what the file is made of ---------------------------------------------------------------- */
 
@@ -15,6 +18,15 @@ bool gm_trace_extent_is_intact(const struct gm_extent *extent)
 {
     return extent->used <= extent->length - sizeof(*extent) &&
            gm_extent_checksum(extent) == extent->checksum;
+}
+
+void gm_trace_let_go(struct gm_trace *trace, size_t bytes)
+{
+    trace->read += bytes;
+    if (!trace->mapped || trace->read < READ_AT_ONCE)
+        return;
+    trace->read = 0;
+    madvise((void *)(uintptr_t)trace->bytes, trace->size, MADV_DONTNEED);
 }
 
 bool gm_trace_is_zero(const unsigned char *bytes, size_t size)
@@ -63,7 +75,8 @@ bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size
         return false;
     struct gm_lane_source *source = gm_trace_lane(trace, block->lane);
     GM_RESERVE(source->blocks, source->block_capacity, source->block_count + 1);
-    source->blocks[source->block_count++] = (struct gm_block_place){.block = block};
+    source->blocks[source->block_count++] =
+        (struct gm_block_place){block, block->first_sequence, false};
     return true;
 }
 

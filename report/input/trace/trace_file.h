@@ -18,6 +18,7 @@
 /* Where one block stands, and what its header promises. */
 struct gm_block_place {
     const struct gm_block *block; /* its stored bytes follow, all inside the file */
+    uint64_t first_sequence;      /* of it: sorting by it shall not touch the file */
     bool bad;                     /* found damaged when it was decoded */
 };
 
@@ -55,6 +56,7 @@ struct gm_trace {
     const unsigned char *bytes;
     size_t size;
     bool mapped; /* unmap `bytes` at the end */
+    size_t read; /* of the mapped bytes, since they were last let go */
     bool owned;  /* free them */
     struct gm_trace_header header;
     struct gm_clock_scale clock;
@@ -105,6 +107,10 @@ bool gm_trace_api_is_pooled(const struct gm_trace *trace, uint16_t api);
 struct gm_text gm_trace_field(const char *field, size_t size);
 
 /* ---- for those who look for what is in the file (trace_open.c, flight_area.c) ---------------- */
+
+/* `bytes` more of the file were read once. From time to time the process lets its pages go, which the kernel
+ * keeps as long as it likes: so a trace needs no memory of its own size. */
+void gm_trace_let_go(struct gm_trace *trace, size_t bytes);
 
 /* Whether an extent that lies whole in the file is as it was written. */
 bool gm_trace_extent_is_intact(const struct gm_extent *extent);

@@ -266,6 +266,7 @@ static void scan(struct gm_trace *trace, bool alive)
         changed += trace->sealed && present == extent->length && trace->damaged == damaged &&
                    !is_as_sealed(extent);
         offset += present;
+        gm_trace_let_go(trace, present);
         if (offset > trace->checked && present == extent->length && trace->damaged == 0)
             trace->checked = offset;
     }
@@ -278,11 +279,10 @@ static void scan(struct gm_trace *trace, bool alive)
 
 static int by_sequence(const void *left, const void *right)
 {
-    const struct gm_block *a = ((const struct gm_block_place *)left)->block;
-    const struct gm_block *b = ((const struct gm_block_place *)right)->block;
+    const struct gm_block_place *a = left, *b = right;
     if (a->first_sequence != b->first_sequence)
         return a->first_sequence < b->first_sequence ? -1 : 1;
-    return a < b ? -1 : a > b;
+    return a->block < b->block ? -1 : a->block > b->block;
 }
 
 /* Cuts a copy of the NAMES extent into names, and cleans them: they are printed as they are. */
