@@ -487,8 +487,10 @@ enum gm_event {
 
 /* Set in the numbers that stand for tiles of a sparse array where VMM_MAP and VMM_UNMAP have an
  * address. The numbers of one array share their upper half, which gets tiles of two arrays mixed up
- * only if that of both is the same by chance. */
+ * only if that of both is the same by chance. The end of an array, or of its context, unmaps its own. */
 #define GM_TILE (1ull << 63)
+#define GM_TILES_OF(array) (GM_TILE | ((array)*0x9e3779b97f4a7c15u >> 33) << 32) /* the first */
+#define GM_TILES_MAX (1ull << 32)                                                /* of one array */
 
 /* A set of types, by bit. Free-like: recorded before its call; an UNDO can take it back. */
 #define GM_EVENTS_FREE_LIKE                                                                        \

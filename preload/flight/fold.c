@@ -176,6 +176,8 @@ static void allocated(const struct gm_record *record, uint32_t lane)
 
 static void freed(const struct gm_record *record, uint32_t lane, uint32_t ending)
 {
+    if (record->kind == GM_KIND_ARRAY)
+        gm_fold_vmm_array_ended(record->address, ending);
     if (!record->address || gm_fold_pays(record->address, record->time, 0, lane))
         return;
     uint32_t number = gm_carry_find(GM_CARRY_LIFE, record->address);

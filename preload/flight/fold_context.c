@@ -3,6 +3,7 @@
 #include "flight/fold_context.h"
 #include "base/room.h"
 #include "flight/fold_lives.h"
+#include "flight/fold_vmm.h"
 #include <string.h>
 
 #define CONTEXTS 65536u /* all numbers a record can name */
@@ -148,6 +149,8 @@ static void end_lives(const struct gm_record *record, uint32_t number, uint32_t 
             (its ? its == number : is_primary && slot(entry->record.device) == slot(device));
         if (ends)
             end_references(life, ending);
+        if (ends && entry->record.kind == GM_KIND_ARRAY)
+            gm_fold_vmm_array_ended(entry->key, ending);
         next = gm_carry_at(life)->next;
         if (ends)
             gm_fold_end(life, ending, true);

@@ -343,6 +343,12 @@ static void unmap(const struct gm_record *record, uint32_t ending)
         keeps ? keep(at, ending) : end_use(at, ending);
 }
 
+/* As report/replay/rules/vmm.c has it. */
+void gm_fold_vmm_array_ended(uint64_t array, uint32_t ending)
+{
+    unmap(&(struct gm_record){.address = GM_TILES_OF(array), .size = GM_TILES_MAX}, ending);
+}
+
 /* ---- reservations ---------------------------------------------------------------------------- */
 
 /* Ends all that lie in the range, or partly. */

@@ -6,6 +6,7 @@
 
 void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *detail,
                        uint32_t lane, uint32_t ending);
+void gm_fold_vmm_array_ended(uint64_t array, uint32_t ending);
 void gm_fold_vmm_released(const struct gm_carried *ending, bool undone, uint32_t status);
 void gm_fold_vmm_over(uint32_t number); /* the end of a mapping or binding cannot be undone */
 bool gm_fold_vmm_revive(uint32_t number, uint32_t status); /* it is; false: what is there since

@@ -119,7 +119,7 @@ uint64_t gm_array_element(int format, unsigned channels);
 #define gm_driver_global(call, result, address, size, module)                                      \
     gm_effect_life(call, result, GM_EVENT_GLOBAL, address, size, GM_WORD(module))
 
-/* effects_vmm.c: whether the memory of an array is to be mapped as a whole. */
+/* effects_vmm.c: notes whether the memory of an array is to be mapped as a whole. */
 void gm_array_created(int result, uint64_t array, unsigned flags);
 
 /* Descriptors of both generations have the same fields. A caller may pass none, and be refused. */
@@ -209,10 +209,9 @@ void gm_shareable_handle_new(uint64_t handle);
 void gm_shareable_forget(void);
 void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint64_t size,
                        uint64_t offset, uint64_t handle);
-/* Tiles of sparse arrays, and the end of an array, which may have some. */
+/* Tiles of sparse arrays; the end of an array unmaps its own. */
 void gm_driver_map_tiles(struct gm_call *call, int result, const CUarrayMapInfo *tiles,
                          unsigned count);
-void gm_driver_array_gone(struct gm_call *call, int result, uint64_t array);
 /* device -1: the one of the memory, which older ABIs do not name. */
 void gm_driver_multicast_bind(struct gm_call *call, int result, uint64_t handle, int device,
                               uint64_t offset, uint64_t size, uint64_t memory);
@@ -375,7 +374,7 @@ void gm_contexts_forget(void);
 void gm_captures_forget(void);
 void gm_devices_forget(void);
 void gm_graphics_forget(void);
-void gm_sparse_arrays_forget(void);
+void gm_deferred_arrays_forget(void);
 
 /* ---- effects_runtime.c: what no driver hook saw ---------------------------------------------- */
 

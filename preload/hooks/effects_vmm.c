@@ -49,25 +49,17 @@ void gm_driver_vmm_map(struct gm_call *call, int result, uint64_t address, uint6
 
 /* ---- sparse arrays: a tile that is mapped keeps its memory ----------------------------------- */
 
-/* Arrays of which a tile was ever mapped, and those whose mapping was deferred: they have one tile,
- * whatever part of them a call names. */
-GM_HANDLES(sparse_arrays, 64);
-enum { TILES_MAPPED = 1, DEFERRED = 2 };
+/* Arrays whose mapping was deferred: they have one tile, whatever part of them a call names. */
+GM_HANDLES(deferred_arrays, 64);
 
 void gm_array_created(int result, uint64_t array, unsigned flags)
 {
     if (result != 0)
         return;
     if (flags & CUDA_ARRAY3D_DEFERRED_MAPPING)
-        gm_handles_set(&sparse_arrays, array, DEFERRED);
-    else if (gm_handles_get(&sparse_arrays, array))
-        gm_handles_take(&sparse_arrays, array); /* one that ended with its context */
-}
-
-/* The numbers of all tiles of an array follow this one; there are 2^32. */
-static uint64_t tiles_of(uint64_t array)
-{
-    return GM_TILE | (array * 0x9e3779b97f4a7c15u >> 33) << 32;
+        gm_handles_set(&deferred_arrays, array, 1);
+    else if (gm_handles_get(&deferred_arrays, array))
+        gm_handles_take(&deferred_arrays, array); /* one that is gone */
 }
 
 /* What a map and an unmapping of the same part of the same array have in common. */
@@ -77,8 +69,8 @@ static uint64_t tile_of(const CUarrayMapInfo *tile)
     const unsigned *level = &tile->subresource.sparseLevel.level;
     const uint64_t array = GM_WORD(tile->resource.array);
     uint64_t hash = is_tail;
-    if (gm_handles_get(&sparse_arrays, array) == DEFERRED)
-        return tiles_of(array);
+    if (gm_handles_get(&deferred_arrays, array))
+        return GM_TILES_OF(array);
     if (is_tail) {
         hash = hash * 0x100000001b3u ^ tile->subresource.miptail.layer;
         hash = hash * 0x100000001b3u ^ tile->subresource.miptail.offset;
@@ -86,7 +78,7 @@ static uint64_t tile_of(const CUarrayMapInfo *tile)
     }
     for (unsigned word = 0; !is_tail && word < 8; word++)
         hash = hash * 0x100000001b3u ^ level[word];
-    return tiles_of(array) | hash * 0x9e3779b97f4a7c15u >> 32;
+    return GM_TILES_OF(array) | hash * 0x9e3779b97f4a7c15u >> 32;
 }
 
 void gm_driver_map_tiles(struct gm_call *call, int result, const CUarrayMapInfo *tiles,
@@ -97,21 +89,13 @@ void gm_driver_map_tiles(struct gm_call *call, int result, const CUarrayMapInfo 
         gm_effect_life(call, 0, GM_EVENT_VMM_UNMAP, tile, 1, 0); /* one may be mapped anew */
         if (tiles[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP)
             continue;
-        gm_handles_add(&sparse_arrays, GM_WORD(tiles[i].resource.array), TILES_MAPPED);
         gm_driver_vmm_map(call, 0, tile, 1, tiles[i].offset, tiles[i].memHandle.memHandle);
     }
 }
 
-void gm_driver_array_gone(struct gm_call *call, int result, uint64_t array)
+void gm_deferred_arrays_forget(void)
 {
-    if (result == 0 && gm_handles_get(&sparse_arrays, array) &&
-        gm_handles_take(&sparse_arrays, array))
-        gm_effect_life(call, 0, GM_EVENT_VMM_UNMAP, tiles_of(array), 1ull << 32, 0);
-}
-
-void gm_sparse_arrays_forget(void)
-{
-    gm_handles_clear(&sparse_arrays);
+    gm_handles_clear(&deferred_arrays);
 }
 
 /* ---- multicast ------------------------------------------------------------------------------- */

@@ -41,11 +41,26 @@ static long loaded_in;
  * too. Who adds a static variable that does not, adds its function here.
  */
 static void (*const reset_after_fork[])(void) = {
-    gm_seal_forget,          gm_trace_forget,     gm_tables_forget,     gm_modules_forget,
-    gm_threads_forget,       gm_blocks_forget,    gm_flight_forget,     gm_live_forget,
-    gm_drain_forget,         gm_loader_forget,    gm_own_forget,        gm_handles_after_fork,
-    gm_captures_forget,      gm_devices_forget,   gm_graphics_forget,   gm_contexts_forget,
-    gm_sparse_arrays_forget, gm_shareable_forget, gm_nvtx_names_forget, gm_pjrt_forget,
+    gm_seal_forget,
+    gm_trace_forget,
+    gm_tables_forget,
+    gm_modules_forget,
+    gm_threads_forget,
+    gm_blocks_forget,
+    gm_flight_forget,
+    gm_live_forget,
+    gm_drain_forget,
+    gm_loader_forget,
+    gm_own_forget,
+    gm_handles_after_fork,
+    gm_captures_forget,
+    gm_devices_forget,
+    gm_graphics_forget,
+    gm_contexts_forget,
+    gm_deferred_arrays_forget,
+    gm_shareable_forget,
+    gm_nvtx_names_forget,
+    gm_pjrt_forget,
     gm_why_forget,
 };
 

@@ -4,9 +4,9 @@
 #include "base/memory.h"
 #include <stdlib.h>
 
-void gm_contexts_begin(struct gm_contexts *contexts, struct gm_ledger *ledger)
+void gm_contexts_begin(struct gm_contexts *contexts, struct gm_ledger *ledger, struct gm_vmm *vmm)
 {
-    *contexts = (struct gm_contexts){.ledger = ledger};
+    *contexts = (struct gm_contexts){.ledger = ledger, .vmm = vmm};
     for (int i = 0; i < GM_DEVICES; i++)
         contexts->primary[i] = GM_NONE;
 }
@@ -112,20 +112,27 @@ static struct ending ending_of(const struct gm_contexts *contexts, const struct 
     return ending;
 }
 
-static void end_list(struct gm_ledger *ledger, uint32_t context, int device,
+static void end_list(struct gm_contexts *contexts, uint32_t context, int device,
                      struct gm_journal *journal)
 {
+    struct gm_ledger *ledger = contexts->ledger;
     uint32_t number;
-    while ((number = gm_ledger_mortal(ledger, context, device)) != GM_NONE && !gm_limits_reached())
+    while ((number = gm_ledger_mortal(ledger, context, device)) != GM_NONE &&
+           !gm_limits_reached()) {
+        const struct gm_life life = ledger->lives.slots[number];
         gm_ledger_end_life(ledger, number, NULL, true, journal);
+        if (life.kind == GM_KIND_ARRAY)
+            gm_vmm_array_ended(contexts->vmm, life.address, journal);
+    }
 }
 
-static void end_lives(struct gm_ledger *ledger, struct ending ending, struct gm_journal *journal)
+static void end_lives(struct gm_contexts *contexts, struct ending ending,
+                      struct gm_journal *journal)
 {
     if (ending.number)
-        end_list(ledger, ending.number, 0, journal);
+        end_list(contexts, ending.number, 0, journal);
     if (ending.primary)
-        end_list(ledger, 0, ending.device, journal);
+        end_list(contexts, 0, ending.device, journal);
 }
 
 void gm_context_released(struct gm_contexts *contexts, const struct gm_entry *entry,
@@ -149,7 +156,7 @@ void gm_context_released(struct gm_contexts *contexts, const struct gm_entry *en
         contexts->ledger, journal,
         &(struct gm_undo){.action = GM_UNDO_CONTEXT, .object = number, .unseen = unseen});
     if (context->references == 0 && !context->unseen_reference)
-        end_lives(contexts->ledger, ending_of(contexts, entry, number), journal);
+        end_lives(contexts, ending_of(contexts, entry, number), journal);
 }
 
 void gm_context_ended(struct gm_contexts *contexts, const struct gm_entry *entry,
@@ -157,7 +164,7 @@ void gm_context_ended(struct gm_contexts *contexts, const struct gm_entry *entry
 {
     const struct gm_record *record = entry->record;
     uint32_t number = entry->carried ? (uint16_t)record->aux : meant(contexts, record, false);
-    end_lives(contexts->ledger, ending_of(contexts, entry, number), journal);
+    end_lives(contexts, ending_of(contexts, entry, number), journal);
 }
 
 void gm_context_undo(struct gm_contexts *contexts, const struct gm_undo *undo)

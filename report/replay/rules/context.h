@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "replay/ledger/ledger.h"
+#include "replay/rules/vmm.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,9 +27,10 @@ struct gm_contexts {
     struct gm_map by_address;
     uint32_t primary[GM_DEVICES]; /* number of the device's primary context; GM_NONE */
     struct gm_ledger *ledger;     /* where what ends with a context is booked */
+    struct gm_vmm *vmm;           /* the same for the tiles of its sparse arrays */
 };
 
-void gm_contexts_begin(struct gm_contexts *contexts, struct gm_ledger *ledger);
+void gm_contexts_begin(struct gm_contexts *contexts, struct gm_ledger *ledger, struct gm_vmm *vmm);
 void gm_contexts_end(struct gm_contexts *contexts);
 
 /* An allocation was made in this context, so it is alive. */

@@ -20,7 +20,7 @@ void gm_replay_begin(struct gm_replay *replay)
 {
     *replay = (struct gm_replay){0};
     gm_ledger_begin(&replay->ledger);
-    gm_contexts_begin(&replay->contexts, &replay->ledger);
+    gm_contexts_begin(&replay->contexts, &replay->ledger, &replay->vmm);
     gm_vmm_begin(&replay->vmm, &replay->ledger);
     gm_graphs_begin(&replay->graphs, &replay->ledger);
 }
@@ -158,6 +158,8 @@ static APART void freed(struct gm_replay *replay, const struct gm_entry *entry)
     const struct gm_record *record = entry->record;
     struct gm_journal *journal = gm_ledger_journal(&replay->ledger, entry->lane);
     begin_journal(replay, entry, journal);
+    if (record->kind == GM_KIND_ARRAY)
+        gm_vmm_array_ended(&replay->vmm, record->address, journal);
     if (record->address == 0 || gm_ledger_pays(&replay->ledger, record->address))
         return;
     struct gm_index_slot *slot = gm_lives_slot(&replay->ledger.lives, record->address);

@@ -216,6 +216,12 @@ static void unmap(struct gm_vmm *vmm, uint64_t start, uint64_t end, struct gm_jo
     }
 }
 
+void gm_vmm_array_ended(struct gm_vmm *vmm, uint64_t array, struct gm_journal *journal)
+{
+    const uint64_t tiles = GM_TILES_OF(array);
+    unmap(vmm, tiles, gm_range_end(tiles, GM_TILES_MAX), journal);
+}
+
 /* An import does not tell how large the memory is: it is known as far as it was mapped. */
 static void learn_size(struct gm_vmm *vmm, const struct gm_vmm_object *object,
                        const struct gm_entry *entry)

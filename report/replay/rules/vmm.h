@@ -62,6 +62,9 @@ void gm_vmm_end(struct gm_vmm *vmm);
 /* Applies a record of the family; free-like ones note in `journal` what they did. */
 void gm_vmm_apply(struct gm_vmm *vmm, const struct gm_entry *entry, struct gm_journal *journal);
 
+/* An array ended, or its context: its tiles, if it is a sparse one, keep nothing any more. */
+void gm_vmm_array_ended(struct gm_vmm *vmm, uint64_t array, struct gm_journal *journal);
+
 /* All carried records are applied. Which objects nothing refers to is known only now. */
 void gm_vmm_begin_history(struct gm_vmm *vmm);
 

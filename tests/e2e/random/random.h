@@ -142,6 +142,7 @@ void free_object(int index);
 int free_linear(struct object object);
 int free_array(struct object object);
 int free_mipmapped(struct object object);
+void map_tiles(int is_left_to_context);
 void drop_handle(int index);
 void unmap(int index);
 void drop_team(int index);

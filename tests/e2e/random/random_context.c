@@ -59,6 +59,8 @@ static void fill_context(void)
     LOG(cuMemAllocHost(&pinned, random_size()));
     LOG(cuMemAllocManaged(&managed, random_size(), CU_MEM_ATTACH_GLOBAL));
     LOG(cuArrayCreate(&array, &shape));
+    if (pick(2))
+        map_tiles(1);
     LOG(cuModuleLoadData(&module, "an image"));
     pick(2) ? LOG(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
             : LOG(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0));

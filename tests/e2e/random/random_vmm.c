@@ -56,8 +56,8 @@ static void import_handle(void)
 CUresult map_array_per_thread(CUarrayMapInfo *, unsigned,
                               CUstream) __asm__("cuMemMapArrayAsync_ptsz");
 
-/* A sparse array that keeps memory by a tile, and is gone at the end. */
-static void map_tiles(void)
+/* A sparse array that keeps memory by a tile, and is gone at the end, or with its context. */
+void map_tiles(int is_left_to_context)
 {
     const int is_deferred = pick(2) == 0;
     const CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 512,
@@ -91,7 +91,8 @@ static void map_tiles(void)
         if (pick(2))
             LOG_AS("cuMemMapArrayAsync_ptsz", map_array_per_thread(&tile, 1, NULL));
     }
-    for (int tries = 0; tries < 3 && LOG(cuArrayDestroy(tile.resource.array)) != 0; tries++)
+    for (int tries = is_left_to_context ? 3 : 0;
+         tries < 3 && LOG(cuArrayDestroy(tile.resource.array)) != 0; tries++)
         continue;
 }
 
@@ -180,7 +181,7 @@ void vmm_step(void)
     case 6:
         import_handle();
         if (pick(2))
-            map_tiles();
+            map_tiles(pick(4) == 0);
         break;
     default:
         if (LOG(cuMemAddressReserve(&range, GRANULARITY, 0, 0, 0)) == 0)

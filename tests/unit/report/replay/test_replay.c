@@ -512,8 +512,38 @@ static void tiles_keep_the_memory_of_a_sparse_array(void **state)
     RELEASE(0x78);
     UNMAP(GM_TILE | 0x500000002, 1);
     UNMAP(GM_TILE | 0x600000000, 1ull << 32);
+    MAP(GM_TILES_OF(0xa000ull) | 1, 1, 0x77);
+    UNMAP(GM_TILE | 0x500000001, 1);
+    ALLOC(.address = 0xa000, .kind = GM_KIND_ARRAY);
+    EVENT(GM_EVENT_FREE, .address = 0xa000, .kind = GM_KIND_ARRAY);
+    UNDO(GM_EVENT_FREE, 0xa000, 1);
     struct gm_counters *counters = replay(scene);
     EXPECT(GM_KIND_VMM, 0, 65536, 65636, 2, 1, 0);
+    EVENT(GM_EVENT_FREE, .address = 0xa000, .kind = GM_KIND_ARRAY);
+    counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 0, 65636, 2, 2, 0);
+}
+
+static void tiles_go_with_the_context_of_their_array(void **state)
+{
+    struct scene *scene = *state;
+    EVENT(GM_EVENT_CONTEXT, .address = 0xc1, .context = 1);
+    ALLOC(.address = 0xa000, .kind = GM_KIND_ARRAY, .context = 1);
+    ALLOC(.address = 0xb000, .kind = GM_KIND_ARRAY, .context = 2);
+    CREATE(0x77, 65536);
+    CREATE(0x78, 100);
+    MAP(GM_TILES_OF(0xa000ull) | 1, 1, 0x77);
+    MAP(GM_TILES_OF(0xb000ull) | 1, 1, 0x78);
+    RELEASE(0x77);
+    RELEASE(0x78);
+    EVENT(GM_EVENT_CONTEXT_END, .address = 0xc1);
+    UNDO(GM_EVENT_CONTEXT_END, 0xc1, 1);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 65636, 65636, 2, 0, 0);
+    EVENT(GM_EVENT_CONTEXT_END, .address = 0xc1);
+    counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 100, 65636, 2, 1, 0);
+    EXPECT(GM_KIND_ARRAY, 0, 0, 0, 2, 0, 1);
 }
 
 static void address_reservations_hold_no_bytes(void **state)
@@ -1026,6 +1056,7 @@ int main(void)
         SCENE_TEST(imported_memory_is_external),
         SCENE_TEST(an_import_of_ones_own_memory_keeps_it_and_is_none_of_its_own),
         SCENE_TEST(tiles_keep_the_memory_of_a_sparse_array),
+        SCENE_TEST(tiles_go_with_the_context_of_their_array),
         SCENE_TEST(address_reservations_hold_no_bytes),
         SCENE_TEST(a_multicast_binding_keeps_the_memory),
         SCENE_TEST(a_multicast_binding_of_pool_memory_is_no_mistake),
