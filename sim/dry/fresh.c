@@ -1,14 +1,22 @@
 /*
+ * What a dry run changes in the process by names that come before others of the same name.
+ *
  * Fresh blocks of PyTorch's allocator read as zero in a dry run, so that a program sees the same
  * values each time: kernels do not run, and without this a block holds what its last owner left.
  *
  * A second definition of the function by which libc10_cuda tells PyTorch's profiler of each block
  * (preload/sources/torch.c has the first). libgpumem.so calls the next definition in the loader's
  * list, which is this one; this one calls PyTorch's.
+ *
+ * A thread that wants Python's lock while Python finalizes never gets it. Before 3.14 Python ends the thread by
+ * pthread_exit, which unwinds the frames of its callers; where they are destructors of C++ (autograd's thread lets go of a
+ * graph), that is std::terminate, and the program is aborted after its end. 3.14 lets such a thread hang, and so does this.
  */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define MEMORY_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define EXPORTED __attribute__((visibility("default")))
@@ -41,4 +49,19 @@ void gpumem_dry_memory_usage(void *address, int64_t size, size_t allocated, size
         forget_contents((uintptr_t)address, (uint64_t)size);
     if (original && original != gpumem_dry_memory_usage)
         original(address, size, allocated, reserved, device);
+}
+
+EXPORTED _Noreturn void pthread_exit(void *value);
+_Noreturn void pthread_exit(void *value)
+{
+    typedef int is_finalizing(void);
+    typedef void exit_thread(void *);
+    is_finalizing *asked = (is_finalizing *)dlsym(RTLD_DEFAULT, "Py_IsFinalizing"); /* 3.13 */
+
+    if (!asked)
+        asked = (is_finalizing *)dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    while (asked && asked())
+        pause();
+    ((exit_thread *)dlsym(RTLD_NEXT, "pthread_exit"))(value);
+    abort();
 }

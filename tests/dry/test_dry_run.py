@@ -297,6 +297,34 @@ def loops_that_end_by_themselves_go_on():
         assert rounds == 3000 and dry["endless"] is None and dry["verdict"] == "fits", (name, rounds, dry)
 
 
+LATE_THREAD = """
+import ctypes, os, sys, threading
+libc, key, (reader, writer) = ctypes.CDLL(None), ctypes.c_uint(), os.pipe()
+libc.pthread_key_create(ctypes.byref(key), ctypes.cast(libc._exit, ctypes.c_void_p))
+is_there = threading.Event()
+
+def wait():
+    libc.pthread_setspecific(key, ctypes.c_void_p(3))
+    is_there.set()
+    os.read(reader, 1)
+
+class Last:
+    def __del__(self, libc=libc, write=os.write, writer=writer):
+        write(writer, b"x")
+        libc.usleep(500000)
+
+threading.Thread(target=wait, daemon=True).start()
+is_there.wait()
+sys.last = Last()
+"""
+
+
+def a_thread_that_comes_too_late_does_not_abort_the_program():
+    """It wants Python's lock when Python finalizes. Were it ended there, its destructor would end the program by 3."""
+    _, _, done = answer(command=[sys.executable, "-c", LATE_THREAD], code=0)
+    assert done.returncode == 0, done
+
+
 def a_framework_without_cuda_tells_nothing():
     command = [sys.executable, REPLICA + "/waits.py", "by_a_range"]
     dry, _, _ = answer(command=command, code=125, PYTHONPATH=REPLICA, REPLICA="without CUDA")
@@ -574,7 +602,8 @@ try:
                  a_runtime_of_nvidia_is_refused_by_name, a_compiler_of_nvidia_may_ask_for_tables,
                  a_library_without_a_stand_in_is_refused_by_name,
                  a_program_ends_after_so_many_steps, loops_that_wait_for_the_device_are_ended,
-                 a_second_run_is_for_loops_that_values_could_end, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
+                 a_second_run_is_for_loops_that_values_could_end,
+                 a_thread_that_comes_too_late_does_not_abort_the_program, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
                  nvml_is_found_and_says_what_the_driver_says, tensor_maps_are_made_and_refused_as_cuda_says,
                  a_server_is_ended_when_it_serves, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,

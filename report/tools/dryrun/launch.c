@@ -139,6 +139,8 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     setenv("TRITON_LIBCUDA_PATH", launch->libraries, 0);
     /* JAX would take three quarters of the device, whatever it needs. */
     setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false", 0);
+    /* The seconds that PyTorch waits at its end for threads of autograd; one of them may hang: sim/dry/fresh.c. */
+    setenv("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "0.1", 0);
     setenv("GPUMEM_DRY_CUDNN", settings->cudnn, 1);
     setenv("GPUMEM_DRY_LIBRARIES", launch->libraries, 1);
     setenv("GPUMEM_DRY_CACHE", cache, 1);
