@@ -3,6 +3,7 @@ import json
 import os
 import re
 import statistics
+import subprocess
 import sys
 
 from kit import HERE, PROGRAMS, Skip, check, expect
@@ -131,6 +132,51 @@ torch_check("fragmentation_expandable_segments", WHEEL, "fragmentation", 40, set
 torch_check("tensors_cudaMallocAsync", WHEEL, "tensors", 40, settings="backend:cudaMallocAsync")
 torch_check("matmul_cudaMallocAsync", TRAINING, "matmul", 40, settings="backend:cudaMallocAsync")
 torch_check("tensors_no_caching", WHEEL, "tensors", 40, caching=False)
+
+
+# ---- the dry run -----------------------------------------------------------------------------------
+
+PREDICTED = os.path.join(PROGRAMS, "predicted.py")
+FAR = 0.02  # of the peak that the GPU had
+
+
+def device_of_dry_run(kit):
+    """Its name of the GPU here."""
+    for name in re.findall(r"[a-z0-9-]+", subprocess.run([kit.gpumem, "dry-run", "--help"], capture_output=True, text=True,
+                                                         check=False).stdout.partition("the GPU:")[2].partition("or a")[0]):
+        model, _, gibibytes = name.partition("-")
+        if model.upper() in kit.gpu["name"].replace(" ", "").upper() and \
+                (not gibibytes or abs(int(gibibytes) - (kit.gpu["memory"] >> 30)) < 5):
+            return name
+    raise Skip(f"no dry run of a {kit.gpu['name']}")
+
+
+def dry_run(kit, scenario):
+    """PyTorch's peaks as a dry run tells them and as this GPU has them."""
+    kit.need_hardware("compares a dry run with a GPU")
+    kit.need_package("torch")
+    device, command = device_of_dry_run(kit), [kit.python, PREDICTED, scenario]
+    real = kit.run(command, preload=True)
+    if "ModuleNotFoundError" in real.errors:
+        raise Skip(real.errors.strip().splitlines()[-1])
+    expect(real.code == 0, f"exit code {real.code}: {real.errors[-300:]}")
+    dry = kit.run([kit.gpumem, "dry-run", "--device", device, "--once", "--no-keep", "--", *command])
+    had, told = real.note("peaks"), dry.note("peaks")
+    apart = {name: told[name] / had[name] - 1 for name in had}
+    text = ", ".join(f"{name} {had[name]}, {told[name]} told ({apart[name]:+.2%})" for name in had)
+    expect(abs(apart["allocated"]) <= FAR, text)
+    return text
+
+
+def dry_run_check(scenario):
+    def function(kit):
+        return dry_run(kit, scenario)
+    function.__name__ = "dry_run_" + scenario
+    check(120)(function)
+
+
+for scenario in ("perceptron", "language", "language_mixed", "compiled", "residual", "unet", "recurrent", "checkpointed"):
+    dry_run_check(scenario)
 
 
 # ---- others ----------------------------------------------------------------------------------------
