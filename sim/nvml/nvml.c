@@ -59,8 +59,10 @@ struct nvml_process {
 static const struct simulated devices[GPUSIM_MAX_DEVICES] = {
     {0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}};
 
-/* How often it was initialized and not shut down: a program that ends its use leaves another's. */
+/* How often it was initialized and not shut down: a program that ends its use leaves another's. A
+ * forked child has to begin anew. */
 static _Atomic int initialized;
+static _Atomic pid_t process;
 
 /*
  * What NVML keeps open from the first nvmlInit on, as NVIDIA's does its device files. A thread with
@@ -86,7 +88,7 @@ static bool is_open(void)
 
 /* What NVIDIA's NVML answers before nvmlInit. */
 #define NEED_INIT()                                                                                \
-    if (!initialized)                                                                              \
+    if (!initialized || process != getpid())                                                       \
         return NVML_ERROR_UNINITIALIZED;                                                           \
     if (!is_open())                                                                                \
     return NVML_ERROR_UNKNOWN
@@ -135,7 +137,9 @@ int nvmlInit_v2(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&mutex);
-    if (!control.file.st_ino) {
+    if (process != getpid()) {
+        process = getpid();
+        initialized = 0;
         control.descriptor = memfd_create("nvidiactl", MFD_CLOEXEC);
         if (fstat(control.descriptor, &control.file) != 0)
             abort();

@@ -103,7 +103,7 @@ static void life_begins(void *argument, struct gm_life *life)
     gm_activity_begins(&analysis->activity, life->place, life->size, analysis->replay.ledger.time);
     note_pinned(analysis, life);
     note_device_live(analysis, life->kind, life->slot, 0);
-    gm_transfers_life_begins(&analysis->transfers, life);
+    gm_transfers_life_begins(&analysis->transfers, life, true);
     gm_phases_life_begins(&analysis->phases, life);
 }
 
@@ -134,7 +134,7 @@ static void life_goes_on(void *argument, const struct gm_life *life, bool implic
         gm_sites_subtract(&analysis->leaks, &site);
     note_pinned(analysis, life);
     note_device_live(analysis, life->kind, life->slot, 0);
-    gm_transfers_life_begins(&analysis->transfers, life);
+    gm_transfers_life_begins(&analysis->transfers, life, false);
     gm_phases_life_goes_on(&analysis->phases, life);
     gm_activity_life_goes_on(&analysis->activity, life, analysis->replay.ledger.time);
 }

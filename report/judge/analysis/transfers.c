@@ -37,7 +37,7 @@ static inline void add_device(struct gm_transfers *transfers, uint64_t start, ui
         add_pieces(transfers, start, end);
 }
 
-void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *life)
+void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *life, bool is_new)
 {
     uint64_t end = gm_range_end(life->address, life->size);
     struct gm_range other;
@@ -50,6 +50,8 @@ void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *li
     case GM_KIND_PINNED:
     case GM_KIND_REGISTERED:
     case GM_KIND_MANAGED:
+        if (is_new)
+            gm_map_remove(&transfers->reach, life->address);
         if (!gm_ranges_find(&transfers->host, life->address, end, &other))
             gm_ranges_add(&transfers->host, (struct gm_range){life->address, end, life->kind});
         break;
@@ -63,7 +65,6 @@ void gm_transfers_forget(struct gm_transfers *transfers, const struct gm_life *l
     if (life->kind == GM_KIND_PINNED || life->kind == GM_KIND_REGISTERED ||
         life->kind == GM_KIND_MANAGED)
         gm_ranges_remove(&transfers->host, life->address);
-    gm_map_remove(&transfers->reach, life->address);
 }
 
 static bool is_in(const struct gm_ranges *ranges, uint64_t address)

@@ -55,24 +55,25 @@ struct gm_transfers {
     struct gm_range latest_device; /* one of them: asked for again and again */
 };
 
-/* Takes notice of addresses that an allocation has, and of those that are not in use any more. */
-void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *life);
+/* Takes notice of addresses that an allocation has, and of those that are not in use any more. What
+ * copies used of them is kept until they are a new allocation's: the end may be taken back. */
+void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *life, bool is_new);
 void gm_transfers_forget(struct gm_transfers *transfers, const struct gm_life *life);
 
 /* Allocations come and go. That what the device had before is the device's is no news. */
 static inline void gm_transfers_life_begins(struct gm_transfers *transfers,
-                                            const struct gm_life *life)
+                                            const struct gm_life *life, bool is_new)
 {
     const struct gm_range *latest = &transfers->latest_device;
     if (life->kind != GM_KIND_DEVICE || life->address < latest->start || life->size == 0 ||
         gm_range_end(life->address, life->size) > latest->end)
-        gm_transfers_learn(transfers, life);
+        gm_transfers_learn(transfers, life, is_new);
 }
 
 static inline void gm_transfers_life_ends(struct gm_transfers *transfers,
                                           const struct gm_life *life)
 {
-    if (life->kind != GM_KIND_DEVICE || transfers->reach.count)
+    if (life->kind != GM_KIND_DEVICE)
         gm_transfers_forget(transfers, life);
 }
 

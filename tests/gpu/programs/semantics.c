@@ -11,6 +11,8 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
 #define MIB ((size_t)1 << 20)
 #define PIECE (64 * MIB) /* much larger than what the driver takes for itself meanwhile */
@@ -19,6 +21,7 @@ enum answer { NO, YES, ABSENT };
 
 static CUdevice device;
 static CUcontext primary;
+static int maker; /* a socket to a process that was started before CUDA (make_for_another) */
 
 /* ---- what rows are made of ------------------------------------------------------------------- */
 
@@ -148,6 +151,87 @@ static enum answer a_part_of_a_mapping_is_not_unmapped(void)
     return refused;
 }
 
+/* One descriptor is sent, or received into it if it is -1. */
+static void pass_descriptor(int socket, int *descriptor)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {{CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    struct iovec byte = {&(char){0}, 1};
+    struct msghdr message = {.msg_iov = &byte,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    memcpy(CMSG_DATA(&control.header), descriptor, sizeof(int));
+    if ((*descriptor >= 0 ? sendmsg(socket, &message, 0) : recvmsg(socket, &message, 0)) != 1)
+        stop("sendmsg, recvmsg", __LINE__, 0);
+    memcpy(descriptor, CMSG_DATA(&control.header), sizeof(int));
+}
+
+static void begin(void)
+{
+    MUST(cuInit(0));
+    MUST(cuDeviceGet(&device, 0));
+    MUST(cuDevicePrimaryCtxRetain(&primary, device));
+    MUST(cuCtxSetCurrent(primary));
+}
+
+/* The other process: makes memory when it is told to, writes, passes it on and ends. */
+static int make_for_another(void)
+{
+    if (read(STDIN_FILENO, &(char){0}, 1) != 1)
+        return 0;
+    begin();
+    CUmemGenericAllocationHandle handle = make_memory();
+    CUdeviceptr address = map_memory(handle);
+    MUST(cuMemcpyHtoD(address, &(int){4711}, sizeof(int)));
+    int descriptor = export_memory(handle);
+    pass_descriptor(STDIN_FILENO, &descriptor);
+    close(descriptor);
+    unmap_memory(address);
+    MUST(cuMemRelease(handle));
+    MUST(cuDevicePrimaryCtxRelease(device));
+    return 0;
+}
+
+static void start_maker(const char *self)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        stop("socketpair", __LINE__, 0);
+    maker = ends[0];
+    if (fork() == 0) {
+        dup2(ends[1], STDIN_FILENO);
+        execl(self, self, "make", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+}
+
+static enum answer memory_outlives_the_process_that_made_it(void)
+{
+    const long long before = used();
+    CUmemGenericAllocationHandle imported;
+    int descriptor = -1, status = -1, seen = 0;
+    if (write(maker, "", 1) != 1)
+        stop("write", __LINE__, 0);
+    pass_descriptor(maker, &descriptor);
+    MUST(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)descriptor,
+                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(descriptor);
+    CUdeviceptr address = map_memory(imported);
+    MUST(cuMemRelease(imported));
+    if (wait(&status) < 0 || status != 0)
+        stop("the other process", __LINE__, status);
+    MUST(cuMemcpyDtoH(&seen, address, sizeof(int)));
+    printf("NOTE \"ASKED of %zu bytes that a process which has ended made, cuMemGetInfo shows "
+           "%lld\"\n",
+           PIECE, used() - before);
+    unmap_memory(address);
+    return seen == 4711;
+}
+
 /* ---- linear memory, pools, graphs ------------------------------------------------------------ */
 
 static enum answer any_free_ends_stream_ordered_memory(void)
@@ -163,6 +247,84 @@ static enum answer too_much_is_refused_for_lack_of_memory(void)
     size_t free_bytes, total;
     MUST(cuMemGetInfo(&free_bytes, &total));
     return cuMemAlloc(&address, 2 * total) == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Calls that are no allocations; gpumem must have what they were refused. */
+static int ask_on_a_full_device(const char *call, int result)
+{
+    printf("NOTE \"ASKED on a full device %s answers %d\"\n", call, result);
+    return result;
+}
+
+static enum answer a_full_device_has_no_memory_for_a_context(void)
+{
+    /* A kernel with 128 KiB of local memory for each thread. */
+    static const char code[] =
+        ".version 6.4\n.target sm_75\n.address_size 64\n"
+        ".visible .entry deep(.param .u64 index)\n"
+        "{ .reg .b64 %a<4>; .reg .b32 %v; .local .align 8 .b8 room[131072];\n"
+        "  ld.param.u64 %a1, [index]; mov.u64 %a2, room; add.u64 %a3, %a2, %a1;\n"
+        "  mov.u32 %v, 1; st.volatile.local.u32 [%a3], %v; ret; }\n";
+    CUdeviceptr held[1024];
+    size_t count = 0, size, total;
+    CUcontext own;
+    CUmodule module;
+    CUfunction deep;
+    CUstream stream;
+    unsigned long long index = 8;
+    MUST(cuMemGetInfo(&size, &total));
+    while (size >= MIB && count < sizeof(held) / sizeof(held[0]))
+        if (cuMemAlloc(&held[count], size) == CUDA_SUCCESS)
+            count++;
+        else
+            size /= 2;
+#if CUDA_VERSION >= 13000
+    int answer = ask_on_a_full_device("cuCtxCreate", cuCtxCreate(&own, NULL, 0, device));
+#else
+    int answer = ask_on_a_full_device("cuCtxCreate", cuCtxCreate(&own, 0, device));
+#endif
+    if (answer == CUDA_SUCCESS)
+        MUST(cuCtxDestroy(own));
+    MUST(cuCtxSetCurrent(primary));
+    if (ask_on_a_full_device("cuStreamCreate", cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)) ==
+        CUDA_SUCCESS)
+        MUST(cuStreamDestroy(stream));
+    ask_on_a_full_device("cuCtxSetLimit", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 4 * PIECE));
+    if (ask_on_a_full_device("cuModuleLoadData", cuModuleLoadData(&module, code)) == CUDA_SUCCESS) {
+        MUST(cuModuleGetFunction(&deep, module, "deep"));
+        ask_on_a_full_device("cuLaunchKernel", cuLaunchKernel(deep, 1, 1, 1, 1, 1, 1, 0, NULL,
+                                                              (void *[]){&index}, NULL));
+        MUST(cuCtxSynchronize());
+        MUST(cuModuleUnload(module));
+    }
+    while (count > 0)
+        MUST(cuMemFree(held[--count]));
+    return answer == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static enum answer ask_about_mig(void)
+{
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY);
+    unsigned current = 0, pending;
+    unsigned long long of_card[3] = {0}; /* total, free, used */
+    size_t free_bytes, total;
+    void *card;
+    int (*init)(void) = library ? (int (*)(void))dlsym(library, "nvmlInit_v2") : NULL;
+    if (!init || init() != 0)
+        return ABSENT;
+    int (*by_index)(unsigned, void **) =
+        (int (*)(unsigned, void **))dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+    int (*mode)(void *, unsigned *, unsigned *) =
+        (int (*)(void *, unsigned *, unsigned *))dlsym(library, "nvmlDeviceGetMigMode");
+    int (*memory)(void *, unsigned long long *) =
+        (int (*)(void *, unsigned long long *))dlsym(library, "nvmlDeviceGetMemoryInfo");
+    if (by_index(0, &card) != 0 || mode(card, &current, &pending) != 0 ||
+        memory(card, of_card) != 0)
+        return ABSENT;
+    MUST(cuMemGetInfo(&free_bytes, &total));
+    printf("NOTE \"ASKED MIG mode %u: NVML's first device has %llu bytes, CUDA's %zu\"\n", current,
+           of_card[0], total);
+    return ABSENT;
 }
 
 static enum answer memory_of_a_context_ends_with_it(void)
@@ -352,6 +514,8 @@ static const struct {
     {"an own import is the same memory", an_own_import_is_the_same_memory,
      "cuMemImportFromShareableHandle",
      "Imports an allocation from a requested shareable handle type"},
+    {"memory outlives the process that made it", memory_outlives_the_process_that_made_it,
+     "cuMemRelease", "freed when all outstanding mappings to the memory are unmapped"},
     {"a retained handle is that of the mapping", a_retained_handle_is_that_of_the_mapping,
      "cuMemRetainAllocationHandle",
      "guaranteed to be the same handle value used to map the memory"},
@@ -361,6 +525,8 @@ static const struct {
      "cuMemAllocAsync(), cuMemAllocFromPoolAsync()"},
     {"too much is refused for lack of memory", too_much_is_refused_for_lack_of_memory, "cuMemAlloc",
      "CUDA_ERROR_OUT_OF_MEMORY"},
+    {"a full device has no memory for a context", a_full_device_has_no_memory_for_a_context,
+     "cuCtxCreate", "CUDA_ERROR_OUT_OF_MEMORY"},
     {"memory of a context ends with it", memory_of_a_context_ends_with_it, "cuCtxDestroy",
      "Destroys and cleans up all resources associated with the context"},
     {"a host pool takes no device memory", a_host_pool_takes_no_device_memory, "cuMemPoolCreate",
@@ -371,6 +537,7 @@ static const struct {
     {"an external event carries no capture", an_external_event_carries_no_capture,
      "cuEventRecordWithFlags", "captured in the graph as an external event node"},
     {"small allocations", ask_what_small_allocations_take, "cuMemAlloc", NULL},
+    {"a card in MIG mode", ask_about_mig, "nvmlDeviceGetMigMode", NULL},
     {"a registration and its context", a_registration_and_its_context, "cuCtxDestroy", NULL},
     {"a green context retains the primary", a_green_context_retains_the_primary, "cuGreenCtxCreate",
      "This API will retain the primary context on device dev"},
@@ -378,12 +545,12 @@ static const struct {
      "Explicitly destroys and cleans up all resources associated with the current device"},
 };
 
-int main(void)
+int main(int argument_count, char **arguments)
 {
-    MUST(cuInit(0));
-    MUST(cuDeviceGet(&device, 0));
-    MUST(cuDevicePrimaryCtxRetain(&primary, device));
-    MUST(cuCtxSetCurrent(primary));
+    if (argument_count > 1)
+        return make_for_another();
+    start_maker(arguments[0]);
+    begin();
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         enum answer answer = rules[i].ask();
         printf("%s %s | %s: %s\n",

@@ -1107,7 +1107,7 @@ static void pinned_memory_of_the_first_steps_is_not(void **state)
     gm_findings_free(&findings);
 }
 
-static struct gm_findings pinned_buffer(struct scene *scene, const char *library, uint64_t used)
+static void use_pinned_buffer(struct scene *scene, const char *library, uint64_t used)
 {
     char path[64];
     snprintf(path, sizeof(path), "/v/%s", library);
@@ -1117,6 +1117,11 @@ static struct gm_findings pinned_buffer(struct scene *scene, const char *library
     PINNED(HOST, 8 * MIB, .stack = stack);
     COPY_IN(DEVICE, HOST, used, .stack = stack);
     COPY_IN(DEVICE, HOST, MIB, .stack = stack);
+}
+
+static struct gm_findings pinned_buffer(struct scene *scene, const char *library, uint64_t used)
+{
+    use_pinned_buffer(scene, library, used);
     return collect_findings(scene);
 }
 
@@ -1126,6 +1131,32 @@ static void a_pinned_buffer_used_in_part_is_noted(void **state)
     const struct gm_finding *finding = only(&findings, GM_FINDING_PINNED_WASTE);
     assert_non_null(finding);
     assert_int_equal(finding->bytes, 3 * MIB);
+    gm_findings_free(&findings);
+}
+
+/* As at the end of a process, when the driver is gone before PyTorch gives its buffers back. */
+static void a_refused_free_does_not_unsay_what_copies_used(void **state)
+{
+    struct scene *scene = *state;
+    use_pinned_buffer(scene, "libtorch_cuda.so", 5 * MIB);
+    EVENT(GM_EVENT_FREE, .address = HOST);
+    EVENT(GM_EVENT_UNDO, .address = HOST, .kind = GM_EVENT_FREE, .extra = 4);
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_PINNED_WASTE);
+    assert_non_null(finding);
+    assert_int_equal(finding->bytes, 3 * MIB);
+    gm_findings_free(&findings);
+}
+
+/* What copies used of the memory that was there before says nothing about this one. */
+static void a_buffer_at_the_address_of_another_begins_unused(void **state)
+{
+    struct scene *scene = *state;
+    use_pinned_buffer(scene, "libtorch_cuda.so", 5 * MIB);
+    EVENT(GM_EVENT_FREE, .address = HOST);
+    PINNED(HOST, 8 * MIB, .stack = 1);
+    struct gm_findings findings = collect_findings(scene);
+    assert_null(only(&findings, GM_FINDING_PINNED_WASTE));
     gm_findings_free(&findings);
 }
 
@@ -1680,6 +1711,8 @@ int main(void)
         cmocka_unit_test(what_to_do_goes_by_what_the_memory_is_for),
         SCENE_TEST(pinned_memory_of_the_first_steps_is_not),
         SCENE_TEST(a_pinned_buffer_used_in_part_is_noted),
+        SCENE_TEST(a_refused_free_does_not_unsay_what_copies_used),
+        SCENE_TEST(a_buffer_at_the_address_of_another_begins_unused),
         SCENE_TEST(a_pinned_buffer_used_in_full_is_not),
         SCENE_TEST(a_pinned_buffer_used_by_half_was_asked_for_so),
         SCENE_TEST(a_pinned_buffer_of_others_is_theirs),
