@@ -86,6 +86,9 @@ const char *gm_category_name(enum gm_category category)
         [GM_CATEGORY_GRADIENT] = "gradient",     [GM_CATEGORY_OPTIMIZER] = "optimizer-state",
         [GM_CATEGORY_ACTIVATION] = "activation", [GM_CATEGORY_INPUT] = "input",
         [GM_CATEGORY_WORKSPACE] = "workspace",   [GM_CATEGORY_CACHE] = "cache",
+        [GM_CATEGORY_KV_CACHE] = "kv-cache",     [GM_CATEGORY_CUDA_GRAPH] = "cuda-graph",
+        [GM_CATEGORY_COMPILE] = "compile",       [GM_CATEGORY_COMMUNICATION] = "communication",
+        [GM_CATEGORY_SAMPLER] = "sampler",       [GM_CATEGORY_LORA] = "lora",
     };
     return names[category];
 }

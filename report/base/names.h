@@ -60,14 +60,20 @@ const char *gm_leak_class_name(unsigned leak_class);
 
 /* What memory is for: stacks/category.h tells. */
 enum gm_category {
-    GM_CATEGORY_OTHER,      /* what nothing below is known of */
-    GM_CATEGORY_PARAMETER,  /* a model's weights and buffers: made, loaded or moved */
-    GM_CATEGORY_GRADIENT,   /* made by a backward pass */
-    GM_CATEGORY_OPTIMIZER,  /* an optimizer's state */
-    GM_CATEGORY_ACTIVATION, /* made in a module's forward pass */
-    GM_CATEGORY_INPUT,      /* filled from the host, or by a data loader */
-    GM_CATEGORY_WORKSPACE,  /* of the vendor's libraries, and of an optimizer's step */
-    GM_CATEGORY_CACHE,      /* reserved by the pool, and in no block */
+    GM_CATEGORY_OTHER,         /* what nothing below is known of */
+    GM_CATEGORY_PARAMETER,     /* a model's weights and buffers: made, loaded or moved */
+    GM_CATEGORY_GRADIENT,      /* made by a backward pass */
+    GM_CATEGORY_OPTIMIZER,     /* an optimizer's state */
+    GM_CATEGORY_ACTIVATION,    /* made in a module's forward pass */
+    GM_CATEGORY_INPUT,         /* filled from the host, or by a data loader */
+    GM_CATEGORY_WORKSPACE,     /* of the vendor's libraries, and of an optimizer's step */
+    GM_CATEGORY_CACHE,         /* reserved by the pool, and in no block */
+    GM_CATEGORY_KV_CACHE,      /* keys and values of attention, kept from token to token */
+    GM_CATEGORY_CUDA_GRAPH,    /* taken while CUDA graphs are captured: it lives in their pools */
+    GM_CATEGORY_COMPILE,       /* of compilers and autotuners, and of warming up for them */
+    GM_CATEGORY_COMMUNICATION, /* buffers of collectives */
+    GM_CATEGORY_SAMPLER,       /* of a serving program: choosing the next token */
+    GM_CATEGORY_LORA,          /* adapters, and room for them */
     GM_CATEGORIES
 };
 

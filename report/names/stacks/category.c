@@ -3,6 +3,7 @@
 #include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "frame_rules.h"
 #include "input/trace/same_stacks.h"
 #include "names/stacks/known_libraries.h"
 #include "names/stacks/owner.h"
@@ -10,31 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A frame of Python that tells: part of its file's path and, if not NULL, its function. */
+/* How far outwards a rule holds: frames.table. */
+enum reach { REACH_INNER, REACH_THROUGH, REACH_STAGE };
+
+/* A row of frames.table: part of a file's path and, if not "", a function. */
 struct rule {
     const char *file;
     const char *function;
     enum gm_category category;
+    enum reach reach;
 };
 
-/* The first that holds of the innermost frame is the answer, then of the next one. */
-static const struct rule rules[] = {
-    {"/torch/optim/", "_init_group", GM_CATEGORY_OPTIMIZER},
-    {"/torch/optim/", "__init__", GM_CATEGORY_OPTIMIZER},
-    {"/torch/optim/", "_init_state", GM_CATEGORY_OPTIMIZER},
-    {"/torch/optim/", NULL, GM_CATEGORY_WORKSPACE},
-    {"/torch/nn/modules/module.py", "_apply", GM_CATEGORY_PARAMETER},
-    {"/torch/nn/modules/module.py", "_load_from_state_dict", GM_CATEGORY_PARAMETER},
-    {"/torch/nn/modules/module.py", "_call_impl", GM_CATEGORY_ACTIVATION},
-    {"/torch/nn/modules/", "__init__", GM_CATEGORY_PARAMETER},
-    {"/torch/nn/modules/", "reset_parameters", GM_CATEGORY_PARAMETER},
-    {"/torch/nn/parameter.py", NULL, GM_CATEGORY_PARAMETER},
-    {"/torch/nn/init.py", NULL, GM_CATEGORY_PARAMETER},
-    {"/torch/serialization.py", NULL, GM_CATEGORY_PARAMETER},
-    {"/safetensors/", NULL, GM_CATEGORY_PARAMETER},
-    {"/torch/utils/data/", NULL, GM_CATEGORY_INPUT},
-    {"/torch/autograd/__init__.py", "_make_grads", GM_CATEGORY_GRADIENT},
-};
+#define ROW(category, reach, file, function)                                                       \
+    {file, function, GM_CATEGORY_##category, REACH_##reach},
+static const struct rule rules[] = {GM_FRAME_RULES(ROW)};
 
 /* "Module._apply" is `_apply`: from CPython 3.11 on functions have their class before them. */
 static bool is_function(struct gm_text name, const char *function)
@@ -44,20 +34,22 @@ static bool is_function(struct gm_text name, const char *function)
            (name.size == size || name.bytes[name.size - size - 1] == '.');
 }
 
-static enum gm_category category_of_frame(struct gm_text file, struct gm_text function)
+static const struct rule *rule_of_frame(struct gm_text file, struct gm_text function)
 {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
         if (gm_text_contains(file, rules[i].file) &&
-            (!rules[i].function || is_function(function, rules[i].function)))
-            return rules[i].category;
-    return GM_CATEGORY_OTHER;
+            (!rules[i].function[0] || is_function(function, rules[i].function)))
+            return &rules[i];
+    return NULL;
 }
 
-/* What is kept of a frame: a category, or that it is one of these. */
+/* What is kept of a frame: nothing (0), one of these, or RULES and the number of its rule. */
 enum {
-    USERS = GM_CATEGORIES, /* the program's own */
-    TORCH,                 /* native code of PyTorch that runs its operations */
-    LIBRARY,               /* native code of another library that is known */
+    WORKSPACE = 1, /* a library of the vendor's */
+    USERS,         /* the program's own */
+    TORCH,         /* native code of PyTorch that runs its operations */
+    LIBRARY,       /* native code of another library that is known */
+    RULES,
 };
 
 struct gm_categories {
@@ -89,7 +81,7 @@ static uint32_t of_module(struct gm_categories *categories, uint16_t number)
     struct gm_text path = gm_trace_string(categories->trace, module ? module->path : 0);
     const struct gm_known_library *library = gm_known_library(path);
     known = !library                                     ? gm_is_interpreter(path) ? LIBRARY : USERS
-            : library->traits & GM_LIBRARY_VENDOR        ? GM_CATEGORY_WORKSPACE
+            : library->traits & GM_LIBRARY_VENDOR        ? WORKSPACE
             : strcmp(library->file, "libtorch_cpu") == 0 ? TORCH
                                                          : LIBRARY;
     gm_map_set(&categories->by_module, number, known);
@@ -103,35 +95,54 @@ static uint32_t of_script(struct gm_categories *categories, uint64_t number)
         return known;
     const struct gm_script_frame *frame = gm_trace_script_frame(categories->trace, number);
     struct gm_text file = gm_trace_string(categories->trace, frame ? frame->file : 0);
-    known =
-        category_of_frame(file, gm_trace_string(categories->trace, frame ? frame->function : 0));
+    const struct rule *rule =
+        rule_of_frame(file, gm_trace_string(categories->trace, frame ? frame->function : 0));
+    known = rule ? RULES + (uint32_t)(rule - rules) : 0;
     if (frame && frame->language == GM_LANGUAGE_NATIVE)
         known = LIBRARY;
-    else if (known == GM_CATEGORY_OTHER && !gm_framework_package(file) &&
-             !gm_installed_package(file).size)
+    else if (!rule && !gm_framework_package(file) && !gm_installed_package(file).size)
         known = USERS;
     gm_map_set(&categories->by_script, number, known);
     return known;
 }
 
+/* What a walk outwards has found. */
+struct walk {
+    enum gm_category category; /* OTHER: nothing yet */
+    bool is_stage;             /* nothing further out tells more */
+    bool is_users; /* the program's own frame was passed: further out is who called it */
+};
+
+static void meet(struct walk *walk, uint32_t frame)
+{
+    static const struct rule of_vendor = {"", "", GM_CATEGORY_WORKSPACE, REACH_INNER};
+    const struct rule *rule = frame >= RULES       ? &rules[frame - RULES]
+                              : frame == WORKSPACE ? &of_vendor
+                                                   : NULL;
+    walk->is_users |= frame == USERS;
+    if (!rule || (walk->category && rule->reach != REACH_STAGE) ||
+        (walk->is_users && rule->reach == REACH_INNER))
+        return;
+    walk->category = rule->category;
+    walk->is_stage = rule->reach == REACH_STAGE;
+}
+
 enum gm_category gm_categories_get(struct gm_categories *categories, uint32_t stack)
 {
-    bool is_users = false;   /* the program's own frame was passed: further out is who called it */
+    struct walk walk = {0};
     bool is_backward = true; /* so far */
     bool is_torch = false;
-    for (uint32_t id = stack; id;) {
+    for (uint32_t id = stack; id && !walk.is_stage;) {
         const struct gm_node *node = gm_trace_node(categories->trace, id);
         if (!node || node->kind > GM_NODE_SCRIPT)
-            return GM_CATEGORY_OTHER; /* what is further out is not known */
+            return walk.category; /* what is further out is not known */
         bool is_script = node->kind == GM_NODE_SCRIPT;
         uint32_t frame =
             is_script ? of_script(categories, node->address) : of_module(categories, node->module);
         is_backward &= frame != USERS;
         is_torch = !is_script && (is_torch || frame == TORCH);
-        if (frame == GM_CATEGORY_ACTIVATION || (frame < GM_CATEGORIES && frame && !is_users))
-            return (enum gm_category)frame;
-        is_users |= is_script && frame == USERS;
+        meet(&walk, frame);
         id = node->parent < id && gm_limits_spend(1) ? node->parent : 0;
     }
-    return is_backward && is_torch ? GM_CATEGORY_GRADIENT : GM_CATEGORY_OTHER;
+    return walk.category || !is_backward || !is_torch ? walk.category : GM_CATEGORY_GRADIENT;
 }

@@ -1,5 +1,6 @@
 /* See known_libraries.h. */
 #include "names/stacks/known_libraries.h"
+#include "frame_rules.h"
 #include <string.h>
 
 #define ROAD GM_LIBRARY_ROAD
@@ -180,7 +181,17 @@ static const struct gm_known_library *package_of(struct gm_text rest)
     return NULL;
 }
 
-/* What follows the folder of installed packages in a path; empty if none is in it. */
+/* Whether frames.table says that the files of this folder are the program's own. */
+static bool is_programs(struct gm_text path)
+{
+    static const char *const folders[] = {GM_PROGRAM_FILES};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (gm_text_contains(path, folders[i]))
+            return true;
+    return false;
+}
+
+/* What follows the folder of installed packages in a path; empty if none is in it, or if it is the program's own. */
 static struct gm_text below_packages(struct gm_text path)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
@@ -189,6 +200,8 @@ static struct gm_text below_packages(struct gm_text path)
         if (!folder)
             continue;
         const char *name = folder + strlen(folders[i]);
+        if (is_programs(path))
+            break;
         return (struct gm_text){name, path.size - (size_t)(name - path.bytes)};
     }
     return (struct gm_text){"", 0};

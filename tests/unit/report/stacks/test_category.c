@@ -65,6 +65,103 @@ static void the_innermost_frame_that_is_known_tells(void **state)
     expect(scene, 0, GM_CATEGORY_OTHER);
 }
 
+/* The caller of a stack, and what a reader is shown, are the frame of that line. */
+static void expect_line(struct scene *scene, struct gm_stacks *stacks, uint32_t stack,
+                        unsigned line)
+{
+    const struct gm_stack *shown = gm_stacks_get(stacks, stack, 0);
+    uint32_t caller = gm_callers_get(scene->analysis->callers, stack);
+    const struct gm_node *node = gm_trace_node(scene->trace, caller);
+    assert_int_equal(gm_trace_script_frame(scene->trace, node->address)->line, line);
+    assert_int_equal(gm_stack_telling_frame(shown)->line, line);
+}
+
+static uint32_t at_line(struct scene *scene, uint32_t parent, const char *file, unsigned line)
+{
+    uint32_t frame = writer_script_frame(&scene->writer, file, "f", line);
+    return writer_node(&scene->writer, parent, 0, frame, GM_NODE_SCRIPT);
+}
+
+#define VLLM "/v/lib/python3.12/site-packages/vllm/"
+#define SGLANG "/v/lib/python3.12/site-packages/sglang/srt/"
+
+/* Frames of one serving program, outermost first, and what the innermost one's memory is for. */
+static void a_serving_program_is_told_by_stage(void **state)
+{
+    enum { FRAMES = 6 };
+    struct frame {
+        const char *file, *function;
+    };
+    static const struct frame
+        load = {VLLM "v1/worker/gpu/model_runner.py", "GPUModelRunner.load_model"},
+        model = {VLLM "model_executor/models/qwen3.py", "Qwen3Attention.__init__"},
+        weights = {VLLM "model_executor/layers/linear.py",
+                   "UnquantizedLinearMethod.create_weights"},
+        profile = {VLLM "v1/worker/gpu/model_runner.py", "GPUModelRunner.profile_run"},
+        dummy = {VLLM "v1/worker/gpu_model_runner.py", "GPUModelRunner._dummy_run"},
+        call = {TORCH "nn/modules/module.py", "Module._call_impl"},
+        forward = {VLLM "model_executor/models/qwen3.py", "Qwen3Attention.forward"},
+        capture = {VLLM "v1/worker/gpu_model_runner.py", "GPUModelRunner.capture_model"},
+        cache = {VLLM "v1/worker/utils.py", "allocate_kv_cache"},
+        older = {VLLM "v1/worker/gpu_model_runner.py", "_allocate_kv_cache_tensors"},
+        sample = {VLLM "v1/sample/sampler.py", "Sampler.forward"},
+        warm = {VLLM "model_executor/warmup/kernel_warmup.py", "kernel_warmup"},
+        inductor = {TORCH "_inductor/compile_fx.py", "compile_fx_inner"},
+        lora = {VLLM "lora/layers/base_linear.py", "BaseLinearLayerWithLoRA.create_lora_weights"},
+        reduce = {VLLM "distributed/device_communicators/custom.py", "CustomAllreduce.__init__"},
+        user = {"/home/me/serve.py", "<module>"},
+        pool = {SGLANG "mem_cache/memory_pool.py", "MHATokenToKVPool._create_buffers"},
+        runner = {SGLANG "model_executor/model_runner.py", "ModelRunner.__init__"},
+        graphs = {SGLANG "model_executor/cuda_graph_runner.py", "CudaGraphRunner.capture"},
+        layer = {SGLANG "models/qwen3.py", "Qwen3Attention.forward"};
+    static const struct {
+        struct frame frames[FRAMES];
+        enum gm_category category;
+    } cases[] = {
+        {{user, load, model, weights}, GM_CATEGORY_PARAMETER},
+        {{user, load, model}, GM_CATEGORY_PARAMETER},
+        {{user, profile, dummy, call, forward}, GM_CATEGORY_ACTIVATION},
+        {{user, profile, dummy, call, sample}, GM_CATEGORY_SAMPLER},
+        {{user, profile, dummy, inductor, user}, GM_CATEGORY_COMPILE},
+        {{user, capture, dummy, call, forward}, GM_CATEGORY_CUDA_GRAPH},
+        {{user, profile, cache}, GM_CATEGORY_KV_CACHE},
+        {{user, older}, GM_CATEGORY_KV_CACHE},
+        {{user, warm, dummy, call, forward}, GM_CATEGORY_COMPILE},
+        {{user, load, lora}, GM_CATEGORY_LORA},
+        {{user, load, reduce}, GM_CATEGORY_COMMUNICATION},
+        {{user, forward}, GM_CATEGORY_OTHER}, /* a model, called by nobody that is known */
+        {{user, runner, pool}, GM_CATEGORY_KV_CACHE},
+        {{user, runner, graphs, call, layer}, GM_CATEGORY_CUDA_GRAPH},
+        {{user, runner}, GM_CATEGORY_INPUT},
+    };
+    struct scene *scene = *state;
+    uint32_t stacks[sizeof(cases) / sizeof(cases[0])] = {0};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t k = 0; k < FRAMES && cases[i].frames[k].file; k++)
+            stacks[i] =
+                called_by(scene, stacks[i], cases[i].frames[k].file, cases[i].frames[k].function);
+    scene_analyse(scene);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        expect(scene, stacks[i], cases[i].category);
+}
+
+/* The line is the engine's that made the module, not the one that started the engine. */
+static void the_line_of_a_serving_program_is_its_models(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t user = at_line(scene, 0, "/home/me/serve.py", 1);
+    uint32_t engine = at_line(scene, user, VLLM "v1/engine/core.py", 2);
+    uint32_t model = at_line(scene, engine, VLLM "model_executor/models/qwen3.py", 3);
+    uint32_t layer = at_line(scene, model, VLLM "model_executor/layers/linear.py", 4);
+    uint32_t alike = at_line(scene, user, "/home/me/vllm/model_executor/models/qwen3.py", 5);
+    scene_analyse(scene);
+    struct gm_stacks *stacks = gm_stacks_new(scene->trace, &(struct gm_stacks_options){0});
+    expect_line(scene, stacks, engine, 1);
+    expect_line(scene, stacks, layer, 3);
+    expect_line(scene, stacks, alike, 5); /* from a checkout */
+    gm_stacks_free(stacks);
+}
+
 /* A root gradient is made in the thread that calls backward(), all others in autograd's own. */
 static void a_backward_pass_borrows_the_line_that_called_it(void **state)
 {
@@ -159,23 +256,6 @@ static void files_of_compilers_are_known_wherever_their_cache_is(void **state)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         assert_int_equal(gm_is_generated((struct gm_text){files[i].path, strlen(files[i].path)}),
                          files[i].is_generated);
-}
-
-/* The caller of a stack, and what a reader is shown, are the frame of that line. */
-static void expect_line(struct scene *scene, struct gm_stacks *stacks, uint32_t stack,
-                        unsigned line)
-{
-    const struct gm_stack *shown = gm_stacks_get(stacks, stack, 0);
-    uint32_t caller = gm_callers_get(scene->analysis->callers, stack);
-    const struct gm_node *node = gm_trace_node(scene->trace, caller);
-    assert_int_equal(gm_trace_script_frame(scene->trace, node->address)->line, line);
-    assert_int_equal(gm_stack_telling_frame(shown)->line, line);
-}
-
-static uint32_t at_line(struct scene *scene, uint32_t parent, const char *file, unsigned line)
-{
-    uint32_t frame = writer_script_frame(&scene->writer, file, "f", line);
-    return writer_node(&scene->writer, parent, 0, frame, GM_NODE_SCRIPT);
 }
 
 static void what_pip_installed_is_not_the_users_unless_there_is_nothing_else(void **state)
@@ -279,6 +359,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(the_innermost_frame_that_is_known_tells),
+        SCENE_TEST(a_serving_program_is_told_by_stage),
+        SCENE_TEST(the_line_of_a_serving_program_is_its_models),
         SCENE_TEST(a_backward_pass_borrows_the_line_that_called_it),
         SCENE_TEST(a_backward_pass_in_pytorchs_own_python_borrows_it_too),
         cmocka_unit_test(files_of_compilers_are_known_wherever_their_cache_is),
