@@ -138,6 +138,62 @@ def needs_of_many_forms_take_few_runs():
             assert len(made) <= most, (what, number, jobs, made)
 
 
+def training(value, steps=3, wide=40):
+    """The requests of a program that trains: weights, then activations of each layer, gradients, and an optimizer's step,
+    whose temporary blocks are larger than the activations of a small value. `wide`: from there on a sum takes scratch."""
+    from forecast import Recording
+
+    recording, live = Recording([], [], [], []), {}
+
+    def make(key, size):
+        live[key] = len(recording.sizes)
+        recording.order.append(len(recording.sizes))
+        recording.keys.append(hash(key) & 0xffffffff)
+        recording.sizes.append(size)
+        recording.streams.append(0)
+
+    def drop(key):
+        recording.order.append(-1 - live.pop(key))
+
+    for layer in range(8):
+        make(("weight", layer), 8 * MIB)
+    for step in range(steps):
+        for layer in range(8):
+            make(("activation", layer), value * (2 + layer) * 4096)
+            if value > wide:
+                make("scratch", value * 2048)
+                drop("scratch")
+        for layer in reversed(range(8)):
+            make(("gradient", layer), 8 * MIB)
+            drop(("activation", layer))
+        for layer in range(8 if step == 0 else 0):
+            make(("state", layer), 16 * MIB)
+        for layer in range(8):
+            make(("temporary", layer), 8 * MIB)
+        for kind in ("temporary", "gradient"):
+            for layer in range(8):
+                drop((kind, layer))
+    return recording
+
+
+def what_was_not_run_is_foretold():
+    """By the requests of two other values, of which one made a step more: the last that fits, as the replica says of its own
+    requests."""
+    sys.path.insert(0, HERE + "/../../sim/dry/fit")
+    from forecast import Forecast, replay
+
+    for low, high, capacity in ((1, 4096, 500), (1, 2048, 560), (300, 3000, 700)):
+        forecast = Forecast(GPUMEM)
+        assert forecast.last([low], 1 << 40) is None
+        forecast.note(low, training(low, 4), 100 * MIB)
+        forecast.note(high, training(high), 100 * MIB)
+        values = list(range(low, high + 1, 16))
+        at = forecast.last(values, capacity * MIB)
+        fits = [replay(GPUMEM, one.sizes, one, (capacity - 100) * MIB) for one in map(training, values[at:at + 2])]
+        assert 0 <= at < len(values) - 1 and fits == [True, False], (low, high, at, fits)
+        assert forecast.last(values, 100 * MIB) == -1 and forecast.last(values, 1 << 40) == len(values) - 1
+
+
 def all_fit_and_nothing_fits():
     found = answer("--device", card("one", 1000), "--over", "B=1..512", command=needs("{B}"))
     assert found["best"]["values"] == {"B": "512"} and found["searches"][0]["next"] is None, found
@@ -412,7 +468,8 @@ def what_is_wrong_is_said_in_one_line():
 
 try:
     for test in [t for t in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
-                 an_estimate_that_is_off_is_not_believed, needs_of_many_forms_take_few_runs, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
+                 an_estimate_that_is_off_is_not_believed, needs_of_many_forms_take_few_runs,
+                 what_was_not_run_is_foretold, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
                  a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,

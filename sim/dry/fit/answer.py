@@ -193,10 +193,13 @@ def print_points(fit, row):
     table([names[0], "verdict", "needs", ""], [[value, *point_line(points[value], row)] for value in order])
 
 
+STRAIGHT = 0.05  # of the capacity: how far a need can be from a straight line that is worth telling
+
+
 def print_line(row):
     """The need as fixed part and slope."""
     line = row.search.line() if row.search else None
-    if line:
+    if line and line[2] <= row.capacity * STRAIGHT:
         fixed, slope, error = line
         say(f"Each one takes {size(abs(slope))}{' less' if slope < 0 else ''} beside "
               f"{size(max(0, fixed))} that are fixed, without PyTorch's cache (within {size(error)} of what was measured).")

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import answer  # noqa: E402
 import page  # noqa: E402
 from cards import Cards, bytes_of  # noqa: E402
+from forecast import Forecast  # noqa: E402
 from remedies import Remedies  # noqa: E402
 from runs import UNLIMITED, Result, Runner  # noqa: E402
 from search import Point, Search  # noqa: E402
@@ -177,11 +178,12 @@ class Fit:
         if self.options["remedies"] is not None:
             self.try_remedies()
             return
+        self.runner.records = self.is_searched()
         for row in self.rows:
             if self.is_searched():
                 row.search = Search(self.options.axes[0].values,
                                     lambda wanted, take, row=row: self.measure(row, wanted, take), row.capacity,
-                                    RUNS_MOST, self.runner.jobs)
+                                    RUNS_MOST, self.runner.jobs, Forecast(self.runner.gpumem))
                 row.search.run()
             else:
                 self.try_each(row)
@@ -218,7 +220,7 @@ def for_card(result, of, card):
             dry["peak"] += card.context - of.context
             dry["most"] += card.context - of.context
     told = Result(dry, result.seconds, result.is_kept, result.told)
-    told.of = of.key()
+    told.of, told.recording = of.key(), result.recording
     return told
 
 

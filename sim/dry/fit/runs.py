@@ -15,6 +15,9 @@ import signal
 import subprocess
 import tempfile
 import time
+import zlib
+
+from forecast import recording_of, unpacked
 
 MARK = "GPUMEM_FIT_RUN"
 # They differ from shell to shell and decide nothing about memory.
@@ -36,6 +39,7 @@ class Result:
         self.verdict, self.peak, self.most = dry["verdict"], dry["peak"], dry["most"]
         self.capacity, self.parts = dry["capacity"], dry["parts"]
         self.trace = None
+        self.recording = None
         self.of = None # the card that was run, where it is another
 
     @property
@@ -49,6 +53,10 @@ class Result:
     def without_cache(self):
         """What no allocator can give back."""
         return self.peak - self.bytes_of("PyTorch's cache")
+
+    def beside_pytorch(self):
+        """What is not in the pool of PyTorch's allocator, at most."""
+        return sum(part["most"] for part in self.parts if part["name"] not in ("PyTorch's tensors", "PyTorch's cache"))
 
     def why(self):
         """The reason of a run that failed, in one line."""
@@ -194,6 +202,7 @@ class Runner:
         self.seconds = 0.0
         self.begin = time.monotonic()
         self.is_stopped = False
+        self.records = False # whether results have recordings
         self.of_gpumem = [stamp(gpumem)] + [stamp(path) for path in sorted(
             glob.glob(libraries + "/*") + glob.glob(libraries + "/python/*.py"))]
         cache = os.environ.get("XDG_CACHE_HOME", "")
@@ -213,8 +222,10 @@ class Runner:
         try:
             with open(os.path.join(self.folder, key + ".json"), encoding="utf-8") as file:
                 found = json.load(file)
-            return Result(found["dry_run"], found["seconds"], True, found["told"])
-        except (OSError, ValueError, KeyError, TypeError):
+            result = Result(found["dry_run"], found["seconds"], True, found["told"])
+            result.recording = unpacked(found["recording"])
+            return result
+        except (OSError, ValueError, KeyError, TypeError, zlib.error):
             return None
 
     def put_away(self, key, result):
@@ -222,7 +233,8 @@ class Runner:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             path = os.path.join(self.folder, key + ".json")
             with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
-                json.dump({"dry_run": result.dry, "seconds": result.seconds, "told": result.told}, file)
+                json.dump({"dry_run": result.dry, "seconds": result.seconds, "told": result.told,
+                           "recording": result.recording and result.recording.packed()}, file)
             os.rename(f"{path}.{os.getpid()}", path)
             kept = sorted(glob.glob(self.folder + "/*.json"), key=lambda name: stamp(name)[-1:])
             for old in kept[:max(0, len(kept) - KEPT_MOST)]:
@@ -265,7 +277,7 @@ class Runner:
             return result
         folder = tempfile.mkdtemp(dir=self.scratch)
         told = os.path.join(folder, "told")
-        arguments = self.arguments(card, memory, folder + "/%e.%p.trace" if keeps_trace else None)
+        arguments = self.arguments(card, memory, folder + "/%e.%p.trace" if keeps_trace or self.records else None)
         environment = dict(environment, **{MARK: self.mark, "GPUMEM_DRY_REMEDY_TOLD": told})
         begin = time.monotonic()
         with open(os.path.join(folder, "errors"), "w+b") as errors:
@@ -283,10 +295,15 @@ class Runner:
             return None
         self.runs += 1
         self.seconds += seconds
+        traces = sorted(glob.glob(folder + "/*.trace"))
+        if self.records and result.bytes_of("PyTorch's tensors") and not result.has_failed and not dry["failed_at"]:
+            result.recording = recording_of(self.gpumem, traces)
         if key and dry["reason"] is None:
             self.put_away(key, result)
         if keeps_trace:
-            result.trace = sorted(glob.glob(folder + "/*.trace"))
+            result.trace = traces
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
         return result
 
     def run_all(self, requests, take):

@@ -1,11 +1,12 @@
 """The largest value of an axis that fits, by few runs.
 
 A run is honest where the device has the memory that it has; its verdict counts. A run without limit tells the whole
-need of a value that does not fit: it guides the search and decides nothing. Where all that is known lies on a simple
-curve (a line, a parabola, a root, steps of one width) the search tries the value that fits by it, and the next. Where it
-does not, it estimates from the nearest points, and halves what is left where that narrows too slowly. The answer always
-stands on two honest runs: the value found fits, the next does not. Whether the need grows is checked by all that was
-measured; where it does not, the values above the one found are tried one by one, as far as the bound on runs allows.
+need of a value that does not fit: it guides the search and decides nothing. Where runs have told their requests, these
+say which value to try (forecast.py). Else, where all that is known lies on a simple curve (a line, a parabola, a root,
+steps of one width) the search tries the value that fits by it, and the next. Where it does not, it estimates from the
+nearest points, and halves what is left where that narrows too slowly. The answer always stands on two honest runs: the
+value found fits, the next does not. Whether the need grows is checked by all that was measured; where it does not, the
+values above the one found are tried one by one, as far as the bound on runs allows.
 """
 from curves import confirmed
 from runs import UNLIMITED
@@ -37,15 +38,15 @@ class Search:
     """Along one axis. `measure`: called with [(value, memory)], and what is to be called with the number and the result of
     each; memory None: what the device has."""
 
-    def __init__(self, values, measure, capacity, runs_most, jobs=lambda: 1):
-        """`jobs`: how many runs there are at a time."""
+    def __init__(self, values, measure, capacity, runs_most, jobs=lambda: 1, forecast=None):
+        """`jobs`: how many runs there are at a time. `forecast`: a Forecast, for results that have recordings."""
         self.values, self.measure, self.capacity, self.jobs = list(values), measure, capacity, jobs
         self.numbers = {value: number_of(value) for value in values}
         self.points, self.failed = {}, []
         self.runs_left = runs_most
         self.is_monotone, self.untried = True, 0
         self.best = self.next = None
-        self.stride = 2
+        self.stride, self.forecast = 2, forecast
 
     # ---- what is known ----
 
@@ -59,6 +60,8 @@ class Search:
             value, is_unlimited = wanted[number]
             point = self.points.setdefault(value, Point(value))
             setattr(point, "unlimited" if is_unlimited else "honest", result)
+            if self.forecast:
+                self.forecast.note(self.numbers[value], result.recording, result.beside_pytorch())
             if result.has_failed and value in self.values:
                 self.values.remove(value)
                 self.failed.append(value)
@@ -149,7 +152,7 @@ class Search:
         were at each step until now."""
         inside, known = below[1:], self.known("without_cache")
         is_slow = len(inside) > sizes[0] / 2 ** (len(sizes) - 1 - SLACK)
-        guesses = [] if is_slow else self.guesses(known, below, wall)
+        guesses = [] if is_slow else self.foretold(below) or self.guesses(known, below, wall)
         if guesses:
             guess = guesses[(len(guesses) - 1) // 2]
             following = [*below, wall][below.index(guess) + 1]
@@ -168,6 +171,11 @@ class Search:
         is_near = at < NEAR or (at >= len(inside) - NEAR and self.points[wall].need() is not None)
         tells_need = not is_slow and not is_near and len(sizes) > 1 and not self.is_known(inside[at], True)
         self.try_all([(inside[at], tells_need)])
+
+    def foretold(self, below):
+        """The last value that fits by the requests that others made, if that can be told."""
+        at = self.forecast and self.forecast.last([self.numbers[value] for value in below[1:]], self.capacity)
+        return [] if at is None else [below[at + 1]]
 
     def guesses(self, known, below, wall):
         """The last value that fits, by each of the most likely curves that runs have confirmed."""
