@@ -175,7 +175,8 @@ static void sample(int ordinal)
     bool certain;
     if (!find_device(ordinal, &device, &certain))
         return;
-    record.flags = certain && !is_divided(device) ? 0 : GM_FLAG_ESTIMATED;
+    const bool divided = is_divided(device); /* what others use is no part of what CUDA gives */
+    record.flags = certain && !divided ? 0 : GM_FLAG_ESTIMATED;
     gm_call_begin(&call, 0, __builtin_frame_address(0)); /* first: the lane is claimed here */
     for (int i = 0; i < TRIES && !record.size; i++) {
         if (i > 0)
@@ -188,7 +189,7 @@ static void sample(int ordinal)
         else if (!used)
             break;
     }
-    if (nvml.memory(device, &memory) == NVML_SUCCESS)
+    if (!divided && nvml.memory(device, &memory) == NVML_SUCCESS)
         record.aux = memory.used;
     gm_call_record(&call, &record, NULL);
     gm_call_end(&call);

@@ -341,7 +341,8 @@ static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
         note_failure(analysis, entry);
         break;
     case GM_EVENT_UNDO:
-        note_fatal(analysis, entry, true);
+        note_fatal(analysis, entry,
+                   record->kind == GM_EVENT_FREE || record->kind == GM_EVENT_VMM_RELEASE);
         break;
     case GM_EVENT_VMM_CREATE:
     case GM_EVENT_VMM_IMPORT:

@@ -73,6 +73,16 @@ def device_is_found(what, estimated, used, devices="2", **environment):
     last = report["devices"][0]["residual"]["last"]
     wanted = CONTEXT + (live[0] if used else 0)
     expect(what, last["estimated"] == estimated and last["used"] == wanted, last)
+    return report
+
+
+def others_have_parts_of_their_own(**environment):
+    """A card in MIG mode: what the other instances use is none of the memory that CUDA gives to this one."""
+    what = f"a card in MIG mode, {environment}"
+    report = device_is_found(f"{what}: not certain", True, True, devices="1", GPUMEM_SIM_NVML_MIG="1",
+                             GPUMEM_SIM_NVML_ELSEWHERE="3G", **environment)
+    expect(f"{what}: nothing of others", report["devices"][0]["sampled_by_all"] == 0 and "by others" not in report["text"],
+           report["devices"][0])
 
 
 def others_are_told():
@@ -116,6 +126,5 @@ no_residual("with more processes than are read", sampled=True, left_out=True, GP
 device_is_found("two devices: by index, not certain", True, True)
 device_is_found("two devices in the order of the bus", False, True, CUDA_DEVICE_ORDER="PCI_BUS_ID")
 for environment in ({}, {"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "GPU-sim-0"}):
-    device_is_found(f"a card in MIG mode, {environment}: not certain", True, True, devices="1", GPUMEM_SIM_NVML_MIG="1",
-                    **environment)
+    others_have_parts_of_their_own(**environment)
 sys.exit(1 if failures else 0)

@@ -189,6 +189,8 @@ static int dead(const char *ending)
         printf("a free: error %d\n", (int)cuMemFree(address[i]));
     if (strcmp(ending, "at_once") != 0)
         printf("a free: error %d\n", (int)cuMemFreeHost(pinned));
+    if (strcmp(ending, "well") == 0)
+        printf("a reset, no free: error %d\n", (int)cuDevicePrimaryCtxReset(device));
     fflush(stdout);
     if (strcmp(ending, "abort") == 0)
         abort();
