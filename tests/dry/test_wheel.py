@@ -28,6 +28,7 @@ SCENARIOS = {
     "data_parallel": ([], "fits", 0, {"2.15.0": (202704384, 207618048)}),
     "sharded": ([], "fits", 0, {"2.15.0": (148945920, 220200960)}),
     "compiled": ([], "fits", 0, {}),
+    "tuned": ([], "fits", 0, {}),
     "graph": ([], "fits", 0, {"2.15.0": (1328128, 4194304)}),
     "too_large": ([], "does-not-fit", 0, {}),
     "wide_convolution": (["--memory", "5G"], "undecided", 0, {}),
@@ -79,6 +80,8 @@ def run(name):
     check(name, f"uncertain: {dry['uncertain']}", len(dry["uncertain"]) == uncertain)
     check(name, "parts do not add up", dry["peak"] == sum(part["bytes"] for part in dry["parts"]))
     peak = next((line.split()[1:] for line in done.stderr.splitlines() if line.startswith("peak ")), None)
+    tried = [line for line in done.stderr.splitlines() if "num_choices" in line]
+    check(name, tried, all(1 < json.loads(line)["num_choices"] < 8 for line in tried) and (tried or name != "tuned"))
     expected = peaks.get(version)
     if expected:
         check(name, f"peaks {peak}, expected {expected}", peak == [str(bytes_) for bytes_ in expected])

@@ -241,6 +241,14 @@ def show_gpu(hardware):
         hardware.has_visible_nvidia_gpu = lambda: True
 
 
+def try_few(module):
+    import_own("dry_autotune").AFTER[module.__name__](module)
+
+
+TUNERS = ("torch._inductor.select_algorithm", "torch._inductor.runtime.triton_heuristics",
+          "torch._inductor.runtime.benchmarking", "triton.testing", "triton.runtime.autotuner")
+
+
 class After:
     """A finder that lets a module be imported as ever, and then does what is to be done with it."""
 
@@ -267,6 +275,6 @@ class After:
 
 if os.environ.get("GPUMEM_DRY_STATUS"):
     sys.meta_path[:0] = [After("torch", set_up), After("torch._inductor.constant_folding", fold_by_value),
-                         After("jax._src.hardware_utils", show_gpu)]
+                         After("jax._src.hardware_utils", show_gpu), *(After(tuner, try_few) for tuner in TUNERS)]
     tell_of_exceptions()
 import_hidden()
