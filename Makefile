@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-fit test-serving exam test-tensorflow test-jax test-numba test-howto test-genuine test-driver-semantics gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
+.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-fit test-serving exam test-tensorflow test-jax test-jax-versions test-numba test-howto test-genuine test-driver-semantics gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -49,6 +49,9 @@ test-tensorflow: all ## the real TensorFlow on the simulator (downloads it)
 
 test-jax: all ## the real JAX on the simulator (downloads it)
 	./tests/xla/run_xla $(BUILD) jax
+
+test-jax-versions: all ## JAX 0.6 to the newest, CPython 3.11 to 3.14 (downloads some 20 GB)
+	./tests/xla/run_jax_versions $(BUILD)
 
 test-howto: all ## the pages of docs/howto, with the real programs where these are installed
 	./tests/docs/run_howto $(BUILD)

@@ -490,6 +490,16 @@ static bool all_joined(const struct gpusim_capture *capture)
     return true;
 }
 
+/* In a dry run libraries of mathematics launch nothing. Where a program captured calls of these alone, XLA refuses a graph
+ * without a node. */
+static void stand_for_libraries(struct gpusim_graph *graph)
+{
+    const struct gpusim_operation nothing = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+    CUgraphNode node;
+    if (graph->node_count == 0 && getenv("GPUMEM_DRY_LIBRARIES"))
+        gpusim_graph_add(graph, NULL, 0, &nothing, &node);
+}
+
 CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
 {
     GPUSIM_ENTER();
@@ -510,6 +520,8 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
                           ? CUDA_ERROR_GRAPH_RECAPTURE_FAILURE
                           : CUDA_SUCCESS;
     CUgraph captured = GPUSIM_HANDLE(CUgraph, capture->graph);
+    if (result == CUDA_SUCCESS)
+        stand_for_libraries(capture->graph);
     end_capture(capture, result == CUDA_SUCCESS && graph);
     if (graph)
         *graph = result == CUDA_SUCCESS ? captured : NULL;

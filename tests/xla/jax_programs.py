@@ -175,7 +175,7 @@ def nnx_optax():
 
     class Net(nnx.Module):
         def __init__(self, rngs):
-            self.layers = nnx.List([nnx.Linear(256, 256, rngs=rngs) for _ in range(4)])
+            self.layers = getattr(nnx, "List", list)([nnx.Linear(256, 256, rngs=rngs) for _ in range(4)])
 
         def __call__(self, x):
             for layer in self.layers:

@@ -2,9 +2,10 @@
 """Runs the scenarios of TensorFlow or JAX under gpumem; compares the report with the simulator's totals, and the trace
 with the framework's own figures.
 
-    xla_check.py BUILD tensorflow|jax
+    xla_check.py BUILD tensorflow|jax|jax-programs [NAME...]
 
-One line per scenario, PASS or FAIL with figures; exit code 1 if any failed. Run by run_xla.
+One line per scenario, PASS or FAIL with figures; exit code 1 if any failed. Run by run_xla, and with jax-programs, which runs those
+of jax_programs.py alone, by run_jax_versions.
 """
 import glob
 import json
@@ -37,10 +38,10 @@ PROGRAMS = os.path.join(HERE, "jax_programs.py")
 LIBRARIES = {"tensorflow": "TensorFlow", "jax": "JAX"}
 NAMES = {"tensorflow": ("arrays", "training", "kept_results", "refused"),
          "jax": ("arrays", "kept_results", "refused")}
-# JAX from 0.12 on compiles without cuDNN; before, only transfers run.
+# JAX from 0.12 on compiles without cuDNN; before, only transfers run but where cuDNN has a stand-in.
 COMPILED = ("compiled", "donated", "training") if sys.version_info >= (3, 12) else ()
 
-build, framework = os.path.abspath(sys.argv[1]), sys.argv[2]
+build, framework = os.path.abspath(sys.argv[1]), sys.argv[2].split("-")[0]
 allocators = {name: DEVICE | settings for name, settings in ALLOCATORS[framework].items()}
 scenarios = os.path.join(HERE, framework + "_scenarios.py")
 
@@ -106,17 +107,25 @@ def programs():
     return found
 
 
+def dry(command, folder):
+    """A command with stand-ins for the libraries of mathematics: JAX before 0.12 compiles nothing without cuDNN. Its output."""
+    subprocess.run([build + "/report/gpumem", "dry-run", "--device", "h100", "--devices", "8", "--memory", "2G", "--once",
+                    "-o", folder + "/%e.trace", "--", "sh", "-c", 'exec "$@" >output', "sh", *command],
+                   cwd=folder, env=dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false"), check=False, capture_output=True)
+    with open(folder + "/output", encoding="utf-8") as file:
+        return file.read()
+
+
 def program(name, line):
     """The same output both ways, JAX's arrays at each mark, and the line that holds most."""
-    environment = dict(allocators["pieces"], GPUMEM_SIM_MEMORY="1G", GPUMEM_SIM_DEVICES="8")
-    path = command(name)[:-2] + [PROGRAMS, name]
+    path = [sys.executable, PROGRAMS, name]
     with tempfile.TemporaryDirectory() as folder:
-        outputs = [subprocess.run(path, cwd=folder, env=dict(os.environ, GPUMEM_OUTPUT=f"{folder}/trace", **environment, **more),
-                                  check=True, capture_output=True, text=True).stdout
-                   for more in ({}, {"LD_PRELOAD": build + "/preload/libgpumem.so"})]
-        shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", folder + "/trace"])
-        problems, marks = compare_arrays(t.Trace(folder + "/trace"))
-    problems += [] if outputs[0] == outputs[1] else [f"not the same output: {outputs}"]
+        bare = dry(["sh", "-c", 'LD_PRELOAD=$GPUMEM_DRY_LIBRARIES/libgpumem-fresh.so exec "$@"', "sh", *path], folder)
+        recorded = dry(path, folder)
+        [trace] = glob.glob(folder + "/python*.trace")
+        shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", trace])
+        problems, marks = compare_arrays(t.Trace(trace))
+    problems += [] if bare == recorded and bare.endswith(" bytes\n") else [f"not the same output: {bare!r} {recorded!r}"]
     pool = max(json.loads(shown)["framework_blocks"], key=lambda pool: pool["peak"])
     first = pool["at_peak"]["lines"][0]
     if os.path.basename(first["file"] or "") != "jax_programs.py" or line not in (None, first["line"]):
@@ -163,7 +172,14 @@ def place(allocator):
     return framework_check.place(record("kept_results", allocator)[0], scenarios, LIBRARIES[framework])
 
 
+def program_checks(wanted=()):
+    return [(f"{name}/program", lambda name=name, line=line: program(name, line))
+            for name, line in programs().items() if not wanted or name in wanted]
+
+
 def main():
+    if sys.argv[2] == "jax-programs":
+        return framework_check.run_all(program_checks(sys.argv[3:]))
     names = NAMES[framework] + (COMPILED if framework == "jax" else ())
     checks = [(f"{name}/{allocator}", lambda name=name, allocator=allocator: totals(name, allocator))
               for name in names for allocator in allocators]
@@ -171,10 +187,8 @@ def main():
     if framework == "jax":
         checks += [(f"{name}/arrays, {allocator}", lambda name=name, allocator=allocator: arrays(name, allocator))
                    for name in names for allocator in allocators]
-    if COMPILED and framework == "jax":
-        checks += [(f"{name}/program", lambda name=name, line=line: program(name, line))
-                   for name, line in programs().items()]
-        checks += [("dry run", dry_run)]
+    if framework == "jax":
+        checks += program_checks() + [("dry run", dry_run)]
     checks += [("arrays/pieces of a pool", lambda: pieces("arrays"))]
     checks += [(f"kept_results/place, {allocator}", lambda allocator=allocator: place(allocator))
                for allocator in allocators]
