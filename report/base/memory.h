@@ -27,6 +27,13 @@ char *gm_copy_text(const char *text);
         }                                                                                          \
     } while (0)
 
+/* Adds a value at the end of such an array. */
+#define GM_APPEND(array, capacity, count, ...)                                                     \
+    do {                                                                                           \
+        GM_RESERVE(array, capacity, (count) + 1);                                                  \
+        (array)[(count)++] = __VA_ARGS__;                                                          \
+    } while (0)
+
 /* At least `needed`, and far enough beyond `capacity` that growing stays linear in total. */
 size_t gm_next_capacity(size_t capacity, size_t needed);
 

@@ -1,4 +1,5 @@
 /* gpumem dry-run: runs a command on a simulated GPU and says whether it would fit a real one. */
+#include "base/each.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "commands/apart.h"
@@ -466,12 +467,7 @@ static int dry_run(struct dry_run *dry)
         .devices = dry->settings.devices,
         .nccl = told->has_communicator ? NCCL_BYTES : 0,
         .command_exit = shown.code,
-        .steps = told->steps,
-        .endless = told->endless,
-        .has_no_exit = told->has_no_exit,
-        .grows = told->grows,
-        .raised = told->raised,
-        .exception = told->exception,
+        GM_SAME(told, steps, endless, has_no_exit, grows, raised, exception),
         .has_values = dry->settings.values,
         .values_ended = told->values_ended,
         .is_second = dry->settings.values && !asked_for_values,

@@ -1,4 +1,5 @@
 /* gpumem report: what the memory was used for. */
+#include "base/each.h"
 #include "base/size.h"
 #include "commands/apart.h"
 #include "commands/command.h"
@@ -156,10 +157,7 @@ static int write_job(struct report *report, char **paths, size_t count)
 {
     struct gm_job_request request = {.stacks = report->stacks};
     struct gm_summaries summaries = {0};
-    struct gm_page page = {.out = stdout,
-                           .colour = report->options.colour,
-                           .columns = report->options.columns,
-                           .ascii = report->options.ascii};
+    struct gm_page page = {.out = stdout, GM_SAME(&report->options, colour, columns, ascii)};
     struct answer answer = {0};
     int code = GM_EXIT_FINE;
     for (size_t i = 0; i < count; i++)

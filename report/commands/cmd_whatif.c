@@ -245,8 +245,7 @@ static bool take_option(struct wish *wish, int option)
 {
     switch (option) {
     case SET:
-        GM_RESERVE(wish->sets, wish->capacity, wish->count + 1);
-        wish->sets[wish->count++] = optarg;
+        GM_APPEND(wish->sets, wish->capacity, wish->count, optarg);
         return true;
     case ADVISE:
         return wish->advise = true;

@@ -1,5 +1,6 @@
 /* The model of a trace. See model.h and builder.h. */
 #include "base/assert.h"
+#include "base/each.h"
 #include "base/text.h"
 #include "judge/findings/findings.h"
 #include "model/builder.h"
@@ -97,18 +98,14 @@ static void build_findings(struct gm_builder *builder)
         const struct gm_finding *finding = &findings.entries[i];
         uint32_t unlike = find_unlike(builder, finding);
         run->findings[i] = (struct gm_model_finding){
-            .code = finding->code,
-            .severity = finding->severity,
-            .device = finding->device,
+            GM_SAME(finding, code, severity, device),
             .stack = finding->stack
                          ? gm_model_add_trace_stack(builder->model, finding->stack, finding->api)
                          : GM_NONE,
             .unlike =
                 unlike ? gm_model_add_trace_stack(builder->model, unlike, finding->api) : GM_NONE,
             .api = gm_trace_api(builder->trace, finding->api),
-            .bytes = finding->bytes,
-            .bytes_per_round = finding->bytes_per_round,
-            .is_unbounded = finding->is_unbounded,
+            GM_SAME(finding, bytes, bytes_per_round, is_unbounded),
             .cause = cause_of(builder, finding),
             .remedy = gm_arena_string(arena, finding->remedy),
             .evidence = gm_arena_string(arena, finding->evidence),

@@ -1,4 +1,5 @@
 /* Who ran, and how far the trace can be trusted. See builder.h. */
+#include "base/each.h"
 #include "base/memory.h"
 #include "input/trace/environment.h"
 #include "judge/analysis/recorder_counters.h"
@@ -108,13 +109,8 @@ static void build_overwritten(struct gm_builder *builder)
         return;
     run->is_overwritten = true;
     run->overwritten_until_ns = gm_builder_time(builder, checkpoint->time);
-    run->overwritten.events = checkpoint->before.events;
-    run->overwritten.allocs = checkpoint->before.allocs;
-    run->overwritten.frees = checkpoint->before.frees;
-    run->overwritten.implicit_frees = checkpoint->before.implicit_frees;
-    run->overwritten.failed = checkpoint->before.failed;
-    run->overwritten.copies = checkpoint->before.copies;
-    run->overwritten.copied = checkpoint->before.copied;
+    GM_COPY_MEMBERS(&run->overwritten, &checkpoint->before, events, allocs, frees, implicit_frees,
+                    failed, copies, copied);
 }
 
 /* Whether the program survived every refusal that is known. */
@@ -176,9 +172,7 @@ void gm_build_facts(struct gm_builder *builder)
     run->command_line = (struct gm_text){header->command_line, header->command_line_size};
     if (run->command_line.size > sizeof(header->command_line))
         run->command_line.size = sizeof(header->command_line);
-    run->pid = header->pid;
-    run->pid_namespace = header->pid_namespace;
-    run->generation = header->generation;
+    GM_COPY_MEMBERS(run, header, pid, pid_namespace, generation);
     run->rank = rank_of(trace);
     run->job = job_of(trace);
     run->start_realtime_ns = header->clock_start.realtime_ns;

@@ -1,4 +1,5 @@
 /* What happened over time. See builder.h. */
+#include "base/each.h"
 #include "base/limit.h"
 #include "judge/analysis/growing.h"
 #include "judge/analysis/lifetimes.h"
@@ -8,8 +9,7 @@
 
 static uint32_t place_of(struct gm_builder *builder, const struct gm_active_site *site)
 {
-    struct gm_site where = {
-        .stack = site->stack, .api = site->api, .kind = site->kind, .device = site->device};
+    struct gm_site where = {GM_SAME(site, stack, api, kind, device)};
     return gm_builder_place(builder, &where, site->is_block);
 }
 

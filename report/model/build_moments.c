@@ -1,4 +1,5 @@
 /* Totals, and who held memory when. See builder.h. */
+#include "base/each.h"
 #include "model/builder.h"
 
 /* ---- moments --------------------------------------------------------------------------------- */
@@ -21,25 +22,15 @@ static void build_failures(struct gm_builder *builder)
     run->failure_count = analysis->failure_count;
     for (size_t i = 0; i < analysis->failure_count; i++) {
         const struct gm_failure *failure = &analysis->failures[i];
-        struct gm_site site = {.stack = failure->stack,
-                               .api = failure->api,
-                               .kind = failure->kind,
-                               .device = failure->device};
+        struct gm_site site = {GM_SAME(failure, stack, api, kind, device)};
         run->failures[i] = (struct gm_model_failure){
             .place = gm_builder_place(builder, &site, false),
             .moment = failure->snapshot.step
                           ? add_snapshot(builder, GM_MODEL_FAILURE, &failure->snapshot)
                           : GM_NONE,
             .time_ns = gm_builder_time(builder, failure->time),
-            .size = failure->size,
-            .first = failure->first,
-            .count = failure->count,
-            .used = failure->used,
-            .status = failure->status,
-            .purpose = failure->purpose,
-            .out_of_memory = failure->out_of_memory,
-            .survived = failure->survived,
-            .device = failure->device,
+            GM_SAME(failure, size, first, count, used, status, purpose, out_of_memory, survived,
+                    device),
             .is_of_pool = gm_analysis_pool_failure(analysis, failure) != NULL,
             .fragmentation = gm_analysis_fragmentation(analysis, failure),
         };

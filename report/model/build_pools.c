@@ -1,4 +1,5 @@
 /* PyTorch's pools. See builder.h. */
+#include "base/each.h"
 #include "base/memory.h"
 #include "judge/pool/pool_lines.h"
 #include "judge/pool/purposes.h"
@@ -82,10 +83,7 @@ static uint32_t add_snapshot(struct gm_builder *builder, enum gm_model_moment_ki
 {
     struct gm_model_pool_state *state = GM_BUILDER_ARRAY(builder, struct gm_model_pool_state, 1);
     state->is_known = snapshot->record != 0;
-    state->allocated = snapshot->allocated;
-    state->reserved = snapshot->reserved;
-    state->in_use = snapshot->in_use;
-    state->rounding = snapshot->rounding;
+    GM_COPY_MEMBERS(state, snapshot, allocated, reserved, in_use, rounding);
     for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++)
         state->sums[pool] = snapshot->segments.sums[pool];
     build_segments(builder, state, &snapshot->segments);
@@ -165,15 +163,8 @@ static void build_failure(struct gm_builder *builder, const struct gm_pool_failu
     *own = (struct gm_model_pool_failure){
         .place = gm_builder_place(builder, &site, true),
         .moment = add_snapshot(builder, GM_MODEL_POOL_FAILURE, &failure->snapshot),
-        .device = failure->device,
-        .size = failure->size,
-        .first = failure->first,
-        .count = failure->count,
-        .tracked = failure->tracked,
-        .residual = failure->residual,
-        .elsewhere = failure->elsewhere,
-        .survived = failure->survived,
-        .succeeded = failure->succeeded,
+        GM_SAME(failure, device, size, first, count, tracked, residual, elsewhere, survived,
+                succeeded),
         .reason = gm_pool_failure_reason(failure),
     };
     own->library_count =

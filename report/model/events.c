@@ -1,4 +1,5 @@
 /* Events of a model on demand: one more replay. See model.h. */
+#include "base/each.h"
 #include "base/memory.h"
 #include "input/trace/stream.h"
 #include "model/builder.h"
@@ -94,9 +95,7 @@ static void tell_block(struct events *events, const struct gm_pool_block *block,
 {
     struct gm_site site = {
         .stack = block->stack, .api = block->api, .kind = GM_KIND_DEVICE, .device = block->device};
-    event.address = block->address;
-    event.size = block->size;
-    event.requested = block->requested;
+    GM_COPY_MEMBERS(&event, block, address, size, requested);
     tell(events, &site, true, event);
 }
 
@@ -117,9 +116,7 @@ static void note_block(struct events *events, const struct gm_entry *entry)
         struct gm_pool_block block = {.address = record->address,
                                       .size = gm_blocks_size(&events->blocks, record),
                                       .requested = gm_blocks_requested(&events->blocks, entry),
-                                      .stack = record->stack,
-                                      .api = record->api,
-                                      .device = record->device};
+                                      GM_SAME(record, stack, api, device)};
         gm_map_set(&events->block_lives, record->address, events->lives);
         tell_block(events, &block,
                    (struct gm_model_event){.what = GM_MODEL_BEGINS, .life = events->lives++});

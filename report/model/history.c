@@ -1,6 +1,8 @@
 /* See history.h. */
 #include "model/history.h"
+#include "base/each.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,11 @@ static void note_mark(struct recording *recording, const struct gm_model_event *
     struct gm_model_history *history = &recording->history;
     if (history->marks_met++ >= GM_MODEL_MARKS)
         return;
-    GM_RESERVE(history->marks, recording->mark_capacity, history->mark_count + 1);
-    history->marks[history->mark_count++] =
-        (struct gm_model_mark){.time_ns = event->time_ns,
-                               .end_ns = event->is_range ? GM_MODEL_ALIVE : event->time_ns,
-                               .is_range = event->is_range,
-                               .name = event->name};
+    GM_APPEND(history->marks, recording->mark_capacity, history->mark_count,
+              (struct gm_model_mark){.time_ns = event->time_ns,
+                                     .end_ns = event->is_range ? GM_MODEL_ALIVE : event->time_ns,
+                                     .is_range = event->is_range,
+                                     .name = event->name});
 }
 
 /* The first marks are kept, so their numbers are their places. */
@@ -52,17 +53,14 @@ static void note(void *argument, const struct gm_model_event *event)
         return;
     }
     if (event->what == GM_MODEL_BEGINS) {
-        GM_RESERVE(history->lives, recording->capacity, history->count + 1);
-        history->lives[history->count++] = (struct gm_model_life){.begin_ns = event->time_ns,
-                                                                  .end_ns = GM_MODEL_ALIVE,
-                                                                  .address = event->address,
-                                                                  .size = event->size,
-                                                                  .requested = event->requested,
-                                                                  .place = event->place,
-                                                                  .begin_step = history->steps++,
-                                                                  .end_step = GM_NONE,
-                                                                  .in_scope = event->in_scope,
-                                                                  .is_mapped = event->is_mapped};
+        GM_APPEND(history->lives, recording->capacity, history->count,
+                  (struct gm_model_life){.begin_ns = event->time_ns,
+                                         .end_ns = GM_MODEL_ALIVE,
+                                         GM_SAME(event, address, size, requested, place),
+                                         .begin_step = history->steps++,
+                                         .end_step = GM_NONE,
+                                         .in_scope = event->in_scope,
+                                         .is_mapped = event->is_mapped});
         return;
     }
     struct gm_model_life *life = &history->lives[event->life];
@@ -365,17 +363,9 @@ static bool gather_replayed(struct gathering *gathering, const struct gm_when *w
 /* qsort has no argument; the tool has one thread. */
 static const struct gm_model_place *places_to_sort;
 
-static int by_group(const void *left, const void *right)
-{
-    const struct gm_model_sample *a = left, *b = right;
-    uint32_t one = group_order(&places_to_sort[a->place]);
-    uint32_t other = group_order(&places_to_sort[b->place]);
-    if (one != other)
-        return one < other ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
+GM_ORDER(by_group, struct gm_model_sample,
+         GM_UP_OF(group_order(&places_to_sort[a->place]), group_order(&places_to_sort[b->place]))
+             GM_DOWN(bytes) GM_UP(place))
 
 /* What was gathered, sorted. */
 static struct gm_model_held gathered(struct gathering *gathering)

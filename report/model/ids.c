@@ -1,6 +1,7 @@
 /* The ids of model.h: equal in all recordings of one program. */
 #define XXH_INLINE_ALL
 #include "base/memory.h"
+#include "base/order.h"
 #include "model/tables.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,13 +61,7 @@ static uint64_t id_of(uint64_t fingerprint, size_t rank)
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static int by_outline(const void *left, const void *right)
-{
-    const struct gm_model_outlined *one = left, *other = right;
-    return one->outline != other->outline
-               ? (one->outline > other->outline) * 2 - 1
-               : (one->stack > other->stack) - (one->stack < other->stack);
-}
+GM_ORDER(by_outline, struct gm_model_outlined, GM_UP(outline) GM_UP(stack))
 
 /* Outlines of all stacks; again, if there are more stacks than before. */
 static struct gm_model_ids *ids_of(const struct gm_model *model)

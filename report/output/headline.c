@@ -1,5 +1,6 @@
 /* See headline.h. */
 #include "output/headline.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "output/amount.h"
@@ -31,14 +32,8 @@ static uint64_t free_of(const struct gm_model_run *run, int device, uint64_t use
 static struct gm_refusal of_driver(const struct gm_model_run *run,
                                    const struct gm_model_failure *failure)
 {
-    return (struct gm_refusal){.size = failure->size,
-                               .purpose = failure->purpose,
-                               .device = failure->device,
-                               .time_ns = failure->time_ns,
-                               .survived = failure->survived,
-                               .is_there = true,
-                               .place = failure->place,
-                               .moment = failure->moment,
+    return (struct gm_refusal){GM_SAME(failure, size, purpose, device, time_ns, survived),
+                               .is_there = true, .place = failure->place, .moment = failure->moment,
                                .free = free_of(run, failure->device, failure->used)};
 }
 

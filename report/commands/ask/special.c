@@ -135,10 +135,8 @@ static void answer_difference(const struct gm_run_traces *newer, const struct gm
     size_t count = 0, capacity = 0;
     gm_diff_make(&difference.diff, base, now, 0);
     for (unsigned section = 0; section < GM_DIFF_SECTIONS; section++)
-        for (size_t i = 0; i < difference.diff.places[section].count; i++) {
-            GM_RESERVE(difference.rows, capacity, count + 1);
-            difference.rows[count++] = (struct place_row){section, i};
-        }
+        for (size_t i = 0; i < difference.diff.places[section].count; i++)
+            GM_APPEND(difference.rows, capacity, count, (struct place_row){section, i});
     answer.row_count = count;
     if (answer.subject)
         gm_answer_step(&answer, "what is left to be found in the newer run", "verdict");

@@ -174,8 +174,7 @@ static bool add_limit(struct gm_gate *gate, const char *text)
         free(limit.phase);
         return false;
     }
-    GM_RESERVE(gate->limits, gate->limit_capacity, gate->limit_count + 1);
-    gate->limits[gate->limit_count++] = limit;
+    GM_APPEND(gate->limits, gate->limit_capacity, gate->limit_count, limit);
     return true;
 }
 
@@ -289,8 +288,7 @@ static bool take_option(struct gm_check *check, int option)
     case MAX_INCREASE:
         return take_increase(gate);
     case FORMAT:
-        GM_RESERVE(check->formats, check->format_capacity, check->format_count + 1);
-        check->formats[check->format_count++] = optarg;
+        GM_APPEND(check->formats, check->format_capacity, check->format_count, optarg);
         gate->makes_rules |= gm_format_asks_rules(optarg);
         gate->needs |= gm_format_asks_peaks(optarg) ? GM_NEEDS_MOMENTS : 0u;
         return gm_format_is_known(optarg);

@@ -1,4 +1,5 @@
 /* gpumem diff: what changed between two runs. */
+#include "base/each.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "commands/apart.h"
@@ -145,10 +146,7 @@ static void write_diff(const struct request *request, const struct gm_diff *diff
                        size_t size)
 {
     struct gm_page page = {.out = stdout,
-                           .colour = request->options.colour,
-                           .all_frames = request->options.all_frames,
-                           .columns = request->options.columns,
-                           .ascii = request->options.ascii};
+                           GM_SAME(&request->options, colour, all_frames, columns, ascii)};
     switch (request->format) {
     case TEXT:
         gm_diff_text(&page, diff, request->options.top);

@@ -5,6 +5,7 @@
  */
 #include "input/torch/import.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "input/torch/image.h"
 #include "input/torch/snapshot.h"
 #include <stdio.h>
@@ -356,13 +357,7 @@ static void tell_device(struct import *import, const struct gm_torch_device *dev
 
 /* ---- what the program named ------------------------------------------------------------------ */
 
-static int by_time(const void *left, const void *right)
-{
-    const struct gm_record *a = left, *b = right;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    return a->extra < b->extra ? -1 : a->extra > b->extra;
-}
+GM_ORDER(by_time, struct gm_record, GM_UP(time) GM_UP(extra))
 
 /* Ranges of the profiler. What ends is the latest of its name. */
 static void tell_annotations(struct import *import)
@@ -381,12 +376,11 @@ static void tell_annotations(struct import *import)
             continue;
         uint64_t time = time_us * 1000;
         time = time < import->begin ? import->begin : time > import->latest ? import->latest : time;
-        GM_RESERVE(records, capacity, count + 1);
-        records[count++] =
-            (struct gm_record){.type = starts ? GM_EVENT_RANGE_START : GM_EVENT_RANGE_END,
-                               .time = time,
-                               .aux = name,
-                               .extra = i};
+        GM_APPEND(records, capacity, count,
+                  (struct gm_record){.type = starts ? GM_EVENT_RANGE_START : GM_EVENT_RANGE_END,
+                                     .time = time,
+                                     .aux = name,
+                                     .extra = i});
     }
     if (!count)
         return;

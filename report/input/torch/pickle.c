@@ -123,8 +123,7 @@ static struct gm_text next_line(struct machine *machine)
 
 static void push(struct machine *machine, struct gm_value value)
 {
-    GM_RESERVE(machine->stack, machine->stack_capacity, machine->depth + 1);
-    machine->stack[machine->depth++] = value;
+    GM_APPEND(machine->stack, machine->stack_capacity, machine->depth, value);
 }
 
 /* How far the stack may be popped: what lies below a mark is not reached. */
@@ -144,8 +143,7 @@ static struct gm_value *top(struct machine *machine)
 
 static void push_mark(struct machine *machine)
 {
-    GM_RESERVE(machine->marks, machine->mark_capacity, machine->mark_count + 1);
-    machine->marks[machine->mark_count++] = machine->depth;
+    GM_APPEND(machine->marks, machine->mark_capacity, machine->mark_count, machine->depth);
 }
 
 /* Takes the latest mark; what was pushed since stands at its height. MARK_NONE: there is none. */

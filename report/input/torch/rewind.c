@@ -1,6 +1,8 @@
 /* See snapshot.h. */
+#include "base/each.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/ranges.h"
 #include "input/torch/snapshot.h"
 #include <stdlib.h>
@@ -42,8 +44,7 @@ static void add_block(struct rewind *rewind, const struct gm_torch_block *block)
         return;
     }
     gm_map_set(&rewind->live, block->address, (uint32_t)rewind->block_count);
-    GM_RESERVE(rewind->blocks, rewind->block_capacity, rewind->block_count + 1);
-    rewind->blocks[rewind->block_count++] = *block;
+    GM_APPEND(rewind->blocks, rewind->block_capacity, rewind->block_count, *block);
 }
 
 /* Takes out the block of an allocation. */
@@ -79,8 +80,7 @@ static void add_segment(struct rewind *rewind, const struct gm_torch_segment *se
         return;
     }
     add_range(rewind, segment->address, end, (uint32_t)rewind->segment_count);
-    GM_RESERVE(rewind->segments, rewind->segment_capacity, rewind->segment_count + 1);
-    rewind->segments[rewind->segment_count++] = *segment;
+    GM_APPEND(rewind->segments, rewind->segment_capacity, rewind->segment_count, *segment);
 }
 
 /* Takes out a piece, which may be a part of one that is there. */
@@ -103,10 +103,7 @@ static void remove_segment(struct rewind *rewind, const struct gm_torch_event *e
 static struct gm_torch_segment segment_of(const struct gm_torch_event *event)
 {
     return (struct gm_torch_segment){
-        .address = event->address,
-        .size = event->size,
-        .stream = event->stream,
-        .pool = event->pool,
+        GM_SAME(event, address, size, stream, pool),
         .small = event->size == (uint64_t)2 << 20,
         .expandable = event->action == GM_TORCH_SEGMENT_UNMAP,
     };
@@ -133,12 +130,7 @@ static void undo(struct rewind *rewind, struct gm_torch_event *event)
         add_segment(rewind, &segment);
 }
 
-static int by_address(const void *left, const void *right)
-{
-    uint64_t a = ((const struct gm_torch_block *)left)->address;
-    uint64_t b = ((const struct gm_torch_block *)right)->address;
-    return a < b ? -1 : a > b;
-}
+GM_ORDER(by_address, struct gm_torch_block, GM_UP(address))
 
 /* In the order of addresses, each as large as it was then. */
 static void keep_segments(struct rewind *rewind)

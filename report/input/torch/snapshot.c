@@ -72,8 +72,7 @@ static void read_block(struct gm_torch_device *device, const struct gm_torch_seg
     if (size == 0 || !(block.allocated || gm_text_is(state, "active_pending_free") ||
                        gm_text_is(state, "active_awaiting_free")))
         return;
-    GM_RESERVE(device->blocks, device->block_capacity, device->block_count + 1);
-    device->blocks[device->block_count++] = block;
+    GM_APPEND(device->blocks, device->block_capacity, device->block_count, block);
 }
 
 static void read_segment(struct reader *reader, const struct gm_value *value, bool is_host)
@@ -95,8 +94,7 @@ static void read_segment(struct reader *reader, const struct gm_value *value, bo
     };
     if (segment.size == 0)
         return;
-    GM_RESERVE(device->segments, device->segment_capacity, device->segment_count + 1);
-    device->segments[device->segment_count++] = segment;
+    GM_APPEND(device->segments, device->segment_capacity, device->segment_count, segment);
     const struct gm_items *blocks = gm_value_items(gm_value_get(value, "blocks"));
     uint64_t address = segment.address;
     for (uint32_t i = 0; blocks && i < blocks->count && spend(reader); i++)
@@ -152,8 +150,7 @@ static void read_event(struct gm_torch_device *device, const struct gm_value *va
     if (event.time_ns < before)
         event.time_ns = before;
     device->has_pools |= gm_value_get(value, "pool_id") != NULL;
-    GM_RESERVE(device->events, device->event_capacity, device->event_count + 1);
-    device->events[device->event_count++] = event;
+    GM_APPEND(device->events, device->event_capacity, device->event_count, event);
 }
 
 static void read_history(struct reader *reader, struct gm_torch_device *device,

@@ -1,5 +1,6 @@
 /* See flight_area.h. */
 #include "input/trace/flight_area.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include <gpumem/checksum.h>
 #include <stdlib.h>
@@ -82,8 +83,8 @@ static bool add_carried(struct gm_trace *trace, const unsigned char *payload, si
     const struct gm_block *block = (const struct gm_block *)payload;
     if (!gm_trace_block_is_sound(block, size))
         return false;
-    GM_RESERVE(trace->carried, trace->carried_capacity, trace->carried_count + 1);
-    trace->carried[trace->carried_count++] = (struct gm_block_place){.block = block};
+    GM_APPEND(trace->carried, trace->carried_capacity, trace->carried_count,
+              (struct gm_block_place){.block = block});
     return true;
 }
 
@@ -155,9 +156,7 @@ bool gm_flight_is_sealed(const struct gm_extent *extent)
     if (extent->length <= GM_TRACE_PAGE)
         return false;
     struct walk walk = {.present = (size_t)extent->length - GM_TRACE_PAGE,
-                        .capacity = flight->capacity,
-                        .start = flight->start,
-                        .end = flight->end};
+                        GM_SAME(flight, capacity, start, end)};
     const unsigned char *area = (const unsigned char *)extent + GM_TRACE_PAGE;
     return is_sound(&walk) && walk.capacity <= walk.present && flight->touched <= walk.capacity &&
            gm_flight_seal(flight) == extent->seal &&
@@ -170,9 +169,7 @@ void gm_flight_scan(struct gm_trace *trace, const unsigned char *payload, size_t
     const size_t header = GM_TRACE_PAGE - sizeof(struct gm_extent);
     struct walk walk = {.trace = trace};
     if (size >= sizeof(*flight)) {
-        walk.capacity = flight->capacity;
-        walk.start = flight->start;
-        walk.end = flight->end;
+        GM_COPY_MEMBERS(&walk, flight, capacity, start, end);
         walk.area = payload + header;
         walk.present = size > header ? size - header : 0;
         if (walk.present > walk.capacity)

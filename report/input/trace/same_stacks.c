@@ -115,8 +115,7 @@ uint32_t gm_same_stacks_number(struct gm_same_stacks *same, uint32_t stack)
     same->path_count = 0;
     for (uint32_t id = stack; id && (known = gm_map_get(&same->by_node, id)) == GM_NONE;) {
         const struct gm_node *node = gm_trace_node(same->trace, id);
-        GM_RESERVE(same->path, same->path_capacity, same->path_count + 1);
-        same->path[same->path_count++] = id;
+        GM_APPEND(same->path, same->path_capacity, same->path_count, id);
         id = node && node->parent < id ? node->parent : 0; /* parents come first: it always ends */
     }
     if (known != GM_NONE)

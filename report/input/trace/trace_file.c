@@ -74,9 +74,8 @@ bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size
     if (!gm_trace_block_is_sound(block, size))
         return false;
     struct gm_lane_source *source = gm_trace_lane(trace, block->lane);
-    GM_RESERVE(source->blocks, source->block_capacity, source->block_count + 1);
-    source->blocks[source->block_count++] =
-        (struct gm_block_place){block, block->first_sequence, false};
+    GM_APPEND(source->blocks, source->block_capacity, source->block_count,
+              (struct gm_block_place){block, block->first_sequence, false});
     return true;
 }
 

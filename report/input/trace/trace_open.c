@@ -296,8 +296,7 @@ static void index_names(struct gm_trace *trace)
         if (!stop)
             break;
         gm_clean_text(at);
-        GM_RESERVE(trace->api_names, capacity, trace->api_count + 1);
-        trace->api_names[trace->api_count++] = at;
+        GM_APPEND(trace->api_names, capacity, trace->api_count, at);
     }
 }
 

@@ -1,5 +1,6 @@
 /* See activity.h. */
 #include "judge/analysis/activity.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include <stdlib.h>
 
@@ -25,16 +26,14 @@ static uint32_t add_site(struct gm_activity *activity, const struct gm_life *lif
 {
     uint32_t number = (uint32_t)activity->count;
     bool is_ignored = (life->flags & GM_LIFE_IGNORED) != 0;
-    GM_RESERVE(activity->sites, activity->capacity, activity->count + 1);
-    activity->sites[activity->count++] = (struct gm_active_site){
-        .stack = life->stack,
-        .api = life->api,
-        .kind = life->kind,
-        .device = gm_kind_is_host(life->kind) ? -1 : life->device,
-        .is_block = is_block,
-        .is_segment = !is_block && is_segment(activity, life),
-        .is_ignored = is_ignored,
-    };
+    GM_APPEND(activity->sites, activity->capacity, activity->count,
+              (struct gm_active_site){
+                  GM_SAME(life, stack, api, kind),
+                  .device = gm_kind_is_host(life->kind) ? -1 : life->device,
+                  .is_block = is_block,
+                  .is_segment = !is_block && is_segment(activity, life),
+                  .is_ignored = is_ignored,
+              });
     gm_map_set(&activity->by_key, key, number);
     struct gm_round_birthplace birthplace =
         gm_round_birthplace_of(&activity->tellers, is_block, life->kind, life->device, life->stack);

@@ -1,5 +1,6 @@
 /* See analysis.h. */
 #include "judge/analysis/analysis.h"
+#include "base/each.h"
 #include "base/limit.h"
 #include "base/memory.h"
 #include "judge/analysis/recorder_counters.h"
@@ -46,11 +47,9 @@ static inline bool is_segment(const struct gm_analysis *analysis, const struct g
 static inline void note_taken(struct gm_analysis *analysis, const struct gm_life *life)
 {
     if (is_segment(analysis, life))
-        gm_churn_take(&analysis->churn, gm_callers_line(analysis->callers, life->stack),
-                      &(struct gm_churn_place){.bytes = life->size,
-                                               .stack = life->stack,
-                                               .api = life->api,
-                                               .device = life->device});
+        gm_churn_take(
+            &analysis->churn, gm_callers_line(analysis->callers, life->stack),
+            &(struct gm_churn_place){.bytes = life->size, GM_SAME(life, stack, api, device)});
 }
 
 /* After a refusal an allocation tells that the program went on, and perhaps found what fits. */
@@ -262,8 +261,7 @@ static void note_failure(struct gm_analysis *analysis, const struct gm_entry *en
         .step = out_of_memory && !entry->carried ? analysis->replay.ledger.step : 0,
         .time = record->time,
         .device = record->device};
-    GM_RESERVE(analysis->failures, analysis->failure_capacity, analysis->failure_count + 1);
-    analysis->failures[analysis->failure_count++] = failure;
+    GM_APPEND(analysis->failures, analysis->failure_capacity, analysis->failure_count, failure);
 }
 
 static void note_residual(struct gm_analysis *analysis, struct gm_device_facts *facts,

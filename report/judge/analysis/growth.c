@@ -1,6 +1,7 @@
 /* See growth.h. */
 #include "judge/analysis/growth.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,8 +71,7 @@ static void list_site(struct gm_growth *growth, uint32_t site)
         struct gm_growth_series *series = &growth->series[i];
         if (growth->listed[site] & 1u << i)
             continue;
-        GM_RESERVE(series->touched, series->touched_capacity, series->touched_count + 1);
-        series->touched[series->touched_count++] = site;
+        GM_APPEND(series->touched, series->touched_capacity, series->touched_count, site);
     }
     growth->listed[site] = (uint8_t)((1u << growth->series_count) - 1);
 }
@@ -212,19 +212,12 @@ static void find_in(struct gm_growth *growth, const struct gm_growth_view *view,
             !is_more_in_all(&series->totals[view->sites[i].is_block], &found))
             continue;
         growth->listed[i] = 0; /* once is enough */
-        GM_RESERVE(growth->found, growth->found_capacity, growth->found_count + 1);
-        growth->found[growth->found_count++] = found;
+        GM_APPEND(growth->found, growth->found_capacity, growth->found_count, found);
     }
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_growing *a = left, *b = right;
-    uint64_t bytes_a = gm_growing_bytes(a), bytes_b = gm_growing_bytes(b);
-    if (bytes_a != bytes_b)
-        return bytes_a > bytes_b ? -1 : 1;
-    return a->site < b->site ? -1 : a->site > b->site;
-}
+GM_ORDER(most_first, struct gm_growing,
+         GM_UP_OF(gm_growing_bytes(b), gm_growing_bytes(a)) GM_UP(site))
 
 void gm_growth_finish(struct gm_growth *growth, const struct gm_growth_view *view)
 {

@@ -12,8 +12,7 @@ static void add(struct gm_library_table *table, struct gm_libraries *libraries,
     struct gm_library_line line = {.name = owner.name, .pool = owner.pool};
     line.at[moment].bytes = owner.bytes;
     line.at[moment].count = owner.count;
-    GM_RESERVE(table->lines, table->capacity, table->count + 1);
-    table->lines[table->count++] = line;
+    GM_APPEND(table->lines, table->capacity, table->count, line);
     table->bytes[moment] += site->bytes;
 }
 

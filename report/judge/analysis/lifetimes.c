@@ -1,18 +1,11 @@
 /* See lifetimes.h. */
 #include "judge/analysis/lifetimes.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include <stdlib.h>
 
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_active_site *a = *(const struct gm_active_site *const *)left;
-    const struct gm_active_site *b = *(const struct gm_active_site *const *)right;
-    if (a->short_lived != b->short_lived)
-        return a->short_lived > b->short_lived ? -1 : 1;
-    if (a->allocs != b->allocs)
-        return a->allocs > b->allocs ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
+GM_ORDER_POINTERS(most_first, struct gm_active_site,
+                  GM_DOWN(short_lived) GM_DOWN(allocs) GM_UP_OF(a, b))
 
 struct gm_lifetimes gm_lifetimes_rank(const struct gm_activity *activity)
 {

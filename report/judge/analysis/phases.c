@@ -48,8 +48,8 @@ void gm_phases_add_maximum(const struct gm_phases *phases, struct gm_phase_place
         place->maximum_count--;
     if (place->maximum_count && place->maxima[place->maximum_count - 1].moment == moment)
         return;
-    GM_RESERVE(place->maxima, place->maximum_capacity, place->maximum_count + 1);
-    place->maxima[place->maximum_count++] = (struct gm_phase_maximum){moment, place->live};
+    GM_APPEND(place->maxima, place->maximum_capacity, place->maximum_count,
+              (struct gm_phase_maximum){moment, place->live});
 }
 
 /* The most that came to be live at or after a moment; 0 if nothing did. */
@@ -101,8 +101,7 @@ static uint32_t phase_of(struct gm_phases *phases, const struct gm_phase *what)
     uint32_t number = gm_map_get(&phases->by_key, key);
     if (number == GM_NONE && phases->count < GM_PHASES_KEPT - 1) {
         number = (uint32_t)phases->count;
-        GM_RESERVE(phases->entries, phases->capacity, phases->count + 1);
-        phases->entries[phases->count++] = *what;
+        GM_APPEND(phases->entries, phases->capacity, phases->count, *what);
         gm_map_set(&phases->by_key, key, number);
     }
     return number;

@@ -1,15 +1,15 @@
 /* See snapshots.h. */
 #include "judge/analysis/snapshots.h"
+#include "base/each.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "judge/pool/libraries.h"
 #include <stdlib.h>
 
 struct gm_site gm_site_of_life(const struct gm_life *life, unsigned class)
 {
     return (struct gm_site){
-        .stack = life->stack,
-        .api = life->api,
-        .kind = life->kind,
+        GM_SAME(life, stack, api, kind),
         .device = gm_kind_is_host(life->kind) ? -1 : life->device,
         .class = (uint8_t) class,
         .bytes = life->size,
@@ -61,9 +61,8 @@ static void add_life(void *argument, const struct gm_life *life)
     gm_sites_add(&filling->snapshot->owners, &site);
     if (filling->snapshot->kind || life->kind != GM_KIND_DEVICE || !life->size)
         return;
-    GM_RESERVE(filling->places, filling->capacity, filling->count + 1);
-    filling->places[filling->count++] =
-        (struct gm_range){life->address, gm_range_end(life->address, life->size), 0};
+    GM_APPEND(filling->places, filling->capacity, filling->count,
+              (struct gm_range){life->address, gm_range_end(life->address, life->size), 0});
 }
 
 void gm_snapshot_of_peak(struct gm_snapshot *snapshot, const struct gm_peak_lives *peaks,
@@ -93,12 +92,7 @@ static void stopped(void *argument)
     set_stop(stops);
 }
 
-static int by_step(const void *left, const void *right)
-{
-    const struct gm_snapshot *a = *(struct gm_snapshot *const *)left;
-    const struct gm_snapshot *b = *(struct gm_snapshot *const *)right;
-    return a->step < b->step ? -1 : a->step > b->step;
-}
+GM_ORDER_POINTERS(by_step, struct gm_snapshot, GM_UP(step))
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 
@@ -153,12 +147,7 @@ static void take_pools(struct stops *stops, const struct gm_replay *replay,
     gm_block_order_free(&order);
 }
 
-static int by_record(const void *left, const void *right)
-{
-    const struct gm_pool_snapshot *a = *(struct gm_pool_snapshot *const *)left;
-    const struct gm_pool_snapshot *b = *(struct gm_pool_snapshot *const *)right;
-    return a->record < b->record ? -1 : a->record > b->record;
-}
+GM_ORDER_POINTERS(by_record, struct gm_pool_snapshot, GM_UP(record))
 
 /* ---- the replay ------------------------------------------------------------------------------ */
 

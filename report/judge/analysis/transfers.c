@@ -1,6 +1,7 @@
 /* See transfers.h. */
 #include "judge/analysis/transfers.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "replay/ledger/counters.h"
 #include "replay/ledger/sites.h"
 #include <stdbool.h>
@@ -141,13 +142,13 @@ static struct gm_transfer_site *site_of(struct gm_transfers *transfers,
     uint32_t number = gm_map_get(&transfers->by_site, key);
     if (number == GM_NONE) {
         number = (uint32_t)transfers->site_count;
-        GM_RESERVE(transfers->sites, transfers->site_capacity, transfers->site_count + 1);
-        transfers->sites[transfers->site_count++] = (struct gm_transfer_site){
-            .stack = record->stack,
-            .order = number,
-            .api = record->api,
-            .direction = (uint8_t)direction,
-        };
+        GM_APPEND(transfers->sites, transfers->site_capacity, transfers->site_count,
+                  (struct gm_transfer_site){
+                      .stack = record->stack,
+                      .order = number,
+                      .api = record->api,
+                      .direction = (uint8_t)direction,
+                  });
         gm_map_set(&transfers->by_site, key, number);
     }
     return &transfers->sites[number];
@@ -196,13 +197,7 @@ bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
     return again;
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_transfer_site *a = left, *b = right;
-    if (a->sum.bytes != b->sum.bytes)
-        return a->sum.bytes > b->sum.bytes ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
-}
+GM_ORDER(most_first, struct gm_transfer_site, GM_DOWN(sum.bytes) GM_UP(order))
 
 void gm_transfers_finish(struct gm_transfers *transfers)
 {

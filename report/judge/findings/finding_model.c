@@ -1,5 +1,6 @@
 /* What a model costs twice: a copy of its weights, and a gradient as large as a table of which a few
  * rows were looked up. Told from PyTorch's pool when it held most. */
+#include "base/each.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/size.h"
@@ -161,9 +162,7 @@ static void find_copy(const struct gm_analysis *analysis, struct gm_findings *fi
             &(struct gm_finding){.code = GM_FINDING_SECOND_COPY,
                                  .severity = is_waste ? GM_SEVERITY_WARNING : GM_SEVERITY_NOTE,
                                  .device = peak->device,
-                                 .bytes = most->shape.bytes,
-                                 .stack = most->shape.stack,
-                                 .api = most->shape.api},
+                                 GM_SAME(&most->shape, bytes, stack, api)},
             "At the peak, %s blocks of %s from here had the sizes of a model's "
             "weights, which the device held too: %s.",
             COUNT(most->shape.count), SIZE(most->shape.bytes),

@@ -1,21 +1,11 @@
 /* See findings.h. */
 #include "judge/findings/findings.h"
+#include "base/order.h"
 #include "judge/findings/rules.h"
 #include <stdlib.h>
 
-static int most_severe_first(const void *left, const void *right)
-{
-    const struct gm_finding *a = left, *b = right;
-    if (a->severity != b->severity)
-        return a->severity > b->severity ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->code != b->code)
-        return a->code < b->code ? -1 : 1;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return a->stack < b->stack ? -1 : a->stack > b->stack;
-}
+GM_ORDER(most_severe_first, struct gm_finding,
+         GM_DOWN(severity) GM_DOWN(bytes) GM_UP(code) GM_UP(device) GM_UP(stack))
 
 void gm_findings_collect(const struct gm_analysis *analysis, struct gm_findings *findings)
 {

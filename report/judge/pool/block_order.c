@@ -2,14 +2,11 @@
 #include "judge/pool/block_order.h"
 #include "base/limit.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/ranges.h"
 #include <stdlib.h>
 
-static int by_address(const void *left, const void *right)
-{
-    const struct gm_pool_block *a = left, *b = right;
-    return a->address < b->address ? -1 : a->address > b->address;
-}
+GM_ORDER(by_address, struct gm_pool_block, GM_UP(address))
 
 /* The live ones, and the latest `more_count` of those that are not. */
 static struct gm_block_order order_of(const struct gm_blocks *blocks, size_t more_count)

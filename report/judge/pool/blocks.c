@@ -28,8 +28,7 @@ static struct gm_pool_block *end_block(struct gm_blocks *blocks, struct gm_index
     totals->count--;
     gm_index_empty(&blocks->by_address, slot);
     block->alive = false;
-    GM_RESERVE(blocks->unused, blocks->unused_capacity, blocks->unused_count + 1);
-    blocks->unused[blocks->unused_count++] = number;
+    GM_APPEND(blocks->unused, blocks->unused_capacity, blocks->unused_count, number);
     blocks->late_count++;
     return block;
 }

@@ -142,8 +142,8 @@ struct gm_library gm_libraries_of(struct gm_libraries *libraries, unsigned kind,
     uint32_t known = gm_map_get(&libraries->by_stack, key);
     if (known == GM_NONE) {
         known = (uint32_t)libraries->answer_count;
-        GM_RESERVE(libraries->answers, libraries->answer_capacity, libraries->answer_count + 1);
-        libraries->answers[libraries->answer_count++] = find_owner(libraries, host, stack);
+        GM_APPEND(libraries->answers, libraries->answer_capacity, libraries->answer_count,
+                  find_owner(libraries, host, stack));
         gm_map_set(&libraries->by_stack, key, known);
     }
     return libraries->answers[known];

@@ -2,16 +2,11 @@
 #include "judge/pool/pool_lines.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include <stdlib.h>
 #include <string.h>
 
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_pool_line *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->caller < b->caller ? -1 : a->caller > b->caller;
-}
+GM_ORDER(most_first, struct gm_pool_line, GM_DOWN(bytes) GM_UP(caller))
 
 /* Puts it where it belongs among those with most bytes. */
 static void note_stack(struct gm_pool_line *line, const struct gm_site *site)

@@ -1,5 +1,6 @@
 /* See shapes.h. */
 #include "judge/pool/shapes.h"
+#include "base/each.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include <stdlib.h>
@@ -23,9 +24,7 @@ void gm_shape_add(struct gm_shape *shape, const struct gm_shape *other)
     if (!shape->count || other->first < shape->first)
         shape->first = other->first;
     if (other->largest > shape->largest) {
-        shape->largest = other->largest;
-        shape->stack = other->stack;
-        shape->api = other->api;
+        GM_COPY_MEMBERS(shape, other, largest, stack, api);
     }
     shape->count += other->count;
     shape->bytes += other->bytes;

@@ -15,8 +15,7 @@ static void note_place(struct gm_churn *churn, uint64_t line, const struct gm_ch
     uint32_t number = gm_map_get(&churn->by_line, key);
     if (number == GM_NONE && churn->place_count < GM_CHURN_PLACES) {
         number = (uint32_t)churn->place_count;
-        GM_RESERVE(churn->places, churn->place_capacity, churn->place_count + 1);
-        churn->places[churn->place_count++] = *place;
+        GM_APPEND(churn->places, churn->place_capacity, churn->place_count, *place);
         churn->places[number].bytes = 0;
         gm_map_set(&churn->by_line, key, number);
     }

@@ -1,4 +1,5 @@
 /* The rule of rounds.h, applied to one stream at one moment. docs/findings.md has the reasons for the thresholds. */
+#include "base/each.h"
 #include "base/limit.h"
 #include "base/memory.h"
 #include "judge/rounds/rounds.h"
@@ -82,9 +83,7 @@ static struct course course_of_place(const struct gm_rounds *rounds, uint32_t nu
         .births = place->births,
         .deaths = before ? place->deaths_before : place->deaths,
         .oldest = before ? place->oldest_before : place->oldest,
-        .first = place->first,
-        .longer = place->longer,
-        .category = place->category,
+        GM_SAME(place, first, longer, category),
         .place = number,
     };
     if (place->tick < stream->clock)
@@ -483,8 +482,7 @@ static void add(struct gm_rounds *rounds, const struct gm_round_growth *growth)
             rounds->found[i] = *growth;
         return;
     }
-    GM_RESERVE(rounds->found, rounds->found_capacity, rounds->found_count + 1);
-    rounds->found[rounds->found_count++] = *growth;
+    GM_APPEND(rounds->found, rounds->found_capacity, rounds->found_count, *growth);
 }
 
 /* What is known of the growth in the window. */

@@ -1,6 +1,8 @@
 /* See rounds.h. */
 #include "judge/rounds/rounds.h"
+#include "base/each.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include <stdlib.h>
 
 /* ---- what is told apart ---------------------------------------------------------------------- */
@@ -310,9 +312,7 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
 
 static void note_refusal(struct gm_round_stream *stream)
 {
-    stream->refusal.clock = stream->clock;
-    stream->refusal.live = stream->live;
-    stream->refusal.trail = stream->trail;
+    GM_COPY_MEMBERS(&stream->refusal, stream, clock, live, trail);
     if (stream->clock) {
         gm_trail_add(&stream->refusal.trail, stream->clock, stream->clock, stream->before);
         gm_trail_add(&stream->refusal.trail, stream->clock, stream->clock, stream->live);
@@ -337,15 +337,7 @@ static bool has_blocks(struct gm_rounds *rounds, int device)
     return gm_map_get(&rounds->by_device, key) != GM_NONE;
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_round_growth *a = left, *b = right;
-    if (a->weight != b->weight)
-        return a->weight > b->weight ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
+GM_ORDER(most_first, struct gm_round_growth, GM_DOWN(weight) GM_DOWN(bytes) GM_UP(place))
 
 /* A framework's segments tell nothing where its blocks are on record. */
 static void leave_out_segments(struct gm_rounds *rounds)

@@ -1,6 +1,7 @@
 /* See answers.h. A file is what stands in memory: a head, the answers, their frames and texts, and a hash
  * of all of that. It never leaves its machine, so it is in the machine's byte order. */
 #include "names/cache/answers.h"
+#include "base/each.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -275,18 +276,15 @@ void gm_answers_add(struct gm_answers *answers, uint64_t address, const struct g
     if (file_size(&head) + size_of_answer(frames, count) > FILE_MAX_SIZE)
         return;
     gm_map_set(&answers->by_address, address, (uint32_t)answers->answer_count);
-    GM_RESERVE(answers->answers, answers->answer_capacity, answers->answer_count + 1);
-    answers->answers[answers->answer_count++] =
-        (struct kept_answer){address, (uint32_t)answers->frame_count, (uint32_t)count};
+    GM_APPEND(answers->answers, answers->answer_capacity, answers->answer_count,
+              (struct kept_answer){address, (uint32_t)answers->frame_count, (uint32_t)count});
     GM_RESERVE(answers->frames, answers->frame_capacity, answers->frame_count + count);
     for (size_t i = 0; i < count; i++)
         answers->frames[answers->frame_count++] =
             (struct kept_frame){.name = keep_text(answers, frames[i].name),
                                 .directory = keep_text(answers, frames[i].directory),
                                 .file = keep_text(answers, frames[i].file),
-                                .line = frames[i].line,
-                                .name_source = frames[i].name_source,
-                                .inlined = frames[i].inlined};
+                                GM_SAME(&frames[i], line, name_source, inlined)};
     answers->is_new = true;
 }
 

@@ -3,6 +3,7 @@
 #include "names/stacks/redact.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "names/stacks/known_libraries.h"
 #include "names/stacks/owner.h"
 #include <stdio.h>
@@ -36,8 +37,7 @@ static void add_secret(struct gm_redaction *redaction, struct gm_text text)
 {
     if (text.size < SECRET_MIN || redaction->secret_count == SECRETS_MAX)
         return;
-    GM_RESERVE(redaction->secrets, redaction->secret_capacity, redaction->secret_count + 1);
-    redaction->secrets[redaction->secret_count++] = text;
+    GM_APPEND(redaction->secrets, redaction->secret_capacity, redaction->secret_count, text);
 }
 
 static struct gm_text behind(struct gm_text text, char mark)
@@ -78,11 +78,7 @@ static void add_list(struct gm_redaction *redaction, struct gm_text list, bool v
     }
 }
 
-static int longest_first(const void *left, const void *right)
-{
-    const struct gm_text *a = left, *b = right;
-    return (a->size < b->size) - (a->size > b->size);
-}
+GM_ORDER(longest_first, struct gm_text, GM_DOWN(size))
 
 struct gm_redaction *gm_redaction_new(const struct gm_trace *trace)
 {
@@ -246,9 +242,8 @@ struct gm_text gm_shown_name(const struct gm_trace *trace, uint64_t string)
     uint32_t known = gm_map_get(&redaction->known, string);
     if (known == GM_NONE) {
         known = (uint32_t)redaction->name_count;
-        GM_RESERVE(redaction->names, redaction->name_capacity, redaction->name_count + 1);
-        redaction->names[redaction->name_count++] =
-            redact_name(redaction, gm_trace_string(trace, string));
+        GM_APPEND(redaction->names, redaction->name_capacity, redaction->name_count,
+                  redact_name(redaction, gm_trace_string(trace, string)));
         gm_map_set(&redaction->known, string, known);
     }
     return redaction->names[known];

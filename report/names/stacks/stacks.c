@@ -1,5 +1,6 @@
 /* See stacks.h. */
 #include "names/stacks/stacks.h"
+#include "base/each.h"
 #include "base/limit.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -81,9 +82,7 @@ struct gm_stacks *gm_stacks_new(const struct gm_trace *trace,
     struct gm_stacks *stacks = gm_allocate(1, sizeof(*stacks));
     char cache_folder[PATH_MAX];
     struct gm_symbolizer_options symbols = {
-        .debuginfod = options->debuginfod,
-        .sysroot = options->sysroot,
-        .no_local_files = options->no_local_files,
+        GM_SAME(options, debuginfod, sysroot, no_local_files),
         .cache_folder = find_cache_folder(cache_folder) ? cache_folder : NULL};
     stacks->trace = trace;
     stacks->options = *options;
@@ -255,9 +254,7 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
         uint64_t address = node->address - (node->kind == GM_NODE_NATIVE);
         count = gm_symbolize(stacks->symbolizer, &reference, address, found, INLINE_MAX);
     }
-    place->is_road = module->is_road;
-    place->is_recorder = module->is_recorder;
-    place->is_interpreter = module->is_interpreter;
+    GM_COPY_MEMBERS(place, module, is_road, is_recorder, is_interpreter);
     place->count = count ? count : 1;
     place->frames = gm_allocate(place->count, sizeof(*place->frames));
     for (size_t i = 0; i < count; i++)
@@ -290,8 +287,7 @@ static const struct place *place_of(struct gm_stacks *stacks, uint32_t id,
         else
             native_place(stacks, node, &place);
         known = (uint32_t)stacks->place_count;
-        GM_RESERVE(stacks->places, stacks->place_capacity, stacks->place_count + 1);
-        stacks->places[stacks->place_count++] = place;
+        GM_APPEND(stacks->places, stacks->place_capacity, stacks->place_count, place);
         gm_map_set(&stacks->by_node, id, known);
     }
     return &stacks->places[known];
@@ -445,8 +441,8 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
             trim(&all, gm_trace_api(stacks->trace, api));
         adopt_package(&all);
         known = (uint32_t)stacks->stack_count;
-        GM_RESERVE(stacks->stacks, stacks->stack_capacity, stacks->stack_count + 1);
-        stacks->stacks[stacks->stack_count++] = (struct gm_stack){all.frames, all.count, all.cut};
+        GM_APPEND(stacks->stacks, stacks->stack_capacity, stacks->stack_count,
+                  (struct gm_stack){all.frames, all.count, all.cut});
         gm_map_set(&stacks->by_stack, key, known);
         free(all.is_road);
         free(all.is_interpreter);

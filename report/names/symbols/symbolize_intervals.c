@@ -1,5 +1,6 @@
 /* Sorted array of address ranges; the contract is in symbolize_intervals.h. */
 #include "names/symbols/symbolize_intervals.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -22,25 +23,9 @@ bool gm_intervals_add(struct gm_intervals *set, struct gm_interval item)
     return true;
 }
 
-static int compare_numbers(uint64_t left, uint64_t right)
-{
-    return (left > right) - (left < right);
-}
-
 /* A search goes backwards, so what is to be found first comes last. */
-static int compare_intervals(const void *left_pointer, const void *right_pointer)
-{
-    const struct gm_interval *left = left_pointer;
-    const struct gm_interval *right = right_pointer;
-
-    if (left->start != right->start)
-        return compare_numbers(left->start, right->start);
-    if (left->end != right->end)
-        return compare_numbers(right->end, left->end);
-    if (left->preference != right->preference)
-        return compare_numbers(left->preference, right->preference);
-    return compare_numbers(right->value, left->value);
-}
+GM_ORDER(compare_intervals, struct gm_interval,
+         GM_UP(start) GM_DOWN(end) GM_UP(preference) GM_DOWN(value))
 
 void gm_intervals_sort(struct gm_intervals *set)
 {

@@ -1,5 +1,6 @@
 /* See questions.h: who held memory, what was refused, what grows. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "output/ask/questions.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,15 +68,7 @@ static uint64_t key_of(const struct gm_ask *ask, const struct gm_model_place *pl
     }
 }
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_owner *one = left, *other = right;
-    if (one->place->is_block != other->place->is_block)
-        return other->place->is_block - one->place->is_block;
-    if (one->bytes != other->bytes)
-        return one->bytes > other->bytes ? -1 : 1;
-    return (one->stack > other->stack) - (one->stack < other->stack);
-}
+GM_ORDER(by_bytes, struct gm_owner, GM_DOWN(place->is_block) GM_DOWN(bytes) GM_UP(stack))
 
 /* The rows while they are added. */
 struct rows {

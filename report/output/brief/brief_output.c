@@ -1,5 +1,6 @@
 /* See brief_output.h. */
 #include "output/brief/brief_output.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include "output/brief/brief.h"
 #include "output/headline.h"
@@ -123,10 +124,7 @@ static void print_site(const struct gm_view *view, const struct gm_output_option
 static struct gm_view view_of(const struct gm_model *model, const struct gm_output_options *options,
                               struct gm_page *page)
 {
-    *page = (struct gm_page){.colour = options->colour,
-                             .all_frames = options->all_frames,
-                             .columns = options->columns,
-                             .ascii = options->ascii};
+    *page = (struct gm_page){GM_SAME(options, colour, all_frames, columns, ascii)};
     return (struct gm_view){page, model, &model->runs[0], options->top};
 }
 

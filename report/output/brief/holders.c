@@ -1,6 +1,7 @@
 /* See brief.h. */
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "output/brief/brief.h"
 #include <stdlib.h>
@@ -11,13 +12,7 @@
 #define COUNT_COLUMNS 7u /* "99,999" at the end of a row, before " x" */
 #define FRAME_FROM 20u   /* column of the frame */
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_holder *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->stack < b->stack ? -1 : a->stack > b->stack;
-}
+GM_ORDER(by_bytes, struct gm_holder, GM_DOWN(bytes) GM_UP(stack))
 
 struct gm_holder *gm_holders_add(const struct gm_model *model, const struct gm_holder *parts,
                                  size_t part_count, size_t *count)
@@ -82,13 +77,7 @@ struct operation {
     uint64_t bytes;
 };
 
-static int most_first(const void *left, const void *right)
-{
-    const struct operation *one = left, *other = right;
-    if (one->bytes != other->bytes)
-        return one->bytes > other->bytes ? -1 : 1;
-    return strcmp(one->name, other->name);
-}
+GM_ORDER(most_first, struct operation, GM_DOWN(bytes) GM_BY_TEXT(name))
 
 static size_t list_operations(const struct gm_model *model, const struct gm_model_line *line,
                               struct operation operations[GM_LINE_STACKS])

@@ -17,8 +17,7 @@ unsigned gm_brief_number(struct gm_brief_sites *sites, const struct gm_model *mo
     for (size_t i = 0; i < sites->count; i++)
         if (sites->stacks[i] == same)
             return (unsigned)i + 1;
-    GM_RESERVE(sites->stacks, sites->capacity, sites->count + 1);
-    sites->stacks[sites->count++] = same;
+    GM_APPEND(sites->stacks, sites->capacity, sites->count, same);
     return (unsigned)sites->count;
 }
 

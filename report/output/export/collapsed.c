@@ -2,6 +2,7 @@
  * held memory at a moment, frames from the outermost with ';' between them, then the bytes. The first
  * frame is the group, the last one the function that allocated. Default: the peaks. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "output/export/export.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,10 +41,7 @@ static char *stack_of(const struct gm_model *model, const struct gm_model_place 
     return text.bytes;
 }
 
-static int by_stack(const void *left, const void *right)
-{
-    return strcmp(((const struct line *)left)->stack, ((const struct line *)right)->stack);
-}
+GM_ORDER(by_stack, struct line, GM_BY_TEXT(stack))
 
 static void write_collapsed(FILE *out, const struct gm_model *model,
                             const struct gm_output_options *options)

@@ -7,6 +7,7 @@
  * before and behind at its handle, unless nothing else happened meanwhile: that would look like churn. There a framework's is not shown at all: it waits to be mapped or
  * released, or its blocks, which are shown in segments of their own size, lie in it. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/ranges.h"
 #include "output/export/pickle.h"
 #include <stdlib.h>
@@ -222,15 +223,8 @@ struct piece {
     enum role role;
 };
 
-static int by_address(const void *left, const void *right)
-{
-    const struct piece *a = left, *b = right;
-    if (a->life->address != b->life->address)
-        return a->life->address < b->life->address ? -1 : 1;
-    if (a->role != b->role)
-        return a->role == BLOCK ? 1 : -1; /* a segment comes before its first block */
-    return a->life < b->life ? -1 : a->life > b->life;
-}
+GM_ORDER(by_address, struct piece,
+         GM_UP(life->address) GM_UP(role) GM_UP(life)) /* a segment comes before its first block */
 
 static void write_block(struct snapshot *snapshot, struct gm_pickle_list *list, uint64_t address,
                         uint64_t size, const struct gm_model_life *life)

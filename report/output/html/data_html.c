@@ -38,8 +38,7 @@ static uint32_t number_of(struct table *table, uint32_t member)
         memset(table->numbers + before, 0,
                (table->number_capacity - before) * sizeof(*table->numbers));
     if (!table->numbers[member]) {
-        GM_RESERVE(table->members, table->capacity, table->count + 1);
-        table->members[table->count++] = member;
+        GM_APPEND(table->members, table->capacity, table->count, member);
         table->numbers[member] = table->count;
     }
     return table->numbers[member] - 1;

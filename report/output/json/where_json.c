@@ -15,8 +15,7 @@ void gm_json_where(struct gm_json_view *view, uint32_t stack, const char *api)
     uint32_t number = gm_map_get(&view->numbers, same);
     if (number == GM_NONE) {
         number = (uint32_t)view->stack_count;
-        GM_RESERVE(view->stacks, view->stack_capacity, view->stack_count + 1);
-        view->stacks[view->stack_count++] = same;
+        GM_APPEND(view->stacks, view->stack_capacity, view->stack_count, same);
         gm_map_set(&view->numbers, same, number);
     }
     gm_json_string(view->json, "api", api);

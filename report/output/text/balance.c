@@ -34,8 +34,7 @@ void gm_balance_add(struct gm_balance *balance, const char *path,
     for (size_t i = 0; i < part->count; i++) {
         struct gm_balance_line line = part->lines[i];
         line.trace = gm_clean_copy((struct gm_text){name, strlen(name)});
-        GM_RESERVE(balance->lines, balance->capacity, balance->count + 1);
-        balance->lines[balance->count++] = line;
+        GM_APPEND(balance->lines, balance->capacity, balance->count, line);
     }
 }
 

@@ -1,5 +1,6 @@
 /* See report_text.h. */
 #include "output/text/report_text.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "output/cuda_error.h"
@@ -451,11 +452,7 @@ static void print_run(const struct gm_view *view)
 static void write_text(FILE *out, const struct gm_model *model,
                        const struct gm_output_options *options)
 {
-    struct gm_page page = {.out = out,
-                           .colour = options->colour,
-                           .all_frames = options->all_frames,
-                           .columns = options->columns,
-                           .ascii = options->ascii};
+    struct gm_page page = {.out = out, GM_SAME(options, colour, all_frames, columns, ascii)};
     struct gm_view view = {.page = &page, .model = model, .top = options->top};
     bool many = options->many || model->run_count > 1;
     for (size_t i = 0; i < model->run_count; i++) {

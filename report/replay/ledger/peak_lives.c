@@ -1,5 +1,6 @@
 /* See peak_lives.h. */
 #include "replay/ledger/peak_lives.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include <stdlib.h>
 
@@ -17,16 +18,13 @@ static void keep(struct gm_gone_lives *gone, const struct gm_ledger *ledger,
     }
     if (life->entered > peak->step)
         return;
-    GM_RESERVE(gone->entries, gone->capacity, gone->count + 1);
-    gone->entries[gone->count++] = (struct gm_gone_life){
-        .address = life->address,
-        .size = life->size,
-        .number = (uint32_t)(life - ledger->lives.slots),
-        .stack = life->stack,
-        .api = life->api,
-        .kind = life->kind,
-        .device = life->device,
-    };
+    GM_APPEND(gone->entries, gone->capacity, gone->count,
+              (struct gm_gone_life){
+                  .address = life->address,
+                  .size = life->size,
+                  .number = (uint32_t)(life - ledger->lives.slots),
+                  GM_SAME(life, stack, api, kind, device),
+              });
 }
 
 void gm_peak_lives_keep(struct gm_peak_lives *peaks, const struct gm_ledger *ledger,
@@ -61,12 +59,7 @@ void gm_peak_lives_visit(const struct gm_peak_lives *peaks, const struct gm_ledg
             __builtin_prefetch(&gone->entries[by_number[number + AHEAD - 1] - 1]);
         if (by_number[number]) {
             const struct gm_gone_life *one = &gone->entries[by_number[number] - 1];
-            const struct gm_life then = {.address = one->address,
-                                         .size = one->size,
-                                         .stack = one->stack,
-                                         .api = one->api,
-                                         .kind = one->kind,
-                                         .device = one->device};
+            const struct gm_life then = {GM_SAME(one, address, size, stack, api, kind, device)};
             if (pinned || one->device == device)
                 visit(argument, &then);
         } else if (life->kind != GM_KIND_NONE && life->entered <= peak->step &&

@@ -1,6 +1,7 @@
 /* See sites.h. */
 #include "replay/ledger/sites.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "replay/ledger/counters.h"
 #include <stdlib.h>
 
@@ -10,8 +11,7 @@ static struct gm_site *at(struct gm_sites *sites, const struct gm_site *what)
     uint32_t index = gm_map_get(&sites->by_key, key);
     if (index == GM_NONE) {
         index = (uint32_t)sites->count;
-        GM_RESERVE(sites->entries, sites->capacity, sites->count + 1);
-        sites->entries[sites->count++] = *what;
+        GM_APPEND(sites->entries, sites->capacity, sites->count, *what);
         sites->entries[index].order = index;
         sites->entries[index].bytes = sites->entries[index].count = 0;
         gm_map_set(&sites->by_key, key, index);
@@ -35,15 +35,7 @@ void gm_sites_subtract(struct gm_sites *sites, const struct gm_site *what)
     sites->bytes -= what->bytes;
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_site *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
-}
+GM_ORDER(most_first, struct gm_site, GM_DOWN(bytes) GM_DOWN(count) GM_UP(order))
 
 void gm_sites_finish(struct gm_sites *sites)
 {

@@ -506,8 +506,7 @@ static void release_pool(struct gm_allocator *allocator, uint32_t pool)
          number; number = next) {
         next = gm_tree_next(allocator->blocks, allocator->pools[pool].free, number);
         if (at(allocator, number)->expandable) { /* what is unmapped changes the tree */
-            GM_RESERVE(expandable, capacity, count + 1);
-            expandable[count++] = number;
+            GM_APPEND(expandable, capacity, count, number);
         } else if (is_whole_segment(at(allocator, number))) {
             release_segment(allocator, number);
         }
@@ -544,8 +543,8 @@ static void add_cached(struct cached *cached, uint64_t start, uint64_t end)
 {
     if (start >= end)
         return;
-    GM_RESERVE(cached->ranges, cached->capacity, cached->count + 1);
-    cached->ranges[cached->count++] = (struct gm_replica_range){start, end - start};
+    GM_APPEND(cached->ranges, cached->capacity, cached->count,
+              (struct gm_replica_range){start, end - start});
 }
 
 /* As release_pool() goes. */
@@ -743,8 +742,7 @@ void gm_allocator_wait(struct gm_allocator *allocator, uint32_t number)
     if (!number || !at(allocator, number)->allocated)
         return;
     at(allocator, number)->waiting = true;
-    GM_RESERVE(allocator->waiting, allocator->waiting_capacity, allocator->waiting_count + 1);
-    allocator->waiting[allocator->waiting_count++] = number;
+    GM_APPEND(allocator->waiting, allocator->waiting_capacity, allocator->waiting_count, number);
 }
 
 /* ---- to follow a recording ------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  */
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "replay/replica/allocator.h"
 #include "replay/replica/replay.h"
 #include <stdlib.h>
@@ -20,13 +21,7 @@ struct use {
     size_t from, to; /* steps */
 };
 
-static int largest_first(const void *left, const void *right)
-{
-    const struct use *a = left, *b = right;
-    if (a->size != b->size)
-        return a->size > b->size ? -1 : 1;
-    return a->from < b->from ? -1 : a->from > b->from;
-}
+GM_ORDER(largest_first, struct use, GM_DOWN(size) GM_UP(from))
 
 static struct use *find_uses(const struct gm_history *history, size_t *count)
 {

@@ -29,8 +29,8 @@ static void moved(void *argument, uint64_t address, uint64_t size, bool arrived)
     struct gm_replica_run *run = argument;
     if (!run->keeps_moves)
         return;
-    GM_RESERVE(run->moves, run->move_capacity, run->move_count + 1);
-    run->moves[run->move_count++] = (struct gm_replica_move){address, size, arrived};
+    GM_APPEND(run->moves, run->move_capacity, run->move_count,
+              (struct gm_replica_move){address, size, arrived});
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */

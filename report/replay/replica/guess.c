@@ -1,6 +1,7 @@
 /* What a trace does not tell of its history. See history.h. */
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/ranges.h"
 #include "replay/replica/replay.h"
 #include <stdlib.h>
@@ -134,8 +135,7 @@ static void add_segment(struct grouping *grouping, uint64_t address, uint64_t si
         return;
     gm_ranges_add(&grouping->there,
                   (struct gm_range){address, end, (uint32_t)grouping->segment_count});
-    GM_RESERVE(grouping->segments, grouping->segment_capacity, grouping->segment_count + 1);
-    grouping->segments[grouping->segment_count++] = segment;
+    GM_APPEND(grouping->segments, grouping->segment_capacity, grouping->segment_count, segment);
 }
 
 static void set_group(const struct grouping *grouping, struct gm_step *step, uint64_t group)
@@ -185,9 +185,8 @@ static bool note_pair(struct grouping *grouping, const struct gm_step *step)
     if (!recorded || !chosen || recorded == chosen || (recorded->is_told && chosen->is_told) ||
         grouping->pair_count == PAIRS_MAX || !may_join_both(grouping, recorded, chosen))
         return false;
-    GM_RESERVE(grouping->pairs, grouping->pair_capacity, grouping->pair_count + 1);
-    grouping->pairs[grouping->pair_count++] =
-        (struct pair){recorded->address, chosen->address, recorded->came, chosen->came};
+    GM_APPEND(grouping->pairs, grouping->pair_capacity, grouping->pair_count,
+              (struct pair){recorded->address, chosen->address, recorded->came, chosen->came});
     return true;
 }
 
@@ -270,13 +269,7 @@ struct cut {
     uint32_t stack;
 };
 
-static int by_stack(const void *left, const void *right)
-{
-    const struct cut *a = left, *b = right;
-    if (a->stack != b->stack)
-        return a->stack < b->stack ? -1 : 1;
-    return a->size < b->size ? -1 : a->size > b->size;
-}
+GM_ORDER(by_stack, struct cut, GM_UP(stack) GM_UP(size))
 
 /* Follows the history and notes which blocks were cut; those that were not are marked by `asked` 0. */
 static struct cut *find_cuts(struct gm_history *history, size_t *count)

@@ -2,8 +2,10 @@
  *
  * Blocks are followed as memory here: one that was given back stays until no stream uses it.
  */
+#include "base/each.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "replay/replica/allocator.h"
 #include "replay/replica/history.h"
 #include <stdio.h>
@@ -68,9 +70,7 @@ static struct gm_step *add_step(struct gm_history *history, unsigned kind,
                              .address = event->address,
                              .size = event->size,
                              .asked = event->size,
-                             .stream = event->stream,
-                             .pool = event->pool,
-                             .time_ns = event->time_ns,
+                             GM_SAME(event, stream, pool, time_ns),
                              .block = GM_NONE,
                              .entries = 1};
     return step;
@@ -186,15 +186,10 @@ static void add_event(struct builder *builder, size_t at)
 
 static void add_there(struct gm_history *history, const struct gm_there *block)
 {
-    GM_RESERVE(history->blocks, history->block_capacity, history->block_count + 1);
-    history->blocks[history->block_count++] = *block;
+    GM_APPEND(history->blocks, history->block_capacity, history->block_count, *block);
 }
 
-static int by_address(const void *left, const void *right)
-{
-    const struct gm_there *a = left, *b = right;
-    return a->address < b->address ? -1 : a->address > b->address;
-}
+GM_ORDER(by_address, struct gm_there, GM_UP(address))
 
 /* Goes backward from the blocks in use at the end. Of equal addresses the later one stands for the memory. */
 static void find_blocks(struct builder *builder)
@@ -205,12 +200,9 @@ static void find_blocks(struct builder *builder)
     for (size_t i = 0; i < device->block_count; i++) {
         const struct gm_torch_block *block = &device->blocks[i];
         gm_map_set(&there, block->address, (uint32_t)history->block_count);
-        add_there(history, &(struct gm_there){.address = block->address,
-                                              .size = block->size,
-                                              .requested = block->requested,
-                                              .stream = block->stream,
-                                              .pool = block->pool,
-                                              .waiting = !block->allocated});
+        add_there(history,
+                  &(struct gm_there){GM_SAME(block, address, size, requested, stream, pool),
+                                     .waiting = !block->allocated});
     }
     unsigned ends = builder->has_completions ? GM_TORCH_FREE_COMPLETED : GM_TORCH_FREE_REQUESTED;
     for (size_t i = device->event_count; i > 0; i--) {
@@ -251,14 +243,9 @@ static void find_segments(struct builder *builder)
     struct gm_history *history = builder->history;
     for (size_t i = 0; i < device->first_segment_count; i++) {
         const struct gm_torch_segment *segment = &device->first_segments[i];
-        GM_RESERVE(history->segments, history->segment_capacity, history->segment_count + 1);
-        history->segments[history->segment_count++] =
-            (struct gm_there){.address = segment->address,
-                              .size = segment->size,
-                              .stream = segment->stream,
-                              .pool = segment->pool,
-                              .small = segment->small,
-                              .expandable = segment->expandable};
+        GM_APPEND(
+            history->segments, history->segment_capacity, history->segment_count,
+            (struct gm_there){GM_SAME(segment, address, size, stream, pool, small, expandable)});
     }
 }
 

@@ -6,6 +6,7 @@
  */
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/ranges.h"
 #include "input/trace/environment.h"
 #include "input/trace/stream.h"
@@ -74,13 +75,13 @@ static void add_range(struct scan *scan, const struct gm_record *record, bool is
         return;
     gm_ranges_add(&scan->there,
                   (struct gm_range){record->address, end, (uint32_t)scan->life_count});
-    GM_RESERVE(scan->lives, scan->life_capacity, scan->life_count + 1);
-    scan->lives[scan->life_count++] = (struct range_life){.address = record->address,
-                                                          .size = record->size,
-                                                          .arrival = scan->history->step_count,
-                                                          .departure = SIZE_MAX,
-                                                          .is_carried = is_carried,
-                                                          .is_mapping = is_mapping};
+    GM_APPEND(scan->lives, scan->life_capacity, scan->life_count,
+              (struct range_life){.address = record->address,
+                                  .size = record->size,
+                                  .arrival = scan->history->step_count,
+                                  .departure = SIZE_MAX,
+                                  .is_carried = is_carried,
+                                  .is_mapping = is_mapping});
     if (is_carried)
         return;
     struct gm_step *step = add_step(scan, GM_STEP_ARRIVE, record);
@@ -169,13 +170,13 @@ static void add_block(struct scan *scan, const struct gm_entry *entry)
         step->pool = told.pool;
         return;
     }
-    GM_RESERVE(history->blocks, history->block_capacity, history->block_count + 1);
-    history->blocks[history->block_count++] = (struct gm_there){.address = record->address,
-                                                                .size = record->size,
-                                                                .requested = told.asked,
-                                                                .stream = told.stream,
-                                                                .pool = told.pool,
-                                                                .block = number};
+    GM_APPEND(history->blocks, history->block_capacity, history->block_count,
+              (struct gm_there){.address = record->address,
+                                .size = record->size,
+                                .requested = told.asked,
+                                .stream = told.stream,
+                                .pool = told.pool,
+                                .block = number});
 }
 
 /* What the device had left then, and what the allocator had, is what it could have. */
@@ -248,11 +249,7 @@ static void note(struct scan *scan, const struct gm_entry *entry)
 
 /* ---- what is the allocator's ----------------------------------------------------------------- */
 
-static int by_address(const void *left, const void *right)
-{
-    const struct gm_there *a = left, *b = right;
-    return a->address < b->address ? -1 : a->address > b->address;
-}
+GM_ORDER(by_address, struct gm_there, GM_UP(address))
 
 /* The most that the process held on the device outside of the allocator, and so what was left for that. */
 static void find_capacity(struct scan *scan, const bool *is_others)
@@ -280,14 +277,12 @@ static void keep_own(struct scan *scan)
     bool *dropped = gm_allocate(history->step_count + 1, sizeof(*dropped));
     for (size_t i = 0; i < scan->life_count; i++) {
         const struct range_life *life = &scan->lives[i];
-        if (life->has_blocks && life->is_carried) {
-            GM_RESERVE(history->segments, history->segment_capacity, history->segment_count + 1);
-            history->segments[history->segment_count++] =
-                (struct gm_there){.address = life->address,
-                                  .size = life->size,
-                                  .small = life->size <= (uint64_t)2 << 20,
-                                  .expandable = life->is_mapping};
-        }
+        if (life->has_blocks && life->is_carried)
+            GM_APPEND(history->segments, history->segment_capacity, history->segment_count,
+                      (struct gm_there){.address = life->address,
+                                        .size = life->size,
+                                        .small = life->size <= (uint64_t)2 << 20,
+                                        .expandable = life->is_mapping});
         /* A mapping without a block can be the middle of a large one. */
         if (life->has_blocks || life->is_mapping)
             continue;

@@ -1,5 +1,6 @@
 /* See replay.h. */
 #include "replay/replica/replay.h"
+#include "base/each.h"
 
 static uint64_t reserved_at_beginning(const struct gm_history *history)
 {
@@ -190,9 +191,7 @@ static struct gm_outcome replay(const struct gm_history *history,
             since = gm_follow_group_end(history, at);
         }
     }
-    outcome.reserved_peak = run.allocator.reserved_peak;
-    outcome.device_allocations = run.allocator.device_allocations;
-    outcome.retries = run.allocator.retries;
+    GM_COPY_MEMBERS(&outcome, &run.allocator, reserved_peak, device_allocations, retries);
     gm_replica_run_end(&run);
     return outcome;
 }

@@ -1,6 +1,7 @@
 /* Streams, pools and what waits for other streams, where a trace tells them. See history.h. */
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/ranges.h"
 #include "replay/replica/history.h"
 #include <stdlib.h>
@@ -20,11 +21,7 @@ struct part {
     bool small;
 };
 
-static int by_number(const void *left, const void *right)
-{
-    const struct part *a = left, *b = right;
-    return a->number < b->number ? -1 : a->number > b->number;
-}
+GM_ORDER(by_number, struct part, GM_UP(number))
 
 /* How far small parts lie behind those of the same pool: the least that occurs. */
 static uint64_t find_distance(const struct part *parts, size_t count)
@@ -67,9 +64,8 @@ static void note_part(struct naming *naming, uint64_t number, uint64_t size)
     if (!naming->count)
         naming->first = number;
     gm_map_set(&naming->known, number, (uint32_t)naming->count);
-    GM_RESERVE(naming->parts, naming->capacity, naming->count + 1);
-    naming->parts[naming->count++] =
-        (struct part){.number = number, .small = size <= (uint64_t)1 << 20};
+    GM_APPEND(naming->parts, naming->capacity, naming->count,
+              (struct part){.number = number, .small = size <= (uint64_t)1 << 20});
 }
 
 static uint64_t pool_of(const struct naming *naming, uint64_t number)

@@ -1,5 +1,6 @@
 /* See context.h. */
 #include "replay/rules/context.h"
+#include "base/each.h"
 #include "base/limit.h"
 #include "base/memory.h"
 #include <stdlib.h>
@@ -38,9 +39,7 @@ void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *recor
         return;
     struct gm_context *context = at(contexts, record->context);
     if (!context->known) {
-        context->time = record->time;
-        context->stack = record->stack;
-        context->api = record->api;
+        GM_COPY_MEMBERS(context, record, time, stack, api);
     }
     context->known = true;
     context->address = record->address;

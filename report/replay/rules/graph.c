@@ -1,5 +1,6 @@
 /* See graph.h. */
 #include "replay/rules/graph.h"
+#include "base/each.h"
 #include "base/limit.h"
 #include "base/memory.h"
 #include <stdlib.h>
@@ -37,8 +38,7 @@ static void recycle(struct gm_graphs *graphs, uint32_t number)
         return;
     graphs->node_count -= graphs->entries[number].count;
     clear(&graphs->entries[number]);
-    GM_RESERVE(graphs->unused, graphs->unused_capacity, graphs->unused_count + 1);
-    graphs->unused[graphs->unused_count++] = number;
+    GM_APPEND(graphs->unused, graphs->unused_capacity, graphs->unused_count, number);
 }
 
 static void drop(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
@@ -132,11 +132,7 @@ static uint8_t kind_of(const struct gm_record *record)
 static void append_node(struct gm_graphs *graphs, const struct gm_record *record, bool is_free)
 {
     struct gm_graph_node node = {
-        .address = record->address,
-        .size = record->size,
-        .stack = record->stack,
-        .api = record->api,
-        .device = record->device,
+        GM_SAME(record, address, size, stack, api, device),
         .kind = kind_of(record),
         .is_free = is_free,
     };
@@ -231,10 +227,7 @@ static void launch(struct gm_graphs *graphs, const struct gm_record *record)
             continue;
         }
         struct gm_life *life = gm_ledger_draft(graphs->ledger, record, node->kind);
-        life->address = node->address;
-        life->size = node->size;
-        life->stack = node->stack;
-        life->api = node->api;
+        GM_COPY_MEMBERS(life, node, address, size, stack, api);
         gm_life_set_device(life, node->device);
         gm_ledger_begin_life(graphs->ledger, life);
     }

@@ -1,6 +1,7 @@
 /* See replay.h. */
 #include "replay/rules/replay.h"
 #include "base/assert.h"
+#include "base/each.h"
 #include "base/limit.h"
 #include "base/memory.h"
 #include <stdlib.h>
@@ -191,11 +192,7 @@ static void pool_created(struct gm_replay *replay, const struct gm_record *recor
 {
     GM_RESERVE(replay->pools, replay->pool_capacity, replay->pool_count + 1);
     replay->pools[replay->pool_count] = (struct gm_pool){
-        .address = record->address,
-        .time = record->time,
-        .stack = record->stack,
-        .api = record->api,
-        .device = record->device,
+        GM_SAME(record, address, time, stack, api, device),
         .alive = true,
     };
     gm_map_set(&replay->pool_by_address, record->address, (uint32_t)replay->pool_count++);

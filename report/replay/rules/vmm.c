@@ -54,8 +54,7 @@ static void recycle(struct gm_vmm *vmm, uint32_t number)
     if (gm_map_get(&vmm->by_handle, object.handle) == number)
         gm_map_remove(&vmm->by_handle, object.handle);
     vmm->objects[number] = (struct gm_vmm_object){.life = GM_NONE};
-    GM_RESERVE(vmm->unused, vmm->unused_capacity, vmm->unused_count + 1);
-    vmm->unused[vmm->unused_count++] = number;
+    GM_APPEND(vmm->unused, vmm->unused_capacity, vmm->unused_count, number);
     for (size_t i = 0; i < object.bound_count; i++) {
         vmm->objects[object.bound[i].memory].held--;
         recycle(vmm, object.bound[i].memory);
@@ -297,8 +296,7 @@ static void add_binding(struct gm_vmm *vmm, uint32_t multicast,
                         const struct gm_vmm_binding *binding, bool late)
 {
     struct gm_vmm_object *object = &vmm->objects[multicast];
-    GM_RESERVE(object->bound, object->bound_capacity, object->bound_count + 1);
-    object->bound[object->bound_count++] = *binding;
+    GM_APPEND(object->bound, object->bound_capacity, object->bound_count, *binding);
     struct gm_vmm_object *memory = &vmm->objects[binding->memory];
     *(object->alive ? &memory->bindings : &memory->held) += 1;
     settle(vmm, binding->memory, late);

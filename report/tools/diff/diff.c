@@ -2,6 +2,7 @@
 #include "tools/diff/diff.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,9 +55,8 @@ static struct gm_diff_place *gather(struct gathering *gathering, uint32_t number
     if (at == GM_NONE) {
         at = (uint32_t)gathering->count;
         gm_map_set(&gathering->by_stack, stack, at);
-        GM_RESERVE(gathering->entries, gathering->capacity, gathering->count + 1);
-        gathering->entries[gathering->count++] =
-            (struct gm_diff_place){.stack = stack, .library = place->library};
+        GM_APPEND(gathering->entries, gathering->capacity, gathering->count,
+                  (struct gm_diff_place){.stack = stack, .library = place->library});
     }
     return &gathering->entries[at];
 }
@@ -109,15 +109,9 @@ static void gather_allocated(struct gathering *gathering, const struct gm_model_
     }
 }
 
-static int most_changed_first(const void *left, const void *right)
-{
-    const struct gm_diff_place *a = left, *b = right;
-    uint64_t first = distance(a->bytes_before, a->bytes_after);
-    uint64_t second = distance(b->bytes_before, b->bytes_after);
-    if (first != second)
-        return first > second ? -1 : 1;
-    return a->stack < b->stack ? -1 : a->stack > b->stack;
-}
+GM_ORDER(most_changed_first, struct gm_diff_place,
+         GM_UP_OF(distance(b->bytes_before, b->bytes_after),
+                  distance(a->bytes_before, a->bytes_after)) GM_UP(stack))
 
 static void make_places(struct gm_diff *diff, enum gm_diff_sections section, uint64_t least)
 {
@@ -144,12 +138,8 @@ static void make_places(struct gm_diff *diff, enum gm_diff_sections section, uin
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static int rows_by_change(const void *left, const void *right)
-{
-    const struct gm_diff_row *a = left, *b = right;
-    uint64_t first = distance(a->before, a->after), second = distance(b->before, b->after);
-    return first != second ? (first > second ? -1 : 1) : strcmp(a->name, b->name);
-}
+GM_ORDER(rows_by_change, struct gm_diff_row,
+         GM_UP_OF(distance(b->before, b->after), distance(a->before, a->after)) GM_BY_TEXT(name))
 
 /* Totals are listed even when unchanged, so the reader sees that nothing leaked. */
 static bool is_shown(enum gm_diff_tables number, const struct gm_diff_row *row)

@@ -1,5 +1,6 @@
 /* See match.h. */
 #include "tools/diff/match.h"
+#include "base/each.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -38,10 +39,7 @@ static struct gm_frame key_frame(const struct gm_match *match, unsigned side,
                                  const struct gm_frame *frame, enum level level)
 {
     if (level == EXACT)
-        return (struct gm_frame){.function = frame->function,
-                                 .file = frame->file,
-                                 .module = frame->module,
-                                 .script = frame->script};
+        return (struct gm_frame){GM_SAME(frame, function, file, module, script)};
     /* Without a name there is the offset within the module. */
     bool is_named = strstr(frame->function, "+0x") == NULL;
     const char *home = frame->script ? frame->file : frame->module;

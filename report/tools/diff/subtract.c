@@ -2,6 +2,7 @@
 #include "tools/diff/subtract.h"
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "model/copy.h"
 #include "tools/diff/match.h"
@@ -64,15 +65,10 @@ struct sums {
     struct gm_model_sample before;
 };
 
-static int most_changed_first(const void *left, const void *right)
-{
-    const struct gm_model_sample *a = left, *b = right; /* the first member of struct sums */
-    if (absolute(a->bytes) != absolute(b->bytes))
-        return absolute(a->bytes) > absolute(b->bytes) ? -1 : 1;
-    if ((a->count == 0) != (b->count == 0)) /* what is the same in bytes and count comes last */
-        return a->count == 0 ? 1 : -1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
+/* Of struct sums, whose first member this is; what is the same in bytes and count comes last. */
+GM_ORDER(most_changed_first, struct gm_model_sample,
+         GM_UP_OF(absolute(b->bytes), absolute(a->bytes)) GM_UP_OF(a->count == 0, b->count == 0)
+             GM_UP(place))
 
 /* Both moments by place, most change first; either can be NULL. The caller frees. */
 static struct sums *sum_samples(struct difference *difference,
@@ -175,11 +171,7 @@ static struct gm_model_device *device_of(struct gm_model_run *run, int id)
     return &run->devices[at];
 }
 
-static int by_id(const void *left, const void *right)
-{
-    const struct gm_model_device *a = left, *b = right;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
+GM_ORDER(by_id, struct gm_model_device, GM_UP(id))
 
 static void add_device(struct difference *difference, struct gm_model_device *to,
                        const struct gm_model_device *from, int sign)
@@ -275,13 +267,8 @@ static bool is_lifetime_zero(const struct gm_model_lifetime *lifetime)
            !lifetime->short_bytes && !lifetime->live_count && !lifetime->live && !lifetime->peak;
 }
 
-static int most_allocated_first(const void *left, const void *right)
-{
-    const struct gm_model_lifetime *a = left, *b = right;
-    if (absolute(a->allocated) != absolute(b->allocated))
-        return absolute(a->allocated) > absolute(b->allocated) ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
+GM_ORDER(most_allocated_first, struct gm_model_lifetime,
+         GM_UP_OF(absolute(b->allocated), absolute(a->allocated)) GM_UP(place))
 
 static void subtract_lifetimes(struct difference *difference, struct gm_model_run *to,
                                const struct gm_model_run *const runs[2])
@@ -340,15 +327,8 @@ static bool is_transfer_zero(const struct gm_model_transfer *transfer)
            !transfer->pageable_count;
 }
 
-static int most_copied_first(const void *left, const void *right)
-{
-    const struct gm_model_transfer *a = left, *b = right;
-    if (absolute(a->bytes) != absolute(b->bytes))
-        return absolute(a->bytes) > absolute(b->bytes) ? -1 : 1;
-    if (a->direction != b->direction)
-        return a->direction < b->direction ? -1 : 1;
-    return a->stack < b->stack ? -1 : a->stack > b->stack;
-}
+GM_ORDER(most_copied_first, struct gm_model_transfer,
+         GM_UP_OF(absolute(b->bytes), absolute(a->bytes)) GM_UP(direction) GM_UP(stack))
 
 static size_t keep_transfers(struct gm_model_transfer *transfers, size_t count)
 {

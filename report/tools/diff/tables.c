@@ -1,5 +1,6 @@
 /* Fills the tables of a comparison: see diff.h. Each figure is added to the row of its name, for its side. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "tools/diff/diff.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +50,7 @@ static void collect_number(struct figures *figures, enum side side, const char *
     collect(figures, side, gm_copy_text(name), value, ADDED, false);
 }
 
-static int by_name(const void *left, const void *right)
-{
-    const struct figure *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
-    return order ? order : a->order < b->order ? -1 : 1;
-}
+GM_ORDER(by_name, struct figure, GM_BY_TEXT(name) GM_UP(order))
 
 /* A row, and where its name was met first. */
 struct met {
@@ -62,11 +58,7 @@ struct met {
     size_t order;
 };
 
-static int by_order(const void *left, const void *right)
-{
-    const struct met *a = left, *b = right;
-    return a->order < b->order ? -1 : a->order > b->order;
-}
+GM_ORDER(by_order, struct met, GM_UP(order))
 
 static void unite(struct figures *figures, struct gm_diff_table *table)
 {

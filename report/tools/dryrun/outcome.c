@@ -1,5 +1,7 @@
 /* See outcome.h. */
 #include "tools/dryrun/outcome.h"
+#include "base/each.h"
+#include "base/order.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,14 +43,7 @@ static void add_line(struct gm_dry_outcome *outcome, const struct gm_dry_line *l
         outcome->uncertain[outcome->uncertain_count++] = *line;
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct gm_dry_line *a = left, *b = right;
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    int order = strcmp(a->file, b->file);
-    return order ? order : (a->line > b->line) - (a->line < b->line);
-}
+GM_ORDER(most_first, struct gm_dry_line, GM_DOWN(count) GM_BY_TEXT(file) GM_UP(line))
 
 static void sort_lines(struct gm_dry_outcome *outcome)
 {
@@ -223,10 +218,7 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
         use->most_reserved += more->most_reserved;
         if (more->has_failed && !use->has_failed) {
             use->has_failed = true;
-            use->wanted = more->wanted;
-            use->purpose = more->purpose;
-            use->held = more->held;
-            use->at = more->at;
+            GM_COPY_MEMBERS(use, more, wanted, purpose, held, at);
         }
     }
     for (size_t i = 0; i < other->uncertain_count; i++)

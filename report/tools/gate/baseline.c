@@ -1,7 +1,9 @@
 /* See baseline.h. */
 #define XXH_INLINE_ALL
 #include "tools/gate/baseline.h"
+#include "base/each.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text.h"
 #include <ctype.h>
 #include <errno.h>
@@ -16,11 +18,7 @@
     "# gpumem baseline 1: known issues, written by gpumem check --update-baseline. Lines may be\n" \
     "# taken out; a line is: class, fingerprint, bytes, allocations, place.\n"
 
-static int by_fingerprint(const void *left, const void *right)
-{
-    const struct gm_baseline_entry *a = left, *b = right;
-    return a->fingerprint < b->fingerprint ? -1 : a->fingerprint > b->fingerprint;
-}
+GM_ORDER(by_fingerprint, struct gm_baseline_entry, GM_UP(fingerprint))
 
 /* The number at *text, and the blank behind it. */
 static bool take_number(const char **text, int base, uint64_t max, uint64_t *number)
@@ -42,13 +40,12 @@ static bool read_entry(struct gm_baseline *baseline, const char *line)
     if (!size || !take_number(&rest, 16, UINT64_MAX, &fingerprint) ||
         !take_number(&rest, 10, INT64_MAX, &bytes) || !take_number(&rest, 10, INT64_MAX, &count))
         return false;
-    GM_RESERVE(baseline->entries, baseline->capacity, baseline->count + 1);
-    baseline->entries[baseline->count++] =
-        (struct gm_baseline_entry){.fingerprint = fingerprint,
-                                   .bytes = (int64_t)bytes,
-                                   .count = (int64_t)count,
-                                   .code = gm_clean_copy((struct gm_text){line, size}),
-                                   .text = gm_copy_text(rest)};
+    GM_APPEND(baseline->entries, baseline->capacity, baseline->count,
+              (struct gm_baseline_entry){.fingerprint = fingerprint,
+                                         .bytes = (int64_t)bytes,
+                                         .count = (int64_t)count,
+                                         .code = gm_clean_copy((struct gm_text){line, size}),
+                                         .text = gm_copy_text(rest)});
     return true;
 }
 
@@ -151,8 +148,7 @@ void gm_baseline_add_issues(struct gm_baseline *baseline, const struct gm_issues
 {
     for (size_t i = 0; i < issues->count; i++) {
         const struct gm_issue *issue = &issues->entries[i];
-        struct gm_baseline_entry entry = {
-            .fingerprint = issue->fingerprint, .bytes = issue->bytes, .count = issue->count};
+        struct gm_baseline_entry entry = {GM_SAME(issue, fingerprint, bytes, count)};
         if (issue->known == GM_ISSUE_SUPPRESSED || issue->level == GM_ISSUE_NOTE || !*issue->stack)
             continue;
         if (asprintf(&entry.text, "%s %s", issue->function, gm_name_behind_slash(issue->file)) < 0)

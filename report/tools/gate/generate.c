@@ -1,6 +1,7 @@
 /* See suppressions.h: rules for what fails, ready to be pasted. What they match is what the reader of
  * rules (suppressions.c) understands, whatever stands in a name. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "tools/gate/suppressions.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,14 +71,7 @@ char *gm_rule_frames_of(const struct gm_stack *stack)
 
 /* Issues that one rule stands for read the same, whatever else tells them apart (two kinds of memory
  * from one place): in the order of code, frames and trace they follow each other. */
-static int by_rule(const void *left, const void *right)
-{
-    const struct gm_issue *a = *(const struct gm_issue *const *)left;
-    const struct gm_issue *b = *(const struct gm_issue *const *)right;
-    int order = strcmp(a->code, b->code);
-    order = order ? order : strcmp(a->frames, b->frames);
-    return order ? order : strcmp(a->trace, b->trace);
-}
+GM_ORDER_POINTERS(by_rule, struct gm_issue, GM_BY_TEXT(code) GM_BY_TEXT(frames) GM_BY_TEXT(trace))
 
 /* What a rule has to accept: all issues that it stands for, of the trace that has most. */
 struct accepted {

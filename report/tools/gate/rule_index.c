@@ -2,6 +2,7 @@
  * cost a stack no more than ten. See suppressions.h. A rule hangs in the bucket of four bytes in a row that one of its patterns has
  * between two wildcards: every stack that it accepts contains them. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "tools/gate/pattern.h"
 #include "tools/gate/suppressions.h"
 #include <stdlib.h>
@@ -110,11 +111,7 @@ static size_t find_in(struct gm_rule_index *index, const char *text, size_t foun
     return found;
 }
 
-static int by_number(const void *one, const void *other)
-{
-    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-    return (a > b) - (a < b);
-}
+GM_ORDER(by_number, uint32_t, GM_UP_OF(*a, *b))
 
 const uint32_t *gm_rule_index_ask(struct gm_rule_index *index, const struct gm_stack *stack,
                                   size_t *count)

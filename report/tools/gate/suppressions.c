@@ -70,8 +70,7 @@ static bool add_frame(const struct reader *reader, struct gm_rule *rule, char *t
             text += 4;
         }
     frame.pattern = gm_copy_text(text);
-    GM_RESERVE(rule->frames, rule->frame_capacity, rule->frame_count + 1);
-    rule->frames[rule->frame_count++] = frame;
+    GM_APPEND(rule->frames, rule->frame_capacity, rule->frame_count, frame);
     return true;
 }
 
@@ -124,8 +123,7 @@ static bool read_list(const struct reader *reader, struct gm_rule *rule, char *v
         one = trimmed(one);
         if (strcmp(one, "*") != 0 && !gm_gate_is_code(one))
             return complain(reader, "no class of leaks and no code of a finding", one);
-        GM_RESERVE(rule->codes, rule->code_capacity, rule->code_count + 1);
-        rule->codes[rule->code_count++] = gm_copy_text(one);
+        GM_APPEND(rule->codes, rule->code_capacity, rule->code_count, gm_copy_text(one));
     }
     return true;
 }

@@ -1,15 +1,12 @@
 /* See gate.h: several traces that repeat one run. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/size.h"
 #include "tools/gate/gate.h"
 #include <stdlib.h>
 #include <string.h>
 
-static int by_value(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDER(by_value, int64_t, GM_UP_OF(*a, *b))
 
 /* Of an even number the lower one of both in the middle; what is missing is 0. */
 static int64_t typical(const struct gm_gate *gate, int64_t *values, size_t count)

@@ -1,6 +1,7 @@
 /* See ranks_text.h. */
 #include "tools/ranks/ranks_text.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "output/amount.h"
@@ -65,14 +66,8 @@ const struct gm_summary *gm_ranks_worst(const struct gm_summaries *summaries)
     return worst;
 }
 
-static int by_gravity(const void *left, const void *right)
-{
-    const struct gm_summary *one = *(const struct gm_summary *const *)left;
-    const struct gm_summary *other = *(const struct gm_summary *const *)right;
-    if (is_worse(one, other) || is_worse(other, one))
-        return is_worse(one, other) ? -1 : 1;
-    return (one > other) - (one < other);
-}
+GM_ORDER_POINTERS(by_gravity, struct gm_summary,
+                  GM_UP_OF(is_worse(b, a), is_worse(a, b)) GM_UP_OF(a, b))
 
 const struct gm_summary **gm_ranks_by_gravity(const struct gm_summaries *summaries)
 {
@@ -197,25 +192,9 @@ static void print_row(struct gm_page *page, const struct gm_summary *summary, in
     fputc('\n', page->out);
 }
 
-static int by_badness(const void *left, const void *right)
-{
-    const struct gm_summary *a = *(const struct gm_summary *const *)left;
-    const struct gm_summary *b = *(const struct gm_summary *const *)right;
-    return is_worse(a, b) ? -1 : is_worse(b, a) ? 1 : a < b ? -1 : a > b;
-}
+GM_ORDER_POINTERS(by_place, struct gm_summary, GM_UP_OF(a, b))
 
-static int by_place(const void *left, const void *right)
-{
-    const struct gm_summary *a = *(const struct gm_summary *const *)left;
-    const struct gm_summary *b = *(const struct gm_summary *const *)right;
-    return a < b ? -1 : a > b;
-}
-
-static int by_value(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDER(by_value, int64_t, GM_UP_OF(*a, *b))
 
 static int64_t median(int64_t *values, size_t count)
 {
@@ -276,7 +255,7 @@ static void print_table(struct gm_page *page, const struct gm_summaries *summari
         sum = __builtin_add_overflow(sum, peak, &sum) ? INT64_MAX : sum;
     }
     int64_t middle = median_peak(list, count);
-    qsort(list, count, sizeof(*list), by_badness);
+    qsort(list, count, sizeof(*list), by_gravity);
     shown = count < ROWS_MAX ? count : ROWS_MAX;
     qsort(list, shown, sizeof(*list), by_place);
     gm_page_print(page, GM_DIM, "\n  %-14s%4s %8s %8s %8s %8s  %-8s %s\n", "", "dev", "peak",
@@ -311,12 +290,8 @@ struct difference {
     int64_t others;
 };
 
-static int by_size(const void *left, const void *right)
-{
-    const struct difference *a = left, *b = right;
-    int64_t first = llabs(a->own - a->others), second = llabs(b->own - b->others);
-    return first != second ? (first > second ? -1 : 1) : strcmp(a->place, b->place);
-}
+GM_ORDER(by_size, struct difference,
+         GM_UP_OF(llabs(b->own - b->others), llabs(a->own - a->others)) GM_BY_TEXT(place))
 
 static int64_t median_at(const struct gm_summary *const *list, size_t count, const char *place,
                          const struct gm_summary *odd)

@@ -143,8 +143,7 @@ bool gm_summaries_add(struct gm_summaries *summaries, const char *line, size_t s
     struct gm_summary summary;
     if (!gm_summary_read(&summary, line, size))
         return false;
-    GM_RESERVE(summaries->entries, summaries->capacity, summaries->count + 1);
-    summaries->entries[summaries->count++] = summary;
+    GM_APPEND(summaries->entries, summaries->capacity, summaries->count, summary);
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* See summary.h. */
 #include "base/memory.h"
+#include "base/order.h"
 #include "output/json.h"
 #include "output/page.h"
 #include "tools/ranks/summary.h"
@@ -35,18 +36,9 @@ static char *name_of(const struct gm_model *model, uint32_t stack)
     return text;
 }
 
-static int by_place(const void *left, const void *right)
-{
-    return strcmp(((const struct line *)left)->place, ((const struct line *)right)->place);
-}
+GM_ORDER(by_place, struct line, GM_BY_TEXT(place))
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct line *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->place, b->place);
-}
+GM_ORDER(by_bytes, struct line, GM_DOWN(bytes) GM_BY_TEXT(place))
 
 /* Lines that read the same are one; the most bytes come first. */
 static size_t unite(struct line *lines, size_t count)

@@ -323,8 +323,7 @@ static void find_in(struct gm_recording *recording, const char *folder)
         size_t size = strlen(folder) + strlen(entry->d_name) + 2;
         char *path = gm_allocate(size, 1);
         snprintf(path, size, "%s%s%s", folder, slash, entry->d_name);
-        GM_RESERVE(recording->traces, recording->trace_capacity, recording->trace_count + 1);
-        recording->traces[recording->trace_count++] = path;
+        GM_APPEND(recording->traces, recording->trace_capacity, recording->trace_count, path);
     }
     if (entries)
         closedir(entries);

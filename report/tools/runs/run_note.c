@@ -140,8 +140,7 @@ static void take_line(struct gm_run_note *note, const char *line)
     } else if (strncmp(line, "code=", 5) == 0) {
         note->code = (int)(strtol(line + 5, NULL, 10) & 0xff);
     } else if (strncmp(line, "trace=/", 7) == 0) {
-        GM_RESERVE(note->traces, note->trace_capacity, note->trace_count + 1);
-        note->traces[note->trace_count++] = gm_copy_text(line + 6);
+        GM_APPEND(note->traces, note->trace_capacity, note->trace_count, gm_copy_text(line + 6));
     }
 }
 

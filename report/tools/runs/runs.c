@@ -4,6 +4,7 @@
 #include "base/complain.h"
 #include "base/exit_code.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "tools/runs/kept.h"
@@ -240,13 +241,7 @@ static bool is_newer(const struct candidate *a, const struct candidate *b)
     return strcmp(a->name, b->name) > 0;
 }
 
-static int by_birth(const void *left, const void *right)
-{
-    const struct candidate *a = left, *b = right;
-    if (a->born != b->born)
-        return a->born < b->born ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDER(by_birth, struct candidate, GM_UP(born) GM_BY_TEXT(name))
 
 static void take_members(struct folder *folder, struct gm_run_traces *run)
 {
@@ -258,8 +253,7 @@ static void take_members(struct folder *folder, struct gm_run_traces *run)
             run->left_out++;
             continue;
         }
-        GM_RESERVE(run->paths, run->capacity, run->count + 1);
-        run->paths[run->count++] = gm_copy_text(folder->entries[i].name);
+        GM_APPEND(run->paths, run->capacity, run->count, gm_copy_text(folder->entries[i].name));
     }
 }
 
@@ -285,10 +279,8 @@ static bool is_later(const struct gm_run_note *note, const struct candidate *new
 static int take_noted(const struct gm_run_note *note, const struct folder *folder,
                       struct gm_run_traces *run)
 {
-    for (size_t i = 0; i < note->trace_count; i++) {
-        GM_RESERVE(run->paths, run->capacity, run->count + 1);
-        run->paths[run->count++] = gm_copy_text(note->traces[i]);
-    }
+    for (size_t i = 0; i < note->trace_count; i++)
+        GM_APPEND(run->paths, run->capacity, run->count, gm_copy_text(note->traces[i]));
     run->is_chosen = true;
     run->left_out += folder->count;
     if (note->trace_count)
@@ -319,15 +311,10 @@ static int take_newest(struct folder *folder, const struct gm_run_note *note,
 
 static void add_path(struct gm_run_traces *run, const char *path)
 {
-    GM_RESERVE(run->paths, run->capacity, run->count + 1);
-    run->paths[run->count++] = gm_copy_text(path);
+    GM_APPEND(run->paths, run->capacity, run->count, gm_copy_text(path));
 }
 
-static int by_file_name(const void *left, const void *right)
-{
-    const struct candidate *a = left, *b = right;
-    return strcmp(a->name, b->name);
-}
+GM_ORDER(by_file_name, struct candidate, GM_BY_TEXT(name))
 
 /* Takes the summaries among what was listed: they are a set, of whichever runs. What is left can be traces. */
 static void take_summaries(struct folder *folder, struct gm_run_traces *run)

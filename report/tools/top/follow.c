@@ -1,5 +1,6 @@
 /* See follow.h. */
 #include "tools/top/follow.h"
+#include "base/each.h"
 #include "base/memory.h"
 #include "input/trace/stream.h"
 #include "input/trace/trace_open.h"
@@ -144,11 +145,8 @@ void gm_follow_sites(const struct gm_follow *follow, bool blocks, struct gm_site
         if (life->kind == GM_KIND_NONE)
             continue;
         gm_sites_add(sites,
-                     &(struct gm_site){.stack = life->stack,
-                                       .api = life->api,
-                                       .kind = life->kind,
+                     &(struct gm_site){GM_SAME(life, stack, api, kind),
                                        .device = gm_kind_is_host(life->kind) ? -1 : life->device,
-                                       .bytes = life->size,
-                                       .count = 1});
+                                       .bytes = life->size, .count = 1});
     }
 }

@@ -1,6 +1,7 @@
 /* See top.h. */
 #include "tools/top/top.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "replay/ledger/counters.h"
 #include <stdlib.h>
 #include <string.h>
@@ -147,13 +148,7 @@ static void add_library(struct gm_top *top, const struct gm_library *library)
     top->libraries[number].count += library->count;
 }
 
-static int most_bytes_first(const void *left, const void *right)
-{
-    const struct gm_library *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDER(most_bytes_first, struct gm_library, GM_DOWN(bytes) GM_BY_TEXT(name))
 
 /* Of memory on devices: whose it is, in a pool or not. */
 static void add_libraries(struct gm_top *top, const struct gm_follow *follow)
