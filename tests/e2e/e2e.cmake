@@ -109,6 +109,7 @@ endif()
 set_tests_properties(e2e.random e2e.race e2e.flight.random e2e.flight.long e2e.flight.race PROPERTIES TIMEOUT 1200 PROCESSORS 2
   ENVIRONMENT "GPUMEM_TEST_PRELOAD=${_checked_preload};GPUMEM_TEST_REPORT=$<TARGET_FILE:gpumem_checked>")
 add_test(NAME e2e.nvml COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR})
+add_test(NAME e2e.nvml.python COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/nvml/nvml.py ${PROJECT_BINARY_DIR} python)
 include(${CMAKE_CURRENT_LIST_DIR}/diff/diff.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/endings/endings.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/extremes/extremes.cmake)
