@@ -31,6 +31,10 @@ static const struct gm_option own_options[] = {
     {PASS_ON,
      "      --remedies[=LIST]       try what makes the need smaller: checkpoints, autocast,\n"
      "                              other optimizers, ...; LIST: only those that begin so\n"},
+    {PASS_ON,
+     "      --serve                 how large the KV cache of a serving program is, and at\n"
+     "                              which length and share of the memory (vLLM)\n"},
+    {PASS_ON, "      --leave SIZE            with --serve: what is to remain free (1G)\n"},
     {PASS_ON, "      --memory SIZE           of each GPU, instead of what it has\n"},
     {PASS_ON,
      "      --max-steps N           end a program of PyTorch after N steps of an optimizer;\n"

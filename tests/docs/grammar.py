@@ -29,9 +29,17 @@ def of_json(text):
 
 
 def of_yaml(text):
-    """By kubectl where it is an object of Kubernetes: without a server, it still knows the fields."""
+    """By a parser where there is one; by kubectl where it is an object of Kubernetes: without a server, it still knows the
+    fields."""
     if "\t" in text:
         return "a tab in YAML"
+    try:
+        import yaml  # pylint: disable=import-outside-toplevel
+        list(yaml.safe_load_all(text))
+    except ImportError:
+        pass
+    except yaml.YAMLError as error:
+        return str(error)
     if text.startswith("apiVersion:") and shutil.which("kubectl"):
         return of_command("kubectl", "annotate", "--local", "-f", "-", "-o", "name", "tried=yes")(text)
     return None

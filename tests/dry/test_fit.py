@@ -60,6 +60,79 @@ def card(name, memory):
     return path
 
 
+# ---- serving programs -----------------------------------------------------------------------------------
+
+SERVER = """#!/bin/sh
+# Prints what vLLM prints, and takes as much memory as it is told to.
+while [ $# -gt 0 ]; do
+    case $1 in
+    --max-model-len) length=$2; shift ;;
+    --max-model-len=*) length=${1#*=} ;;
+    esac
+    shift
+done
+echo 'INFO [core.py:1] Initializing a V1 LLM engine (v0.32.0) with config: model=m'
+echo 'INFO [model_runner.py:1] Model loading took 0.25 GiB memory and 1.5 seconds'
+if [ "$length" -gt 4096 ]; then
+    echo "ValueError: To serve at least one request with the model's max seq len ($length), (1.00 GiB KV cache is needed," \
+         "which is larger than the available KV cache memory (0.50 GiB). Based on the available memory, the estimated" \
+         "maximum model length is 4096. Try increasing gpu_memory_utilization" >&2
+    exit 1
+fi
+compiled=$VLLM_CACHE_ROOT/compiled tokens=4,096
+[ -z "$COMPILES" ] || echo 'INFO [monitor.py:1] torch.compile took 1.50 s in total'
+[ -e "$compiled" ] && tokens=8,192
+mkdir -p "$compiled"
+echo 'INFO [gpu_worker.py:1] Available KV cache memory: 0.50 GiB'
+echo "INFO [kv_cache_utils.py:1] GPU KV cache size: $tokens tokens, Maximum concurrency for $length tokens per request: 2.00x"
+echo 'INFO [gpu_worker.py:2] Free memory on device (0.99/1.00 GiB) on startup. Desired GPU memory utilization is (0.8,' \
+     '0.80 GiB). Actual usage is 0.25 GiB for consumed memory (weights + non-torch), 0.05 GiB for peak activation, and' \
+     '0.0 GiB for CUDAGraph memory.'
+exec "$PROGRAM" keep $((820 << 20))
+"""
+
+
+def serving(*command, code=0, options=(), **environment):
+    found = fit("--serve", "--json", "--device", card("one", 1024), *options, command=command, code=code, PROGRAM=PROGRAM,
+                **environment)
+    return json.loads(found.stdout)["fit"]["serving"][0]
+
+
+def a_server_says_how_large_its_cache_is():
+    path = scratch + "/server"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(SERVER)
+    os.chmod(path, 0o700)
+    os.makedirs(scratch + "/model", exist_ok=True)
+    with open(scratch + "/model/config.json", "w", encoding="utf-8") as file:
+        file.write('{"max_position_embeddings": 3000}')
+    found = serving(path, "serve", "model", "--max-model-len", "2048", options=("--leave", "100M"))
+    assert found["serves"] and found["tokens"] == 4096 and found["cache_bytes"] == 512 * MIB, found
+    assert found["cold"]["engine"]["weights"] == 256 * MIB and found["cold"]["engine"]["version"] == "0.32.0", found
+    assert found["concurrency"] == 2 and found["length"] == 2048 and found["warm"] is None, found
+    assert found["max_model_len"] == 3000, found  # the model's own limit
+    # 920 MiB with the context, 100.8 above the share asked for; so 1024 - 100 - 100.8 MiB are left to ask for.
+    assert found["cold"]["seen"]["peak"] == 920 * MIB and found["utilization"] == 0.803, found
+    assert found["tokens_then"] == 4096 + int(0.003 * 1024 * 8), found
+    # A start that has compiled before.
+    found = serving(path, "serve", "elsewhere", "--max-model-len=2048", COMPILES="1")
+    assert found["cold"]["engine"]["tokens"] == 4096 and found["warm"]["engine"]["tokens"] == 8192, found
+    assert found["tokens"] == 8192 == found["max_model_len"] and found["cold"]["engine"]["compiled"] == 1.5, found
+    # What does not hold the length that was asked for is started with the one that the engine names.
+    found = serving(path, "serve", "model", "--max-model-len", "9000", code=1)
+    assert not found["serves"] and found["shortened_to"] == 4096 and found["tokens"] == 4096, found
+    text = fit("--serve", "--device", card("one", 1024), command=[path, "serve", "--max-model-len", "9000"], code=1,
+               PROGRAM=PROGRAM).stdout
+    assert "with --max-model-len 4096" in text and "KV cache on a Mine: 512 MiB, 4,096 tokens" in text, text
+    # Of a program whose options are not known, the refusal is the answer.
+    found = serving(path, "--max-model-len", "9000", code=1)
+    assert not found["serves"] and found["why_not"].startswith("To serve at least one request"), found
+    found = serving("true", code=5)
+    assert not found["serves"] and found["why_not"], found
+    done = fit("--serve", "--over", "B=1..2", command=["true", "{B}"], code=2)
+    assert "--serve goes without" in done.stderr, done.stderr
+
+
 # ---- the search -----------------------------------------------------------------------------------------
 
 def the_largest_is_found_and_the_next_does_not_fit():
@@ -467,8 +540,8 @@ def what_is_wrong_is_said_in_one_line():
 
 
 try:
-    for test in [t for t in (the_largest_is_found_and_the_next_does_not_fit, the_first_line_says_it,
-                 an_estimate_that_is_off_is_not_believed, needs_of_many_forms_take_few_runs,
+    for test in [t for t in (a_server_says_how_large_its_cache_is, the_largest_is_found_and_the_next_does_not_fit,
+                 the_first_line_says_it, an_estimate_that_is_off_is_not_believed, needs_of_many_forms_take_few_runs,
                  what_was_not_run_is_foretold, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
                  a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,

@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -17,6 +18,7 @@ from forecast import Forecast  # noqa: E402
 from remedies import Remedies  # noqa: E402
 from runs import UNLIMITED, Result, Runner  # noqa: E402
 from search import Point, Search  # noqa: E402
+from serving import Serving  # noqa: E402
 from values import Wrong, axis_of  # noqa: E402
 
 COMBINATIONS_MOST = 256
@@ -26,7 +28,7 @@ RUNS_MOST = 64  # of one search along an axis
 class Options:
     """What the command line says."""
 
-    FLAGS = ("json", "fresh", "once", "values")
+    FLAGS = ("json", "fresh", "once", "values", "serve")
 
     def __init__(self, words):
         at = words.index("--")
@@ -55,6 +57,7 @@ class Options:
             except ValueError:
                 raise Wrong(f"--cards: '{self.given['cards']}' is no list such as 1,2,4,8") from None
         self.memory = bytes_of(self.given["memory"]) if "memory" in self.given else None
+        self.leave = bytes_of(self.given.get("leave", "1G"))
 
     def count_of(self, name, least=1):
         text = self.given[name]
@@ -270,10 +273,29 @@ def cards_of(options, known):
     return cards
 
 
+def serve(gpumem, libraries, options, progress):
+    """--serve: not a search, but the starts of a server."""
+    with tempfile.TemporaryDirectory(prefix="gpumem-fit.") as scratch:
+        serving = Serving(gpumem, options, cards_of(options, Cards(libraries + "/devices", scratch)), progress)
+        try:
+            serving.run()
+        except KeyboardInterrupt:
+            return 130
+        finally:
+            progress.end()
+    if options["json"]:
+        serving.print_json()
+    else:
+        serving.print_text()
+    return serving.exit_code()
+
+
 def work(words):
     gpumem, libraries = words[:2]
     options = Options(words[2:])
     progress = Progress()
+    if options["serve"]:
+        return serve(gpumem, libraries, options, progress)
     runner = Runner(gpumem, libraries, options, progress)
     try:
         known = Cards(libraries + "/devices", runner.scratch)
