@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-fit test-serving exam test-tensorflow test-jax test-jax-versions test-numba test-howto test-genuine test-driver-semantics gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
+.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-fit test-serving test-serving-published exam test-tensorflow test-jax test-jax-versions test-numba test-howto test-genuine test-driver-semantics gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -40,6 +40,9 @@ test-fit: all ## the real PyTorch wheel: the largest values that gpumem fit find
 
 test-serving: all ## the real vLLM, run dry with a model of two layers, in a minute (downloads it: 8 GB installed)
 	./tests/serving/run_serving $(BUILD)
+
+test-serving-published: all ## starts of vLLM that people published, run dry: minutes each (downloads vLLM)
+	./tests/serving/run_serving $(BUILD) published
 
 exam: all ## programs as people write them, on the real PyTorch: what the findings say of each
 	./tests/torch/exam/run_exam $(BUILD)
