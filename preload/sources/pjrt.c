@@ -52,6 +52,8 @@ GM_HANDLES(devices, 64);   /* a memory: its device */
 GM_HANDLES(executables,
            4096); /* a loaded executable: its outputs, and whether it takes arguments */
 
+GM_HANDLES(told, 64); /* an address of the device that was told: the buffer that begins there */
+
 enum { ON_HOST = 1 };
 
 /* What the pool of a device held when it was last asked, bytes. */
@@ -324,6 +326,7 @@ static const struct maker COPY_TO_MEMORY = {GM_PJRT_COPY_TO_MEMORY, 4, 3, 0, 0};
 static const struct maker RETRIEVE_BUFFER = {GM_PJRT_RETRIEVE_BUFFER, 4, 0, 0, 0};
 static const struct maker UNINITIALIZED = {GM_PJRT_UNINITIALIZED, 9, 8, 7, 2};
 static const struct maker VIEW = {GM_PJRT_VIEW, 12, 0, 8, 2};
+static const struct maker VIEW_OF_ARRAY = {GM_PJRT_VIEW, 0, 0, 8, 2};
 static const struct maker ASYNC_BUFFERS = {GM_PJRT_ASYNC_BUFFERS, 0, 7, 0, 2}; /* got one by one */
 static const struct maker COMPILE = {GM_PJRT_COMPILE, 0, 0, 0, 2}; /* it tries kernels out */
 
@@ -345,6 +348,26 @@ static void *make(const struct plugin *plugin, const struct maker *maker, gm_pjr
                                       word_at(arguments, maker->device),
                                       word_at(arguments, maker->client), GM_PJRT_CLIENT_DEVICES},
                      frame);
+    return error;
+}
+
+/* Memory that another array holds is not a view's own. Who makes one of it has asked for its address. */
+static void *view(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
+{
+    enum { ADDRESS = 3 };
+    uint64_t viewed = gm_handles_get(&told, word_at(arguments, ADDRESS));
+    return make(plugin, viewed && gm_handles_get(&buffers, viewed) ? &VIEW_OF_ARRAY : &VIEW,
+                arguments, frame);
+}
+
+static void *tell_address(const struct plugin *plugin, enum gm_pjrt_slot slot,
+                          gm_pjrt_words *arguments)
+{
+    enum { BUFFER = 2, ADDRESS = 3 };
+    void *error = ((gm_pjrt_function *)plugin->real[slot])(arguments);
+    if (!error && word_at(arguments, ADDRESS) && is_recorded() &&
+        gm_handles_get(&buffers, arguments[BUFFER]))
+        gm_handles_set(&told, arguments[ADDRESS], arguments[BUFFER]);
     return error;
 }
 
@@ -443,9 +466,11 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
     MAKER(n, copy_to_memory, COPY_TO_MEMORY)                                                       \
     MAKER(n, retrieve_buffer, RETRIEVE_BUFFER)                                                     \
     MAKER(n, uninitialized, UNINITIALIZED)                                                         \
-    MAKER(n, view, VIEW)                                                                           \
     MAKER(n, async_buffers, ASYNC_BUFFERS)                                                         \
     MAKER(n, compile, COMPILE)                                                                     \
+    FUNCTION(n, view, view(plugin, arguments, FRAME))                                              \
+    FUNCTION(n, unsafe_pointer, tell_address(plugin, GM_PJRT_UNSAFE_POINTER, arguments))           \
+    FUNCTION(n, opaque_pointer, tell_address(plugin, GM_PJRT_OPAQUE_POINTER, arguments))           \
     FUNCTION(n, execute, execute(plugin, arguments, FRAME))                                        \
     FUNCTION(n, loaded_destroy, forget_executable(plugin, arguments))                              \
     FUNCTION(n, buffer_destroy, end_and_call(plugin, GM_PJRT_BUFFER_DESTROY, arguments, FRAME))    \
@@ -464,6 +489,8 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
                 {GM_PJRT_EXECUTE, execute_##n}, {GM_PJRT_LOADED_DESTROY, loaded_destroy_##n},      \
                 {GM_PJRT_BUFFER_DESTROY, buffer_destroy_##n},                                      \
                 {GM_PJRT_BUFFER_DELETE, buffer_delete_##n},                                        \
+                {GM_PJRT_UNSAFE_POINTER, unsafe_pointer_##n},                                      \
+                {GM_PJRT_OPAQUE_POINTER, opaque_pointer_##n},                                      \
         }                                                                                          \
     }
 
@@ -471,7 +498,7 @@ FUNCTIONS(0)
 FUNCTIONS(1)
 FUNCTIONS(2)
 
-enum { WRAPPED = 12 };
+enum { WRAPPED = 14 };
 
 static const struct {
     gm_pjrt_get *get;

@@ -122,7 +122,7 @@ def program(name, line):
     with tempfile.TemporaryDirectory() as folder:
         bare = dry(["sh", "-c", 'LD_PRELOAD=$GPUMEM_DRY_LIBRARIES/libgpumem-fresh.so exec "$@"', "sh", *path], folder)
         recorded = dry(path, folder)
-        [trace] = glob.glob(folder + "/python*.trace")
+        [trace] = glob.glob(folder + "/*.trace")
         shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", trace])
         problems, marks = compare_arrays(t.Trace(trace))
     problems += [] if bare == recorded and bare.endswith(" bytes\n") else [f"not the same output: {bare!r} {recorded!r}"]

@@ -127,6 +127,17 @@ int main(int count, char **arguments)
         word a[14] = {sizeof(a), 0, 1, 64, (word)&elements, 1, 11, 0, device(1)};
         call(98, a);
         change(1, 1 << 20);
+        word array = 0;
+        for (int slot = 78; slot <= 81; slot += 3) { /* of an array: none of its own */
+            array = from_host(memory(2), 1 << 18, 11);
+            change(1, 1 << 20);
+            word told[] = {32, 0, array, 0};
+            call(slot, told);
+            a[3] = told[3];
+            call(98, a);
+        }
+        destroy(array);
+        call(98, a); /* that array is gone */
     }
     word big[20], got = 0; /* refused by the pool */
     while (got < 20 && (big[got] = from_host(memory(0), 2 << 20, 11))) {

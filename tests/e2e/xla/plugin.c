@@ -103,7 +103,13 @@ static void *copy_to_device(word *a)
 {
     return make(memory_of(a[3]), ((struct buffer *)a[2])->size, &a[4]);
 }
-/* Of memory that is not the pool's. */
+/* It stands for its memory. */
+static void *pointer(word *a)
+{
+    a[3] = a[2];
+    return NULL;
+}
+/* Of memory that is not the pool's, or an array's. */
 static void *view(word *a)
 {
     struct buffer *made = calloc(1, sizeof(*made));
@@ -232,13 +238,13 @@ const word *GetPjrtApi(void)
         int slot;
         function *function;
     } rows[] = {
-        {21, list_devices},   {25, compile},           {57, list_devices},  {74, copy_to_device},
-        {98, view},           {108, async_buffers},    {5, error_destroy},  {6, error_message},
-        {7, error_code},      {27, from_host},         {36, hardware_id},   {39, memory_stats},
-        {41, memory_kind},    {44, memory_devices},    {45, nothing},       {49, outputs},
-        {55, nothing},        {56, loaded_executable}, {60, execute},       {63, buffer_destroy},
-        {69, buffer_size},    {71, buffer_memory},     {72, buffer_delete}, {73, buffer_is_deleted},
-        {97, copy_to_memory},
+        {21, list_devices}, {25, compile},           {57, list_devices},   {74, copy_to_device},
+        {98, view},         {108, async_buffers},    {5, error_destroy},   {6, error_message},
+        {7, error_code},    {27, from_host},         {36, hardware_id},    {39, memory_stats},
+        {41, memory_kind},  {44, memory_devices},    {45, nothing},        {49, outputs},
+        {55, nothing},      {56, loaded_executable}, {60, execute},        {63, buffer_destroy},
+        {69, buffer_size},  {71, buffer_memory},     {72, buffer_delete},  {73, buffer_is_deleted},
+        {78, pointer},      {81, pointer},           {97, copy_to_memory},
     };
     int version[2] = {0, 116};
     word words = WORDS;
