@@ -12,41 +12,38 @@
 struct recording {
     struct gm_model_history history;
     size_t capacity;
-    size_t mark_capacity;
     bool overflowed;
 };
 
-static void note_mark(struct recording *recording, const struct gm_model_event *event)
+/* The first marks are kept, so their numbers are their places. */
+bool gm_model_note_mark(struct gm_model_marks *marks, const struct gm_model_event *event)
 {
-    struct gm_model_history *history = &recording->history;
-    if (history->marks_met++ >= GM_MODEL_MARKS)
-        return;
-    GM_APPEND(history->marks, recording->mark_capacity, history->mark_count,
-              (struct gm_model_mark){.time_ns = event->time_ns,
-                                     .end_ns = event->is_range ? GM_MODEL_ALIVE : event->time_ns,
-                                     .is_range = event->is_range,
-                                     .name = event->name});
+    if (event->what == GM_MODEL_CLOSES && event->life < marks->count)
+        marks->list[event->life].end_ns = event->time_ns;
+    if (event->what != GM_MODEL_MARK)
+        return event->what == GM_MODEL_CLOSES;
+    if (marks->met++ < GM_MODEL_MARKS)
+        GM_APPEND(
+            marks->list, marks->capacity, marks->count,
+            (struct gm_model_mark){.time_ns = event->time_ns,
+                                   .end_ns = event->is_range ? GM_MODEL_ALIVE : event->time_ns,
+                                   .is_range = event->is_range,
+                                   .name = event->name});
+    return true;
 }
 
-/* The first marks are kept, so their numbers are their places. */
-static void note_close(struct gm_model_history *history, const struct gm_model_event *event)
+void gm_model_marks_free(struct gm_model_marks *marks)
 {
-    if (event->life < history->mark_count)
-        history->marks[event->life].end_ns = event->time_ns;
+    free(marks->list);
+    *marks = (struct gm_model_marks){0};
 }
 
 static void note(void *argument, const struct gm_model_event *event)
 {
     struct recording *recording = argument;
     struct gm_model_history *history = &recording->history;
-    if (event->what == GM_MODEL_MARK) {
-        note_mark(recording, event);
+    if (gm_model_note_mark(&history->marks, event))
         return;
-    }
-    if (event->what == GM_MODEL_CLOSES) {
-        note_close(history, event);
-        return;
-    }
     bool is_known = event->life < history->count;
     if (history->steps == GM_NONE - 1 || is_known == (event->what == GM_MODEL_BEGINS)) {
         recording->overflowed = true;
@@ -95,7 +92,7 @@ bool gm_model_history_with_moves(const struct gm_model *model, struct gm_model_h
 void gm_model_history_free(struct gm_model_history *history)
 {
     free(history->lives);
-    free(history->marks);
+    gm_model_marks_free(&history->marks);
     *history = (struct gm_model_history){0};
 }
 

@@ -32,13 +32,21 @@ struct gm_model_mark {
 
 #define GM_MODEL_MARKS 10000u /* kept; further ones are counted */
 
+struct gm_model_marks {
+    struct gm_model_mark *list; /* the first ones */
+    size_t count, capacity;
+    uint64_t met;
+};
+
+/* Whether an event is about a mark; it is noted then. */
+bool gm_model_note_mark(struct gm_model_marks *marks, const struct gm_model_event *event);
+void gm_model_marks_free(struct gm_model_marks *marks);
+
 struct gm_model_history {
     struct gm_model_life *lives; /* in the order in which they began */
     size_t count;
     uint32_t steps;
-    struct gm_model_mark *marks; /* the first ones */
-    size_t mark_count;
-    uint64_t marks_met;
+    struct gm_model_marks marks;
 };
 
 /* Replays the trace of a model of one trace. A free that failed is no end. False if there is no trace

@@ -4,8 +4,9 @@
 #include "model/model.h"
 #include "replay/replica/whatif.h"
 
-/* A replay takes a tenth of a second for each million of steps, and here are five: more would be noticed. */
-#define STEPS_MAX 2000000u
+/* A replay takes a tenth of a second for each half million of blocks, and here are five: more would be noticed,
+ * as would the list of all steps. */
+#define BLOCKS_MAX 1000000u
 #define TRUSTED_SHARE 100u /* a replica that does a hundredth otherwise says nothing */
 
 static const char best_setting[] = "expandable_segments:True";
@@ -29,12 +30,11 @@ bool gm_model_reserved(const struct gm_model *model, struct gm_model_reserved *r
     const struct gm_analysis *analysis = model->tables->analysis;
     struct gm_whatif whatif = {0};
     char error[128];
-    if (!analysis || !analysis->blocks.allocs ||
+    if (!analysis || !analysis->blocks.allocs || analysis->blocks.allocs > BLOCKS_MAX ||
         !gm_history_of_trace(&whatif.history, analysis->trace, device_of(&analysis->blocks), error,
                              sizeof(error)))
         return false;
-    bool is_told = whatif.history.step_count <= STEPS_MAX &&
-                   gm_replay_is_trusted(&whatif.history, TRUSTED_SHARE) && !gm_limits_reached();
+    bool is_told = gm_replay_is_trusted(&whatif.history, TRUSTED_SHARE) && !gm_limits_reached();
     if (is_told) {
         whatif.recorded = gm_replay_recorded(&whatif.history);
         whatif.bounds = gm_replay_bounds(&whatif.history);

@@ -131,14 +131,14 @@ static void write_events(struct trace *trace, const struct gm_model_history *his
 
 static void write_marks(struct trace *trace, const struct gm_model_history *history)
 {
-    if (history->mark_count)
+    if (history->marks.count)
         write_track(trace, MARKS_TRACK, "marks", false);
-    for (size_t i = 0; i < history->mark_count; i++) {
-        char *name = gm_clean_copy(history->marks[i].name);
+    for (size_t i = 0; i < history->marks.count; i++) {
+        char *name = gm_clean_copy(history->marks.list[i].name);
         gm_proto_number(&trace->part, 9, 3); /* an instant */
         gm_proto_number(&trace->part, 11, MARKS_TRACK);
         gm_proto_text(&trace->part, 23, name);
-        gm_proto_number(&trace->packet, 8, history->marks[i].time_ns);
+        gm_proto_number(&trace->packet, 8, history->marks.list[i].time_ns);
         gm_proto_message(&trace->packet, 11, &trace->part);
         end_packet(trace);
         free(name);

@@ -50,147 +50,114 @@ static uint32_t number_of(struct table *table, uint32_t member)
 #define LAST_CHANGE UINT32_MAX
 #define CHANGE (UINT32_MAX - 1)
 
+enum { LIFE, STEP = LIFE + 5, OF_CHANGE = STEP + 3, COLUMNS = OF_CHANGE + 13 };
+
+struct column {
+    uint32_t *values;
+    size_t count, capacity;
+};
+
 struct data {
     FILE *out;
     const struct gm_model *model;
     const struct gm_model_run *run;
-    const struct gm_model_history *history;
-    const uint64_t *order;
+    const struct gm_html_log *log;
     struct gm_html_thin thin;
-    size_t lives; /* that are not merged */
-    size_t steps;
+    struct column columns[COLUMNS];
+    uint64_t time_ns; /* of the latest step */
+    size_t lives, steps, changes;
     struct table places, stacks, frames;
     struct gm_json json;
 };
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-struct columns {
-    unsigned char *bytes;
-    size_t size;
-};
-
-static void add_column(struct columns *columns, const uint32_t *values, size_t count)
+/* A row of numbers that stand in columns next to each other. */
+static void add_row(struct data *data, unsigned first, const uint32_t *values, unsigned count)
 {
-    unsigned char *to = columns->bytes + columns->size;
-    for (unsigned plane = 0; plane < 4; plane++)
-        for (size_t i = 0; i < count; i++)
-            *to++ = (unsigned char)(values[i] >> (8 * plane));
-    columns->size += 4 * count;
-}
-
-static bool is_merged(const struct data *data, uint64_t life)
-{
-    return data->thin.is_merged && data->thin.is_merged[life];
-}
-
-static void add_lives(struct data *data, struct columns *columns, uint32_t *values)
-{
-    const struct gm_model_life *lives = data->history->lives;
-    for (unsigned column = 0; column < 5; column++) {
-        size_t count = 0;
-        for (size_t i = 0; i < data->history->count; i++) {
-            const uint32_t of_life[] = {(uint32_t)lives[i].size, (uint32_t)(lives[i].size >> 32),
-                                        (uint32_t)lives[i].address,
-                                        (uint32_t)(lives[i].address >> 32),
-                                        column == 4 ? number_of(&data->places, lives[i].place) : 0};
-            if (!is_merged(data, i))
-                values[count++] = of_life[column];
-        }
-        add_column(columns, values, count);
-        data->lives = count;
+    for (unsigned i = 0; i < count; i++) {
+        struct column *column = &data->columns[first + i];
+        GM_RESERVE(column->values, column->capacity, column->count + 1);
+        column->values[column->count++] = values[i];
     }
 }
 
-/* The steps of one column while they are put together. */
-struct steps {
-    uint32_t *values;
-    size_t count;
-    unsigned column; /* 0, 1: nanoseconds; 2: what happens */
-    uint64_t time_ns;
-};
-
-static void add_step(struct steps *steps, uint64_t time_ns, uint32_t what)
+static void add_life(struct data *data, const struct gm_html_event *event)
 {
-    uint64_t passed = time_ns > steps->time_ns ? time_ns - steps->time_ns : 0;
-    steps->time_ns += passed;
-    steps->values[steps->count++] = steps->column == 0   ? (uint32_t)passed
-                                    : steps->column == 1 ? (uint32_t)(passed >> 32)
-                                                         : what;
+    const uint32_t row[] = {(uint32_t)event->size, (uint32_t)(event->size >> 32),
+                            (uint32_t)event->address, (uint32_t)(event->address >> 32),
+                            number_of(&data->places, event->place)};
+    add_row(data, LIFE, row, 5);
 }
 
-/* `numbers`: of each life among those that are not merged. */
-static void add_steps(struct data *data, struct columns *columns, uint32_t *values,
-                      const uint32_t *numbers)
+static void add_step(struct data *data, uint64_t time_ns, uint32_t what)
 {
-    const struct gm_model_history *history = data->history;
-    const struct gm_html_thin *thin = &data->thin;
-    for (unsigned column = 0; column < 3; column++) {
-        struct steps steps = {.values = values, .column = column};
-        uint32_t begun = 0;
-        size_t change = 0;
-        for (uint32_t step = 0; step < history->steps; step++) {
-            if (!data->order[step])
-                continue;
-            uint64_t life = GM_STEP_LIFE(data->order[step]);
-            bool ends = GM_STEP_ENDS(data->order[step]);
-            uint64_t time = ends ? history->lives[life].end_ns : history->lives[life].begin_ns;
-            if (!is_merged(data, life)) {
-                add_step(&steps, time, ends ? begun - numbers[life] : 0);
-                begun += !ends;
-            }
-            for (; change < thin->count && thin->changes[change].step == step; change++) {
-                bool is_last = change + 1 == thin->count || thin->changes[change + 1].step != step;
-                add_step(&steps, time, is_last ? LAST_CHANGE : CHANGE);
+    uint64_t passed = time_ns - data->time_ns;
+    const uint32_t row[] = {(uint32_t)passed, (uint32_t)(passed >> 32), what};
+    data->time_ns = time_ns;
+    add_row(data, STEP, row, 3);
+}
+
+static void add_change(struct data *data, const struct gm_html_change *change)
+{
+    uint32_t row[13] = {number_of(&data->places, change->place)};
+    const uint64_t sums[][2] = {{(uint64_t)change->bytes, (uint64_t)change->count},
+                                {change->allocated, change->allocated_count},
+                                {change->temporary, change->temporary_count},
+                                {change->left, change->left_count}};
+    for (unsigned i = 0; i < 4; i++) {
+        row[1 + 3 * i] = (uint32_t)sums[i][0];
+        row[2 + 3 * i] = (uint32_t)(sums[i][0] >> 32);
+        row[3 + 3 * i] = (uint32_t)sums[i][1];
+    }
+    add_row(data, OF_CHANGE, row, 13);
+}
+
+static void add_events(struct data *data)
+{
+    uint32_t *numbers = gm_allocate((size_t)data->log->count + 1, sizeof(*numbers)), begun = 0;
+    struct gm_html_walk walk = {0};
+    data->time_ns = 0;
+    while (gm_html_next(data->log, &walk)) {
+        const struct gm_html_event *event = &walk.event;
+        number_of(&data->places, event->place); /* in the order in which they are met */
+        if (!gm_html_thin_takes(&data->thin, event)) {
+            add_step(data, event->time_ns, event->ends ? begun - numbers[event->life] : 0);
+            if (!event->ends) {
+                add_life(data, event);
+                numbers[event->life] = begun++;
             }
         }
-        add_column(columns, values, steps.count);
-        data->steps = steps.count;
-    }
-}
-
-static void add_changes(struct data *data, struct columns *columns, uint32_t *values)
-{
-    const struct gm_html_thin *thin = &data->thin;
-    for (unsigned column = 0; column < 13; column++) {
-        for (size_t i = 0; i < thin->count; i++) {
-            const struct gm_html_change *change = &thin->changes[i];
-            const uint64_t sums[] = {(uint64_t)change->bytes,
-                                     (uint64_t)change->count,
-                                     change->allocated,
-                                     change->allocated_count,
-                                     change->temporary,
-                                     change->temporary_count,
-                                     change->left,
-                                     change->left_count};
-            unsigned sum = column ? (column - 1) / 3 * 2 : 0, part = column ? (column - 1) % 3 : 0;
-            values[i] = column == 0 ? number_of(&data->places, change->place)
-                        : part == 0 ? (uint32_t)sums[sum]
-                        : part == 1 ? (uint32_t)(sums[sum] >> 32)
-                                    : (uint32_t)sums[sum + 1];
+        struct gm_html_change change;
+        for (bool is_last; gm_html_thin_next(&data->thin, event, &change, &is_last);) {
+            add_step(data, event->time_ns, is_last ? LAST_CHANGE : CHANGE);
+            add_change(data, &change);
         }
-        add_column(columns, values, thin->count);
     }
+    free(numbers);
 }
 
 /* All columns, compressed; `size`: their bytes. */
 static unsigned char *pack(struct data *data, size_t *size)
 {
-    const struct gm_model_history *history = data->history;
-    size_t most = (size_t)history->steps + data->thin.count + 1;
-    uint32_t *values = gm_allocate(most, sizeof(*values));
-    uint32_t *numbers = gm_allocate(history->count + 1, sizeof(*numbers)), number = 0;
-    for (size_t i = 0; i < history->count; i++)
-        numbers[i] = is_merged(data, i) ? number : number++;
-    struct columns columns = {
-        gm_allocate(history->count * 5 + most * 3 + data->thin.count * 13, sizeof(*values)), 0};
-    add_lives(data, &columns, values);
-    add_steps(data, &columns, values, numbers);
-    add_changes(data, &columns, values);
-    unsigned char *compressed = gm_gzip(columns.bytes, columns.size, size);
-    free(columns.bytes);
-    free(numbers);
-    free(values);
+    size_t all = 0;
+    add_events(data);
+    data->lives = data->columns[LIFE].count;
+    data->steps = data->columns[STEP].count;
+    data->changes = data->columns[OF_CHANGE].count;
+    for (unsigned i = 0; i < COLUMNS; i++)
+        all += data->columns[i].count * sizeof(uint32_t);
+    unsigned char *bytes = gm_allocate(all, 1), *to = bytes;
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        struct column *column = &data->columns[i];
+        for (unsigned shift = 0; shift < 32; shift += 8)
+            for (size_t row = 0; row < column->count; row++)
+                *to++ = (unsigned char)(column->values[row] >> shift);
+        free(column->values);
+        *column = (struct column){0};
+    }
+    unsigned char *compressed = gm_gzip(bytes, all, size);
+    free(bytes);
     return compressed;
 }
 
@@ -198,13 +165,14 @@ static unsigned char *pack(struct data *data, size_t *size)
 static unsigned char *pack_within(struct data *data, uint64_t limit, size_t *size)
 {
     size_t kept = (size_t)(limit / BYTES_PER_LIFE);
+    if (kept < data->log->count)
+        kept /= 2; /* boldness pays only where nothing has to be merged */
     for (;; kept /= 2) {
-        gm_html_thin_make(&data->thin, data->model, data->history, data->order,
-                          data->run->duration_ns, kept);
+        gm_html_thin_begin(&data->thin, data->model, data->log, data->run->duration_ns, kept);
         unsigned char *packed = pack(data, size);
         if (*size / 3 * 4 < limit || kept < 64)
             return packed;
-        gm_html_thin_free(&data->thin);
+        gm_html_thin_end(&data->thin);
         free(packed);
     }
 }
@@ -336,16 +304,16 @@ static void write_failures(struct data *data)
 static void write_marks(struct data *data)
 {
     struct gm_json *json = &data->json;
-    gm_json_number(json, "marks_met", data->history->marks_met);
+    gm_json_number(json, "marks_met", data->log->marks.met);
     gm_json_open_array(json, "marks");
-    for (size_t i = 0; i < data->history->mark_count; i++) {
+    for (size_t i = 0; i < data->log->marks.count; i++) {
         gm_json_open_array(json, NULL);
-        gm_json_number(json, NULL, data->history->marks[i].time_ns);
-        gm_json_text(json, NULL, data->history->marks[i].name);
-        if (data->history->marks[i].is_range)
+        gm_json_number(json, NULL, data->log->marks.list[i].time_ns);
+        gm_json_text(json, NULL, data->log->marks.list[i].name);
+        if (data->log->marks.list[i].is_range)
             gm_json_number(json, NULL,
-                           data->history->marks[i].end_ns < data->run->duration_ns
-                               ? data->history->marks[i].end_ns
+                           data->log->marks.list[i].end_ns < data->run->duration_ns
+                               ? data->log->marks.list[i].end_ns
                                : data->run->duration_ns);
         gm_json_close_array(json);
     }
@@ -365,7 +333,7 @@ static void write_names(struct data *data)
     gm_json_number(json, "duration", data->run->duration_ns);
     gm_json_bool(json, "simulated", data->run->simulated);
     GM_JSON_MEMBERS(json, data, lives, steps);
-    gm_json_number(json, "changes", data->thin.count);
+    gm_json_number(json, "changes", data->changes);
     write_devices(data);
     write_failures(data);
     write_marks(data);
@@ -388,21 +356,18 @@ static void write_merged(FILE *out, const struct gm_html_thin *thin, size_t all)
 }
 
 void gm_html_data(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
-                  const struct gm_model_history *history, uint64_t limit)
+                  const struct gm_html_log *log, uint64_t limit)
 {
-    struct data data = {.out = out, .model = model, .run = run, .history = history};
-    uint64_t *order = gm_model_history_order(history);
+    struct data data = {.out = out, .model = model, .run = run, .log = log};
     size_t size;
-    data.order = order;
     unsigned char *packed = pack_within(&data, limit, &size);
-    write_merged(out, &data.thin, history->count);
+    write_merged(out, &data.thin, log->count);
     write_names(&data);
     fputs("<script type=\"application/octet-stream\" class=\"events\">", out);
     write_base64(out, packed, size);
     fputs("</script>\n", out);
-    gm_html_thin_free(&data.thin);
+    gm_html_thin_end(&data.thin);
     free(packed);
-    free(order);
     struct table *tables[] = {&data.places, &data.stacks, &data.frames};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         free(tables[i]->numbers);

@@ -37,26 +37,26 @@ static void end_many(FILE *out, bool follows)
 void gm_html_run(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
                  const struct gm_output_options *options, int base)
 {
-    struct gm_model_history history;
+    struct gm_html_log log;
     uint64_t limit = options->page_size ? options->page_size : GM_HTML_PAGE_SIZE;
-    bool has_history = gm_model_history(model, NULL, &history);
+    bool has_log = gm_html_log_make(&log, model, run->duration_ns);
     fputs("<article class=\"run\"", out);
     if (base >= 0)
         fprintf(out, " data-base=\"%d\"", base);
     fputs(">\n", out);
     gm_html_summary(out, model, run);
-    if (has_history && history.count) {
+    if (has_log && log.count) {
         fputs("<div class=\"explorer\">\n", out);
-        gm_html_curve(out, model, &history, run->duration_ns);
+        gm_html_curve(out, model, &log, run->duration_ns);
         fputs(
             "</div>\n<noscript><p class=\"note\">The views over time, the flame graph and the maps "
             "need JavaScript; it makes no request.</p></noscript>\n",
             out);
-        gm_html_data(out, model, run, &history, limit);
+        gm_html_data(out, model, run, &log, limit);
     }
     gm_html_tables(out, model, run, options->top ? options->top : 10);
     fputs("</article>\n", out);
-    gm_model_history_free(&history);
+    gm_html_log_free(&log);
 }
 
 static void write_html(FILE *out, const struct gm_model *model,

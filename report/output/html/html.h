@@ -4,7 +4,7 @@
 #ifndef GPUMEM_REPORT_RENDER_HTML_HTML_H
 #define GPUMEM_REPORT_RENDER_HTML_HTML_H
 
-#include "model/history.h"
+#include "output/html/log.h"
 #include "output/output.h"
 #include <stdio.h>
 
@@ -28,11 +28,11 @@ void gm_html_tables(FILE *out, const struct gm_model *model, const struct gm_mod
                     size_t top);
 
 /* The curve of the group that held most memory, as SVG; the script puts its own in its place. */
-void gm_html_curve(FILE *out, const struct gm_model *model, const struct gm_model_history *history,
+void gm_html_curve(FILE *out, const struct gm_model *model, const struct gm_html_log *log,
                    uint64_t duration_ns);
 
 /* What the script draws: names as JSON, events as packed columns of at most so many bytes. */
 void gm_html_data(FILE *out, const struct gm_model *model, const struct gm_model_run *run,
-                  const struct gm_model_history *history, uint64_t limit);
+                  const struct gm_html_log *log, uint64_t limit);
 
 #endif

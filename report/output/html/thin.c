@@ -8,192 +8,140 @@
 #define PARTS_MAX 4096u
 #define PARTS_MIN 64u
 #define CHANGES_WANTED 200000u
-#define BINS (1u << 16) /* of weights: sign, exponent and 4 bits of the mantissa of a double */
-
-struct thinning {
-    struct gm_html_thin *thin;
-    const struct gm_model_history *history;
-    const uint64_t *order;
-    uint64_t duration_ns;
-    struct gm_html_groups groups;
-    bool *stands;                /* by step: changes stand behind it */
-    struct gm_html_change *sums; /* by place, since the last change */
-    uint32_t *touched;           /* places with a sum */
-    size_t touched_count;
-};
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-static uint64_t lifetime(const struct thinning *thinning, const struct gm_model_life *life)
+static void choose_lives(struct gm_html_thin *thin, size_t kept)
 {
-    uint64_t end = life->end_step == GM_NONE ? thinning->duration_ns : life->end_ns;
-    return end > life->begin_ns ? end - life->begin_ns : 0;
-}
-
-static unsigned weight(const struct thinning *thinning, const struct gm_model_life *life)
-{
-    double product = ((double)life->size + 1) * ((double)lifetime(thinning, life) + 1);
-    uint64_t bits;
-    memcpy(&bits, &product, sizeof(bits));
-    return (unsigned)(bits >> 48);
-}
-
-static void choose(struct thinning *thinning, size_t kept)
-{
-    const struct gm_model_history *history = thinning->history;
-    size_t *bins = gm_allocate(BINS, sizeof(*bins)), above = 0;
-    unsigned least = BINS;
-    for (size_t i = 0; i < history->count; i++)
-        bins[weight(thinning, &history->lives[i])]++;
-    while (least > 0 && above + bins[least - 1] <= kept)
-        above += bins[--least];
+    size_t *bins = gm_allocate(GM_HTML_WEIGHTS, sizeof(*bins)), above = 0;
+    for (size_t i = 0; i < thin->log->count; i++)
+        bins[GM_HTML_WEIGHT(thin->log->lives[i])]++;
+    thin->least = GM_HTML_WEIGHTS;
+    while (thin->least > 0 && above + bins[thin->least - 1] <= kept)
+        above += bins[--thin->least];
     free(bins);
-    thinning->thin->is_merged = gm_allocate(history->count + 1, sizeof(bool));
-    for (size_t i = 0; i < history->count; i++)
-        thinning->thin->is_merged[i] = weight(thinning, &history->lives[i]) < least;
-    thinning->thin->merged = history->count - above;
+    thin->merged = thin->log->count - above;
 }
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-static unsigned part_of(const struct thinning *thinning, uint64_t time_ns)
+static unsigned part_of(const struct gm_html_thin *thin, uint64_t time_ns, uint64_t duration_ns)
 {
-    unsigned parts = thinning->thin->parts;
-    if (time_ns >= thinning->duration_ns)
-        return parts - 1;
-    return (unsigned)((double)time_ns / (double)thinning->duration_ns * parts);
+    if (time_ns >= duration_ns)
+        return thin->parts - 1;
+    return (unsigned)((double)time_ns / (double)duration_ns * thin->parts);
 }
 
 /* Marks the last step of each part, and the one at which each group has its most in the part. */
-static void place_changes(struct thinning *thinning)
+static void place_changes(struct gm_html_thin *thin, const struct gm_model *model,
+                          uint64_t duration_ns)
 {
-    const struct gm_model_history *history = thinning->history;
     uint64_t live[GM_HTML_GROUPS] = {0}, most[GM_HTML_GROUPS] = {0};
     uint32_t at[GM_HTML_GROUPS], last = GM_NONE;
+    struct gm_html_groups groups;
+    struct gm_html_walk walk = {0};
     unsigned part = 0;
     memset(at, 0xff, sizeof(at));
-    for (uint32_t step = 0; step < history->steps; step++) {
-        if (!thinning->order[step])
-            continue;
-        const struct gm_model_life *life = &history->lives[GM_STEP_LIFE(thinning->order[step])];
-        bool ends = GM_STEP_ENDS(thinning->order[step]);
-        unsigned now = part_of(thinning, ends ? life->end_ns : life->begin_ns);
+    gm_html_groups_begin(&groups, model);
+    while (gm_html_next(thin->log, &walk)) {
+        const struct gm_html_event *event = &walk.event;
+        unsigned now = part_of(thin, event->time_ns, duration_ns);
         if (now > part && last != GM_NONE) {
             part = now;
-            thinning->stands[last] = true;
+            thin->stands[last] = true;
             for (unsigned group = 0; group < GM_HTML_GROUPS; group++) {
                 if (at[group] != GM_NONE)
-                    thinning->stands[at[group]] = true;
+                    thin->stands[at[group]] = true;
                 at[group] = GM_NONE;
                 most[group] = live[group];
             }
         }
-        unsigned group = gm_html_group_of(&thinning->groups, life->place);
-        live[group] += ends ? 0 - life->size : life->size;
+        unsigned group = gm_html_group_of(&groups, event->place);
+        live[group] += event->ends ? 0 - event->size : event->size;
         if (live[group] > most[group]) {
             most[group] = live[group];
-            at[group] = step;
+            at[group] = event->step;
         }
-        last = step;
+        last = event->step;
     }
     for (unsigned group = 0; group < GM_HTML_GROUPS; group++)
         if (at[group] != GM_NONE)
-            thinning->stands[at[group]] = true;
+            thin->stands[at[group]] = true;
     if (last != GM_NONE)
-        thinning->stands[last] = true;
+        thin->stands[last] = true;
+    gm_html_groups_end(&groups);
 }
 
-/* ---- what ------------------------------------------------------------------------------------ */
-
-static struct gm_html_change *sum_of(struct thinning *thinning, uint32_t place)
+void gm_html_thin_begin(struct gm_html_thin *thin, const struct gm_model *model,
+                        const struct gm_html_log *log, uint64_t duration_ns, size_t kept)
 {
-    struct gm_html_change *sum = &thinning->sums[place];
-    if (!sum->step) { /* stands for: is touched */
-        sum->step = 1;
-        thinning->touched[thinning->touched_count++] = place;
-    }
-    return sum;
-}
-
-static void add(struct thinning *thinning, const struct gm_model_life *life, bool ends)
-{
-    struct gm_html_change *sum = sum_of(thinning, life->place);
-    sum->bytes += ends ? -(int64_t)life->size : (int64_t)life->size;
-    sum->count += ends ? -1 : 1;
-    if (ends)
+    *thin = (struct gm_html_thin){.log = log};
+    if (log->count <= kept)
         return;
-    bool is_left = life->end_step == GM_NONE;
-    bool is_temporary = !is_left && lifetime(thinning, life) < thinning->duration_ns / 100;
-    sum->allocated += life->size;
-    sum->allocated_count++;
-    sum->temporary += is_temporary ? life->size : 0;
-    sum->temporary_count += is_temporary;
-    sum->left += is_left ? life->size : 0;
-    sum->left_count += is_left;
-}
-
-/* Changes behind a step, which is of a place: one at least. */
-static void change(struct thinning *thinning, uint32_t step, uint32_t place)
-{
-    struct gm_html_thin *thin = thinning->thin;
-    if (!thinning->touched_count) /* totals are exact here all the same */
-        sum_of(thinning, place);
-    for (size_t i = 0; i < thinning->touched_count; i++) {
-        struct gm_html_change *sum = &thinning->sums[thinning->touched[i]];
-        GM_RESERVE(thin->changes, thin->capacity, thin->count + 1);
-        sum->step = step;
-        sum->place = thinning->touched[i];
-        thin->changes[thin->count++] = *sum;
-        *sum = (struct gm_html_change){0};
-    }
-    thinning->touched_count = 0;
-}
-
-static void merge(struct thinning *thinning)
-{
-    const struct gm_model_history *history = thinning->history;
-    for (uint32_t step = 0; step < history->steps; step++) {
-        if (!thinning->order[step])
-            continue;
-        uint64_t number = GM_STEP_LIFE(thinning->order[step]);
-        if (thinning->thin->is_merged[number])
-            add(thinning, &history->lives[number], GM_STEP_ENDS(thinning->order[step]));
-        if (thinning->stands[step])
-            change(thinning, step, thinning->history->lives[number].place);
-    }
-}
-
-void gm_html_thin_make(struct gm_html_thin *thin, const struct gm_model *model,
-                       const struct gm_model_history *history, const uint64_t *order,
-                       uint64_t duration_ns, size_t kept)
-{
-    *thin = (struct gm_html_thin){0};
-    if (history->count <= kept)
-        return;
-    struct thinning thinning = {.thin = thin,
-                                .history = history,
-                                .order = order,
-                                .duration_ns = duration_ns ? duration_ns : 1};
     size_t parts = CHANGES_WANTED / (model->place_count + 1);
     parts = parts < kept / 4 ? parts : kept / 4;
     parts = parts > PARTS_MAX ? PARTS_MAX : parts < PARTS_MIN ? PARTS_MIN : parts;
     thin->parts = (unsigned)parts;
-    thinning.stands = gm_allocate((size_t)history->steps + 1, sizeof(*thinning.stands));
-    thinning.sums = gm_allocate(model->place_count + 1, sizeof(*thinning.sums));
-    thinning.touched = gm_allocate(model->place_count + 1, sizeof(*thinning.touched));
-    gm_html_groups_begin(&thinning.groups, model);
-    choose(&thinning, kept);
-    place_changes(&thinning);
-    merge(&thinning);
-    gm_html_groups_end(&thinning.groups);
-    free(thinning.stands);
-    free(thinning.sums);
-    free(thinning.touched);
+    thin->stands = gm_allocate(log->steps + 1, sizeof(*thin->stands));
+    thin->sums = gm_allocate(model->place_count + 1, sizeof(*thin->sums));
+    thin->touched = gm_allocate(model->place_count + 1, sizeof(*thin->touched));
+    choose_lives(thin, kept);
+    place_changes(thin, model, duration_ns ? duration_ns : 1);
 }
 
-void gm_html_thin_free(struct gm_html_thin *thin)
+void gm_html_thin_end(struct gm_html_thin *thin)
 {
-    free(thin->is_merged);
-    free(thin->changes);
+    free(thin->stands);
+    free(thin->sums);
+    free(thin->touched);
     *thin = (struct gm_html_thin){0};
+}
+
+/* ---- what ------------------------------------------------------------------------------------ */
+
+static struct gm_html_change *sum_of(struct gm_html_thin *thin, uint32_t place)
+{
+    struct gm_html_change *sum = &thin->sums[place];
+    if (!sum->touched) {
+        *sum = (struct gm_html_change){.place = place, .touched = true};
+        thin->touched[thin->touched_count++] = place;
+    }
+    return sum;
+}
+
+bool gm_html_thin_takes(struct gm_html_thin *thin, const struct gm_html_event *event)
+{
+    unsigned life = thin->log->lives[event->life];
+    if (GM_HTML_WEIGHT(life) >= thin->least)
+        return false;
+    struct gm_html_change *sum = sum_of(thin, event->place);
+    sum->bytes += event->ends ? -(int64_t)event->size : (int64_t)event->size;
+    sum->count += event->ends ? -1 : 1;
+    if (event->ends)
+        return true;
+    bool is_left = life & GM_HTML_LEFT, is_temporary = life & GM_HTML_TEMPORARY;
+    sum->allocated += event->size;
+    sum->allocated_count++;
+    sum->temporary += is_temporary ? event->size : 0;
+    sum->temporary_count += is_temporary;
+    sum->left += is_left ? event->size : 0;
+    sum->left_count += is_left;
+    return true;
+}
+
+bool gm_html_thin_next(struct gm_html_thin *thin, const struct gm_html_event *event,
+                       struct gm_html_change *change, bool *is_last)
+{
+    if (!thin->stands || !thin->stands[event->step])
+        return false;
+    if (!thin->touched_count) /* totals are exact here all the same */
+        sum_of(thin, event->place);
+    if (thin->told == thin->touched_count) {
+        thin->told = thin->touched_count = 0;
+        return false;
+    }
+    *change = thin->sums[thin->touched[thin->told++]];
+    *is_last = thin->told == thin->touched_count;
+    thin->sums[change->place].touched = false;
+    return true;
 }

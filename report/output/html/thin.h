@@ -5,13 +5,13 @@
 #ifndef GPUMEM_REPORT_RENDER_HTML_THIN_H
 #define GPUMEM_REPORT_RENDER_HTML_THIN_H
 
-#include "model/history.h"
+#include "output/html/log.h"
 #include <stdbool.h>
 
 /* What merged allocations of a place came to since the change before. */
 struct gm_html_change {
     uint32_t place;
-    uint32_t step; /* it stands behind this one */
+    bool touched;
     int64_t bytes; /* alive */
     int64_t count;
     uint64_t allocated, allocated_count; /* that began */
@@ -20,18 +20,26 @@ struct gm_html_change {
 };
 
 struct gm_html_thin {
-    bool *is_merged; /* by life; NULL: none is */
+    const struct gm_html_log *log;
+    unsigned least; /* weight from which on a life is not merged */
     uint64_t merged;
-    unsigned parts; /* of the run */
-    struct gm_html_change *changes;
-    size_t count;
-    size_t capacity;
+    unsigned parts;              /* of the run */
+    bool *stands;                /* by step: changes stand behind it; NULL: none does */
+    struct gm_html_change *sums; /* by place, since the last change */
+    uint32_t *touched;           /* places with a sum */
+    size_t touched_count, told;
 };
 
-/* Keeps about `kept` allocations; all if there are not more. `order`: gm_model_history_order. */
-void gm_html_thin_make(struct gm_html_thin *thin, const struct gm_model *model,
-                       const struct gm_model_history *history, const uint64_t *order,
-                       uint64_t duration_ns, size_t kept);
-void gm_html_thin_free(struct gm_html_thin *thin);
+/* Keeps about `kept` allocations single; all if there are not more. */
+void gm_html_thin_begin(struct gm_html_thin *thin, const struct gm_model *model,
+                        const struct gm_html_log *log, uint64_t duration_ns, size_t kept);
+void gm_html_thin_end(struct gm_html_thin *thin);
+
+/* The next event of a walk. Whether its life is merged: then it is counted. */
+bool gm_html_thin_takes(struct gm_html_thin *thin, const struct gm_html_event *event);
+
+/* The next of the changes behind the event that was told last, false at their end. `is_last`: of these. */
+bool gm_html_thin_next(struct gm_html_thin *thin, const struct gm_html_event *event,
+                       struct gm_html_change *change, bool *is_last);
 
 #endif
