@@ -93,10 +93,9 @@ static uint32_t pid_namespace(void)
     return stat(gm_own_proc(path, "ns/pid"), &status) == 0 ? (uint32_t)status.st_ino : 0;
 }
 
-static struct gm_clock_pair clock_pair(void)
+static struct gm_clock_pair clock_pair(uint64_t ticks)
 {
-    struct gm_clock_pair pair;
-    pair.ticks = gm_ticks_before();
+    struct gm_clock_pair pair = {.ticks = ticks};
     pair.monotonic_ns = gm_clock_ns(CLOCK_MONOTONIC);
     pair.realtime_ns = gm_clock_ns(CLOCK_REALTIME);
     return pair;
@@ -128,7 +127,7 @@ static void fill_header(struct gm_trace_header *header)
     header->string_bytes = 2; /* offset 0 is "none": an empty string stands there */
     choose_clock();
     header->clock = gm_clock_is_tsc ? GM_CLOCK_TICKS : GM_CLOCK_MONOTONIC;
-    header->clock_start = clock_pair();
+    header->clock_start = clock_pair(gm_ticks_before());
     header->clock_latest[0] = header->clock_start;
     header->pid = (uint32_t)syscall(SYS_getpid);
     header->parent_pid = (uint32_t)syscall(SYS_getppid);
@@ -635,23 +634,26 @@ int gm_trace_read(uint64_t offset, void *to, size_t size)
     return error;
 }
 
-/* Counters of some machines begin anew when they wake from sleep. Whoever ends the process compares while the drainer
- * may write the next pair. */
-static void compare_clock(uint64_t now)
+/*
+ * Takes the time. Counters of some machines begin anew when they wake from sleep: what is on record already is looked
+ * at first, because whoever ends the process compares while the drainer may write the next pair.
+ */
+static uint64_t compared_ticks(void)
 {
     const struct gm_trace_header *header = gm_file.header;
     uint32_t latest = __atomic_load_n(&header->clock_latest_index, __ATOMIC_ACQUIRE) & 1;
-    uint64_t before = __atomic_load_n(&header->clock_latest[latest].ticks, __ATOMIC_RELAXED);
+    uint64_t before = __atomic_load_n(&header->clock_latest[latest].ticks, __ATOMIC_ACQUIRE);
+    uint64_t now = gm_ticks_after(); /* not before that was read */
     if (gm_clock_is_tsc && before > GM_CLOCK_SKEW && now < before - GM_CLOCK_SKEW)
         gm_count(GM_COUNT_CLOCK_BACK, 1);
+    return now;
 }
 
 void gm_trace_update_clock(void)
 {
     struct gm_trace_header *header = gm_file.header;
-    struct gm_clock_pair now = clock_pair();
     uint32_t next = 1 - (header->clock_latest_index & 1);
-    compare_clock(now.ticks);
+    struct gm_clock_pair now = clock_pair(compared_ticks());
     gm_change_begin();
     __atomic_store_n(&header->clock_latest[next].ticks, now.ticks, __ATOMIC_RELAXED);
     header->clock_latest[next].monotonic_ns = now.monotonic_ns;
@@ -666,8 +668,7 @@ void gm_trace_mark_end(enum gm_end end, uint32_t status)
 {
     if (!gm_file.header)
         return;
-    uint64_t now = gm_ticks_before();
-    compare_clock(now);
+    uint64_t now = compared_ticks();
     gm_change_begin();
     gm_file.header->status = status;
     gm_file.header->end_time = now;

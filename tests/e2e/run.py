@@ -212,7 +212,7 @@ def hold(build, command, environment, preload=None, leaks=True, racing=False, ex
         if "GPUMEM_SIM_ERROR" in environment:  # a device that failed is told, and nothing else is lost
             losses.discard("device_failed")
         if losses or not report["simulated"] or report["bypassed"]:
-            problem(f"complete {report['complete']}, simulated {report['simulated']}, bypassed {report['bypassed']}")
+            problem(f"lost by {sorted(losses)}, simulated {report['simulated']}, bypassed {report['bypassed']}")
         if flight:
             compare_flight(oracle, report, racing)
             if not report["overwritten"]:

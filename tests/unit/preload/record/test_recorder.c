@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -1130,6 +1131,36 @@ static void a_counter_that_is_set_back_is_noticed(void **unused)
     assert_int_equal(found.header.counters[GM_COUNT_CLOCK_BACK], 1);
 }
 
+/* As the drainer on another CPU, when this one stands still for longer than clocks may disagree. */
+static void write_the_next_pair(int signal)
+{
+    (void)signal;
+    for (uint64_t since = gm_ticks_before(); gm_ticks_before() - since < 4 * GM_CLOCK_SKEW;)
+        ;
+    gm_trace_update_clock();
+}
+
+static void end_while_pairs_are_written(void *unused)
+{
+    (void)unused;
+    scene_put(0, 0);
+    gm_clock_is_tsc = true; /* whatever this machine has */
+    signal(SIGALRM, write_the_next_pair);
+    const struct itimerval often = {{0, 50}, {0, 50}}, never = {0};
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 2000000; i++)
+        gm_trace_mark_end(GM_END_NONE, 0);
+    setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static void who_ends_the_process_takes_its_time_last(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scene_play(end_while_pairs_are_written, NULL), 0);
+    struct scene_found found = scene_read(TRACE);
+    assert_int_equal(found.header.counters[GM_COUNT_CLOCK_BACK], 0);
+}
+
 static void remove_the_file_and_close(void *unused)
 {
     (void)unused;
@@ -1672,6 +1703,7 @@ int main(void)
         TEST(where_fallocate_is_refused_zeros_are_written),
         TEST(where_there_is_no_room_for_a_file_there_is_none),
         TEST(a_counter_that_is_set_back_is_noticed),
+        TEST(who_ends_the_process_takes_its_time_last),
         TEST(a_file_that_is_gone_is_given_up),
         TEST(threads_one_after_the_other_share_lanes),
         TEST(a_signal_handler_records_or_is_counted),
