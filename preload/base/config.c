@@ -32,7 +32,7 @@ static const char *setting(char *const *environment, const char *name)
     return NULL;
 }
 
-static void read_settings(char *const *environment)
+static void read_config_settings(char *const *environment)
 {
     const char *value;
     if ((value = setting(environment, "GPUMEM_OUTPUT")) && strlen(value) < sizeof(gm_config.output))
@@ -77,7 +77,7 @@ static void note_command(char *const *arguments)
 
 void gm_config_read(char *const *arguments, char *const *environment)
 {
-    read_settings(environment);
+    read_config_settings(environment);
     note_command(arguments);
     gm_environment_note(environment, gm_config.output);
 }
@@ -88,7 +88,7 @@ struct text {
     bool overflow;
 };
 
-static void append(struct text *text, const char *bytes, size_t length)
+static void append_text(struct text *text, const char *bytes, size_t length)
 {
     if (length > (size_t)(text->end - text->at)) {
         text->overflow = true;
@@ -105,7 +105,7 @@ static void append_number(struct text *text, uint32_t number)
     do
         digits[--at] = (char)('0' + number % 10);
     while (number /= 10);
-    append(text, digits + at, sizeof(digits) - at);
+    append_text(text, digits + at, sizeof(digits) - at);
 }
 
 /* "none" outside of a job. */
@@ -114,11 +114,11 @@ static void append_rank(struct text *text)
     for (size_t i = 0; i < GM_RANK_LAUNCHERS; i++) {
         const char *value = gm_environment_value(gm_rank_variables[i][0]);
         if (value && *value && strspn(value, "0123456789") == strlen(value)) {
-            append(text, value, strlen(value));
+            append_text(text, value, strlen(value));
             return;
         }
     }
-    append(text, "none", 4);
+    append_text(text, "none", 4);
 }
 
 bool gm_config_path(char *path, size_t size, const char *program, const char *host, uint32_t pid)
@@ -128,18 +128,18 @@ bool gm_config_path(char *path, size_t size, const char *program, const char *ho
         const char *close;
         char name[64];
         if (at[0] != '%' || !strchr("ephrq%", at[1])) {
-            append(&text, at, 1);
+            append_text(&text, at, 1);
             continue;
         }
         switch (*++at) {
         case 'e':
-            append(&text, program, strlen(program));
+            append_text(&text, program, strlen(program));
             break;
         case 'p':
             append_number(&text, pid);
             break;
         case 'h':
-            append(&text, host, strlen(host));
+            append_text(&text, host, strlen(host));
             break;
         case 'r':
             append_rank(&text);
@@ -147,21 +147,21 @@ bool gm_config_path(char *path, size_t size, const char *program, const char *ho
         case 'q':
             close = at[1] == '{' ? strchr(at, '}') : NULL;
             if (!close || (size_t)(close - at) - 2 >= sizeof(name)) {
-                append(&text, "%q", 2);
+                append_text(&text, "%q", 2);
                 break;
             }
             memcpy(name, at + 2, (size_t)(close - at) - 2);
             name[close - at - 2] = 0;
             const char *value = gm_environment_value(name);
             if (value)
-                append(&text, value, strlen(value));
+                append_text(&text, value, strlen(value));
             at = close;
             break;
         case '%':
-            append(&text, "%", 1);
+            append_text(&text, "%", 1);
             break;
         default: /* a '%' at the very end: strchr matched the terminator */
-            append(&text, "%", 1);
+            append_text(&text, "%", 1);
             at--;
         }
     }

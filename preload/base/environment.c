@@ -31,7 +31,7 @@ static uint32_t copies;
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-static bool has_name(const char *name_and_value, const char *name, size_t length)
+static bool has_variable_name(const char *name_and_value, const char *name, size_t length)
 {
     return strncmp(name_and_value, name, length) == 0 && name_and_value[length] == '=';
 }
@@ -42,11 +42,11 @@ static bool is_of_job(const char *name_and_value)
     for (size_t i = 0; i < GM_RANK_LAUNCHERS; i++)
         for (size_t column = 0; column < 3; column++) {
             const char *name = gm_rank_variables[i][column];
-            if (name && has_name(name_and_value, name, strlen(name)))
+            if (name && has_variable_name(name_and_value, name, strlen(name)))
                 return true;
         }
     for (size_t i = 0; i < GM_JOB_VARIABLES; i++)
-        if (has_name(name_and_value, gm_job_variables[i], strlen(gm_job_variables[i])))
+        if (has_variable_name(name_and_value, gm_job_variables[i], strlen(gm_job_variables[i])))
             return true;
     return false;
 }
@@ -86,7 +86,7 @@ static bool is_in_pattern(const char *name_and_value, const char *pattern)
 {
     for (const char *at = pattern; (at = strstr(at, "%q{"));) {
         at += 3;
-        if (has_name(name_and_value, at, strcspn(at, "}")))
+        if (has_variable_name(name_and_value, at, strcspn(at, "}")))
             return true;
     }
     return false;
@@ -109,13 +109,13 @@ static const char *next_of(const struct variables *list, const char *before)
 static const char *value_in(const struct variables *list, const char *name, size_t length)
 {
     for (const char *at = NULL; (at = next_of(list, at));)
-        if (has_name(at, name, length))
+        if (has_variable_name(at, name, length))
             return at + length + 1;
     return NULL;
 }
 
 /* False: there is no room. */
-static bool add(struct variables *list, const char *name_and_value)
+static bool add_variable(struct variables *list, const char *name_and_value)
 {
     size_t length = strnlen(name_and_value, GM_VARIABLE_MAX);
     if (length + 1 > sizeof(list->text) - list->used) {
@@ -135,7 +135,7 @@ void gm_environment_note(char *const *environment, const char *pattern)
     at_start.used = at_start.left_out = copies = 0;
     has_looked = false;
     for (; environment && *environment && copies < COPIES_MAX; environment++)
-        if (is_wanted(*environment, pattern) && add(&at_start, *environment))
+        if (is_wanted(*environment, pattern) && add_variable(&at_start, *environment))
             origins[copies++] = *environment;
 }
 
@@ -156,7 +156,7 @@ static ssize_t read_own(void *to, const void *from, size_t size)
 }
 
 /* False: it is not there any more. */
-static bool see(const char *at, const char *pattern)
+static bool matches_pattern(const char *at, const char *pattern)
 {
     static char text[PIECE_MAX + 1]; /* static: a hook's stack may be small */
     ssize_t got = read_own(text, at, PIECE_MAX);
@@ -166,7 +166,7 @@ static bool see(const char *at, const char *pattern)
         return false;
     text[got] = 0;
     if (is_wanted(text, pattern) && !is_setting(text) && !value_in(&now, text, strcspn(text, "=")))
-        add(&now, text);
+        add_variable(&now, text);
     return true;
 }
 
@@ -184,7 +184,7 @@ static uint64_t go_through(char *const *environment, const char *pattern)
             if (!list[i])
                 return is_there ? which | 1 : 0;
             which = (which ^ (uintptr_t)list[i]) * UINT64_C(0x9e3779b97f4a7c15);
-            is_there &= !pattern || see(list[i], pattern);
+            is_there &= !pattern || matches_pattern(list[i], pattern);
         }
         if (count == 0)
             return 0;
@@ -214,7 +214,7 @@ static void keep_from_start(bool is_seen)
     const char *at = NULL;
     for (uint32_t copy = 0; (at = next_of(&at_start, at)); copy++)
         if ((!is_seen || listed[copy] || is_setting(at)) && !value_in(&now, at, strcspn(at, "=")))
-            add(&now, at);
+            add_variable(&now, at);
 }
 
 void gm_environment_look(const char *pattern)

@@ -42,7 +42,7 @@ static const struct gm_handles *next_part(const struct gm_handles *part)
     return atomic_load_explicit(part->more, memory_order_acquire);
 }
 
-static struct gm_handle *find_in(const struct gm_handles *part, uint64_t key)
+static struct gm_handle *find_in_part(const struct gm_handles *part, uint64_t key)
 {
     for (uint32_t probe = 0; probe < PROBES && probe < part->size; probe++) {
         struct gm_handle *slot = slot_at(part, key, probe);
@@ -55,17 +55,17 @@ static struct gm_handle *find_in(const struct gm_handles *part, uint64_t key)
     return NULL;
 }
 
-static struct gm_handle *find(const struct gm_handles *handles, uint64_t key)
+static struct gm_handle *find_handle(const struct gm_handles *handles, uint64_t key)
 {
     struct gm_handle *slot = NULL;
     for (; handles && !slot; handles = next_part(handles))
-        slot = find_in(handles, key);
+        slot = find_in_part(handles, key);
     return slot;
 }
 
 uint64_t gm_handles_get(const struct gm_handles *handles, uint64_t key)
 {
-    const struct gm_handle *slot = key > REMOVED ? find(handles, key) : NULL;
+    const struct gm_handle *slot = key > REMOVED ? find_handle(handles, key) : NULL;
     if (!slot)
         return 0;
     const uint64_t value = atomic_load_explicit(&slot->value, memory_order_acquire);
@@ -81,7 +81,7 @@ struct part {
 };
 
 /* Maps a part behind the last one. Under the lock. */
-static const struct gm_handles *grow(const struct gm_handles *last)
+static const struct gm_handles *grow_handles(const struct gm_handles *last)
 {
     const uint32_t size = last->size * 16;
     if (size > GM_HANDLES_MAX)
@@ -109,18 +109,19 @@ static struct gm_handle *room_in(const struct gm_handles *part, uint64_t key)
 /* The slot of `key`, or one to put it in. */
 static struct gm_handle *room_for(const struct gm_handles *handles, uint64_t key)
 {
-    struct gm_handle *room = find(handles, key);
+    struct gm_handle *room = find_handle(handles, key);
     while (!room && handles) {
         const struct gm_handles *next = next_part(handles);
         room = room_in(handles, key);
-        handles = next || room ? next : grow(handles);
+        handles = next || room ? next : grow_handles(handles);
     }
     if (!room)
         gm_count(GM_COUNT_HANDLE_LIMIT, 1);
     return room;
 }
 
-static uint64_t put(const struct gm_handles *handles, uint64_t key, uint64_t value, bool replace)
+static uint64_t put_handle(const struct gm_handles *handles, uint64_t key, uint64_t value,
+                           bool replace)
 {
     if (key <= REMOVED)
         return 0;
@@ -140,12 +141,12 @@ static uint64_t put(const struct gm_handles *handles, uint64_t key, uint64_t val
 
 bool gm_handles_set(const struct gm_handles *handles, uint64_t key, uint64_t value)
 {
-    return put(handles, key, value, true) != 0;
+    return put_handle(handles, key, value, true) != 0;
 }
 
 uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t value)
 {
-    return put(handles, key, value, false);
+    return put_handle(handles, key, value, false);
 }
 
 uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
@@ -154,7 +155,7 @@ uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
     if (key <= REMOVED)
         return 0;
     take_lock();
-    struct gm_handle *slot = find(handles, key);
+    struct gm_handle *slot = find_handle(handles, key);
     if (slot) {
         value = atomic_load_explicit(&slot->value, memory_order_relaxed);
         atomic_store_explicit(&slot->key, REMOVED, memory_order_release);

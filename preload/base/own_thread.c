@@ -114,7 +114,7 @@ static bool is_last(void)
  * that is to be ours, it is as if the host's thread had been the last: with its signals, and
  * recorded.
  */
-static void *run(void *argument)
+static void *run_own_thread(void *argument)
 {
     struct gm_own_thread *own = argument;
     if (cpus_size)
@@ -155,7 +155,7 @@ bool gm_own_start(struct gm_own_thread *own)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, own->stack_size + tls_size);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &host, &own->signals, sizeof(host));
-    bool is_started = pthread_create(&thread, &attributes, run, own) == 0;
+    bool is_started = pthread_create(&thread, &attributes, run_own_thread, own) == 0;
     gm_signals_restore(own->signals);
     pthread_attr_destroy(&attributes);
     for (int i = 0; !is_started && i < THREADS_MAX; i++) {

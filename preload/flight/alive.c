@@ -20,7 +20,7 @@ static bool is_on_device(unsigned kind)
     return kind >= GM_KIND_DEVICE && kind < GM_KIND_EXTERNAL;
 }
 
-static unsigned kind_of(const struct gm_carried *entry)
+static unsigned kind_of_living(const struct gm_carried *entry)
 {
     if (entry->record.type == GM_EVENT_VMM_IMPORT)
         return GM_KIND_EXTERNAL;
@@ -56,9 +56,9 @@ uint64_t gm_alive_peak(struct gm_alive *sums)
 }
 
 /* The sum that the entry is part of. */
-static uint64_t *sum_of(struct gm_alive *sums, const struct gm_carried *entry)
+static uint64_t *counter_of_living(struct gm_alive *sums, const struct gm_carried *entry)
 {
-    return entry->role == GM_CARRY_BLOCK ? &sums->blocks : &sums->live[kind_of(entry)];
+    return entry->role == GM_CARRY_BLOCK ? &sums->blocks : &sums->live[kind_of_living(entry)];
 }
 
 void gm_alive_enter(const struct gm_carried *entry)
@@ -66,7 +66,7 @@ void gm_alive_enter(const struct gm_carried *entry)
     if (!is_counted(entry))
         return;
     struct gm_alive *sums = sums_of(entry);
-    *sum_of(sums, entry) += entry->record.size;
+    *counter_of_living(sums, entry) += entry->record.size;
     if (entry->pooled)
         sums->pooled += entry->record.size;
 }
@@ -77,14 +77,14 @@ void gm_alive_leave(const struct gm_carried *entry)
         return;
     struct gm_alive *sums = sums_of(entry);
     note_peak(sums);
-    *sum_of(sums, entry) -= entry->record.size;
+    *counter_of_living(sums, entry) -= entry->record.size;
     if (entry->pooled)
         sums->pooled -= entry->record.size;
 }
 
 void gm_alive_pool(struct gm_carried *entry)
 {
-    if (entry->pooled || entry->ended || !is_counted(entry) || !is_on_device(kind_of(entry)))
+    if (entry->pooled || entry->ended || !is_counted(entry) || !is_on_device(kind_of_living(entry)))
         return;
     entry->pooled = true;
     sums_of(entry)->pooled += entry->record.size;

@@ -20,7 +20,7 @@ static struct {
     uint32_t count;
 } carry;
 
-static void *map_private(size_t size)
+static void *map_carry(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
@@ -48,13 +48,13 @@ static void chain(uint32_t number)
     *first = number;
 }
 
-static bool grow(void)
+static bool grow_carry(void)
 {
     uint32_t capacity = carry.capacity ? carry.capacity * 2 : FIRST_ENTRIES;
     if (capacity > ENTRIES_MAX)
         return false;
-    struct gm_carried *entries = map_private(capacity * sizeof(*entries));
-    uint32_t *index = map_private(capacity * sizeof(*index));
+    struct gm_carried *entries = map_carry(capacity * sizeof(*entries));
+    uint32_t *index = map_carry(capacity * sizeof(*index));
     if (!entries || !index) {
         if (entries)
             munmap(entries, capacity * sizeof(*entries));
@@ -87,12 +87,12 @@ static uint32_t take_slot(void)
         carry.unused = carry.entries[number].next;
         return number;
     }
-    if (carry.used >= carry.capacity && !grow())
+    if (carry.used >= carry.capacity && !grow_carry())
         return 0;
     return carry.used++;
 }
 
-static void append(uint32_t number)
+static void append_carried(uint32_t number)
 {
     struct gm_carried *entry = &carry.entries[number];
     entry->previous = carry.last;
@@ -119,13 +119,13 @@ uint32_t gm_carry_add(enum gm_carry_role role, uint64_t key, const struct gm_rec
         .role = (uint8_t)role,
     };
     if (role != GM_CARRY_NODE)
-        append(number);
+        append_carried(number);
     if (role < GM_CARRY_BINDING)
         gm_carry_show(number);
     return number;
 }
 
-static void take_out(const struct gm_carried *entry)
+static void take_out_carried(const struct gm_carried *entry)
 {
     *(entry->previous ? &carry.entries[entry->previous].next : &carry.first) = entry->next;
     *(entry->next ? &carry.entries[entry->next].previous : &carry.last) = entry->previous;
@@ -134,9 +134,9 @@ static void take_out(const struct gm_carried *entry)
 
 void gm_carry_move_last(uint32_t number)
 {
-    take_out(&carry.entries[number]);
+    take_out_carried(&carry.entries[number]);
     carry.entries[number].next = 0;
-    append(number);
+    append_carried(number);
 }
 
 void gm_carry_remove(uint32_t number)
@@ -144,7 +144,7 @@ void gm_carry_remove(uint32_t number)
     struct gm_carried *entry = &carry.entries[number];
     gm_carry_hide(number);
     if (entry->role != GM_CARRY_NODE)
-        take_out(entry);
+        take_out_carried(entry);
     entry->role = GM_CARRY_FREE;
     entry->next = carry.unused;
     carry.unused = number;
@@ -181,7 +181,7 @@ static uint64_t start_of(uint32_t number)
 }
 
 /* Splits a tree into what starts before `start` and the rest. */
-static void split(uint32_t tree, uint64_t start, uint32_t *before, uint32_t *rest)
+static void split_tree(uint32_t tree, uint64_t start, uint32_t *before, uint32_t *rest)
 {
     while (tree) {
         uint32_t **side = start_of(tree) < start ? &before : &rest;
@@ -201,7 +201,7 @@ static void enter_tree(uint32_t number)
     while (*link && priority(*link) > priority(number))
         link = start_of(*link) < start_of(number) ? &carry.entries[*link].right
                                                   : &carry.entries[*link].left;
-    split(*link, start_of(number), &entry->left, &entry->right);
+    split_tree(*link, start_of(number), &entry->left, &entry->right);
     entry->ranged = true;
     *link = number;
 }

@@ -29,7 +29,7 @@ static uint32_t too_many;       /* entries for which there was no room; 0: never
 static uint64_t late_counted;   /* likewise */
 static uint64_t missed_counted; /* what of the fold's count is in the header */
 
-static bool begin(void)
+static bool begin_flight(void)
 {
     size_t size = GM_BLOCK_RECORDS_MAX * (sizeof(chunk.records[0]) + sizeof(chunk.lanes[0]));
     char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -118,8 +118,8 @@ static uint32_t block_records(void)
     return records < GM_BLOCK_RECORDS_MAX ? (uint32_t)records : GM_BLOCK_RECORDS_MAX;
 }
 
-static bool append(enum gm_extent_type type, const struct gm_block *block, const void *bytes,
-                   uint64_t spare)
+static bool append_extent(enum gm_extent_type type, const struct gm_block *block, const void *bytes,
+                          uint64_t spare)
 {
     char *to = gm_log_reserve(type, sizeof(*block) + block->stored_size, spare);
     if (!to)
@@ -142,13 +142,13 @@ static void flush(struct checkpoint *checkpoint)
         .last_time = chunk.records[run.count - 1].time,
     };
     const unsigned char *bytes = gm_block_encode(&run, chunk.lanes, &block);
-    checkpoint->failed = !bytes || !append(GM_EXTENT_CARRIED, &block, bytes, 0);
+    checkpoint->failed = !bytes || !append_extent(GM_EXTENT_CARRIED, &block, bytes, 0);
     checkpoint->at->carried += run.count;
     checkpoint->at->blocks++;
     checkpoint->chunk_count = 0;
 }
 
-static void take(void *argument, const struct gm_record *record, uint32_t lane)
+static void take_carried(void *argument, const struct gm_record *record, uint32_t lane)
 {
     struct checkpoint *checkpoint = argument;
     if (checkpoint->failed)
@@ -159,7 +159,7 @@ static void take(void *argument, const struct gm_record *record, uint32_t lane)
         flush(checkpoint);
 }
 
-static void fill(struct gm_checkpoint *checkpoint)
+static void fill_checkpoint(struct gm_checkpoint *checkpoint)
 {
     uint64_t *first_sequence = (uint64_t *)(checkpoint + 1);
     *checkpoint = (struct gm_checkpoint){
@@ -181,8 +181,8 @@ static void write_checkpoint(void)
     if (checkpoint.at) {
         const struct gm_extent *extent = (const struct gm_extent *)checkpoint.at - 1;
         uint64_t start = gm_log_end() - extent->length;
-        fill(checkpoint.at);
-        gm_fold_emit(take, &checkpoint);
+        fill_checkpoint(checkpoint.at);
+        gm_fold_emit(take_carried, &checkpoint);
         flush(&checkpoint);
         if (!checkpoint.failed) {
             gm_log_complete(checkpoint.at);
@@ -230,7 +230,7 @@ static bool write_block(const struct gm_block *block, const void *bytes)
     gm_lock_take(&gm_file.lock);
     gm_trace_update_clock();
     gm_lock_release(&gm_file.lock);
-    bool written = append(GM_EXTENT_BLOCK, block, bytes, spare_room());
+    bool written = append_extent(GM_EXTENT_BLOCK, block, bytes, spare_room());
     if (written)
         gm_log_publish();
     if ((written && !is_due()) || !is_hopeful())
@@ -253,7 +253,7 @@ void gm_flight_forget(void)
 const struct gm_sink gm_flight_sink = {
     .merges_lanes = true,
     .refused = GM_COUNT_FLIGHT_FULL,
-    .begin = begin,
+    .begin = begin_flight,
     .ready = fold_committed,
     .block_records = block_records,
     .write = write_block,

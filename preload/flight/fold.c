@@ -99,7 +99,7 @@ static void released(const struct gm_carried *ending, bool undone, uint32_t stat
 }
 
 /* What the lane's latest free-like record did is settled, or back, last step first. */
-static void settle(uint32_t lane, bool undone, uint32_t status)
+static void settle_call(uint32_t lane, bool undone, uint32_t status)
 {
     uint32_t number = gm_fold_lanes[lane].ending, next;
     if (!number)
@@ -122,7 +122,7 @@ static void settle(uint32_t lane, bool undone, uint32_t status)
 /* Notes a free-like record, before it is applied. */
 static uint32_t begin_ending(const struct gm_record *record, uint32_t lane)
 {
-    settle(lane, false, 0);
+    settle_call(lane, false, 0);
     gm_fold_lanes[lane].unknown = false;
     return gm_fold_lanes[lane].ending = gm_fold_add(GM_CARRY_ENDING, 0, record, NULL, lane);
 }
@@ -140,7 +140,7 @@ static void finish_ending(uint32_t lane)
     gm_fold_lanes[lane].ending = 0;
 }
 
-static void undo(const struct gm_record *record, uint32_t lane)
+static void undo_call(const struct gm_record *record, uint32_t lane)
 {
     uint32_t number = gm_fold_lanes[lane].ending;
     if (number && gm_carry_at(number)->record.type == record->kind &&
@@ -151,7 +151,7 @@ static void undo(const struct gm_record *record, uint32_t lane)
                 gm_fold_drop_note(record->address, lane);
         }
         gm_fold_lanes[lane].unknown = false;
-        settle(lane, true, record->extra);
+        settle_call(lane, true, record->extra);
     }
 }
 
@@ -247,8 +247,8 @@ static void note_pool(uint64_t address, uint64_t size)
     }
 }
 
-static void begin_block(const struct gm_record *record, const struct gm_record *detail,
-                        uint32_t lane)
+static void begin_fold_block(const struct gm_record *record, const struct gm_record *detail,
+                             uint32_t lane)
 {
     end_keyed(GM_CARRY_BLOCK, record->address, 0);
     uint32_t number = gm_fold_add(GM_CARRY_BLOCK, record->address, record, detail, lane);
@@ -264,7 +264,7 @@ static void block(const struct gm_record *record, const struct gm_record *detail
 {
     struct gm_record last = *record;
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        begin_block(record, detail, lane);
+        begin_fold_block(record, detail, lane);
         last.type = GM_EVENT_BLOCK_FREE;
         last.address = UINT64_MAX;
     } else if (record->type == GM_EVENT_BLOCK_FREE) {
@@ -313,7 +313,7 @@ static void apply(const struct gm_record *record, const struct gm_record *detail
         captured ? gm_fold_graph_apply(record, lane, 0) : freed(record, lane, ending);
         break;
     case GM_EVENT_UNDO:
-        undo(record, lane);
+        undo_call(record, lane);
         break;
     case GM_EVENT_ALLOC_FAILED:
         refused(record, lane);
@@ -435,7 +435,7 @@ static void tell_ignoring(uint32_t lane, bool ignoring, uint64_t time, gm_carry_
          lane);
 }
 
-static void emit(uint32_t number, gm_carry_taker *take, void *argument)
+static void emit_carried(uint32_t number, gm_carry_taker *take, void *argument)
 {
     const struct gm_carried *entry = gm_carry_at(number);
     struct gm_record record = entry->record;
@@ -464,13 +464,13 @@ void gm_fold_emit(gm_carry_taker *take, void *argument)
     gm_fold_context_emit(false, take, argument);
     for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next)
         if (is_unknown_free(at))
-            emit(at, take, argument);
+            emit_carried(at, take, argument);
     for (uint32_t at = gm_carry_first(); at; at = gm_carry_at(at)->next) {
         const struct gm_carried *entry = gm_carry_at(at);
         if (entry->role == GM_CARRY_GRAPH || entry->role == GM_CARRY_EXECUTABLE)
             gm_fold_graph_emit(entry, take, argument);
         else if (!is_unknown_free(at))
-            emit(at, take, argument);
+            emit_carried(at, take, argument);
     }
     gm_fold_context_emit(true, take, argument);
     for (uint32_t lane = 0; lane < ignoring_end; lane++)

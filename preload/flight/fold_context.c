@@ -25,7 +25,7 @@ static uint32_t context_end;      /* one past the largest number */
 static uint16_t primary[DEVICES]; /* 0: unknown */
 static uint16_t index_of[CHAINS]; /* the first of each chain; 0: none */
 
-static uint32_t slot(int device)
+static uint32_t primary_slot(int device)
 {
     return device < 0 ? 0 : (uint32_t)device + 1;
 }
@@ -36,7 +36,7 @@ static uint16_t *chain_of(uint64_t address)
 }
 
 /* The latest context with this address; 0 if there is none. */
-static uint16_t find(uint64_t address)
+static uint16_t find_context(uint64_t address)
 {
     uint16_t number = *chain_of(address);
     while (number && contexts[number].record.address != address)
@@ -44,7 +44,7 @@ static uint16_t find(uint64_t address)
     return number;
 }
 
-static void take_out(uint16_t number)
+static void take_out_context(uint16_t number)
 {
     uint16_t *link = chain_of(contexts[number].record.address);
     while (*link != number)
@@ -61,7 +61,7 @@ static void put_in(uint16_t number)
     *first = number;
 }
 
-static struct context *at(uint16_t number)
+static struct context *context_at(uint16_t number)
 {
     if (number >= context_end)
         context_end = number + 1u;
@@ -69,24 +69,24 @@ static struct context *at(uint16_t number)
 }
 
 /* The context a record is about; 0 if it is not known. */
-static uint32_t meant(const struct gm_record *record, bool is_primary)
+static uint32_t context_meant(const struct gm_record *record, bool is_primary)
 {
-    uint16_t number = find(record->address);
+    uint16_t number = find_context(record->address);
     if (number)
         return number;
-    return is_primary || record->address == 0 ? primary[slot(record->device)] : 0;
+    return is_primary || record->address == 0 ? primary[primary_slot(record->device)] : 0;
 }
 
-static void seen(const struct gm_record *record)
+static void note_context(const struct gm_record *record)
 {
     if (!record->context || record->context == GM_CONTEXT_UNTOLD)
         return;
-    struct context *context = at(record->context);
-    uint16_t before = find(record->address);
+    struct context *context = context_at(record->context);
+    uint16_t before = find_context(record->address);
     if (before)
-        take_out(before);
+        take_out_context(before);
     if (context->indexed)
-        take_out(record->context);
+        take_out_context(record->context);
     if (!context->known)
         context->record = *record;
     context->known = true;
@@ -95,18 +95,18 @@ static void seen(const struct gm_record *record)
     context->record.device = record->device;
     context->record.flags = record->flags;
     if (record->flags & GM_FLAG_PRIMARY)
-        primary[slot(record->device)] = record->context;
+        primary[primary_slot(record->device)] = record->context;
 }
 
 static void retained(const struct gm_record *record)
 {
-    uint32_t number = meant(record, true);
+    uint32_t number = context_meant(record, true);
     if (!number)
         return;
     struct context *context = &contexts[number];
     context->record.flags |= GM_FLAG_PRIMARY;
     context->record.device = record->device;
-    primary[slot(record->device)] = (uint16_t)number;
+    primary[primary_slot(record->device)] = (uint16_t)number;
     context->references++;
 }
 
@@ -146,7 +146,8 @@ static void end_lives(const struct gm_record *record, uint32_t number, uint32_t 
         bool ends =
             entry->role == GM_CARRY_LIFE && entry->found && !entry->reference &&
             is_mortal(&entry->record) &&
-            (its ? its == number : is_primary && slot(entry->record.device) == slot(device));
+            (its ? its == number
+                 : is_primary && primary_slot(entry->record.device) == primary_slot(device));
         if (ends)
             end_references(life, ending);
         if (ends && entry->record.kind == GM_KIND_ARRAY)
@@ -159,7 +160,7 @@ static void end_lives(const struct gm_record *record, uint32_t number, uint32_t 
 
 static void released(const struct gm_record *record, uint32_t ending)
 {
-    uint32_t number = meant(record, true);
+    uint32_t number = context_meant(record, true);
     struct context *context = &contexts[number];
     if (!number || (!context->references && !context->unseen))
         return;
@@ -192,7 +193,7 @@ void gm_fold_context_released(const struct gm_carried *ending, bool undone)
 
 void gm_fold_context_use(uint16_t number)
 {
-    struct context *context = number && number != GM_CONTEXT_UNTOLD ? at(number) : NULL;
+    struct context *context = number && number != GM_CONTEXT_UNTOLD ? context_at(number) : NULL;
     if (context && !context->references)
         context->unseen = true;
 }
@@ -201,7 +202,7 @@ void gm_fold_context_apply(const struct gm_record *record, uint32_t ending)
 {
     switch (record->type) {
     case GM_EVENT_CONTEXT:
-        seen(record);
+        note_context(record);
         break;
     case GM_EVENT_CONTEXT_RETAIN:
         retained(record);
@@ -210,7 +211,7 @@ void gm_fold_context_apply(const struct gm_record *record, uint32_t ending)
         released(record, ending);
         break;
     case GM_EVENT_CONTEXT_END:
-        end_lives(record, meant(record, false), ending);
+        end_lives(record, context_meant(record, false), ending);
         break;
     default:
         break;

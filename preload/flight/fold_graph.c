@@ -6,7 +6,7 @@
 #define AUTO_FREE_ON_LAUNCH 1u /* of CUgraphInstantiate_flags */
 #define NO_HANDLE UINT64_MAX   /* of the graph from which an executable is made again */
 
-static uint32_t entry(enum gm_carry_role role, uint64_t handle, uint32_t lane)
+static uint32_t carried_graph(enum gm_carry_role role, uint64_t handle, uint32_t lane)
 {
     uint32_t number = gm_carry_find(role, handle);
     return number ? number : gm_fold_add(role, handle, &(struct gm_record){0}, NULL, lane);
@@ -21,7 +21,7 @@ void gm_fold_graph_over(uint32_t number)
     gm_carry_remove(number);
 }
 
-static void drop(enum gm_carry_role role, uint64_t handle, uint32_t ending)
+static void drop_carried_graph(enum gm_carry_role role, uint64_t handle, uint32_t ending)
 {
     uint32_t number = gm_carry_find(role, handle);
     if (number && ending)
@@ -36,7 +36,8 @@ static bool is_host_like(uint8_t kind)
     return kind == GM_KIND_PINNED || kind == GM_KIND_MANAGED;
 }
 
-static void append_node(uint32_t graph, const struct gm_record *record, bool is_free, uint32_t lane)
+static void append_carried_node(uint32_t graph, const struct gm_record *record, bool is_free,
+                                uint32_t lane)
 {
     struct gm_record node = {
         .type = is_free ? GM_EVENT_GRAPH_FREE_NODE : GM_EVENT_GRAPH_ALLOC_NODE,
@@ -63,18 +64,18 @@ static void append_graph(enum gm_carry_role role, uint64_t handle, uint64_t from
     uint32_t source = gm_carry_find(GM_CARRY_GRAPH, from);
     if (!source || !gm_carry_at(source)->nodes)
         return; /* without memory nodes */
-    uint32_t to = entry(role, handle, lane);
+    uint32_t to = carried_graph(role, handle, lane);
     uint32_t last = gm_carry_at(source)->other; /* the two may be the same */
     for (uint32_t node = gm_carry_at(source)->nodes; to && node;) {
         struct gm_record record = gm_carry_at(node)->record;
-        append_node(to, &record, record.type == GM_EVENT_GRAPH_FREE_NODE, lane);
+        append_carried_node(to, &record, record.type == GM_EVENT_GRAPH_FREE_NODE, lane);
         node = node == last ? 0 : gm_carry_at(node)->same;
     }
 }
 
-static void instantiate(const struct gm_record *record, uint32_t lane)
+static void instantiate_carried_graph(const struct gm_record *record, uint32_t lane)
 {
-    drop(GM_CARRY_EXECUTABLE, record->address, 0);
+    drop_carried_graph(GM_CARRY_EXECUTABLE, record->address, 0);
     append_graph(GM_CARRY_EXECUTABLE, record->address, record->aux, lane);
     uint32_t number = gm_carry_find(GM_CARRY_EXECUTABLE, record->address);
     if (number)
@@ -82,13 +83,13 @@ static void instantiate(const struct gm_record *record, uint32_t lane)
 }
 
 /* The launch may have done so as long ago as its call took. */
-static void free_at(uint64_t address, const struct gm_record *launch, uint32_t lane)
+static void free_at(uint64_t address, const struct gm_record *launch_carried_graph, uint32_t lane)
 {
-    if (!gm_fold_pays(address, launch->time, launch->extra, lane))
+    if (!gm_fold_pays(address, launch_carried_graph->time, launch_carried_graph->extra, lane))
         gm_fold_end_at(address);
 }
 
-static void launch(const struct gm_record *record, uint32_t lane)
+static void launch_carried_graph(const struct gm_record *record, uint32_t lane)
 {
     uint32_t number = gm_carry_find(GM_CARRY_EXECUTABLE, record->address);
     if (!number)
@@ -116,11 +117,11 @@ void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane, uint32_t
     switch (record->type) {
     case GM_EVENT_ALLOC:
     case GM_EVENT_GRAPH_ALLOC_NODE:
-        append_node(entry(GM_CARRY_GRAPH, record->aux, lane), record, false, lane);
+        append_carried_node(carried_graph(GM_CARRY_GRAPH, record->aux, lane), record, false, lane);
         break;
     case GM_EVENT_FREE:
     case GM_EVENT_GRAPH_FREE_NODE:
-        append_node(entry(GM_CARRY_GRAPH, record->aux, lane), record, true, lane);
+        append_carried_node(carried_graph(GM_CARRY_GRAPH, record->aux, lane), record, true, lane);
         break;
     case GM_EVENT_GRAPH_CHILD:
         append_graph(GM_CARRY_GRAPH, record->address, record->aux, lane);
@@ -128,20 +129,20 @@ void gm_fold_graph_apply(const struct gm_record *record, uint32_t lane, uint32_t
     case GM_EVENT_GRAPH_CLONE:
         if (record->address == record->aux)
             break;
-        drop(GM_CARRY_GRAPH, record->address, 0);
+        drop_carried_graph(GM_CARRY_GRAPH, record->address, 0);
         append_graph(GM_CARRY_GRAPH, record->address, record->aux, lane);
         break;
     case GM_EVENT_GRAPH_INSTANTIATE:
-        instantiate(record, lane);
+        instantiate_carried_graph(record, lane);
         break;
     case GM_EVENT_GRAPH_LAUNCH:
-        launch(record, lane);
+        launch_carried_graph(record, lane);
         break;
     case GM_EVENT_GRAPH_EXEC_DESTROY:
-        drop(GM_CARRY_EXECUTABLE, record->address, ending);
+        drop_carried_graph(GM_CARRY_EXECUTABLE, record->address, ending);
         break;
     case GM_EVENT_GRAPH_DESTROY:
-        drop(GM_CARRY_GRAPH, record->address, ending);
+        drop_carried_graph(GM_CARRY_GRAPH, record->address, ending);
         break;
     default:
         break;

@@ -17,7 +17,7 @@ static bool is_multicast(uint32_t object)
 }
 
 /* The object alive under a handle, 0 if there is none. */
-static uint32_t find(uint64_t handle)
+static uint32_t find_object(uint64_t handle)
 {
     uint32_t number = gm_carry_find(GM_CARRY_OBJECT, handle);
     return number && !gm_carry_at(number)->ended ? number : 0;
@@ -34,7 +34,7 @@ static uint32_t binding_of(uint32_t multicast, uint32_t after)
     return at;
 }
 
-static void settle(uint32_t number, uint32_t status);
+static void settle_mapping(uint32_t number, uint32_t status);
 
 /* Bindings refer to their memory as long as their multicast object is alive. */
 static void count_bindings(uint32_t multicast, uint32_t status)
@@ -44,13 +44,13 @@ static void count_bindings(uint32_t multicast, uint32_t status)
         uint32_t memory = gm_carry_at(at)->other;
         gm_carry_at(memory)->uses += by;
         gm_carry_at(memory)->held -= by;
-        settle(memory, status);
+        settle_mapping(memory, status);
     }
 }
 
 /* Ends an object that nothing refers to any more, or brings back one that something refers to after
  * all: `status` is that of the call which failed. */
-static void settle(uint32_t number, uint32_t status)
+static void settle_mapping(uint32_t number, uint32_t status)
 {
     struct gm_carried *object = gm_carry_at(number);
     bool alive = object->handles || object->uses || object->kept;
@@ -68,7 +68,7 @@ static void settle(uint32_t number, uint32_t status)
 }
 
 /* Removes an object that nothing can bring back. */
-static void forget(uint32_t number)
+static void forget_object(uint32_t number)
 {
     const struct gm_carried *object = gm_carry_at(number);
     if (!object->ended || object->held || object->releases)
@@ -77,7 +77,7 @@ static void forget(uint32_t number)
         uint32_t memory = gm_carry_at(at)->other;
         gm_carry_remove(at);
         gm_carry_at(memory)->held--;
-        forget(memory);
+        forget_object(memory);
     }
     gm_carry_remove(number);
 }
@@ -92,11 +92,11 @@ static void make_handle_free(uint64_t handle)
     gm_carry_at(number)->handles = 0;
     gm_carry_at(number)->nameless = true;
     gm_carry_hide(number);
-    settle(number, 0);
-    forget(number);
+    settle_mapping(number, 0);
+    forget_object(number);
 }
 
-static void create(const struct gm_record *record, uint32_t lane)
+static void create_object(const struct gm_record *record, uint32_t lane)
 {
     make_handle_free(record->address);
     uint32_t number = gm_fold_add(GM_CARRY_OBJECT, record->address, record, NULL, lane);
@@ -110,16 +110,16 @@ static void create(const struct gm_record *record, uint32_t lane)
 /* A further reference to an object that is there. */
 static bool retain(const struct gm_record *record, bool only_if_held)
 {
-    uint32_t number = find(record->address);
+    uint32_t number = find_object(record->address);
     if (!number || (only_if_held && !gm_carry_at(number)->handles))
         return false;
     gm_carry_at(number)->handles++;
     return true;
 }
 
-static void release(const struct gm_record *record, uint32_t lane, uint32_t ending)
+static void release_object(const struct gm_record *record, uint32_t lane, uint32_t ending)
 {
-    uint32_t number = find(record->address);
+    uint32_t number = find_object(record->address);
     if (!number || !gm_carry_at(number)->handles) {
         gm_fold_unknown_free(lane, ending);
         return;
@@ -129,8 +129,8 @@ static void release(const struct gm_record *record, uint32_t lane, uint32_t endi
         gm_carry_at(number)->releases++;
         gm_carry_at(ending)->other = number;
     }
-    settle(number, 0);
-    forget(number);
+    settle_mapping(number, 0);
+    forget_object(number);
 }
 
 void gm_fold_vmm_released(const struct gm_carried *ending, bool undone, uint32_t status)
@@ -142,13 +142,13 @@ void gm_fold_vmm_released(const struct gm_carried *ending, bool undone, uint32_t
     object->releases--;
     if (undone && !object->nameless) /* else the driver gave its handle to another: it did happen */
         object->handles++;
-    settle(number, status);
-    forget(number);
+    settle_mapping(number, status);
+    forget_object(number);
 }
 
 /* ---- mappings and bindings ------------------------------------------------------------------- */
 
-static void hold(uint32_t object, uint32_t by)
+static void hold_object(uint32_t object, uint32_t by)
 {
     if (object)
         gm_carry_at(object)->held += by;
@@ -159,7 +159,7 @@ static void let_go(uint32_t object)
     if (!object)
         return;
     gm_carry_at(object)->held--;
-    forget(object);
+    forget_object(object);
 }
 
 /* Ends a mapping, or unbinds a binding of a multicast object that is alive. */
@@ -167,11 +167,11 @@ static void end_use(uint32_t number, uint32_t ending)
 {
     uint32_t memory = gm_carry_at(number)->other, multicast = gm_carry_at(number)->multicast;
     gm_fold_end(number, ending, false);
-    hold(memory, ending != 0);
-    hold(multicast, ending != 0);
+    hold_object(memory, ending != 0);
+    hold_object(multicast, ending != 0);
     gm_carry_at(memory)->uses--;
-    settle(memory, 0);
-    forget(memory);
+    settle_mapping(memory, 0);
+    forget_object(memory);
 }
 
 void gm_fold_vmm_over(uint32_t number)
@@ -203,8 +203,8 @@ bool gm_fold_vmm_revive(uint32_t number, uint32_t status)
     }
     gm_carry_at(memory)->uses++;
     gm_carry_at(memory)->held--;
-    settle(memory, status);
-    hold(multicast, UINT32_MAX);
+    settle_mapping(memory, status);
+    hold_object(multicast, UINT32_MAX);
     return true;
 }
 
@@ -243,20 +243,21 @@ bool gm_fold_vmm_prepare(uint32_t number, struct gm_record *record)
 }
 
 /* As report/replay/rules/vmm.c has it. */
-static void learn_size(struct gm_carried *memory, const struct gm_record *map, uint64_t offset)
+static void learn_size(struct gm_carried *memory, const struct gm_record *map_pages,
+                       uint64_t offset)
 {
     const uint64_t most = UINT64_C(1) << 57; /* more cannot live */
-    if (memory->record.type != GM_EVENT_VMM_IMPORT || map->address & GM_TILE || map->size > most ||
-        offset > most || offset + map->size <= memory->record.size)
+    if (memory->record.type != GM_EVENT_VMM_IMPORT || map_pages->address & GM_TILE ||
+        map_pages->size > most || offset > most || offset + map_pages->size <= memory->record.size)
         return;
     gm_alive_leave(memory);
-    memory->record.size = offset + map->size;
+    memory->record.size = offset + map_pages->size;
     gm_alive_enter(memory);
 }
 
-static void map(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+static void map_pages(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
 {
-    uint32_t memory = find(record->aux), there;
+    uint32_t memory = find_object(record->aux), there;
     if (!memory || record->size == 0)
         return;
     gm_carry_at(memory)->uses++; /* first: what is in the way may be its own */
@@ -279,7 +280,7 @@ static bool lies_within(const struct gm_record *range, const struct gm_record *r
 }
 
 /* Keeps all that a mapping, of which a part was unmapped, is told of. */
-static void keep(uint32_t mapping, uint32_t ending)
+static void keep_mapping(uint32_t mapping, uint32_t ending)
 {
     kept_mappings += !gm_carry_at(mapping)->kept;
     gm_carry_at(mapping)->kept = true;
@@ -300,7 +301,7 @@ static bool touches_kept(const struct gm_record *record, uint32_t ending)
         if (other->role != GM_CARRY_MAPPING || !other->kept ||
             (ahead >= record->size && behind >= other->record.size))
             continue;
-        keep(at, ending);
+        keep_mapping(at, ending);
         touches = true;
     }
     return touches;
@@ -326,7 +327,7 @@ static uint32_t mapped(const struct gm_record *record)
 }
 
 /* Whether mappings are unmapped as a whole. Only the first and the last one can reach beyond. */
-static bool is_whole(const struct gm_record *record)
+static bool is_whole_mapping(const struct gm_record *record)
 {
     uint32_t first = mapped(record);
     uint64_t end = gm_carry_last(record->address, record->size);
@@ -335,18 +336,18 @@ static bool is_whole(const struct gm_record *record)
            (!last || lies_within(&gm_carry_at(last)->record, record));
 }
 
-static void unmap(const struct gm_record *record, uint32_t ending)
+static void unmap_pages(const struct gm_record *record, uint32_t ending)
 {
-    bool keeps =
-        !is_whole(record) || (kept_mappings && !is_tiled(record) && touches_kept(record, ending));
+    bool keeps = !is_whole_mapping(record) ||
+                 (kept_mappings && !is_tiled(record) && touches_kept(record, ending));
     for (uint32_t at; (at = mapped(record));)
-        keeps ? keep(at, ending) : end_use(at, ending);
+        keeps ? keep_mapping(at, ending) : end_use(at, ending);
 }
 
 /* As report/replay/rules/vmm.c has it. */
 void gm_fold_vmm_array_ended(uint64_t array, uint32_t ending)
 {
-    unmap(&(struct gm_record){.address = GM_TILES_OF(array), .size = GM_TILES_MAX}, ending);
+    unmap_pages(&(struct gm_record){.address = GM_TILES_OF(array), .size = GM_TILES_MAX}, ending);
 }
 
 /* ---- reservations ---------------------------------------------------------------------------- */
@@ -359,7 +360,7 @@ static void unreserve(const struct gm_record *record, uint32_t ending)
         gm_fold_end(at, ending, false);
 }
 
-static void reserve(const struct gm_record *record, uint32_t lane)
+static void reserve_range(const struct gm_record *record, uint32_t lane)
 {
     unreserve(record, 0);
     if (record->size)
@@ -369,9 +370,9 @@ static void reserve(const struct gm_record *record, uint32_t lane)
 /* ---- multicast ------------------------------------------------------------------------------- */
 
 /* The object that a handle, or an address that is mapped, stands for. */
-static uint32_t meant(uint64_t handle_or_address)
+static uint32_t object_meant(uint64_t handle_or_address)
 {
-    uint32_t number = find(handle_or_address);
+    uint32_t number = find_object(handle_or_address);
     if (number)
         return number;
     uint32_t mapping = gm_carry_overlapping(GM_CARRY_MAPPING, handle_or_address, 1);
@@ -396,36 +397,37 @@ static void add_binding(uint32_t multicast, uint32_t memory, const struct gm_rec
     gm_carry_at(memory)->uses++;
 }
 
-static void bind(const struct gm_record *record, const struct gm_record *detail, uint32_t lane)
+static void bind_pages(const struct gm_record *record, const struct gm_record *detail,
+                       uint32_t lane)
 {
-    uint32_t multicast = find(record->address);
-    uint32_t memory = memory_of(meant(record->aux));
+    uint32_t multicast = find_object(record->address);
+    uint32_t memory = memory_of(object_meant(record->aux));
     if (multicast && memory && is_multicast(multicast) && !is_multicast(memory))
         add_binding(multicast, memory, record, detail, lane);
 }
 
 /* Memory that the process itself exported: carried as a multicast object and what is bound to it. */
-static void import(const struct gm_record *record, uint32_t lane)
+static void import_object(const struct gm_record *record, uint32_t lane)
 {
-    uint32_t own = record->aux ? memory_of(find(record->aux)) : 0;
-    if (retain(record, !own || own != find(record->address)))
+    uint32_t own = record->aux ? memory_of(find_object(record->aux)) : 0;
+    if (retain(record, !own || own != find_object(record->address)))
         return; /* the same handle again */
     if (!own || is_multicast(own)) {
-        create(record, lane);
+        create_object(record, lane);
         return;
     }
     struct gm_record part = *record;
     part.type = GM_EVENT_MULTICAST_CREATE;
-    create(&part, lane);
+    create_object(&part, lane);
     part.type = GM_EVENT_MULTICAST_BIND;
-    if (find(record->address))
-        add_binding(find(record->address), own, &part, NULL, lane);
+    if (find_object(record->address))
+        add_binding(find_object(record->address), own, &part, NULL, lane);
 }
 
 /* Ends the binding at the place, of the device or of imported memory, as report/replay/rules/vmm.c has it. */
-static void unbind(const struct gm_record *record, uint32_t ending)
+static void unbind_pages(const struct gm_record *record, uint32_t ending)
 {
-    uint32_t multicast = find(record->address), found = 0;
+    uint32_t multicast = find_object(record->address), found = 0;
     for (uint32_t at = 0; multicast && (at = binding_of(multicast, at));) {
         const struct gm_carried *binding = gm_carry_at(at);
         if (binding->record.size != record->size || binding->detail != record->aux)
@@ -451,35 +453,35 @@ void gm_fold_vmm_apply(const struct gm_record *record, const struct gm_record *d
 {
     switch (record->type) {
     case GM_EVENT_VMM_IMPORT:
-        import(record, lane);
+        import_object(record, lane);
         break;
     case GM_EVENT_VMM_CREATE:
     case GM_EVENT_MULTICAST_CREATE:
-        create(record, lane);
+        create_object(record, lane);
         break;
     case GM_EVENT_VMM_RETAIN:
         retain(record, false);
         break;
     case GM_EVENT_VMM_RELEASE:
-        release(record, lane, ending);
+        release_object(record, lane, ending);
         break;
     case GM_EVENT_VMM_RESERVE:
-        reserve(record, lane);
+        reserve_range(record, lane);
         break;
     case GM_EVENT_VMM_UNRESERVE:
         unreserve(record, ending);
         break;
     case GM_EVENT_VMM_MAP:
-        map(record, detail, lane);
+        map_pages(record, detail, lane);
         break;
     case GM_EVENT_VMM_UNMAP:
-        unmap(record, ending);
+        unmap_pages(record, ending);
         break;
     case GM_EVENT_MULTICAST_BIND:
-        bind(record, detail, lane);
+        bind_pages(record, detail, lane);
         break;
     case GM_EVENT_MULTICAST_UNBIND:
-        unbind(record, ending);
+        unbind_pages(record, ending);
         break;
     default:
         break;

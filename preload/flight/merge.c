@@ -27,7 +27,7 @@ static const struct gm_record *record_at(const struct gm_merge_lane *lane, uint6
 }
 
 /* Whether the record is there, now that it is asked for. */
-static bool have(uint32_t number, uint64_t sequence)
+static bool has_record(uint32_t number, uint64_t sequence)
 {
     const struct gm_merge_lane *lane = &gm_merge_lanes[number];
     while (gm_unlikely(sequence >= lane->loaded))
@@ -40,7 +40,7 @@ static bool have(uint32_t number, uint64_t sequence)
 static uint64_t next_time(uint32_t number, uint64_t cut)
 {
     const struct gm_merge_lane *lane = &gm_merge_lanes[number];
-    if (lane->next == lane->head || !have(number, lane->next))
+    if (lane->next == lane->head || !has_record(number, lane->next))
         return UINT64_MAX;
     uint64_t time = record_at(lane, lane->next)->time;
     if (time < lane->time)
@@ -55,7 +55,7 @@ static void fold_next(uint32_t number, uint64_t time)
     struct gm_record record = *record_at(lane, next),
                      detail; /* to load more replaces what is there */
     bool has_detail = false;
-    if (next + 1 < lane->head && have(number, next + 1)) {
+    if (next + 1 < lane->head && has_record(number, next + 1)) {
         detail = *record_at(lane, next + 1);
         has_detail = detail.type == GM_EVENT_DETAIL;
     }

@@ -37,14 +37,14 @@ uint64_t gm_stream_key(CUstream stream, bool per_thread)
     return handle != 0 ? handle : LEGACY;
 }
 
-static bool none(void)
+static bool captures_nothing(void)
 {
     return gm_likely(atomic_load_explicit(&captures, memory_order_acquire) == 0);
 }
 
 uint64_t gm_capture_of(uint64_t stream)
 {
-    return none() ? 0 : gm_handles_get(&streams, stream);
+    return captures_nothing() ? 0 : gm_handles_get(&streams, stream);
 }
 
 uint8_t gm_async_flags(uint64_t stream)
@@ -57,7 +57,7 @@ static uint64_t new_token(void)
     return (atomic_fetch_add_explicit(&last_token, 1, memory_order_relaxed) + 1) | TOKEN;
 }
 
-static void begin(uint64_t stream, uint64_t into)
+static void begin_capture(uint64_t stream, uint64_t into)
 {
     if (gm_handles_set(&streams, stream, into))
         atomic_fetch_add_explicit(&captures, 1, memory_order_acq_rel);
@@ -67,17 +67,17 @@ void gm_driver_capture_begin(struct gm_call *call, int result, uint64_t stream, 
 {
     (void)call;
     if (result == 0)
-        begin(stream, graph ? GM_WORD(graph) : new_token());
+        begin_capture(stream, graph ? GM_WORD(graph) : new_token());
 }
 
 void gm_driver_capture_again(struct gm_call *call, int result, uint64_t stream)
 {
     (void)call;
     if (result == 0)
-        begin(stream, new_token() | AGAIN);
+        begin_capture(stream, new_token() | AGAIN);
 }
 
-static void end(uint64_t graph)
+static void end_capture(uint64_t graph)
 {
     gm_handles_drop(&streams, graph);
     gm_handles_drop(&events, graph);
@@ -90,7 +90,7 @@ void gm_driver_capture_end(struct gm_call *call, int result, uint64_t stream, ui
     if (!captured || result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
         result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
         return;
-    end(captured);
+    end_capture(captured);
     if (!(captured & TOKEN))
         return;
     if (graph && !(captured & AGAIN))
@@ -105,7 +105,7 @@ void gm_driver_capture_fork(struct gm_call *call, int result, CUevent event, uin
 {
     enum { CU_EVENT_RECORD_EXTERNAL = 1 };
     (void)call;
-    if (result != 0 || none() || flags & CU_EVENT_RECORD_EXTERNAL)
+    if (result != 0 || captures_nothing() || flags & CU_EVENT_RECORD_EXTERNAL)
         return;
     const uint64_t graph = gm_handles_get(&streams, stream);
     if (graph)
@@ -120,7 +120,7 @@ void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, C
 {
     enum { CU_EVENT_WAIT_EXTERNAL = 1 };
     (void)call;
-    if (result != 0 || none() || flags & CU_EVENT_WAIT_EXTERNAL)
+    if (result != 0 || captures_nothing() || flags & CU_EVENT_WAIT_EXTERNAL)
         return;
     const uint64_t graph = gm_handles_get(&events, GM_WORD(event));
     if (graph)
@@ -130,12 +130,12 @@ void gm_driver_capture_join(struct gm_call *call, int result, uint64_t stream, C
 /* Its handle may soon be that of another stream. */
 uint64_t gm_capture_stream_gone(uint64_t stream)
 {
-    return none() ? 0 : gm_handles_take(&streams, stream);
+    return captures_nothing() ? 0 : gm_handles_take(&streams, stream);
 }
 
 void gm_capture_stream_stays(uint64_t stream, uint64_t captured)
 {
-    if (captured && !none())
+    if (captured && !captures_nothing())
         gm_handles_set(&streams, stream, captured);
 }
 
@@ -143,7 +143,7 @@ void gm_capture_stream_stays(uint64_t stream, uint64_t captured)
 void gm_before_event_destroy(struct gm_call *call, struct gm_record *begun, CUevent event)
 {
     (void)call;
-    if (!none())
+    if (!captures_nothing())
         begun->aux = gm_handles_take(&events, GM_WORD(event));
 }
 
@@ -151,7 +151,7 @@ void gm_driver_event_destroyed(struct gm_call *call, int result, CUevent event,
                                const struct gm_record *begun)
 {
     (void)call;
-    if (result != 0 && begun->aux && !none())
+    if (result != 0 && begun->aux && !captures_nothing())
         gm_handles_set(&events, GM_WORD(event), begun->aux);
 }
 

@@ -22,12 +22,13 @@ GM_HANDLES(converted, 256);                      /* CUgreenCtx -> its CUcontext 
 
 #define self gm_context_self
 
-static uint16_t number_of(uint64_t context)
+static uint16_t context_number(uint64_t context)
 {
     return (uint16_t)gm_handles_get(&numbers, context);
 }
 
-static void tell(struct gm_call *call, uint64_t context, uint16_t number, int device, uint8_t flags)
+static void record_context(struct gm_call *call, uint64_t context, uint16_t number, int device,
+                           uint8_t flags)
 {
     struct gm_record record = {.type = GM_EVENT_CONTEXT,
                                .address = context,
@@ -64,20 +65,20 @@ static uint16_t untold(uint64_t context)
 
 uint16_t gm_context_number(struct gm_call *call, uint64_t context, int device, uint8_t flags)
 {
-    uint16_t number = number_of(context);
+    uint16_t number = context_number(context);
     if (!context)
         return 0;
     if (!number) {
         number = new_number(context, device);
         if (!number) {
-            number = number_of(context); /* another thread was first */
+            number = context_number(context); /* another thread was first */
             return number ? number : untold(context);
         }
     } else if (device < 0 || number == GM_CONTEXT_UNTOLD || gm_context_device(number) == device) {
         return number;
     }
     gm_context_set_device(number, device);
-    tell(call, context, number, device, flags);
+    record_context(call, context, number, device, flags);
     return number;
 }
 
@@ -89,7 +90,7 @@ static void set_top(uint16_t number)
         self.number[self.depth - 1] = number;
 }
 
-static void push(uint16_t number)
+static void push_context(uint16_t number)
 {
     self.depth++;
     if (self.depth > GM_CONTEXT_STACK)
@@ -97,7 +98,7 @@ static void push(uint16_t number)
     set_top(number);
 }
 
-static void pop(void)
+static void pop_context(void)
 {
     self.depth -= self.depth > 0;
 }
@@ -106,22 +107,22 @@ void gm_driver_context_set(struct gm_call *call, int result, CUcontext context)
 {
     if (result != 0)
         return;
-    pop();
+    pop_context();
     if (context)
-        push(gm_context_number(call, GM_WORD(context), -1, 0));
+        push_context(gm_context_number(call, GM_WORD(context), -1, 0));
 }
 
 void gm_driver_context_push(struct gm_call *call, int result, CUcontext context)
 {
     if (result == 0 && context)
-        push(gm_context_number(call, GM_WORD(context), -1, 0));
+        push_context(gm_context_number(call, GM_WORD(context), -1, 0));
 }
 
 void gm_driver_context_pop(struct gm_call *call, int result)
 {
     (void)call;
     if (result == 0)
-        pop();
+        pop_context();
 }
 
 void gm_driver_context_seen(struct gm_call *call, int result, uint64_t context)
@@ -129,7 +130,7 @@ void gm_driver_context_seen(struct gm_call *call, int result, uint64_t context)
     if (result != 0)
         return;
     if (context && self.depth == 0)
-        push(0);
+        push_context(0);
     const uint32_t ends = atomic_load_explicit(&gm_context_ends, memory_order_relaxed);
     const uint16_t number = gm_context_number(call, context, -1, 0);
     set_top(number);
@@ -141,7 +142,7 @@ void gm_driver_context_seen(struct gm_call *call, int result, uint64_t context)
 /* context NULL: the current one. */
 void gm_driver_context_device(struct gm_call *call, int result, uint64_t device, CUcontext context)
 {
-    uint16_t number = context ? number_of(GM_WORD(context)) : gm_context_current();
+    uint16_t number = context ? context_number(GM_WORD(context)) : gm_context_current();
     (void)call;
     if (result == 0 && number && gm_context_device(number) < 0)
         gm_context_set_device(number, (int)device);
@@ -152,7 +153,7 @@ void gm_driver_context_device(struct gm_call *call, int result, uint64_t device,
 void gm_driver_context_create(struct gm_call *call, int result, uint64_t context, int device)
 {
     if (result == 0 && context)
-        push(gm_context_number(call, context, device, 0));
+        push_context(gm_context_number(call, context, device, 0));
 }
 
 static void begin_end(struct gm_call *call, struct gm_record *begun, enum gm_event type,
@@ -186,7 +187,7 @@ void gm_driver_context_gone(struct gm_call *call, int result, CUcontext context,
         gm_handles_set(&numbers, GM_WORD(context), number);
     /* Of the untold it is not known whether the current one is this. */
     if (result == 0 && number && number != GM_CONTEXT_UNTOLD && gm_context_current() == number)
-        pop();
+        pop_context();
 }
 
 void gm_driver_context_attach(struct gm_call *call, int result, uint64_t context)
@@ -198,7 +199,7 @@ void gm_driver_context_attach(struct gm_call *call, int result, uint64_t context
 
 static bool is_last_use(CUcontext context)
 {
-    return atomic_load_explicit(&gm_contexts[number_of(GM_WORD(context))].uses,
+    return atomic_load_explicit(&gm_contexts[context_number(GM_WORD(context))].uses,
                                 memory_order_relaxed) == 0;
 }
 
@@ -214,7 +215,7 @@ void gm_driver_context_detached(struct gm_call *call, int result, CUcontext cont
     if (begun->type != GM_EVENT_NONE)
         gm_driver_context_gone(call, result, context, begun);
     else if (result == 0)
-        atomic_fetch_sub_explicit(&gm_contexts[number_of(GM_WORD(context))].uses, 1,
+        atomic_fetch_sub_explicit(&gm_contexts[context_number(GM_WORD(context))].uses, 1,
                                   memory_order_relaxed);
 }
 
@@ -233,7 +234,7 @@ void gm_driver_primary_retain(struct gm_call *call, int result, uint64_t context
         return;
     const uint64_t before = primary_of(device);
     if (before & STAND_IN)
-        gm_handles_add(&numbers, context, number_of(before));
+        gm_handles_add(&numbers, context, context_number(before));
     struct gm_record record = {
         .type = GM_EVENT_CONTEXT_RETAIN,
         .address = context,
@@ -252,7 +253,7 @@ void gm_before_primary_end(struct gm_call *call, struct gm_record *begun, enum g
 {
     const uint64_t context = primary_of(device);
     if (gm_call_active(call))
-        begin_end(call, begun, type, context, number_of(context), device, GM_FLAG_PRIMARY);
+        begin_end(call, begun, type, context, context_number(context), device, GM_FLAG_PRIMARY);
 }
 
 /* ---- green contexts: shares of a primary context --------------------------------------------- */
@@ -281,7 +282,7 @@ void gm_driver_green_convert(struct gm_call *call, int result, uint64_t context,
     (void)call;
     if (result != 0 || !context || !its || context == its)
         return;
-    gm_handles_set(&numbers, context, number_of(its));
+    gm_handles_set(&numbers, context, context_number(its));
     gm_handles_set(&converted, GM_WORD(green), context);
 }
 
@@ -319,7 +320,7 @@ void gm_runtime_set_device(struct gm_call *call, int result, int device)
     self.runtime_device = device + 1;
     uint16_t number = gm_context_current();
     if (number && gm_context_device(number) != device)
-        set_top(number_of(primary_of(device)));
+        set_top(context_number(primary_of(device)));
 }
 
 void gm_contexts_forget(void)

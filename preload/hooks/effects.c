@@ -181,7 +181,7 @@ enum gm_copy gm_copy_direction(int to, int from)
     return to == CU_MEMORYTYPE_HOST ? GM_COPY_DEVICE_TO_HOST : GM_COPY_DEVICE_TO_DEVICE;
 }
 
-static uint64_t sum(const size_t *sizes, size_t count)
+static uint64_t sum_of_sizes(const size_t *sizes, size_t count)
 {
     uint64_t total = 0;
     for (size_t i = 0; sizes && i < count; i++)
@@ -193,7 +193,8 @@ void gm_driver_copy_batch(struct gm_call *call, int result, const CUdeviceptr *t
                           const CUdeviceptr *from, const size_t *sizes, size_t count, uint8_t flags)
 {
     if (result == 0 && to && from && count)
-        gm_effect_copy(call, result, GM_COPY_UNKNOWN, to[0], from[0], sum(sizes, count), flags);
+        gm_effect_copy(call, result, GM_COPY_UNKNOWN, to[0], from[0], sum_of_sizes(sizes, count),
+                       flags);
 }
 
 /* Extents count elements where an array takes part, so the size is a lower bound there. */
@@ -243,7 +244,7 @@ void gm_driver_hint_batch(struct gm_call *call, int result, const CUdeviceptr *a
                           const size_t *sizes, size_t count)
 {
     if (result == 0 && addresses && count)
-        gm_driver_hint(call, result, addresses[0], sum(sizes, count), 0);
+        gm_driver_hint(call, result, addresses[0], sum_of_sizes(sizes, count), 0);
 }
 
 /* Memory that another process may hold from now on. */

@@ -14,26 +14,26 @@
 GM_HANDLES(exported, 64);     /* name of what was exported -> handle */
 GM_HANDLES(export_names, 64); /* handle -> the latest such name */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t mix_word(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * 0x9e3779b97f4a7c15u ^ (hash ^ word) >> 29;
 }
 
 /* 0: it has none. */
-static uint64_t name_of(const void *shareable, CUmemAllocationHandleType type)
+static uint64_t name_of_handle(const void *shareable, CUmemAllocationHandleType type)
 {
-    uint64_t name = mix(0, (uint64_t)type);
+    uint64_t name = mix_word(0, (uint64_t)type);
     struct stat status;
     if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
         const uint64_t *words = shareable;
         for (int i = 0; words && i < 8; i++)
-            name = mix(name, words[i]);
+            name = mix_word(name, words[i]);
         return words ? name : 0;
     }
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         fstat((int)(intptr_t)shareable, &status) != 0 || S_ISCHR(status.st_mode))
         return 0;
-    return mix(mix(name, status.st_dev), status.st_ino);
+    return mix_word(mix_word(name, status.st_dev), status.st_ino);
 }
 
 void gm_driver_vmm_export(struct gm_call *call, int result, const void *shareable, uint64_t handle,
@@ -44,14 +44,14 @@ void gm_driver_vmm_export(struct gm_call *call, int result, const void *shareabl
         return;
     if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         shareable = (const void *)(intptr_t) * (const int *)shareable;
-    const uint64_t name = name_of(shareable, type);
+    const uint64_t name = name_of_handle(shareable, type);
     if (name && gm_handles_set(&export_names, handle, name))
         gm_handles_set(&exported, name, handle);
 }
 
 uint64_t gm_shareable_handle(const void *shareable, CUmemAllocationHandleType type)
 {
-    const uint64_t name = name_of(shareable, type),
+    const uint64_t name = name_of_handle(shareable, type),
                    handle = name ? gm_handles_get(&exported, name) : 0;
     return handle && gm_handles_get(&export_names, handle) == name ? handle : 0;
 }

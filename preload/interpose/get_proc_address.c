@@ -92,7 +92,7 @@ struct question {
     uint64_t flags;
 };
 
-static int ask(const struct question *question, void **function, int *symbol_status)
+static int ask_driver(const struct question *question, void **function, int *symbol_status)
 {
     return question->v2 != NULL
                ? question->v2(question->name, function, question->version, question->flags,
@@ -108,7 +108,7 @@ static void *answer_at(const struct question *question, uint32_t version, bool p
     int symbol_status = 0;
     other.version = (int)version;
     other.flags = per_thread ? FLAG_PER_THREAD_STREAM : 0;
-    return ask(&other, &function, &symbol_status) == CUDA_SUCCESS ? function : NULL;
+    return ask_driver(&other, &function, &symbol_status) == CUDA_SUCCESS ? function : NULL;
 }
 
 /* A driver that does not bind its own references to itself answers with our function, too. */
@@ -187,10 +187,10 @@ static void *replace(const struct question *question, void *function, const void
     return (void *)gm_api[api].wrapper;
 }
 
-static int answer(const struct question *question, void **function, int *symbol_status,
-                  const void *asker)
+static int answer_question(const struct question *question, void **function, int *symbol_status,
+                           const void *asker)
 {
-    int result = ask(question, function, symbol_status);
+    int result = ask_driver(question, function, symbol_status);
     int error = errno;
     if (result == CUDA_SUCCESS && question->name != NULL && function != NULL && *function != NULL)
         *function = replace(question, *function, asker);
@@ -207,7 +207,7 @@ int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t 
     const void *asker = __builtin_return_address(0);
     get_proc_address_v1 *real = (get_proc_address_v1 *)gm_real(gm_api_find(__func__), asker);
     struct question question = {.v1 = real, .name = symbol, .version = version, .flags = flags};
-    return real != NULL ? answer(&question, function, NULL, asker) : CUDA_ERROR_NOT_FOUND;
+    return real != NULL ? answer_question(&question, function, NULL, asker) : CUDA_ERROR_NOT_FOUND;
 }
 
 int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
@@ -216,7 +216,8 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
     const void *asker = __builtin_return_address(0);
     get_proc_address_v2 *real = (get_proc_address_v2 *)gm_real(gm_api_find(__func__), asker);
     struct question question = {.v2 = real, .name = symbol, .version = version, .flags = flags};
-    return real != NULL ? answer(&question, function, symbol_status, asker) : CUDA_ERROR_NOT_FOUND;
+    return real != NULL ? answer_question(&question, function, symbol_status, asker)
+                        : CUDA_ERROR_NOT_FOUND;
 }
 
 void gm_get_proc_address_forget(void)

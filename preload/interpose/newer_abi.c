@@ -27,7 +27,7 @@ static uint16_t form_of(const char *suffix)
 }
 
 /* One place for each function, for the first form of it that was asked for. */
-static void keep(uint64_t word, uint16_t api)
+static void keep_abi(uint64_t word, uint16_t api)
 {
     for (uint32_t i = 0; i < GM_NEWER_ABI_MAX; i++) {
         uint64_t there = 0;
@@ -70,7 +70,7 @@ void gm_newer_abi_note(uint16_t api, int version, const char *suffix)
         .version = version > 0 ? (uint32_t)version : 0, .api = api, .form = form_of(suffix)};
     uint64_t word;
     memcpy(&word, &entry, sizeof(word));
-    keep(word, api);
+    keep_abi(word, api);
     atomic_fetch_add(&lookups, 1);
     if (gm_api[api].is_vital)
         atomic_fetch_add(&vital_lookups, 1);

@@ -54,13 +54,13 @@ static struct caller *callers;        /* CALLER_MAX, once there is one */
 static _Atomic uint32_t caller_count; /* slots ever taken */
 static _Atomic uint32_t generation;   /* of gm_real_forget */
 
-static void *load(function_word *word)
+static void *load_function(function_word *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
 /* Stores unless something is there; returns what is there afterwards. */
-static void *keep(function_word *word, void *function)
+static void *keep_function(function_word *word, void *function)
 {
     void *kept = NULL;
     if (atomic_compare_exchange_strong_explicit(word, &kept, function, memory_order_acq_rel,
@@ -210,7 +210,7 @@ static void *find_runtime(uint16_t api, const struct gm_object *caller)
     if (caller != NULL && gm_object_imports(caller, gm_api[api].symbol, &version))
         function = find_binding(api, caller, version);
     if (function == NULL)
-        function = load(&gm_real_first[api]);
+        function = load_function(&gm_real_first[api]);
     if (function == NULL)
         function = not_ours(api, gm_next_symbol(gm_api[api].symbol, NULL));
     return function != NULL ? function : find_any_runtime(api);
@@ -222,11 +222,11 @@ static void *keep_for_caller(uint16_t api, const struct gm_object *object, void 
     struct caller *caller = find_caller((const void *)object->start);
     if (caller == NULL)
         caller = add_caller(object);
-    return caller != NULL ? keep(&caller->function[api], function) : function;
+    return caller != NULL ? keep_function(&caller->function[api], function) : function;
 }
 
 /* The function behind a wrapper that has none yet. */
-static void *find(uint16_t api, const void *address)
+static void *find_function(uint16_t api, const void *address)
 {
     const int error = errno;
     const uint32_t before = atomic_load_explicit(&generation, memory_order_acquire);
@@ -240,7 +240,7 @@ static void *find(uint16_t api, const void *address)
         function = is_driver ? find_driver(api) : find_runtime(api, caller);
     /* Found before something was unloaded: good for this call, which is under way, but not kept. */
     if (function != NULL && before == atomic_load_explicit(&generation, memory_order_acquire)) {
-        void *first = keep(&gm_real_first[api], function);
+        void *first = keep_function(&gm_real_first[api], function);
         if (is_driver)
             function = first;
         else if (caller != NULL)
@@ -256,13 +256,13 @@ void *gm_real(uint16_t api, const void *caller)
     if (gm_unlikely(api == 0 || api >= gm_api_count || api >= GM_API_MAX))
         return NULL;
     if (gm_api[api].layer == GM_LAYER_DRIVER) {
-        function = load(&gm_real_first[api]);
+        function = load_function(&gm_real_first[api]);
     } else {
         struct caller *known = find_caller(caller);
         if (gm_likely(known != NULL))
-            function = load(&known->function[api]);
+            function = load_function(&known->function[api]);
     }
-    return gm_likely(function != NULL) ? function : find(api, caller);
+    return gm_likely(function != NULL) ? function : find_function(api, caller);
 }
 
 void gm_real_find_early(void)
@@ -286,13 +286,13 @@ void gm_real_find_early(void)
 void gm_real_set(uint16_t api, void *function)
 {
     if (api != 0 && api < GM_API_MAX && function != NULL && !is_wrapper(api, function))
-        keep(&gm_real_first[api], function);
+        keep_function(&gm_real_first[api], function);
 }
 
 bool gm_real_driver_reached(void)
 {
     for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++)
-        if (gm_api[api].layer == GM_LAYER_DRIVER && load(&gm_real_first[api]) != NULL)
+        if (gm_api[api].layer == GM_LAYER_DRIVER && load_function(&gm_real_first[api]) != NULL)
             return true;
     return false;
 }
@@ -302,7 +302,7 @@ static bool each_driver(bool (*visit)(const struct gm_object *object, void *data
 {
     struct gm_object object = {0};
     for (uint16_t api = 1; api < gm_api_count && api < GM_API_MAX; api++) {
-        const void *function = load(&gm_real_first[api]);
+        const void *function = load_function(&gm_real_first[api]);
         if (gm_api[api].layer != GM_LAYER_DRIVER || function == NULL ||
             (uintptr_t)function - object.start < object.end - object.start ||
             !gm_object_of(function, &object))
@@ -371,7 +371,7 @@ bool gm_real_offer(uint16_t api, void *found, const void *asker)
             return false;
         }
     }
-    bool is_kept = gm_object_same(keep(&gm_real_first[api], found), found);
+    bool is_kept = gm_object_same(keep_function(&gm_real_first[api], found), found);
     if (!is_kept)
         gm_why(GM_WHY_ROAD_OTHER, (uintptr_t)found, gm_api[api].symbol);
     return is_kept;
@@ -396,7 +396,7 @@ static void forget_unloaded(function_word *words)
 {
     struct gm_object object = {0};
     for (uint32_t api = 0; api < gm_api_count && api < GM_API_MAX; api++) {
-        void *function = load(&words[api]);
+        void *function = load_function(&words[api]);
         if (function == NULL || (uintptr_t)function - object.start < object.end - object.start)
             continue;
         if (!gm_object_of(function, &object)) {

@@ -56,7 +56,7 @@ static bool resize(struct room *room, uint32_t records)
     return true;
 }
 
-static void give_back(struct room *room)
+static void give_back_room(struct room *room)
 {
     if (room->records)
         munmap(room->records, room->capacity * sizeof(struct gm_record));
@@ -76,8 +76,8 @@ static bool skip_to(struct gm_merge_lane *lane, uint64_t sequence)
 }
 
 /* The room has records from `first` on in its slots from 1 on. */
-static void use(struct gm_merge_lane *lane, struct source *source, struct room room, uint64_t first,
-                uint64_t end)
+static void use_source(struct gm_merge_lane *lane, struct source *source, struct room room,
+                       uint64_t first, uint64_t end)
 {
     if (lane->next <
         lane->loaded) /* the one before `loaded`: it stands there already, or in slot 0 */
@@ -93,7 +93,7 @@ static void use(struct gm_merge_lane *lane, struct source *source, struct room r
 static bool use_ring(struct gm_merge_lane *lane, struct source *source)
 {
     struct room former = source->used;
-    use(lane, source, source->ring, source->ring_first, source->ring_end);
+    use_source(lane, source, source->ring, source->ring_first, source->ring_end);
     source->ring = former;
     source->ring_end = source->ring_first;
     return true;
@@ -109,16 +109,16 @@ static bool use_block(uint32_t number, struct gm_merge_lane *lane, struct source
         count != UINT32_MAX && resize(&room, count + 1) && gm_stored_read(number, room.records + 1);
     gm_stored_pass(number);
     if (!read) {
-        give_back(&room);
+        give_back_room(&room);
         return skip_to(lane, first + count);
     }
     struct room former = source->used;
-    use(lane, source, room, first, first + count);
-    give_back(&former);
+    use_source(lane, source, room, first, first + count);
+    give_back_room(&former);
     return true;
 }
 
-static bool load(uint32_t number)
+static bool load_table(uint32_t number)
 {
     struct gm_merge_lane *lane = &gm_merge_lanes[number];
     struct source *source = &sources[number];
@@ -153,7 +153,7 @@ static void copy_ring(const struct gm_thread *thread, struct gm_merge_lane *lane
     source->ring_end = lane->head;
 }
 
-static uint64_t look(void)
+static uint64_t look_at_lanes(void)
 {
     uint64_t settled = gm_merge_begin_look();
     if (gm_merge_lane_count > sources_used)
@@ -172,13 +172,13 @@ static uint64_t look(void)
     return settled;
 }
 
-static void rest(void)
+static void rest_until_next(void)
 {
     for (uint32_t number = 0; number < gm_merge_lane_count; number++) {
-        give_back(&sources[number].ring);
+        give_back_room(&sources[number].ring);
         sources[number].ring_end = sources[number].ring_first;
         if (gm_merge_lanes[number].next >= gm_merge_lanes[number].loaded)
-            give_back(&sources[number].used);
+            give_back_room(&sources[number].used);
     }
     gm_stored_rest();
 }
@@ -188,10 +188,10 @@ static uint64_t fold_all(void)
     if (gm_sink->merges_lanes)
         return gm_flight_fold();
     if (!is_prepared)
-        is_prepared = GM_ROOM(&sources, GM_LANES_MAX) && gm_merge_prepare(load);
+        is_prepared = GM_ROOM(&sources, GM_LANES_MAX) && gm_merge_prepare(load_table);
     if (!is_prepared)
         return 0;
-    uint64_t settled = look();
+    uint64_t settled = look_at_lanes();
     gm_merge_fold_before(settled);
     return settled;
 }
@@ -253,7 +253,7 @@ enum gm_live_state gm_live_begin(void)
         settled = fold_all() >= asked;
     }
     if (!gm_sink->merges_lanes)
-        rest();
+        rest_until_next();
     if (!settled)
         return GM_LIVE_UNSETTLED;
     return is_inexact() ? GM_LIVE_INEXACT : GM_LIVE_KNOWN;

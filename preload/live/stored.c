@@ -33,7 +33,7 @@ static struct {
     size_t size;
 } room;
 
-static void *map_private(size_t size)
+static void *map_stored(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                     -1, 0);
@@ -51,10 +51,10 @@ static bool read_at(uint64_t offset, void *to, size_t size)
     return read;
 }
 
-static bool grow(void)
+static bool grow_stored(void)
 {
     uint32_t capacity = noted.capacity ? noted.capacity * 2 : 1024;
-    struct gm_stored *blocks = map_private(capacity * sizeof(*blocks));
+    struct gm_stored *blocks = map_stored(capacity * sizeof(*blocks));
     if (!blocks)
         return false;
     if (noted.capacity) {
@@ -68,13 +68,13 @@ static bool grow(void)
     return true;
 }
 
-static bool note(uint64_t offset, const struct gm_block *block)
+static bool note_stored(uint64_t offset, const struct gm_block *block)
 {
     if (block->lane >= GM_LANES_MAX || block->count == 0 || block->count > GM_BLOCK_RECORDS_MAX)
         return false;
     if (noted.waiting == 0 && noted.capacity)
         noted.count = 1;
-    if (noted.count >= noted.capacity && !grow())
+    if (noted.count >= noted.capacity && !grow_stored())
         return false;
     uint32_t number = noted.count++;
     noted.blocks[number] =
@@ -106,7 +106,7 @@ bool gm_stored_find(uint64_t end)
             return false;
         if (head.extent.type == GM_EXTENT_BLOCK)
             all &= read_at(noted.looked + sizeof(head.extent), &head.block, sizeof(head.block)) &&
-                   note(noted.looked, &head.block);
+                   note_stored(noted.looked, &head.block);
         noted.looked += head.extent.length;
     }
     return all;
@@ -123,13 +123,13 @@ void gm_stored_pass(uint32_t lane)
     noted.waiting--;
 }
 
-static bool make_room(void)
+static bool make_room_for_block(void)
 {
     if (room.size)
         return room.context != NULL;
     size_t context =
         (ZSTD_estimateDCtxSize() + GM_EXTENT_ALIGN - 1) & ~(size_t)(GM_EXTENT_ALIGN - 1);
-    unsigned char *memory = map_private(context + GM_BLOCK_RAW_MAX + STORED_MAX);
+    unsigned char *memory = map_stored(context + GM_BLOCK_RAW_MAX + STORED_MAX);
     if (!memory)
         return false;
     room.context = ZSTD_initStaticDCtx(memory, context); /* first: it must be aligned */
@@ -156,7 +156,7 @@ bool gm_stored_read(uint32_t lane, struct gm_record *records)
 {
     const struct gm_stored *stored = gm_stored_next(lane);
     struct gm_extent extent;
-    if (!stored || !make_room() || !read_at(stored->offset, &extent, sizeof(extent)) ||
+    if (!stored || !make_room_for_block() || !read_at(stored->offset, &extent, sizeof(extent)) ||
         extent.type != GM_EXTENT_BLOCK || extent.used < sizeof(struct gm_block) ||
         extent.used > STORED_MAX - sizeof(extent) ||
         !read_at(stored->offset, room.stored, sizeof(extent) + extent.used))

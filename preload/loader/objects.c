@@ -36,7 +36,7 @@ struct dynamic {
 };
 
 /* The loader makes most of these addresses absolute in place, but not in read-only sections. */
-static const void *absolute(const struct link_map *map, ElfW(Addr) value)
+static const void *absolute_address(const struct link_map *map, ElfW(Addr) value)
 {
     return (const void *)(value < map->l_addr ? map->l_addr + value : value);
 }
@@ -45,7 +45,7 @@ static struct dynamic read_dynamic(const struct link_map *map)
 {
     struct dynamic dynamic = {0};
     for (const ElfW(Dyn) *entry = map->l_ld; entry != NULL && entry->d_tag != DT_NULL; entry++) {
-        const void *pointer = absolute(map, entry->d_un.d_ptr);
+        const void *pointer = absolute_address(map, entry->d_un.d_ptr);
         switch (entry->d_tag) {
         case DT_SYMTAB:
             dynamic.symbols = pointer;

@@ -32,7 +32,7 @@ static const char *const names[FUNCTIONS] = {
 static _Atomic(void *) found[FUNCTIONS];
 
 /* The next function of that name: libc's, or another library's that stands before it. */
-static void *next(enum function function)
+static void *next_end_function(enum function function)
 {
     void *address = atomic_load_explicit(&found[function], memory_order_relaxed);
     if (gm_unlikely(!address)) {
@@ -50,7 +50,7 @@ static void *next(enum function function)
 __attribute__((constructor)) static void find_early(void)
 {
     for (int function = 0; function < FUNCTIONS; function++)
-        if (!next((enum function)function))
+        if (!next_end_function((enum function)function))
             dlerror(); /* older than the function: not the program's error */
 }
 
@@ -59,14 +59,14 @@ typedef void exit_function(int);
 GM_EXPORT _Noreturn void _exit(int status)
 {
     gm_process_mark_end(GM_END_UNDERSCORE_EXIT, gm_status_of_exit(status));
-    ((exit_function *)next(EXIT_UNDERSCORE))(status);
+    ((exit_function *)next_end_function(EXIT_UNDERSCORE))(status);
     __builtin_unreachable();
 }
 
 GM_EXPORT _Noreturn void _Exit(int status)
 {
     gm_process_mark_end(GM_END_UNDERSCORE_EXIT, gm_status_of_exit(status));
-    ((exit_function *)next(EXIT_C))(status);
+    ((exit_function *)next_end_function(EXIT_C))(status);
     __builtin_unreachable();
 }
 
@@ -74,7 +74,7 @@ GM_EXPORT _Noreturn void _Exit(int status)
 GM_EXPORT _Noreturn void quick_exit(int status)
 {
     gm_process_mark_end(GM_END_UNDERSCORE_EXIT, gm_status_of_exit(status));
-    ((exit_function *)next(EXIT_QUICK))(status);
+    ((exit_function *)next_end_function(EXIT_QUICK))(status);
     __builtin_unreachable();
 }
 
@@ -95,33 +95,34 @@ typedef int execveat_function(int, const char *, char *const[], char *const[], i
 
 GM_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-    EXEC(((execve_function *)next(EXECVE))(path, arguments, environment));
+    EXEC(((execve_function *)next_end_function(EXECVE))(path, arguments, environment));
 }
 
 GM_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-    EXEC(((execve_function *)next(EXECVPE))(file, arguments, environment));
+    EXEC(((execve_function *)next_end_function(EXECVPE))(file, arguments, environment));
 }
 
 GM_EXPORT int execv(const char *path, char *const arguments[])
 {
-    EXEC(((execv_function *)next(EXECV))(path, arguments));
+    EXEC(((execv_function *)next_end_function(EXECV))(path, arguments));
 }
 
 GM_EXPORT int execvp(const char *file, char *const arguments[])
 {
-    EXEC(((execv_function *)next(EXECVP))(file, arguments));
+    EXEC(((execv_function *)next_end_function(EXECVP))(file, arguments));
 }
 
 GM_EXPORT int fexecve(int descriptor, char *const arguments[], char *const environment[])
 {
-    EXEC(((fexecve_function *)next(FEXECVE))(descriptor, arguments, environment));
+    EXEC(((fexecve_function *)next_end_function(FEXECVE))(descriptor, arguments, environment));
 }
 
 GM_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                        char *const environment[], int flags)
 {
-    EXEC(((execveat_function *)next(EXECVEAT))(folder, path, arguments, environment, flags));
+    EXEC(((execveat_function *)next_end_function(EXECVEAT))(folder, path, arguments, environment,
+                                                            flags));
 }
 
 /* The list forms become vector forms: there is no other way to pass arguments on. */
@@ -143,7 +144,7 @@ GM_EXPORT int execl(const char *path, const char *first, ...)
     va_start(list, first);
     GATHER(first, list);
     va_end(list);
-    EXEC(((execv_function *)next(EXECV))(path, arguments));
+    EXEC(((execv_function *)next_end_function(EXECV))(path, arguments));
 }
 
 GM_EXPORT int execlp(const char *file, const char *first, ...)
@@ -152,7 +153,7 @@ GM_EXPORT int execlp(const char *file, const char *first, ...)
     va_start(list, first);
     GATHER(first, list);
     va_end(list);
-    EXEC(((execv_function *)next(EXECVP))(file, arguments));
+    EXEC(((execv_function *)next_end_function(EXECVP))(file, arguments));
 }
 
 GM_EXPORT int execle(const char *path, const char *first, ...)
@@ -162,5 +163,5 @@ GM_EXPORT int execle(const char *path, const char *first, ...)
     GATHER(first, list);
     char *const *environment = va_arg(list, char *const *);
     va_end(list);
-    EXEC(((execve_function *)next(EXECVE))(path, arguments, environment));
+    EXEC(((execve_function *)next_end_function(EXECVE))(path, arguments, environment));
 }

@@ -103,7 +103,7 @@ static void code_may_change(void)
     gm_modules_changed();
 }
 
-static bool start(bool bypassed)
+static bool start_recording(bool bypassed)
 {
     gm_dlclose_watch(code_may_change); /* nothing is remembered before the first record */
     if (bypassed) {                    /* until now: a call came after our destructor */
@@ -140,7 +140,7 @@ static bool process_start(void)
         }
         if (!atomic_compare_exchange_strong(state, &now, GM_PROCESS_STARTING))
             continue;
-        bool ready = start(now == GM_PROCESS_BYPASSED);
+        bool ready = start_recording(now == GM_PROCESS_BYPASSED);
         atomic_store_explicit(state, ready ? GM_PROCESS_READY : GM_PROCESS_REFUSED,
                               memory_order_release);
         syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);

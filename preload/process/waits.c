@@ -25,7 +25,7 @@ static _Atomic(void *) found[FUNCTIONS];
 static char program[256];
 static char host[64];
 
-static void *next(enum function function)
+static void *next_wait_function(enum function function)
 {
     void *address = atomic_load_explicit(&found[function], memory_order_relaxed);
     if (gm_unlikely(!address)) {
@@ -40,7 +40,7 @@ void gm_waits_prepare(void)
     struct utsname system;
     char path[GM_OWN_PROC_MAX], executable[256];
     for (int function = 0; function < FUNCTIONS; function++)
-        if (!next((enum function)function))
+        if (!next_wait_function((enum function)function))
             dlerror(); /* older than the function: not the program's error */
     ssize_t length = readlink(gm_own_proc(path, "exe"), executable, sizeof(executable) - 1);
     executable[length > 0 ? length : 0] = 0;
@@ -58,7 +58,7 @@ static bool read_at(int descriptor, void *to, size_t size, size_t at)
 }
 
 /* A trace of that process, of our run, in which no end is marked and nothing told yet. */
-static bool is_of(int descriptor, pid_t pid)
+static bool is_process_of(int descriptor, pid_t pid)
 {
     char magic[8], run_id[sizeof(gm_config.run_id)];
     uint32_t its_pid, end, status;
@@ -80,7 +80,7 @@ static bool tell_in(int folder, const char *name, pid_t pid, uint32_t status)
                                   O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (descriptor < 0)
         return false;
-    if (is_of(descriptor, pid))
+    if (is_process_of(descriptor, pid))
         syscall(SYS_pwrite64, descriptor, &status, sizeof(status),
                 offsetof(struct gm_trace_header, status));
     syscall(SYS_close, descriptor);
@@ -90,7 +90,7 @@ static bool tell_in(int folder, const char *name, pid_t pid, uint32_t status)
 /* As the kernel has it. */
 struct entry {
     uint64_t inode;
-    int64_t next;
+    int64_t next_wait_function;
     uint16_t size;
     uint8_t type;
     char name[];
@@ -136,7 +136,7 @@ static void look_in_folder(char *path, pid_t pid, uint32_t status)
 }
 
 /* `ended`: as waitpid gives it. */
-static void tell(pid_t pid, int ended)
+static void record_child_end(pid_t pid, int ended)
 {
     char path[GM_OUTPUT_MAX + 256];
     uint32_t status = GM_STATUS_WAITED | gm_status_of_wait(ended);
@@ -150,10 +150,10 @@ static void tell(pid_t pid, int ended)
     errno = saved_errno;
 }
 
-static pid_t note(pid_t pid, const int *status)
+static pid_t note_wait(pid_t pid, const int *status)
 {
     if (pid > 0 && status && (WIFSIGNALED(*status) || WIFEXITED(*status)))
-        tell(pid, *status);
+        record_child_end(pid, *status);
     return pid;
 }
 
@@ -171,34 +171,38 @@ typedef pid_t wait4_function(pid_t, int *, int, struct rusage *);
 GM_EXPORT pid_t wait(int *status)
 {
     int own = 0;
-    return note(((wait_function *)next(WAIT))(OWN(status)), OWN(status));
+    return note_wait(((wait_function *)next_wait_function(WAIT))(OWN(status)), OWN(status));
 }
 
 GM_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
     int own = 0;
-    return note(((waitpid_function *)next(WAITPID))(pid, OWN(status), options), OWN(status));
+    return note_wait(((waitpid_function *)next_wait_function(WAITPID))(pid, OWN(status), options),
+                     OWN(status));
 }
 
 GM_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-    int result = ((waitid_function *)next(WAITID))(type, id, info, options);
+    int result = ((waitid_function *)next_wait_function(WAITID))(type, id, info, options);
     bool is_told = result == 0 && info && info->si_pid > 0;
     if (is_told && (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED))
-        tell(info->si_pid, info->si_status);
+        record_child_end(info->si_pid, info->si_status);
     else if (is_told && info->si_code == CLD_EXITED)
-        tell(info->si_pid, info->si_status << 8);
+        record_child_end(info->si_pid, info->si_status << 8);
     return result;
 }
 
 GM_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
     int own = 0;
-    return note(((wait3_function *)next(WAIT3))(OWN(status), options, usage), OWN(status));
+    return note_wait(((wait3_function *)next_wait_function(WAIT3))(OWN(status), options, usage),
+                     OWN(status));
 }
 
 GM_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
     int own = 0;
-    return note(((wait4_function *)next(WAIT4))(pid, OWN(status), options, usage), OWN(status));
+    return note_wait(
+        ((wait4_function *)next_wait_function(WAIT4))(pid, OWN(status), options, usage),
+        OWN(status));
 }

@@ -196,7 +196,7 @@ uint32_t gm_call_elapsed_ns(const struct gm_call *call)
 #define RECORDS_AHEAD 16u
 
 /* The slot of the next record, NULL when the record must be dropped. */
-static inline struct gm_record *reserve(struct gm_thread *thread)
+static inline struct gm_record *reserve_record(struct gm_thread *thread)
 {
     if (gm_unlikely(thread->head == thread->limit)) {
         int saved_errno = errno;
@@ -218,7 +218,7 @@ static inline void commit(struct gm_thread *thread)
 /* A detail is committed by itself: a reader that finds none was cut off. */
 static void put_detail(struct gm_thread *thread, const struct gm_record *detail, uint64_t time)
 {
-    struct gm_record *slot = reserve(thread);
+    struct gm_record *slot = reserve_record(thread);
     if (!slot)
         return;
     bool is_late = gm_process_ending != 0;
@@ -290,7 +290,7 @@ store(struct gm_thread *thread, enum gm_event type, void *frame, uint64_t time, 
     if (is_late && gm_process_ending & GM_ENDING_EXITING)
         lower |= (uint32_t)GM_FLAG_LATE << GM_WHAT_FLAGS;
     thread->events += (bit & types_of_life) != 0;
-    struct gm_record *slot = reserve(thread);
+    struct gm_record *slot = reserve_record(thread);
     if (gm_unlikely(!slot))
         return false;
     if (is_late)

@@ -41,7 +41,7 @@ struct gm_lock *gm_pack_lock(const struct gm_thread *thread)
     return &packer_of(thread->number)->lock;
 }
 
-static void *map_private(size_t size)
+static void *map_block(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                     -1, 0);
@@ -54,7 +54,7 @@ static bool prepare(struct packer *packer)
         return packer->context != NULL;
     size_t context_size = ZSTD_estimateCCtxSize(LEVEL);
     packer->packed_size = ZSTD_compressBound(GM_BLOCK_RAW_MAX);
-    unsigned char *memory = map_private(context_size + GM_BLOCK_RAW_MAX + packer->packed_size);
+    unsigned char *memory = map_block(context_size + GM_BLOCK_RAW_MAX + packer->packed_size);
     if (!memory)
         return false;
     packer->context = ZSTD_initStaticCCtx(memory, context_size); /* first: it must be aligned */

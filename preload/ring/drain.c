@@ -66,14 +66,14 @@ static void drain(void)
     atomic_store_explicit(&state, TRIED, memory_order_relaxed);
 }
 
-static void wake(void)
+static void wake_drainer(void)
 {
     atomic_store(&work, URGENT_WORK);
     syscall(SYS_futex, &work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static struct gm_own_thread drainer = {
-    .name = "gpumem", .stack_size = 1024 * 1024, .run = drain, .wake = wake};
+    .name = "gpumem", .stack_size = 1024 * 1024, .run = drain, .wake = wake_drainer};
 
 /* Publishes work, then reads `rest`; the drainer does the reverse (it stores `rest`, and the kernel
  * checks `work` before it sleeps), so no wake-up is lost. */

@@ -3,7 +3,7 @@
 #include "ring/sink.h"
 #include "writer/trace_file.h"
 
-static bool begin(void)
+static bool begin_file_sink(void)
 {
     return true;
 }
@@ -35,7 +35,7 @@ static void seal_nothing(void)
 
 const struct gm_sink gm_file_sink = {
     .refused = GM_COUNT_WRITE_FAILED,
-    .begin = begin,
+    .begin = begin_file_sink,
     .ready = all_committed,
     .block_records = block_records,
     .write = append_block,

@@ -173,7 +173,7 @@ static struct gm_thread *take_new(uint32_t tid)
     return NULL;
 }
 
-static struct gm_thread *create(uint32_t tid)
+static struct gm_thread *create_lane(uint32_t tid)
 {
     struct gm_thread *thread = NULL;
     for (bool has_more = true; has_more && !(thread = take_new(tid));) {
@@ -202,7 +202,7 @@ struct gm_thread *gm_thread_claim(void)
     struct gm_thread *thread =
         find_free(tid, atomic_load_explicit(&next_new, memory_order_acquire));
     if (!thread)
-        thread = create(tid);
+        thread = create_lane(tid);
     if (!thread)
         return NULL;
     take_stack_over(

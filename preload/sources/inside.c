@@ -33,7 +33,7 @@ struct question {
 };
 
 /* 0, or why there is no answer. */
-static long long begin(struct question *question, void *frame)
+static long long begin_inside_call(struct question *question, void *frame)
 {
     question->saved_errno = errno;
     question->call.thread = NULL;
@@ -49,7 +49,7 @@ static long long begin(struct question *question, void *frame)
     return gm_live_begin() == GM_LIVE_KNOWN ? 0 : GPUMEM_UNCERTAIN;
 }
 
-static void end(struct question *question)
+static void end_inside_call(struct question *question)
 {
     if (!gm_call_active(&question->call))
         return;
@@ -90,14 +90,14 @@ long long gpumem_live_bytes(int device, int kind)
     if (!is_device(device) || kind < GPUMEM_KIND_ON_DEVICE || kind > GPUMEM_KIND_BLOCKS)
         return GPUMEM_NO_SUCH;
     struct question question;
-    long long answer = begin(&question, __builtin_frame_address(0));
+    long long answer = begin_inside_call(&question, __builtin_frame_address(0));
     if (answer == 0) {
         uint64_t sum = 0;
         for (uint32_t n = first_sums(device); n <= last_sums(device); n++)
             sum += live_of(&gm_alive_on[n], kind);
         answer = sum > SUM_MAX ? SUM_MAX : (long long)sum;
     }
-    end(&question);
+    end_inside_call(&question);
     return answer;
 }
 
@@ -106,22 +106,22 @@ long long gpumem_peak_bytes(int device)
     if (!is_device(device) || device == GPUMEM_ALL_DEVICES)
         return GPUMEM_NO_SUCH;
     struct question question;
-    long long answer = begin(&question, __builtin_frame_address(0));
+    long long answer = begin_inside_call(&question, __builtin_frame_address(0));
     if (answer == 0) {
         uint64_t peak = gm_alive_peak(&gm_alive_on[first_sums(device)]);
         answer = peak > SUM_MAX ? SUM_MAX : (long long)peak;
     }
-    end(&question);
+    end_inside_call(&question);
     return answer;
 }
 
 void gpumem_peak_restart(void)
 {
     struct question question;
-    begin(&question, __builtin_frame_address(0));
+    begin_inside_call(&question, __builtin_frame_address(0));
     if (gm_call_active(&question.call))
         gm_alive_restart();
-    end(&question);
+    end_inside_call(&question);
 }
 
 unsigned long long gpumem_moment(void)
@@ -136,7 +136,7 @@ unsigned long long gpumem_moment(void)
 long long gpumem_check_now(unsigned long long since, struct gpumem_left *left)
 {
     struct question question;
-    long long answer = begin(&question, __builtin_frame_address(0));
+    long long answer = begin_inside_call(&question, __builtin_frame_address(0));
     struct gm_left found = {0, 0};
     if (answer == 0) {
         found = gm_alive_left(since);
@@ -144,7 +144,7 @@ long long gpumem_check_now(unsigned long long since, struct gpumem_left *left)
     }
     if (left)
         *left = (struct gpumem_left){.bytes = found.bytes, .count = found.count};
-    end(&question);
+    end_inside_call(&question);
     return answer;
 }
 

@@ -47,7 +47,7 @@ void gm_mark_record(const struct gm_mark *mark, void *frame)
     gm_call_end(&call);
 }
 
-static void record(enum gm_event type, const char *name, void *frame)
+static void record_mark(enum gm_event type, const char *name, void *frame)
 {
     size_t size = name != NULL ? strnlen(name, GM_STRING_LENGTH_MAX) : 0;
     gm_mark_record(&(struct gm_mark){.type = type, .name = {name, size}}, frame);
@@ -55,15 +55,15 @@ static void record(enum gm_event type, const char *name, void *frame)
 
 void gpumem_mark(const char *name)
 {
-    record(GM_EVENT_MARK, name, __builtin_frame_address(0));
+    record_mark(GM_EVENT_MARK, name, __builtin_frame_address(0));
 }
 
 void gpumem_range_push(const char *name)
 {
-    record(GM_EVENT_RANGE_PUSH, name, __builtin_frame_address(0));
+    record_mark(GM_EVENT_RANGE_PUSH, name, __builtin_frame_address(0));
 }
 
 void gpumem_range_pop(void)
 {
-    record(GM_EVENT_RANGE_POP, NULL, __builtin_frame_address(0));
+    record_mark(GM_EVENT_RANGE_POP, NULL, __builtin_frame_address(0));
 }

@@ -236,7 +236,7 @@ static bool open_nvml(void)
     return nvml.init && nvml.count && nvml.by_index && nvml.memory;
 }
 
-static void say(_Atomic uint32_t *word, uint32_t value)
+static void set_nvml_word(_Atomic uint32_t *word, uint32_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
@@ -263,10 +263,10 @@ static void sample_until_last(void)
             wait_while(&state, WANTED, 100 * MILLISECOND);
         }
     }
-    say(&state, DONE);
+    set_nvml_word(&state, DONE);
 }
 
-static void ask(uint32_t wanted)
+static void ask_nvml(uint32_t wanted)
 {
     uint32_t now = atomic_load_explicit(&state, memory_order_relaxed);
     while (now < wanted && !atomic_compare_exchange_weak(&state, &now, wanted))
@@ -277,7 +277,7 @@ static void ask(uint32_t wanted)
 
 static void ask_for_last(void)
 {
-    ask(LAST);
+    ask_nvml(LAST);
 }
 
 /*
@@ -291,14 +291,14 @@ static struct gm_own_thread sampler = {.name = "gpumem-nvml",
 
 static void open_library(void)
 {
-    say(&library, open_nvml() ? OPENED : MISSING);
+    set_nvml_word(&library, open_nvml() ? OPENED : MISSING);
 }
 
 /* The library is opened by a thread that records nothing: it has no descriptor of the trace. */
 static struct gm_own_thread opener = {
     .name = "gpumem-nvml-ld", .stack_size = 1024 * 1024, .opens_files = true, .run = open_library};
 
-static void start(void)
+static void start_nvml(void)
 {
     const char *value = gm_environment_value("CUDA_VISIBLE_DEVICES");
     visible[0] = 0;
@@ -310,9 +310,9 @@ static void start(void)
     atomic_store(&state, IDLE);
     atomic_store(&library, OPENING);
     if (!gm_own_start(&opener))
-        say(&library, MISSING);
+        set_nvml_word(&library, MISSING);
     if (!gm_own_start(&sampler))
-        say(&state, DONE);
+        set_nvml_word(&state, DONE);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ void gm_nvml_request(void)
 {
     const int error = errno;
     if (is_started())
-        ask(WANTED);
+        ask_nvml(WANTED);
     errno = error;
 }
 
@@ -341,10 +341,10 @@ void gm_nvml_context(int device)
         return;
     if (before != epoch && atomic_compare_exchange_strong(&started_in, &before, epoch)) {
         atomic_store(&devices, 0);
-        start();
+        start_nvml();
     }
     atomic_fetch_or(&devices, 1ull << device);
-    ask(WANTED);
+    ask_nvml(WANTED);
     errno = error;
 }
 
@@ -357,7 +357,7 @@ __attribute__((destructor)) static void take_last_sample(void)
     uint64_t limit = gm_clock_ns(CLOCK_MONOTONIC) + 500 * MILLISECOND;
     if (!is_started())
         return;
-    ask(LAST);
+    ask_nvml(LAST);
     while (atomic_load_explicit(&state, memory_order_acquire) != DONE) {
         uint64_t now = gm_clock_ns(CLOCK_MONOTONIC);
         if (now >= limit)

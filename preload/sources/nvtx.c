@@ -109,8 +109,8 @@ static uint64_t range_number(const void *domain, uint64_t id)
     return id ^ ((uintptr_t)domain * 0x9e3779b97f4a7c15u);
 }
 
-static void record(enum gm_event type, uint64_t address, struct gm_name name, const void *domain,
-                   void *frame)
+static void record_nvtx(enum gm_event type, uint64_t address, struct gm_name name,
+                        const void *domain, void *frame)
 {
     gm_mark_record(&(struct gm_mark){type, address, name, gm_nvtx_name_of(domain)}, frame);
 }
@@ -128,7 +128,7 @@ static void mark_ex(const attributes *given)
 {
     char buffer[GM_NVTX_NAME_MAX];
     void (*next)(const attributes *) = (void (*)(const attributes *))successor(MARK_EX);
-    record(GM_EVENT_MARK, 0, message_of(given, buffer), NULL, FRAME);
+    record_nvtx(GM_EVENT_MARK, 0, message_of(given, buffer), NULL, FRAME);
     if (next)
         next(given);
 }
@@ -136,7 +136,7 @@ static void mark_ex(const attributes *given)
 static void mark_a(const char *text)
 {
     void (*next)(const char *) = (void (*)(const char *))successor(MARK_A);
-    record(GM_EVENT_MARK, 0, gm_nvtx_narrow(text), NULL, FRAME);
+    record_nvtx(GM_EVENT_MARK, 0, gm_nvtx_narrow(text), NULL, FRAME);
     if (next)
         next(text);
 }
@@ -145,7 +145,7 @@ static void mark_w(const wchar_t *text)
 {
     char buffer[GM_NVTX_NAME_MAX];
     void (*next)(const wchar_t *) = (void (*)(const wchar_t *))successor(MARK_W);
-    record(GM_EVENT_MARK, 0, gm_nvtx_wide(text, buffer), NULL, FRAME);
+    record_nvtx(GM_EVENT_MARK, 0, gm_nvtx_wide(text, buffer), NULL, FRAME);
     if (next)
         next(text);
 }
@@ -155,7 +155,7 @@ static void domain_mark_ex(const void *domain, const attributes *given)
     char buffer[GM_NVTX_NAME_MAX];
     void (*next)(const void *, const attributes *) =
         (void (*)(const void *, const attributes *))successor(DOMAIN_MARK_EX);
-    record(GM_EVENT_MARK, 0, message_of(given, buffer), domain, FRAME);
+    record_nvtx(GM_EVENT_MARK, 0, message_of(given, buffer), domain, FRAME);
     if (next)
         next(domain, given);
 }
@@ -164,7 +164,7 @@ static void domain_mark_ex(const void *domain, const attributes *given)
 static void record_start(const void *domain, uint64_t id, struct gm_name name, void *frame)
 {
     if (id)
-        record(GM_EVENT_RANGE_START, range_number(domain, id), name, domain, frame);
+        record_nvtx(GM_EVENT_RANGE_START, range_number(domain, id), name, domain, frame);
 }
 
 static uint64_t start_ex(const attributes *given)
@@ -206,10 +206,10 @@ static uint64_t domain_start_ex(const void *domain, const attributes *given)
 static void record_end(const void *domain, uint64_t id, void *frame)
 {
     if (id)
-        record(GM_EVENT_RANGE_END, range_number(domain, id), (struct gm_name){0}, NULL, frame);
+        record_nvtx(GM_EVENT_RANGE_END, range_number(domain, id), (struct gm_name){0}, NULL, frame);
 }
 
-static void end(uint64_t id)
+static void end_nvtx_range(uint64_t id)
 {
     void (*next)(uint64_t) = (void (*)(uint64_t))successor(END);
     record_end(NULL, id, FRAME);
@@ -229,14 +229,14 @@ static int push_ex(const attributes *given)
 {
     char buffer[GM_NVTX_NAME_MAX];
     int (*next)(const attributes *) = (int (*)(const attributes *))successor(PUSH_EX);
-    record(GM_EVENT_RANGE_PUSH, DEFAULT_DOMAIN, message_of(given, buffer), NULL, FRAME);
+    record_nvtx(GM_EVENT_RANGE_PUSH, DEFAULT_DOMAIN, message_of(given, buffer), NULL, FRAME);
     return next ? next(given) : GM_NVTX_NO_LEVEL;
 }
 
 static int push_a(const char *text)
 {
     int (*next)(const char *) = (int (*)(const char *))successor(PUSH_A);
-    record(GM_EVENT_RANGE_PUSH, DEFAULT_DOMAIN, gm_nvtx_narrow(text), NULL, FRAME);
+    record_nvtx(GM_EVENT_RANGE_PUSH, DEFAULT_DOMAIN, gm_nvtx_narrow(text), NULL, FRAME);
     return next ? next(text) : GM_NVTX_NO_LEVEL;
 }
 
@@ -244,14 +244,14 @@ static int push_w(const wchar_t *text)
 {
     char buffer[GM_NVTX_NAME_MAX];
     int (*next)(const wchar_t *) = (int (*)(const wchar_t *))successor(PUSH_W);
-    record(GM_EVENT_RANGE_PUSH, DEFAULT_DOMAIN, gm_nvtx_wide(text, buffer), NULL, FRAME);
+    record_nvtx(GM_EVENT_RANGE_PUSH, DEFAULT_DOMAIN, gm_nvtx_wide(text, buffer), NULL, FRAME);
     return next ? next(text) : GM_NVTX_NO_LEVEL;
 }
 
-static int pop(void)
+static int pop_nvtx_range(void)
 {
     int (*next)(void) = (int (*)(void))successor(POP);
-    record(GM_EVENT_RANGE_POP, DEFAULT_DOMAIN, (struct gm_name){0}, NULL, FRAME);
+    record_nvtx(GM_EVENT_RANGE_POP, DEFAULT_DOMAIN, (struct gm_name){0}, NULL, FRAME);
     return next ? next() : GM_NVTX_NO_LEVEL;
 }
 
@@ -260,14 +260,15 @@ static int domain_push_ex(const void *domain, const attributes *given)
     char buffer[GM_NVTX_NAME_MAX];
     int (*next)(const void *, const attributes *) =
         (int (*)(const void *, const attributes *))successor(DOMAIN_PUSH_EX);
-    record(GM_EVENT_RANGE_PUSH, domain_number(domain), message_of(given, buffer), domain, FRAME);
+    record_nvtx(GM_EVENT_RANGE_PUSH, domain_number(domain), message_of(given, buffer), domain,
+                FRAME);
     return next ? next(domain, given) : GM_NVTX_NO_LEVEL;
 }
 
 static int domain_pop(const void *domain)
 {
     int (*next)(const void *) = (int (*)(const void *))successor(DOMAIN_POP);
-    record(GM_EVENT_RANGE_POP, domain_number(domain), (struct gm_name){0}, NULL, FRAME);
+    record_nvtx(GM_EVENT_RANGE_POP, domain_number(domain), (struct gm_name){0}, NULL, FRAME);
     return next ? next(domain) : GM_NVTX_NO_LEVEL;
 }
 
@@ -324,11 +325,11 @@ static const struct {
     [START_EX] = {GM_NVTX_CORE, GM_NVTX_START_EX, (gm_nvtx_function *)start_ex},
     [START_A] = {GM_NVTX_CORE, GM_NVTX_START_A, (gm_nvtx_function *)start_a},
     [START_W] = {GM_NVTX_CORE, GM_NVTX_START_W, (gm_nvtx_function *)start_w},
-    [END] = {GM_NVTX_CORE, GM_NVTX_END, (gm_nvtx_function *)end},
+    [END] = {GM_NVTX_CORE, GM_NVTX_END, (gm_nvtx_function *)end_nvtx_range},
     [PUSH_EX] = {GM_NVTX_CORE, GM_NVTX_PUSH_EX, (gm_nvtx_function *)push_ex},
     [PUSH_A] = {GM_NVTX_CORE, GM_NVTX_PUSH_A, (gm_nvtx_function *)push_a},
     [PUSH_W] = {GM_NVTX_CORE, GM_NVTX_PUSH_W, (gm_nvtx_function *)push_w},
-    [POP] = {GM_NVTX_CORE, GM_NVTX_POP, (gm_nvtx_function *)pop},
+    [POP] = {GM_NVTX_CORE, GM_NVTX_POP, (gm_nvtx_function *)pop_nvtx_range},
     [DOMAIN_MARK_EX] = {GM_NVTX_CORE2, GM_NVTX_DOMAIN_MARK_EX, (gm_nvtx_function *)domain_mark_ex},
     [DOMAIN_START_EX] = {GM_NVTX_CORE2, GM_NVTX_DOMAIN_START_EX,
                          (gm_nvtx_function *)domain_start_ex},

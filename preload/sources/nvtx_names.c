@@ -29,7 +29,7 @@ static uint32_t token_count;
 /* Names that had no room, in this process and its parents. */
 static _Atomic uint64_t refused;
 
-static void refuse(void)
+static void note_refused_name(void)
 {
     atomic_fetch_add_explicit(&refused, 1, memory_order_seq_cst);
     gm_nvtx_names_tell();
@@ -78,7 +78,7 @@ struct gm_name gm_nvtx_name_of(const void *handle)
 }
 
 /* Under the lock. False when there is no room. */
-static bool keep(struct gm_name name, uint64_t *place)
+static bool keep_nvtx_name(struct gm_name name, uint64_t *place)
 {
     if (name.size > NAME_BYTES_MAX - bytes_used)
         return false;
@@ -88,7 +88,7 @@ static bool keep(struct gm_name name, uint64_t *place)
     return true;
 }
 
-static bool is_same(struct gm_name one, struct gm_name other)
+static bool is_same_nvtx_name(struct gm_name one, struct gm_name other)
 {
     return one.size == other.size && memcmp(one.bytes, other.bytes, one.size) == 0;
 }
@@ -109,18 +109,19 @@ void gm_nvtx_name_set(const void *handle, struct gm_name name)
     if (handle == NULL || name.bytes == NULL)
         return;
     if (!take_lock()) {
-        refuse();
+        note_refused_name();
         return;
     }
     struct entry *entry = slot_of((uintptr_t)handle);
     bool is_known = atomic_load_explicit(&entry->handle, memory_order_relaxed) != 0;
-    bool is_there = is_known && is_same(name_at(entry->place), name);
-    bool has_room = is_there || ((is_known || entry_count < NAMES_MAX) && keep(name, &place));
+    bool is_there = is_known && is_same_nvtx_name(name_at(entry->place), name);
+    bool has_room =
+        is_there || ((is_known || entry_count < NAMES_MAX) && keep_nvtx_name(name, &place));
     if (has_room && !is_there)
         publish(entry, (uintptr_t)handle, place);
     gm_lock_release(&lock);
     if (!has_room)
-        refuse();
+        note_refused_name();
 }
 
 const void *gm_nvtx_name_register(struct gm_name name)
@@ -130,20 +131,20 @@ const void *gm_nvtx_name_register(struct gm_name name)
     if (name.bytes == NULL)
         return NULL;
     if (!take_lock()) {
-        refuse();
+        note_refused_name();
         return NULL;
     }
     for (uint32_t i = 0; i < token_count && !handle; i++)
-        if (is_same(name_at(token_places[i]), name))
+        if (is_same_nvtx_name(name_at(token_places[i]), name))
             handle = &tokens[i];
-    if (!handle && entry_count < NAMES_MAX && keep(name, &place)) {
+    if (!handle && entry_count < NAMES_MAX && keep_nvtx_name(name, &place)) {
         token_places[token_count] = place;
         handle = &tokens[token_count++];
         publish(slot_of((uintptr_t)handle), (uintptr_t)handle, place);
     }
     gm_lock_release(&lock);
     if (!handle)
-        refuse();
+        note_refused_name();
     return handle;
 }
 
@@ -159,7 +160,7 @@ struct gm_name gm_nvtx_narrow(const char *text)
     return (struct gm_name){text, text != NULL ? strnlen(text, GM_NVTX_NAME_MAX) : 0};
 }
 
-static size_t encode(uint32_t character, char to[4])
+static size_t encode_nvtx_character(uint32_t character, char to[4])
 {
     if (character < 0x80) {
         to[0] = (char)character;
@@ -191,6 +192,6 @@ struct gm_name gm_nvtx_wide(const wchar_t *text, char buffer[GM_NVTX_NAME_MAX])
     if (text == NULL)
         return (struct gm_name){NULL, 0};
     for (; *text && size + 4 <= GM_NVTX_NAME_MAX; text++)
-        size += encode((uint32_t)*text, buffer + size);
+        size += encode_nvtx_character((uint32_t)*text, buffer + size);
     return (struct gm_name){buffer, size};
 }

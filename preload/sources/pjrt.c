@@ -80,7 +80,7 @@ static void destroy_error(const struct plugin *plugin, void *error)
 }
 
 /* Calls a function that only tells. `arguments` begins with its size in words. False: it refused. */
-static bool ask(const struct plugin *plugin, enum gm_pjrt_slot slot, gm_pjrt_words *arguments)
+static bool call_slot(const struct plugin *plugin, enum gm_pjrt_slot slot, gm_pjrt_words *arguments)
 {
     gm_pjrt_function *function = function_of(plugin, slot);
     if (!function)
@@ -96,13 +96,13 @@ static bool ask(const struct plugin *plugin, enum gm_pjrt_slot slot, gm_pjrt_wor
 static uint64_t ask_of(const struct plugin *plugin, enum gm_pjrt_slot slot, uint64_t object)
 {
     gm_pjrt_words arguments[] = {4, 0, object, 0};
-    return ask(plugin, slot, arguments) ? arguments[3] : 0;
+    return call_slot(plugin, slot, arguments) ? arguments[3] : 0;
 }
 
 static bool is_on_device(const struct plugin *plugin, uint64_t memory)
 {
     gm_pjrt_words kind[] = {6, 0, memory, 0, 0, 0}; /* text, size */
-    return ask(plugin, GM_PJRT_MEMORY_KIND, kind) && kind[4] == strlen("device") &&
+    return call_slot(plugin, GM_PJRT_MEMORY_KIND, kind) && kind[4] == strlen("device") &&
            memcmp((const char *)(uintptr_t)kind[3], "device", kind[4]) == 0;
 }
 
@@ -110,7 +110,8 @@ static bool is_on_device(const struct plugin *plugin, uint64_t memory)
 static int ordinal_of(const struct plugin *plugin, uint64_t device)
 {
     gm_pjrt_words hardware[] = {4, 0, device, 0};
-    return device && ask(plugin, GM_PJRT_HARDWARE_ID, hardware) && (uint32_t)hardware[3] < DEVICES
+    return device && call_slot(plugin, GM_PJRT_HARDWARE_ID, hardware) &&
+                   (uint32_t)hardware[3] < DEVICES
                ? (int)hardware[3]
                : -1;
 }
@@ -123,7 +124,8 @@ static int device_of_memory(const struct plugin *plugin, uint64_t memory)
         return (int)noted - 2;
     gm_pjrt_words owners[] = {5, 0, memory, 0, 0}; /* list, count */
     noted = ON_HOST;
-    if (is_on_device(plugin, memory) && ask(plugin, GM_PJRT_MEMORY_DEVICES, owners) && owners[4]) {
+    if (is_on_device(plugin, memory) && call_slot(plugin, GM_PJRT_MEMORY_DEVICES, owners) &&
+        owners[4]) {
         uint64_t device = *(const uint64_t *)(uintptr_t)owners[3];
         int ordinal = ordinal_of(plugin, device);
         if (ordinal >= 0) {
@@ -141,7 +143,7 @@ static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordin
 {
     enum { WORDS = 24, IN_USE = 3, LIMIT = 10, LARGEST_HOLE = 18, POOL = 20, IS_SET = 1 };
     gm_pjrt_words stats[WORDS] = {WORDS, 0, device};
-    if (!ask(plugin, GM_PJRT_MEMORY_STATS, stats))
+    if (!call_slot(plugin, GM_PJRT_MEMORY_STATS, stats))
         return UINT64_MAX;
     atomic_store_explicit(&pools[ordinal].allocated, stats[IN_USE], memory_order_relaxed);
     if ((uint8_t)stats[POOL + IS_SET])
@@ -158,7 +160,8 @@ static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordin
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-static void record(enum gm_event type, uint64_t buffer, uint64_t size, int device, void *frame)
+static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int device,
+                         void *frame)
 {
     struct gm_call call;
     struct gm_record detail = {.device = (int8_t)device};
@@ -189,7 +192,7 @@ static bool is_recorded(void)
 }
 
 /* A buffer was made. */
-static void begin(const struct plugin *plugin, uint64_t buffer, void *frame)
+static void begin_array(const struct plugin *plugin, uint64_t buffer, void *frame)
 {
     int saved_errno = errno;
     if (!buffer || !is_recorded())
@@ -199,19 +202,19 @@ static void begin(const struct plugin *plugin, uint64_t buffer, void *frame)
     uint64_t size = device >= 0 ? ask_of(plugin, GM_PJRT_BUFFER_SIZE, buffer) : 0;
     if (size && size >> SIZE_BITS == 0 && gm_handles_set(&buffers, buffer, noted(size, device))) {
         ask_pool(plugin, gm_handles_get(&devices, memory), device);
-        record(GM_EVENT_BLOCK_ALLOC, buffer, size, device, frame);
+        record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, frame);
     }
     errno = saved_errno;
 }
 
 /* A buffer gives its memory back, now. */
-static void end(uint64_t buffer, void *frame)
+static void end_array(uint64_t buffer, void *frame)
 {
     int saved_errno = errno;
     uint64_t of = gm_process_epoch() ? gm_handles_take(&buffers, buffer) : 0;
     if (of)
-        record(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
-               (int)(of >> SIZE_BITS) - 1, frame);
+        record_array(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
+                     (int)(of >> SIZE_BITS) - 1, frame);
     errno = saved_errno;
 }
 
@@ -220,12 +223,13 @@ static uint64_t bytes_asked(const char *text, size_t length)
 {
     static const char before[] = "to allocate ";
     const char *at = memmem(text, length, before, sizeof(before) - 1);
-    const char *end = text + length;
+    const char *end_array = text + length;
     uint64_t hundredths = 0;
     int digits = -1; /* behind the point */
     if (!at)
         return 0;
-    for (at += sizeof(before) - 1; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++) {
+    for (at += sizeof(before) - 1; at < end_array && ((*at >= '0' && *at <= '9') || *at == '.');
+         at++) {
         if (*at == '.')
             digits = 0;
         else if (digits < 2 && hundredths < UINT64_C(1) << 56) {
@@ -236,7 +240,7 @@ static uint64_t bytes_asked(const char *text, size_t length)
     for (digits = digits < 0 ? 0 : digits; digits < 2 && hundredths < UINT64_C(1) << 56; digits++)
         hundredths *= 10;
     static const char units[] = "KMGT";
-    const char *unit = at < end && *at ? strchr(units, *at) : NULL;
+    const char *unit = at < end_array && *at ? strchr(units, *at) : NULL;
     unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
     return hundredths >> (64 - shift - (shift == 0)) ? 0 : (hundredths << shift) / 100;
 }
@@ -256,7 +260,7 @@ static int fullest_of(const struct plugin *plugin, const struct target *target)
     gm_pjrt_words arguments[] = {5, 0, target->owner, 0, 0}; /* list, count */
     int fullest = -1;
     uint64_t least = 0;
-    if (!target->owner || !ask(plugin, target->list, arguments))
+    if (!target->owner || !call_slot(plugin, target->list, arguments))
         return -1;
     const uint64_t *list = (const uint64_t *)(uintptr_t)arguments[3];
     for (uint64_t i = 0; i < arguments[4]; i++) {
@@ -291,20 +295,21 @@ static int device_of_refusal(const struct plugin *plugin, const struct target *t
 }
 
 /* A call was refused; by the pool, if its error says so. */
-static void note_refusal(const struct plugin *plugin, void *error, const struct target *target,
-                         void *frame)
+static void note_pjrt_refusal(const struct plugin *plugin, void *error, const struct target *target,
+                              void *frame)
 {
     int saved_errno = errno;
     gm_pjrt_words code[] = {4, 0, (uintptr_t)error, 0};
     gm_pjrt_words message[] = {5, 0, (uintptr_t)error, 0, 0}; /* text, size */
-    if (is_recorded() && ask(plugin, GM_PJRT_ERROR_CODE, code) &&
+    if (is_recorded() && call_slot(plugin, GM_PJRT_ERROR_CODE, code) &&
         (uint32_t)code[3] == GM_PJRT_RESOURCE_EXHAUSTED) {
         int device = device_of_refusal(plugin, target);
         message[0] *= sizeof(message[0]);
         function_of(plugin, GM_PJRT_ERROR_MESSAGE)(message); /* returns nothing */
         if (device >= 0)
-            record(GM_EVENT_BLOCK_OOM, 0,
-                   bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, frame);
+            record_array(GM_EVENT_BLOCK_OOM, 0,
+                         bytes_asked((const char *)(uintptr_t)message[3], message[4]), device,
+                         frame);
     }
     errno = saved_errno;
 }
@@ -336,28 +341,28 @@ static uint64_t word_at(const gm_pjrt_words *arguments, unsigned at)
 }
 
 /* Those that make one buffer, or may be refused memory. */
-static void *make(const struct plugin *plugin, const struct maker *maker, gm_pjrt_words *arguments,
-                  void *frame)
+static void *make_buffer(const struct plugin *plugin, const struct maker *maker,
+                         gm_pjrt_words *arguments, void *frame)
 {
     void *error = ((gm_pjrt_function *)plugin->real[maker->slot])(arguments);
     if (!error)
-        begin(plugin, word_at(arguments, maker->buffer), frame);
+        begin_array(plugin, word_at(arguments, maker->buffer), frame);
     else
-        note_refusal(plugin, error,
-                     &(struct target){word_at(arguments, maker->memory),
-                                      word_at(arguments, maker->device),
-                                      word_at(arguments, maker->client), GM_PJRT_CLIENT_DEVICES},
-                     frame);
+        note_pjrt_refusal(
+            plugin, error,
+            &(struct target){word_at(arguments, maker->memory), word_at(arguments, maker->device),
+                             word_at(arguments, maker->client), GM_PJRT_CLIENT_DEVICES},
+            frame);
     return error;
 }
 
 /* Memory that another array holds is not a view's own. Who makes one of it has asked for its address. */
-static void *view(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
+static void *view_buffer(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
 {
     enum { ADDRESS = 3 };
     uint64_t viewed = gm_handles_get(&told, word_at(arguments, ADDRESS));
-    return make(plugin, viewed && gm_handles_get(&buffers, viewed) ? &VIEW_OF_ARRAY : &VIEW,
-                arguments, frame);
+    return make_buffer(plugin, viewed && gm_handles_get(&buffers, viewed) ? &VIEW_OF_ARRAY : &VIEW,
+                       arguments, frame);
 }
 
 static void *tell_address(const struct plugin *plugin, enum gm_pjrt_slot slot,
@@ -382,7 +387,7 @@ static uint64_t outputs_of(const struct plugin *plugin, uint64_t loaded)
         return 1;
     uint64_t outputs = ask_of(plugin, GM_PJRT_OUTPUTS, executable);
     gm_pjrt_words arguments[] = {3, 0, executable};
-    ask(plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
+    call_slot(plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
     return (outputs & UINT32_MAX) + 1;
 }
 
@@ -395,7 +400,7 @@ static bool end_taken(const struct plugin *plugin, const gm_pjrt_words *argument
         for (uint64_t i = 0; i < arguments[6]; i++)
             if ((uint8_t)ask_of(plugin, GM_PJRT_BUFFER_IS_DELETED, lists[device][i])) {
                 any = true;
-                end(lists[device][i], frame);
+                end_array(lists[device][i], frame);
             }
     return any;
 }
@@ -408,13 +413,13 @@ static bool may_take_all(const gm_pjrt_words *arguments)
     return !options || options[0] <= KEPT * sizeof(*options) || options[KEPT] == 0;
 }
 
-static void *execute(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
+static void *execute_loaded(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
 {
     enum { ON_DEVICE = 9 }; /* none: on those that it was compiled for */
     const uint64_t loaded = arguments[2];
     void *error = ((gm_pjrt_function *)plugin->real[GM_PJRT_EXECUTE])(arguments);
     if (error)
-        note_refusal(
+        note_pjrt_refusal(
             plugin, error,
             &(struct target){0, word_at(arguments, ON_DEVICE), loaded, GM_PJRT_LOADED_DEVICES},
             frame);
@@ -431,14 +436,14 @@ static void *execute(const struct plugin *plugin, gm_pjrt_words *arguments, void
     uint64_t *const *lists = (uint64_t *const *)(uintptr_t)arguments[7];
     for (uint64_t device = 0; lists && device < arguments[5]; device++)
         for (uint32_t i = 0; i < OUTPUTS(known); i++)
-            begin(plugin, lists[device][i], frame);
+            begin_array(plugin, lists[device][i], frame);
     return NULL;
 }
 
 static void *end_and_call(const struct plugin *plugin, enum gm_pjrt_slot slot,
                           gm_pjrt_words *arguments, void *frame)
 {
-    end(arguments[2], frame);
+    end_array(arguments[2], frame);
     return ((gm_pjrt_function *)plugin->real[slot])(arguments);
 }
 
@@ -458,7 +463,7 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
         const struct plugin *plugin = &plugins[n];                                                 \
         return call;                                                                               \
     }
-#define MAKER(n, name, maker) FUNCTION(n, name, make(plugin, &(maker), arguments, FRAME))
+#define MAKER(n, name, maker) FUNCTION(n, name, make_buffer(plugin, &(maker), arguments, FRAME))
 
 #define FUNCTIONS(n)                                                                               \
     MAKER(n, from_host, FROM_HOST)                                                                 \
@@ -468,10 +473,10 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
     MAKER(n, uninitialized, UNINITIALIZED)                                                         \
     MAKER(n, async_buffers, ASYNC_BUFFERS)                                                         \
     MAKER(n, compile, COMPILE)                                                                     \
-    FUNCTION(n, view, view(plugin, arguments, FRAME))                                              \
+    FUNCTION(n, view, view_buffer(plugin, arguments, FRAME))                                       \
     FUNCTION(n, unsafe_pointer, tell_address(plugin, GM_PJRT_UNSAFE_POINTER, arguments))           \
     FUNCTION(n, opaque_pointer, tell_address(plugin, GM_PJRT_OPAQUE_POINTER, arguments))           \
-    FUNCTION(n, execute, execute(plugin, arguments, FRAME))                                        \
+    FUNCTION(n, execute, execute_loaded(plugin, arguments, FRAME))                                 \
     FUNCTION(n, loaded_destroy, forget_executable(plugin, arguments))                              \
     FUNCTION(n, buffer_destroy, end_and_call(plugin, GM_PJRT_BUFFER_DESTROY, arguments, FRAME))    \
     FUNCTION(n, buffer_delete, end_and_call(plugin, GM_PJRT_BUFFER_DELETE, arguments, FRAME))      \

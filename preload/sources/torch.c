@@ -121,8 +121,8 @@ static inline void add_told(struct gm_record *detail, enum gm_event type, const 
 }
 
 /* `caller`: NULL if nothing more can be told. */
-static inline void record(enum gm_event type, const struct block *block,
-                          const struct gm_torch_caller *caller, void *frame)
+static inline void record_torch(enum gm_event type, const struct block *block,
+                                const struct gm_torch_caller *caller, void *frame)
 {
     struct gm_call call;
     if (!gm_config.torch || !is_accelerator(block->device))
@@ -144,7 +144,7 @@ static inline void record(enum gm_event type, const struct block *block,
  * its names being global, and it stays loaded as long as who calls us. `none` stands for one that
  * does not exist; it may be called like any other.
  */
-static void none(void)
+static void no_original(void)
 {
 }
 
@@ -154,7 +154,7 @@ static __attribute__((noinline)) void *find_original(_Atomic(void *) *word, cons
     int saved_errno = errno;
     void *found = gm_object_definitions(name).first;
     if (found == NULL || found == self)
-        found = (void *)none;
+        found = (void *)no_original;
     atomic_store_explicit(word, found, memory_order_release);
     errno = saved_errno;
     return found;
@@ -180,16 +180,16 @@ void gm_torch_memory_usage(void *address, int64_t size, size_t allocated, size_t
                           .allocated = allocated,
                           .reserved = reserved,
                           .device = device};
-    record(size < 0 ? GM_EVENT_BLOCK_FREE : GM_EVENT_BLOCK_ALLOC, &block, &caller, frame);
+    record_torch(size < 0 ? GM_EVENT_BLOCK_FREE : GM_EVENT_BLOCK_ALLOC, &block, &caller, frame);
     memory_usage *next = (memory_usage *)original_of(&original, MEMORY_USAGE, MEMORY_USAGE_SELF);
     next(address, size, allocated, reserved, device);
 }
 
 /* The three forms differ in C++ only: signed and unsigned travel alike. */
-static void fail(_Atomic(void *) *original, const char *name, const void *self,
-                 const struct block *block, void *frame)
+static void fail_symbol(_Atomic(void *) *original, const char *name, const void *self,
+                        const struct block *block, void *frame)
 {
-    record(GM_EVENT_BLOCK_OOM, block, NULL, frame);
+    record_torch(GM_EVENT_BLOCK_OOM, block, NULL, frame);
     out_of_memory *next = (out_of_memory *)original_of(original, name, self);
     next(block->size, block->allocated, block->reserved, block->device);
 }
@@ -198,8 +198,8 @@ void gm_torch_out_of_memory(int64_t size, size_t allocated, size_t reserved, uin
 {
     static _Atomic(void *) original;
     struct block block = {0, (uint64_t)size, allocated, reserved, device};
-    fail(&original, OUT_OF_MEMORY, (void *)gm_torch_out_of_memory, &block,
-         __builtin_frame_address(0));
+    fail_symbol(&original, OUT_OF_MEMORY, (void *)gm_torch_out_of_memory, &block,
+                __builtin_frame_address(0));
 }
 
 void gm_torch_out_of_memory_unsigned(size_t size, size_t allocated, size_t reserved,
@@ -207,8 +207,8 @@ void gm_torch_out_of_memory_unsigned(size_t size, size_t allocated, size_t reser
 {
     static _Atomic(void *) original;
     struct block block = {0, size, allocated, reserved, device};
-    fail(&original, OUT_OF_MEMORY_UNSIGNED, (void *)gm_torch_out_of_memory_unsigned, &block,
-         __builtin_frame_address(0));
+    fail_symbol(&original, OUT_OF_MEMORY_UNSIGNED, (void *)gm_torch_out_of_memory_unsigned, &block,
+                __builtin_frame_address(0));
 }
 
 void gm_torch_out_of_memory_signed(int64_t size, int64_t allocated, int64_t reserved,
@@ -216,6 +216,6 @@ void gm_torch_out_of_memory_signed(int64_t size, int64_t allocated, int64_t rese
 {
     static _Atomic(void *) original;
     struct block block = {0, (uint64_t)size, (uint64_t)allocated, (uint64_t)reserved, device};
-    fail(&original, OUT_OF_MEMORY_SIGNED, (void *)gm_torch_out_of_memory_signed, &block,
-         __builtin_frame_address(0));
+    fail_symbol(&original, OUT_OF_MEMORY_SIGNED, (void *)gm_torch_out_of_memory_signed, &block,
+                __builtin_frame_address(0));
 }

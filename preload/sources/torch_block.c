@@ -59,7 +59,7 @@ static struct site given[SITES], returned[SITES];
 static _Atomic uint64_t readable[PAGES_KEPT]; /* numbers of pages, by their low bits; 0: none */
 static _Atomic unsigned size_word;            /* by the sites in `given`; 0: not known */
 
-static struct site *site_of(struct site *sites, uint64_t code)
+static struct site *site_of_code(struct site *sites, uint64_t code)
 {
     for (unsigned i = 0; i < SITES; i++) {
         uint64_t there = atomic_load_explicit(&sites[i].code, memory_order_relaxed);
@@ -134,9 +134,9 @@ static inline bool agrees_returned(const uint64_t *words, unsigned size,
 }
 
 /* Looks at one place. Returns the words of the structure, NULL if there is none. */
-static const uint64_t *look_at(const struct gm_torch_caller *caller, unsigned place,
-                               const struct gm_torch_report *report, compare *agree,
-                               struct knowledge *known)
+static const uint64_t *look_at_site(const struct gm_torch_caller *caller, unsigned place,
+                                    const struct gm_torch_report *report, compare *agree,
+                                    struct knowledge *known)
 {
     uint64_t value = value_at(caller, place);
     if (!is_readable(value))
@@ -164,11 +164,11 @@ learn(struct site *site, const struct gm_torch_caller *caller, const struct gm_t
     const uint64_t *words = NULL;
     known.size = size ? (uint8_t)size : known.size;
     if (known.place)
-        words = look_at(caller, known.place, report, agree, &known);
+        words = look_at_site(caller, known.place, report, agree, &known);
     known.agreed = words ? known.agreed + 1 : 0;
     known.size = words || size ? known.size : 0;
     for (unsigned place = 1; !words && place < FRAME_WORDS + 2; place++)
-        words = look_at(caller, place, report, agree, &known);
+        words = look_at_site(caller, place, report, agree, &known);
     *size_at = known.size;
     known.tries++;
     if (known.tries >= TRIES)
@@ -182,11 +182,12 @@ learn(struct site *site, const struct gm_torch_caller *caller, const struct gm_t
 }
 
 /* The words of the block's structure; NULL: not found. */
-static inline const uint64_t *find(struct site *sites, const struct gm_torch_caller *caller,
-                                   const struct gm_torch_report *report, compare *agree,
-                                   unsigned size, unsigned *size_at)
+static inline const uint64_t *find_torch_site(struct site *sites,
+                                              const struct gm_torch_caller *caller,
+                                              const struct gm_torch_report *report, compare *agree,
+                                              unsigned size, unsigned *size_at)
 {
-    struct site *site = site_of(sites, caller->code);
+    struct site *site = site_of_code(sites, caller->code);
     if (gm_unlikely(site == NULL))
         return NULL;
     struct knowledge known = atomic_load_explicit(&site->known, memory_order_relaxed);
@@ -208,7 +209,7 @@ bool gm_torch_block_given(const struct gm_torch_caller *caller,
                           const struct gm_torch_report *report, struct gm_torch_told *told)
 {
     unsigned size = 0;
-    const uint64_t *words = find(given, caller, report, agrees_given, 0, &size);
+    const uint64_t *words = find_torch_site(given, caller, report, agrees_given, 0, &size);
     if (words == NULL)
         return false;
     uint32_t pool = (uint32_t)(words[size + POOL] / sizeof(uint64_t));
@@ -227,7 +228,8 @@ enum gm_block_end gm_torch_block_returned(const struct gm_torch_caller *caller,
     unsigned known = atomic_load_explicit(&size_word, memory_order_relaxed), size = 0;
     if (known == 0)
         return GM_BLOCK_END_UNTOLD;
-    const uint64_t *words = find(returned, caller, report, agrees_returned, known, &size);
+    const uint64_t *words =
+        find_torch_site(returned, caller, report, agrees_returned, known, &size);
     if (words == NULL)
         return GM_BLOCK_END_UNTOLD;
     return events_of(words, size) ? GM_BLOCK_END_WAITS : GM_BLOCK_END_AT_ONCE;

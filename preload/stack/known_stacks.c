@@ -104,7 +104,7 @@ uint32_t gm_known_find(struct gm_known_stacks *known, const struct gm_known_key 
  * Room in one piece for a stack of any size. What it takes is no longer known from here on, should
  * this thread never come back from filling it.
  */
-static uint64_t make_room(struct gm_known_stacks *known)
+static uint64_t make_room_for_stack(struct gm_known_stacks *known)
 {
     uint64_t place = known->end;
     if (GM_KNOWN_BYTES - place % GM_KNOWN_BYTES < STACK_MAX)
@@ -117,7 +117,7 @@ static uint64_t make_room(struct gm_known_stacks *known)
 void gm_known_add(struct gm_known_stacks *known, const struct gm_known_key *key,
                   struct gm_unwind_thread *thread, const struct gm_walk *walk, uint32_t node)
 {
-    const uint64_t end = known->end, place = make_room(known);
+    const uint64_t end = known->end, place = make_room_for_stack(known);
     struct gm_known_stack *stack = (void *)(known->ring + place % GM_KNOWN_BYTES);
     if (key->registers.pc == 0) {
         stack->native = (struct gm_stack_words){.count = 0};

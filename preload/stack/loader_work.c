@@ -58,7 +58,7 @@ void gm_loader_wait_for_list(void)
     dl_iterate_phdr(stop_at_once, NULL);
 }
 
-static void ask(void)
+static void ask_loader(void)
 {
     gm_loader_wait_for_list();
     open_unwinder();
@@ -67,7 +67,7 @@ static void ask(void)
 }
 
 static struct gm_own_thread asker = {
-    .name = "gpumem-loader", .stack_size = 1024 * 1024, .opens_files = true, .run = ask};
+    .name = "gpumem-loader", .stack_size = 1024 * 1024, .opens_files = true, .run = ask_loader};
 
 void gm_loader_ask(void)
 {

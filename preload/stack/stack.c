@@ -302,7 +302,7 @@ static uint32_t add_native(struct gm_stack *stack, const struct gm_walk *native)
     return node;
 }
 
-static uint32_t merge(struct capture *capture)
+static uint32_t merge_frames(struct capture *capture)
 {
     struct gm_stack *stack = capture->stack;
     struct gm_frame *frames = capture->native.frames;
@@ -367,7 +367,8 @@ static inline void prepare_nodes(struct gm_stack *stack, const struct gm_walk *n
  * What a capture leaves behind for the next. A stack that could not be recorded whole is none, and
  * nothing of it is remembered: there may be room for it the next time.
  */
-static inline void remember(struct gm_stack *stack, uint32_t native_count, uint32_t script_count)
+static inline void remember_stack(struct gm_stack *stack, uint32_t native_count,
+                                  uint32_t script_count)
 {
     stack->native_count = native_count;
     stack->script_count = script_count;
@@ -434,7 +435,7 @@ capture_native(struct gm_stack *stack, struct gm_registers registers, int status
         uint32_t missed = stack->missed;
         prepare_nodes(stack, &native, status);
         stack->node = add_native(stack, &native);
-        remember(stack, native.count, 0);
+        remember_stack(stack, native.count, 0);
         if (is_costly(native.count - native.kept, native.count))
             add_known(stack, &(struct gm_known_key){.registers = registers}, &native, missed);
     }
@@ -480,8 +481,8 @@ static __attribute__((noinline)) uint32_t capture_scripts(struct gm_stack *stack
         uint32_t missed = stack->missed;
         prepare_nodes(stack, &capture.native, status);
         stack->node = same_scripts && capture.python.count == 0 ? add_native(stack, &capture.native)
-                                                                : merge(&capture);
-        remember(stack, capture.native.count, capture.python.count);
+                                                                : merge_frames(&capture);
+        remember_stack(stack, capture.native.count, capture.python.count);
         if (!gm_config.native_stacks ||
             is_costly(capture.looked_up, capture.native.count + capture.python.count))
             add_known(stack, &key, &capture.native, missed);

@@ -13,7 +13,7 @@ static const uint32_t byte_columns =
     1u << GM_COLUMN_TYPE | 1u << GM_COLUMN_KIND | 1u << GM_COLUMN_DEVICE | 1u << GM_COLUMN_FLAGS;
 
 /* One byte, or one LEB128 number of at most 64 bits. */
-static bool take(struct cursor *cursor, bool is_byte, uint64_t *value)
+static bool take_value(struct cursor *cursor, bool is_byte, uint64_t *value)
 {
     uint64_t result = 0;
     for (unsigned shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
@@ -37,7 +37,7 @@ static uint64_t unzigzag(uint64_t value)
 }
 
 /* `record` is a copy of its model, whose value counts where the column holds differences. */
-static void set(struct gm_record *record, unsigned column, uint64_t value, uint64_t *time)
+static void set_column(struct gm_record *record, unsigned column, uint64_t value, uint64_t *time)
 {
     switch (column) {
     case GM_COLUMN_TYPE:
@@ -115,9 +115,9 @@ bool gm_columns_decode(const struct gm_block *block, const unsigned char *column
         for (; members; members &= members - 1) {
             unsigned column = (unsigned)__builtin_ctz(members);
             uint64_t value;
-            if (!take(&cursors[column], byte_columns >> column & 1, &value))
+            if (!take_value(&cursors[column], byte_columns >> column & 1, &value))
                 return false;
-            set(&records[n], column, value, &time);
+            set_column(&records[n], column, value, &time);
         }
     }
     return true;

@@ -217,7 +217,7 @@ static void write_known(struct known *entry, const struct known *to)
 }
 
 /* Whether an address is of the entry, which is read as a whole only if it seems so. */
-static inline bool is_of(uint64_t address, const struct known *entry, struct known *found)
+static inline bool is_in_module(uint64_t address, const struct known *entry, struct known *found)
 {
     uint64_t start = __atomic_load_n(&entry->start, __ATOMIC_RELAXED);
     uint64_t end = __atomic_load_n(&entry->end, __ATOMIC_RELAXED);
@@ -231,7 +231,7 @@ static inline bool find_known(uint64_t address, struct known *found)
 {
     uint32_t now = atomic_load_explicit(&generation, memory_order_acquire);
     for (uint32_t i = atomic_load_explicit(&known_count, memory_order_acquire); i-- > 0;)
-        if (is_of(address, &known[i], found))
+        if (is_in_module(address, &known[i], found))
             return found->generation == now;
     return false;
 }
@@ -267,7 +267,7 @@ static struct known *place_for(const struct known *range)
 
 /* The same file, wherever it is mapped: what is told of it is told in its own terms. Without a
  * build id only its place tells it from another one that has taken its name. */
-static bool is_same(const struct gm_module *one, const struct gm_module *other)
+static bool is_same_module(const struct gm_module *one, const struct gm_module *other)
 {
     return one->path == other->path && one->end - one->start == other->end - other->start &&
            one->start - one->load_bias == other->start - other->load_bias &&
@@ -277,11 +277,11 @@ static bool is_same(const struct gm_module *one, const struct gm_module *other)
 }
 
 /* Its number in the trace, given now if it has none; 0: it could not be recorded. */
-static uint16_t number_of(const struct gm_module *module)
+static uint16_t module_number(const struct gm_module *module)
 {
     uint16_t number;
     for (uint32_t at = gm_module_count(); at-- > 1;)
-        if (is_same(gm_module_entry((uint16_t)at), module))
+        if (is_same_module(gm_module_entry((uint16_t)at), module))
             return (uint16_t)at;
     gm_change_begin();
     struct gm_module *entry = gm_module_append(&number);
@@ -295,7 +295,7 @@ static uint16_t number_of(const struct gm_module *module)
 
 /* Records the module around `found`, whose header is mapped at `image`. Caller holds the lock.
  * What the file had no room for just now is not remembered, so that it is tried again. */
-static struct known record(const struct mapping *found, uint64_t image, uint64_t image_size)
+static struct known record_module(const struct mapping *found, uint64_t image, uint64_t image_size)
 {
     struct gm_module module = {.start = found->start, .end = found->end};
     struct known range = {.generation = atomic_load_explicit(&generation, memory_order_relaxed)};
@@ -308,7 +308,7 @@ static struct known record(const struct mapping *found, uint64_t image, uint64_t
         if (inode && !module.build_id_size)
             read_distant_notes(&module, image, inode);
         refused = !module.path && !gm_strings_full();
-        range.number = refused ? 0 : number_of(&module);
+        range.number = refused ? 0 : module_number(&module);
         range.lost = !refused && !range.number && gm_modules_full();
         if (!refused && !range.number && !range.lost) {
             gm_count(GM_COUNT_GROW_FAILED, 1);
@@ -365,7 +365,7 @@ static struct known look_up(uint64_t address)
     while (next_mapping() && mapping.start <= address) {
         note_header(&header);
         if (address < mapping.end) {
-            result = record(&mapping, is_headed(&header) ? header.start : 0, header.size);
+            result = record_module(&mapping, is_headed(&header) ? header.start : 0, header.size);
             break;
         }
     }
@@ -395,7 +395,7 @@ void gm_modules_check(const uint64_t *addresses, uint32_t count)
         note_header(&header);
         if (!is_headed(&header) || !count_unknown(addresses, count, mapping.start, mapping.end))
             continue;
-        record(&mapping, header.start, header.size);
+        record_module(&mapping, header.start, header.size);
         unknown = count_unknown(addresses, count, 0, UINT64_MAX);
     }
     if (is_open)

@@ -55,7 +55,7 @@ TABLE(modules, GM_EXTENT_MODULES, GM_RANK_UNSET, GM_MODULES_MAX, GM_MODULES_PER_
       sizeof(struct gm_module));
 TABLE(strings, GM_EXTENT_STRINGS, GM_RANK_STRINGS, GM_STRINGS_MAX, GM_STRINGS_PER_EXTENT, 1);
 
-static void *entry(struct table *table, uint32_t id)
+static void *table_entry(struct table *table, uint32_t id)
 {
     struct gm_extent *extent =
         atomic_load_explicit(&table->extents[id / table->per_extent], memory_order_acquire);
@@ -64,7 +64,7 @@ static void *entry(struct table *table, uint32_t id)
 
 /* Room for entry `id` (or the byte at offset `id`); caller holds the table's lock. A file that
  * cannot grow now may do so later; a table that is full stays so. */
-static bool make_room(struct table *table, uint32_t id)
+static bool make_room_in_table(struct table *table, uint32_t id)
 {
     uint32_t number = id / table->per_extent;
     if (id >= table->max) {
@@ -94,23 +94,24 @@ static void count_refused(const struct table *table, enum gm_counter limit)
     gm_count(full ? limit : GM_COUNT_GROW_FAILED, 1);
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t mix_words(uint64_t a, uint64_t b)
 {
     uint64_t hash = (a ^ (b * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
     return hash ^ (hash >> 29);
 }
 
-typedef bool equal_function(const void *entry, const void *key);
-typedef uint64_t hash_function(const void *entry);
+typedef bool equal_function(const void *table_entry, const void *key);
+typedef uint64_t hash_function(const void *table_entry);
 
-static uint32_t find(struct table *table, uint64_t hash, const void *key, equal_function *equal)
+static uint32_t find_in_table(struct table *table, uint64_t hash, const void *key,
+                              equal_function *equal)
 {
     struct index_slots *index = atomic_load_explicit(&table->index, memory_order_acquire);
     if (!index)
         return 0;
     for (uint32_t at = (uint32_t)hash & index->mask;; at = (at + 1) & index->mask) {
         uint32_t id = atomic_load_explicit(&index->ids[at], memory_order_acquire);
-        if (!id || equal(entry(table, id), key))
+        if (!id || equal(table_entry(table, id), key))
             return id;
     }
 }
@@ -139,7 +140,7 @@ static bool grow_index(struct table *table, hash_function *hash)
     for (uint32_t at = 0; old && at <= old->mask; at++) {
         uint32_t id = atomic_load_explicit(&old->ids[at], memory_order_relaxed);
         if (id)
-            place(index, hash(entry(table, id)), id);
+            place(index, hash(table_entry(table, id)), id);
     }
     atomic_store_explicit(&table->index, index, memory_order_release);
     return true;
@@ -149,18 +150,18 @@ static bool grow_index(struct table *table, hash_function *hash)
  * Appends a new entry, or returns the id another thread gave it meanwhile; 0 if there is no room.
  * `published` is the header's count of this table.
  */
-static uint32_t append(struct table *table, const void *key, uint64_t value, equal_function *equal,
-                       hash_function *hash, uint32_t *published)
+static uint32_t append_to_table(struct table *table, const void *key, uint64_t value,
+                                equal_function *equal, hash_function *hash, uint32_t *published)
 {
     if (atomic_load_explicit(&table->full, memory_order_relaxed))
         return 0;
     gm_lock_take(&table->lock);
-    uint32_t id = find(table, value, key, equal);
+    uint32_t id = find_in_table(table, value, key, equal);
     if (!id) {
         uint32_t next = table->count ? table->count : 1; /* 0 is "none" */
         gm_change_begin();
-        if (make_room(table, next) && grow_index(table, hash)) {
-            memcpy(entry(table, next), key, table->entry_size);
+        if (make_room_in_table(table, next) && grow_index(table, hash)) {
+            memcpy(table_entry(table, next), key, table->entry_size);
             table->count = next + 1;
             table->indexed++;
             __atomic_store_n(published, table->count, __ATOMIC_RELEASE);
@@ -178,10 +179,10 @@ static uint32_t intern(struct table *table, const void *key, equal_function *equ
                        hash_function *hash, uint32_t *published, enum gm_counter limit)
 {
     uint64_t value = hash(key);
-    uint32_t id = find(table, value, key, equal);
+    uint32_t id = find_in_table(table, value, key, equal);
     if (gm_likely(id != 0))
         return id;
-    id = append(table, key, value, equal, hash, published);
+    id = append_to_table(table, key, value, equal, hash, published);
     if (!id)
         count_refused(table, limit);
     return id;
@@ -197,8 +198,8 @@ static bool node_equal(const void *entry_, const void *key)
 static uint64_t node_hash(const void *key)
 {
     const struct gm_node *node = key;
-    return mix(node->address,
-               ((uint64_t)node->parent << 32) | ((uint32_t)node->module << 8) | node->kind);
+    return mix_words(node->address,
+                     ((uint64_t)node->parent << 32) | ((uint32_t)node->module << 8) | node->kind);
 }
 
 uint32_t gm_node_intern(uint32_t parent, uint16_t module, uint64_t address, enum gm_node_kind kind)
@@ -219,7 +220,7 @@ static bool frame_equal(const void *entry_, const void *key)
 static uint64_t frame_hash(const void *key)
 {
     const struct gm_script_frame *frame = key;
-    return mix(((uint64_t)frame->file << 32) | frame->function, frame->line);
+    return mix_words(((uint64_t)frame->file << 32) | frame->function, frame->line);
 }
 
 uint32_t gm_frame_intern(uint32_t file, uint32_t function, uint32_t line)
@@ -251,7 +252,7 @@ static uint64_t bytes_hash(const char *bytes, size_t size)
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a; strings are short and rare */
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    return mix(hash, size);
+    return mix_words(hash, size);
 }
 
 static uint64_t string_hash(const void *entry_)
@@ -274,7 +275,7 @@ static uint32_t string_place(uint32_t size)
         atomic_store_explicit(&strings.full, true, memory_order_relaxed);
         return 0;
     }
-    return make_room(&strings, offset) ? offset : 0;
+    return make_room_in_table(&strings, offset) ? offset : 0;
 }
 
 /* Caller holds the lock, and has begun a change. */
@@ -284,7 +285,7 @@ static uint32_t string_append(const struct text *text, uint64_t hash)
     uint32_t offset = grow_index(&strings, string_hash) ? string_place(size) : 0;
     if (!offset)
         return 0;
-    char *at = entry(&strings, offset);
+    char *at = table_entry(&strings, offset);
     memcpy(at, &text->size, sizeof(text->size));
     memcpy(at + sizeof(text->size), text->bytes, text->size);
     strings.count = offset + size;
@@ -294,7 +295,7 @@ static uint32_t string_append(const struct text *text, uint64_t hash)
     return offset;
 }
 
-static struct text text_of(const char *bytes, size_t size)
+static struct text text_of_bytes(const char *bytes, size_t size)
 {
     if (size > GM_STRING_LENGTH_MAX) {
         size = GM_STRING_LENGTH_MAX;
@@ -306,15 +307,15 @@ static struct text text_of(const char *bytes, size_t size)
 /* Marks have a share of their own: a program that names each step leaves room for its stacks. */
 static uint32_t intern_string(const char *bytes, size_t size, bool is_mark)
 {
-    struct text text = text_of(bytes, size);
+    struct text text = text_of_bytes(bytes, size);
     uint64_t hash = bytes_hash(text.bytes, text.size);
-    uint32_t offset = text.size ? find(&strings, hash, &text, string_equal) : 0;
+    uint32_t offset = text.size ? find_in_table(&strings, hash, &text, string_equal) : 0;
     if (offset || !text.size)
         return offset;
     uint32_t room = is_mark ? text.size + (uint32_t)sizeof(text.size) : 0; /* in that share */
     gm_lock_take(&strings.lock);
     gm_change_begin();
-    offset = find(&strings, hash, &text, string_equal);
+    offset = find_in_table(&strings, hash, &text, string_equal);
     bool over = !offset && is_mark && mark_bytes + room > GM_MARK_STRINGS_MAX;
     if (!offset && !over && (offset = string_append(&text, hash)))
         mark_bytes += room;
@@ -342,11 +343,11 @@ uint32_t gm_string_intern_mark(const char *bytes, size_t size)
 struct gm_module *gm_module_append(uint16_t *number)
 {
     uint32_t next = modules.count ? modules.count : 1;
-    if (!make_room(&modules, next))
+    if (!make_room_in_table(&modules, next))
         return NULL;
     modules.count = next; /* not yet published */
     *number = (uint16_t)next;
-    return entry(&modules, next);
+    return table_entry(&modules, next);
 }
 
 void gm_module_publish(void)
@@ -357,7 +358,7 @@ void gm_module_publish(void)
 
 struct gm_module *gm_module_entry(uint16_t number)
 {
-    return entry(&modules, number);
+    return table_entry(&modules, number);
 }
 
 uint32_t gm_module_count(void)
@@ -381,7 +382,7 @@ bool gm_strings_full(void)
 }
 
 /* Entries are only appended: none before the extent that was not full has changed. */
-static void seal(struct table *table)
+static void seal_table(struct table *table)
 {
     uint32_t count = table->count;
     for (uint32_t number = table->sealed / table->per_extent; number < table->extent_count;
@@ -395,13 +396,13 @@ static void seal(struct table *table)
 
 void gm_tables_seal(void)
 {
-    seal(&nodes);
-    seal(&frames);
-    seal(&modules);
-    seal(&strings);
+    seal_table(&nodes);
+    seal_table(&frames);
+    seal_table(&modules);
+    seal_table(&strings);
 }
 
-static void forget(struct table *table)
+static void forget_table(struct table *table)
 {
     for (uint32_t number = 0; number < table->extent_count; number++)
         atomic_store_explicit(&table->extents[number], NULL, memory_order_relaxed);
@@ -420,9 +421,9 @@ void gm_tables_unlock(void)
 
 void gm_tables_forget(void)
 {
-    forget(&nodes);
-    forget(&frames);
-    forget(&modules);
-    forget(&strings);
+    forget_table(&nodes);
+    forget_table(&frames);
+    forget_table(&modules);
+    forget_table(&strings);
     mark_bytes = 0;
 }

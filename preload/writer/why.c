@@ -8,8 +8,8 @@ static struct gm_lock lock = GM_LOCK(GM_RANK_WHY);
 static struct gm_why_ring noted; /* by this process and its parents */
 static struct gm_why_ring *told; /* the same in the trace */
 
-static bool is_same(const struct gm_why_entry *entry, enum gm_why reason, uint64_t address,
-                    const char *name)
+static bool is_same_reason(const struct gm_why_entry *entry, enum gm_why reason, uint64_t address,
+                           const char *name)
 {
     return entry->reason == reason && entry->address == address &&
            strncmp(entry->name, name, sizeof(entry->name) - 1) == 0;
@@ -18,7 +18,7 @@ static bool is_same(const struct gm_why_entry *entry, enum gm_why reason, uint64
 static struct gm_why_entry *find_or_make(enum gm_why reason, uint64_t address, const char *name)
 {
     for (uint32_t i = 0; i < GM_WHY_ENTRIES; i++)
-        if (is_same(&noted.entry[i], reason, address, name))
+        if (is_same_reason(&noted.entry[i], reason, address, name))
             return &noted.entry[i];
     struct gm_why_entry *entry = &noted.entry[noted.begun++ % GM_WHY_ENTRIES];
     *entry = (struct gm_why_entry){.address = address, .reason = (uint16_t)reason};

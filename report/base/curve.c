@@ -9,7 +9,7 @@ static void raise_to(struct gm_curve_bucket *bucket, const struct gm_curve_bucke
 }
 
 /* Two buckets become one, twice as wide. */
-static void widen(struct gm_curve *curve)
+static void widen_curve(struct gm_curve *curve)
 {
     size_t kept = 0;
     for (size_t i = 0; i < curve->count; i += 2) {
@@ -27,13 +27,13 @@ static void advance(struct gm_curve *curve, uint64_t time)
 {
     uint64_t elapsed = time > curve->start ? time - curve->start : 0;
     while (elapsed >> curve->shift >= GM_CURVE_BUCKETS)
-        widen(curve);
+        widen_curve(curve);
     while (curve->count <= elapsed >> curve->shift)
         curve->buckets[curve->count++] = curve->now;
 }
 
 /* Where the latest bucket ends; the highest time if that is beyond all times. */
-static uint64_t end_of(const struct gm_curve *curve)
+static uint64_t curve_end(const struct gm_curve *curve)
 {
     uint64_t length = (uint64_t)curve->count << curve->shift;
     bool is_long = length >> curve->shift != curve->count || length > UINT64_MAX - curve->start;
@@ -45,7 +45,7 @@ void gm_curve_step(struct gm_curve *curve, uint64_t time, uint64_t first, uint64
     if (curve->count == 0)
         curve->start = time;
     advance(curve, time);
-    curve->until = end_of(curve);
+    curve->until = curve_end(curve);
     curve->now = (struct gm_curve_bucket){{first, second}};
     raise_to(&curve->buckets[curve->count - 1], &curve->now);
 }
@@ -65,7 +65,7 @@ void gm_curve_finish(struct gm_curve *curve, uint64_t end)
     advance(curve, end);
     uint64_t last = end > curve->start ? (end - curve->start) >> curve->shift : 0;
     curve->count = (size_t)last + 1;
-    curve->until = end_of(curve);
+    curve->until = curve_end(curve);
 }
 
 uint64_t gm_curve_most(const struct gm_curve *curve, unsigned value, unsigned from, unsigned to,

@@ -9,7 +9,7 @@
 #define LARGE ((size_t)16 << 20) /* bytes: a map that is to be larger must be allowed to */
 
 /* False if it is not allowed: no more of the trace is read then. */
-static bool grow(struct gm_map *map)
+static bool grow_map(struct gm_map *map)
 {
     struct gm_map old = *map;
     size_t capacity = old.capacity ? old.capacity * 2 : 64;
@@ -30,7 +30,7 @@ static bool grow(struct gm_map *map)
 
 void gm_map_set_grown(struct gm_map *map, uint64_t key, uint32_t value)
 {
-    if (!grow(map) && gm_map_get(map, key) == GM_NONE)
+    if (!grow_map(map) && gm_map_get(map, key) == GM_NONE)
         return;
     struct gm_map_slot *slot = gm_map_find(map, key);
     map->count += slot->value == GM_NONE;

@@ -20,7 +20,7 @@ static _Noreturn void out_of_memory(void)
 }
 
 /* Saturated: what is too much is too much. `there`: bytes of it that there are already. */
-static void note(size_t count, size_t size, size_t there)
+static void note_allocation(size_t count, size_t size, size_t there)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
@@ -42,7 +42,7 @@ static void *ask_for_large_pages(void *memory, size_t bytes)
 
 void *gm_allocate(size_t count, size_t size)
 {
-    note(count, size, 0);
+    note_allocation(count, size, 0);
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
         out_of_memory();
@@ -52,7 +52,7 @@ void *gm_allocate(size_t count, size_t size)
 void *gm_allocate_aligned(size_t size)
 {
     size_t rounded = size ? (size + 63) & ~(size_t)63 : 64;
-    note(rounded, 1, 0);
+    note_allocation(rounded, 1, 0);
     void *memory = rounded >= size ? aligned_alloc(64, rounded) : NULL;
     if (!memory)
         out_of_memory();
@@ -61,7 +61,7 @@ void *gm_allocate_aligned(size_t size)
 
 void *gm_resize(void *memory, size_t count, size_t size)
 {
-    note(count, size, malloc_usable_size(memory));
+    note_allocation(count, size, malloc_usable_size(memory));
     void *moved = reallocarray(memory, count ? count : 1, size);
     if (!moved)
         out_of_memory();

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool read_file(const char *path, char *text, size_t size)
+static bool read_process_file(const char *path, char *text, size_t size)
 {
     FILE *file = fopen(path, "re");
     if (!file)
@@ -21,7 +21,7 @@ static bool read_file(const char *path, char *text, size_t size)
 static bool same_boot(const struct gm_trace_header *header)
 {
     char boot[64];
-    if (!read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)))
+    if (!read_process_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)))
         return false;
     boot[strcspn(boot, "\n")] = 0;
     return strncmp(boot, header->boot_id, sizeof(header->boot_id)) == 0;
@@ -32,7 +32,7 @@ static bool is_the_one(const struct gm_trace_header *header, const char *pid)
 {
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
-    if (!read_file(path, text, sizeof(text)))
+    if (!read_process_file(path, text, sizeof(text)))
         return false;
     /* Field 22, counted behind the name in parentheses, which may hold blanks and parentheses. */
     const char *at = strrchr(text, ')');
@@ -59,7 +59,7 @@ static uint64_t own_number(const char *pid)
 {
     char path[64], text[4096];
     snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
-    if (!read_file(path, text, sizeof(text)))
+    if (!read_process_file(path, text, sizeof(text)))
         return 0;
     char *line = strstr(text, "\nNSpid:");
     if (!line)

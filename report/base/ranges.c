@@ -5,7 +5,7 @@
 #include "base/secret.h"
 #include <stdlib.h>
 
-static uint32_t draw(struct gm_ranges *ranges)
+static uint32_t draw_priority(struct gm_ranges *ranges)
 {
     uint32_t value = ranges->random ? ranges->random : (uint32_t)(gm_secret() >> 32) | 1;
     value ^= value << 13;
@@ -25,13 +25,14 @@ static uint32_t new_node(struct gm_ranges *ranges, struct gm_range range)
         index = ranges->used++;
         GM_RESERVE(ranges->nodes, ranges->capacity, ranges->used);
     }
-    ranges->nodes[index] = (struct gm_range_node){.range = range, .priority = draw(ranges)};
+    ranges->nodes[index] =
+        (struct gm_range_node){.range = range, .priority = draw_priority(ranges)};
     return index;
 }
 
 /* Splits a tree into what starts before `start` and the rest. */
-static void split(struct gm_ranges *ranges, uint32_t tree, uint64_t start, uint32_t *before,
-                  uint32_t *rest)
+static void split_ranges(struct gm_ranges *ranges, uint32_t tree, uint64_t start, uint32_t *before,
+                         uint32_t *rest)
 {
     if (!tree) {
         *before = *rest = 0;
@@ -40,24 +41,24 @@ static void split(struct gm_ranges *ranges, uint32_t tree, uint64_t start, uint3
     struct gm_range_node *node = &ranges->nodes[tree];
     if (node->range.start < start) {
         *before = tree;
-        split(ranges, node->right, start, &node->right, rest);
+        split_ranges(ranges, node->right, start, &node->right, rest);
     } else {
         *rest = tree;
-        split(ranges, node->left, start, before, &node->left);
+        split_ranges(ranges, node->left, start, before, &node->left);
     }
 }
 
 /* Joins two trees; all of `left` lies before all of `right`. */
-static uint32_t join(struct gm_ranges *ranges, uint32_t left, uint32_t right)
+static uint32_t join_ranges(struct gm_ranges *ranges, uint32_t left, uint32_t right)
 {
     struct gm_range_node *nodes = ranges->nodes;
     if (!left || !right)
         return left ? left : right;
     if (nodes[left].priority > nodes[right].priority) {
-        nodes[left].right = join(ranges, nodes[left].right, right);
+        nodes[left].right = join_ranges(ranges, nodes[left].right, right);
         return left;
     }
-    nodes[right].left = join(ranges, left, nodes[right].left);
+    nodes[right].left = join_ranges(ranges, left, nodes[right].left);
     return right;
 }
 
@@ -71,7 +72,7 @@ void gm_ranges_add(struct gm_ranges *ranges, struct gm_range range)
         struct gm_range_node *at = &ranges->nodes[*link];
         link = range.start < at->range.start ? &at->left : &at->right;
     }
-    split(ranges, *link, range.start, &ranges->nodes[node].left, &ranges->nodes[node].right);
+    split_ranges(ranges, *link, range.start, &ranges->nodes[node].left, &ranges->nodes[node].right);
     *link = node;
     ranges->count++;
 }
@@ -105,7 +106,7 @@ bool gm_ranges_remove(struct gm_ranges *ranges, uint64_t start)
     uint32_t node = *link;
     if (!node)
         return false;
-    *link = join(ranges, ranges->nodes[node].left, ranges->nodes[node].right);
+    *link = join_ranges(ranges, ranges->nodes[node].left, ranges->nodes[node].right);
     ranges->nodes[node].right = ranges->free;
     ranges->free = node;
     ranges->count--;

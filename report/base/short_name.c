@@ -10,7 +10,7 @@ struct output {
     size_t used;
 };
 
-static void put(struct output *output, const char *bytes, size_t size)
+static void put_text(struct output *output, const char *bytes, size_t size)
 {
     size_t room = GM_SHORT_NAME_SIZE - 1 - output->used;
     if (size > room)
@@ -51,7 +51,7 @@ static const char *put_operator(struct output *output, const char *at)
     else
         while (*end && strchr("<>=+-*/%^&|~!,[]", *end))
             end++;
-    put(output, at, (size_t)(end - at));
+    put_text(output, at, (size_t)(end - at));
     return gm_name_starts_with(end, " <") ? end + 1 : end;
 }
 
@@ -87,8 +87,8 @@ static const char *skip_template(struct output *output, const char *at)
 /* "{lambda(int)#1}", "{closure#0}": the kind is enough. */
 static const char *put_unnamed(struct output *output, const char *at)
 {
-    put(output, at, strcspn(at, "(#}"));
-    put(output, "}", 1);
+    put_text(output, at, strcspn(at, "(#}"));
+    put_text(output, "}", 1);
     return behind_brackets(at, '{', '}');
 }
 
@@ -109,7 +109,7 @@ static void shorten(struct output *output, const char *name)
             output->text[output->used = 0] = 0; /* that was a return type */
             at++;
         } else {
-            put(output, at++, 1);
+            put_text(output, at++, 1);
         }
     }
 }
@@ -121,7 +121,7 @@ void gm_short_name(const char *name, char text[GM_SHORT_NAME_SIZE])
     if (name[0] != '<') /* Rust's <Type as Trait>::method */
         shorten(&output, name);
     if (output.used == 0)
-        put(&output, name, strlen(name));
+        put_text(&output, name, strlen(name));
     if (output.used == GM_SHORT_NAME_SIZE - 1)
         while (output.used && (text[output.used - 1] & 0x80)) /* no part of a character */
             text[--output.used] = 0;

@@ -173,8 +173,8 @@ static void back_to(int descriptor, int saved)
 }
 
 /* Runs the command with the settings as they are. False: not started, with the code that says why. */
-static bool run(struct dry_run *dry, struct gm_recording *recording, const char *pattern, int out,
-                int *code)
+static bool run_program(struct dry_run *dry, struct gm_recording *recording, const char *pattern,
+                        int out, int *code)
 {
     *recording = (struct gm_recording){0};
     if (told_to_end || !gm_dry_launch_set(&dry->launch, &dry->settings, dry->scratch) ||
@@ -201,7 +201,7 @@ static bool run_again(struct dry_run *dry, struct gm_dry_outcome *outcome)
     int code, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     int saved = redirect(STDERR_FILENO, nowhere);
     snprintf(pattern, sizeof(pattern), "%s/again.%%e.%%p.trace", dry->scratch);
-    bool ran = run(dry, &recording, pattern, nowhere, &code);
+    bool ran = run_program(dry, &recording, pattern, nowhere, &code);
     back_to(STDERR_FILENO, saved);
     if (nowhere >= 0)
         close(nowhere);
@@ -315,7 +315,8 @@ static bool run_shown(struct dry_run *dry, struct shown_run *shown, int out)
 {
     char pattern[sizeof(dry->scratch) + 32];
     snprintf(pattern, sizeof(pattern), "%s/%%e.%%p.trace", dry->scratch);
-    if (!run(dry, &shown->recording, dry->output ? dry->output : pattern, out, &shown->code))
+    if (!run_program(dry, &shown->recording, dry->output ? dry->output : pattern, out,
+                     &shown->code))
         return false;
     read_traces(&shown->recording, &shown->outcome);
     gm_dry_launch_told(&dry->launch, &shown->told);

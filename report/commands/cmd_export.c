@@ -49,7 +49,7 @@ struct answer {
     bool lacks_moment; /* that was asked for */
 };
 
-static void read_trace(const char *path, const void *request_of, void *answer_of)
+static void read_export_trace(const char *path, const void *request_of, void *answer_of)
 {
     const struct request *request = request_of;
     struct answer *answer = answer_of;
@@ -74,7 +74,7 @@ static int write_export(const struct request *request, const char *path, const c
     struct answer answer = {0};
     if (!gm_output_file_open(&file, output))
         return GM_EXIT_USAGE;
-    bool is_read = gm_apart(read_trace, path, request, &answer, sizeof(answer));
+    bool is_read = gm_apart(read_export_trace, path, request, &answer, sizeof(answer));
     /* What could not be read to its end is told, but is worth having. */
     bool is_whole = gm_output_file_close(&file, is_read && answer.is_written);
     bool is_good = is_read && answer.is_written && is_whole;

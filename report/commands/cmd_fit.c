@@ -64,7 +64,7 @@ static char *as_word(const char *name)
 }
 
 /* Replaces this process by the search. Returns the exit code if it cannot be started. */
-static int start(char **words, size_t count, char **command)
+static int start_fit(char **words, size_t count, char **command)
 {
     static char self[PATH_MAX], script[PATH_MAX + 16];
     struct gm_dry_launch launch;
@@ -103,7 +103,7 @@ int gm_cmd_fit(int count, char **arguments)
     if (optind == count)
         gm_complain("fit: no command given; see gpumem fit --help");
     else
-        code = start(words, word_count, arguments + optind);
+        code = start_fit(words, word_count, arguments + optind);
 done:
     while (word_count)
         free(words[--word_count]);

@@ -73,7 +73,7 @@ static void print_environment(const struct gm_trace *trace)
     }
 }
 
-static void print_settings(const struct gm_trace *trace)
+static void print_info_settings(const struct gm_trace *trace)
 {
     struct gm_text rest = trace->environment, one;
     while (gm_settings_next(&rest, &one))
@@ -169,7 +169,7 @@ static void print_info(const char *path, const void *wants_why, void *is_printed
     print_records(&session);
     print_text("python", gm_trace_string(session.trace, header->python_state));
     print_environment(session.trace);
-    print_settings(session.trace);
+    print_info_settings(session.trace);
     if (*(const bool *)wants_why)
         gm_why_text(session.trace);
     gm_session_close(&session);

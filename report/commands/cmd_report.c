@@ -83,7 +83,7 @@ struct answer {
     struct gm_balance_part part;
 };
 
-static void read_trace(const char *path, const void *report_of, void *answer_of)
+static void read_report_trace(const char *path, const void *report_of, void *answer_of)
 {
     const struct report *report = report_of;
     struct answer *answer = answer_of;
@@ -104,7 +104,7 @@ static void read_trace(const char *path, const void *report_of, void *answer_of)
 
 static int read_apart(const struct report *report, const char *path, struct answer *answer)
 {
-    bool is_read = gm_apart(read_trace, path, report, answer, sizeof(*answer));
+    bool is_read = gm_apart(read_report_trace, path, report, answer, sizeof(*answer));
     return !is_read || !answer->is_whole ? GM_EXIT_UNREADABLE
            : answer->is_unanswered       ? GM_EXIT_USAGE
                                          : GM_EXIT_FINE;
@@ -136,7 +136,7 @@ static int write_report(struct report *report, char **paths, size_t count)
 }
 
 /* A page of nothing is not left behind. */
-static int write_file(struct report *report, char **paths, size_t count)
+static int write_report_file(struct report *report, char **paths, size_t count)
 {
     struct gm_output_file file;
     if (!gm_output_file_open(&file, report->file))
@@ -290,7 +290,7 @@ int gm_cmd_report(int count, char **arguments)
     report.options.top = top;
     int code = found;
     if (run.count)
-        code = (report.file ? write_file : write_any)(&report, run.paths, run.count);
+        code = (report.file ? write_report_file : write_any)(&report, run.paths, run.count);
     gm_run_free(&run);
     return code ? code : found;
 }

@@ -145,7 +145,7 @@ static void say_where(const struct gm_recording *recording)
     free(first);
 }
 
-static void say(const struct gm_recording *recording, enum gm_reach reach)
+static void say_reach(const struct gm_recording *recording, enum gm_reach reach)
 {
     if (recording->trace_count == 0 && reach == GM_REACH_STATIC) {
         fputs("gpumem: there is no trace: the program is linked statically, and LD_PRELOAD does "
@@ -229,7 +229,7 @@ int gm_cmd_run(int count, char **arguments)
         gm_recording_find(&recording);
         gm_run_note_leave(arguments + optind, code, recording.traces, recording.trace_count);
         if (!quiet)
-            say(&recording, reach);
+            say_reach(&recording, reach);
     }
     gm_recording_end(&recording);
     return code;

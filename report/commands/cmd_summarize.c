@@ -38,7 +38,7 @@ static char *page_of(const struct gm_model *model)
     return page;
 }
 
-static void read_trace(const char *path, const void *request_of, void *unused)
+static void read_summarize_trace(const char *path, const void *request_of, void *unused)
 {
     const struct gm_job_request *request = request_of;
     unsigned needs = request->with_page ? gm_output_brief.needs : 0;
@@ -58,8 +58,9 @@ static bool load_trace(struct gm_summaries *summaries, const char *path,
 {
     char *line = NULL, unused;
     size_t size = 0;
-    bool is_read =
-        gm_apart_capture(read_trace, path, request, &unused, sizeof(unused), &line, &size) && size;
+    bool is_read = gm_apart_capture(read_summarize_trace, path, request, &unused, sizeof(unused),
+                                    &line, &size) &&
+                   size;
     if (is_read && line[size - 1] == '\n')
         size--;
     is_read = is_read && gm_summaries_add(summaries, line, size);

@@ -125,7 +125,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static void rest(uint64_t until_ns)
+static void rest_until(uint64_t until_ns)
 {
     uint64_t now = now_ns(), pause = until_ns > now ? until_ns - now : 0;
     struct timespec time = {(time_t)(pause / 1000000000), (long)(pause % 1000000000)};
@@ -133,7 +133,7 @@ static void rest(uint64_t until_ns)
 }
 
 /* Changes what is shown; false: the user has seen enough. */
-static bool obey(int key, struct gm_top *top, const struct gm_follow *follow)
+static bool obey_key(int key, struct gm_top *top, const struct gm_follow *follow)
 {
     struct gm_top_shown *shown = &top->shown;
     switch (key) {
@@ -168,7 +168,7 @@ static bool wait_for_keys(uint64_t until_ns, struct gm_top *top, const struct gm
     for (uint64_t now = now_ns(); top->shown.is_paused || now < until_ns; now = now_ns()) {
         uint64_t left = now < until_ns ? (until_ns - now) / 1000000 + 1 : LONGEST_WAIT_MS;
         int key = gm_terminal_key((int)(left < LONGEST_WAIT_MS ? left : LONGEST_WAIT_MS));
-        if (key != GM_TERMINAL_NO_KEY && !obey(key, top, follow))
+        if (key != GM_TERMINAL_NO_KEY && !obey_key(key, top, follow))
             return false;
     }
     return true;
@@ -201,7 +201,7 @@ static int follow(const char *path, const struct request *request)
         if (top.shown.has_keys)
             goes_on = wait_for_keys(begun + turn, &top, &follow);
         else
-            rest(begun + turn);
+            rest_until(begun + turn);
     }
     gm_terminal_end();
     gm_top_end(&top);

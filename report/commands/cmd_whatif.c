@@ -211,7 +211,7 @@ static enum gm_exit_code answer_from(const struct wish *wish, struct source *sou
 }
 
 /* The exit code is the answer. */
-static void answer(const char *path, const void *wish, void *code)
+static void answer_trace(const char *path, const void *wish, void *code)
 {
     struct source source = {0};
     *(int *)code = answer_from(wish, &source, path);
@@ -223,7 +223,7 @@ int gm_whatif_advise(const char *path, gm_whatif_taker *take, void *argument)
     struct wish wish = {
         .device = GM_ANY_DEVICE, .advise = true, .take = take, .argument = argument};
     int code;
-    answer(path, &wish, &code);
+    answer_trace(path, &wish, &code);
     return code;
 }
 
@@ -234,14 +234,14 @@ static int answer_one(const struct wish *wish, char **arguments, size_t count)
     if (run.count > 1)
         code = gm_complain("whatif: one trace at a time, not %zu: name it", run.count);
     else if (run.count)
-        code = gm_apart(answer, run.paths[0], wish, &answered, sizeof(answered))
+        code = gm_apart(answer_trace, run.paths[0], wish, &answered, sizeof(answered))
                    ? answered
                    : GM_EXIT_UNREADABLE;
     gm_run_free(&run);
     return code;
 }
 
-static bool take_option(struct wish *wish, int option)
+static bool take_whatif_option(struct wish *wish, int option)
 {
     switch (option) {
     case SET:
@@ -271,7 +271,7 @@ int gm_cmd_whatif(int count, char **arguments)
     struct wish wish = {.device = GM_ANY_DEVICE, .colour = gm_wants_colour()};
     int code = -1;
     for (int option; code < 0 && (option = gm_next_option(count, arguments, own_options)) != -1;)
-        if (!take_option(&wish, option))
+        if (!take_whatif_option(&wish, option))
             code = GM_EXIT_USAGE;
     if (code < 0)
         code = answer_one(&wish, arguments + optind, (size_t)(count - optind));

@@ -57,7 +57,7 @@ static const struct gm_command *find_command(const char *name)
 }
 
 /* `gpumem help`, or `gpumem help COMMAND`. */
-static int help(int count, char **arguments)
+static int print_help_of(int count, char **arguments)
 {
     if (count < 3) {
         print_help();
@@ -77,9 +77,9 @@ int main(int count, char **arguments)
     }
     const char *name = arguments[1];
     if (strcmp(name, "help") == 0)
-        return gm_finish(help(count, arguments));
+        return gm_finish(print_help_of(count, arguments));
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return gm_finish(help(0, NULL));
+        return gm_finish(print_help_of(0, NULL));
     if (strcmp(name, "--version") == 0) {
         gm_print_version();
         return gm_finish(GM_EXIT_FINE);

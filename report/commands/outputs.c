@@ -20,8 +20,8 @@ static const struct gm_output *const exports[] = {
     &gm_export_pprof,     &gm_export_speedscope,  &gm_export_sqlite,
 };
 
-static const struct gm_output *find(const struct gm_output *const *table, size_t count,
-                                    const char *name)
+static const struct gm_output *find_output(const struct gm_output *const *table, size_t count,
+                                           const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(table[i]->name, name) == 0)
@@ -31,10 +31,10 @@ static const struct gm_output *find(const struct gm_output *const *table, size_t
 
 const struct gm_output *gm_output_find(const char *name)
 {
-    return find(outputs, sizeof(outputs) / sizeof(outputs[0]), name);
+    return find_output(outputs, sizeof(outputs) / sizeof(outputs[0]), name);
 }
 
 const struct gm_output *gm_export_find(const char *name)
 {
-    return find(exports, sizeof(exports) / sizeof(exports[0]), name);
+    return find_output(exports, sizeof(exports) / sizeof(exports[0]), name);
 }

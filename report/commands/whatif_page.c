@@ -19,8 +19,8 @@ static struct calls calls_of(const struct gm_whatif *whatif, const struct gm_wha
     return (struct calls){count, ns};
 }
 
-static void print_line(struct gm_page *page, const char *name, uint64_t peak, struct calls calls,
-                       uint64_t refused)
+static void print_whatif_line(struct gm_page *page, const char *name, uint64_t peak,
+                              struct calls calls, uint64_t refused)
 {
     gm_page_print(page, GM_PLAIN, "  ");
     gm_page_cell(page, name, SET_COLUMNS);
@@ -44,24 +44,25 @@ static void print_refusal(struct gm_page *page, const struct gm_whatif *whatif,
         one->place ? ", at " : "", one->place ? gm_path_spelling(one->place, path) : "");
 }
 
-static void print_settings(struct gm_page *page, const struct gm_whatif *whatif)
+static void print_whatif_settings(struct gm_page *page, const struct gm_whatif *whatif)
 {
     gm_page_heading(page, "Under other settings", NULL);
     const struct gm_recorded *recorded = &whatif->recorded;
     gm_page_print(page, GM_DIM, "  %-*s%11s %8s%8s\n", SET_COLUMNS, "", "reserved", "segments",
                   recorded->device_ns ? "in" : "");
-    print_line(page, "recorded", recorded->reserved_peak,
-               (struct calls){recorded->device_allocations, recorded->device_ns},
-               recorded->out_of_memory);
+    print_whatif_line(page, "recorded", recorded->reserved_peak,
+                      (struct calls){recorded->device_allocations, recorded->device_ns},
+                      recorded->out_of_memory);
     for (size_t i = 0; i < whatif->count; i++) {
         const struct gm_whatif_setting *one = &whatif->settings[i];
         char name[SET_COLUMNS];
         snprintf(name, sizeof(name), "%s (modelled)", one->set);
-        print_line(page,
-                   one->settings.async ? name
-                   : one->set[0]       ? one->set
-                                       : "as recorded",
-                   one->outcome.reserved_peak, calls_of(whatif, one), one->outcome.out_of_memory);
+        print_whatif_line(page,
+                          one->settings.async ? name
+                          : one->set[0]       ? one->set
+                                              : "as recorded",
+                          one->outcome.reserved_peak, calls_of(whatif, one),
+                          one->outcome.out_of_memory);
         print_refusal(page, whatif, one);
     }
 }
@@ -113,7 +114,7 @@ void gm_whatif_text(struct gm_page *page, const struct gm_whatif *whatif, bool i
                           "This trace has the sizes of blocks, not those asked for: under other "
                           "settings at least "
                           "one figure can be off by what was rounded up.");
-    print_settings(page, whatif);
+    print_whatif_settings(page, whatif);
     if (is_advice)
         print_advice(page, whatif);
 }

@@ -54,7 +54,7 @@ static uint64_t hash_of(struct gm_text text)
     return hash;
 }
 
-static bool is_same(struct gm_text one, struct gm_text other)
+static bool is_same_text(struct gm_text one, struct gm_text other)
 {
     return one.size == other.size && (!one.size || memcmp(one.bytes, other.bytes, one.size) == 0);
 }
@@ -64,7 +64,7 @@ struct gm_text gm_arena_text(struct gm_arena *arena, struct gm_text text)
     uint64_t hash = hash_of(text);
     uint32_t known;
     for (; (known = gm_map_get(&arena->by_hash, hash)) != GM_NONE; hash++)
-        if (is_same(arena->texts[known], text))
+        if (is_same_text(arena->texts[known], text))
             return arena->texts[known];
     char *copy = gm_arena_allocate(arena, text.size + 1, 1);
     if (text.size)

@@ -16,7 +16,7 @@
 /* ---- the place in a job ---------------------------------------------------------------------- */
 
 /* A whole number that is not negative, -1 if the variable has none. */
-static int64_t number_of(const struct gm_trace *trace, const char *name)
+static int64_t number_of_setting(const struct gm_trace *trace, const char *name)
 {
     struct gm_text value;
     int64_t number = 0;
@@ -34,10 +34,10 @@ static struct gm_model_rank rank_of(const struct gm_trace *trace)
 {
     for (size_t i = 0; i < GM_RANK_LAUNCHERS; i++) {
         const char *const *names = gm_rank_variables[i];
-        int64_t rank = number_of(trace, names[0]);
+        int64_t rank = number_of_setting(trace, names[0]);
         if (rank >= 0)
-            return (struct gm_model_rank){rank, names[1] ? number_of(trace, names[1]) : -1,
-                                          names[2] ? number_of(trace, names[2]) : -1};
+            return (struct gm_model_rank){rank, names[1] ? number_of_setting(trace, names[1]) : -1,
+                                          names[2] ? number_of_setting(trace, names[2]) : -1};
     }
     return (struct gm_model_rank){-1, -1, -1};
 }

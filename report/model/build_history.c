@@ -7,7 +7,7 @@
 #include "names/stacks/redact.h"
 #include <stdlib.h>
 
-static uint32_t place_of(struct gm_builder *builder, const struct gm_active_site *site)
+static uint32_t place_of_active(struct gm_builder *builder, const struct gm_active_site *site)
 {
     struct gm_site where = {GM_SAME(site, stack, api, kind, device)};
     return gm_builder_place(builder, &where, site->is_block);
@@ -33,7 +33,7 @@ void gm_build_growth(struct gm_builder *builder)
             continue;
         struct gm_model_growing *own = &run->growing[run->growing_count++];
         *own = (struct gm_model_growing){
-            .place = place_of(builder, gm_growing_site(analysis, growing)),
+            .place = place_of_active(builder, gm_growing_site(analysis, growing)),
             .series = growing->series->kind,
             .name = gm_shown_name(builder->trace, growing->series->name),
             .marks = growing->series->marks,
@@ -103,7 +103,7 @@ static void build_lifetimes(struct gm_builder *builder, bool all)
     for (size_t i = 0; i < kept; i++) {
         const struct gm_active_site *site = ranking.sites[i];
         run->lifetimes[i] = (struct gm_model_lifetime){
-            .place = place_of(builder, site),
+            .place = place_of_active(builder, site),
             .temporary = gm_lifetime_is_temporary(builder->trace, site),
             .allocs = gm_amount(site->allocs),
             .allocated = gm_amount(site->allocated),

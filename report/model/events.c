@@ -30,8 +30,8 @@ struct events {
     void *argument;
 };
 
-static void tell(struct events *events, const struct gm_site *site, bool is_block,
-                 struct gm_model_event event)
+static void tell_event(struct events *events, const struct gm_site *site, bool is_block,
+                       struct gm_model_event event)
 {
     event.place = gm_builder_place(&events->builder, site, is_block);
     event.time_ns = gm_builder_time(&events->builder, events->replay.ledger.time);
@@ -48,7 +48,7 @@ static void tell_life(struct events *events, const struct gm_life *life,
     event.life = life->place;
     event.address = life->address;
     event.size = life->size;
-    tell(events, &site, false, event);
+    tell_event(events, &site, false, event);
 }
 
 static void life_begins(void *argument, struct gm_life *life)
@@ -96,7 +96,7 @@ static void tell_block(struct events *events, const struct gm_pool_block *block,
     struct gm_site site = {
         .stack = block->stack, .api = block->api, .kind = GM_KIND_DEVICE, .device = block->device};
     GM_COPY_MEMBERS(&event, block, address, size, requested);
-    tell(events, &site, true, event);
+    tell_event(events, &site, true, event);
 }
 
 /* A record, before the blocks take notice of it: a block whose end is not on record ends when its

@@ -38,7 +38,7 @@ void gm_model_marks_free(struct gm_model_marks *marks)
     *marks = (struct gm_model_marks){0};
 }
 
-static void note(void *argument, const struct gm_model_event *event)
+static void note_event(void *argument, const struct gm_model_event *event)
 {
     struct recording *recording = argument;
     struct gm_model_history *history = &recording->history;
@@ -71,7 +71,7 @@ static bool replay(const struct gm_model *model, const struct gm_model_events_re
                    struct gm_model_history *history)
 {
     struct recording recording = {0};
-    bool whole = gm_model_events(model, request, note, &recording) && !recording.overflowed;
+    bool whole = gm_model_events(model, request, note_event, &recording) && !recording.overflowed;
     *history = recording.history;
     if (!whole)
         gm_model_history_free(history);
@@ -143,7 +143,7 @@ struct gathering {
     struct gm_map by_place;
 };
 
-static void add(struct gathering *gathering, const struct gm_model_sample *sample)
+static void add_sample(struct gathering *gathering, const struct gm_model_sample *sample)
 {
     uint32_t number = gm_map_get(&gathering->by_place, sample->place);
     struct gm_model_held *held = &gathering->held;
@@ -161,7 +161,7 @@ static bool add_moment(struct gathering *gathering, const struct gm_model_run *r
 {
     const struct gm_model_moment *moment = gm_model_moment(run, number);
     for (size_t i = 0; moment && i < moment->sample_count; i++)
-        add(gathering, &moment->samples[i]);
+        add_sample(gathering, &moment->samples[i]);
     return moment != NULL;
 }
 
@@ -244,8 +244,8 @@ static size_t group_index(const struct gm_model_place *place)
 }
 
 /* Failures come latest last: of each device the last one counts. */
-static void note_refusal(const struct gm_model_run *run, uint32_t number, uint32_t first,
-                         struct replayed_group *groups)
+static void note_history_refusal(const struct gm_model_run *run, uint32_t number, uint32_t first,
+                                 struct replayed_group *groups)
 {
     const struct gm_model_moment *moment = gm_model_moment(run, number);
     if (!moment)
@@ -259,9 +259,9 @@ static void note_refusal(const struct gm_model_run *run, uint32_t number, uint32
 static void find_refusals(const struct gm_model_run *run, struct replayed_group *groups)
 {
     for (size_t i = 0; i < run->failure_count; i++)
-        note_refusal(run, run->failures[i].moment, 0, groups);
+        note_history_refusal(run, run->failures[i].moment, 0, groups);
     for (size_t i = 0; i < run->pool_failure_count; i++)
-        note_refusal(run, run->pool_failures[i].moment, 1, groups);
+        note_history_refusal(run, run->pool_failures[i].moment, 1, groups);
 }
 
 static bool is_peak(const struct gm_when *when)
@@ -347,7 +347,7 @@ static bool gather_replayed(struct gathering *gathering, const struct gm_when *w
         uint64_t bytes = was_then ? place->peak_bytes : place->bytes;
         uint64_t count = was_then ? place->peak_count : place->count;
         if (count)
-            add(gathering, &(struct gm_model_sample){i, gm_amount(bytes), gm_amount(count)});
+            add_sample(gathering, &(struct gm_model_sample){i, gm_amount(bytes), gm_amount(count)});
     }
     free(replayed.groups);
     free(replayed.places);

@@ -22,7 +22,7 @@ static size_t module_length(const char *name)
     return end ? (size_t)(end - name) : strlen(name);
 }
 
-static void add_text(XXH64_state_t *state, const char *text, size_t size)
+static void add_id_text(XXH64_state_t *state, const char *text, size_t size)
 {
     XXH64_update(state, text, size);
     XXH64_update(state, "", 1);
@@ -40,15 +40,15 @@ uint64_t gm_model_fingerprint(const struct gm_model *model, uint32_t number, con
     const struct gm_stack *stack = number == GM_NONE ? NULL : gm_model_stack(model, number);
     XXH64_state_t state;
     XXH64_reset(&state, 0);
-    add_text(&state, code, strlen(code));
-    add_text(&state, kind, strlen(kind));
+    add_id_text(&state, code, strlen(code));
+    add_id_text(&state, kind, strlen(kind));
     for (size_t i = 0; stack && i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i];
         const char *home = frame->script ? frame->file : frame->module;
         const char *module = home ? gm_name_behind_slash(home) : "";
         if (is_named(frame))
-            add_text(&state, frame->function, strlen(frame->function));
-        add_text(&state, module, module_length(module));
+            add_id_text(&state, frame->function, strlen(frame->function));
+        add_id_text(&state, module, module_length(module));
     }
     return XXH64_digest(&state);
 }
@@ -140,7 +140,7 @@ static size_t first_of(const struct gm_model_ids *ids, uint64_t outline)
     return low;
 }
 
-static size_t end_of(const struct gm_model_ids *ids, size_t first)
+static size_t end_of_equal(const struct gm_model_ids *ids, size_t first)
 {
     size_t end = first;
     while (end < ids->count && ids->by_outline[end].outline == ids->by_outline[first].outline)
@@ -153,7 +153,7 @@ uint64_t gm_model_site_id(const struct gm_model *model, uint32_t stack)
     struct gm_model_ids *ids = ids_of(model);
     if (!ids->of[stack]) {
         size_t first = first_of(ids, ids->outline[stack]);
-        make_ids(model, ids, &ids->by_outline[first], end_of(ids, first) - first);
+        make_ids(model, ids, &ids->by_outline[first], end_of_equal(ids, first) - first);
     }
     return ids->of[stack];
 }

@@ -12,7 +12,7 @@
 static const char best_setting[] = "expandable_segments:True";
 
 /* The device of all blocks; GM_ANY_DEVICE: there are several. */
-static int device_of(const struct gm_blocks *blocks)
+static int device_of_blocks(const struct gm_blocks *blocks)
 {
     int found = GM_ANY_DEVICE;
     for (int device = 0; device < GM_DEVICES - 1; device++) {
@@ -31,8 +31,8 @@ bool gm_model_reserved(const struct gm_model *model, struct gm_model_reserved *r
     struct gm_whatif whatif = {0};
     char error[128];
     if (!analysis || !analysis->blocks.allocs || analysis->blocks.allocs > BLOCKS_MAX ||
-        !gm_history_of_trace(&whatif.history, analysis->trace, device_of(&analysis->blocks), error,
-                             sizeof(error)))
+        !gm_history_of_trace(&whatif.history, analysis->trace, device_of_blocks(&analysis->blocks),
+                             error, sizeof(error)))
         return false;
     bool is_told = gm_replay_is_trusted(&whatif.history, TRUSTED_SHARE) && !gm_limits_reached();
     if (is_told) {

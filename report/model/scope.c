@@ -51,7 +51,7 @@ static bool is_name(const struct gm_scope *scope, uint32_t reference, const char
                                     (struct gm_text){wanted, strlen(wanted)});
 }
 
-static void drop(struct gm_scope *scope, struct gm_scope_lane *lane, size_t at)
+static void drop_range(struct gm_scope *scope, struct gm_scope_lane *lane, size_t at)
 {
     scope->ranges -= lane->open[at].is_wanted;
     lane->count--;
@@ -63,13 +63,14 @@ static void change_thread(struct gm_scope *scope, struct gm_scope_lane *lane,
                           const struct gm_record *record)
 {
     while (lane->thread != record->address && lane->count)
-        drop(scope, lane, lane->count - 1);
+        drop_range(scope, lane, lane->count - 1);
     lane->thread = record->address;
     lane->is_wanted = is_number(scope->request.thread, record->address) ||
                       is_name(scope, (uint32_t)record->aux, scope->request.thread);
 }
 
-static void push(struct gm_scope *scope, struct gm_scope_lane *lane, const struct gm_record *record)
+static void push_range(struct gm_scope *scope, struct gm_scope_lane *lane,
+                       const struct gm_record *record)
 {
     if (lane->count == DEPTH) {
         lane->too_deep++;
@@ -82,7 +83,8 @@ static void push(struct gm_scope *scope, struct gm_scope_lane *lane, const struc
 }
 
 /* Ranges of different owners nest each by themselves, so what ends need not be the innermost. */
-static void pop(struct gm_scope *scope, struct gm_scope_lane *lane, const struct gm_record *record)
+static void pop_range(struct gm_scope *scope, struct gm_scope_lane *lane,
+                      const struct gm_record *record)
 {
     size_t at = lane->count;
     if (lane->too_deep) {
@@ -92,10 +94,10 @@ static void pop(struct gm_scope *scope, struct gm_scope_lane *lane, const struct
     while (at > 0 && lane->open[at - 1].whose != record->address)
         at--;
     if (at > 0)
-        drop(scope, lane, at - 1);
+        drop_range(scope, lane, at - 1);
 }
 
-static void start(struct gm_scope *scope, const struct gm_record *record)
+static void start_range(struct gm_scope *scope, const struct gm_record *record)
 {
     if (!is_name(scope, (uint32_t)record->aux, scope->request.phase) ||
         gm_map_get(&scope->started, record->address) != GM_NONE)
@@ -104,7 +106,7 @@ static void start(struct gm_scope *scope, const struct gm_record *record)
     scope->started_count++;
 }
 
-static void end(struct gm_scope *scope, const struct gm_record *record)
+static void end_range(struct gm_scope *scope, const struct gm_record *record)
 {
     if (gm_map_get(&scope->started, record->address) == GM_NONE)
         return;
@@ -121,13 +123,13 @@ void gm_scope_note(struct gm_scope *scope, const struct gm_entry *entry)
     if (record->type == GM_EVENT_THREAD)
         change_thread(scope, lane, record);
     else if (record->type == GM_EVENT_RANGE_PUSH)
-        push(scope, lane, record);
+        push_range(scope, lane, record);
     else if (record->type == GM_EVENT_RANGE_POP)
-        pop(scope, lane, record);
+        pop_range(scope, lane, record);
     else if (record->type == GM_EVENT_RANGE_START)
-        start(scope, record);
+        start_range(scope, record);
     else if (record->type == GM_EVENT_RANGE_END)
-        end(scope, record);
+        end_range(scope, record);
     else if (record->type == GM_EVENT_MARK && !record->extra) /* of the program, not of a library */
         scope->is_marked = is_name(scope, (uint32_t)record->aux, scope->request.phase);
     bool is_open = scope->ranges || scope->started_count || scope->is_marked;

@@ -61,7 +61,7 @@ struct gm_model_run *gm_model_add_run(struct gm_model *model)
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t mix_hash(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
@@ -70,7 +70,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Names of one arena are one if they are equal. */
 static uint64_t mix_name(uint64_t hash, const char *name)
 {
-    return mix(hash, (uint64_t)(uintptr_t)name);
+    return mix_hash(hash, (uint64_t)(uintptr_t)name);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static uint64_t hash_frame(const struct gm_frame *frame)
     return mix_name(mix_name(mix_name(hash, frame->module), frame->framework), frame->trouble);
 }
 
-static uint32_t add_frame(struct gm_model_tables *tables, const struct gm_frame *frame)
+static uint32_t add_table_frame(struct gm_model_tables *tables, const struct gm_frame *frame)
 {
     struct gm_frame own = *frame;
     const char **names[] = {&own.function, &own.file, &own.module, &own.framework, &own.trouble};
@@ -117,7 +117,7 @@ static uint32_t add_named_frame(struct gm_model_tables *tables, const struct gm_
             return tables->named[known].number;
     GM_RESERVE(tables->named, tables->named_capacity, tables->named_count + 1);
     struct gm_model_named_frame *added = &tables->named[tables->named_count];
-    *added = (struct gm_model_named_frame){*frame, add_frame(tables, frame)};
+    *added = (struct gm_model_named_frame){*frame, add_table_frame(tables, frame)};
     gm_map_set(&tables->named_by_hash, hash, (uint32_t)tables->named_count++);
     return added->number;
 }
@@ -131,10 +131,10 @@ set_frames(struct gm_model_tables *tables, uint32_t number, const struct gm_stac
            uint32_t (*add)(struct gm_model_tables *tables, const struct gm_frame *frame))
 {
     uint32_t *numbers = gm_arena_allocate(&tables->arena, stack->count + 1, sizeof(*numbers));
-    uint64_t hash = mix(stack->cut, stack->count);
+    uint64_t hash = mix_hash(stack->cut, stack->count);
     struct gm_model_stack_entry *entry = &tables->stacks[number];
     for (size_t i = 0; i < stack->count; i++)
-        hash = mix(hash, numbers[i] = add(tables, &stack->frames[i]));
+        hash = mix_hash(hash, numbers[i] = add(tables, &stack->frames[i]));
     entry->numbers = numbers;
     entry->same = number;
     uint32_t known;
@@ -174,7 +174,7 @@ uint32_t gm_model_add_stack(struct gm_model *model, const struct gm_stack *stack
 {
     struct gm_model_tables *tables = model->tables;
     uint32_t number = new_stack(tables, 0, 0);
-    set_frames(tables, number, stack, add_frame);
+    set_frames(tables, number, stack, add_table_frame);
     struct gm_model_stack_entry *entry = &tables->stacks[number];
     if (entry->same != number) {
         tables->stack_count--;
@@ -250,7 +250,7 @@ uint32_t gm_model_add_place(struct gm_model *model, const struct gm_model_place 
     own.pool = gm_arena_string(&tables->arena, own.pool);
     uint64_t hash = own.stack | (uint64_t)own.kind << 32 | (uint64_t)(uint8_t)own.device << 40 |
                     (uint64_t)own.leak_class << 48 | (uint64_t)own.is_block << 56;
-    hash = mix_name(mix_name(mix_name(mix(hash, 0), own.api), own.library), own.pool);
+    hash = mix_name(mix_name(mix_name(mix_hash(hash, 0), own.api), own.library), own.pool);
     uint32_t known;
     for (; (known = gm_map_get(&tables->place_by_hash, hash)) != GM_NONE; hash++)
         if (is_same_place(&tables->places[known], &own))

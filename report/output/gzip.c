@@ -14,7 +14,7 @@ static void *allocate(void *argument, unsigned count, unsigned size)
     return gm_allocate(count, size);
 }
 
-static void release(void *argument, void *memory)
+static void release_memory(void *argument, void *memory)
 {
     (void)argument;
     free(memory);
@@ -22,7 +22,7 @@ static void release(void *argument, void *memory)
 
 unsigned char *gm_gzip(const void *bytes, size_t size, size_t *compressed)
 {
-    z_stream stream = {.zalloc = allocate, .zfree = release};
+    z_stream stream = {.zalloc = allocate, .zfree = release_memory};
     deflateInit2(&stream, LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY);
     size_t capacity = size + size / 1000 + 1024, done = 0;
     unsigned char *output = gm_allocate(capacity, 1);

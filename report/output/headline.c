@@ -70,7 +70,7 @@ struct gm_refusal gm_refusal_of(const struct gm_model_run *run)
     return worst;
 }
 
-static void write_failure(struct gm_headline *headline, const struct gm_refusal *worst)
+static void write_refusal_sentence(struct gm_headline *headline, const struct gm_refusal *worst)
 {
     char where[32] = "";
     if (!worst->is_there)
@@ -168,7 +168,7 @@ struct gm_headline gm_headline_of(const struct gm_model_run *run)
 {
     struct gm_headline headline = {0};
     struct gm_refusal worst = gm_refusal_of(run);
-    write_failure(&headline, &worst);
+    write_refusal_sentence(&headline, &worst);
     if (!worst.is_there && run->device_failed.status)
         snprintf(headline.failure, sizeof(headline.failure), "DEVICE FAILED: error %u",
                  run->device_failed.status);

@@ -33,7 +33,7 @@ static size_t plain_length(const unsigned char *at, const unsigned char *end)
     return (size_t)(at - start);
 }
 
-static void write_text(struct gm_json *json, struct gm_text text)
+static void write_json_text(struct gm_json *json, struct gm_text text)
 {
     const unsigned char *at = (const unsigned char *)text.bytes, *end = at + text.size;
     putc_unlocked('"', json->out);
@@ -60,7 +60,7 @@ static void write_text(struct gm_json *json, struct gm_text text)
 }
 
 /* What stands before a value: a comma, a new line, the key. */
-static void begin(struct gm_json *json, const char *key)
+static void begin_member(struct gm_json *json, const char *key)
 {
     if (json->depth) {
         if (json->has_members[json->depth])
@@ -69,14 +69,14 @@ static void begin(struct gm_json *json, const char *key)
         indent(json);
     }
     if (key) {
-        write_text(json, (struct gm_text){key, strlen(key)});
+        write_json_text(json, (struct gm_text){key, strlen(key)});
         fputs(": ", json->out);
     }
 }
 
 static void open_level(struct gm_json *json, const char *key, char bracket)
 {
-    begin(json, key);
+    begin_member(json, key);
     fputc(bracket, json->out);
     json->depth++;
     json->has_members[json->depth] = false;
@@ -112,32 +112,32 @@ void gm_json_close_array(struct gm_json *json)
 
 void gm_json_number(struct gm_json *json, const char *key, uint64_t value)
 {
-    begin(json, key);
+    begin_member(json, key);
     fprintf(json->out, "%" PRIu64, value);
 }
 
 void gm_json_signed(struct gm_json *json, const char *key, int64_t value)
 {
-    begin(json, key);
+    begin_member(json, key);
     fprintf(json->out, "%" PRId64, value);
 }
 
 void gm_json_bool(struct gm_json *json, const char *key, bool value)
 {
-    begin(json, key);
+    begin_member(json, key);
     fputs(value ? "true" : "false", json->out);
 }
 
 void gm_json_null(struct gm_json *json, const char *key)
 {
-    begin(json, key);
+    begin_member(json, key);
     fputs("null", json->out);
 }
 
 void gm_json_text(struct gm_json *json, const char *key, struct gm_text text)
 {
-    begin(json, key);
-    write_text(json, text);
+    begin_member(json, key);
+    write_json_text(json, text);
 }
 
 void gm_json_string(struct gm_json *json, const char *key, const char *text)
@@ -150,7 +150,7 @@ void gm_json_string(struct gm_json *json, const char *key, const char *text)
 
 void gm_json_thousandths(struct gm_json *json, const char *key, unsigned value)
 {
-    begin(json, key);
+    begin_member(json, key);
     fprintf(json->out, "%u.%03u", value / 1000, value % 1000);
 }
 

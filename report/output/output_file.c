@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool complain(const char *path)
+static bool complain_of_file(const char *path)
 {
     gm_complain("%s: %s", path, strerror(errno));
     return false;
@@ -72,7 +72,7 @@ bool gm_output_file_open(struct gm_output_file *file, const char *path)
     if (descriptor < 0) {
         free(file->temporary);
         file->temporary = NULL;
-        return complain(path);
+        return complain_of_file(path);
     }
     if (file->temporary)
         watch_stops(file->temporary);
@@ -86,12 +86,12 @@ bool gm_output_file_close(struct gm_output_file *file, bool is_good)
 {
     bool is_written = fflush(stdout) == 0 && !ferror(stdout);
     if (!is_written)
-        complain(file->path);
+        complain_of_file(file->path);
     if (file->temporary) {
         if (!is_good || !is_written)
             unlink(file->temporary);
         else if (rename(file->temporary, file->path) != 0)
-            is_written = complain(file->path);
+            is_written = complain_of_file(file->path);
         unfinished = NULL;
         free(file->temporary);
         file->temporary = NULL;

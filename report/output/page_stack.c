@@ -22,7 +22,7 @@ struct line {
 
 /* ---- folding --------------------------------------------------------------------------------- */
 
-static bool is_same(const struct gm_frame *one, const struct gm_frame *other)
+static bool is_same_frame(const struct gm_frame *one, const struct gm_frame *other)
 {
     return one->line == other->line && one->script == other->script &&
            strcmp(one->function, other->function) == 0 &&
@@ -70,7 +70,7 @@ static struct line next_line(const struct gm_page *page, const struct gm_stack *
     line.folded = first->framework && !page->all_frames;
     while (at + line.count < stack->count) {
         const struct gm_frame *next = first + line.count;
-        if (line.folded ? !next->framework : page->all_frames || !is_same(first, next))
+        if (line.folded ? !next->framework : page->all_frames || !is_same_frame(first, next))
             break;
         line.count++;
     }
@@ -93,7 +93,7 @@ static void blanks(struct gm_page *page, size_t count)
 }
 
 /* Prints a C++ name in at most `columns`: its last components are what tells. */
-static size_t print_name(struct gm_page *page, const char *name, size_t columns)
+static size_t print_frame_name(struct gm_page *page, const char *name, size_t columns)
 {
     const char *tail = name;
     while (gm_utf8_columns(tail) + (tail > name ? 5 : 0) > columns) {
@@ -139,7 +139,7 @@ static void print_run(struct gm_page *page, const struct line *line, size_t colu
 
 /* Where a frame is, of those with a file: spelled as everywhere, and the line. */
 #define PLACE_SIZE (GM_PATH_SIZE + 16)
-static const char *place_of(const struct gm_frame *frame, char text[PLACE_SIZE])
+static const char *place_of_frame(const struct gm_frame *frame, char text[PLACE_SIZE])
 {
     char path[GM_PATH_SIZE];
     gm_path_spelling(frame->file, path);
@@ -154,15 +154,15 @@ static const char *place_of(const struct gm_frame *frame, char text[PLACE_SIZE])
 static size_t place_columns(const struct gm_frame *frame)
 {
     char text[PLACE_SIZE];
-    return frame->file ? gm_utf8_columns(place_of(frame, text)) : 0;
+    return frame->file ? gm_utf8_columns(place_of_frame(frame, text)) : 0;
 }
 
 /* Where a frame is: file and line, else the module. */
-static void print_place(struct gm_page *page, const struct gm_frame *frame, size_t columns)
+static void print_frame_place(struct gm_page *page, const struct gm_frame *frame, size_t columns)
 {
     char text[PLACE_SIZE];
     gm_page_begin(page, GM_DIM);
-    gm_page_cut(page, frame->file ? place_of(frame, text) : frame->module, columns);
+    gm_page_cut(page, frame->file ? place_of_frame(frame, text) : frame->module, columns);
     gm_page_end(page, GM_DIM);
 }
 
@@ -195,20 +195,20 @@ void gm_page_frame(struct gm_page *page, const struct gm_frame *frame, size_t co
         snprintf(name, sizeof(name), "%s", innermost_name(frame->function));
     else
         gm_short_name(frame->function, name);
-    size_t used = (frame->script ? gm_page_cut : print_name)(page, name, room);
+    size_t used = (frame->script ? gm_page_cut : print_frame_name)(page, name, room);
     if (frame->file || (frame->module && frame->module[0] && is_named(frame))) {
         blanks(page, 2);
-        print_place(page, frame, columns - used - 2);
+        print_frame_place(page, frame, columns - used - 2);
     }
 }
 
-static void print_line(struct gm_page *page, unsigned indent, size_t name_columns,
-                       const struct line *line)
+static void print_stack_line(struct gm_page *page, unsigned indent, size_t name_columns,
+                             const struct line *line)
 {
     const struct gm_frame *frame = line->frame;
     size_t room = name_columns - strlen(line->times);
     blanks(page, indent);
-    size_t used = (frame->script ? gm_page_cut : print_name)(page, line->name, room);
+    size_t used = (frame->script ? gm_page_cut : print_frame_name)(page, line->name, room);
     fputs(line->times, page->out);
     used += strlen(line->times);
     size_t left = gm_page_columns(page) - indent - name_columns - 2;
@@ -217,7 +217,7 @@ static void print_line(struct gm_page *page, unsigned indent, size_t name_column
         print_run(page, line, left);
     } else if (frame->file || (frame->module && frame->module[0] && is_named(frame))) {
         blanks(page, name_columns - used + 2);
-        print_place(page, frame, left);
+        print_frame_place(page, frame, left);
     } else if (frame->trouble) {
         blanks(page, name_columns - used + 2);
         gm_page_print(page, GM_DIM, "(%s)", frame->trouble);
@@ -261,7 +261,7 @@ void gm_page_stack(struct gm_page *page, unsigned indent, const struct gm_stack 
         }
         size_t columns = name_columns(page, lines, count, indent);
         for (size_t i = 0; i < count; i++)
-            print_line(page, indent, columns, &lines[i]);
+            print_stack_line(page, indent, columns, &lines[i]);
     } while (page->all_frames && at < stack->count);
     if (at < stack->count)
         gm_page_print(page, GM_DIM, "%*s... %zu more\n", (int)indent, "", stack->count - at);

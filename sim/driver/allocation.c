@@ -113,7 +113,7 @@ static void count_free(const struct gpusim_allocation *allocation, bool implicit
     }
 }
 
-static void give_back(struct gpusim_allocation *allocation)
+static void give_back_memory(struct gpusim_allocation *allocation)
 {
     uint64_t address = allocation->range.start, size = allocation->range.size;
 
@@ -177,7 +177,7 @@ void gpusim_allocation_free(struct gpusim_allocation *allocation, bool implicit)
     count_free(allocation, implicit);
     if (gpusim_is_on_device(allocation->range.start))
         gpusim_contents_drop(allocation->range.start, allocation->range.size);
-    give_back(allocation);
+    give_back_memory(allocation);
     gpusim_allocation_drop(allocation);
 }
 

@@ -139,7 +139,7 @@ static CUresult append_again(struct gpusim_stream *stream, struct gpusim_operati
     return CUDA_SUCCESS;
 }
 
-static CUresult append(struct gpusim_stream *stream, struct gpusim_operation *operation)
+static CUresult append_captured(struct gpusim_stream *stream, struct gpusim_operation *operation)
 {
     CUgraphNode node;
 
@@ -164,7 +164,7 @@ CUresult gpusim_capture_operation(struct gpusim_stream *stream,
 
     if (!gpusim_operation_keep(&kept))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = append(stream, &kept);
+    CUresult result = append_captured(stream, &kept);
     if (result != CUDA_SUCCESS)
         gpusim_operation_drop(&kept);
     return result;
@@ -189,7 +189,7 @@ CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device
                    .bytesize = size,
                    .dptr = memory->address}},
     };
-    CUresult result = append(stream, &operation);
+    CUresult result = append_captured(stream, &operation);
     if (result == CUDA_SUCCESS)
         *pointer = operation.alloc.memory->address;
     else
@@ -199,7 +199,7 @@ CUresult gpusim_capture_alloc(struct gpusim_stream *stream, struct gpusim_device
 
 /* ---- streams that take part ------------------------------------------------------------------ */
 
-static bool join(struct gpusim_stream *stream, struct gpusim_capture *capture)
+static bool join_capture(struct gpusim_stream *stream, struct gpusim_capture *capture)
 {
     struct gpusim_stream **grown =
         realloc(capture->streams, (capture->stream_count + 1) * sizeof(struct gpusim_stream *));
@@ -297,7 +297,7 @@ CUresult gpusim_capture_wait(struct gpusim_stream *stream, struct gpusim_event *
         capture->invalid = true;
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
-    if (!stream->capture && !join(stream, capture))
+    if (!stream->capture && !join_capture(stream, capture))
         return CUDA_ERROR_OUT_OF_MEMORY;
     return add_to_tail(stream, event->capture_tail, event->capture_tail_count)
                ? CUDA_SUCCESS
@@ -321,7 +321,7 @@ static CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode, struct 
 
     struct gpusim_capture *capture = calloc(1, sizeof(*capture));
     struct gpusim_graph *graph = given ? given : gpusim_graph_new();
-    if (!capture || !graph || !join(stream, capture)) {
+    if (!capture || !graph || !join_capture(stream, capture)) {
         if (graph && !given)
             gpusim_graph_delete(graph);
         free(capture);

@@ -224,8 +224,8 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int *flags, int *
 
 /* ---- created contexts ------------------------------------------------------------------------ */
 
-static CUresult create(CUcontext *handle, unsigned int flags, CUdevice ordinal,
-                       unsigned int api_version)
+static CUresult create_context(CUcontext *handle, unsigned int flags, CUdevice ordinal,
+                               unsigned int api_version)
 {
     GPUSIM_ENTER();
     struct gpusim_device *device = gpusim_device_of(ordinal);
@@ -250,12 +250,12 @@ static CUresult create(CUcontext *handle, unsigned int flags, CUdevice ordinal,
 
 CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
 {
-    return create(context, flags, device, 3010);
+    return create_context(context, flags, device, 3010);
 }
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 {
-    return create(context, flags, device, 3020);
+    return create_context(context, flags, device, 3020);
 }
 
 CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *parameters, int count,
@@ -264,7 +264,7 @@ CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *parameters, int
     GPUSIM_TRY(gpusim_ready());
     if (count != 0 || parameters)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    return create(context, flags, device, 3020);
+    return create_context(context, flags, device, 3020);
 }
 
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned int flags,
@@ -275,7 +275,7 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsig
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     if (parameters && parameters->cigParams)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return create(context, flags, device, 3020);
+    return create_context(context, flags, device, 3020);
 }
 
 static void destroy(struct gpusim_context *context)

@@ -7,8 +7,8 @@
 #include "newer.h"
 #include "stream.h"
 
-static CUDA_MEMCPY3D_PEER line(CUmemorytype to, CUdeviceptr target, CUmemorytype from,
-                               CUdeviceptr source, size_t bytes)
+static CUDA_MEMCPY3D_PEER copy_of_line(CUmemorytype to, CUdeviceptr target, CUmemorytype from,
+                                       CUdeviceptr source, size_t bytes)
 {
     return (CUDA_MEMCPY3D_PEER){
         .srcMemoryType = from,
@@ -47,42 +47,44 @@ static CUresult copy_in_stream(CUDA_MEMCPY3D_PEER box, CUstream stream)
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return copy_now(line(UNIFIED, to, UNIFIED, from, bytes));
+    return copy_now(copy_of_line(UNIFIED, to, UNIFIED, from, bytes));
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return copy_in_stream(line(UNIFIED, to, UNIFIED, from, bytes), stream);
+    return copy_in_stream(copy_of_line(UNIFIED, to, UNIFIED, from, bytes), stream);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
-    return copy_now(line(DEVICE, to, HOST, (CUdeviceptr)(uintptr_t)from, bytes));
+    return copy_now(copy_of_line(DEVICE, to, HOST, (CUdeviceptr)(uintptr_t)from, bytes));
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
-    return copy_in_stream(line(DEVICE, to, HOST, (CUdeviceptr)(uintptr_t)from, bytes), stream);
+    return copy_in_stream(copy_of_line(DEVICE, to, HOST, (CUdeviceptr)(uintptr_t)from, bytes),
+                          stream);
 }
 
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
-    return copy_now(line(HOST, (CUdeviceptr)(uintptr_t)to, DEVICE, from, bytes));
+    return copy_now(copy_of_line(HOST, (CUdeviceptr)(uintptr_t)to, DEVICE, from, bytes));
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return copy_in_stream(line(HOST, (CUdeviceptr)(uintptr_t)to, DEVICE, from, bytes), stream);
+    return copy_in_stream(copy_of_line(HOST, (CUdeviceptr)(uintptr_t)to, DEVICE, from, bytes),
+                          stream);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return copy_now(line(DEVICE, to, DEVICE, from, bytes));
+    return copy_now(copy_of_line(DEVICE, to, DEVICE, from, bytes));
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return copy_in_stream(line(DEVICE, to, DEVICE, from, bytes), stream);
+    return copy_in_stream(copy_of_line(DEVICE, to, DEVICE, from, bytes), stream);
 }
 
 static CUresult check_peers(CUcontext to, CUcontext from)
@@ -96,14 +98,14 @@ CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                       CUcontext from_context, size_t bytes)
 {
     GPUSIM_TRY(check_peers(to_context, from_context));
-    return copy_now(line(DEVICE, to, DEVICE, from, bytes));
+    return copy_now(copy_of_line(DEVICE, to, DEVICE, from, bytes));
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                            CUcontext from_context, size_t bytes, CUstream stream)
 {
     GPUSIM_TRY(check_peers(to_context, from_context));
-    return copy_in_stream(line(DEVICE, to, DEVICE, from, bytes), stream);
+    return copy_in_stream(copy_of_line(DEVICE, to, DEVICE, from, bytes), stream);
 }
 
 /* ---- arrays, one row ------------------------------------------------------------------------- */
@@ -111,7 +113,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
 static CUDA_MEMCPY3D_PEER to_array(CUarray array, size_t offset, CUmemorytype from,
                                    CUdeviceptr source, size_t bytes)
 {
-    CUDA_MEMCPY3D_PEER box = line(CU_MEMORYTYPE_ARRAY, 0, from, source, bytes);
+    CUDA_MEMCPY3D_PEER box = copy_of_line(CU_MEMORYTYPE_ARRAY, 0, from, source, bytes);
 
     box.dstArray = array;
     box.dstXInBytes = offset;
@@ -121,7 +123,7 @@ static CUDA_MEMCPY3D_PEER to_array(CUarray array, size_t offset, CUmemorytype fr
 static CUDA_MEMCPY3D_PEER from_array(CUmemorytype to, CUdeviceptr target, CUarray array,
                                      size_t offset, size_t bytes)
 {
-    CUDA_MEMCPY3D_PEER box = line(to, target, CU_MEMORYTYPE_ARRAY, 0, bytes);
+    CUDA_MEMCPY3D_PEER box = copy_of_line(to, target, CU_MEMORYTYPE_ARRAY, 0, bytes);
 
     box.srcArray = array;
     box.srcXInBytes = offset;
@@ -267,7 +269,8 @@ static CUresult copy_batch(CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, si
     if (!to || !from || !sizes || count == 0 || !stream)
         return CUDA_ERROR_INVALID_VALUE; /* the header refuses the default stream */
     for (size_t i = 0; i < count; i++) {
-        CUresult result = copy_in_stream(line(UNIFIED, to[i], UNIFIED, from[i], sizes[i]), stream);
+        CUresult result =
+            copy_in_stream(copy_of_line(UNIFIED, to[i], UNIFIED, from[i], sizes[i]), stream);
 
         if (result != CUDA_SUCCESS) {
             if (failed)

@@ -92,8 +92,8 @@ static void remove_dependency(struct gpusim_node *node, const struct gpusim_node
     }
 }
 
-static struct gpusim_node *append_node(struct gpusim_graph *graph,
-                                       const struct gpusim_operation *operation)
+static struct gpusim_node *append_operation(struct gpusim_graph *graph,
+                                            const struct gpusim_operation *operation)
 {
     struct gpusim_node **grown =
         realloc(graph->nodes, (graph->node_count + 1) * sizeof(struct gpusim_node *));
@@ -126,7 +126,7 @@ CUresult gpusim_graph_add(struct gpusim_graph *graph, const CUgraphNode *depende
         if (!node_in(dependencies[i], graph))
             return CUDA_ERROR_INVALID_VALUE;
     }
-    struct gpusim_node *node = append_node(graph, operation);
+    struct gpusim_node *node = append_operation(graph, operation);
     if (!node)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
@@ -174,7 +174,7 @@ static bool copy_nodes(struct gpusim_graph *copy, const struct gpusim_graph *gra
 
         if (!gpusim_operation_keep(&operation))
             return false;
-        struct gpusim_node *node = append_node(copy, &operation);
+        struct gpusim_node *node = append_operation(copy, &operation);
         if (!node) {
             gpusim_operation_drop(&operation);
             return false;

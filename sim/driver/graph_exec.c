@@ -39,7 +39,8 @@ static bool sort_all(struct gpusim_graph *graph)
     return gpusim_graph_sort(graph);
 }
 
-static CUresult instantiate(CUgraphExec *handle, CUgraph graph_handle, unsigned long long flags)
+static CUresult instantiate_exec(CUgraphExec *handle, CUgraph graph_handle,
+                                 unsigned long long flags)
 {
     const unsigned long long known =
         CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
@@ -87,7 +88,7 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph_handle, unsigned 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *handle, CUgraph graph, unsigned long long flags)
 {
     GPUSIM_ENTER();
-    return instantiate(handle, graph, flags);
+    return instantiate_exec(handle, graph, flags);
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec *handle, CUgraph graph, CUgraphNode *error_node,
@@ -98,7 +99,7 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *handle, CUgraph graph, CUgraphNode *
         *error_node = NULL;
     if (log && log_size)
         log[0] = '\0';
-    return instantiate(handle, graph, 0);
+    return instantiate_exec(handle, graph, 0);
 }
 
 CUresult cuGraphInstantiate(CUgraphExec *handle, CUgraph graph, CUgraphNode *error_node, char *log,
@@ -113,7 +114,7 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *handle, CUgraph graph,
     GPUSIM_ENTER();
     if (!parameters)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = instantiate(handle, graph, parameters->flags);
+    CUresult result = instantiate_exec(handle, graph, parameters->flags);
     parameters->hErrNode_out = NULL;
     parameters->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS
                              : result == CUDA_ERROR_INVALID_VALUE
@@ -247,7 +248,7 @@ static CUresult run_nodes(const struct gpusim_graph *graph)
     return first;
 }
 
-static CUresult launch(struct gpusim_exec *executable)
+static CUresult launch_exec(struct gpusim_exec *executable)
 {
     struct gpusim_graph *graph = executable->graph;
     size_t committed = 0;
@@ -279,7 +280,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle)
         return CUDA_ERROR_INVALID_VALUE;
     GPUSIM_TRY(gpusim_stream_of(stream_handle, &stream));
     if (!stream->capture)
-        return launch(executable);
+        return launch_exec(executable);
     if (gpusim_graph_has_memory(executable->graph))
         return CUDA_ERROR_NOT_SUPPORTED;
     struct gpusim_operation operation = {.type = CU_GRAPH_NODE_TYPE_GRAPH,

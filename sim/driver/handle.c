@@ -24,7 +24,7 @@ static struct {
     } ended[GPUSIM_TYPES];
 } table;
 
-static void remember(enum gpusim_type type, uint64_t handle)
+static void remember_handle(enum gpusim_type type, uint64_t handle)
 {
     if (type == GPUSIM_TYPE_NODE)
         return;
@@ -47,7 +47,7 @@ static uint64_t next_handle(enum gpusim_type type)
     return HANDLE_BASE + ++table.last * HANDLE_STEP;
 }
 
-static struct gpusim_object **bucket_of(uint64_t handle)
+static struct gpusim_object **handle_bucket(uint64_t handle)
 {
     return &table.buckets[(handle / HANDLE_STEP) & (table.bucket_count - 1)];
 }
@@ -64,7 +64,7 @@ static bool grow_table(void)
     table.bucket_count = count;
     for (size_t i = 0; i < old_count; i++) {
         for (struct gpusim_object *object = old[i], *next; object; object = next) {
-            struct gpusim_object **bucket = bucket_of(object->handle);
+            struct gpusim_object **bucket = handle_bucket(object->handle);
 
             next = object->next;
             object->next = *bucket;
@@ -87,7 +87,7 @@ void *gpusim_object_new(size_t size, enum gpusim_type type, struct gpusim_contex
     object->type = type;
     object->context = context;
 
-    struct gpusim_object **bucket = bucket_of(object->handle);
+    struct gpusim_object **bucket = handle_bucket(object->handle);
     object->next = *bucket;
     *bucket = object;
     table.object_count++;
@@ -121,13 +121,13 @@ void gpusim_object_delete(void *deleted)
 {
     struct gpusim_object *object = deleted;
     gpusim_object_give(object);
-    struct gpusim_object **link = bucket_of(object->handle);
+    struct gpusim_object **link = handle_bucket(object->handle);
 
     while (*link != object)
         link = &(*link)->next;
     *link = object->next;
     table.object_count--;
-    remember(object->type, object->handle);
+    remember_handle(object->type, object->handle);
     free(object);
 }
 
@@ -135,7 +135,7 @@ void *gpusim_object_of(uint64_t handle, enum gpusim_type type)
 {
     if (handle < HANDLE_BASE || handle % HANDLE_STEP != 0 || table.bucket_count == 0)
         return NULL;
-    for (struct gpusim_object *object = *bucket_of(handle); object; object = object->next) {
+    for (struct gpusim_object *object = *handle_bucket(handle); object; object = object->next) {
         if (object->handle == handle)
             return object->type == type ? object : NULL;
     }

@@ -54,8 +54,8 @@ static struct gpusim_allocation *find_open(const struct memory_handle *handle)
     return allocation;
 }
 
-static CUresult map(const struct memory_handle *handle, struct gpusim_context *context,
-                    struct gpusim_allocation **made)
+static CUresult map_ipc_memory(const struct memory_handle *handle, struct gpusim_context *context,
+                               struct gpusim_allocation **made)
 {
     char path[64];
     int unused;
@@ -99,7 +99,7 @@ static CUresult open_memory(CUdeviceptr *pointer, const CUipcMemHandle *opaque, 
 
     struct gpusim_allocation *allocation = find_open(&handle);
     if (!allocation) {
-        GPUSIM_TRY(map(&handle, context, &allocation));
+        GPUSIM_TRY(map_ipc_memory(&handle, context, &allocation));
         allocation->counted = 0; /* the call does not have the size */
         allocation->exporter = (uint64_t)handle.process;
         allocation->exporter_id = handle.id;

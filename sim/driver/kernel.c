@@ -273,28 +273,31 @@ CUresult cuKernelGetName(const char **name, CUkernel kernel)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *launch)
+CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *launch_kernel)
 {
-    const void *handle = launch->func ? (const void *)launch->func : (const void *)launch->kern;
+    const void *handle =
+        launch_kernel->func ? (const void *)launch_kernel->func : (const void *)launch_kernel->kern;
     struct gpusim_kernel *kernel = GPUSIM_FIND(handle, GPUSIM_TYPE_KERNEL);
-    uint64_t threads = (uint64_t)launch->blockDimX * launch->blockDimY * launch->blockDimZ;
+    uint64_t threads =
+        (uint64_t)launch_kernel->blockDimX * launch_kernel->blockDimY * launch_kernel->blockDimZ;
 
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (launch->gridDimX == 0 || launch->gridDimY == 0 || launch->gridDimZ == 0 || threads == 0 ||
-        launch->gridDimX > INT_MAX || launch->gridDimY > 65535 || launch->gridDimZ > 65535 ||
-        launch->blockDimX > 1024 || launch->blockDimY > 1024 || launch->blockDimZ > 64 ||
-        threads > (uint64_t)most_threads)
+    if (launch_kernel->gridDimX == 0 || launch_kernel->gridDimY == 0 ||
+        launch_kernel->gridDimZ == 0 || threads == 0 || launch_kernel->gridDimX > INT_MAX ||
+        launch_kernel->gridDimY > 65535 || launch_kernel->gridDimZ > 65535 ||
+        launch_kernel->blockDimX > 1024 || launch_kernel->blockDimY > 1024 ||
+        launch_kernel->blockDimZ > 64 || threads > (uint64_t)most_threads)
         return CUDA_ERROR_INVALID_VALUE;
-    if (launch->sharedMemBytes >
+    if (launch_kernel->sharedMemBytes >
         (unsigned int)kernel->attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES])
         return CUDA_ERROR_INVALID_VALUE;
-    if (launch->kernelParams && launch->extra)
+    if (launch_kernel->kernelParams && launch_kernel->extra)
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *parameters, CUstream stream)
+static CUresult launch_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *parameters, CUstream stream)
 {
     const struct gpusim_operation operation = {.type = CU_GRAPH_NODE_TYPE_KERNEL,
                                                .kernel = *parameters};
@@ -324,7 +327,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
         .kernelParams = parameters,
         .extra = extra,
     };
-    return launch(&kernel, stream);
+    return launch_kernel(&kernel, stream);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
@@ -360,7 +363,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 /* ---- occupancy: plausible numbers of a kernel of 32 registers -------------------------------- */
 
 /* A question about a function loads its code where that is loaded late. */
-static CUresult load(const void *handle)
+static CUresult load_kernel(const void *handle)
 {
     GPUSIM_TRY(check_handle(handle));
     GPUSIM_ENTER();
@@ -382,7 +385,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
     GPUSIM_TRY(gpusim_ready());
     if (!blocks || block_size <= 0 || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(load(function));
+    GPUSIM_TRY(load_kernel(function));
     *blocks = block_size > most_threads ? 0 : blocks_per_multiprocessor(block_size);
     return CUDA_SUCCESS;
 }
@@ -405,7 +408,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_si
     GPUSIM_TRY(gpusim_ready());
     if (!grid_size || !block_size || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(load(function));
+    GPUSIM_TRY(load_kernel(function));
     *block_size = limit > 0 && limit < most_threads ? limit : most_threads;
     *grid_size = gpusim_profile.sms * blocks_per_multiprocessor(*block_size);
     return CUDA_SUCCESS;
@@ -425,7 +428,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction funct
     GPUSIM_TRY(gpusim_ready());
     if (!bytes || blocks <= 0 || block_size <= 0 || block_size > most_threads)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(load(function));
+    GPUSIM_TRY(load_kernel(function));
     *bytes = blocks > blocks_per_multiprocessor(block_size)
                  ? 0
                  : (unsigned int)(gpusim_profile.shared_per_sm - 1024) / (unsigned int)blocks;
@@ -438,7 +441,7 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
     GPUSIM_TRY(gpusim_ready());
     if (!size || !config)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(load(function));
+    GPUSIM_TRY(load_kernel(function));
     *size = 8;
     return CUDA_SUCCESS;
 }
@@ -448,7 +451,7 @@ CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUl
     GPUSIM_TRY(gpusim_ready());
     if (!count || !config)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(load(function));
+    GPUSIM_TRY(load_kernel(function));
     *count = gpusim_profile.sms / 8;
     return CUDA_SUCCESS;
 }

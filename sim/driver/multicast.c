@@ -29,7 +29,7 @@ static struct gpusim_physical *team_of(CUmemGenericAllocationHandle handle)
     return physical && physical->multicast ? physical : NULL;
 }
 
-static void unbind(struct binding **link)
+static void unbind_memory(struct binding **link)
 {
     struct binding *binding = *link;
     struct gpusim_physical *physical = binding->physical;
@@ -45,7 +45,7 @@ static void unbind(struct binding **link)
 void gpusim_multicast_delete(struct gpusim_multicast *team)
 {
     while (team->bindings)
-        unbind(&team->bindings);
+        unbind_memory(&team->bindings);
     free(team);
 }
 
@@ -146,8 +146,8 @@ static bool is_in_use(const struct gpusim_multicast *team, const struct gpusim_d
     return false;
 }
 
-static CUresult bind(struct gpusim_physical *object, uint64_t offset, struct part part,
-                     uint64_t size)
+static CUresult bind_memory(struct gpusim_physical *object, uint64_t offset, struct part part,
+                            uint64_t size)
 {
     struct gpusim_multicast *team = object->team;
 
@@ -188,7 +188,7 @@ CUresult gpusim_multicast_bind_memory(struct gpusim_physical *object, CUdevice d
 
     if (!object || !memory || flags != 0 || !is_device_of(device, memory->device))
         return CUDA_ERROR_INVALID_VALUE;
-    return bind(object, offset, part_of(memory, memory_offset), size);
+    return bind_memory(object, offset, part_of(memory, memory_offset), size);
 }
 
 CUresult gpusim_multicast_bind_address(struct gpusim_physical *object, CUdevice device,
@@ -206,7 +206,7 @@ CUresult gpusim_multicast_bind_address(struct gpusim_physical *object, CUdevice 
         allocation->origin == GPUSIM_FROM_MAPPING
             ? part_of(allocation->physical, allocation->physical_offset + inside)
             : (struct part){NULL, allocation->device, inside, allocation->range.size};
-    return is_device_of(device, part.device) ? bind(object, offset, part, size)
+    return is_device_of(device, part.device) ? bind_memory(object, offset, part, size)
                                              : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -255,7 +255,7 @@ CUresult gpusim_multicast_unbind(struct gpusim_physical *object, CUdevice ordina
         if (binding->device->ordinal == ordinal && binding->offset == offset &&
             binding->size == size) {
             GPUSIM_TRY(gpusim_free_begin());
-            unbind(link);
+            unbind_memory(link);
             return CUDA_SUCCESS;
         }
     }

@@ -20,7 +20,7 @@ static uint64_t allowed_handle_types(const struct gpusim_allocation *allocation)
     return allocation->origin == GPUSIM_FROM_POOL ? (uint64_t)allocation->pool->handle_types : 0;
 }
 
-static void answer(void *data, const void *value, size_t size)
+static void answer_attribute(void *data, const void *value, size_t size)
 {
     memcpy(data, value, size);
 }
@@ -28,7 +28,7 @@ static void answer(void *data, const void *value, size_t size)
 #define ANSWER(type, value)                                                                        \
     do {                                                                                           \
         type answer_ = (value);                                                                    \
-        answer(data, &answer_, sizeof(answer_));                                                   \
+        answer_attribute(data, &answer_, sizeof(answer_));                                         \
         return CUDA_SUCCESS;                                                                       \
     } while (0)
 

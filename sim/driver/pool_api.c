@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A pool that its handle still names. */
-static struct gpusim_pool *pool_of(CUmemoryPool handle)
+static struct gpusim_pool *pool_of_handle(CUmemoryPool handle)
 {
     struct gpusim_pool *pool = GPUSIM_FIND(handle, GPUSIM_TYPE_POOL);
 
@@ -78,7 +78,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t size, CUmemoryPool
                                  CUstream stream)
 {
     GPUSIM_ENTER_FAILED();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
 
     if (!pool || pool->imported)
         return gpusim_allocation_end(CUDA_ERROR_INVALID_VALUE);
@@ -133,7 +133,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *handle, const CUmemPoolProps *properties)
 CUresult cuMemPoolDestroy(CUmemoryPool handle)
 {
     GPUSIM_ENTER();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
 
     if (!pool || pool->is_default)
         return CUDA_ERROR_INVALID_VALUE;
@@ -147,7 +147,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 {
     GPUSIM_ENTER();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
 
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
@@ -158,7 +158,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     GPUSIM_ENTER();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
     cuuint64_t number;
 
     if (!pool || !value)
@@ -190,7 +190,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
 CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     GPUSIM_ENTER();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
     cuuint64_t number;
 
     if (!pool || !value)
@@ -226,7 +226,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
 CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *accesses, size_t count)
 {
     GPUSIM_ENTER();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
 
     if (!pool || (count && !accesses))
         return CUDA_ERROR_INVALID_VALUE;
@@ -256,7 +256,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *accesses
 CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmemLocation *location)
 {
     GPUSIM_ENTER();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
     struct gpusim_device *device;
 
     if (!pool || !flags || !location)
@@ -280,7 +280,7 @@ static CUresult answer_pool(CUmemoryPool *handle, struct gpusim_pool *pool)
 
 static CUresult set_pool(struct gpusim_device *device, CUmemoryPool handle)
 {
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
 
     if (!pool || pool->device != device || pool->imported)
         return CUDA_ERROR_INVALID_VALUE;
@@ -317,8 +317,8 @@ CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle)
 }
 
 /* The 13.0 forms name a location and a type of memory. */
-static CUresult device_of(const CUmemLocation *location, CUmemAllocationType type,
-                          struct gpusim_device **device)
+static CUresult device_of_location(const CUmemLocation *location, CUmemAllocationType type,
+                                   struct gpusim_device **device)
 {
     return location ? gpusim_pool_place(location, type, device) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -331,7 +331,7 @@ CUresult cuMemGetDefaultMemPool(CUmemoryPool *handle, CUmemLocation *location,
 
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(device_of(location, type, &device));
+    GPUSIM_TRY(device_of_location(location, type, &device));
     return answer_pool(handle, gpusim_default_pool(device));
 }
 
@@ -342,7 +342,7 @@ CUresult cuMemGetMemPool(CUmemoryPool *handle, CUmemLocation *location, CUmemAll
 
     if (!handle)
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(device_of(location, type, &device));
+    GPUSIM_TRY(device_of_location(location, type, &device));
     return answer_pool(handle, current_pool(device));
 }
 
@@ -351,7 +351,7 @@ CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUme
     GPUSIM_ENTER();
     struct gpusim_device *device;
 
-    GPUSIM_TRY(device_of(location, type, &device));
+    GPUSIM_TRY(device_of_location(location, type, &device));
     return set_pool(device, handle);
 }
 
@@ -368,7 +368,7 @@ CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool handle,
                                           CUmemAllocationHandleType type, unsigned long long flags)
 {
     GPUSIM_ENTER();
-    struct gpusim_pool *pool = pool_of(handle);
+    struct gpusim_pool *pool = pool_of_handle(handle);
 
     if (!pool || !handle_out || flags != 0 || pool->imported ||
         type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(pool->handle_types & type))
@@ -474,5 +474,5 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool handle,
                                 CUmemPoolPtrExportData *data)
 {
     GPUSIM_ENTER_FAILED();
-    return gpusim_allocation_end(import_pointer(pointer, pool_of(handle), data));
+    return gpusim_allocation_end(import_pointer(pointer, pool_of_handle(handle), data));
 }

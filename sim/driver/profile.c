@@ -34,7 +34,7 @@ static void fill_in_generation(struct gpusim_profile *profile)
         }
 }
 
-static bool read_number(const char *text, int lowest, int highest, int *number)
+static bool read_profile_number(const char *text, int lowest, int highest, int *number)
 {
     char *end;
     long value = strtol(text, &end, 10);
@@ -53,11 +53,11 @@ static bool read_key(const char *key, const char *value, struct gpusim_profile *
         return sscanf(value, "%2d.%1d%n", &profile->major, &profile->minor, &length) == 2 &&
                !value[length] && profile->major >= 5 && profile->minor >= 0;
     if (strcmp(key, "sms") == 0)
-        return read_number(value, 1, 4096, &profile->sms);
+        return read_profile_number(value, 1, 4096, &profile->sms);
     if (strcmp(key, "kernels") == 0)
-        return read_number(value, 50, 999, &profile->kernels);
+        return read_profile_number(value, 50, 999, &profile->kernels);
     if (strcmp(key, "l2") == 0)
-        return read_number(value, 0, 1 << 30, &profile->l2_bytes);
+        return read_profile_number(value, 0, 1 << 30, &profile->l2_bytes);
     return false;
 }
 

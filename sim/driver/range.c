@@ -33,33 +33,33 @@ static void refresh(struct gpusim_range *range)
 }
 
 /* Splits a tree into the ranges that start below the address and the others. */
-static void split(struct gpusim_range *tree, uint64_t start, struct gpusim_range **below,
-                  struct gpusim_range **others)
+static void split_tree(struct gpusim_range *tree, uint64_t start, struct gpusim_range **below,
+                       struct gpusim_range **others)
 {
     if (!tree) {
         *below = *others = NULL;
     } else if (tree->start < start) {
-        split(tree->right, start, &tree->right, others);
+        split_tree(tree->right, start, &tree->right, others);
         *below = tree;
         refresh(tree);
     } else {
-        split(tree->left, start, below, &tree->left);
+        split_tree(tree->left, start, below, &tree->left);
         *others = tree;
         refresh(tree);
     }
 }
 
 /* Joins two trees, all of the left one below all of the right one. */
-static struct gpusim_range *join(struct gpusim_range *left, struct gpusim_range *right)
+static struct gpusim_range *join_trees(struct gpusim_range *left, struct gpusim_range *right)
 {
     if (!left || !right)
         return left ? left : right;
     if (left->priority > right->priority) {
-        left->right = join(left->right, right);
+        left->right = join_trees(left->right, right);
         refresh(left);
         return left;
     }
-    right->left = join(left, right->left);
+    right->left = join_trees(left, right->left);
     refresh(right);
     return right;
 }
@@ -71,17 +71,17 @@ void gpusim_ranges_insert(struct gpusim_ranges *ranges, struct gpusim_range *ran
     range->left = range->right = NULL;
     range->priority = next_priority();
     range->largest = range->size;
-    split(ranges->root, range->start, &below, &above);
-    ranges->root = join(join(below, range), above);
+    split_tree(ranges->root, range->start, &below, &above);
+    ranges->root = join_trees(join_trees(below, range), above);
 }
 
 void gpusim_ranges_remove(struct gpusim_ranges *ranges, struct gpusim_range *range)
 {
     struct gpusim_range *below, *rest, *removed, *above;
 
-    split(ranges->root, range->start, &below, &rest);
-    split(rest, range->start + 1, &removed, &above);
-    ranges->root = join(below, above);
+    split_tree(ranges->root, range->start, &below, &rest);
+    split_tree(rest, range->start + 1, &removed, &above);
+    ranges->root = join_trees(below, above);
 }
 
 struct gpusim_range *gpusim_ranges_floor(const struct gpusim_ranges *ranges, uint64_t address)

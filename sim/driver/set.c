@@ -218,8 +218,8 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMe
     return cuStreamBatchMemOp_v2(stream, count, items, flags);
 }
 
-static CUresult word(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address,
-                     cuuint64_t value, unsigned int flags)
+static CUresult wait_or_write(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address,
+                              cuuint64_t value, unsigned int flags)
 {
     CUstreamBatchMemOpParams item;
 
@@ -234,25 +234,25 @@ static CUresult word(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr a
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                  unsigned int flags)
 {
-    return word(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
+    return wait_or_write(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
 }
 
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                  unsigned int flags)
 {
-    return word(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
+    return wait_or_write(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                 unsigned int flags)
 {
-    return word(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
+    return wait_or_write(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
 }
 
 CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                 unsigned int flags)
 {
-    return word(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
+    return wait_or_write(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
 }
 
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,

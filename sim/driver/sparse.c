@@ -42,7 +42,7 @@ static bool is_aligned(unsigned int offset, unsigned int extent, uint64_t whole,
            (extent % tile == 0 || offset + extent == whole);
 }
 
-static void drop(struct gpusim_tile **link)
+static void drop_tile(struct gpusim_tile **link)
 {
     struct gpusim_tile *tile = *link;
 
@@ -55,11 +55,11 @@ static void drop(struct gpusim_tile **link)
 void gpusim_tiles_drop(struct gpusim_tile **tiles)
 {
     while (*tiles)
-        drop(tiles);
+        drop_tile(tiles);
 }
 
-static CUresult put(struct gpusim_tile **tiles, const uint64_t where[5],
-                    struct gpusim_physical *physical)
+static CUresult put_tile(struct gpusim_tile **tiles, const uint64_t where[5],
+                         struct gpusim_physical *physical)
 {
     struct gpusim_tile *tile = physical ? malloc(sizeof(*tile)) : NULL;
 
@@ -69,7 +69,7 @@ static CUresult put(struct gpusim_tile **tiles, const uint64_t where[5],
         physical->uses++;
     for (struct gpusim_tile **link = tiles; *link;)
         if (memcmp((*link)->where, where, sizeof((*link)->where)) == 0)
-            drop(link);
+            drop_tile(link);
         else
             link = &(*link)->next;
     if (tile) {
@@ -103,14 +103,14 @@ static CUresult put_region(struct gpusim_tile **tiles, const CUarrayMapInfo *inf
                 const uint64_t where[5] = {0, info->subresource.sparseLevel.level,
                                            info->subresource.sparseLevel.layer, x,
                                            (uint64_t)z << 32 | y};
-                GPUSIM_TRY(put(tiles, where, physical));
+                GPUSIM_TRY(put_tile(tiles, where, physical));
             }
     return CUDA_SUCCESS;
 }
 
 /* The tiles of the array that is meant, and the shape of the level. */
-static CUresult find(const CUarrayMapInfo *info, struct gpusim_tile ***tiles,
-                     CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+static CUresult find_tiles(const CUarrayMapInfo *info, struct gpusim_tile ***tiles,
+                           CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
     if (info->resourceType == CU_RESOURCE_TYPE_ARRAY) {
         struct gpusim_array *array = GPUSIM_FIND(info->resource.array, GPUSIM_TYPE_ARRAY);
@@ -155,11 +155,11 @@ static CUresult operate(const CUarrayMapInfo *info, const struct gpusim_stream *
                    physical->device != stream->base.context->device || info->offset % TILE_BYTES ||
                    info->offset >= physical->size))
         return CUDA_ERROR_INVALID_VALUE;
-    GPUSIM_TRY(find(info, &tiles, &descriptor));
+    GPUSIM_TRY(find_tiles(info, &tiles, &descriptor));
     if (!is_map)
         physical = NULL;
     if (descriptor.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING)
-        return put(tiles, (const uint64_t[5]){0}, physical);
+        return put_tile(tiles, (const uint64_t[5]){0}, physical);
     if (!(descriptor.Flags & CUDA_ARRAY3D_SPARSE))
         return CUDA_ERROR_INVALID_VALUE;
     if (info->subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL)
@@ -168,8 +168,8 @@ static CUresult operate(const CUarrayMapInfo *info, const struct gpusim_stream *
     if (!size || offset % TILE_BYTES || size % TILE_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
     for (uint64_t at = offset; at < offset + size; at += TILE_BYTES)
-        GPUSIM_TRY(put(tiles, (const uint64_t[5]){1, 0, info->subresource.miptail.layer, at, 0},
-                       physical));
+        GPUSIM_TRY(put_tile(
+            tiles, (const uint64_t[5]){1, 0, info->subresource.miptail.layer, at, 0}, physical));
     return CUDA_SUCCESS;
 }
 

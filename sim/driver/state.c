@@ -97,7 +97,7 @@ void gpusim_leave(char *unused)
     gpusim_unlock();
 }
 
-static void complain(const char *name, const char *value)
+static void complain_of_variable(const char *name, const char *value)
 {
     fprintf(stderr, "gpumem simulator: %s='%s' is not valid, using the default\n", name, value);
 }
@@ -117,7 +117,7 @@ static uint64_t setting(const char *name, uint64_t fallback, uint64_t lowest, ui
         end++;
     if (errno || *end || value[0] == '-' || number > UINT64_MAX >> shift ||
         number << shift < lowest || number << shift > highest) {
-        complain(name, value);
+        complain_of_variable(name, value);
         return fallback;
     }
     return number << shift;
@@ -139,7 +139,7 @@ static void read_failures(void)
         else if (sscanf(part, "other:%lu%n", &every, &length) == 1 && length > 0)
             gpusim_settings.fail_other_every = every;
         if (every == 0 || (part[length] && part[length] != ',')) {
-            complain("GPUMEM_SIM_FAIL", value);
+            complain_of_variable("GPUMEM_SIM_FAIL", value);
             gpusim_settings.fail_alloc_every = gpusim_settings.fail_free_every = 0;
             gpusim_settings.fail_other_every = 0;
             return;
@@ -173,7 +173,7 @@ static void read_takes(void)
             end++;
         }
         if (!end || (*end && *end != ',') || gpusim_settings.takes[taker] > 1ull << 40) {
-            complain("GPUMEM_SIM_TAKES", value);
+            complain_of_variable("GPUMEM_SIM_TAKES", value);
             memset(gpusim_settings.takes, 0, sizeof(gpusim_settings.takes));
             return;
         }
@@ -197,14 +197,14 @@ static void read_error(void)
                     !value[length] && status && at &&
                     (strcmp(what, "launch") == 0 || strcmp(what, "call") == 0);
     if (!is_valid) {
-        complain("GPUMEM_SIM_ERROR", value);
+        complain_of_variable("GPUMEM_SIM_ERROR", value);
         return;
     }
     gpusim_settings.failure = (CUresult)status;
     *(what[0] == 'l' ? &gpusim_settings.failing_launch : &gpusim_settings.failing_call) = at;
 }
 
-static void read_settings(void)
+static void read_state_settings(void)
 {
     gpusim_settings.device_count = (int)setting("GPUMEM_SIM_DEVICES", 1, 0, GPUSIM_MAX_DEVICES);
     gpusim_settings.capacity = gpusim_align_up(
@@ -217,7 +217,7 @@ static void read_settings(void)
     gpusim_settings.late_events = setting("GPUMEM_SIM_LATE_EVENTS", 0, 0, 1) != 0;
     const char *device = getenv("GPUMEM_SIM_DEVICE");
     if (device && !gpusim_profile_read(device))
-        complain("GPUMEM_SIM_DEVICE", device);
+        complain_of_variable("GPUMEM_SIM_DEVICE", device);
     read_failures();
     read_takes();
     read_error();
@@ -290,7 +290,7 @@ CUresult cuInit(unsigned int flags)
     gpusim_lock();
     int now = atomic_load(&state);
     if (now == NOT_INITIALIZED) {
-        read_settings();
+        read_state_settings();
         if (gpusim_settings.device_count == 0) {
             gpusim_unlock();
             return CUDA_ERROR_NO_DEVICE;

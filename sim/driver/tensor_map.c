@@ -98,7 +98,7 @@ static bool is_swizzle_valid(const struct tensor *tensor)
     return tensor->interleave || !tensor->swizzle || bytes <= most;
 }
 
-static CUresult encode(const struct tensor *tensor, unsigned int rank_least)
+static CUresult encode_tensor_map(const struct tensor *tensor, unsigned int rank_least)
 {
     const uintptr_t address = (uintptr_t)tensor->address;
     uint64_t words[sizeof(CUtensorMap) / sizeof(uint64_t)] = {0};
@@ -140,7 +140,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
         ((!interleave && (uint64_t)box[0] * element_bits(type) % 128 != 0) ||
          (has_gaps(type) && box[0] != 128)))
         return CUDA_ERROR_INVALID_VALUE;
-    return encode(&tensor, 1);
+    return encode_tensor_map(&tensor, 1);
 }
 
 /* Whether one side of the box, {D, H, W} as far as the tensor has them, is in what `rank` leaves room for. */
@@ -175,7 +175,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
         (!lower || !upper || rank < 3 || rank > RANK_MOST ||
          !are_corners_valid(rank, lower, upper) || !are_pixels_valid(type, channels, pixels)))
         return CUDA_ERROR_INVALID_VALUE;
-    return encode(&tensor, 3);
+    return encode_tensor_map(&tensor, 3);
 }
 
 #if CUDA_VERSION >= 12080
@@ -200,7 +200,7 @@ CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataType type,
         ((unsigned int)swizzle != CU_TENSOR_MAP_SWIZZLE_64B &&
          (unsigned int)swizzle != SWIZZLE_128B && (unsigned int)swizzle != SWIZZLE_128B_ATOM_32B))
         return CUDA_ERROR_INVALID_VALUE;
-    return encode(&tensor, 3);
+    return encode_tensor_map(&tensor, 3);
 }
 #endif
 

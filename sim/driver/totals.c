@@ -132,7 +132,7 @@ void gpusim_count_host_free(enum gpusim_host_kind kind, uint64_t bytes, bool imp
     count_free(&totals->host[kind], bytes, implicit);
 }
 
-static bool due(unsigned long *calls, unsigned long every)
+static bool is_due(unsigned long *calls, unsigned long every)
 {
     return every && ++*calls % every == 0;
 }
@@ -140,8 +140,8 @@ static bool due(unsigned long *calls, unsigned long every)
 CUresult gpusim_allocation_begin(void)
 {
     GPUSIM_TRY(gpusim_failure());
-    return due(&allocation_calls, gpusim_settings.fail_alloc_every) ? CUDA_ERROR_OUT_OF_MEMORY
-                                                                    : CUDA_SUCCESS;
+    return is_due(&allocation_calls, gpusim_settings.fail_alloc_every) ? CUDA_ERROR_OUT_OF_MEMORY
+                                                                       : CUDA_SUCCESS;
 }
 
 CUresult gpusim_allocation_end(CUresult result)
@@ -155,7 +155,7 @@ CUresult gpusim_allocation_end(CUresult result)
 
 CUresult gpusim_take_begin(void)
 {
-    return due(&take_calls, gpusim_settings.fail_other_every)
+    return is_due(&take_calls, gpusim_settings.fail_other_every)
                ? gpusim_allocation_end(CUDA_ERROR_OUT_OF_MEMORY)
                : CUDA_SUCCESS;
 }
@@ -163,5 +163,5 @@ CUresult gpusim_take_begin(void)
 /* An error that says nothing of the device: what failed it would fail all that follows. */
 CUresult gpusim_free_begin(void)
 {
-    return due(&free_calls, gpusim_settings.fail_free_every) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+    return is_due(&free_calls, gpusim_settings.fail_free_every) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }

@@ -146,8 +146,8 @@ static int new_file(const struct gpusim_device *device, uint64_t size)
     return fd;
 }
 
-static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
-                       const CUmemAllocationProp *properties, unsigned long long flags)
+static CUresult create_physical(CUmemGenericAllocationHandle *handle, size_t size,
+                                const CUmemAllocationProp *properties, unsigned long long flags)
 {
     struct gpusim_device *device;
 
@@ -185,7 +185,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                      const CUmemAllocationProp *properties, unsigned long long flags)
 {
     GPUSIM_ENTER_FAILED();
-    return gpusim_allocation_end(create(handle, size, properties, flags));
+    return gpusim_allocation_end(create_physical(handle, size, properties, flags));
 }
 
 void gpusim_physical_drop_if_unused(struct gpusim_physical *physical)
@@ -306,8 +306,8 @@ static void find_own(void *object, uint64_t argument)
 
 /* An import "imports an allocation": in the process that exported it, it is one more handle of the
  * same memory, which is freed when all references to it are released. */
-static CUresult import(CUmemGenericAllocationHandle *handle, void *shared,
-                       CUmemAllocationHandleType type)
+static CUresult import_physical(CUmemGenericAllocationHandle *handle, void *shared,
+                                CUmemAllocationHandleType type)
 {
     int fd = (int)(intptr_t)shared, ordinal; /* the descriptor itself, cast to a pointer */
     struct own_memory memory = {.found = NULL};
@@ -361,7 +361,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
                                         CUmemAllocationHandleType type)
 {
     GPUSIM_ENTER_FAILED();
-    return gpusim_allocation_end(import(handle, shared, type));
+    return gpusim_allocation_end(import_physical(handle, shared, type));
 }
 
 CUresult cuMemGetHandleForAddressRange(void *shared, CUdeviceptr pointer, size_t size,
@@ -383,7 +383,7 @@ static void *map_nothing(void *at, uint64_t size, int fixed)
 }
 
 /* Addresses without memory, at the boundary asked for; 0 when there are none. */
-static uint64_t reserve(uint64_t size, uint64_t alignment, uint64_t hint)
+static uint64_t reserve_addresses(uint64_t size, uint64_t alignment, uint64_t hint)
 {
     if (hint && hint % alignment == 0) {
         void *there = map_nothing((void *)(uintptr_t)hint, size, MAP_FIXED_NOREPLACE);
@@ -416,7 +416,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment
         alignment = GPUSIM_GRANULARITY;
 
     struct gpusim_range *range = calloc(1, sizeof(*range));
-    uint64_t start = range ? reserve(size, alignment, hint) : 0;
+    uint64_t start = range ? reserve_addresses(size, alignment, hint) : 0;
     if (!start) {
         free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;

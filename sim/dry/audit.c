@@ -44,7 +44,7 @@ static const char *const families[] = {
 
 /* ---- telling the launcher ------------------------------------------------------------------------ */
 
-static void tell(const char *what, const char *path, const char *why)
+static void tell_refusal(const char *what, const char *path, const char *why)
 {
     const char *status = getenv("GPUMEM_DRY_STATUS");
     char line[PATH_MAX + 256];
@@ -61,7 +61,7 @@ static void tell(const char *what, const char *path, const char *why)
 
 __attribute__((noreturn)) static void refuse(const char *path, const char *why)
 {
-    tell("refused", path, why);
+    tell_refusal("refused", path, why);
     _exit(REFUSED);
 }
 
@@ -172,7 +172,7 @@ unsigned int la_version(unsigned int version)
     return LAV_CURRENT;
 }
 
-static bool is_ours(const char *path)
+static bool is_ours_file(const char *path)
 {
     const char *folders[] = {getenv("GPUMEM_DRY_LIBRARIES"), getenv("GPUMEM_DRY_CACHE")};
     for (size_t i = 0; i < 2; i++)
@@ -188,7 +188,7 @@ static char *replaced(const char *name)
     const char *base = base_of(name), *folder = getenv("GPUMEM_DRY_LIBRARIES");
     char simulated[LONGEST_NAME], path[PATH_MAX];
     const char *other = simulated_name(base, simulated);
-    if (!folder || is_ours(name))
+    if (!folder || is_ours_file(name))
         return NULL;
     if (other) {
         snprintf(path, sizeof(path), "%s/%s", folder, other);
@@ -242,7 +242,7 @@ static bool is_from_us(const struct link_map *map)
     const char *folder = getenv("GPUMEM_DRY_LIBRARIES");
     if (!mapped_file((uintptr_t)map->l_ld, path))
         return false;
-    if (is_ours(path))
+    if (is_ours_file(path))
         return true;
     const char *other = simulated_name(base_of(map->l_name), simulated);
     snprintf(library, sizeof(library), "%s/%s", folder ? folder : "", other ? other : "");

@@ -28,7 +28,7 @@ EXPORTED void gpumem_dry_memory_usage(void *address, int64_t size, size_t alloca
                                       size_t reserved, uint64_t device) __asm__(MEMORY_USAGE);
 
 /* Of a library that is mapped; NULL: it is not, or has no such name. */
-static void *from(const char *library, const char *name)
+static void *find_fresh(const char *library, const char *name)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     return handle ? dlsym(handle, name) : NULL;
@@ -42,9 +42,9 @@ void gpumem_dry_memory_usage(void *address, int64_t size, size_t allocated, size
     enum { CUDA = 1 };
 
     if (!original)
-        original = (memory_usage *)from("libc10.so", MEMORY_USAGE);
+        original = (memory_usage *)find_fresh("libc10.so", MEMORY_USAGE);
     if (!forget_contents)
-        forget_contents = (forget *)from("libcuda.so.1", "gpumem_sim_forget");
+        forget_contents = (forget *)find_fresh("libcuda.so.1", "gpumem_sim_forget");
     if (forget_contents && size > 0 && (int8_t)device == CUDA)
         forget_contents((uintptr_t)address, (uint64_t)size);
     if (original && original != gpumem_dry_memory_usage)

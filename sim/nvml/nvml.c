@@ -483,7 +483,7 @@ int nvmlSystemGetConfComputeState(struct nvml_confidential *state)
 }
 
 /* Writes a number about a device. */
-static int answer(nvml_device device, unsigned int *number, unsigned int value)
+static int answer_number(nvml_device device, unsigned int *number, unsigned int value)
 {
     NEED_INIT();
     if (!device || !number)
@@ -494,12 +494,12 @@ static int answer(nvml_device device, unsigned int *number, unsigned int value)
 
 int nvmlDeviceGetIndex(nvml_device device, unsigned int *index)
 {
-    return answer(device, index, device ? device->ordinal : 0);
+    return answer_number(device, index, device ? device->ordinal : 0);
 }
 
 int nvmlDeviceGetMinorNumber(nvml_device device, unsigned int *minor)
 {
-    return answer(device, minor, device ? device->ordinal : 0);
+    return answer_number(device, minor, device ? device->ordinal : 0);
 }
 
 int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *memory)
@@ -537,23 +537,23 @@ int nvmlDeviceGetArchitecture(nvml_device device, unsigned int *architecture)
     size_t i = 0;
     while (known[i].capability > capability)
         i++;
-    return answer(device, architecture, known[i].architecture);
+    return answer_number(device, architecture, known[i].architecture);
 }
 
 int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned int *count)
 {
-    return answer(device, count, 0);
+    return answer_number(device, count, 0);
 }
 
 /* NVML_TOPOLOGY_NODE: one host, each device on a bus of its own. */
 int nvmlDeviceGetTopologyCommonAncestor(nvml_device device, nvml_device other, unsigned int *level)
 {
-    return other ? answer(device, level, 40) : NVML_ERROR_INVALID_ARGUMENT;
+    return other ? answer_number(device, level, 40) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 int nvmlDeviceGetNumaNodeId(nvml_device device, unsigned int *node)
 {
-    return answer(device, node, 0);
+    return answer_number(device, node, 0);
 }
 
 /* All processors. */
@@ -574,7 +574,7 @@ int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned int *c
                                              struct nvml_process *processes)
 {
     (void)processes;
-    return answer(device, count, 0);
+    return answer_number(device, count, 0);
 }
 
 /* What links a device to those of other machines, in version 3; the older ones end earlier. */

@@ -86,8 +86,9 @@ struct cudaChannelFormatDesc gpusim_channel_description(CUarray_format format,
     return (struct cudaChannelFormatDesc){.f = cudaChannelFormatKindNone};
 }
 
-static cudaError_t describe(const struct cudaChannelFormatDesc *channels, struct cudaExtent extent,
-                            unsigned flags, CUDA_ARRAY3D_DESCRIPTOR *description)
+static cudaError_t describe_array(const struct cudaChannelFormatDesc *channels,
+                                  struct cudaExtent extent, unsigned flags,
+                                  CUDA_ARRAY3D_DESCRIPTOR *description)
 {
     *description = (CUDA_ARRAY3D_DESCRIPTOR){
         .Width = extent.width, .Height = extent.height, .Depth = extent.depth, .Flags = flags};
@@ -115,7 +116,7 @@ cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormat
 {
     CUDA_ARRAY3D_DESCRIPTOR description;
     cudaError_t error =
-        array ? describe(channels, extent, flags, &description) : cudaErrorInvalidValue;
+        array ? describe_array(channels, extent, flags, &description) : cudaErrorInvalidValue;
     if (error != cudaSuccess)
         return gpusim_fail(error);
     return CALL(cuArray3DCreate, 3020, array_out(array), &description);
@@ -150,7 +151,7 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmap,
 {
     CUDA_ARRAY3D_DESCRIPTOR description;
     cudaError_t error =
-        mipmap ? describe(channels, extent, flags, &description) : cudaErrorInvalidValue;
+        mipmap ? describe_array(channels, extent, flags, &description) : cudaErrorInvalidValue;
     if (error != cudaSuccess)
         return gpusim_fail(error);
     return CALL(cuMipmappedArrayCreate, 5000, (CUmipmappedArray *)(void *)mipmap, &description,

@@ -152,7 +152,7 @@ void gpusim_describe_linear_copy(void *destination, const void *source, size_t b
     set_destination(to, destination);
 }
 
-static enum cudaMemcpyKind kind_of(CUmemorytype source, CUmemorytype destination)
+static enum cudaMemcpyKind kind_of_copy(CUmemorytype source, CUmemorytype destination)
 {
     if (source == CU_MEMORYTYPE_UNIFIED || destination == CU_MEMORYTYPE_UNIFIED)
         return cudaMemcpyDefault;
@@ -174,7 +174,7 @@ void gpusim_describe_copy_back(const CUDA_MEMCPY3D *from, struct cudaMemcpy3DPar
         .srcPos = {from->srcXInBytes / (from_array ? unit : 1), from->srcY, from->srcZ},
         .dstPos = {from->dstXInBytes / (to_array ? unit : 1), from->dstY, from->dstZ},
         .extent = {from->WidthInBytes / unit, from->Height, from->Depth},
-        .kind = kind_of(from->srcMemoryType, from->dstMemoryType)};
+        .kind = kind_of_copy(from->srcMemoryType, from->dstMemoryType)};
     if (from_array)
         to->srcArray = source;
     else

@@ -37,14 +37,14 @@ struct binary {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static struct entry *buckets[BUCKETS];
 
-static struct entry **bucket_of(const void *host)
+static struct entry **registration_bucket(const void *host)
 {
     return &buckets[((uintptr_t)host >> 4) % BUCKETS];
 }
 
 static struct entry *find_entry(const void *host)
 {
-    struct entry *entry = *bucket_of(host);
+    struct entry *entry = *registration_bucket(host);
     while (entry && entry->host != host)
         entry = entry->next_in_bucket;
     return entry;
@@ -61,7 +61,7 @@ static void add_entry(struct binary *binary, enum entry_kind kind, const void *h
     *entry =
         (struct entry){.binary = binary, .kind = kind, .host = host, .name = name, .bytes = bytes};
     pthread_mutex_lock(&lock);
-    struct entry **bucket = bucket_of(host);
+    struct entry **bucket = registration_bucket(host);
     entry->next_in_bucket = *bucket;
     *bucket = entry;
     if (binary) {
@@ -196,7 +196,7 @@ void __cudaUnregisterFatBinary(void **handle)
     while (binary->entries) {
         struct entry *entry = binary->entries;
         binary->entries = entry->next_in_binary;
-        struct entry **link = bucket_of(entry->host);
+        struct entry **link = registration_bucket(entry->host);
         while (*link != entry)
             link = &(*link)->next_in_bucket;
         *link = entry->next_in_bucket;

@@ -73,7 +73,7 @@ static inline struct gm_frame *kept_frames(struct gm_unwind_thread *thread)
 }
 
 /* The walk ends with the `native` frames found before one was declined. */
-static void cut(struct gm_unwind_thread *thread, uint32_t native, struct gm_walk *walk)
+static void cut_stack(struct gm_unwind_thread *thread, uint32_t native, struct gm_walk *walk)
 {
     drop_frames(thread);
     walk->frames = kept_frames(thread) - native;
@@ -96,7 +96,7 @@ static void walk_general(struct gm_unwind_thread *thread, struct gm_registers re
         walk->frames = general_end - walk->count;
         walk->flags = flags;
     } else {
-        cut(thread, native, walk);
+        cut_stack(thread, native, walk);
     }
     if (walk->flags & GM_WALK_CUT && walk->count > 0)
         gm_why(GM_WHY_WALK_CUT, walk->frames[0].pc, NULL);
@@ -484,8 +484,8 @@ static inline void set_saved(struct gm_unwind_thread *thread, struct gm_frame *f
 }
 
 /* `fresh` new frames, the last at their end, take their place above `kept` ones. */
-static inline void join(struct gm_unwind_thread *thread, uint32_t kept, uint32_t fresh,
-                        bool base_truncated, struct gm_walk *walk)
+static inline void join_stacks(struct gm_unwind_thread *thread, uint32_t kept, uint32_t fresh,
+                               bool base_truncated, struct gm_walk *walk)
 {
     struct gm_frame *frames = kept_frames(thread);
     const struct gm_frame *from = frames - fresh;
@@ -512,8 +512,8 @@ static inline void join(struct gm_unwind_thread *thread, uint32_t kept, uint32_t
 
 /* Whether `kept` old frames and `fresh` new ones are what a walk without the old ones would give.
  */
-static inline bool fits(const struct gm_unwind_thread *thread, uint32_t kept, uint32_t fresh,
-                        uint32_t depth)
+static inline bool fits_depth(const struct gm_unwind_thread *thread, uint32_t kept, uint32_t fresh,
+                              uint32_t depth)
 {
     return thread->base_truncated ? kept + fresh == depth : kept + fresh <= depth;
 }
@@ -531,30 +531,30 @@ RAW_STACK static void walk_rules(struct gm_unwind_thread *thread, struct gm_regi
             candidates--;
         if (candidates > 0 && same_state(&frames[candidates - 1], frame)) {
             if (are_unchanged(thread, &candidates)) {
-                if (fits(thread, candidates, fresh, depth)) {
+                if (fits_depth(thread, candidates, fresh, depth)) {
                     if (fresh > 0) /* found on another way this time, from other words */
                         set_saved(thread, &frames[candidates - 1], frame->saved);
-                    join(thread, candidates, fresh, thread->base_truncated, walk);
+                    join_stacks(thread, candidates, fresh, thread->base_truncated, walk);
                     return;
                 }
                 candidates = 0;
             }
         }
         if (fresh == depth) {
-            join(thread, 0, fresh, true, walk);
+            join_stacks(thread, 0, fresh, true, walk);
             return;
         }
         fresh++;
         enum step result = step(thread, frame, frame - 1);
         if (result == STEP_END || (result == STEP_DONE && frame[-1].pc == 0)) {
-            join(thread, 0, fresh, false, walk);
+            join_stacks(thread, 0, fresh, false, walk);
             return;
         }
         if (gm_unlikely(result == STEP_DECLINED)) {
             enum gm_why why = why_declined(thread, frame);
             gm_why(why, frame->pc, NULL);
             if (why == GM_WHY_STEP_BEYOND && !GM_FALLBACK_CHECKS_READS)
-                cut(thread, fresh, walk);
+                cut_stack(thread, fresh, walk);
             else
                 walk_general(thread, registers, depth, fresh, walk);
             return;

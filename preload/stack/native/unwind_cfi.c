@@ -139,7 +139,7 @@ static int64_t read_sleb(struct reader *reader)
 }
 
 /* A block of instructions or bytes inside of `reader`, which is left behind it. */
-static struct reader read_block(struct reader *reader, uint64_t size)
+static struct reader read_cfi_block(struct reader *reader, uint64_t size)
 {
     struct reader block = *reader;
     if (size > (uint64_t)(reader->end - reader->at)) {
@@ -214,7 +214,7 @@ static struct reader read_entry(const struct gm_image *image, uint64_t address)
     uint32_t length = read_u32(&reader);
     if (length == 0 || length == UINT32_MAX) /* terminator; the 64-bit form is not used by anyone */
         reader.good = false;
-    return read_block(&reader, length);
+    return read_cfi_block(&reader, length);
 }
 
 /* Without data of their own. aarch64: return addresses are signed with key B, or tagged memory. */
@@ -247,7 +247,7 @@ static bool read_cie(const struct gm_image *image, uint64_t address, struct fde 
     *pointer_encoding = DW_EH_PE_ABSPTR;
     *augmented = *augmentation == 'z';
     if (*augmented) {
-        struct reader data = read_block(&reader, read_uleb(&reader));
+        struct reader data = read_cfi_block(&reader, read_uleb(&reader));
         while (*++augmentation != '\0') {
             if (*augmentation == 'R') {
                 *pointer_encoding = read_u8(&data);
@@ -290,7 +290,7 @@ static enum lookup read_fde(const struct gm_image *image, uint64_t address, uint
     fde->pc_begin = read_encoded(&reader, pointer_encoding);
     uint64_t pc_range = read_encoded(&reader, pointer_encoding & 0x0f);
     if (augmented)
-        read_block(&reader, read_uleb(&reader));
+        read_cfi_block(&reader, read_uleb(&reader));
     fde->instructions = reader;
     if (!reader.good)
         return LOOKUP_UNKNOWN;
@@ -458,11 +458,12 @@ static bool run_saved(struct machine *machine, struct reader *reader, uint8_t op
         return true;
     case DW_CFA_EXPRESSION:
         number = read_uleb(reader);
-        set_saved(&machine->row, number, expression_how(read_block(reader, read_uleb(reader))), 0);
+        set_saved(&machine->row, number, expression_how(read_cfi_block(reader, read_uleb(reader))),
+                  0);
         return true;
     case DW_CFA_VAL_EXPRESSION:
         number = read_uleb(reader);
-        read_block(reader, read_uleb(reader));
+        read_cfi_block(reader, read_uleb(reader));
         set_saved(&machine->row, number, SAVED_OTHERWISE, 0);
         return true;
     default:
@@ -498,7 +499,7 @@ static bool run_cfa(struct machine *machine, struct reader *reader, uint8_t oper
         row->cfa_offset = read_sleb(reader) * fde->data_factor;
         return true;
     case DW_CFA_DEF_CFA_EXPRESSION:
-        set_cfa_expression(row, read_block(reader, read_uleb(reader)));
+        set_cfa_expression(row, read_cfi_block(reader, read_uleb(reader)));
         return true;
     default:
         return false;
@@ -558,8 +559,8 @@ static bool is_advance(uint8_t operation)
 }
 
 /* Runs instructions until the row for the code at `distance` bytes from the start is reached. */
-static void run(struct machine *machine, struct reader reader, const struct fde *fde,
-                uint64_t distance)
+static void run_cfi(struct machine *machine, struct reader reader, const struct fde *fde,
+                    uint64_t distance)
 {
     uint64_t location = 0;
     while (reader.at < reader.end && !machine->failed) {
@@ -674,9 +675,9 @@ struct gm_rule gm_rule_read(const struct gm_image *image, uint64_t pc)
     if (lookup != LOOKUP_FOUND)
         return rule;
     struct machine machine = {.row = {.cfa_unknown = true}};
-    run(&machine, fde.initial_instructions, &fde, UINT64_MAX);
+    run_cfi(&machine, fde.initial_instructions, &fde, UINT64_MAX);
     machine.initial = machine.row;
-    run(&machine, fde.instructions, &fde, pc - 1 - fde.pc_begin);
+    run_cfi(&machine, fde.instructions, &fde, pc - 1 - fde.pc_begin);
     const struct row *row = &machine.row;
     if (machine.failed)
         return rule;

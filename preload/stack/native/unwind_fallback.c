@@ -194,8 +194,8 @@ static uint64_t get_register(struct cursor *cursor, int number)
     return libunwind.get_register(cursor, number, &value) < 0 ? 0 : value;
 }
 
-static uint32_t collect(struct cursor *cursor, uint64_t sp, struct gm_frame *frames, uint32_t depth,
-                        uint32_t *flags)
+static uint32_t collect_frames(struct cursor *cursor, uint64_t sp, struct gm_frame *frames,
+                               uint32_t depth, uint32_t *flags)
 {
     uint32_t count = 0;
     uint64_t last_pc = 0, last_sp = 0;
@@ -252,7 +252,7 @@ __attribute__((noinline)) uint32_t gm_fallback_walk(uint64_t sp, uint32_t genera
     struct cursor cursor;
     atomic_fetch_add(&libunwind.inside, 1);
     if (getcontext(&context) == 0 && libunwind.init(&cursor, &context) >= 0)
-        count = collect(&cursor, sp, frames, depth, flags);
+        count = collect_frames(&cursor, sp, frames, depth, flags);
     atomic_fetch_sub(&libunwind.inside, 1);
     errno = saved_errno;
     return count;

@@ -17,7 +17,7 @@ struct line {
     bool readable;
 };
 
-static uint64_t parse_number(const char **at, unsigned base)
+static uint64_t parse_maps_number(const char **at, unsigned base)
 {
     uint64_t number = 0;
     for (;; (*at)++) {
@@ -34,7 +34,7 @@ static uint64_t parse_number(const char **at, unsigned base)
 
 /* Skips one separator, if there is one: the text comes from the kernel, but never trust a parser.
  */
-static void skip(const char **at)
+static void skip_field(const char **at)
 {
     if (**at)
         (*at)++;
@@ -43,21 +43,21 @@ static void skip(const char **at)
 static struct line parse_line(const char *at)
 {
     struct line line;
-    line.start = parse_number(&at, 16);
-    skip(&at);
-    line.end = parse_number(&at, 16);
-    skip(&at);
+    line.start = parse_maps_number(&at, 16);
+    skip_field(&at);
+    line.end = parse_maps_number(&at, 16);
+    skip_field(&at);
     line.readable = *at == 'r';
     while (*at && *at != ' ')
         at++;
-    skip(&at);
-    line.offset = parse_number(&at, 16);
-    skip(&at);
-    line.device = parse_number(&at, 16) << 32;
-    skip(&at);
-    line.device |= parse_number(&at, 16);
-    skip(&at);
-    line.inode = parse_number(&at, 10);
+    skip_field(&at);
+    line.offset = parse_maps_number(&at, 16);
+    skip_field(&at);
+    line.device = parse_maps_number(&at, 16) << 32;
+    skip_field(&at);
+    line.device |= parse_maps_number(&at, 16);
+    skip_field(&at);
+    line.inode = parse_maps_number(&at, 10);
     return line;
 }
 

@@ -264,7 +264,7 @@ void gm_python_look(struct gm_python_thread *thread, uint32_t depth, struct gm_p
 
 /* ---- interning ------------------------------------------------------------------------------- */
 
-static uint32_t add_text(uint64_t object, const struct gm_python_sink *sink)
+static uint32_t add_python_text(uint64_t object, const struct gm_python_sink *sink)
 {
     struct gm_python_text text;
     gm_python_text(&gm_python_interpreter.layout, object, &text);
@@ -290,8 +290,8 @@ static uint32_t resolve(const struct gm_python_frame *frame, const struct gm_pyt
         gm_python_line(layout->lines, (const uint8_t *)(uintptr_t)lines + GM_PYTHON_BYTES_DATA,
                        gm_word(lines, GM_PYTHON_SIZE), gm_int(code, layout->code_first_line),
                        (int32_t)frame->lasti);
-    uint32_t file = add_text(gm_word(code, layout->code_filename), sink);
-    uint32_t name = add_text(gm_word(code, layout->code_name), sink);
+    uint32_t file = add_python_text(gm_word(code, layout->code_filename), sink);
+    uint32_t name = add_python_text(gm_word(code, layout->code_name), sink);
     *whole = file && name;
     return sink->add_frame(file, name, line);
 }

@@ -69,7 +69,7 @@ static void measure_eval(void *eval, dladdr1_function *describe)
 }
 
 /* Number at *text, which is moved behind it and the dot that follows; -1 if there is none. */
-static int read_number(const char **text)
+static int read_version_number(const char **text)
 {
     if (**text < '0' || **text > '9')
         return -1;
@@ -81,7 +81,7 @@ static int read_number(const char **text)
     return number;
 }
 
-static void append(char *to, size_t room, const char *text, size_t size)
+static void append_bytes(char *to, size_t room, const char *text, size_t size)
 {
     size_t used = strlen(to);
     if (size > room - 1 - used)
@@ -95,12 +95,12 @@ static void append(char *to, size_t room, const char *text, size_t size)
  */
 static int read_version(const char *version)
 {
-    append(version_text, sizeof(version_text), "CPython ", 8);
-    append(version_text, sizeof(version_text), version, strcspn(version, " "));
-    append(unknown_text, sizeof(unknown_text), version_text, strlen(version_text));
-    append(unknown_text, sizeof(unknown_text), " is not known", 13);
-    int major = read_number(&version);
-    int minor = read_number(&version);
+    append_bytes(version_text, sizeof(version_text), "CPython ", 8);
+    append_bytes(version_text, sizeof(version_text), version, strcspn(version, " "));
+    append_bytes(unknown_text, sizeof(unknown_text), version_text, strlen(version_text));
+    append_bytes(unknown_text, sizeof(unknown_text), " is not known", 13);
+    int major = read_version_number(&version);
+    int minor = read_version_number(&version);
     return major == 3 ? minor : -1;
 }
 
@@ -171,7 +171,7 @@ static const char *examine(dlsym_function *look_up, struct gm_python_interpreter
 }
 
 /* Returns whether there is an interpreter; *why is NULL when it can be read. */
-static bool find(dlsym_function *look_up, const char **why)
+static bool find_interpreter(dlsym_function *look_up, const char **why)
 {
     struct gm_python_interpreter *found = &gm_python_interpreter;
     found->thread_state = (void *(*)(void))look_up(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
@@ -190,7 +190,7 @@ void gm_python_attach(dlsym_function *real_dlsym)
         return;
     int saved_errno = errno;
     const char *why;
-    if (gm_python_status() == GM_PYTHON_ABSENT && find(real_dlsym, &why)) {
+    if (gm_python_status() == GM_PYTHON_ABSENT && find_interpreter(real_dlsym, &why)) {
         if (why)
             turn_off(why);
         else
@@ -214,7 +214,7 @@ struct proof {
     const char *wrong;
 };
 
-static uint64_t peek(struct proof *proof, uint64_t object, unsigned offset, size_t size)
+static uint64_t peek_word(struct proof *proof, uint64_t object, unsigned offset, size_t size)
 {
     const uint64_t first = object + offset;
     uint64_t value = 0;
@@ -229,7 +229,7 @@ static uint64_t peek(struct proof *proof, uint64_t object, unsigned offset, size
 
 static uint64_t peek_pointer(struct proof *proof, uint64_t object, unsigned offset)
 {
-    return peek(proof, object, offset, sizeof(uint64_t));
+    return peek_word(proof, object, offset, sizeof(uint64_t));
 }
 
 /* `offset` is that with the ordinary object header. */
@@ -254,7 +254,7 @@ static void expect_str(struct proof *proof, uint64_t str)
     /* Kind 1, compact, ASCII: then the characters end with a zero, where we look for them. */
     uint64_t state = peek_object(proof, str, GM_PYTHON_STR_STATE) >> proof->layout->str_kind;
     if (!proof->wrong && (state & 0x1f) == 0x19)
-        expect(proof, peek(proof, str + length, proof->layout->str_ascii, 1) == 0,
+        expect(proof, peek_word(proof, str + length, proof->layout->str_ascii, 1) == 0,
                "validation failed: a name does not end");
 }
 
@@ -268,7 +268,7 @@ static void expect_code(struct proof *proof, uint64_t code)
     uint64_t lines = peek_pointer(proof, code, layout->code_lines);
     expect(proof, peek_object(proof, lines, GM_PYTHON_TYPE) == gm_python_interpreter.bytes_type,
            "validation failed: a line table is not bytes");
-    expect(proof, (int32_t)peek(proof, code, layout->code_first_line, 4) >= 0,
+    expect(proof, (int32_t)peek_word(proof, code, layout->code_first_line, 4) >= 0,
            "validation failed: a first line is negative");
 }
 
@@ -277,7 +277,7 @@ static uint64_t peek_bytecode(struct proof *proof, uint64_t frame, uint64_t code
 {
     const struct gm_python_layout *layout = proof->layout;
     bool copied = layout->chain == GM_CHAIN_COPIES;
-    uint64_t copy = copied ? peek(proof, frame, layout->frame_copy, 4) : 0;
+    uint64_t copy = copied ? peek_word(proof, frame, layout->frame_copy, 4) : 0;
     if (!copy)
         return code + layout->code_bytecode;
     uint64_t copies = peek_pointer(proof, code, layout->code_copies);
@@ -292,8 +292,8 @@ static void expect_position(struct proof *proof, uint64_t frame, uint64_t code)
     int64_t lasti, size;
     if (layout->chain == GM_CHAIN_OBJECTS) {
         uint64_t bytecode = peek_pointer(proof, code, layout->code_more);
-        lasti =
-            (int32_t)peek(proof, frame, layout->frame_position, 4) * (int64_t)layout->lasti_unit;
+        lasti = (int32_t)peek_word(proof, frame, layout->frame_position, 4) *
+                (int64_t)layout->lasti_unit;
         size = (int64_t)peek_object(proof, bytecode, GM_PYTHON_SIZE);
     } else {
         lasti = (int64_t)(peek_pointer(proof, frame, layout->frame_position) -
@@ -324,9 +324,9 @@ bool gm_python_prove(uint64_t thread_state)
     unsigned seen = 0, loops = 0, depth = 0;
     uint64_t frame = first_frame(&proof, thread_state);
     for (; frame && !proof.wrong && depth < PROOF_FRAMES; depth++) {
-        uint64_t owner = layout->frame_owner ? peek(&proof, frame, layout->frame_owner, 1) : 0;
+        uint64_t owner = layout->frame_owner ? peek_word(&proof, frame, layout->frame_owner, 1) : 0;
         if (layout->chain == GM_CHAIN_ENTRY)
-            loops += peek(&proof, frame, layout->frame_entry, 1) == 1;
+            loops += peek_word(&proof, frame, layout->frame_entry, 1) == 1;
         if (owner < GM_OWNER_C_STACK) {
             uint64_t code = peek_pointer(&proof, frame, layout->frame_code) & ~GM_REFERENCE_TAGS;
             expect_code(&proof, code);

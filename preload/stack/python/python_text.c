@@ -11,7 +11,7 @@ static uint32_t character(const char *data, unsigned kind, uint64_t index)
 }
 
 /* Writes one character, at most four bytes; returns how many. */
-static unsigned encode(uint32_t character, char *out)
+static unsigned encode_character(uint32_t character, char *out)
 {
     if (character >= 0xdc80 && character <= 0xdcff) { /* a byte that was not UTF-8 in a file name */
         out[0] = (char)(character - 0xdc00);
@@ -53,5 +53,5 @@ void gm_python_text(const struct gm_python_layout *layout, uint64_t object,
         return;
     }
     for (uint64_t i = 0; i < length && text->size + 4 <= sizeof(text->buffer); i++)
-        text->size += encode(character(data, kind, i), text->buffer + text->size);
+        text->size += encode_character(character(data, kind, i), text->buffer + text->size);
 }

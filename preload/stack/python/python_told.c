@@ -127,8 +127,8 @@ struct room {
 };
 
 /* Keeps an offset if it can be one. */
-static bool take(const uint64_t *told, const struct told_offset *offset, struct room *room,
-                 struct gm_python_layout *layout)
+static bool take_offset(const uint64_t *told, const struct told_offset *offset, struct room *room,
+                        struct gm_python_layout *layout)
 {
     const uint64_t value = told[offset->word];
     const uint64_t end = value + offset->width;
@@ -146,7 +146,7 @@ static bool take_all(const uint64_t *told, const struct told_offset *offsets,
                      struct room rooms[STRUCTURES], struct gm_python_layout *layout)
 {
     for (; offsets->width; offsets++)
-        if (!take(told, offsets, &rooms[offsets->structure], layout))
+        if (!take_offset(told, offsets, &rooms[offsets->structure], layout))
             return false;
     return true;
 }

@@ -61,7 +61,7 @@ struct ask {
 };
 
 /* Says why there is no answer, and returns the exit code. The reason is what was complained of. */
-static int refuse(const struct ask *ask, int exit_code, const char *code)
+static int refuse_question(const struct ask *ask, int exit_code, const char *code)
 {
     gm_answer_refuse(stdout, ask->request.question, code, gm_last_complaint());
     return exit_code;
@@ -70,37 +70,38 @@ static int refuse(const struct ask *ask, int exit_code, const char *code)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* What a reader answers. */
-struct answer {
+struct answer_question {
     int code;
     bool is_kept; /* the same question has the same answer later */
 };
 
-static void answer_of_trace(const struct ask *ask, const char *path, struct answer *answer)
+static void answer_of_trace(const struct ask *ask, const char *path,
+                            struct answer_question *answer_question)
 {
     struct gm_session session;
     if (!gm_session_open(&session, path, &ask->stacks, GM_NEEDS_ALL)) {
-        answer->code = refuse(ask, GM_EXIT_UNREADABLE, "unreadable");
+        answer_question->code = refuse_question(ask, GM_EXIT_UNREADABLE, "unreadable");
         return;
     }
     bool is_answered = gm_ask_write(stdout, session.model, &ask->request);
-    answer->code = is_answered ? GM_EXIT_FINE : GM_EXIT_USAGE;
-    answer->is_kept = session.model->runs[0].ending != GM_ENDING_RUNNING;
+    answer_question->code = is_answered ? GM_EXIT_FINE : GM_EXIT_USAGE;
+    answer_question->is_kept = session.model->runs[0].ending != GM_ENDING_RUNNING;
     if (!gm_session_close(&session))
-        answer->code = GM_EXIT_UNREADABLE;
+        answer_question->code = GM_EXIT_UNREADABLE;
 }
 
 static void read_apart(const char *path, const void *ask_of, void *answer_of)
 {
     const struct ask *ask = ask_of;
-    struct answer *answer = answer_of;
+    struct answer_question *answer_question = answer_of;
     const struct gm_ask_request *request = &ask->request;
-    answer->is_kept = true;
+    answer_question->is_kept = true;
     if (ask->special == DIFF)
-        answer->code = gm_ask_diff(&ask->base, &ask->traces, &ask->stacks, request);
+        answer_question->code = gm_ask_diff(&ask->base, &ask->traces, &ask->stacks, request);
     else if (ask->special == WHATIF)
-        answer->code = gm_ask_whatif(path, request);
+        answer_question->code = gm_ask_whatif(path, request);
     else
-        answer_of_trace(ask, path, answer);
+        answer_of_trace(ask, path, answer_question);
 }
 
 /* ---- what was answered before ---------------------------------------------------------------- */
@@ -136,17 +137,17 @@ static char *identity_of(const struct ask *ask)
 
 static int answer_anew(const struct ask *ask, const char *identity)
 {
-    struct answer answer;
+    struct answer_question answer_question;
     char *text;
     size_t size;
-    if (!gm_apart_capture(read_apart, ask->traces.paths[0], ask, &answer, sizeof(answer), &text,
-                          &size))
-        return refuse(ask, GM_EXIT_UNREADABLE, "unreadable");
+    if (!gm_apart_capture(read_apart, ask->traces.paths[0], ask, &answer_question,
+                          sizeof(answer_question), &text, &size))
+        return refuse_question(ask, GM_EXIT_UNREADABLE, "unreadable");
     fwrite(text, 1, size, stdout);
-    if (identity && answer.is_kept && answer.code == GM_EXIT_FINE)
+    if (identity && answer_question.is_kept && answer_question.code == GM_EXIT_FINE)
         gm_kept_keep(identity, text, size);
     free(text);
-    return answer.code;
+    return answer_question.code;
 }
 
 static int answer_any(const struct ask *ask)
@@ -195,7 +196,7 @@ static bool parse_size(const char *text, size_t *size)
     return false;
 }
 
-static bool take_option(struct ask *ask, int option)
+static bool take_ask_option(struct ask *ask, int option)
 {
     switch (option) {
     case AT:
@@ -263,7 +264,7 @@ static int answer_found(struct ask *ask)
     if (is_summary && ask->stacks.redact) {
         gm_complain(
             "--redact: a summary is redacted when it is written: gpumem summarize --redact");
-        return refuse(ask, GM_EXIT_USAGE, "usage");
+        return refuse_question(ask, GM_EXIT_USAGE, "usage");
     }
     if (!is_job && !is_summary)
         return answer_any(ask);
@@ -272,18 +273,18 @@ static int answer_found(struct ask *ask)
     gm_complain(is_summary ? "ask %s: a summary answers verdict alone; name a trace"
                            : "ask %s: there are several processes: ask verdict, then name a trace",
                 ask->request.question);
-    return refuse(ask, GM_EXIT_USAGE, "one-trace");
+    return refuse_question(ask, GM_EXIT_USAGE, "one-trace");
 }
 
-static int answer(struct ask *ask, char **paths, size_t count)
+static int answer_question(struct ask *ask, char **paths, size_t count)
 {
     char *base = (char *)ask->base_path;
     int found = gm_run_find(&ask->traces, paths, count);
     if (!found && base)
         found = gm_run_find(&ask->base, &base, 1);
-    int code = found
-                   ? refuse(ask, found, found == GM_EXIT_NOTHING ? "nothing-recorded" : "no-trace")
-                   : answer_found(ask);
+    int code = found ? refuse_question(ask, found,
+                                       found == GM_EXIT_NOTHING ? "nothing-recorded" : "no-trace")
+                     : answer_found(ask);
     gm_run_free(&ask->traces);
     gm_run_free(&ask->base);
     return code;
@@ -294,14 +295,14 @@ int gm_cmd_ask(int count, char **arguments)
     struct ask ask = {.stacks = {.names = true},
                       .request = {.device = -1, .size = GM_ANSWER_BYTES}};
     for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;)
-        if (!take_option(&ask, option))
-            return refuse(&ask, GM_EXIT_USAGE, "usage");
+        if (!take_ask_option(&ask, option))
+            return refuse_question(&ask, GM_EXIT_USAGE, "usage");
     char names[64];
     snprintf(names, sizeof(names), "%s%s%s", ask.stacks.redact ? " --redact" : "",
              ask.stacks.names ? "" : " --no-symbols", ask.stacks.all_frames ? " --all-frames" : "");
     ask.request.options = names;
     ask.request.is_redacted = ask.stacks.redact;
     int before = take_question(&ask, arguments + optind, count - optind);
-    return before < 0 ? refuse(&ask, GM_EXIT_USAGE, "usage")
-                      : answer(&ask, arguments + optind, (size_t)before);
+    return before < 0 ? refuse_question(&ask, GM_EXIT_USAGE, "usage")
+                      : answer_question(&ask, arguments + optind, (size_t)before);
 }

@@ -40,7 +40,7 @@ static bool find_slot(const char *identity, char path[PATH_MAX], char folder[PAT
 }
 
 /* All of a file, with a NUL behind it; NULL: it is not there, or none of ours that is young enough. */
-static char *read_file(const char *path, size_t *size)
+static char *read_kept_file(const char *path, size_t *size)
 {
     struct stat file;
     char *text = NULL;
@@ -66,7 +66,7 @@ char *gm_kept_find(const char *identity, size_t *size)
 {
     char path[PATH_MAX], folder[PATH_MAX], head[32];
     size_t whole;
-    char *text = find_slot(identity, path, folder) ? read_file(path, &whole) : NULL;
+    char *text = find_slot(identity, path, folder) ? read_kept_file(path, &whole) : NULL;
     if (!text)
         return NULL;
     size_t identity_size = strlen(identity);

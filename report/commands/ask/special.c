@@ -61,7 +61,7 @@ static void diff_head(struct gm_answer *answer, struct gm_json *json)
 }
 
 /* The id that a place has where it is: in the newer run, else in the base. */
-static const char *site_of(const struct gm_diff *diff, uint32_t stack, char text[GM_ID_TEXT])
+static const char *special_site(const struct gm_diff *diff, uint32_t stack, char text[GM_ID_TEXT])
 {
     const struct gm_stack *frames = gm_model_stack(diff->difference, stack);
     const struct gm_model *model = diff->newer;
@@ -86,14 +86,14 @@ static void diff_row(struct gm_answer *answer, struct gm_json *json, size_t row)
     gm_json_string(json, "change", gm_diff_change(place->bytes_before, place->bytes_after));
     gm_json_signed(json, "base_bytes", place->bytes_before);
     gm_json_signed(json, "new_bytes", place->bytes_after);
-    gm_json_string(json, "site", site_of(diff, place->stack, (char[GM_ID_TEXT]){0}));
+    gm_json_string(json, "site", special_site(diff, place->stack, (char[GM_ID_TEXT]){0}));
     if (frame)
         gm_answer_frame(answer, json, frame);
     gm_json_close_object(json);
 }
 
-static struct gm_model *load(const struct gm_run_traces *traces,
-                             const struct gm_stacks_options *stacks, bool *is_whole)
+static struct gm_model *load_traces(const struct gm_run_traces *traces,
+                                    const struct gm_stacks_options *stacks, bool *is_whole)
 {
     struct gm_model **models = gm_allocate(traces->count + 1, sizeof(struct gm_model *));
     size_t count = 0;
@@ -149,7 +149,8 @@ int gm_ask_diff(const struct gm_run_traces *base, const struct gm_run_traces *ne
                 const struct gm_stacks_options *stacks, const struct gm_ask_request *request)
 {
     bool is_whole = true;
-    struct gm_model *before = load(base, stacks, &is_whole), *now = load(newer, stacks, &is_whole);
+    struct gm_model *before = load_traces(base, stacks, &is_whole),
+                    *now = load_traces(newer, stacks, &is_whole);
     if (before && now)
         answer_difference(newer, before, now, request);
     else

@@ -44,7 +44,7 @@ static void judge_here(const char *path, const void *check_of, void *outcome_of)
     }
 }
 
-static void judge(struct gm_check *check, const char *path, bool is_kept)
+static void judge_trace(struct gm_check *check, const char *path, bool is_kept)
 {
     GM_RESERVE(check->traces, check->trace_capacity, check->trace_count + 1);
     struct gm_gate_trace *trace = &check->traces[check->trace_count++];
@@ -114,7 +114,7 @@ static int check_command(struct gm_check *check, char **command)
     int code = gm_recording_run(&recording, command);
     gm_recording_find(&recording);
     for (size_t i = 0; i < recording.trace_count; i++)
-        judge(check, recording.traces[i], folder == NULL);
+        judge_trace(check, recording.traces[i], folder == NULL);
     int exit_code = gm_check_conclude(check, GM_EXIT_FINE, code);
     tell_failure(&recording, code);
     if (folder)
@@ -129,7 +129,7 @@ static int check_traces(struct gm_check *check, char **paths, size_t count)
     struct gm_run_traces run;
     int found = gm_run_find(&run, paths, count);
     for (size_t i = 0; i < run.count; i++)
-        judge(check, run.paths[i], true);
+        judge_trace(check, run.paths[i], true);
     gm_run_free(&run);
     if (found == GM_EXIT_NOTHING && check->gate.allow_empty)
         found = GM_EXIT_FINE;

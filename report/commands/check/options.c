@@ -106,7 +106,7 @@ static const struct gm_option own_options[] = {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool parse_number(const char *text, size_t size, int64_t max, int64_t *number)
+static bool parse_option_number(const char *text, size_t size, int64_t max, int64_t *number)
 {
     *number = 0;
     for (size_t i = 0; i < size; i++) {
@@ -138,7 +138,7 @@ static bool parse_where(const char *text, size_t size, struct gm_gate_limit *lim
     }
     if (size > 5 && memcmp(text, "rank=", 5) == 0) {
         limit->of = GM_LIMIT_RANK;
-        return parse_number(text + 5, size - 5, INT32_MAX, &limit->rank);
+        return parse_option_number(text + 5, size - 5, INT32_MAX, &limit->rank);
     }
     if (size > 6 && memcmp(text, "phase=", 6) == 0) {
         limit->of = GM_LIMIT_PHASE;
@@ -150,7 +150,7 @@ static bool parse_where(const char *text, size_t size, struct gm_gate_limit *lim
         limit->of = GM_LIMIT_CATEGORY;
         return parse_category(text + 9, size - 9, &limit->category);
     }
-    if (!parse_number(text, size, INT8_MAX, &number))
+    if (!parse_option_number(text, size, INT8_MAX, &number))
         return false;
     limit->device = (int)number;
     return true;
@@ -235,7 +235,7 @@ static uint32_t today(void)
 }
 
 /* Takes one option. False after a complaint. */
-static bool take_option(struct gm_check *check, int option)
+static bool take_check_option(struct gm_check *check, int option)
 {
     struct gm_gate *gate = &check->gate;
     switch (option) {
@@ -330,7 +330,7 @@ int gm_check_take_options(struct gm_check *check, int count, char **arguments, b
 {
     *is_over = true;
     for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;)
-        if (!take_option(check, option))
+        if (!take_check_option(check, option))
             return GM_EXIT_USAGE;
     if (check->prints_vendor_rules)
         fputs(gm_vendor_rules, stdout);

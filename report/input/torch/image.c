@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *grow(struct gm_bytes *bytes, size_t size)
+static void *grow_bytes(struct gm_bytes *bytes, size_t size)
 {
     GM_RESERVE(bytes->bytes, bytes->capacity, bytes->size + size);
     void *at = bytes->bytes + bytes->size;
@@ -13,9 +13,9 @@ static void *grow(struct gm_bytes *bytes, size_t size)
     return at;
 }
 
-static void append(struct gm_bytes *bytes, const void *from, size_t size)
+static void append_bytes(struct gm_bytes *bytes, const void *from, size_t size)
 {
-    void *to = grow(bytes, size);
+    void *to = grow_bytes(bytes, size);
     if (size)
         memcpy(to, from, size);
 }
@@ -36,11 +36,11 @@ void gm_image_begin(struct gm_image *image)
     header->frame_size = sizeof(struct gm_script_frame);
     header->clock = GM_CLOCK_MONOTONIC;
     /* Number 0 of each table is none. */
-    append(&image->strings, zero, sizeof(uint16_t));
-    append(&image->modules, zero, sizeof(struct gm_module));
-    append(&image->nodes, zero, sizeof(struct gm_node));
-    append(&image->frames, zero, sizeof(struct gm_script_frame));
-    append(&image->names, zero, 1);
+    append_bytes(&image->strings, zero, sizeof(uint16_t));
+    append_bytes(&image->modules, zero, sizeof(struct gm_module));
+    append_bytes(&image->nodes, zero, sizeof(struct gm_node));
+    append_bytes(&image->frames, zero, sizeof(struct gm_script_frame));
+    append_bytes(&image->names, zero, 1);
     image->name_count = 1;
 }
 
@@ -76,10 +76,10 @@ uint32_t gm_image_string(struct gm_image *image, struct gm_text text)
         counters[GM_COUNT_STRING_LIMIT]++;
         return 0;
     }
-    memset(grow(strings, gap), 0, gap);
+    memset(grow_bytes(strings, gap), 0, gap);
     uint32_t reference = (uint32_t)strings->size;
-    append(strings, &size, sizeof(size));
-    append(strings, text.bytes, size);
+    append_bytes(strings, &size, sizeof(size));
+    append_bytes(strings, text.bytes, size);
     gm_map_set(&image->by_text, hash, reference);
     return reference;
 }
@@ -99,7 +99,7 @@ uint32_t gm_image_frame(struct gm_image *image, struct gm_text file, struct gm_t
         image->header.counters[GM_COUNT_FRAME_LIMIT]++;
         return 0;
     }
-    append(&image->frames, &frame, sizeof(frame));
+    append_bytes(&image->frames, &frame, sizeof(frame));
     gm_map_set(&image->by_frame, hash, number);
     return number;
 }
@@ -114,7 +114,7 @@ static uint32_t add_node(struct gm_image *image, uint64_t key, const struct gm_n
         image->header.counters[GM_COUNT_STACK_LIMIT]++;
         return 0;
     }
-    append(&image->nodes, node, sizeof(*node));
+    append_bytes(&image->nodes, node, sizeof(*node));
     gm_map_set(&image->by_node, key, number);
     return number;
 }
@@ -135,22 +135,22 @@ uint16_t gm_image_module(struct gm_image *image, const char *path)
 {
     struct gm_module module = {.path =
                                    gm_image_string(image, (struct gm_text){path, strlen(path)})};
-    append(&image->modules, &module, sizeof(module));
+    append_bytes(&image->modules, &module, sizeof(module));
     return (uint16_t)(image->modules.size / sizeof(module) - 1);
 }
 
 uint16_t gm_image_api(struct gm_image *image, const char *name)
 {
-    append(&image->names, name, strlen(name) + 1);
+    append_bytes(&image->names, name, strlen(name) + 1);
     return image->name_count++;
 }
 
 void gm_image_environment(struct gm_image *image, const char *name, struct gm_text value)
 {
-    append(&image->environment, name, strlen(name));
-    append(&image->environment, "=", 1);
-    append(&image->environment, value.bytes, strnlen(value.bytes, value.size));
-    append(&image->environment, "", 1);
+    append_bytes(&image->environment, name, strlen(name));
+    append_bytes(&image->environment, "=", 1);
+    append_bytes(&image->environment, value.bytes, strnlen(value.bytes, value.size));
+    append_bytes(&image->environment, "", 1);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ uint32_t gm_image_lane(struct gm_image *image)
 
 void gm_image_add(struct gm_image *image, uint32_t lane, const struct gm_record *record)
 {
-    append(&image->lanes[lane], record, sizeof(*record));
+    append_bytes(&image->lanes[lane], record, sizeof(*record));
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -203,8 +203,8 @@ static void put_once(struct file *file, unsigned type, const struct gm_bytes *fr
     finish_extent(at, from->size);
 }
 
-static void put_table(struct file *file, unsigned type, const struct gm_bytes *from,
-                      size_t per_extent)
+static void put_image_table(struct file *file, unsigned type, const struct gm_bytes *from,
+                            size_t per_extent)
 {
     for (size_t begin = 0; begin < from->size; begin += per_extent) {
         size_t size = from->size - begin < per_extent ? from->size - begin : per_extent;
@@ -240,12 +240,13 @@ static void put_all(struct file *file, const struct gm_image *image)
     put_once(file, GM_EXTENT_ENVIRONMENT, &image->environment);
     for (size_t i = 0; i < image->lane_count; i++)
         put_lane(file, (uint32_t)i, &image->lanes[i]);
-    put_table(file, GM_EXTENT_STRINGS, &image->strings, GM_STRINGS_PER_EXTENT);
-    put_table(file, GM_EXTENT_MODULES, &image->modules,
-              GM_MODULES_PER_EXTENT * sizeof(struct gm_module));
-    put_table(file, GM_EXTENT_NODES, &image->nodes, GM_NODES_PER_EXTENT * sizeof(struct gm_node));
-    put_table(file, GM_EXTENT_FRAMES, &image->frames,
-              GM_FRAMES_PER_EXTENT * sizeof(struct gm_script_frame));
+    put_image_table(file, GM_EXTENT_STRINGS, &image->strings, GM_STRINGS_PER_EXTENT);
+    put_image_table(file, GM_EXTENT_MODULES, &image->modules,
+                    GM_MODULES_PER_EXTENT * sizeof(struct gm_module));
+    put_image_table(file, GM_EXTENT_NODES, &image->nodes,
+                    GM_NODES_PER_EXTENT * sizeof(struct gm_node));
+    put_image_table(file, GM_EXTENT_FRAMES, &image->frames,
+                    GM_FRAMES_PER_EXTENT * sizeof(struct gm_script_frame));
 }
 
 static void free_all(struct gm_image *image)

@@ -86,7 +86,8 @@ static uint32_t frame_of(struct gm_image *image, const struct gm_value *value)
 #define DEPTH_MAX 512u
 
 /* The node of a list of frames, innermost first. Lists are named again and again, and keep their node. */
-static uint32_t stack_of(struct gm_image *image, struct gm_items *frames, struct gm_text metadata)
+static uint32_t imported_stack(struct gm_image *image, struct gm_items *frames,
+                               struct gm_text metadata)
 {
     uint32_t node = 0;
     if (metadata.size)
@@ -107,7 +108,7 @@ static uint32_t stack_of(struct gm_image *image, struct gm_items *frames, struct
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void add(struct account *account, struct gm_record record)
+static void add_record(struct account *account, struct gm_record record)
 {
     record.time = account->time;
     record.device = (int8_t)account->device->device;
@@ -115,16 +116,17 @@ static void add(struct account *account, struct gm_record record)
 }
 
 /* A block comes, goes or is refused; `requested` bytes were asked for. */
-static void add_block(struct account *account, unsigned type, uint64_t address, uint64_t size,
-                      uint64_t requested, uint32_t stack)
+static void add_import_block(struct account *account, unsigned type, uint64_t address,
+                             uint64_t size, uint64_t requested, uint32_t stack)
 {
-    add(account, (struct gm_record){.type = (uint8_t)type,
-                                    .address = address,
-                                    .size = size,
-                                    .aux = account->allocated,
-                                    .stack = stack});
-    add(account, (struct gm_record){
-                     .type = GM_EVENT_DETAIL, .address = account->reserved, .size = requested});
+    add_record(account, (struct gm_record){.type = (uint8_t)type,
+                                           .address = address,
+                                           .size = size,
+                                           .aux = account->allocated,
+                                           .stack = stack});
+    add_record(account, (struct gm_record){.type = GM_EVENT_DETAIL,
+                                           .address = account->reserved,
+                                           .size = requested});
     account->is_told = true;
 }
 
@@ -132,7 +134,7 @@ static void add_block(struct account *account, unsigned type, uint64_t address, 
 static void tell_reserved(struct account *account)
 {
     if (!account->is_told && account->device->device >= 0)
-        add_block(account, GM_EVENT_BLOCK_FREE, 0, 0, 0, 0);
+        add_import_block(account, GM_EVENT_BLOCK_FREE, 0, 0, 0, 0);
     account->is_told = true;
 }
 
@@ -143,22 +145,24 @@ static uint64_t rounded(uint64_t requested)
     return requested ? (requested + ROUNDING - 1) / ROUNDING * ROUNDING : ROUNDING;
 }
 
-static void begin_block(struct account *account, const struct gm_torch_block *block, uint32_t stack)
+static void begin_import_block(struct account *account, const struct gm_torch_block *block,
+                               uint32_t stack)
 {
     if (account->device->device < 0)
         return;
     uint64_t size = block->size ? block->size : rounded(block->requested);
     account->allocated += size;
-    add_block(account, GM_EVENT_BLOCK_ALLOC, block->address, size, block->requested, stack);
+    add_import_block(account, GM_EVENT_BLOCK_ALLOC, block->address, size, block->requested, stack);
 }
 
-static void end_block(struct account *account, const struct gm_torch_event *event, uint32_t stack)
+static void end_import_block(struct account *account, const struct gm_torch_event *event,
+                             uint32_t stack)
 {
     if (account->device->device < 0)
         return;
     uint64_t size = rounded(event->size);
     account->allocated -= size < account->allocated ? size : account->allocated;
-    add_block(account, GM_EVENT_BLOCK_FREE, event->address, size, event->size, stack);
+    add_import_block(account, GM_EVENT_BLOCK_FREE, event->address, size, event->size, stack);
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
@@ -169,12 +173,12 @@ static void begin_segment(struct account *account, uint64_t address, uint64_t si
     bool host = account->device->device < 0;
     account->reserved += size;
     account->is_told = false;
-    add(account, (struct gm_record){.type = GM_EVENT_ALLOC,
-                                    .kind = host ? GM_KIND_PINNED : GM_KIND_DEVICE,
-                                    .address = address,
-                                    .size = size,
-                                    .api = host ? import->host_alloc : import->segment_alloc,
-                                    .stack = stack});
+    add_record(account, (struct gm_record){.type = GM_EVENT_ALLOC,
+                                           .kind = host ? GM_KIND_PINNED : GM_KIND_DEVICE,
+                                           .address = address,
+                                           .size = size,
+                                           .api = host ? import->host_alloc : import->segment_alloc,
+                                           .stack = stack});
 }
 
 static void end_segment(struct account *account, uint64_t address, uint64_t size, uint32_t stack)
@@ -183,11 +187,11 @@ static void end_segment(struct account *account, uint64_t address, uint64_t size
     bool host = account->device->device < 0;
     account->reserved -= size < account->reserved ? size : account->reserved;
     account->is_told = false;
-    add(account, (struct gm_record){.type = GM_EVENT_FREE,
-                                    .kind = host ? GM_KIND_PINNED : GM_KIND_DEVICE,
-                                    .address = address,
-                                    .api = host ? import->host_free : import->segment_free,
-                                    .stack = stack});
+    add_record(account, (struct gm_record){.type = GM_EVENT_FREE,
+                                           .kind = host ? GM_KIND_PINNED : GM_KIND_DEVICE,
+                                           .address = address,
+                                           .api = host ? import->host_free : import->segment_free,
+                                           .stack = stack});
 }
 
 static uint64_t piece_size(uint64_t size)
@@ -200,34 +204,34 @@ static void map_piece(struct account *account, uint64_t address, uint64_t size, 
 {
     const struct import *import = account->import;
     gm_map_set(&account->pieces, address, (uint32_t)(size / SMALL_PIECE));
-    add(account, (struct gm_record){.type = GM_EVENT_VMM_CREATE,
-                                    .kind = GM_KIND_VMM,
-                                    .address = address,
-                                    .size = size,
-                                    .api = import->create,
-                                    .stack = stack});
-    add(account, (struct gm_record){.type = GM_EVENT_VMM_MAP,
-                                    .address = address,
-                                    .size = size,
-                                    .aux = address,
-                                    .api = import->map,
-                                    .stack = stack});
-    add(account, (struct gm_record){.type = GM_EVENT_DETAIL});
+    add_record(account, (struct gm_record){.type = GM_EVENT_VMM_CREATE,
+                                           .kind = GM_KIND_VMM,
+                                           .address = address,
+                                           .size = size,
+                                           .api = import->create,
+                                           .stack = stack});
+    add_record(account, (struct gm_record){.type = GM_EVENT_VMM_MAP,
+                                           .address = address,
+                                           .size = size,
+                                           .aux = address,
+                                           .api = import->map,
+                                           .stack = stack});
+    add_record(account, (struct gm_record){.type = GM_EVENT_DETAIL});
 }
 
 static void unmap_piece(struct account *account, uint64_t address, uint64_t size, uint32_t stack)
 {
     const struct import *import = account->import;
     gm_map_remove(&account->pieces, address);
-    add(account, (struct gm_record){.type = GM_EVENT_VMM_UNMAP,
-                                    .address = address,
-                                    .size = size,
-                                    .api = import->unmap,
-                                    .stack = stack});
-    add(account, (struct gm_record){.type = GM_EVENT_VMM_RELEASE,
-                                    .address = address,
-                                    .api = import->release,
-                                    .stack = stack});
+    add_record(account, (struct gm_record){.type = GM_EVENT_VMM_UNMAP,
+                                           .address = address,
+                                           .size = size,
+                                           .api = import->unmap,
+                                           .stack = stack});
+    add_record(account, (struct gm_record){.type = GM_EVENT_VMM_RELEASE,
+                                           .address = address,
+                                           .api = import->release,
+                                           .stack = stack});
 }
 
 static void map_range(struct account *account, uint64_t address, uint64_t size, uint32_t stack)
@@ -263,7 +267,7 @@ static uint32_t segment_stack(struct account *account, struct gm_items *frames,
                               struct gm_text metadata)
 {
     struct import *import = account->import;
-    return gm_image_leaf(&import->image, stack_of(&import->image, frames, metadata),
+    return gm_image_leaf(&import->image, imported_stack(&import->image, frames, metadata),
                          account->device->device < 0 ? import->host_library
                                                      : import->device_library);
 }
@@ -281,8 +285,9 @@ static void tell_beginning(struct account *account)
             begin_segment(account, segment->address, segment->size, stack);
     }
     for (size_t i = 0; i < device->first_block_count; i++)
-        begin_block(account, &device->first_blocks[i],
-                    stack_of(&account->import->image, device->first_blocks[i].frames, none));
+        begin_import_block(
+            account, &device->first_blocks[i],
+            imported_stack(&account->import->image, device->first_blocks[i].frames, none));
     tell_reserved(account);
 }
 
@@ -295,32 +300,32 @@ static void tell_event(struct account *account, const struct gm_torch_event *eve
         event->action == GM_TORCH_ALLOC || event->gives_back || event->action == GM_TORCH_OOM;
     if (event->action == GM_TORCH_SEGMENT_FREE || event->action == GM_TORCH_SEGMENT_UNMAP)
         tell_reserved(account); /* it was a peak, perhaps */
-    uint32_t stack = is_block ? stack_of(image, event->frames, event->metadata) : 0;
+    uint32_t stack = is_block ? imported_stack(image, event->frames, event->metadata) : 0;
     if (event->action == GM_TORCH_ALLOC) {
-        begin_block(account,
-                    &(struct gm_torch_block){.address = event->address,
-                                             .size = event->block_size,
-                                             .requested = event->size},
-                    stack);
+        begin_import_block(account,
+                           &(struct gm_torch_block){.address = event->address,
+                                                    .size = event->block_size,
+                                                    .requested = event->size},
+                           stack);
     } else if (event->gives_back) {
-        end_block(account, event, stack);
+        end_import_block(account, event, stack);
     } else if (event->action == GM_TORCH_OOM && account->device->device >= 0) {
         if (event->size > event->device_free) /* else a limit of the program's own */
-            add(account, (struct gm_record){
-                             .type = GM_EVENT_ALLOC_FAILED,
-                             .kind = GM_KIND_DEVICE,
-                             .size = event->size,
-                             .extra = CUDA_OUT_OF_MEMORY,
-                             .api = account->import->segment_alloc,
-                             .stack = segment_stack(account, event->frames, event->metadata)});
-        add(account, (struct gm_record){.type = GM_EVENT_BLOCK_OOM,
-                                        .size = event->size,
-                                        .aux = account->allocated,
-                                        .stack = stack});
-        add(account, (struct gm_record){.type = GM_EVENT_DETAIL,
-                                        .address = account->reserved,
-                                        .size = event->size,
-                                        .aux = event->device_free});
+            add_record(account, (struct gm_record){.type = GM_EVENT_ALLOC_FAILED,
+                                                   .kind = GM_KIND_DEVICE,
+                                                   .size = event->size,
+                                                   .extra = CUDA_OUT_OF_MEMORY,
+                                                   .api = account->import->segment_alloc,
+                                                   .stack = segment_stack(account, event->frames,
+                                                                          event->metadata)});
+        add_record(account, (struct gm_record){.type = GM_EVENT_BLOCK_OOM,
+                                               .size = event->size,
+                                               .aux = account->allocated,
+                                               .stack = stack});
+        add_record(account, (struct gm_record){.type = GM_EVENT_DETAIL,
+                                               .address = account->reserved,
+                                               .size = event->size,
+                                               .aux = event->device_free});
         account->is_told = true;
     }
     if (event->action < GM_TORCH_SEGMENT_ALLOC || event->action > GM_TORCH_SEGMENT_UNMAP)

@@ -50,7 +50,7 @@ bool gm_pickle_is_likely(const unsigned char *bytes, size_t size)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void *take(struct gm_pickle *pickle, size_t size)
+static void *take_memory(struct gm_pickle *pickle, size_t size)
 {
     size = (size + 15) & ~(size_t)15;
     struct chunk *chunk = pickle->chunks;
@@ -79,7 +79,7 @@ void gm_pickle_free(struct gm_pickle *pickle)
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static void fail(struct machine *machine, const char *why)
+static void fail_pickle(struct machine *machine, const char *why)
 {
     if (!machine->failed)
         snprintf(machine->error, machine->error_size, "%s (at byte %zu)", why,
@@ -88,11 +88,11 @@ static void fail(struct machine *machine, const char *why)
 }
 
 /* The next `size` bytes; NULL if the file ends before. */
-static const unsigned char *next(struct machine *machine, uint64_t size)
+static const unsigned char *next_bytes(struct machine *machine, uint64_t size)
 {
     const unsigned char *at = machine->at;
     if (size > (uint64_t)(machine->end - at)) {
-        fail(machine, "the pickle is cut");
+        fail_pickle(machine, "the pickle is cut");
         return NULL;
     }
     machine->at += size;
@@ -101,7 +101,7 @@ static const unsigned char *next(struct machine *machine, uint64_t size)
 
 static uint64_t next_number(struct machine *machine, unsigned size)
 {
-    const unsigned char *bytes = next(machine, size);
+    const unsigned char *bytes = next_bytes(machine, size);
     uint64_t value = 0;
     for (unsigned i = 0; bytes && i < size; i++)
         value |= (uint64_t)bytes[i] << 8 * i;
@@ -114,14 +114,14 @@ static struct gm_text next_line(struct machine *machine)
     const unsigned char *at = machine->at;
     const unsigned char *stop = memchr(at, '\n', (size_t)(machine->end - at));
     if (!stop) {
-        fail(machine, "the pickle is cut");
+        fail_pickle(machine, "the pickle is cut");
         return (struct gm_text){"", 0};
     }
     machine->at = stop + 1;
     return (struct gm_text){(const char *)at, (size_t)(stop - at)};
 }
 
-static void push(struct machine *machine, struct gm_value value)
+static void push_value(struct machine *machine, struct gm_value value)
 {
     GM_APPEND(machine->stack, machine->stack_capacity, machine->depth, value);
 }
@@ -132,10 +132,10 @@ static size_t floor_of(const struct machine *machine)
     return machine->mark_count ? machine->marks[machine->mark_count - 1] : 0;
 }
 
-static struct gm_value *top(struct machine *machine)
+static struct gm_value *top_value(struct machine *machine)
 {
     if (machine->depth <= floor_of(machine)) {
-        fail(machine, "the pickle takes from an empty stack");
+        fail_pickle(machine, "the pickle takes from an empty stack");
         return NULL;
     }
     return &machine->stack[machine->depth - 1];
@@ -150,7 +150,7 @@ static void push_mark(struct machine *machine)
 static size_t pop_mark(struct machine *machine)
 {
     if (!machine->mark_count) {
-        fail(machine, "the pickle misses a mark");
+        fail_pickle(machine, "the pickle misses a mark");
         return MARK_NONE;
     }
     return machine->marks[--machine->mark_count];
@@ -160,14 +160,14 @@ static void add_items(struct machine *machine, struct gm_items *items,
                       const struct gm_value *values, size_t count)
 {
     if (count > UINT32_MAX / 4 - items->count) {
-        fail(machine, "the pickle has a list that is too long");
+        fail_pickle(machine, "the pickle has a list that is too long");
         return;
     }
     if (items->count + count > items->capacity) {
         /* What comes first is mostly all there is. */
         size_t capacity = items->capacity ? 2 * (size_t)items->capacity : count;
         capacity = capacity < items->count + count ? items->count + count : capacity;
-        struct gm_value *room = take(machine->pickle, capacity * sizeof(*room));
+        struct gm_value *room = take_memory(machine->pickle, capacity * sizeof(*room));
         if (items->count)
             memcpy(room, items->values, items->count * sizeof(*room));
         items->values = room;
@@ -179,18 +179,18 @@ static void add_items(struct machine *machine, struct gm_items *items,
 }
 
 /* Replaces what stands from `height` on by a container of it. */
-static void collect(struct machine *machine, size_t height, enum gm_value_type type)
+static void collect_items(struct machine *machine, size_t height, enum gm_value_type type)
 {
     if (machine->failed)
         return;
     size_t count = machine->depth - height;
     if (type == GM_VALUE_DICT && count % 2)
-        fail(machine, "the pickle has a key without a value");
-    struct gm_items *items = take(machine->pickle, sizeof(*items));
+        fail_pickle(machine, "the pickle has a key without a value");
+    struct gm_items *items = take_memory(machine->pickle, sizeof(*items));
     if (count) /* an empty stack may have no memory yet */
         add_items(machine, items, machine->stack + height, count);
     machine->depth = height;
-    push(machine, (struct gm_value){.type = type, .items = items});
+    push_value(machine, (struct gm_value){.type = type, .items = items});
 }
 
 /* Adds what stands from `height` on to the container below it. */
@@ -201,7 +201,7 @@ static void extend(struct machine *machine, size_t height, enum gm_value_type ty
     size_t count = machine->depth - height;
     if (height <= floor_of(machine) || machine->stack[height - 1].type != type ||
         (type == GM_VALUE_DICT && count % 2)) {
-        fail(machine, "the pickle adds to what is no list or dict");
+        fail_pickle(machine, "the pickle adds to what is no list or dict");
         return;
     }
     add_items(machine, machine->stack[height - 1].items, machine->stack + height, count);
@@ -212,19 +212,19 @@ static void extend(struct machine *machine, size_t height, enum gm_value_type ty
 static size_t below(struct machine *machine, size_t count)
 {
     if (machine->depth - floor_of(machine) < count) {
-        fail(machine, "the pickle takes from an empty stack");
+        fail_pickle(machine, "the pickle takes from an empty stack");
         return 0;
     }
     return machine->depth - count;
 }
 
-static void remember(struct machine *machine, uint64_t number)
+static void remember_value(struct machine *machine, uint64_t number)
 {
-    const struct gm_value *value = top(machine);
+    const struct gm_value *value = top_value(machine);
     if (!value)
         return;
     if (number > (uint64_t)(machine->at - machine->start)) { /* it counts what it remembers */
-        fail(machine, "the pickle's memo has impossible numbers");
+        fail_pickle(machine, "the pickle's memo has impossible numbers");
         return;
     }
     struct gm_value copy = *value;
@@ -237,17 +237,17 @@ static void remember(struct machine *machine, uint64_t number)
 static void recall(struct machine *machine, uint64_t number)
 {
     if (number >= machine->memo_count || machine->memo[number].type == UINT32_MAX)
-        fail(machine, "the pickle refers to what it has not");
+        fail_pickle(machine, "the pickle refers to what it has not");
     else
-        push(machine, machine->memo[number]);
+        push_value(machine, machine->memo[number]);
 }
 
-static uint64_t number_of(struct machine *machine, struct gm_text line)
+static uint64_t number_of_line(struct machine *machine, struct gm_text line)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < line.size; i++) {
         if (line.bytes[i] < '0' || line.bytes[i] > '9' || value > UINT32_MAX) {
-            fail(machine, "the pickle has a number that is none");
+            fail_pickle(machine, "the pickle has a number that is none");
             return 0;
         }
         value = 10 * value + (uint64_t)(line.bytes[i] - '0');
@@ -257,13 +257,13 @@ static uint64_t number_of(struct machine *machine, struct gm_text line)
 
 static void push_integer(struct machine *machine, int64_t value)
 {
-    push(machine, (struct gm_value){.type = GM_VALUE_INTEGER, .integer = value});
+    push_value(machine, (struct gm_value){.type = GM_VALUE_INTEGER, .integer = value});
 }
 
 /* A number of any length, little-endian two's complement. */
 static void push_long(struct machine *machine, uint64_t size)
 {
-    const unsigned char *bytes = next(machine, size);
+    const unsigned char *bytes = next_bytes(machine, size);
     if (!bytes)
         return;
     bool negative = size && bytes[size - 1] & 0x80;
@@ -281,7 +281,7 @@ static void push_decimal(struct machine *machine, bool is_real)
     struct gm_text line = next_line(machine);
     char text[64], *end;
     if (line.size == 0 || line.size >= sizeof(text)) {
-        fail(machine, "the pickle has a number that is none");
+        fail_pickle(machine, "the pickle has a number that is none");
         return;
     }
     memcpy(text, line.bytes, line.size);
@@ -289,7 +289,7 @@ static void push_decimal(struct machine *machine, bool is_real)
     if (text[line.size - 1] == 'L')
         text[line.size - 1] = 0;
     if (!is_real && (strcmp(text, "00") == 0 || strcmp(text, "01") == 0)) {
-        push(machine, (struct gm_value){.type = GM_VALUE_BOOL, .integer = text[1] - '0'});
+        push_value(machine, (struct gm_value){.type = GM_VALUE_BOOL, .integer = text[1] - '0'});
         return;
     }
     struct gm_value value = {.type = is_real ? GM_VALUE_REAL : GM_VALUE_INTEGER};
@@ -299,30 +299,30 @@ static void push_decimal(struct machine *machine, bool is_real)
         value.integer =
             text[0] == '-' ? strtoll(text, &end, 10) : (int64_t)strtoull(text, &end, 10);
     if (*end || end == text)
-        fail(machine, "the pickle has a number that is none");
-    push(machine, value);
+        fail_pickle(machine, "the pickle has a number that is none");
+    push_value(machine, value);
 }
 
 static void push_real(struct machine *machine)
 {
-    const unsigned char *bytes = next(machine, 8);
+    const unsigned char *bytes = next_bytes(machine, 8);
     uint64_t bits = 0;
     struct gm_value value = {.type = GM_VALUE_REAL};
     for (int i = 0; bytes && i < 8; i++)
         bits = bits << 8 | bytes[i];
     memcpy(&value.real, &bits, sizeof(bits));
-    push(machine, value);
+    push_value(machine, value);
 }
 
 static void push_text(struct machine *machine, uint64_t size)
 {
-    const unsigned char *bytes = next(machine, size);
+    const unsigned char *bytes = next_bytes(machine, size);
     if (bytes && size > UINT32_MAX)
-        fail(machine, "the pickle has a text that is too long");
+        fail_pickle(machine, "the pickle has a text that is too long");
     else if (bytes)
-        push(machine, (struct gm_value){.type = GM_VALUE_TEXT,
-                                        .size = (uint32_t)size,
-                                        .bytes = (const char *)bytes});
+        push_value(machine, (struct gm_value){.type = GM_VALUE_TEXT,
+                                              .size = (uint32_t)size,
+                                              .bytes = (const char *)bytes});
 }
 
 /* A text of protocol 0 is written with escapes, which are left as they are; the quotes go. */
@@ -334,26 +334,27 @@ static void push_line(struct machine *machine, bool is_quoted)
         line.size -= 2;
     }
     if (line.size > UINT32_MAX)
-        fail(machine, "the pickle has a text that is too long");
+        fail_pickle(machine, "the pickle has a text that is too long");
     else
-        push(machine, (struct gm_value){
-                          .type = GM_VALUE_TEXT, .size = (uint32_t)line.size, .bytes = line.bytes});
+        push_value(machine, (struct gm_value){.type = GM_VALUE_TEXT,
+                                              .size = (uint32_t)line.size,
+                                              .bytes = line.bytes});
 }
 
 static void push_bool(struct machine *machine, bool value)
 {
-    push(machine, (struct gm_value){.type = GM_VALUE_BOOL, .integer = value});
+    push_value(machine, (struct gm_value){.type = GM_VALUE_BOOL, .integer = value});
 }
 
 static void duplicate(struct machine *machine)
 {
-    const struct gm_value *value = top(machine);
+    const struct gm_value *value = top_value(machine);
     if (value)
-        push(machine, *value);
+        push_value(machine, *value);
 }
 
 /* POP takes a mark if nothing stands above it. */
-static void pop(struct machine *machine)
+static void pop_value(struct machine *machine)
 {
     if (machine->depth > floor_of(machine))
         machine->depth--;
@@ -378,7 +379,7 @@ static const char *code_name(unsigned char opcode)
     return NULL;
 }
 
-static void refuse(struct machine *machine, unsigned char opcode)
+static void refuse_opcode(struct machine *machine, unsigned char opcode)
 {
     char why[128];
     const char *name = code_name(opcode);
@@ -388,7 +389,7 @@ static void refuse(struct machine *machine, unsigned char opcode)
                  name);
     else
         snprintf(why, sizeof(why), "the pickle is damaged: 0x%02x is no opcode", opcode);
-    fail(machine, why);
+    fail_pickle(machine, why);
 }
 
 /* Containers. False: it is none of these opcodes. */
@@ -401,23 +402,23 @@ static bool step_container(struct machine *machine, unsigned char opcode)
     case ']':
     case ')':
     case 0x8f: /* EMPTY_SET */
-        collect(machine, machine->depth, GM_VALUE_LIST);
+        collect_items(machine, machine->depth, GM_VALUE_LIST);
         return true;
     case '}':
-        collect(machine, machine->depth, GM_VALUE_DICT);
+        collect_items(machine, machine->depth, GM_VALUE_DICT);
         return true;
     case 'l':
     case 't':
     case 0x91: /* FROZENSET */
-        collect(machine, pop_mark(machine), GM_VALUE_LIST);
+        collect_items(machine, pop_mark(machine), GM_VALUE_LIST);
         return true;
     case 'd':
-        collect(machine, pop_mark(machine), GM_VALUE_DICT);
+        collect_items(machine, pop_mark(machine), GM_VALUE_DICT);
         return true;
     case 0x85:
     case 0x86:
     case 0x87: /* TUPLE1 to 3 */
-        collect(machine, below(machine, opcode - 0x84u), GM_VALUE_LIST);
+        collect_items(machine, below(machine, opcode - 0x84u), GM_VALUE_LIST);
         return true;
     case 'a':
         extend(machine, below(machine, 1), GM_VALUE_LIST);
@@ -439,7 +440,7 @@ static bool step_container(struct machine *machine, unsigned char opcode)
         return true;
     }
     case '0':
-        pop(machine);
+        pop_value(machine);
         return true;
     case '2':
         duplicate(machine);
@@ -455,22 +456,22 @@ static bool step_memo(struct machine *machine, unsigned char opcode)
     switch (opcode) {
     case 0x80: /* PROTO */
         if (next_number(machine, 1) > 5)
-            fail(machine, "the pickle is of a newer protocol than 5");
+            fail_pickle(machine, "the pickle is of a newer protocol than 5");
         return true;
     case 0x95: /* FRAME: only says how much may be read ahead */
         next_number(machine, 8);
         return true;
     case 0x94: /* MEMOIZE */
-        remember(machine, machine->memo_count);
+        remember_value(machine, machine->memo_count);
         return true;
     case 'q':
-        remember(machine, next_number(machine, 1));
+        remember_value(machine, next_number(machine, 1));
         return true;
     case 'r':
-        remember(machine, next_number(machine, 4));
+        remember_value(machine, next_number(machine, 4));
         return true;
     case 'p':
-        remember(machine, number_of(machine, next_line(machine)));
+        remember_value(machine, number_of_line(machine, next_line(machine)));
         return true;
     case 'h':
         recall(machine, next_number(machine, 1));
@@ -479,7 +480,7 @@ static bool step_memo(struct machine *machine, unsigned char opcode)
         recall(machine, next_number(machine, 4));
         return true;
     case 'g':
-        recall(machine, number_of(machine, next_line(machine)));
+        recall(machine, number_of_line(machine, next_line(machine)));
         return true;
     default:
         return false;
@@ -491,7 +492,7 @@ static bool step_scalar(struct machine *machine, unsigned char opcode)
 {
     switch (opcode) {
     case 'N':
-        push(machine, (struct gm_value){.type = GM_VALUE_NONE});
+        push_value(machine, (struct gm_value){.type = GM_VALUE_NONE});
         return true;
     case 0x88:
     case 0x89:
@@ -548,23 +549,23 @@ static bool step_scalar(struct machine *machine, unsigned char opcode)
     }
 }
 
-static void execute(struct machine *machine)
+static void execute_opcodes(struct machine *machine)
 {
     while (!machine->failed) {
-        const unsigned char *opcode = next(machine, 1);
+        const unsigned char *opcode = next_bytes(machine, 1);
         if (!opcode)
             return;
         if (*opcode == '.') {
-            const struct gm_value *value = machine->mark_count ? NULL : top(machine);
+            const struct gm_value *value = machine->mark_count ? NULL : top_value(machine);
             if (value)
                 machine->pickle->root = *value;
             else
-                fail(machine, "the pickle ends without a value");
+                fail_pickle(machine, "the pickle ends without a value");
             return;
         }
         if (!step_scalar(machine, *opcode) && !step_memo(machine, *opcode) &&
             !step_container(machine, *opcode))
-            refuse(machine, *opcode);
+            refuse_opcode(machine, *opcode);
     }
 }
 
@@ -578,7 +579,7 @@ struct gm_pickle *gm_pickle_read(const unsigned char *bytes, size_t size, char *
                               .end = bytes + size,
                               .error = error,
                               .error_size = error_size};
-    execute(&machine);
+    execute_opcodes(&machine);
     free(machine.stack);
     free(machine.marks);
     free(machine.memo);

@@ -35,7 +35,7 @@ static void find_frees(struct gm_torch_device *device)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static void add_block(struct rewind *rewind, const struct gm_torch_block *block)
+static void add_rewind_block(struct rewind *rewind, const struct gm_torch_block *block)
 {
     uint32_t known = gm_map_get(&rewind->live, block->address);
     if (known != GM_NONE) {
@@ -71,7 +71,7 @@ static void add_range(struct rewind *rewind, uint64_t start, uint64_t end, uint3
     gm_ranges_add(&rewind->ranges, (struct gm_range){start, end, segment});
 }
 
-static void add_segment(struct rewind *rewind, const struct gm_torch_segment *segment)
+static void add_rewind_segment(struct rewind *rewind, const struct gm_torch_segment *segment)
 {
     uint64_t end = gm_range_end(segment->address, segment->size);
     struct gm_range found;
@@ -111,26 +111,26 @@ static struct gm_torch_segment segment_of(const struct gm_torch_event *event)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void undo(struct rewind *rewind, struct gm_torch_event *event)
+static void undo_event(struct rewind *rewind, struct gm_torch_event *event)
 {
     if (event->synthetic)
         return;
     if (event->action == GM_TORCH_ALLOC)
         remove_block(rewind, event);
     if (event->gives_back)
-        add_block(rewind, &(struct gm_torch_block){.address = event->address,
-                                                   .requested = event->size,
-                                                   .stream = event->stream,
-                                                   .pool = event->pool,
-                                                   .allocated = true});
+        add_rewind_block(rewind, &(struct gm_torch_block){.address = event->address,
+                                                          .requested = event->size,
+                                                          .stream = event->stream,
+                                                          .pool = event->pool,
+                                                          .allocated = true});
     struct gm_torch_segment segment = segment_of(event);
     if (event->action == GM_TORCH_SEGMENT_ALLOC || event->action == GM_TORCH_SEGMENT_MAP)
         remove_segment(rewind, event);
     if (event->action == GM_TORCH_SEGMENT_FREE || event->action == GM_TORCH_SEGMENT_UNMAP)
-        add_segment(rewind, &segment);
+        add_rewind_segment(rewind, &segment);
 }
 
-GM_ORDER(by_address, struct gm_torch_block, GM_UP(address))
+GM_ORDER(by_rewound_address, struct gm_torch_block, GM_UP(address))
 
 /* In the order of addresses, each as large as it was then. */
 static void keep_segments(struct rewind *rewind)
@@ -153,15 +153,15 @@ void gm_torch_rewind(struct gm_torch_device *device)
     GM_RESERVE(rewind.segments, rewind.segment_capacity, device->segment_count + 1);
     find_frees(device);
     for (size_t i = 0; i < device->segment_count; i++)
-        add_segment(&rewind, &device->segments[i]);
+        add_rewind_segment(&rewind, &device->segments[i]);
     for (size_t i = 0; i < device->block_count; i++)
         if (device->blocks[i].allocated)
-            add_block(&rewind, &device->blocks[i]);
+            add_rewind_block(&rewind, &device->blocks[i]);
     for (size_t i = device->event_count; i > 0; i--)
-        undo(&rewind, &device->events[i - 1]);
+        undo_event(&rewind, &device->events[i - 1]);
     keep_segments(&rewind);
     if (rewind.block_count)
-        qsort(rewind.blocks, rewind.block_count, sizeof(*rewind.blocks), by_address);
+        qsort(rewind.blocks, rewind.block_count, sizeof(*rewind.blocks), by_rewound_address);
     device->first_blocks = rewind.blocks;
     device->first_block_count = rewind.block_count;
     free(rewind.segments);

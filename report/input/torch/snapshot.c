@@ -21,7 +21,7 @@ static bool spend(struct reader *reader)
     return true;
 }
 
-static struct gm_torch_device *device_of(struct reader *reader, uint64_t number)
+static struct gm_torch_device *snapshot_device(struct reader *reader, uint64_t number)
 {
     struct gm_torch_snapshot *snapshot = reader->snapshot;
     int device = number <= DEVICES_MAX ? (int)number : -1;
@@ -34,7 +34,7 @@ static struct gm_torch_device *device_of(struct reader *reader, uint64_t number)
 }
 
 /* Two numbers that name a pool, or none. */
-static uint64_t pool_of(const struct gm_value *value)
+static uint64_t snapshot_pool(const struct gm_value *value)
 {
     const struct gm_items *items = gm_value_items(value);
     if (!items || items->count < 2)
@@ -51,8 +51,9 @@ static const struct gm_value *latest_use(const struct gm_value *block)
     return history && history->count ? &history->values[0] : NULL;
 }
 
-static void read_block(struct gm_torch_device *device, const struct gm_torch_segment *segment,
-                       const struct gm_value *value, uint64_t *address)
+static void read_snapshot_block(struct gm_torch_device *device,
+                                const struct gm_torch_segment *segment,
+                                const struct gm_value *value, uint64_t *address)
 {
     struct gm_text state = gm_value_text(gm_value_get(value, "state"));
     const struct gm_value *use = latest_use(value);
@@ -82,12 +83,12 @@ static void read_segment(struct reader *reader, const struct gm_value *value, bo
         reader->snapshot->not_understood++;
         return;
     }
-    struct gm_torch_device *device = device_of(reader, is_host ? UINT64_MAX : ordinal);
+    struct gm_torch_device *device = snapshot_device(reader, is_host ? UINT64_MAX : ordinal);
     struct gm_torch_segment segment = {
         .address = gm_value_number(gm_value_get(value, "address"), 0),
         .size = gm_value_number(gm_value_get(value, "total_size"), 0),
         .stream = gm_value_number(gm_value_get(value, "stream"), 0),
-        .pool = pool_of(gm_value_get(value, "segment_pool_id")),
+        .pool = snapshot_pool(gm_value_get(value, "segment_pool_id")),
         .frames = gm_value_items(gm_value_get(value, "frames")),
         .small = gm_text_is(gm_value_text(gm_value_get(value, "segment_type")), "small"),
         .expandable = gm_value_number(gm_value_get(value, "is_expandable"), 0) == 1,
@@ -98,7 +99,7 @@ static void read_segment(struct reader *reader, const struct gm_value *value, bo
     const struct gm_items *blocks = gm_value_items(gm_value_get(value, "blocks"));
     uint64_t address = segment.address;
     for (uint32_t i = 0; blocks && i < blocks->count && spend(reader); i++)
-        read_block(device, &segment, &blocks->values[i], &address);
+        read_snapshot_block(device, &segment, &blocks->values[i], &address);
 }
 
 static void read_segments(struct reader *reader, const struct gm_items *segments, bool is_host)
@@ -139,7 +140,7 @@ static void read_event(struct gm_torch_device *device, const struct gm_value *va
         .size = gm_value_number(gm_value_get(value, "size"), 0),
         .stream = gm_value_number(gm_value_get(value, "stream"), 0),
         .device_free = gm_value_number(gm_value_get(value, "device_free"), 0),
-        .pool = pool_of(gm_value_get(value, "pool_id")),
+        .pool = snapshot_pool(gm_value_get(value, "pool_id")),
         .time_ns = time_us < INT64_MAX / 1000 ? time_us * 1000 : 0,
         .frames = gm_value_items(gm_value_get(value, "frames")),
         .metadata = gm_value_text(gm_value_get(value, "user_metadata")),
@@ -170,7 +171,7 @@ static void read_histories(struct reader *reader, const struct gm_items *traces)
         if (!events || i > DEVICES_MAX)
             reader->snapshot->not_understood++;
         else if (events->count)
-            read_history(reader, device_of(reader, i), events);
+            read_history(reader, snapshot_device(reader, i), events);
     }
 }
 
@@ -211,7 +212,7 @@ struct gm_torch_snapshot *gm_torch_snapshot_read(const unsigned char *bytes, siz
     const struct gm_items *host_events = gm_value_items(gm_value_get(root, "host_traces"));
     if ((host && host->count) || (host_events && host_events->count)) {
         read_segments(&reader, host, true);
-        read_history(&reader, device_of(&reader, UINT64_MAX), host_events);
+        read_history(&reader, snapshot_device(&reader, UINT64_MAX), host_events);
     }
     if (reader.entries_left == 0)
         snapshot->not_understood++;

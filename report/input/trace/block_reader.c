@@ -202,7 +202,7 @@ static bool read_batch(struct gm_block_reader *reader, struct batch batch, uint3
 }
 
 /* Where the next records go: behind those that are their models. */
-static struct gm_record *make_room(struct gm_block_reader *reader, uint32_t count)
+static struct gm_record *make_room_for_records(struct gm_block_reader *reader, uint32_t count)
 {
     if (reader->window_count + count > reader->window_capacity) {
         memmove(reader->window, reader->window + reader->window_count - reader->distance,
@@ -226,7 +226,7 @@ int gm_block_read(struct gm_block_reader *reader, const struct gm_record **recor
     uint32_t set = (bytes[0] | (uint32_t)bytes[1] << 8) & ((1u << GM_COLUMNS) - 1);
     if (!(set >> GM_COLUMN_TIME & 1))
         return -1;
-    struct gm_record *first = make_room(reader, count);
+    struct gm_record *first = make_room_for_records(reader, count);
     uint32_t near = 0; /* how many have their model near by */
     if (reader->next < reader->distance)
         near = reader->distance - reader->next < count ? reader->distance - reader->next : count;

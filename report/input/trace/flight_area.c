@@ -90,7 +90,7 @@ static bool add_carried(struct gm_trace *trace, const unsigned char *payload, si
 
 /* ---- all extents ----------------------------------------------------------------------------- */
 
-static void take(struct walk *walk, const struct gm_extent *extent, bool is_first)
+static void take_extent(struct walk *walk, const struct gm_extent *extent, bool is_first)
 {
     struct gm_trace *trace = walk->trace;
     const unsigned char *payload = (const unsigned char *)(extent + 1);
@@ -139,7 +139,7 @@ static void walk_all(struct walk *walk)
             continue;
         }
         lost = false;
-        take(walk, extent, position == walk->start);
+        take_extent(walk, extent, position == walk->start);
         position += extent->length;
     }
     if (walk->wanted) {

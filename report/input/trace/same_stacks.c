@@ -65,7 +65,7 @@ void gm_same_stacks_free(struct gm_same_stacks *same)
 }
 
 /* The number of a key, from 1 on in the order of coming. */
-static uint32_t number_of(struct gm_map *map, uint64_t key, uint32_t *count)
+static uint32_t number_of_key(struct gm_map *map, uint64_t key, uint32_t *count)
 {
     uint32_t number = gm_map_get(map, key);
     if (number == GM_NONE)
@@ -75,10 +75,10 @@ static uint32_t number_of(struct gm_map *map, uint64_t key, uint32_t *count)
 
 static uint32_t inside(struct gm_same_stacks *same, uint32_t parent, const struct gm_node *node)
 {
-    uint64_t address = number_of(&same->by_address, node->address, &same->address_count);
+    uint64_t address = number_of_key(&same->by_address, node->address, &same->address_count);
     uint64_t place = address << 32 | (uint32_t)node->module << 16 | node->kind;
-    uint64_t frame = number_of(&same->by_frame, place, &same->frame_count);
-    return number_of(&same->by_parent, (uint64_t)parent << 32 | frame, &same->stack_count);
+    uint64_t frame = number_of_key(&same->by_frame, place, &same->frame_count);
+    return number_of_key(&same->by_parent, (uint64_t)parent << 32 | frame, &same->stack_count);
 }
 
 static bool is_interpreter(struct gm_same_stacks *same, const struct gm_node *node)
@@ -94,7 +94,8 @@ static bool is_interpreter(struct gm_same_stacks *same, const struct gm_node *no
     return known != 0;
 }
 
-static struct numbers add(struct gm_same_stacks *same, uint32_t id, struct numbers around)
+static struct numbers add_same_stack(struct gm_same_stacks *same, uint32_t id,
+                                     struct numbers around)
 {
     const struct gm_node missing = {.address = id, .kind = UINT16_MAX}; /* is like no other */
     const struct gm_node *found = gm_trace_node(same->trace, id), *node = found ? found : &missing;
@@ -121,7 +122,7 @@ uint32_t gm_same_stacks_number(struct gm_same_stacks *same, uint32_t stack)
     if (known != GM_NONE)
         numbers = same->known[known];
     while (same->path_count)
-        numbers = add(same, same->path[--same->path_count], numbers);
+        numbers = add_same_stack(same, same->path[--same->path_count], numbers);
     return numbers.has_script ? numbers.shown : numbers.all;
 }
 

@@ -45,7 +45,7 @@ static void read_on(struct gm_stream *stream, struct lane *lane)
 }
 
 /* Goes on to the next record. */
-static inline void step(struct gm_stream *stream, struct lane *lane)
+static inline void step_lane(struct gm_stream *stream, struct lane *lane)
 {
     lane->behind_gap = false;
     if (++lane->at == lane->end)
@@ -57,7 +57,7 @@ static inline void step(struct gm_stream *stream, struct lane *lane)
 static inline void find_next(struct gm_stream *stream, struct lane *lane)
 {
     while (lane->at < lane->end && lane->at->type == GM_EVENT_DETAIL)
-        step(stream, lane);
+        step_lane(stream, lane);
     if (lane->at < lane->end && lane->at->time > lane->time)
         lane->time = lane->at->time;
 }
@@ -69,12 +69,12 @@ static void deliver(struct gm_stream *stream, struct lane *lane, struct gm_entry
     slots[0] = *lane->at;
     slots[0].stack = gm_same_stacks_first(stream->trace->same_stacks, slots[0].stack);
     *entry = (struct gm_entry){.record = &slots[0], .lane = lane->number};
-    step(stream, lane);
+    step_lane(stream, lane);
     if (lane->at < lane->end && lane->at->type == GM_EVENT_DETAIL && !lane->behind_gap) {
         slots[1] = *lane->at;
         slots[1].stack = gm_same_stacks_first(stream->trace->same_stacks, slots[1].stack);
         entry->detail = &slots[1];
-        step(stream, lane);
+        step_lane(stream, lane);
     }
     find_next(stream, lane);
 }

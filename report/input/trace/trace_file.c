@@ -82,8 +82,8 @@ bool gm_trace_add_block(struct gm_trace *trace, const unsigned char *bytes, size
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Entry `index` of a table of `size`-byte entries, NULL if it is not in the file. */
-static const void *entry(const struct gm_table *table, uint64_t index, uint64_t used, size_t size,
-                         size_t per_extent)
+static const void *table_entry(const struct gm_table *table, uint64_t index, uint64_t used,
+                               size_t size, size_t per_extent)
 {
     size_t part = (size_t)(index / per_extent), offset = (size_t)(index % per_extent) * size;
     if (index == 0 || index >= used || part >= table->count || !table->parts[part].bytes ||
@@ -94,20 +94,20 @@ static const void *entry(const struct gm_table *table, uint64_t index, uint64_t 
 
 const struct gm_node *gm_trace_node(const struct gm_trace *trace, uint32_t id)
 {
-    return entry(&trace->nodes, id, trace->header.node_count, sizeof(struct gm_node),
-                 GM_NODES_PER_EXTENT);
+    return table_entry(&trace->nodes, id, trace->header.node_count, sizeof(struct gm_node),
+                       GM_NODES_PER_EXTENT);
 }
 
 const struct gm_module *gm_trace_module(const struct gm_trace *trace, uint32_t number)
 {
-    return entry(&trace->modules, number, trace->header.module_count, sizeof(struct gm_module),
-                 GM_MODULES_PER_EXTENT);
+    return table_entry(&trace->modules, number, trace->header.module_count,
+                       sizeof(struct gm_module), GM_MODULES_PER_EXTENT);
 }
 
 const struct gm_script_frame *gm_trace_script_frame(const struct gm_trace *trace, uint64_t index)
 {
-    return entry(&trace->frames, index, trace->header.frame_count, sizeof(struct gm_script_frame),
-                 GM_FRAMES_PER_EXTENT);
+    return table_entry(&trace->frames, index, trace->header.frame_count,
+                       sizeof(struct gm_script_frame), GM_FRAMES_PER_EXTENT);
 }
 
 struct gm_text gm_trace_string(const struct gm_trace *trace, uint64_t reference)

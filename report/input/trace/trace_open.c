@@ -18,7 +18,7 @@
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-static bool refuse(char *error, size_t size, const char *why)
+static bool refuse_trace(char *error, size_t size, const char *why)
 {
     snprintf(error, size, "%s", why);
     return false;
@@ -29,15 +29,15 @@ static bool read_header(struct gm_trace *trace, char *error, size_t size)
 {
     struct gm_trace_header *header = &trace->header;
     if (trace->size == 0)
-        return refuse(error, size, "the file is empty");
+        return refuse_trace(error, size, "the file is empty");
     if (trace->size < sizeof(header->magic) ||
         memcmp(trace->bytes, GM_TRACE_MAGIC, sizeof(header->magic)) != 0)
-        return refuse(error, size, "this is not a gpumem trace");
+        return refuse_trace(error, size, "this is not a gpumem trace");
     if (trace->size < GM_TRACE_PAGE)
-        return refuse(error, size, "the trace is cut inside its header");
+        return refuse_trace(error, size, "the trace is cut inside its header");
     memcpy(header, trace->bytes, sizeof(*header));
     if (header->endian != GM_TRACE_ENDIAN)
-        return refuse(error, size, "the trace is damaged: no byte order in its header");
+        return refuse_trace(error, size, "the trace is damaged: no byte order in its header");
     if (header->major != GM_TRACE_MAJOR) {
         snprintf(error, size, "the trace has format version %u.%u, this gpumem reads version %d",
                  header->major, header->minor, GM_TRACE_MAJOR);
@@ -47,7 +47,7 @@ static bool read_header(struct gm_trace *trace, char *error, size_t size)
         header->node_size != sizeof(struct gm_node) ||
         header->module_size != sizeof(struct gm_module) ||
         header->frame_size != sizeof(struct gm_script_frame))
-        return refuse(error, size, "the trace is damaged: impossible sizes in its header");
+        return refuse_trace(error, size, "the trace is damaged: impossible sizes in its header");
     return true;
 }
 
@@ -83,8 +83,8 @@ static void leave_out_missing(struct gm_lane_source *source, uint64_t present)
 }
 
 /* Whether a later ring of the same lane goes on where the one that is noted was left. */
-static bool goes_on(const struct gm_lane_source *source, uint64_t capacity, uint64_t tail,
-                    uint64_t head)
+static bool lane_goes_on(const struct gm_lane_source *source, uint64_t capacity, uint64_t tail,
+                         uint64_t head)
 {
     const struct gm_lane *former = (const struct gm_lane *)source->ring - 1;
     return capacity > source->ring_mask + 1 && tail >= former->tail && head >= former->head;
@@ -105,7 +105,7 @@ static bool add_ring(struct gm_trace *trace, uint32_t number, const unsigned cha
     struct gm_lane_source *source = gm_trace_lane(trace, number);
     if (source->copy)
         return true; /* copied before */
-    if (source->ring && !goes_on(source, capacity, tail, head))
+    if (source->ring && !lane_goes_on(source, capacity, tail, head))
         return false;
     if (capacity == 0 || (capacity & (capacity - 1)) != 0 || head < tail ||
         head - tail > capacity || (capacity > present && !trace->truncated))
@@ -239,7 +239,7 @@ static bool header_is_sound(const struct gm_trace_header *header)
 
 /* Finds all extents. Where one is damaged, the next is looked for at every place it could be.
  * `alive`: the file is still written to. */
-static void scan(struct gm_trace *trace, bool alive)
+static void scan_lanes(struct gm_trace *trace, bool alive)
 {
     uint64_t end = trace->header.file_end;
     bool sound_end = end >= GM_TRACE_PAGE && end % GM_EXTENT_ALIGN == 0;
@@ -300,7 +300,7 @@ static void index_names(struct gm_trace *trace)
     }
 }
 
-static void finish(struct gm_trace *trace)
+static void finish_trace(struct gm_trace *trace)
 {
     gm_limits_begin(trace->size);
     if (!trace->owned)
@@ -363,9 +363,9 @@ static bool map_file(struct gm_trace *trace, int descriptor, char *error, size_t
 {
     struct stat status;
     if (fstat(descriptor, &status) != 0)
-        return refuse(error, size, strerror(errno));
+        return refuse_trace(error, size, strerror(errno));
     if (!S_ISREG(status.st_mode))
-        return refuse(error, size, "this is not a file");
+        return refuse_trace(error, size, "this is not a file");
     if (trace->mapped)
         munmap((void *)(uintptr_t)trace->bytes, trace->size);
     trace->size = (size_t)status.st_size;
@@ -374,7 +374,7 @@ static bool map_file(struct gm_trace *trace, int descriptor, char *error, size_t
         return true;
     void *bytes = mmap(NULL, trace->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (bytes == MAP_FAILED)
-        return refuse(error, size, strerror(errno));
+        return refuse_trace(error, size, strerror(errno));
     trace->bytes = bytes;
     trace->mapped = true;
     return true;
@@ -398,7 +398,7 @@ static bool look_again(struct gm_trace *trace, int descriptor, char *error, size
     forget_scan(trace);
     if (!read_start(trace, descriptor, error, size))
         return false;
-    scan(trace, true);
+    scan_lanes(trace, true);
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         struct gm_lane_source *source = &trace->lanes[lane];
         if (!source->copy) { /* it appeared since: it belongs to a later moment */
@@ -467,14 +467,14 @@ struct way {
 /* Reads the file as it is. False with a line in `error`, or without one if the process ended
  * meanwhile: then the file is worth another, quiet look. */
 /* Who ended by the bare system call, as far as anybody saw, has committed all it did. */
-static enum gm_ending ending_of(const struct gm_trace_header *header)
+static enum gm_ending ending_of_header(const struct gm_trace_header *header)
 {
     return header->end != GM_END_NONE || gm_status_is_bare_exit(header->status) ? GM_ENDING_NORMAL
                                                                                 : GM_ENDING_CUT;
 }
 
-static bool read_file(struct gm_trace *trace, int descriptor, const struct way *way, char *error,
-                      size_t size)
+static bool read_trace_file(struct gm_trace *trace, int descriptor, const struct way *way,
+                            char *error, size_t size)
 {
     if (!read_start(trace, descriptor, error, size))
         return false;
@@ -490,8 +490,8 @@ static bool read_file(struct gm_trace *trace, int descriptor, const struct way *
     }
     if (!alive && !read_header(trace, error, size)) /* the end may be marked since */
         return false;
-    scan(trace, alive);
-    trace->ending = ending_of(&trace->header);
+    scan_lanes(trace, alive);
+    trace->ending = ending_of_header(&trace->header);
     if (!alive)
         return true;
     trace->ending = GM_ENDING_RUNNING;
@@ -507,7 +507,7 @@ static struct gm_trace *open_file(const char *path, struct way way, char *error,
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block us */
     if (descriptor < 0) {
-        refuse(error, error_size, strerror(errno));
+        refuse_trace(error, error_size, strerror(errno));
         return NULL;
     }
     struct gm_trace *trace;
@@ -515,14 +515,14 @@ static struct gm_trace *open_file(const char *path, struct way way, char *error,
     do {
         error[0] = 0;
         trace = new_trace(path);
-        good = read_file(trace, descriptor, &way, error, error_size);
+        good = read_trace_file(trace, descriptor, &way, error, error_size);
         if (!good)
             gm_trace_close(trace);
     } while (!good && !error[0]);
     close(descriptor);
     if (!good)
         return NULL;
-    finish(trace);
+    finish_trace(trace);
     return trace;
 }
 
@@ -548,11 +548,11 @@ static struct gm_trace *open_bytes(const char *path, const void *bytes, size_t s
         gm_trace_close(trace);
         return NULL;
     }
-    scan(trace, false);
-    trace->ending = ending_of(&trace->header);
+    scan_lanes(trace, false);
+    trace->ending = ending_of_header(&trace->header);
     if (trace->header.flags & GM_HEADER_SNAPSHOT)
         trace->ending = GM_ENDING_RUNNING;
-    finish(trace);
+    finish_trace(trace);
     return trace;
 }
 

@@ -331,7 +331,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
     }
 }
 
-static void note(struct gm_analysis *analysis, const struct gm_entry *entry)
+static void note_entry(struct gm_analysis *analysis, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     switch (record->type) {
@@ -394,7 +394,7 @@ static void first_pass(struct gm_analysis *analysis)
             note_block(analysis, &entry);
             break;
         default:
-            note(analysis, &entry);
+            note_entry(analysis, &entry);
         }
     }
     gm_replay_finish(replay);

@@ -36,7 +36,7 @@ static void add_values(struct gm_growth_state *state, unsigned at, uint64_t leas
 }
 
 /* Two buckets become one. */
-static void widen(struct gm_growth_state *state)
+static void widen_growth(struct gm_growth_state *state)
 {
     unsigned count = state->count;
     state->count = 0;
@@ -51,7 +51,7 @@ static void add_marks(struct gm_growth_state *state, uint64_t end)
     if (end <= state->marks)
         return;
     while ((end - 1) >> state->shift >= BUCKETS)
-        widen(state);
+        widen_growth(state);
     for (uint64_t at = state->marks >> state->shift; at <= (end - 1) >> state->shift; at++)
         add_values(state, (unsigned)at, state->live, state->live);
     state->marks = end;
@@ -127,8 +127,8 @@ static struct gm_growth_state *state_of(struct gm_growth_series *series, uint32_
     return &series->states[site];
 }
 
-static void look_at(const struct gm_growth_series *series, struct gm_growth_state *state,
-                    uint64_t live)
+static void look_at_series(const struct gm_growth_series *series, struct gm_growth_state *state,
+                           uint64_t live)
 {
     uint64_t marks = counted(series);
     if (marks)
@@ -145,10 +145,10 @@ static void mark_series(struct gm_growth *growth, const struct gm_growth_view *v
     for (size_t i = 0; i < series->touched_count; i++) {
         uint32_t number = series->touched[i];
         growth->listed[number] &= (uint8_t)~bit;
-        look_at(series, state_of(series, number), view->sites[number].live);
+        look_at_series(series, state_of(series, number), view->sites[number].live);
     }
     for (size_t is_block = 0; is_block < 2; is_block++)
-        look_at(series, &series->totals[is_block], view->live[is_block]);
+        look_at_series(series, &series->totals[is_block], view->live[is_block]);
     series->touched_count = 0;
 }
 
@@ -202,8 +202,8 @@ static bool is_more_in_all(const struct gm_growth_state *total, const struct gm_
     return (after > before ? after - before : before - after) >= gm_growing_bytes(growing) / 2;
 }
 
-static void find_in(struct gm_growth *growth, const struct gm_growth_view *view,
-                    const struct gm_growth_series *series)
+static void find_growth(struct gm_growth *growth, const struct gm_growth_view *view,
+                        const struct gm_growth_series *series)
 {
     for (size_t i = 0; i < series->state_count; i++) {
         struct gm_growing found = {.site = (uint32_t)i, .series = series};
@@ -216,7 +216,7 @@ static void find_in(struct gm_growth *growth, const struct gm_growth_view *view,
     }
 }
 
-GM_ORDER(most_first, struct gm_growing,
+GM_ORDER(most_first_growth, struct gm_growing,
          GM_UP_OF(gm_growing_bytes(b), gm_growing_bytes(a)) GM_UP(site))
 
 void gm_growth_finish(struct gm_growth *growth, const struct gm_growth_view *view)
@@ -226,12 +226,12 @@ void gm_growth_finish(struct gm_growth *growth, const struct gm_growth_view *vie
     /* A name tells more than all marks together, which are the first series if there are marks. */
     for (size_t i = 0; i < growth->series_count; i++)
         if (growth->series[i].kind != GM_MOMENT_NONE)
-            find_in(growth, view, &growth->series[i]);
+            find_growth(growth, view, &growth->series[i]);
     for (size_t i = 0; i < growth->series_count; i++)
         if (growth->series[i].kind == GM_MOMENT_NONE)
-            find_in(growth, view, &growth->series[i]);
+            find_growth(growth, view, &growth->series[i]);
     if (growth->found_count)
-        qsort(growth->found, growth->found_count, sizeof(*growth->found), most_first);
+        qsort(growth->found, growth->found_count, sizeof(*growth->found), most_first_growth);
 }
 
 void gm_growth_free(struct gm_growth *growth)

@@ -4,7 +4,7 @@
 #include "base/order.h"
 #include <stdlib.h>
 
-GM_ORDER_POINTERS(most_first, struct gm_active_site,
+GM_ORDER_POINTERS(most_first_lifetime, struct gm_active_site,
                   GM_DOWN(short_lived) GM_DOWN(allocs) GM_UP_OF(a, b))
 
 struct gm_lifetimes gm_lifetimes_rank(const struct gm_activity *activity)
@@ -14,7 +14,7 @@ struct gm_lifetimes gm_lifetimes_rank(const struct gm_activity *activity)
         if (!activity->sites[i].is_block)
             ranking.sites[ranking.count++] = &activity->sites[i];
     if (ranking.count)
-        qsort(ranking.sites, ranking.count, sizeof(*ranking.sites), most_first);
+        qsort(ranking.sites, ranking.count, sizeof(*ranking.sites), most_first_lifetime);
     return ranking;
 }
 

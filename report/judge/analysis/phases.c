@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A place when a phase was opened. */
-struct start {
+struct start_phase {
     uint64_t live, allocs, frees, allocated;
 };
 
@@ -16,7 +16,7 @@ struct gm_phase_open {
     uint64_t whose; /* of a range: record.address at its beginning */
     uint64_t time;
     uint64_t moment;
-    struct start *starts; /* [place]; of places that come later all was 0 */
+    struct start_phase *starts; /* [place]; of places that come later all was 0 */
     size_t start_count;
 };
 
@@ -107,45 +107,47 @@ static uint32_t phase_of(struct gm_phases *phases, const struct gm_phase *what)
     return number;
 }
 
-static void begin(struct gm_phases *phases, struct gm_phase_open *open, uint32_t phase,
-                  uint64_t whose, uint64_t time)
+static void begin_phase(struct gm_phases *phases, struct gm_phase_open *open, uint32_t phase,
+                        uint64_t whose, uint64_t time)
 {
     *open = (struct gm_phase_open){
         .phase = phase, .whose = whose, .time = time, .moment = ++phases->moment};
     gm_limits_spend(GM_STEPS_PHASE * phases->place_count);
     open->start_count = phases->place_count;
-    open->starts = open->start_count ? gm_allocate(open->start_count, sizeof(struct start)) : NULL;
+    open->starts =
+        open->start_count ? gm_allocate(open->start_count, sizeof(struct start_phase)) : NULL;
     for (size_t i = 0; i < open->start_count; i++) {
         const struct gm_phase_place *place = &phases->places[i];
         open->starts[i] =
-            (struct start){place->live, place->allocs, place->frees, place->allocated};
+            (struct start_phase){place->live, place->allocs, place->frees, place->allocated};
     }
     phases->open_count++;
 }
 
 static void add_memory(struct gm_phase_memory *sum, const struct gm_phase_place *place,
-                       const struct start *start, uint64_t moment, bool is_first)
+                       const struct start_phase *start_phase, uint64_t moment, bool is_first)
 {
     uint64_t peak = maximum_since(place, moment);
-    int64_t growth = (int64_t)(place->live - start->live);
-    if (peak < start->live)
-        peak = start->live;
+    int64_t growth = (int64_t)(place->live - start_phase->live);
+    if (peak < start_phase->live)
+        peak = start_phase->live;
     if (peak > sum->peak)
         sum->peak = peak;
     if (is_first)
-        sum->first = start->live;
+        sum->first = start_phase->live;
     if (is_first || growth > sum->largest_growth)
         sum->largest_growth = growth;
     sum->last = place->live;
     sum->growth = (int64_t)((uint64_t)sum->growth + (uint64_t)growth); /* sizes can be hostile */
-    sum->allocs += place->allocs - start->allocs;
-    sum->frees += place->frees - start->frees;
-    sum->allocated += place->allocated - start->allocated;
+    sum->allocs += place->allocs - start_phase->allocs;
+    sum->frees += place->frees - start_phase->frees;
+    sum->allocated += place->allocated - start_phase->allocated;
 }
 
-static void finish(struct gm_phases *phases, struct gm_phase_open *open, uint64_t time, bool ended)
+static void finish_phase(struct gm_phases *phases, struct gm_phase_open *open, uint64_t time,
+                         bool ended)
 {
-    static const struct start nothing;
+    static const struct start_phase nothing;
     phases->open_count--;
     gm_limits_spend(GM_STEPS_PHASE * phases->place_count);
     if (open->phase == GM_NONE) {
@@ -173,7 +175,7 @@ static void finish(struct gm_phases *phases, struct gm_phase_open *open, uint64_
 static const struct gm_moment no_moment;
 
 /* The moment that the end of an outermost range is: none if it is a library's. */
-static struct gm_moment end_of(const struct gm_phases *phases, const struct gm_phase_open *open)
+static struct gm_moment phase_end(const struct gm_phases *phases, const struct gm_phase_open *open)
 {
     if (open->phase == GM_NONE || phases->entries[open->phase].from)
         return no_moment;
@@ -199,7 +201,7 @@ static struct gm_phase range_of(const struct gm_record *record, uint32_t parent)
         .parent = parent, .name = (uint32_t)record->aux, .from = record->extra};
 }
 
-static void push(struct gm_phases *phases, const struct gm_record *record, uint32_t number)
+static void push_phase(struct gm_phases *phases, const struct gm_record *record, uint32_t number)
 {
     struct gm_phase_lane *lane = lane_of(phases, number);
     if (lane->count == GM_PHASE_DEPTH || phases->open_count >= GM_PHASES_OPEN_MAX) {
@@ -210,14 +212,14 @@ static void push(struct gm_phases *phases, const struct gm_record *record, uint3
         lane->open = gm_allocate(GM_PHASE_DEPTH, sizeof(*lane->open));
     struct gm_phase what =
         range_of(record, lane->count ? lane->open[lane->count - 1].phase : GM_NONE);
-    begin(phases, &lane->open[lane->count++], phase_of(phases, &what), record->address,
-          record->time);
+    begin_phase(phases, &lane->open[lane->count++], phase_of(phases, &what), record->address,
+                record->time);
 }
 
 /* Ranges of different owners (gpumem.h, NVTX domains) nest each by themselves, so what ends need
  * not be the innermost. */
-static struct gm_moment pop(struct gm_phases *phases, const struct gm_record *record,
-                            uint32_t number)
+static struct gm_moment pop_phase(struct gm_phases *phases, const struct gm_record *record,
+                                  uint32_t number)
 {
     struct gm_phase_lane *lane = lane_of(phases, number);
     size_t at = lane->count;
@@ -231,8 +233,8 @@ static struct gm_moment pop(struct gm_phases *phases, const struct gm_record *re
         phases->unmatched++;
         return no_moment;
     }
-    struct gm_moment moment = at == 1 ? end_of(phases, &lane->open[0]) : no_moment;
-    finish(phases, &lane->open[at - 1], record->time, true);
+    struct gm_moment moment = at == 1 ? phase_end(phases, &lane->open[0]) : no_moment;
+    finish_phase(phases, &lane->open[at - 1], record->time, true);
     lane->count--;
     memmove(lane->open + at - 1, lane->open + at, (lane->count - (at - 1)) * sizeof(*lane->open));
     return moment;
@@ -243,7 +245,7 @@ static void abandon(struct gm_phases *phases, uint32_t number, uint64_t time)
 {
     struct gm_phase_lane *lane = lane_of(phases, number);
     while (lane->count)
-        finish(phases, &lane->open[--lane->count], time, false);
+        finish_phase(phases, &lane->open[--lane->count], time, false);
     lane->too_deep = 0;
 }
 
@@ -257,28 +259,28 @@ static void change_thread(struct gm_phases *phases, const struct gm_record *reco
 
 /* ---- ranges of the process ------------------------------------------------------------------- */
 
-static void start(struct gm_phases *phases, const struct gm_record *record)
+static void start_phase(struct gm_phases *phases, const struct gm_record *record)
 {
     struct gm_phase what = range_of(record, GM_NONE);
     if (phases->open_count >= GM_PHASES_OPEN_MAX ||
         gm_map_get(&phases->by_number, record->address) != GM_NONE)
         return;
     GM_RESERVE(phases->started, phases->started_capacity, phases->started_count + 1);
-    begin(phases, &phases->started[phases->started_count], phase_of(phases, &what), record->address,
-          record->time);
+    begin_phase(phases, &phases->started[phases->started_count], phase_of(phases, &what),
+                record->address, record->time);
     gm_map_set(&phases->by_number, record->address, (uint32_t)phases->started_count++);
 }
 
-static struct gm_moment end(struct gm_phases *phases, const struct gm_record *record)
+static struct gm_moment end_phase(struct gm_phases *phases, const struct gm_record *record)
 {
     uint32_t at = gm_map_get(&phases->by_number, record->address);
     if (at == GM_NONE) {
         phases->unmatched++;
         return no_moment;
     }
-    struct gm_moment moment = end_of(phases, &phases->started[at]);
+    struct gm_moment moment = phase_end(phases, &phases->started[at]);
     gm_map_remove(&phases->by_number, record->address);
-    finish(phases, &phases->started[at], record->time, true);
+    finish_phase(phases, &phases->started[at], record->time, true);
     /* The last one moves into the gap. */
     if (at != --phases->started_count) {
         phases->started[at] = phases->started[phases->started_count];
@@ -297,17 +299,17 @@ static void end_interval(struct gm_phases *phases, uint32_t name, uint64_t time,
     struct gm_phase what = {
         .is_interval = true, .parent = GM_NONE, .name = name, .from = open->phase};
     open->phase = phase_of(phases, &what);
-    finish(phases, open, time, ended);
+    finish_phase(phases, open, time, ended);
 }
 
-static struct gm_moment mark(struct gm_phases *phases, const struct gm_record *record)
+static struct gm_moment mark_phase(struct gm_phases *phases, const struct gm_record *record)
 {
     uint32_t name = (uint32_t)record->aux;
     if (record->extra)
         return no_moment; /* of a library: it divides the library's time, not the program's */
     phases->marks++;
     end_interval(phases, name, record->time, true);
-    begin(phases, phases->interval, name, 0, record->time);
+    begin_phase(phases, phases->interval, name, 0, record->time);
     return (struct gm_moment){GM_MOMENT_MARK, name};
 }
 
@@ -318,17 +320,17 @@ struct gm_moment gm_phases_note(struct gm_phases *phases, const struct gm_entry 
     const struct gm_record *record = entry->record;
     switch (record->type) {
     case GM_EVENT_MARK:
-        return mark(phases, record);
+        return mark_phase(phases, record);
     case GM_EVENT_RANGE_PUSH:
-        push(phases, record, entry->lane);
+        push_phase(phases, record, entry->lane);
         break;
     case GM_EVENT_RANGE_POP:
-        return pop(phases, record, entry->lane);
+        return pop_phase(phases, record, entry->lane);
     case GM_EVENT_RANGE_START:
-        start(phases, record);
+        start_phase(phases, record);
         break;
     case GM_EVENT_RANGE_END:
-        return end(phases, record);
+        return end_phase(phases, record);
     case GM_EVENT_THREAD:
         change_thread(phases, record, entry->lane);
         break;
@@ -365,7 +367,7 @@ void gm_phases_finish(struct gm_phases *phases, uint64_t end_time)
     for (size_t i = 0; i < phases->lane_count; i++)
         abandon(phases, (uint32_t)i, end_time);
     while (phases->started_count)
-        finish(phases, &phases->started[--phases->started_count], end_time, false);
+        finish_phase(phases, &phases->started[--phases->started_count], end_time, false);
     if (phases->marks)
         end_interval(phases, 0, end_time, true);
     free(phases->interval);

@@ -27,7 +27,7 @@ struct stops {
     size_t next_pool;
 };
 
-static void take(struct gm_snapshot *snapshot, const struct gm_ledger *ledger)
+static void take_snapshot(struct gm_snapshot *snapshot, const struct gm_ledger *ledger)
 {
     const struct gm_lives *lives = &ledger->lives;
     for (uint32_t i = 0; i < lives->used; i++) {
@@ -88,7 +88,7 @@ static void stopped(void *argument)
     const struct gm_moments *moments = stops->moments;
     while (stops->next_device < moments->device_count &&
            moments->devices[stops->next_device]->step == stops->ledger->step)
-        take(moments->devices[stops->next_device++], stops->ledger);
+        take_snapshot(moments->devices[stops->next_device++], stops->ledger);
     set_stop(stops);
 }
 
@@ -151,7 +151,7 @@ GM_ORDER_POINTERS(by_record, struct gm_pool_snapshot, GM_UP(record))
 
 /* ---- the replay ------------------------------------------------------------------------------ */
 
-static void run(struct gm_trace *trace, struct stops *stops)
+static void run_to_stops(struct gm_trace *trace, struct stops *stops)
 {
     const struct gm_moments *moments = stops->moments;
     struct gm_stream *stream = gm_stream_open(trace);
@@ -191,5 +191,5 @@ void gm_snapshots_take(struct gm_trace *trace, struct gm_moments *moments)
     if (moments->pool_count)
         qsort(moments->pools, moments->pool_count, sizeof(struct gm_pool_snapshot *), by_record);
     if (moments->device_count || moments->pool_count)
-        run(trace, &stops);
+        run_to_stops(trace, &stops);
 }

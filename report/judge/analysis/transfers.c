@@ -31,7 +31,7 @@ static void add_pieces(struct gm_transfers *transfers, uint64_t start, uint64_t 
     gm_ranges_add(&transfers->device, transfers->latest_device);
 }
 
-static inline void add_device(struct gm_transfers *transfers, uint64_t start, uint64_t end)
+static inline void add_transfer_device(struct gm_transfers *transfers, uint64_t start, uint64_t end)
 {
     const struct gm_range *latest = &transfers->latest_device; /* whole pieces */
     if (start < latest->start || end > latest->end)
@@ -46,7 +46,7 @@ void gm_transfers_learn(struct gm_transfers *transfers, const struct gm_life *li
     case GM_KIND_DEVICE:
     case GM_KIND_GRAPH:
     case GM_KIND_EXTERNAL:
-        add_device(transfers, life->address, life->size ? end : life->address + 1);
+        add_transfer_device(transfers, life->address, life->size ? end : life->address + 1);
         break;
     case GM_KIND_PINNED:
     case GM_KIND_REGISTERED:
@@ -122,7 +122,7 @@ static bool is_pageable(struct gm_transfers *transfers, const struct gm_record *
     return false;
 }
 
-static void add(struct gm_transfer *sum, const struct gm_record *record, bool pageable)
+static void add_transfer(struct gm_transfer *sum, const struct gm_record *record, bool pageable)
 {
     sum->bytes = gm_add_saturated(sum->bytes, record->size);
     sum->count++;
@@ -135,8 +135,8 @@ static void add(struct gm_transfer *sum, const struct gm_record *record, bool pa
     }
 }
 
-static struct gm_transfer_site *site_of(struct gm_transfers *transfers,
-                                        const struct gm_record *record, unsigned direction)
+static struct gm_transfer_site *transfer_site(struct gm_transfers *transfers,
+                                              const struct gm_record *record, unsigned direction)
 {
     uint64_t key = gm_place_key(record->stack, record->api, 0, 0, direction);
     uint32_t number = gm_map_get(&transfers->by_site, key);
@@ -177,14 +177,15 @@ bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
                        uint64_t live)
 {
     if (record->type == GM_EVENT_VMM_MAP)
-        add_device(transfers, record->address, gm_range_end(record->address, record->size));
+        add_transfer_device(transfers, record->address,
+                            gm_range_end(record->address, record->size));
     if (record->type != GM_EVENT_COPY && record->type != GM_EVENT_SET)
         return false;
     unsigned direction = direction_of(transfers, record);
     bool pageable = is_pageable(transfers, record, direction);
-    struct gm_transfer_site *site = site_of(transfers, record, direction);
-    add(&transfers->total[direction], record, pageable);
-    add(&site->sum, record, pageable);
+    struct gm_transfer_site *site = transfer_site(transfers, record, direction);
+    add_transfer(&transfers->total[direction], record, pageable);
+    add_transfer(&site->sum, record, pageable);
     if (direction == GM_COPY_DEVICE_TO_HOST) {
         site->staged_again +=
             pageable && record->size > GM_STAGED_COPY && note_target(site, record->address);
@@ -197,12 +198,13 @@ bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
     return again;
 }
 
-GM_ORDER(most_first, struct gm_transfer_site, GM_DOWN(sum.bytes) GM_UP(order))
+GM_ORDER(most_first_transfer, struct gm_transfer_site, GM_DOWN(sum.bytes) GM_UP(order))
 
 void gm_transfers_finish(struct gm_transfers *transfers)
 {
     if (transfers->site_count)
-        qsort(transfers->sites, transfers->site_count, sizeof(*transfers->sites), most_first);
+        qsort(transfers->sites, transfers->site_count, sizeof(*transfers->sites),
+              most_first_transfer);
 }
 
 void gm_transfers_free(struct gm_transfers *transfers)

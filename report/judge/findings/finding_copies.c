@@ -18,7 +18,7 @@
 /* Results that come back in smaller pieces are read because somebody waits for them. */
 #define RESULT_AT_LEAST MIB
 
-static bool is_told(const struct gm_analysis *analysis, const struct gm_transfer_site *site)
+static bool is_told_copy(const struct gm_analysis *analysis, const struct gm_transfer_site *site)
 {
     const struct gm_transfers *transfers = &analysis->transfers;
     uint64_t copied = transfers->total[site->direction].bytes;
@@ -37,7 +37,7 @@ void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findi
     for (size_t i = 0; i < transfers->site_count; i++) {
         const struct gm_transfer_site *site = &transfers->sites[i];
         bool is_in = site->direction == GM_COPY_HOST_TO_DEVICE;
-        if (!is_told(analysis, site))
+        if (!is_told_copy(analysis, site))
             continue;
         gm_findings_add(findings,
                         &(struct gm_finding){.code = GM_FINDING_PAGEABLE_COPIES,

@@ -26,7 +26,7 @@ static uint32_t caller_of(const struct gm_analysis *analysis, const struct gm_ac
 }
 
 /* What tells one cause from another. */
-static uint64_t key_of(const struct gm_analysis *analysis, const struct gm_active_site *site)
+static uint64_t growing_key(const struct gm_analysis *analysis, const struct gm_active_site *site)
 {
     uint64_t where = (uint64_t)site->kind << 32 | (uint64_t)(uint8_t)site->device << 40;
     return where | (site->is_block ? (uint64_t)1 << 48 : caller_of(analysis, site));
@@ -78,7 +78,7 @@ void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *fin
         const struct gm_growing *growing = &growth->found[i];
         if (!gm_growth_counts(analysis, growing))
             continue;
-        uint64_t key = key_of(analysis, gm_growing_site(analysis, growing));
+        uint64_t key = growing_key(analysis, gm_growing_site(analysis, growing));
         uint32_t at = gm_map_get(&by_key, key);
         if (at == GM_NONE) {
             at = count++;

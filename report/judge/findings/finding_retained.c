@@ -89,7 +89,7 @@ static struct cause cause_of(const struct gm_analysis *analysis, size_t first)
     return cause;
 }
 
-static unsigned percent(uint64_t part, uint64_t all)
+static unsigned percent_of(uint64_t part, uint64_t all)
 {
     return all ? (unsigned)((unsigned __int128)part * 100 / all) : 0; /* GNU */
 }
@@ -106,7 +106,7 @@ static void describe_pace(const struct gm_round_growth *growth, char *text, size
                  SIZE(growth->gain / growth->rounds));
     else
         snprintf(text, size, "in %u of %u parts of %u%% of the run, by %s in all", growth->rose,
-                 growth->parts, percent(growth->end - growth->begin, growth->ticks),
+                 growth->parts, percent_of(growth->end - growth->begin, growth->ticks),
                  SIZE(growth->gain));
 }
 
@@ -258,7 +258,7 @@ static void add_evidence(const struct gm_analysis *analysis, struct gm_findings 
                          TIME(gm_clock_elapsed(clock, growth->until)), COUNT(growth->begin),
                          COUNT(growth->end), COUNT(growth->ticks), COUNT(growth->blocks),
                          SIZE(growth->rise), COUNT(growth->end - growth->begin),
-                         percent(growth->frees, growth->end - growth->begin), SIZE(growth->fall),
+                         percent_of(growth->frees, growth->end - growth->begin), SIZE(growth->fall),
                          SIZE(growth->peak), COUNT(growth->copies), COUNT(growth->rounds));
 }
 

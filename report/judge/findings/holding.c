@@ -56,7 +56,7 @@ static void take_out_growth(const struct gm_analysis *analysis, int device, enum
         holding->unsure = holding->grown;
 }
 
-static uint64_t less(uint64_t whole, uint64_t part)
+static uint64_t less_or_zero(uint64_t whole, uint64_t part)
 {
     return whole > part ? whole - part : 0;
 }
@@ -71,9 +71,9 @@ static struct holding holding_of(const struct gm_analysis *analysis, int device,
             owners->entries[i].bytes;
     memcpy(holding.all, holding.once, sizeof(holding.all));
     take_out_growth(analysis, device, sort, &holding);
-    holding.rest = less(total, holding.grown);
+    holding.rest = less_or_zero(total, holding.grown);
     for (size_t i = 0; i < ONCE; i++)
-        holding.rest = less(holding.rest, holding.once[comes_once[i].category]);
+        holding.rest = less_or_zero(holding.rest, holding.once[comes_once[i].category]);
     return holding;
 }
 
@@ -183,7 +183,7 @@ struct gm_held gm_held_describe(const struct gm_analysis *analysis, struct gm_fi
     struct holding holding = holding_of(analysis, device, sort, total, owners);
     char *text = NULL;
     size_t size = 0;
-    bool is_alone = finding->bytes >= less(total, gm_held_managed(owners));
+    bool is_alone = finding->bytes >= less_or_zero(total, gm_held_managed(owners));
     const char *remedy = remedy_of(analysis, device, sort, &holding, is_alone);
     FILE *out = open_memstream(&text, &size);
     if (!out)

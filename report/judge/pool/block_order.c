@@ -6,7 +6,7 @@
 #include "base/ranges.h"
 #include <stdlib.h>
 
-GM_ORDER(by_address, struct gm_pool_block, GM_UP(address))
+GM_ORDER(by_block_address, struct gm_pool_block, GM_UP(address))
 
 /* The live ones, and the latest `more_count` of those that are not. */
 static struct gm_block_order order_of(const struct gm_blocks *blocks, size_t more_count)
@@ -24,7 +24,7 @@ static struct gm_block_order order_of(const struct gm_blocks *blocks, size_t mor
         order.blocks[order.count] = blocks->slots[blocks->unused[i]];
         order.blocks[order.count++].alive = true;
     }
-    qsort(order.blocks, order.count, sizeof(*order.blocks), by_address);
+    qsort(order.blocks, order.count, sizeof(*order.blocks), by_block_address);
     return order;
 }
 

@@ -17,7 +17,7 @@ static struct gm_indexed indexed(const struct gm_blocks *blocks)
 }
 
 /* `slot`: of its address in the index. */
-static struct gm_pool_block *end_block(struct gm_blocks *blocks, struct gm_index_slot *slot)
+static struct gm_pool_block *end_pool_block(struct gm_blocks *blocks, struct gm_index_slot *slot)
 {
     uint32_t number = slot->number;
     struct gm_pool_block *block = &blocks->slots[number];
@@ -45,7 +45,7 @@ uint64_t gm_blocks_requested(const struct gm_blocks *blocks, const struct gm_ent
     return requested < size ? requested : size;
 }
 
-static void draw(struct gm_block_totals *totals, uint64_t time)
+static void draw_blocks(struct gm_block_totals *totals, uint64_t time)
 {
     if (!totals->curve) {
         totals->curve = gm_allocate(1, sizeof(*totals->curve));
@@ -54,8 +54,9 @@ static void draw(struct gm_block_totals *totals, uint64_t time)
     gm_curve_set(totals->curve, time, totals->live, totals->reserved);
 }
 
-static APART struct gm_block_change
-begin_block(struct gm_blocks *blocks, struct gm_block_totals *totals, const struct gm_entry *entry)
+static APART struct gm_block_change begin_pool_block(struct gm_blocks *blocks,
+                                                     struct gm_block_totals *totals,
+                                                     const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     struct gm_block_change change = {0};
@@ -65,8 +66,8 @@ begin_block(struct gm_blocks *blocks, struct gm_block_totals *totals, const stru
     uint32_t number;
     blocks->malformed += size != record->size;
     if (slot && slot->number != GM_NONE) {
-        blocks->replaced = *end_block(blocks, slot); /* its end was not recorded */
-        blocks->late_count = 0;                      /* it came before this use */
+        blocks->replaced = *end_pool_block(blocks, slot); /* its end was not recorded */
+        blocks->late_count = 0;                           /* it came before this use */
         change.ended = &blocks->replaced;
         slot = gm_index_place(&blocks->by_address, record->address, indexed(blocks));
     }
@@ -100,7 +101,7 @@ begin_block(struct gm_blocks *blocks, struct gm_block_totals *totals, const stru
         totals->requested_peak = totals->requested;
     if (totals->live > totals->peak.bytes)
         totals->peak = (struct gm_peak){totals->live, record->time, blocks->records};
-    draw(totals, record->time);
+    draw_blocks(totals, record->time);
     gm_curve_set(totals->by_alloc, totals->allocs, totals->live, totals->reserved);
     change.begun = &blocks->slots[number];
     return change;
@@ -114,9 +115,9 @@ free_block(struct gm_blocks *blocks, struct gm_block_totals *totals, const struc
     struct gm_block_change change = {0};
     if (slot) {
         totals->frees++;
-        change.ended = end_block(blocks, slot);
+        change.ended = end_pool_block(blocks, slot);
     }
-    draw(totals, record->time);
+    draw_blocks(totals, record->time);
     return change;
 }
 
@@ -158,9 +159,9 @@ struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const stru
     blocks->last_use_time = record->time;
     blocks->last_use_record = blocks->records;
     if (record->type == GM_EVENT_BLOCK_ALLOC)
-        return begin_block(blocks, totals, entry);
+        return begin_pool_block(blocks, totals, entry);
     totals->out_of_memory++;
-    draw(totals, record->time);
+    draw_blocks(totals, record->time);
     return (struct gm_block_change){0};
 }
 

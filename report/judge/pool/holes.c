@@ -43,7 +43,7 @@ static void sort_by_start(struct gm_range *places, size_t count)
     free(spare);
 }
 
-static struct gm_holes measure(const struct gm_range *ranges, size_t count)
+static struct gm_holes measure_holes(const struct gm_range *ranges, size_t count)
 {
     struct gm_holes holes = {.allocations = count};
     uint64_t end = ranges[0].start;
@@ -66,7 +66,7 @@ struct gm_holes gm_holes_between(struct gm_range *places, size_t count)
     if (!count)
         return (struct gm_holes){0};
     sort_by_start(places, count);
-    return measure(places, count);
+    return measure_holes(places, count);
 }
 
 struct gm_holes gm_holes_find(const struct gm_lives *lives, int device)

@@ -54,7 +54,7 @@ void gm_libraries_free(struct gm_libraries *libraries)
 
 /* ---- whose a stack is ------------------------------------------------------------------------ */
 
-static const char *keep(struct gm_libraries *libraries, char *text)
+static const char *keep_library(struct gm_libraries *libraries, char *text)
 {
     GM_RESERVE(libraries->texts, libraries->text_capacity, libraries->text_count + 1);
     return libraries->texts[libraries->text_count++] = text;
@@ -70,7 +70,7 @@ static const char *shown_library(struct gm_libraries *libraries, struct gm_text 
 {
     struct gm_redaction *redaction = libraries->trace->redaction;
     return redaction ? gm_redact_module(redaction, path)
-                     : keep(libraries, gm_clean_copy(gm_base_name(path)));
+                     : keep_library(libraries, gm_clean_copy(gm_base_name(path)));
 }
 
 static const struct module *module_of(struct gm_libraries *libraries, uint16_t number)

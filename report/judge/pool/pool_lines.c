@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-GM_ORDER(most_first, struct gm_pool_line, GM_DOWN(bytes) GM_UP(caller))
+GM_ORDER(most_first_pool_line, struct gm_pool_line, GM_DOWN(bytes) GM_UP(caller))
 
 /* Puts it where it belongs among those with most bytes. */
 static void note_stack(struct gm_pool_line *line, const struct gm_site *site)
@@ -43,7 +43,7 @@ struct gm_pool_lines gm_pool_lines_of(struct gm_callers *callers, const struct g
         note_stack(line, site);
     }
     gm_map_free(&by_caller);
-    qsort(lines.entries, lines.count, sizeof(*lines.entries), most_first);
+    qsort(lines.entries, lines.count, sizeof(*lines.entries), most_first_pool_line);
     return lines;
 }
 

@@ -43,7 +43,8 @@ static uint32_t category_of(struct uses *uses, uint32_t stack)
 }
 
 /* A record, before `blocks` takes notice of it. */
-static void note(struct uses *uses, const struct gm_record *record, const struct gm_blocks *blocks)
+static void note_use(struct uses *uses, const struct gm_record *record,
+                     const struct gm_blocks *blocks)
 {
     if (record->type != GM_EVENT_BLOCK_ALLOC && record->type != GM_EVENT_BLOCK_FREE)
         return;
@@ -72,7 +73,7 @@ uint64_t (*gm_purpose_peaks(const struct gm_purposes *purposes,
     uses->peaks = peaks;
     while (gm_stream_next(stream, &entry)) {
         gm_limits_spend(GM_STEPS_NOTES);
-        note(uses, entry.record, blocks);
+        note_use(uses, entry.record, blocks);
         gm_blocks_note(blocks, &entry);
     }
     gm_stream_close(stream);

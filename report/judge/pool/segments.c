@@ -34,7 +34,7 @@ static void add_pin(struct gm_segment *segment, const struct gm_pool_block *bloc
 }
 
 /* Goes through the blocks of a segment whose address and size are known. */
-static void measure(const struct gm_block_order *order, struct gm_segment *segment)
+static void measure_segment(const struct gm_block_order *order, struct gm_segment *segment)
 {
     uint64_t end = gm_range_end(segment->address, segment->size), at = segment->address;
     for (size_t i = gm_block_order_at(order, segment->address);
@@ -66,7 +66,7 @@ static bool is_alike(const struct gm_segment *one, const struct gm_segment *othe
     return alike;
 }
 
-static void keep(struct gm_segments *segments, const struct gm_segment *segment)
+static void keep_segment(struct gm_segments *segments, const struct gm_segment *segment)
 {
     for (size_t i = 0; i < segments->kept_count; i++)
         if (is_alike(&segments->kept[i], segment)) {
@@ -86,7 +86,7 @@ static void keep(struct gm_segments *segments, const struct gm_segment *segment)
     segments->kept[at].count = 1;
 }
 
-static void add_segment(struct gm_segments *segments, const struct gm_segment *segment)
+static void add_pool_segment(struct gm_segments *segments, const struct gm_segment *segment)
 {
     struct gm_segment_sums *sums = &segments->sums[segment->pool];
     sums->count++;
@@ -98,7 +98,7 @@ static void add_segment(struct gm_segments *segments, const struct gm_segment *s
     if (segment->largest_hole > sums->largest_hole)
         sums->largest_hole = segment->largest_hole;
     if (segment->blocks && segment->free)
-        keep(segments, segment);
+        keep_segment(segments, segment);
 }
 
 /* ---- segments of allocations ----------------------------------------------------------------- */
@@ -108,13 +108,13 @@ static void look_at_life(struct search *search, const struct gm_life *life)
     if (life->kind != GM_KIND_DEVICE || life->device != search->device)
         return;
     struct gm_segment segment = {.address = life->address, .size = life->size};
-    measure(search->order, &segment);
+    measure_segment(search->order, &segment);
     if (segment.blocks == 0 && !is_pytorchs(search, life))
         return;
     segment.pool = life->size <= GM_SMALL_SEGMENT ? GM_SEGMENTS_SMALL : GM_SEGMENTS_LARGE;
     if (segment.blocks == 0)
         segment.returnable = segment.size;
-    add_segment(&search->found, &segment);
+    add_pool_segment(&search->found, &segment);
 }
 
 /* ---- segments of mappings -------------------------------------------------------------------- */
@@ -152,9 +152,9 @@ static void look_at_mappings(struct search *search)
         segment.size = end - segment.address;
         if (first->device != search->device)
             continue;
-        measure(search->order, &segment);
+        measure_segment(search->order, &segment);
         if (segment.blocks || is_pytorchs(search, first))
-            add_segment(&search->found, &segment);
+            add_pool_segment(&search->found, &segment);
     }
 }
 

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include <stdlib.h>
 
-static struct gm_churn_device *device_of(struct gm_churn *churn, int device)
+static struct gm_churn_device *churn_device(struct gm_churn *churn, int device)
 {
     return &churn->device[gm_device_slot(device)];
 }
@@ -25,7 +25,7 @@ static void note_place(struct gm_churn *churn, uint64_t line, const struct gm_ch
 
 void gm_churn_take(struct gm_churn *churn, uint64_t line, const struct gm_churn_place *place)
 {
-    struct gm_churn_device *of = device_of(churn, place->device);
+    struct gm_churn_device *of = churn_device(churn, place->device);
     uint64_t again = place->bytes < of->returned ? place->bytes : of->returned;
     of->live += place->bytes;
     of->peak = of->live > of->peak ? of->live : of->peak;
@@ -40,7 +40,7 @@ void gm_churn_take(struct gm_churn *churn, uint64_t line, const struct gm_churn_
 
 void gm_churn_give(struct gm_churn *churn, int device, uint64_t size)
 {
-    struct gm_churn_device *of = device_of(churn, device);
+    struct gm_churn_device *of = churn_device(churn, device);
     of->live -= size < of->live ? size : of->live;
     of->returned += size;
     of->batches += !of->gives_back;
@@ -49,7 +49,7 @@ void gm_churn_give(struct gm_churn *churn, int device, uint64_t size)
 
 void gm_churn_refuse(struct gm_churn *churn, int device)
 {
-    device_of(churn, device)->was_refused = true;
+    churn_device(churn, device)->was_refused = true;
 }
 
 const struct gm_churn_place *gm_churn_most(const struct gm_churn *churn, int device)

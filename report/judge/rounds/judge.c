@@ -58,7 +58,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t less(uint64_t whole, uint64_t part)
+static uint64_t less_or_zero(uint64_t whole, uint64_t part)
 {
     return whole > part ? whole - part : 0;
 }
@@ -143,8 +143,8 @@ static bool find_window(struct judgement *judgement, size_t start)
     size_t begin = trail->count - 1, end = trail->count;
     while (begin > start && trail->buckets[begin].least > floor)
         begin--;
-    gain = less(judgement->course->bytes, floor);
-    while (end > begin && is_share(less(trail->buckets[end - 1].least, floor), gain, LEVEL))
+    gain = less_or_zero(judgement->course->bytes, floor);
+    while (end > begin && is_share(less_or_zero(trail->buckets[end - 1].least, floor), gain, LEVEL))
         end--;
     judgement->begin = begin;
     judgement->end = end;
@@ -172,8 +172,8 @@ static bool was_seen(const struct judgement *judgement)
     const struct gm_trail *trail = &judgement->course->trail;
     uint64_t most = most_of(trail, trail->first, judgement->begin);
     return judgement->begin > trail->first &&
-           is_share(less(most, judgement->floor), less(judgement->course->bytes, judgement->floor),
-                    SEEN);
+           is_share(less_or_zero(most, judgement->floor),
+                    less_or_zero(judgement->course->bytes, judgement->floor), SEEN);
 }
 
 /* Whether the stream as a whole holds more in the window's last part than in its first: else memory
@@ -219,7 +219,7 @@ static uint64_t fall_in_window(const struct judgement *judgement)
     uint64_t most = 0, fall = 0, from = judgement->growth->begin >> trail->shift;
     for (size_t i = larger(from + 1, trail->first);
          i < trail->count && i <= judgement->growth->end >> trail->shift; i++) {
-        fall = larger(fall, less(most, trail->buckets[i].least));
+        fall = larger(fall, less_or_zero(most, trail->buckets[i].least));
         most = larger(most, trail->buckets[i].most);
     }
     return fall;
@@ -253,7 +253,7 @@ static bool was_freed(const struct judgement *judgement)
     return is_share(growth->frees, growth->end - growth->begin, ROUNDS);
 }
 
-static bool fell(const struct judgement *judgement)
+static bool growth_fell(const struct judgement *judgement)
 {
     return judgement->growth->fall >= judgement->growth->peak / FALL_SHARE;
 }
@@ -337,9 +337,10 @@ static bool slows(const struct judgement *judgement)
 {
     const struct gm_trail *trail = &judgement->course->trail;
     size_t middle = judgement->begin + (trail->count - judgement->begin) / 2;
-    uint64_t half = less(trail->buckets[middle].least, judgement->floor);
-    uint64_t all = less(judgement->course->bytes, judgement->floor), rest = less(all, half);
-    uint64_t count = larger(judgement->growth->alive, 1), more = less(half, rest);
+    uint64_t half = less_or_zero(trail->buckets[middle].least, judgement->floor);
+    uint64_t all = less_or_zero(judgement->course->bytes, judgement->floor),
+             rest = less_or_zero(all, half);
+    uint64_t count = larger(judgement->growth->alive, 1), more = less_or_zero(half, rest);
     uint64_t blocks = (uint64_t)((unsigned __int128)more * count / larger(all, 1));
     return judgement->course->place != GM_NONE && !is_share(rest, half, SLOWER) &&
            4 * blocks * blocks > 9 * count;
@@ -402,7 +403,7 @@ static const struct {
     enum gm_round_evidence evidence;
     bool (*holds)(const struct judgement *judgement);
 } table[] = {
-    {GM_ROUND_FREED, was_freed},         {GM_ROUND_FELL, fell},
+    {GM_ROUND_FREED, was_freed},         {GM_ROUND_FELL, growth_fell},
     {GM_ROUND_COPIED, was_copied},       {GM_ROUND_BACKWARD, had_backward},
     {GM_ROUND_FORGOTTEN, was_forgotten}, {GM_ROUND_REPLACED, was_replaced},
     {GM_ROUND_READ, was_read},           {GM_ROUND_SLOWS, slows},
@@ -431,7 +432,7 @@ static enum gm_round_weight weight_of(const struct gm_round_growth *growth)
 
 /* Whether growth that nothing proves to be more than a load is worth a note: not where rounds before the window
  * gave back what they took. */
-static bool is_told(const struct judgement *judgement)
+static bool is_told_growth(const struct judgement *judgement)
 {
     const struct gm_round_growth *growth = judgement->growth;
     const struct gm_trail *trail = &judgement->course->trail;
@@ -472,7 +473,7 @@ static uint32_t largest_site(const struct judgement *judgement)
     return largest;
 }
 
-static void add(struct gm_rounds *rounds, const struct gm_round_growth *growth)
+static void keep_heaviest(struct gm_rounds *rounds, const struct gm_round_growth *growth)
 {
     for (size_t i = 0; i < rounds->found_count; i++) {
         if (rounds->found[i].place != growth->place || rounds->found[i].device != growth->device ||
@@ -486,7 +487,7 @@ static void add(struct gm_rounds *rounds, const struct gm_round_growth *growth)
 }
 
 /* What is known of the growth in the window. */
-static struct gm_round_growth describe(const struct judgement *judgement, bool at_refusal)
+static struct gm_round_growth describe_growth(const struct judgement *judgement, bool at_refusal)
 {
     const struct gm_round_stream *stream = judgement->stream;
     const struct course *course = judgement->course;
@@ -503,16 +504,17 @@ static struct gm_round_growth describe(const struct judgement *judgement, bool a
         .bytes = course->bytes,
         .gain = course->bytes - judgement->floor,
         .blocks = course->births,
-        .alive = less(course->births, course->deaths),
+        .alive = less_or_zero(course->births, course->deaths),
         .oldest = course->oldest,
         .begin = larger(first, course->first),
         .end = end < stream->clock ? end : stream->clock,
         .ticks = stream->clock,
         .total = at_refusal ? stream->live : stream->before,
         .peak = stream->peak,
-        .rise = less(least_of_part(trail, judgement->begin, judgement->end, GM_ROUND_PARTS - 1,
-                                   GM_ROUND_PARTS),
-                     least_of_part(trail, judgement->begin, judgement->end, 0, GM_ROUND_PARTS)),
+        .rise =
+            less_or_zero(least_of_part(trail, judgement->begin, judgement->end, GM_ROUND_PARTS - 1,
+                                       GM_ROUND_PARTS),
+                         least_of_part(trail, judgement->begin, judgement->end, 0, GM_ROUND_PARTS)),
     };
     if (stream->trail.count)
         growth.before = stream->trail.buckets[gm_trail_at(&stream->trail, growth.begin)].least;
@@ -520,7 +522,7 @@ static struct gm_round_growth describe(const struct judgement *judgement, bool a
     return growth;
 }
 
-static void measure(struct judgement *judgement, uint64_t rounds_of_run)
+static void measure_growth(struct judgement *judgement, uint64_t rounds_of_run)
 {
     struct gm_round_growth *growth = judgement->growth;
     struct gm_round_past begin = past_at(judgement, growth->begin),
@@ -549,7 +551,7 @@ static bool grows(struct judgement *judgement, unsigned quarter, bool at_refusal
     if (start >= trail->count || !find_window(judgement, start) || was_seen(judgement) ||
         count_rises(judgement, GM_ROUND_PARTS) < GM_ROUND_PARTS)
         return false;
-    *judgement->growth = describe(judgement, at_refusal);
+    *judgement->growth = describe_growth(judgement, at_refusal);
     return judgement->growth->rise >= larger(MIB, judgement->stream->peak / PEAK_SHARE) &&
            is_more_in_all(judgement);
 }
@@ -571,19 +573,19 @@ static bool judge_course(struct gm_rounds *rounds, const struct gm_round_stream 
     judgement.unit = &rounds->sites[growth.site];
     if (growth.category == GM_CATEGORY_OTHER)
         growth.category = judgement.unit->category;
-    measure(&judgement, find_rounds(rounds, stream, stream->clock));
+    measure_growth(&judgement, find_rounds(rounds, stream, stream->clock));
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (table[i].holds(&judgement))
             growth.evidence |= table[i].evidence;
     growth.weight = weight_of(&growth);
-    if (!is_told(&judgement))
+    if (!is_told_growth(&judgement))
         return false;
     if (course->place != GM_NONE) {
         const struct gm_round_place *place = rounds->places[course->place];
         growth.line = place->line == GM_NONE ? course->place : place->line;
         rounds->places[course->place]->grows = true;
     }
-    add(rounds, &growth);
+    keep_heaviest(rounds, &growth);
     return true;
 }
 
@@ -592,7 +594,7 @@ bool gm_rounds_is_steady(const struct gm_round_place *place)
     return !place->grows && place->births >= BIRTHS;
 }
 
-static bool is_of(const struct gm_round_growth *growth, const struct gm_round_stream *stream)
+static bool is_of_stream(const struct gm_round_growth *growth, const struct gm_round_stream *stream)
 {
     return growth->device == stream->device && growth->sort == stream->sort;
 }
@@ -602,7 +604,7 @@ static void judge_stream(struct gm_rounds *rounds, const struct gm_round_stream 
                          bool at_refusal)
 {
     for (size_t i = 0; i < rounds->found_count; i++)
-        if (is_of(&rounds->found[i], stream))
+        if (is_of_stream(&rounds->found[i], stream))
             return;
     struct course course = course_of_stream(stream, at_refusal);
     if (stream->clock >= BIRTHS)
@@ -615,14 +617,14 @@ static void weigh_refusal(struct gm_rounds *rounds, const struct gm_round_stream
     uint64_t gain = 0;
     for (size_t i = 0; i < rounds->found_count; i++) {
         const struct gm_round_growth *growth = &rounds->found[i];
-        if (is_of(growth, stream) && (growth->evidence & GM_ROUND_ROUNDS) &&
+        if (is_of_stream(growth, stream) && (growth->evidence & GM_ROUND_ROUNDS) &&
             !(growth->evidence & GM_ROUND_MEANT) &&
             (growth->place == growth->line || !rounds->places[growth->line]->grows))
             gain += growth->gain;
     }
     for (size_t i = 0; gain >= stream->live / 2 && i < rounds->found_count; i++) {
         struct gm_round_growth *growth = &rounds->found[i];
-        if (is_of(growth, stream))
+        if (is_of_stream(growth, stream))
             growth->evidence |= GM_ROUND_REFUSED;
         growth->weight = weight_of(growth);
     }

@@ -33,8 +33,8 @@ static uint32_t add_place(struct gm_rounds *rounds, const struct gm_round_place 
 }
 
 /* Of one line, what belongs to a model, a backward pass or an optimizer is a place of its own. */
-static uint32_t place_of(struct gm_rounds *rounds, uint16_t stream,
-                         const struct gm_round_birthplace *birthplace)
+static uint32_t round_place(struct gm_rounds *rounds, uint16_t stream,
+                            const struct gm_round_birthplace *birthplace)
 {
     enum gm_category category = birthplace->category;
     if (category != GM_CATEGORY_PARAMETER && category != GM_CATEGORY_GRADIENT &&
@@ -73,7 +73,7 @@ static struct gm_round_place *place_at(const struct gm_rounds *rounds, uint32_t 
 }
 
 /* A second way to a line appears: all that it did so far, it did on the first. */
-static void split(struct gm_rounds *rounds, uint32_t number)
+static void split_round(struct gm_rounds *rounds, uint32_t number)
 {
     struct gm_round_place *line = rounds->places[number];
     if (rounds->split_count == GM_ROUND_SPLITS)
@@ -91,7 +91,7 @@ static uint32_t find_way(struct gm_rounds *rounds, uint32_t number,
 {
     struct gm_round_place *line = rounds->places[number];
     if (!line->is_split && birthplace->way != line->first_way)
-        split(rounds, number);
+        split_round(rounds, number);
     struct gm_round_place fresh = {.stream = line->stream, .category = line->category};
     return line->is_split ? way_of(rounds, number, birthplace->way, &fresh) : GM_NONE;
 }
@@ -109,7 +109,7 @@ void gm_rounds_add_site(struct gm_rounds *rounds, uint32_t site,
         return;
     int device = birthplace->device < 0 ? -1 : birthplace->device;
     uint16_t stream = stream_of(rounds, device, birthplace->sort);
-    uint32_t place = place_of(rounds, stream, birthplace);
+    uint32_t place = round_place(rounds, stream, birthplace);
     uint32_t way = place == GM_NONE ? GM_NONE : find_way(rounds, place, birthplace);
     added->category = birthplace->category;
     added->stream = rounds->streams[stream - 1];
@@ -310,7 +310,7 @@ void gm_rounds_unfree(struct gm_rounds *rounds, uint32_t number, uint64_t size)
 
 /* ---- moments --------------------------------------------------------------------------------- */
 
-static void note_refusal(struct gm_round_stream *stream)
+static void note_round_refusal(struct gm_round_stream *stream)
 {
     GM_COPY_MEMBERS(&stream->refusal, stream, clock, live, trail);
     if (stream->clock) {
@@ -323,7 +323,7 @@ void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort s
 {
     uint16_t number = stream_of(rounds, device < 0 ? -1 : device, sort);
     struct gm_round_stream *stream = rounds->streams[number - 1];
-    note_refusal(stream);
+    note_round_refusal(stream);
     if (stream->refused)
         return;
     stream->refused = true;
@@ -337,7 +337,7 @@ static bool has_blocks(struct gm_rounds *rounds, int device)
     return gm_map_get(&rounds->by_device, key) != GM_NONE;
 }
 
-GM_ORDER(most_first, struct gm_round_growth, GM_DOWN(weight) GM_DOWN(bytes) GM_UP(place))
+GM_ORDER(heaviest_first, struct gm_round_growth, GM_DOWN(weight) GM_DOWN(bytes) GM_UP(place))
 
 /* A framework's segments tell nothing where its blocks are on record. */
 static void leave_out_segments(struct gm_rounds *rounds)
@@ -400,10 +400,10 @@ void gm_rounds_finish(struct gm_rounds *rounds)
             gm_rounds_judge(rounds, (uint16_t)(i + 1), false);
     leave_out_segments(rounds);
     if (rounds->found_count)
-        qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), most_first);
+        qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), heaviest_first);
     leave_out_ways(rounds);
     if (rounds->found_count)
-        qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), most_first);
+        qsort(rounds->found, rounds->found_count, sizeof(*rounds->found), heaviest_first);
 }
 
 void gm_rounds_free_all(struct gm_rounds *rounds)

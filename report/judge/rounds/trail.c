@@ -16,7 +16,7 @@ static void add_values(struct gm_trail *trail, size_t at, uint64_t least, uint64
 }
 
 /* Two buckets become one. */
-static void widen(struct gm_trail *trail)
+static void widen_trail(struct gm_trail *trail)
 {
     size_t first = trail->first, count = trail->count;
     trail->shift++;
@@ -30,7 +30,7 @@ void gm_trail_add_ticks(struct gm_trail *trail, uint64_t from, uint64_t to, uint
     if (trail->count == 0)
         trail->start = from;
     while (to >> trail->shift >= GM_TRAIL_BUCKETS)
-        widen(trail);
+        widen_trail(trail);
     for (uint64_t at = from >> trail->shift; at <= to >> trail->shift; at++)
         add_values(trail, (size_t)at, value, value);
     trail->end = (uint64_t)trail->count << trail->shift;

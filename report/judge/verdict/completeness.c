@@ -67,7 +67,7 @@ static uint64_t damaged(const struct gm_analysis *analysis)
     return analysis->trace->damaged;
 }
 
-static uint64_t lost(const struct gm_analysis *analysis)
+static uint64_t lost_events(const struct gm_analysis *analysis)
 {
     return analysis->lost;
 }
@@ -151,7 +151,7 @@ static const struct rule {
      "DAMAGED: %s parts of the trace could not be read; the numbers are too low or too high by "
      "what was in there.",
      NULL},
-    {"lost", GM_GAP_LOSS, lost,
+    {"lost", GM_GAP_LOSS, lost_events,
      "INCOMPLETE: %s record is missing; the numbers are too low or too high by what it told.",
      "INCOMPLETE: %s records are missing; the numbers are too low or too high by what they told.",
      NULL},
@@ -196,7 +196,7 @@ static const struct rule {
 
 /* ---- both, as one list ----------------------------------------------------------------------- */
 
-static void describe(struct gm_gap *gap, const char *one, const char *more)
+static void describe_gap(struct gm_gap *gap, const char *one, const char *more)
 {
     const char *text = gap->count == 1 || !more ? one : more, *at = strstr(text, "%s");
     if (!at) {
@@ -216,7 +216,7 @@ static bool gap_at(const struct gm_analysis *analysis, size_t at, struct gm_gap 
         if (gap->count && rule->write)
             rule->write(analysis->trace, gap->text, sizeof(gap->text));
         else if (gap->count)
-            describe(gap, rule->one, rule->more);
+            describe_gap(gap, rule->one, rule->more);
         return gap->count != 0;
     }
     unsigned counter = (unsigned)(at - RULES);
@@ -227,7 +227,7 @@ static bool gap_at(const struct gm_analysis *analysis, size_t at, struct gm_gap 
                            rule->meaning == GM_COUNTER_WORSE_STACKS ? GM_GAP_NOTE : GM_GAP_LOSS,
                            gm_counter_value(analysis->trace, counter), ""};
     if (gap->count)
-        describe(gap, rule->one, rule->more);
+        describe_gap(gap, rule->one, rule->more);
     return gap->count != 0;
 }
 

@@ -16,7 +16,7 @@ static const struct {
     {0x2011bab0, "exFAT"},  {0x7366746e, "NTFS"}, {0x794c7630, "an overlay over another"},
 };
 
-static const char *name_of(uint32_t type, char other[24])
+static const char *file_system_name(uint32_t type, char other[24])
 {
     for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++)
         if (file_systems[i].type == type)
@@ -31,7 +31,7 @@ void gm_elsewhere_sentence(const struct gm_trace *trace, char *text, size_t size
     snprintf(text, size,
              "The trace was recorded on another file system than its folder's (%s), where a full "
              "disk could have killed the process.",
-             name_of(trace->header.asked_file_system, other));
+             file_system_name(trace->header.asked_file_system, other));
 }
 
 void gm_not_recorded_sentence(const struct gm_trace *trace, char *text, size_t size)
@@ -42,5 +42,5 @@ void gm_not_recorded_sentence(const struct gm_trace *trace, char *text, size_t s
              "killed the process, and neither /var/tmp nor /tmp nor /dev/shm was any better. How "
              "the process ended is not known. Ask for the trace on ext4, XFS or tmpfs: "
              "gpumem run -o PATH, or GPUMEM_OUTPUT.",
-             name_of(trace->header.asked_file_system, other));
+             file_system_name(trace->header.asked_file_system, other));
 }

@@ -68,7 +68,7 @@ static size_t file_size(const struct head *head)
 /* ---- reading --------------------------------------------------------------------------------------- */
 
 /* All of a file of our own that is not too large; NULL if there is none. */
-static char *read_file(const char *path, size_t *size)
+static char *read_answer_file(const char *path, size_t *size)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -88,7 +88,8 @@ static char *read_file(const char *path, size_t *size)
     return bytes;
 }
 
-static bool is_whole(const char *bytes, size_t size, const struct head *head, uint64_t identity)
+static bool is_whole_file(const char *bytes, size_t size, const struct head *head,
+                          uint64_t identity)
 {
     XXH64_hash_t hash;
     if (memcmp(head->magic, magic, sizeof(magic)) != 0 || head->identity != identity ||
@@ -126,7 +127,7 @@ static void *copy_of(const char **at, size_t count, size_t size)
     return copy;
 }
 
-static void take(struct gm_answers *answers, const char *bytes, const struct head *head)
+static void take_answers(struct gm_answers *answers, const char *bytes, const struct head *head)
 {
     const char *at = bytes + sizeof(*head);
     answers->answer_count = answers->answer_capacity = head->answers;
@@ -139,7 +140,7 @@ static void take(struct gm_answers *answers, const char *bytes, const struct hea
     answers->has_note = true;
 }
 
-static void forget(struct gm_answers *answers)
+static void forget_answers(struct gm_answers *answers)
 {
     free(answers->answers);
     free(answers->frames);
@@ -153,17 +154,17 @@ static void forget(struct gm_answers *answers)
     answers->has_note = false;
 }
 
-static void load(struct gm_answers *answers)
+static void load_answers(struct gm_answers *answers)
 {
     size_t size = 0;
-    char *bytes = read_file(answers->path, &size);
+    char *bytes = read_answer_file(answers->path, &size);
     struct head head;
     if (bytes && size >= sizeof(head) + sizeof(XXH64_hash_t)) {
         memcpy(&head, bytes, sizeof(head));
-        if (is_whole(bytes, size, &head, answers->identity)) {
-            take(answers, bytes, &head);
+        if (is_whole_file(bytes, size, &head, answers->identity)) {
+            take_answers(answers, bytes, &head);
             if (!is_sound(answers))
-                forget(answers);
+                forget_answers(answers);
         }
     }
     free(bytes);
@@ -179,7 +180,7 @@ struct gm_answers *gm_answers_open(const char *folder, const uint8_t *build_id,
     snprintf(answers->folder, sizeof(answers->folder), "%s", folder);
     snprintf(answers->path, sizeof(answers->path), "%s/%s-%016llx", folder, hex,
              (unsigned long long)identity);
-    load(answers);
+    load_answers(answers);
     for (size_t i = 0; i < answers->answer_count; i++)
         gm_map_set(&answers->by_address, answers->answers[i].address, (uint32_t)i);
     if (!answers->text_size) { /* offset 0 is no text */
@@ -290,7 +291,7 @@ void gm_answers_add(struct gm_answers *answers, uint64_t address, const struct g
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put(char **at, const void *bytes, size_t size)
+static void put_bytes(char **at, const void *bytes, size_t size)
 {
     memcpy(*at, bytes, size);
     *at += size;
@@ -301,17 +302,17 @@ static char *make_file(const struct gm_answers *answers, size_t *size)
     struct head head = head_of(answers);
     *size = file_size(&head);
     char *bytes = gm_allocate(*size, 1), *at = bytes;
-    put(&at, &head, sizeof(head));
-    put(&at, answers->answers, answers->answer_count * sizeof(*answers->answers));
-    put(&at, answers->frames, answers->frame_count * sizeof(*answers->frames));
-    put(&at, answers->texts, answers->text_size);
+    put_bytes(&at, &head, sizeof(head));
+    put_bytes(&at, answers->answers, answers->answer_count * sizeof(*answers->answers));
+    put_bytes(&at, answers->frames, answers->frame_count * sizeof(*answers->frames));
+    put_bytes(&at, answers->texts, answers->text_size);
     XXH64_hash_t hash = XXH3_64bits(bytes, (size_t)(at - bytes));
-    put(&at, &hash, sizeof(hash));
+    put_bytes(&at, &hash, sizeof(hash));
     return bytes;
 }
 
 /* Of two processes that write the same file, the later one's counts. */
-static bool write_file(const struct gm_answers *answers)
+static bool write_answer_file(const struct gm_answers *answers)
 {
     char draft[PATH_MAX];
     size_t size;
@@ -330,7 +331,7 @@ static bool write_file(const struct gm_answers *answers)
 }
 
 /* What may be deleted: the folder can be one that the user chose, with other files in it. */
-static bool is_ours(const char *name)
+static bool is_ours_by_name(const char *name)
 {
     size_t id = strspn(name, "0123456789abcdef");
     return id > 0 && name[id] == '-' && strspn(name + id + 1, "0123456789abcdef") == 16;
@@ -339,11 +340,11 @@ static bool is_ours(const char *name)
 void gm_answers_close(struct gm_answers *answers, bool keep)
 {
     if (keep && answers->is_new && answers->has_note && gm_make_cache_folder(answers->folder) &&
-        write_file(answers))
+        write_answer_file(answers))
         gm_cache_make_room(
-            answers->folder, is_ours,
+            answers->folder, is_ours_by_name,
             (struct gm_cache_most){.bytes = GM_ANSWERS_FOLDER_MAX, .files = SIZE_MAX});
-    forget(answers);
+    forget_answers(answers);
     gm_map_free(&answers->by_address);
     gm_map_free(&answers->by_pointer);
     free(answers);

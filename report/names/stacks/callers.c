@@ -110,7 +110,7 @@ static void meet_script(struct gm_callers *callers, const struct gm_node *node, 
     met->is_torch = false;
 }
 
-static struct met walk(struct gm_callers *callers, uint32_t stack)
+static struct met walk_callers(struct gm_callers *callers, uint32_t stack)
 {
     struct met met = {0};
     for (uint32_t id = stack; id && !met.users && gm_limits_spend(GM_STEPS_NODE);) {
@@ -129,7 +129,7 @@ static struct met walk(struct gm_callers *callers, uint32_t stack)
     return met;
 }
 
-static struct gm_text package_of(const struct gm_trace *trace, uint32_t id)
+static struct gm_text package_of_frame(const struct gm_trace *trace, uint32_t id)
 {
     return gm_installed_package(file_of(trace, gm_trace_node(trace, id)->address));
 }
@@ -137,11 +137,11 @@ static struct gm_text package_of(const struct gm_trace *trace, uint32_t id)
 /* A program that is a package itself: the innermost frame of the package that stands outermost. */
 static uint32_t find_in_package(struct gm_callers *callers, uint32_t stack, uint32_t outermost)
 {
-    struct gm_text package = package_of(callers->trace, outermost);
+    struct gm_text package = package_of_frame(callers->trace, outermost);
     for (uint32_t id = stack; id != outermost && gm_limits_spend(GM_STEPS_NODE);) {
         const struct gm_node *node = gm_trace_node(callers->trace, id);
         if (node->kind == GM_NODE_SCRIPT &&
-            gm_text_equals(package_of(callers->trace, id), package) &&
+            gm_text_equals(package_of_frame(callers->trace, id), package) &&
             whose_is(callers->trace, node->address) == WHOSE_PACKAGES)
             return id;
         id = node->parent;
@@ -158,9 +158,9 @@ static bool is_launched(struct gm_callers *callers, const struct met *met)
                           file_of(trace, gm_trace_node(trace, met->outermost)->address));
 }
 
-static uint32_t find(struct gm_callers *callers, uint32_t stack)
+static uint32_t find_caller(struct gm_callers *callers, uint32_t stack)
 {
-    struct met met = walk(callers, stack);
+    struct met met = walk_callers(callers, stack);
     uint32_t found = met.users;
     if (met.outermost && (!found || is_launched(callers, &met)))
         found = find_in_package(callers, stack, met.outermost);
@@ -179,7 +179,7 @@ uint32_t gm_callers_get(struct gm_callers *callers, uint32_t stack)
     uint32_t number = gm_same_stacks_number(same, stack);
     uint32_t known = gm_map_get(&callers->known, number);
     if (known == GM_NONE) {
-        uint32_t caller = find(callers, stack);
+        uint32_t caller = find_caller(callers, stack);
         uint32_t number_of_caller = gm_same_stacks_number(same, caller);
         known = gm_map_get(&callers->known, number_of_caller);
         if (known == GM_NONE)

@@ -113,7 +113,7 @@ struct walk {
     bool is_users; /* the program's own frame was passed: further out is who called it */
 };
 
-static void meet(struct walk *walk, uint32_t frame)
+static void meet_frame(struct walk *walk, uint32_t frame)
 {
     static const struct rule of_vendor = {"", "", GM_CATEGORY_WORKSPACE, REACH_INNER};
     const struct rule *rule = frame >= RULES       ? &rules[frame - RULES]
@@ -141,7 +141,7 @@ enum gm_category gm_categories_get(struct gm_categories *categories, uint32_t st
             is_script ? of_script(categories, node->address) : of_module(categories, node->module);
         is_backward &= frame != USERS;
         is_torch = !is_script && (is_torch || frame == TORCH);
-        meet(&walk, frame);
+        meet_frame(&walk, frame);
         id = node->parent < id && gm_limits_spend(1) ? node->parent : 0;
     }
     return walk.category || !is_backward || !is_torch ? walk.category : GM_CATEGORY_GRADIENT;

@@ -170,7 +170,7 @@ const struct gm_known_library *gm_known_library(struct gm_text path)
     return gm_known_package(path);
 }
 
-static const struct gm_known_library *package_of(struct gm_text rest)
+static const struct gm_known_library *known_package(struct gm_text rest)
 {
     for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++) {
         size_t size = strlen(packages[i].file);
@@ -210,7 +210,7 @@ static struct gm_text below_packages(struct gm_text path)
 const struct gm_known_library *gm_known_package(struct gm_text path)
 {
     struct gm_text rest = below_packages(path);
-    return rest.size ? package_of(rest) : NULL;
+    return rest.size ? known_package(rest) : NULL;
 }
 
 struct gm_text gm_installed_package(struct gm_text path)

@@ -25,7 +25,7 @@ struct gm_redaction {
     size_t text_count, text_capacity;
 };
 
-static char *keep(struct gm_redaction *redaction, char *text)
+static char *keep_redacted(struct gm_redaction *redaction, char *text)
 {
     GM_RESERVE(redaction->texts, redaction->text_capacity, redaction->text_count + 1);
     return redaction->texts[redaction->text_count++] = text;
@@ -113,7 +113,7 @@ void gm_redaction_free(struct gm_redaction *redaction)
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* The ending of a base name, with its dot, if it is one of many files; "" otherwise. */
-static const char *ending_of(const char *base)
+static const char *redacted_ending(const char *base)
 {
     static const char *const endings[] = {".py", ".pyx", ".ipynb", ".c",   ".cc",  ".cpp", ".cxx",
                                           ".cu", ".cuh", ".h",     ".hpp", ".hh",  ".rs",  ".f90",
@@ -125,12 +125,12 @@ static const char *ending_of(const char *base)
     return "";
 }
 
-static const char *number_of(struct gm_redaction *redaction, const char *path, size_t size,
-                             const char *ending)
+static const char *redacted_number(struct gm_redaction *redaction, const char *path, size_t size,
+                                   const char *ending)
 {
     char *text = gm_allocate(32, 1);
     snprintf(text, 32, "%08x%s", (unsigned)XXH64(path, size, 0), ending);
-    return keep(redaction, text);
+    return keep_redacted(redaction, text);
 }
 
 /* Whether the system or the toolkit put it there. */
@@ -173,14 +173,14 @@ const char *gm_redact_file(struct gm_redaction *redaction, const char *path)
         return "<frozen>";
     if (is_of_system(path) || gm_framework_package((struct gm_text){path, strlen(path)}))
         return base;
-    return number_of(redaction, path, strlen(path), ending_of(base));
+    return redacted_number(redaction, path, strlen(path), redacted_ending(base));
 }
 
 const char *gm_redact_module(struct gm_redaction *redaction, struct gm_text path)
 {
     struct gm_text base = gm_base_name(path);
     const struct gm_known_library *known = gm_known_library(path);
-    char *clean = keep(redaction, gm_clean_copy(path));
+    char *clean = keep_redacted(redaction, gm_clean_copy(path));
     const char *slash = strrchr(clean, '/');
     if (base.size == 0)
         return "";
@@ -189,10 +189,10 @@ const char *gm_redact_module(struct gm_redaction *redaction, struct gm_text path
     if (known) {
         char *text = gm_allocate(strlen(known->file) + 4, 1);
         snprintf(text, strlen(known->file) + 4, "%s.so", known->file);
-        return keep(redaction, text);
+        return keep_redacted(redaction, text);
     }
     bool is_library = memmem(base.bytes, base.size, ".so", 3) != NULL;
-    return is_library ? number_of(redaction, base.bytes, base.size, ".so") : "program";
+    return is_library ? redacted_number(redaction, base.bytes, base.size, ".so") : "program";
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static struct gm_text redact_name(struct gm_redaction *redaction, struct gm_text
         at++;
     if (at == name.size)
         return name;
-    char *text = keep(redaction, gm_allocate(name.size, 1));
+    char *text = keep_redacted(redaction, gm_allocate(name.size, 1));
     for (at = 0; at < name.size;) {
         const struct gm_text *secret = secret_at(redaction, name, at);
         text[size++] = secret ? '*' : name.bytes[at];

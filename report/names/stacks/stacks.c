@@ -60,7 +60,7 @@ struct gm_stacks {
 };
 
 /* Keeps a string for as long as the stacks live. */
-static char *keep(struct gm_stacks *stacks, char *text)
+static char *keep_name(struct gm_stacks *stacks, char *text)
 {
     GM_RESERVE(stacks->texts, stacks->text_capacity, stacks->text_count + 1);
     return stacks->texts[stacks->text_count++] = text;
@@ -124,7 +124,7 @@ static struct module *module_of(struct gm_stacks *stacks, uint16_t number)
     struct module *module = gm_allocate(1, sizeof(*module));
     const struct gm_module *entry = gm_trace_module(stacks->trace, number);
     struct gm_text path = gm_trace_string(stacks->trace, entry ? entry->path : 0);
-    module->path = keep(stacks, gm_clean_copy(path));
+    module->path = keep_name(stacks, gm_clean_copy(path));
     const char *slash = strrchr(module->path, '/');
     module->base = slash ? slash + 1 : module->path;
     module->is_road = gm_is_road(path);
@@ -161,7 +161,8 @@ static void judge_named(struct gm_text function, struct place *place)
 }
 
 /* "In [5]", or "train (In [5])", for a function of "<ipython-input-5-8d0a2f3f1c77>", a notebook's cell. */
-static const char *name_of(struct gm_stacks *stacks, struct gm_text file, struct gm_text function)
+static const char *frame_name(struct gm_stacks *stacks, struct gm_text file,
+                              struct gm_text function)
 {
     static const char start[] = "<ipython-input-";
     size_t at = strlen(start), digits = 0;
@@ -171,24 +172,24 @@ static const char *name_of(struct gm_stacks *stacks, struct gm_text file, struct
                file.bytes[at + digits] <= '9')
             digits++;
     if (!digits)
-        return keep(stacks, name);
+        return keep_name(stacks, name);
     size_t size = strlen(name) + digits + 16;
     char *with_cell = gm_allocate(size, 1);
     bool is_cell = gm_name_starts_with(name, "<module>") || gm_name_starts_with(name, "<cell line");
     snprintf(with_cell, size, is_cell ? "%sIn [%.*s]" : "%s (In [%.*s])", is_cell ? "" : name,
              (int)digits, file.bytes + at);
     free(name);
-    return keep(stacks, with_cell);
+    return keep_name(stacks, with_cell);
 }
 
 /* The package that a file of Python is of; NULL: it is the program's. */
-static const char *package_of(struct gm_stacks *stacks, struct gm_text file)
+static const char *package_of_file(struct gm_stacks *stacks, struct gm_text file)
 {
     const char *known = gm_framework_package(file);
     struct gm_text package = gm_installed_package(file);
     if (known || !package.size)
         return known;
-    return stacks->trace->redaction ? "package" : keep(stacks, gm_clean_copy(package));
+    return stacks->trace->redaction ? "package" : keep_name(stacks, gm_clean_copy(package));
 }
 
 /* A source file as it is shown. `path`: clean, or NULL. */
@@ -209,11 +210,11 @@ static void script_place(struct gm_stacks *stacks, const struct gm_node *node, s
     if (native)
         judge_named(function, place);
     place->frames[0] = (struct gm_frame){
-        .function = name_of(stacks, file, function),
-        .file = file.size ? shown_file(stacks, keep(stacks, gm_clean_copy(file))) : NULL,
+        .function = frame_name(stacks, file, function),
+        .file = file.size ? shown_file(stacks, keep_name(stacks, gm_clean_copy(file))) : NULL,
         .line = frame ? frame->line : 0,
         .module = native ? "" : NULL,
-        .framework = native ? "native" : package_of(stacks, file),
+        .framework = native ? "native" : package_of_file(stacks, file),
         .script = !native,
     };
 }
@@ -223,7 +224,7 @@ static const char *offset_name(struct gm_stacks *stacks, const struct module *mo
                                uint64_t address)
 {
     size_t size = strlen(module->base) + 32;
-    char *text = keep(stacks, gm_allocate(size, 1));
+    char *text = keep_name(stacks, gm_allocate(size, 1));
     if (module->base[0] && !address)
         snprintf(text, size, "%s", module->base);
     else if (module->base[0])
@@ -276,8 +277,8 @@ static void native_place(struct gm_stacks *stacks, const struct gm_node *node, s
 }
 
 /* Place of a node. Nodes of one address under different parents share what the symbolizer keeps. */
-static const struct place *place_of(struct gm_stacks *stacks, uint32_t id,
-                                    const struct gm_node *node)
+static const struct place *place_of_node(struct gm_stacks *stacks, uint32_t id,
+                                         const struct gm_node *node)
 {
     uint32_t known = gm_map_get(&stacks->by_node, id);
     if (known == GM_NONE) {
@@ -326,7 +327,7 @@ static bool is_start_function(const struct gm_frame *frame)
 }
 
 /* All frames, and for each whether it is on the road to CUDA or the interpreter's own. */
-struct walk {
+struct walk_stack {
     struct gm_frame *frames;
     bool *is_road;
     bool *is_interpreter;
@@ -339,62 +340,66 @@ struct walk {
 /* The recorder keeps at most 512 nodes of a stack; each may be some inlined functions. */
 #define FRAMES_MAX 4096u
 
-static void walk_frames(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
+static void walk_frames(struct gm_stacks *stacks, uint32_t id, struct walk_stack *walk_stack)
 {
     while (id) {
         const struct gm_node *node = gm_trace_node(stacks->trace, id);
-        if (walk->count >= FRAMES_MAX || !gm_limits_take_frame()) {
-            walk->cut = true;
+        if (walk_stack->count >= FRAMES_MAX || !gm_limits_take_frame()) {
+            walk_stack->cut = true;
             break;
         }
         if (!node || node->kind >= GM_NODE_CUT) {
-            walk->cut = true;
+            walk_stack->cut = true;
             break;
         }
-        const struct place *place = place_of(stacks, id, node);
+        const struct place *place = place_of_node(stacks, id, node);
         id = node->parent < id ? node->parent : 0; /* parents come first: this always ends */
-        if (place->is_recorder && walk->count)
+        if (place->is_recorder && walk_stack->count)
             continue; /* it stands before a function that is not CUDA's */
-        walk->has_script |= place->frames[0].script;
-        GM_RESERVE(walk->frames, walk->frame_capacity, walk->count + place->count);
-        GM_RESERVE(walk->is_road, walk->road_capacity, walk->count + place->count);
-        GM_RESERVE(walk->is_interpreter, walk->interpreter_capacity, walk->count + place->count);
-        for (size_t i = 0; i < place->count; i++, walk->count++) {
-            walk->frames[walk->count] = place->frames[i];
-            walk->is_road[walk->count] = place->is_road;
-            walk->is_interpreter[walk->count] = place->is_interpreter;
+        walk_stack->has_script |= place->frames[0].script;
+        GM_RESERVE(walk_stack->frames, walk_stack->frame_capacity,
+                   walk_stack->count + place->count);
+        GM_RESERVE(walk_stack->is_road, walk_stack->road_capacity,
+                   walk_stack->count + place->count);
+        GM_RESERVE(walk_stack->is_interpreter, walk_stack->interpreter_capacity,
+                   walk_stack->count + place->count);
+        for (size_t i = 0; i < place->count; i++, walk_stack->count++) {
+            walk_stack->frames[walk_stack->count] = place->frames[i];
+            walk_stack->is_road[walk_stack->count] = place->is_road;
+            walk_stack->is_interpreter[walk_stack->count] = place->is_interpreter;
         }
     }
 }
 
 /* A stack of autograd's thread, which has nothing of the program, is shown as called from the line that
  * started the backward pass. */
-static void walk(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
+static void walk_stack(struct gm_stacks *stacks, uint32_t id, struct walk_stack *walk_stack)
 {
     uint32_t lender = gm_same_stacks_lender(stacks->trace->same_stacks, id);
-    walk_frames(stacks, id, walk);
-    if (!lender || walk->cut)
+    walk_frames(stacks, id, walk_stack);
+    if (!lender || walk_stack->cut)
         return;
-    while (walk->count > 1 && is_start_function(&walk->frames[walk->count - 1]))
-        walk->count--;
-    walk_frames(stacks, lender, walk);
+    while (walk_stack->count > 1 && is_start_function(&walk_stack->frames[walk_stack->count - 1]))
+        walk_stack->count--;
+    walk_frames(stacks, lender, walk_stack);
 }
 
 /* Leaves out what only says how every call gets to CUDA and how every program starts, unless
  * nothing else would be left. */
-static void trim(struct walk *walk, const char *api)
+static void trim_stack(struct walk_stack *walk_stack, const char *api)
 {
-    size_t first = 0, last = walk->count, kept = 0;
-    while (first < last && (walk->is_road[first] || is_runtime_function(&walk->frames[first], api)))
+    size_t first = 0, last = walk_stack->count, kept = 0;
+    while (first < last &&
+           (walk_stack->is_road[first] || is_runtime_function(&walk_stack->frames[first], api)))
         first++;
     if (first == last)
         return;
-    while (!walk->cut && last > first + 1 && is_start_function(&walk->frames[last - 1]))
+    while (!walk_stack->cut && last > first + 1 && is_start_function(&walk_stack->frames[last - 1]))
         last--;
     for (size_t i = first; i < last; i++)
-        if (!(walk->has_script && walk->is_interpreter[i]))
-            walk->frames[kept++] = walk->frames[i];
-    walk->count = kept;
+        if (!(walk_stack->has_script && walk_stack->is_interpreter[i]))
+            walk_stack->frames[kept++] = walk_stack->frames[i];
+    walk_stack->count = kept;
 }
 
 static struct gm_text file_of(const struct gm_frame *frame)
@@ -411,23 +416,24 @@ static bool is_of_package(const struct gm_frame *frame)
 
 /* A program that is a package itself, with no frame of its own but what an installer wrote to start it:
  * the frames of the package that stands outermost are the program's. As callers.c has it. */
-static void adopt_package(struct walk *walk)
+static void adopt_package(struct walk_stack *walk_stack)
 {
     const struct gm_frame *outermost = NULL;
-    size_t users = walk->count;
-    for (size_t i = 0; i < walk->count && users == walk->count; i++) {
-        if (walk->frames[i].script && !walk->frames[i].framework)
+    size_t users = walk_stack->count;
+    for (size_t i = 0; i < walk_stack->count && users == walk_stack->count; i++) {
+        if (walk_stack->frames[i].script && !walk_stack->frames[i].framework)
             users = i;
-        else if (is_of_package(&walk->frames[i]))
-            outermost = &walk->frames[i];
+        else if (is_of_package(&walk_stack->frames[i]))
+            outermost = &walk_stack->frames[i];
     }
-    if (!outermost ||
-        (users < walk->count && !gm_is_launcher(file_of(&walk->frames[users]), file_of(outermost))))
+    if (!outermost || (users < walk_stack->count &&
+                       !gm_is_launcher(file_of(&walk_stack->frames[users]), file_of(outermost))))
         return;
     const char *package = outermost->framework;
-    for (size_t i = 0; i < walk->count; i++)
-        if (is_of_package(&walk->frames[i]) && strcmp(walk->frames[i].framework, package) == 0)
-            walk->frames[i].framework = NULL;
+    for (size_t i = 0; i < walk_stack->count; i++)
+        if (is_of_package(&walk_stack->frames[i]) &&
+            strcmp(walk_stack->frames[i].framework, package) == 0)
+            walk_stack->frames[i].framework = NULL;
 }
 
 const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api)
@@ -435,10 +441,10 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
     uint64_t key = id | (uint64_t)api << 32;
     uint32_t known = gm_map_get(&stacks->by_stack, key);
     if (known == GM_NONE) {
-        struct walk all = {0};
-        walk(stacks, id, &all);
+        struct walk_stack all = {0};
+        walk_stack(stacks, id, &all);
         if (!stacks->options.all_frames)
-            trim(&all, gm_trace_api(stacks->trace, api));
+            trim_stack(&all, gm_trace_api(stacks->trace, api));
         adopt_package(&all);
         known = (uint32_t)stacks->stack_count;
         GM_APPEND(stacks->stacks, stacks->stack_capacity, stacks->stack_count,

@@ -30,7 +30,7 @@ struct output {
 /* A decoder cannot be told to stop, and what it still has to say may be exponentially long. It
  * holds no memory or lock while it runs (both decoders work on their stack only), so jumping out
  * of it is safe. */
-static void append(const char *part, size_t length, void *opaque)
+static void append_part(const char *part, size_t length, void *opaque)
 {
     struct output *output = opaque;
     size_t room = output->size - 1 - output->used;
@@ -68,11 +68,11 @@ static bool decode(const char *name, struct output *output)
         end_with_dots(output->text, output->size);
         return true;
     }
-    bool decoded = rust_demangle_callback(name, DMGL_NO_OPTS, append, output) != 0;
+    bool decoded = rust_demangle_callback(name, DMGL_NO_OPTS, append_part, output) != 0;
     if (!decoded) {
         output->used = 0; /* of a name that turned out to be wrong half way */
         decoded = cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT,
-                                             append, output) != 0;
+                                             append_part, output) != 0;
     }
     output->text[output->used] = '\0';
     return decoded && output->used > 0;

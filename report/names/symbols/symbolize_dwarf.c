@@ -257,7 +257,7 @@ static void add_functions(struct gm_dwarf_index *index, struct unit *unit, Dwarf
     }
 }
 
-static const char *text_of(Dwarf_Die *die, unsigned name)
+static const char *text_of_die(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
 
@@ -267,13 +267,14 @@ static const char *text_of(Dwarf_Die *die, unsigned name)
 /* Whether libdw, asked for the unit's .dwo file, would open something else than a regular file. */
 static bool is_split_special(const struct gm_dwarf_index *index, Dwarf_Die *root)
 {
-    const char *name = text_of(root, DW_AT_dwo_name);
+    const char *name = text_of_die(root, DW_AT_dwo_name);
 
     if (name == NULL)
-        name = text_of(root, DW_AT_GNU_dwo_name);
+        name = text_of_die(root, DW_AT_GNU_dwo_name);
     return index->has_special_package ||
-           (name != NULL && (gm_is_special_file(index->path, NULL, name) ||
-                             gm_is_special_file(index->path, text_of(root, DW_AT_comp_dir), name)));
+           (name != NULL &&
+            (gm_is_special_file(index->path, NULL, name) ||
+             gm_is_special_file(index->path, text_of_die(root, DW_AT_comp_dir), name)));
 }
 
 /* With split debug info the code is described in a .dwo file. If that is not there, what is left
@@ -382,7 +383,7 @@ static void set_line_at(struct gm_raw_frame *frame, struct unit *unit, Dwarf_Add
         frame->line = (unsigned)line;
 }
 
-static bool read_number(Dwarf_Die *die, unsigned name, Dwarf_Word *number)
+static bool read_dwarf_number(Dwarf_Die *die, unsigned name, Dwarf_Word *number)
 {
     Dwarf_Attribute attribute;
 
@@ -398,17 +399,18 @@ static void set_call_site(struct gm_raw_frame *frame, struct unit *unit, Dwarf_D
     Dwarf_Files *files;
     size_t file_count;
 
-    if (read_number(call, DW_AT_call_line, &number) && number <= INT32_MAX)
+    if (read_dwarf_number(call, DW_AT_call_line, &number) && number <= INT32_MAX)
         frame->line = (unsigned)number;
-    if (read_number(call, DW_AT_call_file, &number) &&
+    if (read_dwarf_number(call, DW_AT_call_file, &number) &&
         dwarf_diecu(call, &root, NULL, NULL) != NULL &&
         dwarf_getsrcfiles(&root, &files, &file_count) == 0 && number < file_count) {
         set_file(frame, &unit->root, dwarf_filesrc(files, number, NULL, NULL));
     }
 }
 
-static size_t describe(struct gm_dwarf_index *index, struct unit *unit, const Dwarf_Die *function,
-                       Dwarf_Addr pc, struct gm_raw_frame *frames)
+static size_t describe_function(struct gm_dwarf_index *index, struct unit *unit,
+                                const Dwarf_Die *function, Dwarf_Addr pc,
+                                struct gm_raw_frame *frames)
 {
     Dwarf_Die chain[GM_FRAMES_AT_ONE_ADDRESS];
     size_t length = follow_inlining(index, function, pc, chain);
@@ -431,7 +433,9 @@ static size_t find_indexed(struct gm_dwarf_index *index, struct unit *unit, Dwar
     struct gm_interval_search search = gm_intervals_search(&unit->ranges, pc);
     const struct gm_interval *found = gm_intervals_next(&search);
 
-    return found == NULL ? 0 : describe(index, unit, &unit->functions[found->value], pc, frames);
+    return found == NULL
+               ? 0
+               : describe_function(index, unit, &unit->functions[found->value], pc, frames);
 }
 
 static size_t find_in_unit(struct gm_dwarf_index *index, struct unit *unit, Dwarf_Addr pc,

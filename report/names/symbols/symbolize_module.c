@@ -331,7 +331,7 @@ static char *make_debug_path(const char *sysroot)
 /* ---- answers of earlier reports -------------------------------------------------------------- */
 
 /* A hash of all that decides an answer. */
-static void add(uint64_t *identity, const void *bytes, size_t size)
+static void add_identity(uint64_t *identity, const void *bytes, size_t size)
 {
     *identity = XXH3_64bits_withSeed(bytes, size, *identity);
 }
@@ -349,7 +349,7 @@ static bool add_file(void *identity, const char *path)
         numbers[2] = (uint64_t)status.st_mtim.tv_sec;
         numbers[3] = (uint64_t)status.st_mtim.tv_nsec;
     }
-    add(identity, numbers, sizeof(numbers));
+    add_identity(identity, numbers, sizeof(numbers));
     return false; /* go on */
 }
 
@@ -366,7 +366,7 @@ static uint64_t get_identity(struct gm_symbol_module *module,
     const char *libdw = dwfl_version(NULL);
 
     add_file(&identity, "/proc/self/exe");
-    add(&identity, libdw, strlen(libdw));
+    add_identity(&identity, libdw, strlen(libdw));
     add_file(&identity, module->file);
     if (sysroot != NULL && build_id_path(reference, sysroot, path))
         add_file(&identity, path);

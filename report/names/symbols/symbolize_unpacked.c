@@ -29,7 +29,7 @@ static uint8_t read_byte(struct reader *reader)
     return reader->good ? reader->bytes[reader->at++] : 0;
 }
 
-static void skip(struct reader *reader, size_t count)
+static void skip_bytes(struct reader *reader, size_t count)
 {
     reader->good = reader->good && count <= reader->size - reader->at;
     if (reader->good)
@@ -42,7 +42,7 @@ static uint32_t read_two(struct reader *reader)
     return high << 8 | read_byte(reader);
 }
 
-static uint64_t read_number(struct reader *reader)
+static uint64_t read_unpacked_number(struct reader *reader)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 63; shift += 7) {
@@ -67,9 +67,9 @@ static bool read_chunk(struct reader *reader, uint64_t *unpacked)
         uint32_t packed = read_two(reader) + 1;
         if (control >= 0xc0)
             read_byte(reader); /* new properties */
-        skip(reader, packed);
+        skip_bytes(reader, packed);
     } else {
-        skip(reader, size);
+        skip_bytes(reader, size);
         reader->good = reader->good && control <= 2;
     }
     *unpacked += size;
@@ -82,21 +82,22 @@ static bool read_chunk(struct reader *reader, uint64_t *unpacked)
 #define FILTER_LZMA2 0x21
 
 /* Behind the byte with the size of its header. */
-static void read_block(struct reader *reader, uint8_t header, size_t check, uint64_t *unpacked)
+static void read_unpacked_block(struct reader *reader, uint8_t header, size_t check,
+                                uint64_t *unpacked)
 {
     size_t start = reader->at - 1;
     uint8_t flags = read_byte(reader);
     if (flags & BLOCK_HAS_PACKED)
-        read_number(reader);
+        read_unpacked_number(reader);
     if (flags & BLOCK_HAS_UNPACKED)
-        read_number(reader);
-    if ((flags & BLOCK_FILTERS) != 0 || read_number(reader) != FILTER_LZMA2)
+        read_unpacked_number(reader);
+    if ((flags & BLOCK_FILTERS) != 0 || read_unpacked_number(reader) != FILTER_LZMA2)
         reader->good = false;
     reader->at = start;
-    skip(reader, (header + 1u) * 4u);
+    skip_bytes(reader, (header + 1u) * 4u);
     while (read_chunk(reader, unpacked))
         ;
-    skip(reader, (start - reader->at) % 4 + check);
+    skip_bytes(reader, (start - reader->at) % 4 + check);
 }
 
 uint64_t gm_xz_unpacked_size(const uint8_t *bytes, size_t size)
@@ -110,9 +111,9 @@ uint64_t gm_xz_unpacked_size(const uint8_t *bytes, size_t size)
     reader.at = sizeof(magic) + 1;
     uint8_t type = read_byte(&reader) & 0x0f; /* of the check behind each block */
     size_t check = type == 0 ? 0 : (size_t)4 << (type - 1) / 3;
-    skip(&reader, 4);
+    skip_bytes(&reader, 4);
     for (uint8_t header; reader.good && (header = read_byte(&reader)) != 0;) /* 0: the index */
-        read_block(&reader, header, check, &unpacked);
+        read_unpacked_block(&reader, header, check, &unpacked);
     return reader.good ? unpacked : UNKNOWN;
 }
 
@@ -164,7 +165,7 @@ static uint64_t size_by_flag(Elf_Scn *section)
 }
 
 /* Counts `bytes`; false if that is more than is left. */
-static bool take(uint64_t *left, uint64_t bytes)
+static bool take_bytes(uint64_t *left, uint64_t bytes)
 {
     if (bytes > *left)
         return false;
@@ -181,12 +182,12 @@ bool gm_unpacks_to_too_much(Elf *elf)
         return true;
     uint64_t left = UNPACKED_ANY + (uint64_t)size * UNPACKED_PER_BYTE;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;)
-        if (!take(&left, size_by_flag(section)))
+        if (!take_bytes(&left, size_by_flag(section)))
             return true;
     if (elf_getshdrstrndx(elf, &names) != 0)
         return false;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;)
-        if (!take(&left, size_by_name(elf, section, names)))
+        if (!take_bytes(&left, size_by_name(elf, section, names)))
             return true;
     return false;
 }

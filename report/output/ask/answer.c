@@ -121,7 +121,7 @@ static void write_steps(const struct gm_answer *answer, struct gm_json *json)
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-static void begin(struct gm_json *json, const char *question)
+static void begin_answer(struct gm_json *json, const char *question)
 {
     gm_json_open_object(json, NULL);
     gm_json_number(json, "format", FORMAT);
@@ -132,7 +132,7 @@ static void write_with(struct gm_answer *answer, FILE *out, size_t first, size_t
 {
     struct gm_json writer = {.out = out, .on_one_line = true}, *json = &writer;
     char cursor[24];
-    begin(json, answer->question);
+    begin_answer(json, answer->question);
     if (answer->write_head)
         answer->write_head(answer, json);
     gm_json_number(json, "row_count", answer->row_count);
@@ -192,7 +192,7 @@ void gm_answer_write(struct gm_answer *answer, FILE *out, size_t first, size_t s
 void gm_answer_refuse(FILE *out, const char *question, const char *code, const char *message)
 {
     struct gm_json writer = {.out = out, .on_one_line = true}, *json = &writer;
-    begin(json, question);
+    begin_answer(json, question);
     gm_json_open_object(json, "error");
     gm_json_string(json, "code", code);
     gm_json_string(json, "message", message);

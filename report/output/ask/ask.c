@@ -18,7 +18,7 @@ static void write_amount(struct gm_json *json, const char *key, int64_t value)
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
-static void write_devices(const struct gm_model_run *run, struct gm_json *json)
+static void write_ask_devices(const struct gm_model_run *run, struct gm_json *json)
 {
     size_t shown = 0;
     gm_json_open_array(json, "devices");
@@ -37,7 +37,7 @@ static void write_devices(const struct gm_model_run *run, struct gm_json *json)
     gm_json_close_array(json);
 }
 
-static void write_gaps(struct gm_ask *ask, struct gm_json *json)
+static void write_ask_gaps(struct gm_ask *ask, struct gm_json *json)
 {
     gm_json_open_array(json, "losses");
     for (size_t i = 0; i < ask->run->gap_count; i++)
@@ -57,14 +57,14 @@ static void verdict_head(struct gm_answer *answer, struct gm_json *json)
     gm_json_string(json, "process", gm_process_text(run, (char[GM_PROCESS_TEXT]){0}));
     gm_json_string(json, "ending", gm_ending_text(run, (char[GM_ENDING_TEXT]){0}));
     GM_JSON_MEMBERS(json, run, simulated, complete);
-    write_gaps(ask, json);
+    write_ask_gaps(ask, json);
     gm_json_string(json, "state", headline.state);
     gm_json_string(json, "failure", headline.failure[0] ? headline.failure : NULL);
     GM_JSON_MEMBERS(json, &headline, errors, warnings);
     write_amount(json, "leaked_bytes", run->verdict.leaked.bytes);
     write_amount(json, "leaked_allocations", run->verdict.leaked.count);
     gm_json_number(json, "duration_ns", run->duration_ns);
-    write_devices(run, json);
+    write_ask_devices(run, json);
     free(command);
 }
 

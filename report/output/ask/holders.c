@@ -53,7 +53,7 @@ static bool is_same_owner(const struct gm_ask *ask, const struct gm_owner *owner
 }
 
 /* What a row is found by: equal for what is the same owner. */
-static uint64_t key_of(const struct gm_ask *ask, const struct gm_model_place *place)
+static uint64_t owner_key(const struct gm_ask *ask, const struct gm_model_place *place)
 {
     const struct gm_frame *frame;
     switch (ask->request->by) {
@@ -68,7 +68,7 @@ static uint64_t key_of(const struct gm_ask *ask, const struct gm_model_place *pl
     }
 }
 
-GM_ORDER(by_bytes, struct gm_owner, GM_DOWN(place->is_block) GM_DOWN(bytes) GM_UP(stack))
+GM_ORDER(by_owner_bytes, struct gm_owner, GM_DOWN(place->is_block) GM_DOWN(bytes) GM_UP(stack))
 
 /* The rows while they are added. */
 struct rows {
@@ -80,7 +80,7 @@ struct rows {
 static void add_owner(struct gm_ask *ask, struct rows *rows, const struct gm_model_sample *sample)
 {
     const struct gm_model_place *place = &ask->model->places[sample->place];
-    uint64_t key = key_of(ask, place);
+    uint64_t key = owner_key(ask, place);
     uint32_t first = gm_map_get(&rows->last, key), at = first;
     while (at != GM_NONE && !is_same_owner(ask, &ask->owners[at], place))
         at = rows->before[at];
@@ -113,7 +113,7 @@ static void add_owners(struct gm_ask *ask, const struct gm_model_sample *samples
     gm_map_free(&rows.last);
     free(rows.before);
     if (ask->owner_count)
-        qsort(ask->owners, ask->owner_count, sizeof(*ask->owners), by_bytes);
+        qsort(ask->owners, ask->owner_count, sizeof(*ask->owners), by_owner_bytes);
     ask->answer.row_count = ask->owner_count;
 }
 
@@ -281,7 +281,7 @@ static int by_class(const void *left, const void *right)
 {
     const struct gm_owner *one = left, *other = right;
     int difference = (int)one->place->leak_class - (int)other->place->leak_class;
-    return difference ? difference : by_bytes(left, right);
+    return difference ? difference : by_owner_bytes(left, right);
 }
 
 static void leak_row(struct gm_answer *answer, struct gm_json *json, size_t row)

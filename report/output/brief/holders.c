@@ -12,7 +12,7 @@
 #define COUNT_COLUMNS 7u /* "99,999" at the end of a row, before " x" */
 #define FRAME_FROM 20u   /* column of the frame */
 
-GM_ORDER(by_bytes, struct gm_holder, GM_DOWN(bytes) GM_UP(stack))
+GM_ORDER(by_holder_bytes, struct gm_holder, GM_DOWN(bytes) GM_UP(stack))
 
 struct gm_holder *gm_holders_add(const struct gm_model *model, const struct gm_holder *parts,
                                  size_t part_count, size_t *count)
@@ -33,11 +33,11 @@ struct gm_holder *gm_holders_add(const struct gm_model *model, const struct gm_h
         holders[at].count += parts[i].count;
     }
     gm_map_free(&by_stack);
-    qsort(holders, *count, sizeof(*holders), by_bytes);
+    qsort(holders, *count, sizeof(*holders), by_holder_bytes);
     return holders;
 }
 
-static unsigned percent(int64_t bytes, int64_t whole)
+static unsigned percent_of_whole(int64_t bytes, int64_t whole)
 {
     return whole > 0 ? (unsigned)(100.0 * (double)bytes / (double)whole + 0.5) : 0;
 }
@@ -77,7 +77,7 @@ struct operation {
     uint64_t bytes;
 };
 
-GM_ORDER(most_first, struct operation, GM_DOWN(bytes) GM_BY_TEXT(name))
+GM_ORDER(by_operation_bytes, struct operation, GM_DOWN(bytes) GM_BY_TEXT(name))
 
 static size_t list_operations(const struct gm_model *model, const struct gm_model_line *line,
                               struct operation operations[GM_LINE_STACKS])
@@ -93,7 +93,7 @@ static size_t list_operations(const struct gm_model *model, const struct gm_mode
         operations[at].bytes += line->stacks[i].bytes;
         count += at == count && next->name[0];
     }
-    qsort(operations, count, sizeof(*operations), most_first);
+    qsort(operations, count, sizeof(*operations), by_operation_bytes);
     while (count && operations[count - 1].bytes < line->bytes / TOLD_SHARE)
         count--;
     return count;
@@ -117,8 +117,9 @@ static void print_operations(const struct gm_view *view, const struct gm_model_l
     fputc('\n', view->page->out);
 }
 
-static void print_row(const struct gm_view *view, struct gm_brief_sites *sites,
-                      const struct gm_holder *holders, size_t shown, size_t row, int64_t whole)
+static void print_holder_row(const struct gm_view *view, struct gm_brief_sites *sites,
+                             const struct gm_holder *holders, size_t shown, size_t row,
+                             int64_t whole)
 {
     const struct gm_holder *holder = &holders[row];
     const struct gm_stack *stack = gm_model_stack(view->model, holder->stack);
@@ -128,7 +129,7 @@ static void print_row(const struct gm_view *view, struct gm_brief_sites *sites,
     char number[16], times[GM_SIZE_TEXT];
     snprintf(number, sizeof(number), "[%u]", gm_brief_number(sites, view->model, holder->stack));
     gm_page_print(page, GM_BOLD, "%-*s%9s", (int)NUMBER_COLUMNS, number, BYTES(holder->bytes));
-    gm_page_print(page, GM_PLAIN, " %3u%%  ", percent(holder->bytes, whole));
+    gm_page_print(page, GM_PLAIN, " %3u%%  ", percent_of_whole(holder->bytes, whole));
     unsigned room = gm_page_columns(page) - FRAME_FROM - COUNT_COLUMNS - 2; /* " x" */
     char *text = NULL;
     size_t size = 0;
@@ -160,11 +161,11 @@ void gm_brief_holders(const struct gm_view *view, struct gm_brief_sites *sites,
     if (count == top + 1) /* a row for the rest would take as much room */
         shown = count;
     for (size_t i = 0; i < shown; i++)
-        print_row(view, sites, holders, shown, i, whole);
+        print_holder_row(view, sites, holders, shown, i, whole);
     for (size_t i = shown; i < count; i++)
         rest += holders[i].bytes;
     if (count > shown)
         gm_page_print(view->page, GM_DIM, "%*s%9s %3u%%  from %s more places\n",
-                      (int)NUMBER_COLUMNS, "", BYTES(rest), percent(rest, whole),
+                      (int)NUMBER_COLUMNS, "", BYTES(rest), percent_of_whole(rest, whole),
                       COUNT(count - shown));
 }

@@ -55,8 +55,8 @@ void gm_brief_stacks(const struct gm_view *view, const struct gm_brief_sites *si
 
 /* ---- one place ------------------------------------------------------------------------------- */
 
-static const char *name_of(const struct gm_model_run *run, const struct gm_model_moment *moment,
-                           char text[MOMENT_NAME])
+static const char *moment_name(const struct gm_model_run *run, const struct gm_model_moment *moment,
+                               char text[MOMENT_NAME])
 {
     static const char *const names[] = {
         [GM_MODEL_PEAK] = "at the peak of device %d",
@@ -79,7 +79,7 @@ static const char *name_of(const struct gm_model_run *run, const struct gm_model
     return text;
 }
 
-static bool is_of(const struct gm_view *view, uint32_t stack, uint32_t other)
+static bool reads_as_site(const struct gm_view *view, uint32_t stack, uint32_t other)
 {
     return other != GM_NONE && gm_model_same_stack(view->model, other) == stack;
 }
@@ -91,13 +91,13 @@ static void print_moment(const struct gm_view *view, const struct gm_model_momen
     char name[MOMENT_NAME];
     for (size_t i = 0; i < moment->sample_count; i++) {
         const struct gm_model_sample *sample = &moment->samples[i];
-        bool is_here = is_of(view, stack, view->model->places[sample->place].stack);
+        bool is_here = reads_as_site(view, stack, view->model->places[sample->place].stack);
         bytes += is_here ? sample->bytes : 0;
         count += is_here ? sample->count : 0;
     }
     if (count)
         gm_page_print(view->page, GM_PLAIN, "  %10s  %9s x  %s, %s\n", BYTES(bytes), NUMBER(count),
-                      name_of(view->run, moment, name), TIME(moment->time_ns));
+                      moment_name(view->run, moment, name), TIME(moment->time_ns));
 }
 
 static void print_lifetimes(const struct gm_view *view, uint32_t stack)
@@ -105,7 +105,7 @@ static void print_lifetimes(const struct gm_view *view, uint32_t stack)
     for (size_t i = 0; i < view->run->lifetime_count; i++) {
         const struct gm_model_lifetime *life = &view->run->lifetimes[i];
         const struct gm_model_place *place = &view->model->places[life->place];
-        if (is_of(view, stack, place->stack))
+        if (reads_as_site(view, stack, place->stack))
             gm_page_print(view->page, GM_PLAIN,
                           "  %10s  %9s x  by %s in all, %s of them short-lived\n",
                           BYTES(life->allocated), NUMBER(life->allocs),
@@ -117,7 +117,7 @@ static void print_transfers(const struct gm_view *view, uint32_t stack)
 {
     for (size_t i = 0; i < view->run->transfer_count; i++) {
         const struct gm_model_transfer *transfer = &view->run->transfers[i];
-        if (is_of(view, stack, transfer->stack))
+        if (reads_as_site(view, stack, transfer->stack))
             gm_page_print(view->page, GM_PLAIN, "  %10s  %9s x  copied, %s\n",
                           BYTES(transfer->bytes), NUMBER(transfer->count),
                           gm_direction_name(transfer->direction));

@@ -14,7 +14,7 @@ struct line {
 };
 
 /* The format gives ';' a meaning, and readers take what follows the last space for the number. */
-static void add_frame(struct gm_export_text *text, const char *frame)
+static void add_collapsed_frame(struct gm_export_text *text, const char *frame)
 {
     size_t start = text->size + 1;
     gm_export_add(text, ";");
@@ -24,7 +24,7 @@ static void add_frame(struct gm_export_text *text, const char *frame)
             *at = ':';
 }
 
-static char *stack_of(const struct gm_model *model, const struct gm_model_place *place)
+static char *collapsed_stack(const struct gm_model *model, const struct gm_model_place *place)
 {
     const struct gm_stack *stack = gm_model_stack(model, place->stack);
     struct gm_export_text text = {0}, frame = {0};
@@ -33,11 +33,11 @@ static char *stack_of(const struct gm_model *model, const struct gm_model_place 
     for (size_t i = gm_export_frame_count(stack); i-- > 0;) {
         frame.size = 0;
         gm_export_frame(&frame, &stack->frames[i]);
-        add_frame(&text, frame.bytes);
+        add_collapsed_frame(&text, frame.bytes);
     }
     gm_export_text_free(&frame);
     if (place->api[0])
-        add_frame(&text, place->api);
+        add_collapsed_frame(&text, place->api);
     return text.bytes;
 }
 
@@ -50,7 +50,7 @@ static void write_collapsed(FILE *out, const struct gm_model *model,
     gm_model_held_at(model, &options->when, &held);
     struct line *lines = gm_allocate(held.count + 1, sizeof(*lines));
     for (size_t i = 0; i < held.count; i++)
-        lines[i] = (struct line){stack_of(model, &model->places[held.samples[i].place]),
+        lines[i] = (struct line){collapsed_stack(model, &model->places[held.samples[i].place]),
                                  held.samples[i].bytes};
     qsort(lines, held.count, sizeof(*lines), by_stack);
     for (size_t i = 0; i < held.count;) {

@@ -7,7 +7,7 @@
 
 /* A text field. A spreadsheet takes what begins with = + - @ for a formula and may run it, so such a
  * name gets an apostrophe in front, as spreadsheets themselves write text. */
-static void write_text(FILE *out, const char *text)
+static void write_csv_text(FILE *out, const char *text)
 {
     const char *guard = text[0] && strchr("=+-@", text[0]) ? "'" : "";
     if (!strpbrk(text, "\",\r\n")) {
@@ -29,7 +29,7 @@ static void write_texts(FILE *out, const struct gm_model_place *place, const cha
                            place->pool ? place->pool : "", where};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         putc(',', out);
-        write_text(out, texts[i]);
+        write_csv_text(out, texts[i]);
     }
     fputs("\r\n", out);
 }
@@ -56,7 +56,7 @@ static void write_life(FILE *out, const struct gm_export_rows *rows, size_t numb
     write_texts(out, place, row->place);
 }
 
-static void write_lives(FILE *out, const struct gm_model *model)
+static void write_csv_lives(FILE *out, const struct gm_model *model)
 {
     struct gm_export_rows rows;
     gm_export_rows_begin(&rows, model);
@@ -68,7 +68,7 @@ static void write_lives(FILE *out, const struct gm_model *model)
     gm_export_rows_end(&rows);
 }
 
-static void write_held(FILE *out, const struct gm_model *model, const struct gm_when *when)
+static void write_csv_held(FILE *out, const struct gm_model *model, const struct gm_when *when)
 {
     struct gm_model_held held;
     gm_model_held_at(model, when, &held);
@@ -90,9 +90,9 @@ static void write_csv(FILE *out, const struct gm_model *model,
                       const struct gm_output_options *options)
 {
     if (options->when.kind == GM_WHEN_DEFAULT)
-        write_lives(out, model);
+        write_csv_lives(out, model);
     else
-        write_held(out, model, &options->when);
+        write_csv_held(out, model, &options->when);
 }
 
 const struct gm_output gm_export_csv = {

@@ -42,7 +42,7 @@ void gm_export_frame(struct gm_export_text *text, const struct gm_frame *frame)
 }
 
 /* Cuts clean text in front of a character. */
-static void cut(char *text, size_t size)
+static void cut_text(char *text, size_t size)
 {
     if (strlen(text) <= size)
         return;
@@ -58,7 +58,7 @@ char *gm_export_place(const struct gm_model *model, const struct gm_model_place 
     gm_export_add(&text, "");
     if (frame)
         gm_export_frame(&text, frame);
-    cut(text.bytes, GM_EXPORT_PLACE_TEXT);
+    cut_text(text.bytes, GM_EXPORT_PLACE_TEXT);
     return text.bytes;
 }
 

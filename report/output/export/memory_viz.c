@@ -32,8 +32,8 @@ static bool is_on(const struct gm_model_place *place, int device)
            place->kind != GM_KIND_EXTERNAL;
 }
 
-static const struct gm_model_place *place_of(const struct snapshot *snapshot,
-                                             const struct gm_model_life *life)
+static const struct gm_model_place *place_of_life(const struct snapshot *snapshot,
+                                                  const struct gm_model_life *life)
 {
     return &snapshot->model->places[life->place];
 }
@@ -46,7 +46,8 @@ static uint64_t next_step(const struct snapshot *snapshot, uint32_t step, uint32
 {
     for (unsigned i = 0; i < NEAR && (step += by) < snapshot->history.steps; i++) {
         uint64_t what = snapshot->order[step];
-        if (what && is_on(place_of(snapshot, &snapshot->history.lives[GM_STEP_LIFE(what)]), device))
+        if (what &&
+            is_on(place_of_life(snapshot, &snapshot->history.lives[GM_STEP_LIFE(what)]), device))
             return what;
     }
     return 0;
@@ -62,7 +63,7 @@ static bool is_mapping(const struct snapshot *snapshot, uint64_t step, uint32_t 
 /* At its handle for one call alone: mapped as soon as it was there, or released as soon as it was unmapped. */
 static bool is_passage(const struct snapshot *snapshot, const struct gm_model_life *life)
 {
-    int8_t device = place_of(snapshot, life)->device;
+    int8_t device = place_of_life(snapshot, life)->device;
     uint64_t end = (uint64_t)(life - snapshot->history.lives) * 2 + 2;
     return !life->is_mapped && next_step(snapshot, life->begin_step, 1, device) == end &&
            (is_mapping(snapshot, next_step(snapshot, life->end_step, 1, device), life->place,
@@ -74,7 +75,7 @@ static bool is_passage(const struct snapshot *snapshot, const struct gm_model_li
 /* What an allocation is in the snapshot. */
 static enum role role_of(const struct snapshot *snapshot, const struct gm_model_life *life)
 {
-    const struct gm_model_place *place = place_of(snapshot, life);
+    const struct gm_model_place *place = place_of_life(snapshot, life);
     if (place->is_block)
         return BLOCK;
     if (place->kind == GM_KIND_VMM && is_passage(snapshot, life))
@@ -97,7 +98,7 @@ static void find_holders(struct snapshot *snapshot)
             continue;
         uint32_t number = (uint32_t)GM_STEP_LIFE(snapshot->order[step]);
         const struct gm_model_life *life = &history->lives[number];
-        const struct gm_model_place *place = place_of(snapshot, life);
+        const struct gm_model_place *place = place_of_life(snapshot, life);
         bool ends = GM_STEP_ENDS(snapshot->order[step]);
         uint64_t at = life->address, end = gm_range_end(at, life->size);
         struct gm_range found;
@@ -117,7 +118,7 @@ static void find_holders(struct snapshot *snapshot)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void write_frames(struct snapshot *snapshot, uint32_t number)
+static void write_viz_frames(struct snapshot *snapshot, uint32_t number)
 {
     struct gm_pickle *pickle = &snapshot->pickle;
     uint32_t same = gm_model_same_stack(snapshot->model, number);
@@ -173,7 +174,7 @@ static void write_event(struct snapshot *snapshot, struct gm_pickle_list *list, 
     write_field(snapshot, "stream", 0);
     write_field(snapshot, "time_us", (snapshot->run->start_realtime_ns + time_ns) / 1000);
     gm_pickle_string(pickle, "frames");
-    write_frames(snapshot, snapshot->model->places[life->place].stack);
+    write_viz_frames(snapshot, snapshot->model->places[life->place].stack);
     gm_pickle_close_dictionary(pickle);
 }
 
@@ -208,7 +209,7 @@ static void write_device_events(struct snapshot *snapshot, int device)
         if (!snapshot->order[step])
             continue;
         const struct gm_model_life *life = &history->lives[GM_STEP_LIFE(snapshot->order[step])];
-        if (!is_on(place_of(snapshot, life), device))
+        if (!is_on(place_of_life(snapshot, life), device))
             continue;
         (GM_STEP_ENDS(snapshot->order[step]) ? write_end : write_begin)(snapshot, &list, life,
                                                                         role_of(snapshot, life));
@@ -223,7 +224,7 @@ struct piece {
     enum role role;
 };
 
-GM_ORDER(by_address, struct piece,
+GM_ORDER(by_piece_address, struct piece,
          GM_UP(life->address) GM_UP(role) GM_UP(life)) /* a segment comes before its first block */
 
 static void write_block(struct snapshot *snapshot, struct gm_pickle_list *list, uint64_t address,
@@ -241,7 +242,7 @@ static void write_block(struct snapshot *snapshot, struct gm_pickle_list *list, 
     gm_pickle_string(pickle, life ? "active_allocated" : "inactive");
     if (life) {
         gm_pickle_string(pickle, "frames");
-        write_frames(snapshot, snapshot->model->places[life->place].stack);
+        write_viz_frames(snapshot, snapshot->model->places[life->place].stack);
     }
     gm_pickle_close_dictionary(pickle);
 }
@@ -255,7 +256,7 @@ struct segment {
 
 /* Whether a mapping goes on where the segment ends: PyTorch lets such a segment grow, by pieces of one
  * size. */
-static bool goes_on(const struct segment *segment, const struct piece *piece)
+static bool segment_goes_on(const struct segment *segment, const struct piece *piece)
 {
     const struct gm_model_life *first = segment->pieces[0].life;
     return first->is_mapped && piece->role == SEGMENT && piece->life->is_mapped &&
@@ -270,7 +271,7 @@ static struct segment find_segment(const struct piece *pieces, size_t count)
     struct segment segment = {pieces, 1, first->address + first->size};
     for (; pieces[0].role == SEGMENT && segment.count < count; segment.count++) {
         const struct piece *piece = &pieces[segment.count];
-        if (goes_on(&segment, piece))
+        if (segment_goes_on(&segment, piece))
             segment.end += piece->life->size;
         else if (piece->role != BLOCK || piece->life->address >= segment.end ||
                  (!first->is_mapped && piece->life->address + piece->life->size > segment.end))
@@ -317,7 +318,7 @@ static void write_segment(struct snapshot *snapshot, struct gm_pickle_list *list
     gm_pickle_string(pickle, "is_expandable");
     gm_pickle_bool(pickle, life->is_mapped);
     gm_pickle_string(pickle, "frames");
-    write_frames(snapshot, snapshot->model->places[life->place].stack);
+    write_viz_frames(snapshot, snapshot->model->places[life->place].stack);
     gm_pickle_string(pickle, "blocks");
     struct gm_pickle_list blocks;
     gm_pickle_open_list(pickle, &blocks);
@@ -348,10 +349,10 @@ static void write_segments(struct snapshot *snapshot)
             enum role role = role_of(snapshot, life);
             if (life->end_step == GM_NONE && life->size && role != NOTHING &&
                 snapshot->run->devices[i].id >= 0 &&
-                is_on(place_of(snapshot, life), snapshot->run->devices[i].id))
+                is_on(place_of_life(snapshot, life), snapshot->run->devices[i].id))
                 pieces[count++] = (struct piece){life, role};
         }
-        qsort(pieces, count, sizeof(*pieces), by_address);
+        qsort(pieces, count, sizeof(*pieces), by_piece_address);
         for (size_t at = 0; at < count;) {
             struct segment segment = find_segment(pieces + at, count - at);
             write_segment(snapshot, &list, &segment);

@@ -20,7 +20,7 @@ static void end_line(struct gm_json *json)
     gm_json_end(json);
 }
 
-static void write_run(FILE *out, const struct gm_model_run *run)
+static void write_ndjson_run(FILE *out, const struct gm_model_run *run)
 {
     struct gm_json json = begin_line(out, "run");
     GM_JSON_MEMBERS(&json, run, executable, host_name, pid, start_realtime_ns, duration_ns,
@@ -28,8 +28,8 @@ static void write_run(FILE *out, const struct gm_model_run *run)
     end_line(&json);
 }
 
-static void write_stacks(FILE *out, const struct gm_model *model,
-                         const struct gm_export_stacks *stacks)
+static void write_ndjson_stacks(FILE *out, const struct gm_model *model,
+                                const struct gm_export_stacks *stacks)
 {
     for (size_t i = 0; i < stacks->count; i++) {
         const struct gm_stack *stack = gm_model_stack(model, stacks->stacks[i]);
@@ -46,8 +46,8 @@ static void write_stacks(FILE *out, const struct gm_model *model,
     }
 }
 
-static void write_place(struct gm_json *json, const struct gm_model_place *place, const char *where,
-                        uint32_t stack)
+static void write_ndjson_place(struct gm_json *json, const struct gm_model_place *place,
+                               const char *where, uint32_t stack)
 {
     GM_JSON_IF(json, "device", !gm_kind_is_host(place->kind), place->device);
     gm_json_string(json, "kind", gm_kind_name(place->kind));
@@ -69,28 +69,28 @@ static void write_life(FILE *out, const struct gm_export_rows *rows, size_t numb
     gm_json_string(&json, "ended", gm_export_ended(life));
     gm_json_string(&json, "address", address);
     gm_json_number(&json, "bytes", life->size);
-    write_place(&json, &rows->model->places[life->place], row->place, row->stack);
+    write_ndjson_place(&json, &rows->model->places[life->place], row->place, row->stack);
     end_line(&json);
 }
 
-static void write_lives(FILE *out, const struct gm_model *model)
+static void write_ndjson_lives(FILE *out, const struct gm_model *model)
 {
     struct gm_export_rows rows;
     gm_export_rows_begin(&rows, model);
-    write_stacks(out, model, &rows.stacks);
+    write_ndjson_stacks(out, model, &rows.stacks);
     for (size_t i = 0; i < rows.history.count; i++)
         write_life(out, &rows, i);
     gm_export_rows_end(&rows);
 }
 
-static void write_held(FILE *out, const struct gm_model *model, const struct gm_when *when)
+static void write_ndjson_held(FILE *out, const struct gm_model *model, const struct gm_when *when)
 {
     struct gm_model_held held;
     struct gm_export_stacks stacks = {0};
     gm_model_held_at(model, when, &held);
     for (size_t i = 0; i < held.count; i++)
         gm_export_stack(&stacks, model, model->places[held.samples[i].place].stack);
-    write_stacks(out, model, &stacks);
+    write_ndjson_stacks(out, model, &stacks);
     for (size_t i = 0; i < held.count; i++) {
         const struct gm_model_place *place = &model->places[held.samples[i].place];
         struct gm_json json = begin_line(out, "held");
@@ -98,7 +98,7 @@ static void write_held(FILE *out, const struct gm_model *model, const struct gm_
         GM_JSON_MEMBERS(&json, &held.samples[i], bytes, count);
         if (place->leak_class)
             gm_json_string(&json, "class", gm_leak_class_name(place->leak_class));
-        write_place(&json, place, where, gm_export_stack(&stacks, model, place->stack));
+        write_ndjson_place(&json, place, where, gm_export_stack(&stacks, model, place->stack));
         end_line(&json);
         free(where);
     }
@@ -109,11 +109,11 @@ static void write_held(FILE *out, const struct gm_model *model, const struct gm_
 static void write_ndjson(FILE *out, const struct gm_model *model,
                          const struct gm_output_options *options)
 {
-    write_run(out, &model->runs[0]);
+    write_ndjson_run(out, &model->runs[0]);
     if (options->when.kind == GM_WHEN_DEFAULT)
-        write_lives(out, model);
+        write_ndjson_lives(out, model);
     else
-        write_held(out, model, &options->when);
+        write_ndjson_held(out, model, &options->when);
 }
 
 const struct gm_output gm_export_ndjson = {

@@ -63,7 +63,7 @@ static void write_kinds(FILE *out, const struct gm_model_run *run)
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static void write_devices(FILE *out, const struct gm_model_run *run)
+static void write_openmetrics_devices(FILE *out, const struct gm_model_run *run)
 {
     family(out, "gpumem_device_live_bytes", "gauge", "bytes",
            "Memory alive on the device at the end, all kinds but external.");
@@ -112,7 +112,7 @@ static void write_pools(FILE *out, const struct gm_model_run *run)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void write_run(FILE *out, const struct gm_model_run *run)
+static void write_openmetrics_run(FILE *out, const struct gm_model_run *run)
 {
     family(out, "gpumem_leaked_bytes", "gauge", "bytes",
            "Memory left at the end, by why it was not freed.");
@@ -137,9 +137,9 @@ static void write_openmetrics(FILE *out, const struct gm_model *model,
     (void)options;
     const struct gm_model_run *run = &model->runs[0];
     write_kinds(out, run);
-    write_devices(out, run);
+    write_openmetrics_devices(out, run);
     write_pools(out, run);
-    write_run(out, run);
+    write_openmetrics_run(out, run);
     fputs("# EOF\n", out);
 }
 

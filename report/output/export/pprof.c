@@ -50,7 +50,7 @@ static void add_label(struct profile *profile, struct gm_export_text *sample, co
     gm_proto_message(sample, 3, &profile->part);
 }
 
-static void add_device(struct profile *profile, struct gm_export_text *sample, int device)
+static void add_pprof_device(struct profile *profile, struct gm_export_text *sample, int device)
 {
     gm_proto_number(&profile->part, 1, string(profile, "device"));
     gm_proto_number(&profile->part, 3, (uint64_t)device);
@@ -87,7 +87,7 @@ static void write_sample(struct profile *profile, const struct gm_model_place *p
         gm_proto_number(&sample, 2,
                         (uint64_t)(profile->is_base ? -row->values[i] : row->values[i]));
     if (!gm_kind_is_host(place->kind))
-        add_device(profile, &sample, place->device);
+        add_pprof_device(profile, &sample, place->device);
     add_label(profile, &sample, "kind", place->is_block ? "block" : gm_kind_name(place->kind));
     add_label(profile, &sample, "api", place->api);
     add_label(profile, &sample, "library", place->library);
@@ -159,7 +159,7 @@ static void write_rest(struct profile *profile, const struct gm_model_run *run)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static struct row *collect(const struct gm_model *model, const struct gm_when *when)
+static struct row *collect_rows(const struct gm_model *model, const struct gm_when *when)
 {
     struct gm_model_held held;
     gm_model_held_at(model, when, &held);
@@ -189,7 +189,7 @@ static struct row *collect(const struct gm_model *model, const struct gm_when *w
 static void write_side(struct profile *profile, const struct gm_when *when)
 {
     const struct gm_model *model = profile->model;
-    struct row *rows = collect(model, when);
+    struct row *rows = collect_rows(model, when);
     for (size_t i = 0; i < model->place_count; i++)
         if (rows[i].is_used)
             write_sample(profile, &model->places[i], &rows[i]);
@@ -197,7 +197,7 @@ static void write_side(struct profile *profile, const struct gm_when *when)
     free(rows);
 }
 
-static void finish(struct profile *profile, FILE *out, const struct gm_model_run *run)
+static void finish_profile(struct profile *profile, FILE *out, const struct gm_model_run *run)
 {
     size_t size;
     write_location(profile, NO_STACK, 0);
@@ -218,7 +218,7 @@ static void write_pprof(FILE *out, const struct gm_model *model,
     struct profile profile = {.model = model, .first_frame = FIRST_FRAME};
     write_types(&profile);
     write_side(&profile, &options->when);
-    finish(&profile, out, &model->runs[0]);
+    finish_profile(&profile, out, &model->runs[0]);
 }
 
 void gm_pprof_write_difference(FILE *out, const struct gm_model *base, const struct gm_model *newer)
@@ -235,7 +235,7 @@ void gm_pprof_write_difference(FILE *out, const struct gm_model *base, const str
     profile.model = base;
     profile.is_base = true;
     write_side(&profile, &when);
-    finish(&profile, out, newer->run_count ? &newer->runs[0] : &nothing);
+    finish_profile(&profile, out, newer->run_count ? &newer->runs[0] : &nothing);
 }
 
 const struct gm_output gm_export_pprof = {.name = "pprof",

@@ -15,7 +15,7 @@ struct view {
     size_t *frame_counts; /* of each sample: what the limits allow */
 };
 
-static void write_frames(struct view *view)
+static void write_speedscope_frames(struct view *view)
 {
     struct gm_json *json = &view->json;
     gm_json_open_array(json, "frames");
@@ -32,7 +32,7 @@ static void write_frames(struct view *view)
     gm_json_close_array(json);
 }
 
-static void write_samples(struct view *view, size_t from, size_t to)
+static void write_speedscope_samples(struct view *view, size_t from, size_t to)
 {
     struct gm_json *json = &view->json;
     gm_json_open_array(json, "samples");
@@ -63,7 +63,7 @@ static void write_profile(struct view *view, const char *name, size_t from, size
     gm_json_string(json, "unit", "bytes");
     gm_json_number(json, "startValue", 0);
     gm_json_signed(json, "endValue", bytes);
-    write_samples(view, from, to);
+    write_speedscope_samples(view, from, to);
     gm_json_close_object(json);
 }
 
@@ -97,7 +97,7 @@ static void write_speedscope(FILE *out, const struct gm_model *model,
     gm_json_string(&view.json, "exporter", "gpumem@" GPUMEM_VERSION);
     gm_json_number(&view.json, "activeProfileIndex", 0);
     gm_json_open_object(&view.json, "shared");
-    write_frames(&view);
+    write_speedscope_frames(&view);
     gm_json_close_object(&view.json);
     write_profiles(&view);
     gm_json_close_object(&view.json);

@@ -55,7 +55,7 @@ static void end_rows(struct rows *rows)
 }
 
 /* A literal; NULL for no text. */
-static void write_text(FILE *out, const char *text)
+static void write_sqlite_text(FILE *out, const char *text)
 {
     if (!text) {
         fputs("NULL", out);
@@ -73,11 +73,11 @@ static void write_text(FILE *out, const char *text)
 static void write_bytes(FILE *out, struct gm_text text)
 {
     char *clean = gm_clean_copy(text);
-    write_text(out, clean);
+    write_sqlite_text(out, clean);
     free(clean);
 }
 
-static void write_run(FILE *out, const struct gm_model_run *run)
+static void write_sqlite_run(FILE *out, const struct gm_model_run *run)
 {
     fputs("INSERT INTO run VALUES(", out);
     write_bytes(out, run->executable);
@@ -87,7 +87,7 @@ static void write_run(FILE *out, const struct gm_model_run *run)
             run->duration_ns, run->complete, run->simulated);
 }
 
-static void write_stacks(FILE *out, const struct gm_export_rows *of)
+static void write_sqlite_stacks(FILE *out, const struct gm_export_rows *of)
 {
     struct rows rows = {.out = out, .table = "frames"};
     for (size_t i = 0; i < of->stacks.count; i++) {
@@ -96,16 +96,16 @@ static void write_stacks(FILE *out, const struct gm_export_rows *of)
         for (size_t depth = 0; depth < count; depth++) {
             begin_row(&rows);
             fprintf(out, "%zu,%zu,", i, depth);
-            write_text(out, stack->frames[depth].function);
+            write_sqlite_text(out, stack->frames[depth].function);
             putc(',', out);
-            write_text(out, stack->frames[depth].file);
+            write_sqlite_text(out, stack->frames[depth].file);
             fprintf(out, ",%u)", stack->frames[depth].line);
         }
     }
     end_rows(&rows);
 }
 
-static void write_place(struct rows *rows, struct gm_export_rows *of, uint32_t number)
+static void write_sqlite_place(struct rows *rows, struct gm_export_rows *of, uint32_t number)
 {
     const struct gm_model_place *place = &of->model->places[number];
     FILE *out = rows->out;
@@ -113,25 +113,25 @@ static void write_place(struct rows *rows, struct gm_export_rows *of, uint32_t n
     begin_row(rows);
     fprintf(out, "%" PRIu32 ",%" PRIu32 ",", number,
             gm_export_stack(&of->stacks, of->model, place->stack));
-    write_text(out, name);
+    write_sqlite_text(out, name);
     if (gm_kind_is_host(place->kind))
         fputs(",NULL,", out);
     else
         fprintf(out, ",%d,", place->device);
     fprintf(out, "'%s',%d,'%s',", gm_kind_name(place->kind), place->is_block,
             gm_place_group(place, group));
-    write_text(out, place->api);
+    write_sqlite_text(out, place->api);
     putc(',', out);
-    write_text(out, place->library);
+    write_sqlite_text(out, place->library);
     putc(',', out);
-    write_text(out, place->pool);
+    write_sqlite_text(out, place->pool);
     putc(',', out);
-    write_text(out, place->leak_class ? gm_leak_class_name(place->leak_class) : NULL);
+    write_sqlite_text(out, place->leak_class ? gm_leak_class_name(place->leak_class) : NULL);
     putc(')', out);
     free(name);
 }
 
-static void write_lives(FILE *out, const struct gm_model_history *history)
+static void write_sqlite_lives(FILE *out, const struct gm_model_history *history)
 {
     struct rows rows = {.out = out, .table = "allocations"};
     for (size_t i = 0; i < history->count; i++) {
@@ -149,8 +149,8 @@ static void write_lives(FILE *out, const struct gm_model_history *history)
     end_rows(&rows);
 }
 
-static void write_held(struct rows *rows, const struct gm_model *model, const char *moment,
-                       const struct gm_when *when)
+static void write_sqlite_held(struct rows *rows, const struct gm_model *model, const char *moment,
+                              const struct gm_when *when)
 {
     struct gm_model_held held;
     gm_model_held_at(model, when, &held);
@@ -169,18 +169,18 @@ static void write_sqlite(FILE *out, const struct gm_model *model,
     struct rows rows = {.out = out, .table = "places"};
     gm_export_rows_begin(&of, model);
     fputs(schema, out);
-    write_run(out, &model->runs[0]);
+    write_sqlite_run(out, &model->runs[0]);
     for (uint32_t i = 0; i < model->place_count; i++)
-        write_place(&rows, &of, i);
+        write_sqlite_place(&rows, &of, i);
     end_rows(&rows);
-    write_stacks(out, &of);
-    write_lives(out, &of.history);
+    write_sqlite_stacks(out, &of);
+    write_sqlite_lives(out, &of.history);
     rows.table = "held";
-    write_held(&rows, model, "peak", &(struct gm_when){.kind = GM_WHEN_PEAK});
-    write_held(&rows, model, "end", &(struct gm_when){.kind = GM_WHEN_END});
+    write_sqlite_held(&rows, model, "peak", &(struct gm_when){.kind = GM_WHEN_PEAK});
+    write_sqlite_held(&rows, model, "end", &(struct gm_when){.kind = GM_WHEN_END});
     if (options->when.kind == GM_WHEN_TIME || options->when.kind == GM_WHEN_OOM)
-        write_held(&rows, model, options->when.kind == GM_WHEN_OOM ? "oom" : "time",
-                   &options->when);
+        write_sqlite_held(&rows, model, options->when.kind == GM_WHEN_OOM ? "oom" : "time",
+                          &options->when);
     end_rows(&rows);
     fputs(indices, out);
     gm_export_rows_end(&of);

@@ -30,7 +30,7 @@ struct table {
     size_t number_capacity;
 };
 
-static uint32_t number_of(struct table *table, uint32_t member)
+static uint32_t member_number(struct table *table, uint32_t member)
 {
     size_t before = table->number_capacity;
     GM_RESERVE(table->numbers, table->number_capacity, (size_t)member + 1);
@@ -86,11 +86,11 @@ static void add_life(struct data *data, const struct gm_html_event *event)
 {
     const uint32_t row[] = {(uint32_t)event->size, (uint32_t)(event->size >> 32),
                             (uint32_t)event->address, (uint32_t)(event->address >> 32),
-                            number_of(&data->places, event->place)};
+                            member_number(&data->places, event->place)};
     add_row(data, LIFE, row, 5);
 }
 
-static void add_step(struct data *data, uint64_t time_ns, uint32_t what)
+static void add_data_step(struct data *data, uint64_t time_ns, uint32_t what)
 {
     uint64_t passed = time_ns - data->time_ns;
     const uint32_t row[] = {(uint32_t)passed, (uint32_t)(passed >> 32), what};
@@ -100,7 +100,7 @@ static void add_step(struct data *data, uint64_t time_ns, uint32_t what)
 
 static void add_change(struct data *data, const struct gm_html_change *change)
 {
-    uint32_t row[13] = {number_of(&data->places, change->place)};
+    uint32_t row[13] = {member_number(&data->places, change->place)};
     const uint64_t sums[][2] = {{(uint64_t)change->bytes, (uint64_t)change->count},
                                 {change->allocated, change->allocated_count},
                                 {change->temporary, change->temporary_count},
@@ -120,9 +120,9 @@ static void add_events(struct data *data)
     data->time_ns = 0;
     while (gm_html_next(data->log, &walk)) {
         const struct gm_html_event *event = &walk.event;
-        number_of(&data->places, event->place); /* in the order in which they are met */
+        member_number(&data->places, event->place); /* in the order in which they are met */
         if (!gm_html_thin_takes(&data->thin, event)) {
-            add_step(data, event->time_ns, event->ends ? begun - numbers[event->life] : 0);
+            add_data_step(data, event->time_ns, event->ends ? begun - numbers[event->life] : 0);
             if (!event->ends) {
                 add_life(data, event);
                 numbers[event->life] = begun++;
@@ -130,7 +130,7 @@ static void add_events(struct data *data)
         }
         struct gm_html_change change;
         for (bool is_last; gm_html_thin_next(&data->thin, event, &change, &is_last);) {
-            add_step(data, event->time_ns, is_last ? LAST_CHANGE : CHANGE);
+            add_data_step(data, event->time_ns, is_last ? LAST_CHANGE : CHANGE);
             add_change(data, &change);
         }
     }
@@ -138,7 +138,7 @@ static void add_events(struct data *data)
 }
 
 /* All columns, compressed; `size`: their bytes. */
-static unsigned char *pack(struct data *data, size_t *size)
+static unsigned char *pack_data(struct data *data, size_t *size)
 {
     size_t all = 0;
     add_events(data);
@@ -169,7 +169,7 @@ static unsigned char *pack_within(struct data *data, uint64_t limit, size_t *siz
         kept /= 2; /* boldness pays only where nothing has to be merged */
     for (;; kept /= 2) {
         gm_html_thin_begin(&data->thin, data->model, data->log, data->run->duration_ns, kept);
-        unsigned char *packed = pack(data, size);
+        unsigned char *packed = pack_data(data, size);
         if (*size / 3 * 4 < limit || kept < 64)
             return packed;
         gm_html_thin_end(&data->thin);
@@ -193,7 +193,7 @@ static void write_base64(FILE *out, const unsigned char *bytes, size_t size)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void write_frames(struct data *data)
+static void write_data_frames(struct data *data)
 {
     struct gm_json *json = &data->json;
     gm_json_open_array(json, "frames");
@@ -209,7 +209,7 @@ static void write_frames(struct data *data)
     gm_json_close_array(json);
 }
 
-static void write_stacks(struct data *data)
+static void write_data_stacks(struct data *data)
 {
     struct gm_json *json = &data->json;
     gm_json_open_array(json, "stacks");
@@ -218,7 +218,7 @@ static void write_stacks(struct data *data)
         const uint32_t *frames = gm_model_frames(data->model, data->stacks.members[i]);
         gm_json_open_array(json, NULL);
         for (size_t frame = 0; frame < stack->count && gm_limits_take_frame(); frame++)
-            gm_json_number(json, NULL, number_of(&data->frames, frames[frame]));
+            gm_json_number(json, NULL, member_number(&data->frames, frames[frame]));
         gm_json_close_array(json);
     }
     gm_json_close_array(json);
@@ -230,10 +230,10 @@ static int64_t telling_frame(struct data *data, uint32_t number)
     const struct gm_stack *stack = gm_model_stack(data->model, number);
     const uint32_t *frames = gm_model_frames(data->model, number);
     const struct gm_frame *telling = gm_stack_telling_frame(stack);
-    return telling ? (int64_t)number_of(&data->frames, frames[telling - stack->frames]) : -1;
+    return telling ? (int64_t)member_number(&data->frames, frames[telling - stack->frames]) : -1;
 }
 
-static void write_places(struct data *data)
+static void write_data_places(struct data *data)
 {
     struct gm_json *json = &data->json;
     gm_json_open_array(json, "places");
@@ -242,7 +242,7 @@ static void write_places(struct data *data)
         uint32_t stack = gm_model_same_stack(data->model, place->stack);
         char group[GM_GROUP_TEXT], operation[GM_OPERATION_TEXT];
         gm_json_open_array(json, NULL);
-        gm_json_number(json, NULL, number_of(&data->stacks, stack));
+        gm_json_number(json, NULL, member_number(&data->stacks, stack));
         gm_json_signed(json, NULL, telling_frame(data, stack));
         gm_json_string(json, NULL, place->api);
         gm_json_string(json, NULL, place->library);
@@ -259,7 +259,7 @@ static void write_places(struct data *data)
     gm_json_close_array(json);
 }
 
-static void write_devices(struct data *data)
+static void write_data_devices(struct data *data)
 {
     struct gm_json *json = &data->json;
     gm_json_open_array(json, "devices");
@@ -272,8 +272,8 @@ static void write_devices(struct data *data)
     gm_json_close_array(json);
 }
 
-static void write_failure(struct gm_json *json, uint64_t time_ns, uint64_t size, unsigned purpose,
-                          int device)
+static void write_data_failure(struct gm_json *json, uint64_t time_ns, uint64_t size,
+                               unsigned purpose, int device)
 {
     gm_json_open_array(json, NULL);
     gm_json_number(json, NULL, time_ns);
@@ -290,13 +290,13 @@ static void write_failures(struct data *data)
     gm_json_open_array(&data->json, "refusals");
     for (size_t i = 0; i < run->failure_count; i++)
         if (run->failures[i].out_of_memory)
-            write_failure(&data->json, run->failures[i].time_ns, run->failures[i].size,
-                          run->failures[i].purpose, run->failures[i].device);
+            write_data_failure(&data->json, run->failures[i].time_ns, run->failures[i].size,
+                               run->failures[i].purpose, run->failures[i].device);
     for (size_t i = 0; i < run->pool_failure_count; i++) {
         const struct gm_model_moment *moment = gm_model_moment(run, run->pool_failures[i].moment);
         if (moment)
-            write_failure(&data->json, moment->time_ns, run->pool_failures[i].size, GM_PURPOSE_NONE,
-                          run->pool_failures[i].device);
+            write_data_failure(&data->json, moment->time_ns, run->pool_failures[i].size,
+                               GM_PURPOSE_NONE, run->pool_failures[i].device);
     }
     gm_json_close_array(&data->json);
 }
@@ -334,12 +334,12 @@ static void write_names(struct data *data)
     gm_json_bool(json, "simulated", data->run->simulated);
     GM_JSON_MEMBERS(json, data, lives, steps);
     gm_json_number(json, "changes", data->changes);
-    write_devices(data);
+    write_data_devices(data);
     write_failures(data);
     write_marks(data);
-    write_places(data);
-    write_stacks(data);
-    write_frames(data);
+    write_data_places(data);
+    write_data_stacks(data);
+    write_data_frames(data);
     gm_json_close_object(json);
     fputs("</script>\n", data->out);
 }

@@ -7,7 +7,7 @@
 
 #define EVENT_MAX 40u /* bytes: four numbers */
 
-static unsigned char *put(unsigned char *at, uint64_t value)
+static unsigned char *put_packed(unsigned char *at, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
         *at++ = (unsigned char)(value | 0x80);
@@ -15,7 +15,7 @@ static unsigned char *put(unsigned char *at, uint64_t value)
     return at;
 }
 
-static uint64_t get(const unsigned char **at)
+static uint64_t get_packed(const unsigned char **at)
 {
     uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -59,10 +59,10 @@ static void write_event(struct writing *writing, const struct gm_model_event *ev
     uint64_t passed = event->time_ns > writing->time_ns ? event->time_ns - writing->time_ns : 0;
     GM_RESERVE(log->bytes, writing->capacity, log->size + EVENT_MAX);
     unsigned char *at = log->bytes + log->size;
-    at = put(at, passed << 1 | (event->what == GM_MODEL_ENDS));
-    at = put(at, event->place);
-    at = put(at, size);
-    at = put(at, last);
+    at = put_packed(at, passed << 1 | (event->what == GM_MODEL_ENDS));
+    at = put_packed(at, event->place);
+    at = put_packed(at, size);
+    at = put_packed(at, last);
     log->size = (size_t)(at - log->bytes);
     log->steps++;
     writing->time_ns += passed;
@@ -80,7 +80,7 @@ static void begin_life(struct writing *writing, const struct gm_model_event *eve
     writing->address = event->address;
 }
 
-static void note(void *argument, const struct gm_model_event *event)
+static void log_event(void *argument, const struct gm_model_event *event)
 {
     struct writing *writing = argument;
     struct gm_html_log *log = writing->log;
@@ -110,7 +110,7 @@ bool gm_html_log_make(struct gm_html_log *log, const struct gm_model *model, uin
 {
     *log = (struct gm_html_log){0};
     struct writing writing = {.log = log, .duration_ns = duration_ns ? duration_ns : 1};
-    bool whole = gm_model_events(model, NULL, note, &writing) && !writing.overflowed;
+    bool whole = gm_model_events(model, NULL, log_event, &writing) && !writing.overflowed;
     for (size_t i = 0; i < log->count; i++)
         if (log->lives[i] == GM_HTML_LEFT)
             log->lives[i] =
@@ -152,13 +152,13 @@ bool gm_html_next(const struct gm_html_log *log, struct gm_html_walk *walk)
             return false;
         }
         const unsigned char *at = log->bytes + walk->at;
-        uint64_t first = get(&at);
+        uint64_t first = get_packed(&at);
         event->step += walk->at != 0;
         event->ends = first & 1;
         event->time_ns += first >> 1;
-        event->place = (uint32_t)get(&at);
-        event->size = get(&at);
-        uint64_t last = get(&at);
+        event->place = (uint32_t)get_packed(&at);
+        event->size = get_packed(&at);
+        uint64_t last = get_packed(&at);
         if (event->ends) {
             event->life = walk->begun - 1 - (uint32_t)last;
         } else {

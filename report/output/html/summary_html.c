@@ -9,7 +9,7 @@
 /* ---- the head -------------------------------------------------------------------------------- */
 
 /* Arguments, each with a NUL behind it, with spaces instead. */
-static void write_command(FILE *out, const struct gm_model_run *run)
+static void write_summary_command(FILE *out, const struct gm_model_run *run)
 {
     const char *at = run->command_line.bytes, *end = at + run->command_line.size;
     if (at == end)
@@ -33,7 +33,7 @@ static void write_sentence(FILE *out, const char *class, const char *sentence)
     fputs("</p>\n", out);
 }
 
-static void write_gaps(FILE *out, const struct gm_model_run *run)
+static void write_summary_gaps(FILE *out, const struct gm_model_run *run)
 {
     if (run->simulated)
         write_sentence(out, "note", "Simulated: there was no GPU, all devices are simulated.");
@@ -77,7 +77,7 @@ void gm_html_summary(FILE *out, const struct gm_model *model, const struct gm_mo
 {
     struct gm_headline headline = gm_headline_of(run);
     fputs("<header>\n<h1>", out);
-    write_command(out, run);
+    write_summary_command(out, run);
     fputs("</h1>\n<p class=\"facts\">", out);
     if (run->pid)
         fprintf(out, "process %" PRIu32, run->pid);
@@ -94,7 +94,7 @@ void gm_html_summary(FILE *out, const struct gm_model *model, const struct gm_mo
         write_sentence(out, "bad", headline.failure);
     write_sentence(out, "verdict", headline.state);
     write_sentence(out, "verdict", headline.peaks);
-    write_gaps(out, run);
+    write_summary_gaps(out, run);
     fputs("</header>\n", out);
     write_findings(out, model, run);
 }
@@ -114,7 +114,8 @@ static void close_table(FILE *out)
     fputs("</tbody></table></div>\n</section>\n", out);
 }
 
-static void write_place(FILE *out, const struct gm_model *model, const struct gm_model_place *place)
+static void write_summary_place(FILE *out, const struct gm_model *model,
+                                const struct gm_model_place *place)
 {
     const struct gm_stack *stack = gm_model_stack(model, place->stack);
     const struct gm_frame *telling = gm_stack_telling_frame(stack);
@@ -134,8 +135,9 @@ static void write_place(FILE *out, const struct gm_model *model, const struct gm
     fputs("</td>", out);
 }
 
-static void write_samples(FILE *out, const struct gm_model *model,
-                          const struct gm_model_moment *moment, size_t top, const char *title)
+static void write_summary_samples(FILE *out, const struct gm_model *model,
+                                  const struct gm_model_moment *moment, size_t top,
+                                  const char *title)
 {
     if (!moment || !moment->sample_count)
         return;
@@ -154,7 +156,7 @@ static void write_samples(FILE *out, const struct gm_model *model,
         fprintf(out, "<td class=\"k\">%s</td>",
                 place->leak_class ? gm_leak_class_name(place->leak_class)
                                   : gm_kind_name(place->kind));
-        write_place(out, model, place);
+        write_summary_place(out, model, place);
         fputs("</tr>\n", out);
     }
     if (moment->sample_count > top)
@@ -172,17 +174,17 @@ static void write_moments(FILE *out, const struct gm_model *model, const struct 
     for (size_t i = 0; i < run->device_count; i++) {
         snprintf(title, sizeof(title), "Device %d at its peak, %s", run->devices[i].id,
                  BYTES(run->devices[i].all.peak));
-        write_samples(out, model, gm_model_moment(run, run->devices[i].peak), top, title);
+        write_summary_samples(out, model, gm_model_moment(run, run->devices[i].peak), top, title);
     }
     for (size_t i = 0; i < run->pool_count; i++) {
         snprintf(title, sizeof(title), "Blocks of the pool on device %d at its peak, %s",
                  run->pools[i].device, BYTES(run->pools[i].peak));
-        write_samples(out, model, gm_model_moment(run, run->pools[i].at_peak), top, title);
+        write_summary_samples(out, model, gm_model_moment(run, run->pools[i].at_peak), top, title);
     }
-    write_samples(out, model, gm_model_moment(run, run->pinned_peak), top,
-                  "Pinned memory at its peak");
-    write_samples(out, model, gm_model_moment(run, run->end), top,
-                  run->as_of_ns ? "Alive now" : "Left at the end");
+    write_summary_samples(out, model, gm_model_moment(run, run->pinned_peak), top,
+                          "Pinned memory at its peak");
+    write_summary_samples(out, model, gm_model_moment(run, run->end), top,
+                          run->as_of_ns ? "Alive now" : "Left at the end");
 }
 
 static void write_failures(FILE *out, const struct gm_model *model, const struct gm_model_run *run)
@@ -199,7 +201,7 @@ static void write_failures(FILE *out, const struct gm_model *model, const struct
                 ASKED(failure->size, failure->purpose), COUNT(failure->count),
                 TIME(failure->time_ns));
         fprintf(out, "<td class=\"n\">%d</td>", failure->device);
-        write_place(out, model, &model->places[failure->place]);
+        write_summary_place(out, model, &model->places[failure->place]);
         fputs("</tr>\n", out);
     }
     close_table(out);

@@ -99,7 +99,7 @@ void gm_html_thin_end(struct gm_html_thin *thin)
 
 /* ---- what ------------------------------------------------------------------------------------ */
 
-static struct gm_html_change *sum_of(struct gm_html_thin *thin, uint32_t place)
+static struct gm_html_change *change_of_place(struct gm_html_thin *thin, uint32_t place)
 {
     struct gm_html_change *sum = &thin->sums[place];
     if (!sum->touched) {
@@ -114,7 +114,7 @@ bool gm_html_thin_takes(struct gm_html_thin *thin, const struct gm_html_event *e
     unsigned life = thin->log->lives[event->life];
     if (GM_HTML_WEIGHT(life) >= thin->least)
         return false;
-    struct gm_html_change *sum = sum_of(thin, event->place);
+    struct gm_html_change *sum = change_of_place(thin, event->place);
     sum->bytes += event->ends ? -(int64_t)event->size : (int64_t)event->size;
     sum->count += event->ends ? -1 : 1;
     if (event->ends)
@@ -135,7 +135,7 @@ bool gm_html_thin_next(struct gm_html_thin *thin, const struct gm_html_event *ev
     if (!thin->stands || !thin->stands[event->step])
         return false;
     if (!thin->touched_count) /* totals are exact here all the same */
-        sum_of(thin, event->place);
+        change_of_place(thin, event->place);
     if (thin->told == thin->touched_count) {
         thin->told = thin->touched_count = 0;
         return false;

@@ -23,7 +23,7 @@ static void write_residual(struct gm_json *json, const char *key,
     GM_JSON_OBJECT(json, key, residual, bytes, used, tracked, time_ns, estimated);
 }
 
-static void write_samples(struct gm_json *json, const struct gm_model_device *device)
+static void write_device_samples(struct gm_json *json, const struct gm_model_device *device)
 {
     if (device->samples) {
         gm_json_number(json, "sampled_by_process", device->used_by_process);
@@ -88,7 +88,7 @@ static void write_device(struct gm_json_view *view, const struct gm_model_device
     gm_json_open_object(json, "at_end");
     gm_holes_json(json, &device->holes_at_end);
     gm_json_close_object(json);
-    write_samples(json, device);
+    write_device_samples(json, device);
     write_libraries(json, device);
     gm_json_close_object(json);
 }

@@ -4,7 +4,7 @@
 
 #define FORMAT_VERSION 2 /* of the JSON; raised when the meaning of a member changes */
 
-static void write_gaps(struct gm_json_view *view)
+static void write_fact_gaps(struct gm_json_view *view)
 {
     struct gm_json *json = view->json;
     gm_json_open_array(json, "gaps");
@@ -15,7 +15,7 @@ static void write_gaps(struct gm_json_view *view)
     gm_json_close_array(json);
 }
 
-static void write_command(struct gm_json_view *view)
+static void write_fact_command(struct gm_json_view *view)
 {
     struct gm_text rest = view->run->command_line;
     gm_json_open_array(view->json, "command");
@@ -55,7 +55,7 @@ void gm_facts_json(struct gm_json_view *view)
     if (run->base_path)
         gm_json_string(json, "base_trace", run->base_path);
     gm_json_bool(json, "complete", run->complete);
-    write_gaps(view);
+    write_fact_gaps(view);
     gm_json_string(json, "ending", endings[run->ending]);
     GM_JSON_IF(json, "as_of_ns", run->as_of_ns, run->as_of_ns);
     GM_JSON_IF(json, "exit_code", run->ended.exit_code >= 0, run->ended.exit_code);
@@ -75,7 +75,7 @@ void gm_facts_json(struct gm_json_view *view)
     GM_JSON_IF(json, "world_size", run->rank.world_size >= 0, run->rank.world_size);
     GM_JSON_IF(json, "job", run->job.size, run->job);
     gm_json_text(json, "executable", run->executable);
-    write_command(view);
+    write_fact_command(view);
     GM_JSON_MEMBERS(json, run, start_realtime_ns, duration_ns, events);
     gm_json_open_array(json, "settings_not_understood");
     for (size_t i = 0; i < run->setting_count; i++)

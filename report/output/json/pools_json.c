@@ -110,7 +110,8 @@ static void write_curve(struct gm_json *json, const struct gm_model_pool *pool)
     gm_json_close_object(json);
 }
 
-static void write_failure(struct gm_json_view *view, const struct gm_model_pool_failure *failure)
+static void write_pool_failure(struct gm_json_view *view,
+                               const struct gm_model_pool_failure *failure)
 {
     const struct gm_model_place *place = &view->model->places[failure->place];
     struct gm_json *json = view->json;
@@ -147,7 +148,7 @@ static void write_pool(struct gm_json_view *view, const struct gm_model_pool *po
     gm_json_open_array(json, "failures");
     for (size_t i = 0; i < run->pool_failure_count; i++)
         if (run->pool_failures[i].device == pool->device)
-            write_failure(view, &run->pool_failures[i]);
+            write_pool_failure(view, &run->pool_failures[i]);
     gm_json_close_array(json);
     gm_json_close_object(json);
 }

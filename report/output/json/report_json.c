@@ -3,8 +3,8 @@
 #include "output/json/sections.h"
 #include <stdlib.h>
 
-static void write_run(struct gm_json *json, const struct gm_model *model,
-                      const struct gm_model_run *run, size_t top)
+static void write_report_run(struct gm_json *json, const struct gm_model *model,
+                             const struct gm_model_run *run, size_t top)
 {
     struct gm_json_view view = {.json = json, .model = model, .run = run, .top = top};
     gm_json_open_object(json, NULL);
@@ -63,7 +63,7 @@ static void write_json(FILE *out, const struct gm_model *model,
     if (has_own_array)
         open_traces(&json);
     for (size_t i = 0; i < model->run_count; i++)
-        write_run(&json, model, &model->runs[i], options->top ? options->top : SIZE_MAX);
+        write_report_run(&json, model, &model->runs[i], options->top ? options->top : SIZE_MAX);
     if (has_own_array)
         close_traces(&json);
     else if (!options->many)

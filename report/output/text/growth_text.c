@@ -17,7 +17,7 @@ static void print_series(struct gm_page *page, const struct gm_model_growing *gr
     free(name);
 }
 
-static void print_place(struct gm_page *page, const struct gm_model_place *place)
+static void print_growth_place(struct gm_page *page, const struct gm_model_place *place)
 {
     if (place->is_block)
         fputs("in blocks of the pool", page->out);
@@ -35,7 +35,7 @@ static void print_growing(const struct gm_view *view, const struct gm_model_grow
     struct gm_page *page = view->page;
     gm_page_print(page, GM_BAD, "  +%s", SIZE(gm_model_growth(growing)));
     fputc(' ', page->out);
-    print_place(page, place);
+    print_growth_place(page, place);
     fprintf(page->out, "\n    over the last %s of %s ", COUNT(growing->over),
             COUNT(growing->marks));
     print_series(page, growing);

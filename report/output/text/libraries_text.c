@@ -7,7 +7,7 @@
 #define NAME_COLUMNS 30
 
 /* "cuDNN, in PyTorch's pool", "PyTorch, in its pool". Pools are known, so their names are short. */
-static void print_name(struct gm_page *page, const struct gm_library_line *line)
+static void print_library_name(struct gm_page *page, const struct gm_library_line *line)
 {
     char suffix[NAME_COLUMNS] = "";
     if (line->pool && strcmp(line->name, line->pool) == 0)
@@ -18,12 +18,12 @@ static void print_name(struct gm_page *page, const struct gm_library_line *line)
     gm_page_cell(page, suffix, NAME_COLUMNS - used);
 }
 
-static void print_line(struct gm_page *page, const struct gm_model_device *device,
-                       const struct gm_library_line *line)
+static void print_library_line(struct gm_page *page, const struct gm_model_device *device,
+                               const struct gm_library_line *line)
 {
     uint64_t bytes = line->at[GM_AT_PEAK].bytes, whole = device->library_bytes[GM_AT_PEAK];
     fputs("  ", page->out);
-    print_name(page, line);
+    print_library_name(page, line);
     gm_page_print(page, GM_BOLD, "%11s", bytes ? SIZE(bytes) : "-");
     gm_page_print(page, GM_PLAIN, " %5.1f%% %7s", whole ? 100.0 * (double)bytes / (double)whole : 0,
                   COUNT(line->at[GM_AT_PEAK].count));
@@ -47,7 +47,7 @@ void gm_libraries_text(const struct gm_view *view, const struct gm_model_device 
     gm_page_print(page, GM_DIM, "  %-*s%11s %6s %7s%11s%s\n", NAME_COLUMNS, "", "at the peak", "",
                   "count", gm_when_left(view->run), device->has_failed ? "     at OOM" : "");
     for (size_t i = 0; i < count && i < shown; i++)
-        print_line(page, device, &device->libraries[i]);
+        print_library_line(page, device, &device->libraries[i]);
     if (count > shown)
         gm_page_print(page, GM_DIM, "  ... and %zu more\n", count - shown);
 }

@@ -3,7 +3,8 @@
 
 #define RATE_NS 1000000000u /* of a shorter run no rate is told */
 
-static void print_place(const struct gm_view *view, const struct gm_model_lifetime *lifetime)
+static void print_lifetime_place(const struct gm_view *view,
+                                 const struct gm_model_lifetime *lifetime)
 {
     const struct gm_model_place *place = &view->model->places[lifetime->place];
     struct gm_page *page = view->page;
@@ -32,7 +33,7 @@ void gm_lifetimes_text(const struct gm_view *view)
         if (told == 0)
             gm_page_heading(view->page, "Temporaries", "freed within 1 ms of their allocation");
         if (told++ < top)
-            print_place(view, lifetime);
+            print_lifetime_place(view, lifetime);
     }
     gm_more_places_text(view, told, top);
 }

@@ -72,7 +72,7 @@ static const char *tail_of(const char *text, size_t columns)
     return text;
 }
 
-static void print_name(struct gm_page *page, const char *name)
+static void print_phase_name(struct gm_page *page, const char *name)
 {
     const char *tail = tail_of(name, NAME_COLUMNS);
     if (tail == name) {
@@ -112,8 +112,8 @@ static void print_phase(const struct gm_view *view, const struct gm_model_phase 
     struct gm_page *page = view->page;
     char text[NAME_BYTES];
     fputs("  ", page->out);
-    print_name(page, phase->is_interval ? interval_name(phase, text)
-                                        : range_name(view->run, phase, text));
+    print_phase_name(page, phase->is_interval ? interval_name(phase, text)
+                                              : range_name(view->run, phase, text));
     gm_page_print(page, GM_PLAIN, "%7s %9s  ", COUNT(phase->count), TIME(phase->time_ns));
     for (size_t i = 0; i < phase->memory_count; i++) {
         const struct gm_model_phase_memory *memory = &phase->memory[i];

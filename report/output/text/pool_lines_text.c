@@ -4,7 +4,7 @@
 #define LISTED_SHARE 200u /* lines below half a percent are only counted */
 #define INDENT 33u        /* of the name of a line */
 
-static double percent(uint64_t bytes, uint64_t whole)
+static double percent_of_pool(uint64_t bytes, uint64_t whole)
 {
     return whole ? 100.0 * (double)bytes / (double)whole : 0;
 }
@@ -19,13 +19,14 @@ static const struct gm_frame *outer_frame(const struct gm_stack *stack,
     return NULL;
 }
 
-static void print_line(const struct gm_view *view, const struct gm_model_line *line, uint64_t whole)
+static void print_pool_row(const struct gm_view *view, const struct gm_model_line *line,
+                           uint64_t whole)
 {
     struct gm_page *page = view->page;
     const struct gm_stack *stack = gm_model_stack(view->model, line->stack);
     const struct gm_frame *frame = gm_stack_telling_frame(stack);
     const struct gm_frame *outer = outer_frame(stack, frame);
-    gm_page_print(page, GM_PLAIN, "%5.1f%%  ", percent(line->bytes, whole));
+    gm_page_print(page, GM_PLAIN, "%5.1f%%  ", percent_of_pool(line->bytes, whole));
     gm_page_print(page, GM_BOLD, "%-9s", SIZE(line->bytes));
     gm_page_print(page, GM_PLAIN, " %6s block%-1s  ", COUNT(line->count), gm_plural(line->count));
     if (frame)
@@ -51,11 +52,11 @@ void gm_pool_lines_text(const struct gm_view *view, const struct gm_model_pool_s
         const struct gm_model_line *line = &state->lines[shown];
         if (shown && line->bytes < whole / LISTED_SHARE)
             break;
-        print_line(view, line, whole);
+        print_pool_row(view, line, whole);
         left -= line->bytes;
     }
     if (shown < state->line_count)
         gm_page_print(view->page, GM_DIM, "%5.1f%%  %-9s from %zu more place%s\n",
-                      percent(left, whole), SIZE(left), state->line_count - shown,
+                      percent_of_pool(left, whole), SIZE(left), state->line_count - shown,
                       gm_plural(state->line_count - shown));
 }

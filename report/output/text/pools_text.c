@@ -43,8 +43,8 @@ static void print_segments(const struct gm_view *view, const struct gm_model_poo
 
 /* ---- a pool ---------------------------------------------------------------------------------- */
 
-static void print_line(struct gm_page *page, const char *name, uint64_t allocated,
-                       uint64_t reserved, const struct gm_segment_sums *sums)
+static void print_pool_line(struct gm_page *page, const char *name, uint64_t allocated,
+                            uint64_t reserved, const struct gm_segment_sums *sums)
 {
     gm_page_print(page, GM_PLAIN, "  %-18s %10s %10s %10s %12s %10s\n", name, SIZE(allocated),
                   SIZE(reserved), SIZE(sums->free), sums->free ? SIZE(sums->largest_hole) : "-",
@@ -55,7 +55,7 @@ static void print_moment(struct gm_page *page, const char *name,
                          const struct gm_model_pool_state *state)
 {
     struct gm_segment_sums all = gm_segments_all(state->sums);
-    print_line(page, name, state->allocated, state->reserved, &all);
+    print_pool_line(page, name, state->allocated, state->reserved, &all);
 }
 
 /* Small and large blocks apart, if there are both. */
@@ -69,7 +69,7 @@ static void print_pools(struct gm_page *page, const struct gm_model_pool_state *
         return;
     for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++) {
         const struct gm_segment_sums *sums = &state->sums[pool];
-        print_line(page, names[pool], sums->size - sums->free, sums->size, sums);
+        print_pool_line(page, names[pool], sums->size - sums->free, sums->size, sums);
     }
 }
 
@@ -100,7 +100,7 @@ static void print_curve(struct gm_page *page, const char *name, const struct gm_
     fputc('\n', page->out);
 }
 
-static void print_settings(const struct gm_view *view)
+static void print_pool_settings(const struct gm_view *view)
 {
     if (!view->run->allocator_variable)
         return;
@@ -164,7 +164,7 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
     snprintf(about, sizeof(about), "%s allocated at the peak, %s reserved", SIZE(peak->allocated),
              BYTES(pool->reserved_peak));
     gm_page_heading(page, title, about);
-    print_settings(view);
+    print_pool_settings(view);
     gm_page_print(page, GM_DIM, "  %-18s %10s %10s %10s %12s %10s\n", "", "allocated", "reserved",
                   "free", "largest hole", "returnable");
     print_moment(page, "at the peak", peak);
@@ -268,7 +268,8 @@ static void print_libraries(struct gm_page *page, const struct gm_model_pool_fai
     fputc('\n', page->out);
 }
 
-static void print_failure(const struct gm_view *view, const struct gm_model_pool_failure *failure)
+static void print_pool_failure(const struct gm_view *view,
+                               const struct gm_model_pool_failure *failure)
 {
     const struct gm_model_moment *moment = gm_model_moment(view->run, failure->moment);
     const struct gm_model_pool_state *at = moment->pool;
@@ -313,6 +314,6 @@ void gm_pool_failures_text(const struct gm_view *view)
     gm_page_heading(view->page, title, about);
     size_t told = 0, top = gm_view_rows(view, GM_VIEW_ROWS);
     for (size_t i = run->pool_failure_count; i-- > 0 && told < top; told++)
-        print_failure(view, &run->pool_failures[i]);
+        print_pool_failure(view, &run->pool_failures[i]);
     gm_more_places_text(view, run->pool_failure_count, top);
 }

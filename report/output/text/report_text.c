@@ -151,8 +151,8 @@ static bool has_pools(const struct gm_model_run *run)
 }
 
 /* Memory of another owner is nobody's leak here, and no library's either. */
-static bool is_told(const struct gm_model_place *place, enum gm_leak_class leak_class,
-                    enum gm_leak_part part)
+static bool is_told_leak(const struct gm_model_place *place, enum gm_leak_class leak_class,
+                         enum gm_leak_part part)
 {
     bool is_foreign = place->kind == GM_KIND_EXTERNAL;
     return place->leak_class == leak_class &&
@@ -167,7 +167,7 @@ void gm_leaks_text(const struct gm_view *view, enum gm_leak_class leak_class,
     for (size_t i = 0; end && i < end->sample_count; i++) {
         const struct gm_model_sample *sample = &end->samples[i];
         const struct gm_model_place *place = &view->model->places[sample->place];
-        if (!is_told(place, leak_class, part) || told++ >= top)
+        if (!is_told_leak(place, leak_class, part) || told++ >= top)
             continue;
         gm_page_print(view->page, GM_BOLD, "  %s", BYTES(sample->bytes));
         gm_page_print(view->page, GM_PLAIN, " of %s memory on %s, %s x %s\n",
@@ -185,7 +185,7 @@ static void print_leaks_of(const struct gm_view *view, enum gm_leak_class leak_c
     const struct gm_model_moment *end = gm_model_moment(view->run, view->run->end);
     int64_t bytes = 0, count = 0;
     for (size_t i = 0; end && i < end->sample_count; i++)
-        if (is_told(&view->model->places[end->samples[i].place], leak_class, part)) {
+        if (is_told_leak(&view->model->places[end->samples[i].place], leak_class, part)) {
             bytes += end->samples[i].bytes;
             count += end->samples[i].count;
         }
@@ -258,7 +258,7 @@ static void print_holes_of(struct gm_page *page, const struct gm_model_failure *
     }
 }
 
-static void print_failure(const struct gm_view *view, const struct gm_model_failure *failure)
+static void print_refused(const struct gm_view *view, const struct gm_model_failure *failure)
 {
     const struct gm_model_place *place = &view->model->places[failure->place];
     const struct gm_model_moment *moment = gm_model_moment(view->run, failure->moment);
@@ -299,7 +299,7 @@ static void print_failures(const struct gm_view *view)
         if (run->failures[i].is_of_pool)
             told_before++;
         else if (told++ < top)
-            print_failure(view, &run->failures[i]);
+            print_refused(view, &run->failures[i]);
     gm_more_places_text(view, told, top);
     if (told_before)
         gm_page_print(view->page, GM_DIM, "  %zu place%s: see PyTorch's pool, above\n", told_before,
@@ -449,8 +449,8 @@ static void print_run(const struct gm_view *view)
     gm_notes_section_text(view);
 }
 
-static void write_text(FILE *out, const struct gm_model *model,
-                       const struct gm_output_options *options)
+static void write_report_text(FILE *out, const struct gm_model *model,
+                              const struct gm_output_options *options)
 {
     struct gm_page page = {.out = out, GM_SAME(options, colour, all_frames, columns, ascii)};
     struct gm_view view = {.page = &page, .model = model, .top = options->top};
@@ -470,4 +470,4 @@ static void write_text(FILE *out, const struct gm_model *model,
 }
 
 const struct gm_output gm_output_text = {
-    .name = "text", .needs = GM_NEEDS_ALL & ~GM_NEEDS_LIFETIMES, .write = write_text};
+    .name = "text", .needs = GM_NEEDS_ALL & ~GM_NEEDS_LIFETIMES, .write = write_report_text};

@@ -62,7 +62,7 @@ void gm_bypass_text(const struct gm_view *view, unsigned indent)
 }
 
 /* What was asked, what was there, and where. */
-static void print_failure(const struct gm_view *view, const struct gm_headline *headline)
+static void print_verdict_failure(const struct gm_view *view, const struct gm_headline *headline)
 {
     struct gm_refusal refusal = gm_refusal_of(view->run);
     const struct gm_model_device *device = gm_model_device(view->run, refusal.device);
@@ -124,7 +124,7 @@ void gm_verdict_text(const struct gm_view *view)
     struct gm_headline headline = gm_headline_of(view->run);
     gm_losses_text(view);
     gm_flight_text(view);
-    print_failure(view, &headline);
+    print_verdict_failure(view, &headline);
     print_state(view, &headline);
     if (view->run->verdict.state == GM_VERDICT_NOTHING) {
         gm_bypass_text(view, 0);

@@ -9,8 +9,8 @@ static bool counts_on_device(const struct gm_life *life)
     return !gm_kind_is_host(life->kind) && life->kind != GM_KIND_EXTERNAL;
 }
 
-static void keep(struct gm_gone_lives *gone, const struct gm_ledger *ledger,
-                 const struct gm_peak *peak, const struct gm_life *life)
+static void keep_live(struct gm_gone_lives *gone, const struct gm_ledger *ledger,
+                      const struct gm_peak *peak, const struct gm_life *life)
 {
     if (gone->step != peak->step) {
         gone->step = peak->step;
@@ -32,9 +32,9 @@ void gm_peak_lives_keep(struct gm_peak_lives *peaks, const struct gm_ledger *led
 {
     uint8_t slot = life->slot;
     if (life->kind == GM_KIND_PINNED)
-        keep(&peaks->pinned, ledger, &ledger->counters.host[GM_KIND_PINNED].peak, life);
+        keep_live(&peaks->pinned, ledger, &ledger->counters.host[GM_KIND_PINNED].peak, life);
     else if (counts_on_device(life))
-        keep(&peaks->device[slot], ledger, &ledger->counters.device[slot].peak, life);
+        keep_live(&peaks->device[slot], ledger, &ledger->counters.device[slot].peak, life);
 }
 
 #define AHEAD 16u /* a life that is gone is brought near so many numbers before it is its turn */

@@ -5,7 +5,7 @@
 #include "replay/ledger/counters.h"
 #include <stdlib.h>
 
-static struct gm_site *at(struct gm_sites *sites, const struct gm_site *what)
+static struct gm_site *site_at(struct gm_sites *sites, const struct gm_site *what)
 {
     uint64_t key = gm_place_key(what->stack, what->api, what->kind, what->device, what->class);
     uint32_t index = gm_map_get(&sites->by_key, key);
@@ -21,7 +21,7 @@ static struct gm_site *at(struct gm_sites *sites, const struct gm_site *what)
 
 void gm_sites_add(struct gm_sites *sites, const struct gm_site *what)
 {
-    struct gm_site *site = at(sites, what);
+    struct gm_site *site = site_at(sites, what);
     site->bytes = gm_add_saturated(site->bytes, what->bytes);
     site->count += what->count;
     sites->bytes = gm_add_saturated(sites->bytes, what->bytes);
@@ -29,13 +29,13 @@ void gm_sites_add(struct gm_sites *sites, const struct gm_site *what)
 
 void gm_sites_subtract(struct gm_sites *sites, const struct gm_site *what)
 {
-    struct gm_site *site = at(sites, what);
+    struct gm_site *site = site_at(sites, what);
     site->bytes -= what->bytes;
     site->count -= what->count;
     sites->bytes -= what->bytes;
 }
 
-GM_ORDER(most_first, struct gm_site, GM_DOWN(bytes) GM_DOWN(count) GM_UP(order))
+GM_ORDER(most_first_site, struct gm_site, GM_DOWN(bytes) GM_DOWN(count) GM_UP(order))
 
 void gm_sites_finish(struct gm_sites *sites)
 {
@@ -46,7 +46,7 @@ void gm_sites_finish(struct gm_sites *sites)
     sites->count = kept;
     gm_map_free(&sites->by_key);
     if (kept)
-        qsort(sites->entries, kept, sizeof(*sites->entries), most_first);
+        qsort(sites->entries, kept, sizeof(*sites->entries), most_first_site);
 }
 
 void gm_sites_free(struct gm_sites *sites)

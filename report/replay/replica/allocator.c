@@ -41,7 +41,7 @@ void gm_allocator_end(struct gm_allocator *allocator)
     *allocator = (struct gm_allocator){0};
 }
 
-static inline struct gm_replica_block *at(struct gm_allocator *allocator, uint32_t block)
+static inline struct gm_replica_block *block_at(struct gm_allocator *allocator, uint32_t block)
 {
     return &allocator->blocks[block];
 }
@@ -91,7 +91,7 @@ static uint64_t piece_of(const struct gm_allocator *allocator, uint32_t pool)
     return allocator->pools[pool].small ? SMALL_SEGMENT : allocator->settings.large_segment;
 }
 
-static uint32_t pool_of(struct gm_allocator *allocator, uint64_t private_pool, bool small)
+static uint32_t pool_of_request(struct gm_allocator *allocator, uint64_t private_pool, bool small)
 {
     uint64_t key = private_pool << 1 | small;
     uint32_t known = gm_map_get(&allocator->pool_numbers, key);
@@ -110,7 +110,7 @@ static uint32_t new_block(struct gm_allocator *allocator, struct gm_replica_bloc
 {
     uint32_t number = allocator->unused;
     if (number) {
-        allocator->unused = at(allocator, number)->right;
+        allocator->unused = block_at(allocator, number)->right;
     } else {
         GM_RESERVE(allocator->blocks, allocator->block_capacity,
                    (size_t)allocator->block_count + 1);
@@ -122,7 +122,7 @@ static uint32_t new_block(struct gm_allocator *allocator, struct gm_replica_bloc
     block.priority = (uint32_t)allocator->random;
     block.left = block.right = 0;
     block.exists = true;
-    *at(allocator, number) = block;
+    *block_at(allocator, number) = block;
     return number;
 }
 
@@ -133,7 +133,7 @@ static uint32_t next_age(struct gm_allocator *allocator)
 
 static void drop_block(struct gm_allocator *allocator, uint32_t number)
 {
-    *at(allocator, number) = (struct gm_replica_block){.right = allocator->unused};
+    *block_at(allocator, number) = (struct gm_replica_block){.right = allocator->unused};
     allocator->unused = number;
 }
 
@@ -145,30 +145,31 @@ static uint32_t *tree_of(struct gm_allocator *allocator, const struct gm_replica
 
 static void insert(struct gm_allocator *allocator, uint32_t number)
 {
-    struct gm_replica_block *block = at(allocator, number);
+    struct gm_replica_block *block = block_at(allocator, number);
     block->gc_base = allocator->pools[block->pool].searches;
     gm_tree_insert(allocator->blocks, tree_of(allocator, block), number);
 }
 
 static void erase(struct gm_allocator *allocator, uint32_t number)
 {
-    gm_tree_erase(allocator->blocks, tree_of(allocator, at(allocator, number)), number);
+    gm_tree_erase(allocator->blocks, tree_of(allocator, block_at(allocator, number)), number);
 }
 
 static void link_behind(struct gm_allocator *allocator, uint32_t number, uint32_t before)
 {
-    struct gm_replica_block *block = at(allocator, number);
+    struct gm_replica_block *block = block_at(allocator, number);
     block->before = before;
-    block->behind = at(allocator, before)->behind;
-    at(allocator, before)->behind = number;
+    block->behind = block_at(allocator, before)->behind;
+    block_at(allocator, before)->behind = number;
     if (block->behind)
-        at(allocator, block->behind)->before = number;
+        block_at(allocator, block->behind)->before = number;
 }
 
 /* try_merge_blocks: takes a neighbour that is free into a block that is in no tree. */
-static void merge(struct gm_allocator *allocator, uint32_t number, uint32_t neighbour)
+static void merge_blocks(struct gm_allocator *allocator, uint32_t number, uint32_t neighbour)
 {
-    struct gm_replica_block *block = at(allocator, number), *other = at(allocator, neighbour);
+    struct gm_replica_block *block = block_at(allocator, number),
+                            *other = block_at(allocator, neighbour);
     if (!neighbour || other->allocated || block->mapped != other->mapped)
         return;
     erase(allocator, neighbour);
@@ -176,11 +177,11 @@ static void merge(struct gm_allocator *allocator, uint32_t number, uint32_t neig
         block->address = other->address;
         block->before = other->before;
         if (block->before)
-            at(allocator, block->before)->behind = number;
+            block_at(allocator, block->before)->behind = number;
     } else {
         block->behind = other->behind;
         if (block->behind)
-            at(allocator, block->behind)->before = number;
+            block_at(allocator, block->behind)->before = number;
     }
     block->size += other->size;
     drop_block(allocator, neighbour);
@@ -188,20 +189,20 @@ static void merge(struct gm_allocator *allocator, uint32_t number, uint32_t neig
 
 static void merge_both(struct gm_allocator *allocator, uint32_t number)
 {
-    merge(allocator, number, at(allocator, number)->before);
-    merge(allocator, number, at(allocator, number)->behind);
+    merge_blocks(allocator, number, block_at(allocator, number)->before);
+    merge_blocks(allocator, number, block_at(allocator, number)->behind);
 }
 
 /* Cuts a block that is in no tree: what is behind `size` bytes becomes a block of its own, in no tree either. */
-static uint32_t split(struct gm_allocator *allocator, uint32_t number, uint64_t size)
+static uint32_t split_block(struct gm_allocator *allocator, uint32_t number, uint64_t size)
 {
-    struct gm_replica_block rest = *at(allocator, number);
+    struct gm_replica_block rest = *block_at(allocator, number);
     rest.address += size;
     rest.size -= size;
     rest.allocated = false;
     uint32_t behind = new_block(allocator, rest);
     link_behind(allocator, behind, number);
-    at(allocator, number)->size = size;
+    block_at(allocator, number)->size = size;
     return behind;
 }
 
@@ -253,7 +254,7 @@ static void note_departure(struct gm_allocator *allocator, uint64_t address, uin
 /* release_block: a whole segment that is free. */
 static void release_segment(struct gm_allocator *allocator, uint32_t number)
 {
-    const struct gm_replica_block *block = at(allocator, number);
+    const struct gm_replica_block *block = block_at(allocator, number);
     note_departure(allocator, block->address, block->size);
     erase(allocator, number);
     drop_block(allocator, number);
@@ -262,20 +263,21 @@ static void release_segment(struct gm_allocator *allocator, uint32_t number)
 /* ---- expandable segments --------------------------------------------------------------------- */
 
 /* unmap_block: whole pieces inside a free block go. Returns the block that is unmapped then, or the same one. */
-static uint32_t unmap(struct gm_allocator *allocator, uint32_t number, uint64_t start, uint64_t end)
+static uint32_t unmap_part(struct gm_allocator *allocator, uint32_t number, uint64_t start,
+                           uint64_t end)
 {
-    struct gm_replica_block *block = at(allocator, number);
+    struct gm_replica_block *block = block_at(allocator, number);
     if (start >= end)
         return number;
     erase(allocator, number);
     if (start > block->address) {
-        uint32_t rest = split(allocator, number, start - block->address);
+        uint32_t rest = split_block(allocator, number, start - block->address);
         insert(allocator, number);
         number = rest;
     }
-    if (at(allocator, number)->address + at(allocator, number)->size > end)
-        insert(allocator, split(allocator, number, end - start));
-    at(allocator, number)->mapped = false;
+    if (block_at(allocator, number)->address + block_at(allocator, number)->size > end)
+        insert(allocator, split_block(allocator, number, end - start));
+    block_at(allocator, number)->mapped = false;
     merge_both(allocator, number);
     insert(allocator, number);
     note_departure(allocator, start, end - start);
@@ -294,7 +296,7 @@ static void find_pieces(const struct gm_allocator *allocator, const struct gm_re
 /* An address space of which nothing is mapped goes, too (release_expandable_segment). */
 static void drop_if_unmapped(struct gm_allocator *allocator, uint32_t number)
 {
-    if (!is_whole_segment(at(allocator, number)) || at(allocator, number)->mapped)
+    if (!is_whole_segment(block_at(allocator, number)) || block_at(allocator, number)->mapped)
         return;
     erase(allocator, number);
     drop_block(allocator, number);
@@ -303,15 +305,15 @@ static void drop_if_unmapped(struct gm_allocator *allocator, uint32_t number)
 static void unmap_all_of(struct gm_allocator *allocator, uint32_t number)
 {
     uint64_t start, end;
-    find_pieces(allocator, at(allocator, number), &start, &end);
-    drop_if_unmapped(allocator, unmap(allocator, number, start, end));
+    find_pieces(allocator, block_at(allocator, number), &start, &end);
+    drop_if_unmapped(allocator, unmap_part(allocator, number, start, end));
 }
 
 /* map_block: `size` bytes at the beginning of an unmapped block, in whole pieces. Returns the free block that holds
  * them, 0 if the device has no more. */
-static uint32_t map(struct gm_allocator *allocator, uint32_t number, uint64_t size)
+static uint32_t map_part(struct gm_allocator *allocator, uint32_t number, uint64_t size)
 {
-    struct gm_replica_block *block = at(allocator, number);
+    struct gm_replica_block *block = block_at(allocator, number);
     uint64_t mapped = round_up(size, piece_of(allocator, block->pool));
     mapped = mapped < block->size ? mapped : block->size;
     if (!has_room(allocator, mapped))
@@ -319,8 +321,8 @@ static uint32_t map(struct gm_allocator *allocator, uint32_t number, uint64_t si
     uint64_t address = block->address;
     erase(allocator, number);
     if (mapped < block->size)
-        insert(allocator, split(allocator, number, mapped));
-    at(allocator, number)->mapped = true;
+        insert(allocator, split_block(allocator, number, mapped));
+    block_at(allocator, number)->mapped = true;
     merge_both(allocator, number);
     insert(allocator, number);
     allocator->device_allocations++;
@@ -369,8 +371,8 @@ static uint32_t find_expandable(struct gm_allocator *allocator, const struct req
     struct gm_tree_key key = {.stream = request->stream};
     uint32_t number =
         gm_tree_from(allocator->blocks, allocator->pools[request->pool].unmapped, key);
-    while (number && at(allocator, number)->stream == request->stream) {
-        uint32_t before = at(allocator, number)->before;
+    while (number && block_at(allocator, number)->stream == request->stream) {
+        uint32_t before = block_at(allocator, number)->before;
         uint32_t candidate = is_allocatable(allocator, before) ? before : number;
         if (has_addresses(allocator, candidate, request->size))
             return candidate;
@@ -389,14 +391,15 @@ static uint32_t allocate_expandable(struct gm_allocator *allocator, const struct
     uint32_t number = find_expandable(allocator, request);
     if (!number)
         return 0;
-    struct gm_replica_block *block = at(allocator, number);
+    struct gm_replica_block *block = block_at(allocator, number);
     if (!block->mapped)
-        number = map(allocator, number, block->size < request->size ? block->size : request->size);
-    while (number && at(allocator, number)->size < request->size) {
-        uint32_t next = at(allocator, number)->behind;
-        uint64_t wanted = request->size - at(allocator, number)->size,
-                 there = at(allocator, next)->size;
-        number = map(allocator, next, wanted < there ? wanted : there);
+        number =
+            map_part(allocator, number, block->size < request->size ? block->size : request->size);
+    while (number && block_at(allocator, number)->size < request->size) {
+        uint32_t next = block_at(allocator, number)->behind;
+        uint64_t wanted = request->size - block_at(allocator, number)->size,
+                 there = block_at(allocator, next)->size;
+        number = map_part(allocator, next, wanted < there ? wanted : there);
     }
     if (number)
         erase(allocator, number);
@@ -408,17 +411,17 @@ static uint32_t allocate_expandable(struct gm_allocator *allocator, const struct
 /* What an expandable segment could grow to counts as its size. */
 static uint64_t expandable_size(struct gm_allocator *allocator, uint32_t number)
 {
-    const struct gm_replica_block *block = at(allocator, number),
-                                  *behind = at(allocator, block->behind);
+    const struct gm_replica_block *block = block_at(allocator, number),
+                                  *behind = block_at(allocator, block->behind);
     return block->size + (block->behind && !behind->mapped ? behind->size : 0);
 }
 
 /* Steps on as long as the next block of the stream could grow to less. */
 static uint32_t least_expandable(struct gm_allocator *allocator, uint32_t number, uint32_t root)
 {
-    uint64_t stream = at(allocator, number)->stream;
+    uint64_t stream = block_at(allocator, number)->stream;
     for (uint32_t next; (next = gm_tree_next(allocator->blocks, root, number)); number = next)
-        if (at(allocator, next)->stream != stream ||
+        if (block_at(allocator, next)->stream != stream ||
             expandable_size(allocator, next) >= expandable_size(allocator, number))
             break;
     return number;
@@ -426,10 +429,11 @@ static uint32_t least_expandable(struct gm_allocator *allocator, uint32_t number
 
 static uint32_t first_fixed(struct gm_allocator *allocator, uint32_t number, uint32_t root)
 {
-    uint64_t stream = at(allocator, number)->stream;
-    while (number && at(allocator, number)->expandable && at(allocator, number)->stream == stream)
+    uint64_t stream = block_at(allocator, number)->stream;
+    while (number && block_at(allocator, number)->expandable &&
+           block_at(allocator, number)->stream == stream)
         number = gm_tree_next(allocator->blocks, root, number);
-    return number && at(allocator, number)->stream == stream ? number : 0;
+    return number && block_at(allocator, number)->stream == stream ? number : 0;
 }
 
 static bool collects_garbage(const struct gm_allocator *allocator)
@@ -443,14 +447,14 @@ static uint32_t search(struct gm_allocator *allocator, const struct request *req
     uint32_t root = allocator->pools[request->pool].free;
     struct gm_tree_key key = {.stream = request->stream, .size = request->size};
     uint32_t number = gm_tree_from(allocator->blocks, root, key);
-    if (!number || at(allocator, number)->stream != request->stream)
+    if (!number || block_at(allocator, number)->stream != request->stream)
         return 0;
-    if (at(allocator, number)->expandable)
+    if (block_at(allocator, number)->expandable)
         number = allocator->settings.expandable ? least_expandable(allocator, number, root)
                                                 : first_fixed(allocator, number, root);
     if (!number)
         return 0;
-    uint64_t limit = allocator->settings.max_split_size, size = at(allocator, number)->size;
+    uint64_t limit = allocator->settings.max_split_size, size = block_at(allocator, number)->size;
     if (request->size < limit && size >= limit)
         return 0;
     if (request->size >= limit &&
@@ -505,9 +509,9 @@ static void release_pool(struct gm_allocator *allocator, uint32_t pool)
     for (uint32_t number = gm_tree_first(allocator->blocks, allocator->pools[pool].free), next;
          number; number = next) {
         next = gm_tree_next(allocator->blocks, allocator->pools[pool].free, number);
-        if (at(allocator, number)->expandable) { /* what is unmapped changes the tree */
+        if (block_at(allocator, number)->expandable) { /* what is unmapped changes the tree */
             GM_APPEND(expandable, capacity, count, number);
-        } else if (is_whole_segment(at(allocator, number))) {
+        } else if (is_whole_segment(block_at(allocator, number))) {
             release_segment(allocator, number);
         }
     }
@@ -519,7 +523,7 @@ static void release_pool(struct gm_allocator *allocator, uint32_t pool)
 static void finish_waiting(struct gm_allocator *allocator)
 {
     for (size_t i = 0; i < allocator->waiting_count; i++)
-        if (at(allocator, allocator->waiting[i])->waiting)
+        if (block_at(allocator, allocator->waiting[i])->waiting)
             gm_allocator_free(allocator, allocator->waiting[i]);
     allocator->waiting_count = 0;
 }
@@ -527,8 +531,8 @@ static void finish_waiting(struct gm_allocator *allocator)
 void gm_allocator_empty_cache(struct gm_allocator *allocator)
 {
     finish_waiting(allocator);
-    release_pool(allocator, pool_of(allocator, 0, false));
-    release_pool(allocator, pool_of(allocator, 0, true));
+    release_pool(allocator, pool_of_request(allocator, 0, false));
+    release_pool(allocator, pool_of_request(allocator, 0, true));
     for (size_t pool = 0; pool < allocator->pool_count; pool++)
         if (allocator->pools[pool].is_dropped)
             release_pool(allocator, (uint32_t)pool);
@@ -554,7 +558,7 @@ static void list_cached(struct gm_allocator *allocator, uint32_t pool, bool expa
     uint64_t start, end;
     for (uint32_t number = gm_tree_first(allocator->blocks, allocator->pools[pool].free); number;
          number = gm_tree_next(allocator->blocks, allocator->pools[pool].free, number)) {
-        const struct gm_replica_block *block = at(allocator, number);
+        const struct gm_replica_block *block = block_at(allocator, number);
         if (block->expandable != expandable)
             continue;
         if (expandable) {
@@ -571,8 +575,9 @@ struct gm_replica_range *gm_allocator_cached(struct gm_allocator *allocator, uin
 {
     struct cached cached = {0};
     for (int i = 0; i < 4; i++)
-        list_cached(allocator, pool_of(allocator, private_pool, (i >= 2) ^ (private_pool != 0)),
-                    i % 2, &cached);
+        list_cached(allocator,
+                    pool_of_request(allocator, private_pool, (i >= 2) ^ (private_pool != 0)), i % 2,
+                    &cached);
     *count = cached.count;
     return cached.ranges;
 }
@@ -584,15 +589,15 @@ static bool is_garbage(const struct gm_replica_block *block)
 
 void gm_allocator_may_drop_pool(struct gm_allocator *allocator, uint64_t private_pool)
 {
-    uint32_t small = pool_of(allocator, private_pool, true);
-    uint32_t large = pool_of(allocator, private_pool, false);
+    uint32_t small = pool_of_request(allocator, private_pool, true);
+    uint32_t large = pool_of_request(allocator, private_pool, false);
     allocator->pools[small].is_dropped = allocator->pools[large].is_dropped = private_pool != 0;
 }
 
 void gm_allocator_drop_pool(struct gm_allocator *allocator, uint64_t private_pool)
 {
-    release_pool(allocator, pool_of(allocator, private_pool, true));
-    release_pool(allocator, pool_of(allocator, private_pool, false));
+    release_pool(allocator, pool_of_request(allocator, private_pool, true));
+    release_pool(allocator, pool_of_request(allocator, private_pool, false));
 }
 
 /* release_available_cached_blocks: blocks too large to be split, as few as will do. */
@@ -605,17 +610,17 @@ static bool release_oversize(struct gm_allocator *allocator, const struct reques
     uint32_t *root = &allocator->pools[request->pool].free;
     struct gm_tree_key key = {.stream = request->stream, .size = wanted};
     uint32_t number = gm_tree_from(allocator->blocks, *root, key);
-    if (number && at(allocator, number)->stream == request->stream &&
-        is_garbage(at(allocator, number))) {
+    if (number && block_at(allocator, number)->stream == request->stream &&
+        is_garbage(block_at(allocator, number))) {
         release_segment(allocator, number);
         return true;
     }
     number = gm_tree_below(allocator->blocks, *root, key);
-    while (number && released < wanted && at(allocator, number)->size >= limit &&
-           at(allocator, number)->stream == request->stream) {
+    while (number && released < wanted && block_at(allocator, number)->size >= limit &&
+           block_at(allocator, number)->stream == request->stream) {
         uint32_t next = gm_tree_before(allocator->blocks, *root, number);
-        if (is_garbage(at(allocator, number))) {
-            released += at(allocator, number)->size;
+        if (is_garbage(block_at(allocator, number))) {
+            released += block_at(allocator, number)->size;
             release_segment(allocator, number);
         }
         number = next;
@@ -631,7 +636,7 @@ static double age_of(const struct gm_allocator *allocator, const struct gm_repli
 /* garbage_collect_cached_blocks: large segments without a block in use, those first that are older than the mean. */
 static void collect_garbage(struct gm_allocator *allocator)
 {
-    uint32_t pool = pool_of(allocator, 0, false), number;
+    uint32_t pool = pool_of_request(allocator, 0, false), number;
     uint64_t threshold = (uint64_t)(allocator->settings.gc_threshold * (double)allowed(allocator));
     if (allocator->reserved <= threshold)
         return;
@@ -639,8 +644,8 @@ static void collect_garbage(struct gm_allocator *allocator)
     double total = 0;
     for (number = gm_tree_first(allocator->blocks, allocator->pools[pool].free); number;
          number = gm_tree_next(allocator->blocks, allocator->pools[pool].free, number))
-        if (is_garbage(at(allocator, number))) {
-            total += age_of(allocator, at(allocator, number));
+        if (is_garbage(block_at(allocator, number))) {
+            total += age_of(allocator, block_at(allocator, number));
             count++;
         }
     for (bool freed = true; reclaimed < target && freed && count;) {
@@ -649,7 +654,7 @@ static void collect_garbage(struct gm_allocator *allocator)
         freed = false;
         for (number = gm_tree_first(allocator->blocks, allocator->pools[pool].free); number;
              number = next) {
-            const struct gm_replica_block *block = at(allocator, number);
+            const struct gm_replica_block *block = block_at(allocator, number);
             next = gm_tree_next(allocator->blocks, allocator->pools[pool].free, number);
             if (!is_garbage(block) || age_of(allocator, block) < threshold_age)
                 continue;
@@ -674,7 +679,7 @@ static bool should_split(const struct gm_allocator *allocator, const struct gm_r
     return size < allocator->settings.max_split_size && rest > SMALL_SIZE;
 }
 
-static uint32_t find(struct gm_allocator *allocator, const struct request *request)
+static uint32_t find_block(struct gm_allocator *allocator, const struct request *request)
 {
     uint32_t number = find_free(allocator, request);
     if (number)
@@ -695,11 +700,11 @@ static struct request make_request(struct gm_allocator *allocator, uint64_t requ
 {
     uint64_t size = gm_allocator_round(&allocator->settings, requested);
     bool one_heap = allocator->settings.async;
-    return (struct request){
-        .size = size,
-        .alloc_size = allocation_size(&allocator->settings, size),
-        .stream = one_heap ? 0 : stream,
-        .pool = pool_of(allocator, one_heap ? 0 : private_pool, size <= SMALL_SIZE && !one_heap)};
+    return (struct request){.size = size,
+                            .alloc_size = allocation_size(&allocator->settings, size),
+                            .stream = one_heap ? 0 : stream,
+                            .pool = pool_of_request(allocator, one_heap ? 0 : private_pool,
+                                                    size <= SMALL_SIZE && !one_heap)};
 }
 
 bool gm_allocator_would_find(struct gm_allocator *allocator, uint64_t requested, uint64_t stream,
@@ -715,20 +720,20 @@ uint32_t gm_allocator_malloc(struct gm_allocator *allocator, uint64_t requested,
     struct request request = make_request(allocator, requested, stream, private_pool);
     uint64_t size = request.size;
     allocator->pools[request.pool].is_dropped = false;
-    uint32_t number = find(allocator, &request);
+    uint32_t number = find_block(allocator, &request);
     if (!number)
         return 0;
-    allocator->has_split_last = should_split(allocator, at(allocator, number), size);
+    allocator->has_split_last = should_split(allocator, block_at(allocator, number), size);
     if (allocator->has_split_last)
-        insert(allocator, split(allocator, number, size));
-    at(allocator, number)->allocated = true;
+        insert(allocator, split_block(allocator, number, size));
+    block_at(allocator, number)->allocated = true;
     GM_ASSERT_SOMETIMES(gm_allocator_is_valid(allocator));
     return number;
 }
 
 void gm_allocator_free(struct gm_allocator *allocator, uint32_t number)
 {
-    struct gm_replica_block *block = at(allocator, number);
+    struct gm_replica_block *block = block_at(allocator, number);
     if (!number || !block->allocated)
         return;
     block->allocated = block->waiting = false;
@@ -739,9 +744,9 @@ void gm_allocator_free(struct gm_allocator *allocator, uint32_t number)
 
 void gm_allocator_wait(struct gm_allocator *allocator, uint32_t number)
 {
-    if (!number || !at(allocator, number)->allocated)
+    if (!number || !block_at(allocator, number)->allocated)
         return;
-    at(allocator, number)->waiting = true;
+    block_at(allocator, number)->waiting = true;
     GM_APPEND(allocator->waiting, allocator->waiting_capacity, allocator->waiting_count, number);
 }
 
@@ -752,7 +757,7 @@ static uint32_t find_holder(struct gm_allocator *allocator, uint64_t address, ui
                             bool mapped)
 {
     for (uint32_t number = 1; number < allocator->block_count; number++) {
-        const struct gm_replica_block *block = at(allocator, number);
+        const struct gm_replica_block *block = block_at(allocator, number);
         if (block->exists && !block->allocated && block->mapped == mapped &&
             block->address <= address && block->size >= size &&
             address - block->address <= block->size - size)
@@ -774,13 +779,14 @@ static uint32_t carve(struct gm_allocator *allocator, uint32_t number, uint64_t 
                       uint64_t size)
 {
     erase(allocator, number);
-    if (address > at(allocator, number)->address) {
-        uint32_t rest = split(allocator, number, address - at(allocator, number)->address);
+    if (address > block_at(allocator, number)->address) {
+        uint32_t rest =
+            split_block(allocator, number, address - block_at(allocator, number)->address);
         insert(allocator, number);
         number = rest;
     }
-    if (at(allocator, number)->size > size)
-        insert(allocator, split(allocator, number, size));
+    if (block_at(allocator, number)->size > size)
+        insert(allocator, split_block(allocator, number, size));
     return number;
 }
 
@@ -790,10 +796,11 @@ static uint32_t add_mapping(struct gm_allocator *allocator, uint64_t address, ui
 {
     uint64_t space = address_space(allocator, pool);
     uint32_t number = find_holder(allocator, address, size, false);
-    if (!number || at(allocator, number)->stream != stream || at(allocator, number)->pool != pool)
+    if (!number || block_at(allocator, number)->stream != stream ||
+        block_at(allocator, number)->pool != pool)
         number = add_address_space(allocator, address, size < space ? space : size, stream, pool);
     number = carve(allocator, number, address, size);
-    at(allocator, number)->mapped = true;
+    block_at(allocator, number)->mapped = true;
     merge_both(allocator, number);
     insert(allocator, number);
     note_there(allocator, size);
@@ -804,7 +811,7 @@ uint32_t gm_allocator_add_segment(struct gm_allocator *allocator, uint64_t addre
                                   uint64_t stream, uint64_t private_pool, bool small,
                                   bool expandable)
 {
-    uint32_t pool = pool_of(allocator, private_pool, small);
+    uint32_t pool = pool_of_request(allocator, private_pool, small);
     if (expandable)
         return add_mapping(allocator, address, size, stream, pool);
     uint32_t number = new_block(allocator, (struct gm_replica_block){.address = address,
@@ -827,7 +834,7 @@ uint32_t gm_allocator_place(struct gm_allocator *allocator, uint32_t number, uin
     if (!number)
         return 0;
     number = carve(allocator, number, address, size);
-    at(allocator, number)->allocated = true;
+    block_at(allocator, number)->allocated = true;
     return number;
 }
 
@@ -836,9 +843,10 @@ bool gm_allocator_release(struct gm_allocator *allocator, uint64_t address, uint
     uint32_t number = find_holder(allocator, address, size, true);
     if (!number)
         return false;
-    if (at(allocator, number)->expandable)
-        drop_if_unmapped(allocator, unmap(allocator, number, address, address + size));
-    else if (is_whole_segment(at(allocator, number)) && at(allocator, number)->size == size)
+    if (block_at(allocator, number)->expandable)
+        drop_if_unmapped(allocator, unmap_part(allocator, number, address, address + size));
+    else if (is_whole_segment(block_at(allocator, number)) &&
+             block_at(allocator, number)->size == size)
         release_segment(allocator, number);
     else
         return false;

@@ -85,7 +85,7 @@ static uint64_t lowest_place(const struct use *use, struct use *const *placed, s
     return at;
 }
 
-static uint64_t pack(struct use *uses, size_t count)
+static uint64_t pack_uses(struct use *uses, size_t count)
 {
     struct use **placed = gm_allocate(count + 1, sizeof(struct use *));
     uint64_t height = 0;
@@ -112,7 +112,7 @@ struct gm_bounds gm_replay_bounds(const struct gm_history *history)
     settings.expandable = true;
     bounds.best_packing = gm_replay_under(history, &settings, 0, history->total).reserved_peak;
     struct use *uses = find_uses(history, &count);
-    uint64_t packed = count <= PACKED_MAX ? pack(uses, count) : UINT64_MAX;
+    uint64_t packed = count <= PACKED_MAX ? pack_uses(uses, count) : UINT64_MAX;
     if (packed <= UINT64_MAX - PAGE) {
         packed = (packed + PAGE - 1) / PAGE * PAGE;
         bounds.best_packing = packed < bounds.best_packing ? packed : bounds.best_packing;

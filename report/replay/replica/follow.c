@@ -11,7 +11,7 @@
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-static uint64_t reserve(void *argument, uint64_t size, bool expandable)
+static uint64_t reserve_segment(void *argument, uint64_t size, bool expandable)
 {
     struct gm_replica_run *run = argument;
     while (run->arrival < run->arrival_end) {
@@ -91,7 +91,7 @@ void gm_replica_run_begin(struct gm_replica_run *run, const struct gm_history *h
                           const struct gm_allocator_settings *wanted, uint64_t capacity,
                           uint64_t total)
 {
-    struct gm_allocator_device device = {reserve, moved, run};
+    struct gm_allocator_device device = {reserve_segment, moved, run};
     struct gm_allocator_settings settings = *wanted;
     if (settings.async)
         make_heap(&settings);
@@ -185,7 +185,7 @@ static bool make_up_for(struct gm_replica_run *run, const struct gm_step *step)
     return true;
 }
 
-static bool is_same(const struct gm_replica_move *move, const struct gm_step *step)
+static bool is_same_step(const struct gm_replica_move *move, const struct gm_step *step)
 {
     return move->arrived == (step->kind == GM_STEP_ARRIVE) && move->size == step->size &&
            move->address == step->address;
@@ -200,7 +200,7 @@ static void compare_moves(struct gm_follower *follower, size_t from, size_t to)
     for (size_t i = from; i < to; i++)
         follower->result.events += steps[i].entries;
     for (size_t i = from; i < to && !follower->own_addresses; i++) {
-        if (made < run->move_count && is_same(&run->moves[made], &steps[i])) {
+        if (made < run->move_count && is_same_step(&run->moves[made], &steps[i])) {
             follower->result.equal_events += steps[i].entries;
             made++;
             continue;

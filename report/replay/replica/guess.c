@@ -97,7 +97,7 @@ static uint64_t stream_of(const struct grouping *grouping, const struct gm_step 
     return grouping->by_pool ? step->stream : group;
 }
 
-static uint64_t pool_of(const struct grouping *grouping, uint64_t group)
+static uint64_t guessed_pool(const struct grouping *grouping, uint64_t group)
 {
     return grouping->by_pool ? group : 0;
 }
@@ -112,7 +112,8 @@ static uint64_t choose_group(struct grouping *grouping, const struct gm_step *ar
         uint64_t group = grouping->groups[i];
         if (!may_join(grouping, arrival->address, came, group) ||
             gm_allocator_would_find(&grouping->follower.run.allocator, request->size,
-                                    stream_of(grouping, request, group), pool_of(grouping, group)))
+                                    stream_of(grouping, request, group),
+                                    guessed_pool(grouping, group)))
             continue;
         if (i == latest)
             return group;
@@ -126,8 +127,8 @@ static uint64_t choose_group(struct grouping *grouping, const struct gm_step *ar
     return grouping->groups[grouping->group_count++] = name;
 }
 
-static void add_segment(struct grouping *grouping, uint64_t address, uint64_t size,
-                        struct segment_group segment)
+static void add_guess_segment(struct grouping *grouping, uint64_t address, uint64_t size,
+                              struct segment_group segment)
 {
     uint64_t end = gm_range_end(address, size);
     struct gm_range found;
@@ -160,8 +161,8 @@ static void give_groups(struct grouping *grouping, size_t at, size_t request)
             bool is_told = grouping->by_pool && !step->is_untold;
             uint64_t group = is_told ? step->pool : choose_group(grouping, step, wanted, i);
             set_group(grouping, step, group);
-            add_segment(grouping, step->address, step->size,
-                        (struct segment_group){step->address, i, group, is_told});
+            add_guess_segment(grouping, step->address, step->size,
+                              (struct segment_group){step->address, i, group, is_told});
         } else {
             const struct segment_group *segment = segment_at(grouping, step->address);
             set_group(grouping, step, segment ? segment->group : 0);
@@ -198,9 +199,9 @@ static void begin_groups(struct grouping *grouping)
     grouping->segment_count = 0;
     for (size_t i = 0; i < history->segment_count; i++) {
         const struct gm_there *there = &history->segments[i];
-        add_segment(grouping, there->address, there->size,
-                    (struct segment_group){there->address, history->step_count + i, there->pool,
-                                           .is_told = true});
+        add_guess_segment(grouping, there->address, there->size,
+                          (struct segment_group){there->address, history->step_count + i,
+                                                 there->pool, .is_told = true});
     }
 }
 

@@ -30,7 +30,7 @@ static void read_divisions(struct gm_allocator_settings *settings, const struct 
     }
 }
 
-static void read_settings(struct gm_history *history, const struct gm_value *settings)
+static void read_snapshot_settings(struct gm_history *history, const struct gm_value *settings)
 {
     struct gm_allocator_settings *own = &history->settings;
     char error[128];
@@ -61,8 +61,8 @@ struct builder {
     bool has_requests, has_completions;
 };
 
-static struct gm_step *add_step(struct gm_history *history, unsigned kind,
-                                const struct gm_torch_event *event)
+static struct gm_step *add_snapshot_step(struct gm_history *history, unsigned kind,
+                                         const struct gm_torch_event *event)
 {
     GM_RESERVE(history->steps, history->step_capacity, history->step_count + 1);
     struct gm_step *step = &history->steps[history->step_count++];
@@ -79,7 +79,7 @@ static struct gm_step *add_step(struct gm_history *history, unsigned kind,
 static void add_alloc(struct builder *builder, const struct gm_torch_event *event)
 {
     struct gm_history *history = builder->history;
-    struct gm_step *step = add_step(history, GM_STEP_ALLOC, event);
+    struct gm_step *step = add_snapshot_step(history, GM_STEP_ALLOC, event);
     step->block = history->numbers++;
     gm_map_set(&builder->numbers, event->address, step->block);
 }
@@ -108,7 +108,8 @@ static void add_free(struct builder *builder, const struct gm_torch_event *event
         return;
     }
     bool waits = is_request && !is_completed_next(builder, at);
-    struct gm_step *step = add_step(builder->history, waits ? GM_STEP_WAIT : GM_STEP_FREE, event);
+    struct gm_step *step =
+        add_snapshot_step(builder->history, waits ? GM_STEP_WAIT : GM_STEP_FREE, event);
     step->block = number;
     if (!waits)
         gm_map_remove(&builder->numbers, event->address);
@@ -152,7 +153,7 @@ static void add_segment_step(struct builder *builder, const struct gm_torch_even
 {
     bool arrives = is_arrival(event);
     struct gm_step *step =
-        add_step(builder->history, arrives ? GM_STEP_ARRIVE : GM_STEP_DEPART, event);
+        add_snapshot_step(builder->history, arrives ? GM_STEP_ARRIVE : GM_STEP_DEPART, event);
     step->expandable =
         event->action == GM_TORCH_SEGMENT_MAP || event->action == GM_TORCH_SEGMENT_UNMAP;
     step->by_request = !arrives && is_by_request(builder->device, at);
@@ -171,7 +172,8 @@ static void add_event(struct builder *builder, size_t at)
         add_free(builder, event, at);
         break;
     case GM_TORCH_OOM:
-        add_step(builder->history, GM_STEP_FAIL, event)->is_untold = !builder->device->has_pools;
+        add_snapshot_step(builder->history, GM_STEP_FAIL, event)->is_untold =
+            !builder->device->has_pools;
         break;
     case GM_TORCH_OTHER:
         break;
@@ -189,7 +191,7 @@ static void add_there(struct gm_history *history, const struct gm_there *block)
     GM_APPEND(history->blocks, history->block_capacity, history->block_count, *block);
 }
 
-GM_ORDER(by_address, struct gm_there, GM_UP(address))
+GM_ORDER(by_snapshot_address, struct gm_there, GM_UP(address))
 
 /* Goes backward from the blocks in use at the end. Of equal addresses the later one stands for the memory. */
 static void find_blocks(struct builder *builder)
@@ -230,7 +232,7 @@ static void find_blocks(struct builder *builder)
     history->block_count = kept;
     gm_map_free(&there);
     if (kept)
-        qsort(history->blocks, kept, sizeof(*history->blocks), by_address);
+        qsort(history->blocks, kept, sizeof(*history->blocks), by_snapshot_address);
     for (size_t i = 0; i < kept; i++) {
         history->blocks[i].block = history->numbers++;
         gm_map_set(&builder->numbers, history->blocks[i].address, history->blocks[i].block);
@@ -387,7 +389,7 @@ bool gm_history_of_snapshot(struct gm_history *history, const struct gm_torch_sn
     }
     history->device = own->device;
     history->contradictions = own->contradictions;
-    read_settings(history, snapshot->settings);
+    read_snapshot_settings(history, snapshot->settings);
     for (size_t i = 0; i < own->event_count; i++) {
         builder.has_requests |= own->events[i].action == GM_TORCH_FREE_REQUESTED;
         builder.has_completions |= own->events[i].action == GM_TORCH_FREE_COMPLETED;

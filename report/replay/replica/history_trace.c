@@ -43,7 +43,8 @@ struct scan {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static struct gm_step *add_step(struct scan *scan, unsigned kind, const struct gm_record *record)
+static struct gm_step *add_traced_step(struct scan *scan, unsigned kind,
+                                       const struct gm_record *record)
 {
     struct gm_history *history = scan->history;
     GM_RESERVE(history->steps, history->step_capacity, history->step_count + 1);
@@ -84,7 +85,7 @@ static void add_range(struct scan *scan, const struct gm_record *record, bool is
                                   .is_mapping = is_mapping});
     if (is_carried)
         return;
-    struct gm_step *step = add_step(scan, GM_STEP_ARRIVE, record);
+    struct gm_step *step = add_traced_step(scan, GM_STEP_ARRIVE, record);
     step->expandable = is_mapping;
     step->took_ns = slow_ns(record);
     uint32_t created = is_mapping ? gm_map_get(&scan->creations, record->aux) : GM_NONE;
@@ -112,7 +113,7 @@ static void remove_ranges(struct scan *scan, const struct gm_record *record, boo
             return;
         gm_ranges_remove(&scan->there, found.start);
         life->departure = scan->history->step_count;
-        struct gm_step *step = add_step(scan, GM_STEP_DEPART, record);
+        struct gm_step *step = add_traced_step(scan, GM_STEP_DEPART, record);
         step->address = life->address;
         step->size = life->size;
         step->expandable = is_mapping;
@@ -148,7 +149,7 @@ static struct told told_of(struct scan *scan, const struct gm_entry *entry)
     return (struct told){.asked = asked, .stream = detail->aux, .pool = detail->extra};
 }
 
-static void add_block(struct scan *scan, const struct gm_entry *entry)
+static void add_traced_block(struct scan *scan, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     struct gm_history *history = scan->history;
@@ -163,7 +164,7 @@ static void add_block(struct scan *scan, const struct gm_entry *entry)
     gm_map_set(&scan->numbers, record->address, number);
     struct told told = told_of(scan, entry);
     if (!entry->carried) {
-        struct gm_step *step = add_step(scan, GM_STEP_ALLOC, record);
+        struct gm_step *step = add_traced_step(scan, GM_STEP_ALLOC, record);
         step->block = number;
         step->asked = step->size = told.asked;
         step->stream = told.stream;
@@ -180,29 +181,29 @@ static void add_block(struct scan *scan, const struct gm_entry *entry)
 }
 
 /* What the device had left then, and what the allocator had, is what it could have. */
-static void note_refusal(struct scan *scan, const struct gm_entry *entry)
+static void note_traced_refusal(struct scan *scan, const struct gm_entry *entry)
 {
     uint64_t left = entry->detail ? entry->detail->aux : 0;
     uint64_t all = left ? gm_range_end(entry->detail->address, left) : 0;
     if (left < entry->record->size && all > scan->told && all <= INT64_MAX)
         scan->told = all;
     uint32_t place = gm_map_get(&scan->streams, entry->lane);
-    struct gm_step *step = add_step(scan, GM_STEP_FAIL, entry->record);
+    struct gm_step *step = add_traced_step(scan, GM_STEP_FAIL, entry->record);
     step->stream = place == GM_NONE ? 0 : scan->last_streams[place]; /* as the thread's last one */
     step->is_untold = true;
 }
 
-static void end_block(struct scan *scan, const struct gm_entry *entry)
+static void end_traced_block(struct scan *scan, const struct gm_entry *entry)
 {
     uint32_t number = gm_map_get(&scan->numbers, entry->record->address);
     if (number == GM_NONE)
         return;
     bool waits = entry->detail && entry->detail->extra == GM_BLOCK_END_WAITS;
-    add_step(scan, waits ? GM_STEP_WAIT : GM_STEP_FREE, entry->record)->block = number;
+    add_traced_step(scan, waits ? GM_STEP_WAIT : GM_STEP_FREE, entry->record)->block = number;
     gm_map_remove(&scan->numbers, entry->record->address);
 }
 
-static void note(struct scan *scan, const struct gm_entry *entry)
+static void note_traced_entry(struct scan *scan, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     bool is_here = record->device == scan->device;
@@ -239,17 +240,17 @@ static void note(struct scan *scan, const struct gm_entry *entry)
         return;
     scan->is_refused = false;
     if (record->type == GM_EVENT_BLOCK_ALLOC) {
-        add_block(scan, entry);
+        add_traced_block(scan, entry);
     } else if (record->type == GM_EVENT_BLOCK_OOM) {
-        note_refusal(scan, entry);
+        note_traced_refusal(scan, entry);
     } else {
-        end_block(scan, entry);
+        end_traced_block(scan, entry);
     }
 }
 
 /* ---- what is the allocator's ----------------------------------------------------------------- */
 
-GM_ORDER(by_address, struct gm_there, GM_UP(address))
+GM_ORDER(by_traced_address, struct gm_there, GM_UP(address))
 
 /* The most that the process held on the device outside of the allocator, and so what was left for that. */
 static void find_capacity(struct scan *scan, const bool *is_others)
@@ -309,9 +310,10 @@ static void keep_own(struct scan *scan)
     }
     history->step_count = kept;
     if (history->segment_count)
-        qsort(history->segments, history->segment_count, sizeof(*history->segments), by_address);
+        qsort(history->segments, history->segment_count, sizeof(*history->segments),
+              by_traced_address);
     if (history->block_count)
-        qsort(history->blocks, history->block_count, sizeof(*history->blocks), by_address);
+        qsort(history->blocks, history->block_count, sizeof(*history->blocks), by_traced_address);
     free(dropped);
 }
 
@@ -368,7 +370,7 @@ bool gm_history_of_trace(struct gm_history *history, struct gm_trace *trace, int
     history->device = scan.device = device == GM_ANY_DEVICE ? choose_device(trace) : device;
     struct gm_stream *stream = gm_stream_open(trace);
     while (gm_stream_next(stream, &entry))
-        note(&scan, &entry);
+        note_traced_entry(&scan, &entry);
     gm_stream_close(stream);
     keep_own(&scan);
     use_told(&scan);

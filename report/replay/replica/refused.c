@@ -13,7 +13,7 @@ struct place {
     uint64_t stream, pool;
 };
 
-static bool is_same(struct place one, struct place other)
+static bool is_same_place(struct place one, struct place other)
 {
     return one.stream == other.stream && one.pool == other.pool;
 }
@@ -24,9 +24,9 @@ static size_t find_places(const struct gm_history *history, struct place places[
     for (size_t i = 0; i < history->step_count && count < PLACES_MAX; i++) {
         const struct gm_step *step = &history->steps[i];
         struct place place = {step->stream, step->pool};
-        if (step->kind != GM_STEP_ALLOC || (count && is_same(places[last], place)))
+        if (step->kind != GM_STEP_ALLOC || (count && is_same_place(places[last], place)))
             continue;
-        for (last = 0; last < count && !is_same(places[last], place);)
+        for (last = 0; last < count && !is_same_place(places[last], place);)
             last++;
         if (last == count)
             places[count++] = place;

@@ -40,7 +40,7 @@ unsigned gm_allocator_divisions(const struct gm_allocator_settings *settings, ui
 
 /* ---- one setting ----------------------------------------------------------------------------- */
 
-static bool refuse(char *error, size_t size, const char *name, const char *why)
+static bool refuse_setting(char *error, size_t size, const char *name, const char *why)
 {
     snprintf(error, size, "%s %s", name, why);
     return false;
@@ -168,35 +168,35 @@ static bool apply(struct gm_allocator_settings *settings, const char *name, char
     double share;
     if (strcmp(name, "max_split_size_mb") == 0) {
         if (!parse_mib(value, LEAST_SPLIT, &settings->max_split_size))
-            return refuse(error, size, name, "is a number of MiB, from 20 on");
+            return refuse_setting(error, size, name, "is a number of MiB, from 20 on");
     } else if (strcmp(name, "max_non_split_rounding_mb") == 0) {
         if (!parse_mib(value, LEAST_SPLIT, &settings->max_non_split_rounding))
-            return refuse(error, size, name, "is a number of MiB, from 20 on");
+            return refuse_setting(error, size, name, "is a number of MiB, from 20 on");
     } else if (strcmp(name, "large_segment_size_mb") == 0) {
         if (!parse_mib(value, LEAST_SEGMENT, &settings->large_segment) ||
             settings->large_segment > INT64_MAX)
-            return refuse(error, size, name, "is a number of MiB above 10");
+            return refuse_setting(error, size, name, "is a number of MiB above 10");
     } else if (strcmp(name, "garbage_collection_threshold") == 0) {
         if (!parse_share(value, &share) || share <= 0 || share >= 1)
-            return refuse(error, size, name, "is a share between 0 and 1");
+            return refuse_setting(error, size, name, "is a share between 0 and 1");
         settings->gc_threshold = share;
     } else if (strcmp(name, "per_process_memory_fraction") == 0) {
         if (!parse_share(value, &share) || share <= 0)
-            return refuse(error, size, name, "is a share above 0, at most 1");
+            return refuse_setting(error, size, name, "is a share above 0, at most 1");
         settings->memory_fraction = share;
     } else if (strcmp(name, "expandable_segments") == 0) {
         if (!parse_bool(value, &settings->expandable))
-            return refuse(error, size, name, "is True or False");
+            return refuse_setting(error, size, name, "is True or False");
     } else if (strcmp(name, "roundup_power2_divisions") == 0) {
         if (!parse_divisions(value, settings->divisions))
-            return refuse(error, size, name,
-                          "is a power of two, or a list such as [256:1,512:2,>:4]");
+            return refuse_setting(error, size, name,
+                                  "is a power of two, or a list such as [256:1,512:2,>:4]");
     } else if (strcmp(name, "backend") == 0) {
         settings->async = strcmp(value, "cudaMallocAsync") == 0;
         if (!settings->async && strcmp(value, "native") != 0)
-            return refuse(error, size, name, "is native or cudaMallocAsync");
+            return refuse_setting(error, size, name, "is native or cudaMallocAsync");
     } else if (!is_known(name)) {
-        return refuse(error, size, name, "is no setting that PyTorch's allocator has");
+        return refuse_setting(error, size, name, "is no setting that PyTorch's allocator has");
     }
     return true;
 }
@@ -226,7 +226,7 @@ bool gm_allocator_settings_apply(struct gm_allocator_settings *settings, struct 
         if (text.bytes[i] == ' ')
             continue;
         if (size == sizeof(copy) - 1)
-            return refuse(error, error_size, "the list of settings", "is too long");
+            return refuse_setting(error, error_size, "the list of settings", "is too long");
         copy[size++] = text.bytes[i];
     }
     copy[size] = 0;
@@ -238,8 +238,8 @@ bool gm_allocator_settings_apply(struct gm_allocator_settings *settings, struct 
         if (value)
             *value++ = 0;
         if (!value || !is_name(at) || strlen(at) >= NAME_MAX_SIZE)
-            return refuse(error, error_size, "a setting",
-                          "is name:value, with a name of PyTorch's");
+            return refuse_setting(error, error_size, "a setting",
+                                  "is name:value, with a name of PyTorch's");
         if (!apply(settings, at, value, error, error_size))
             return false;
         at += end + more;

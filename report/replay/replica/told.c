@@ -68,7 +68,7 @@ static void note_part(struct naming *naming, uint64_t number, uint64_t size)
               (struct part){.number = number, .small = size <= (uint64_t)1 << 20});
 }
 
-static uint64_t pool_of(const struct naming *naming, uint64_t number)
+static uint64_t named_pool(const struct naming *naming, uint64_t number)
 {
     struct part wanted = {.number = number};
     const struct part *part =
@@ -88,9 +88,9 @@ void gm_history_name_pools(struct gm_history *history, uint64_t common)
     if (naming.count)
         name_pools(naming.parts, naming.count, common ? common : naming.first);
     for (size_t i = 0; i < history->block_count; i++)
-        history->blocks[i].pool = pool_of(&naming, history->blocks[i].pool);
+        history->blocks[i].pool = named_pool(&naming, history->blocks[i].pool);
     for (size_t i = 0; i < history->step_count; i++)
-        history->steps[i].pool = pool_of(&naming, history->steps[i].pool);
+        history->steps[i].pool = named_pool(&naming, history->steps[i].pool);
     free(naming.parts);
     gm_map_free(&naming.known);
 }

@@ -17,7 +17,7 @@ struct telling {
     struct gm_ranges there;
 };
 
-static void tell(const struct telling *telling, uint64_t address, struct gm_step *step)
+static void tell_step(const struct telling *telling, uint64_t address, struct gm_step *step)
 {
     struct gm_range found;
     bool is_there = gm_ranges_find(&telling->there, address, address + 1, &found);
@@ -26,7 +26,7 @@ static void tell(const struct telling *telling, uint64_t address, struct gm_step
 }
 
 /* Takes [start, end) out, whatever it is a part of. */
-static void take_out(struct telling *telling, uint64_t start, uint64_t end)
+static void take_out_range(struct telling *telling, uint64_t start, uint64_t end)
 {
     struct gm_range found;
     while (gm_ranges_find(&telling->there, start, end, &found)) {
@@ -38,7 +38,7 @@ static void take_out(struct telling *telling, uint64_t start, uint64_t end)
     }
 }
 
-static void undo(struct telling *telling, struct gm_step *step)
+static void undo_step(struct telling *telling, struct gm_step *step)
 {
     uint64_t end = gm_range_end(step->address, step->size);
     struct gm_range found;
@@ -47,9 +47,9 @@ static void undo(struct telling *telling, struct gm_step *step)
     if (step->kind == GM_STEP_DEPART &&
         !gm_ranges_find(&telling->there, step->address, end, &found))
         gm_ranges_add(&telling->there, (struct gm_range){step->address, end, UNTOLD});
-    tell(telling, step->address, step);
+    tell_step(telling, step->address, step);
     if (step->kind == GM_STEP_ARRIVE)
-        take_out(telling, step->address, end);
+        take_out_range(telling, step->address, end);
 }
 
 static void tell_blocks(const struct telling *telling)
@@ -57,7 +57,7 @@ static void tell_blocks(const struct telling *telling)
     struct gm_history *history = telling->history;
     for (size_t i = 0; i < history->block_count; i++) {
         struct gm_step step;
-        tell(telling, history->blocks[i].address, &step);
+        tell_step(telling, history->blocks[i].address, &step);
         history->blocks[i].pool = step.pool;
     }
 }
@@ -76,7 +76,7 @@ void gm_history_tell_pools(struct gm_history *history, const struct gm_torch_dev
                           (struct gm_range){device->segments[i].address, end, (uint32_t)i + 2});
     }
     for (size_t i = history->step_count; i > 0; i--)
-        undo(&telling, &history->steps[i - 1]);
+        undo_step(&telling, &history->steps[i - 1]);
     tell_blocks(&telling);
     gm_ranges_free(&telling.there);
 }

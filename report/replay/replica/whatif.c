@@ -19,7 +19,8 @@ static const struct {
     {"max_split_size_mb:64", 3},       {"backend:cudaMallocAsync", 4},
 };
 
-static struct gm_whatif_setting *add(struct gm_whatif *whatif, const char *set, unsigned risk)
+static struct gm_whatif_setting *add_setting(struct gm_whatif *whatif, const char *set,
+                                             unsigned risk)
 {
     GM_RESERVE(whatif->settings, whatif->capacity, whatif->count + 1);
     struct gm_whatif_setting *setting = &whatif->settings[whatif->count++];
@@ -30,7 +31,7 @@ static struct gm_whatif_setting *add(struct gm_whatif *whatif, const char *set, 
 
 bool gm_whatif_add(struct gm_whatif *whatif, const char *set, char *error, size_t error_size)
 {
-    struct gm_whatif_setting *setting = add(whatif, set, 0);
+    struct gm_whatif_setting *setting = add_setting(whatif, set, 0);
     if (!gm_allocator_settings_apply(&setting->settings, (struct gm_text){set, strlen(set)}, error,
                                      error_size))
         return false;
@@ -46,7 +47,7 @@ void gm_whatif_add_all(struct gm_whatif *whatif)
 {
     char error[128];
     for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++) {
-        struct gm_whatif_setting *setting = add(whatif, advices[i].set, advices[i].risk);
+        struct gm_whatif_setting *setting = add_setting(whatif, advices[i].set, advices[i].risk);
         struct gm_text text = {advices[i].set, strlen(advices[i].set)};
         gm_allocator_settings_apply(&setting->settings, text, error, sizeof(error));
         if (gm_allocator_settings_are_equal(&setting->settings, &whatif->history.settings))

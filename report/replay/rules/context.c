@@ -18,7 +18,7 @@ void gm_contexts_end(struct gm_contexts *contexts)
     gm_map_free(&contexts->by_address);
 }
 
-static struct gm_context *at(struct gm_contexts *contexts, uint32_t number)
+static struct gm_context *context_at(struct gm_contexts *contexts, uint32_t number)
 {
     GM_RESERVE(contexts->entries, contexts->capacity, (size_t)number + 1);
     while (contexts->count <= number)
@@ -28,7 +28,7 @@ static struct gm_context *at(struct gm_contexts *contexts, uint32_t number)
 
 void gm_context_used_first(struct gm_contexts *contexts, uint16_t context)
 {
-    struct gm_context *state = at(contexts, context);
+    struct gm_context *state = context_at(contexts, context);
     if (state->references == 0)
         state->unseen_reference = true;
 }
@@ -37,7 +37,7 @@ void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *recor
 {
     if (record->context == 0 || record->context == GM_CONTEXT_UNTOLD)
         return;
-    struct gm_context *context = at(contexts, record->context);
+    struct gm_context *context = context_at(contexts, record->context);
     if (!context->known) {
         GM_COPY_MEMBERS(context, record, time, stack, api);
     }
@@ -51,8 +51,8 @@ void gm_context_seen(struct gm_contexts *contexts, const struct gm_record *recor
 }
 
 /* The context a record of the family is about; 0 if it is not known. */
-static uint32_t meant(const struct gm_contexts *contexts, const struct gm_record *record,
-                      bool primary)
+static uint32_t context_meant(const struct gm_contexts *contexts, const struct gm_record *record,
+                              bool primary)
 {
     uint32_t number = gm_map_get(&contexts->by_address, record->address);
     if (number == GM_NONE && (primary || record->address == 0))
@@ -60,7 +60,7 @@ static uint32_t meant(const struct gm_contexts *contexts, const struct gm_record
     return number == GM_NONE ? 0 : number;
 }
 
-static void hold(struct gm_context *context, const struct gm_record *record)
+static void hold_context(struct gm_context *context, const struct gm_record *record)
 {
     context->references = record->size > UINT32_MAX ? UINT32_MAX : (uint32_t)record->size;
     context->unseen_reference = record->extra & 1;
@@ -73,16 +73,16 @@ void gm_context_carried(struct gm_contexts *contexts, const struct gm_record *re
         return;
     if (record->address)
         gm_context_seen(contexts, record);
-    hold(at(contexts, record->context), record);
+    hold_context(context_at(contexts, record->context), record);
 }
 
 void gm_context_retained(struct gm_contexts *contexts, const struct gm_record *record)
 {
-    uint32_t number = meant(contexts, record, true);
+    uint32_t number = context_meant(contexts, record, true);
     if (!number)
         return;
     /* The context may have been seen first by a call that did not tell what it is. */
-    struct gm_context *context = at(contexts, number);
+    struct gm_context *context = context_at(contexts, number);
     context->primary = true;
     context->device = record->device;
     contexts->primary[gm_device_slot(record->device)] = number;
@@ -98,8 +98,8 @@ struct ending {
     bool primary;
 };
 
-static struct ending ending_of(const struct gm_contexts *contexts, const struct gm_entry *entry,
-                               uint32_t number)
+static struct ending ending_of_context(const struct gm_contexts *contexts,
+                                       const struct gm_entry *entry, uint32_t number)
 {
     const struct gm_record *record = entry->record;
     struct ending ending = {number, record->device, (record->flags & GM_FLAG_PRIMARY) != 0};
@@ -138,12 +138,13 @@ void gm_context_released(struct gm_contexts *contexts, const struct gm_entry *en
                          struct gm_journal *journal)
 {
     const struct gm_record *record = entry->record;
-    uint32_t number = entry->carried ? (uint16_t)record->aux : meant(contexts, record, true);
+    uint32_t number =
+        entry->carried ? (uint16_t)record->aux : context_meant(contexts, record, true);
     if (!number)
         return;
-    struct gm_context *context = at(contexts, number);
+    struct gm_context *context = context_at(contexts, number);
     if (entry->carried)
-        hold(context, record); /* how it was held before */
+        hold_context(context, record); /* how it was held before */
     bool unseen = context->references == 0;
     if (unseen && !context->unseen_reference)
         return;
@@ -155,20 +156,21 @@ void gm_context_released(struct gm_contexts *contexts, const struct gm_entry *en
         contexts->ledger, journal,
         &(struct gm_undo){.action = GM_UNDO_CONTEXT, .object = number, .unseen = unseen});
     if (context->references == 0 && !context->unseen_reference)
-        end_lives(contexts, ending_of(contexts, entry, number), journal);
+        end_lives(contexts, ending_of_context(contexts, entry, number), journal);
 }
 
 void gm_context_ended(struct gm_contexts *contexts, const struct gm_entry *entry,
                       struct gm_journal *journal)
 {
     const struct gm_record *record = entry->record;
-    uint32_t number = entry->carried ? (uint16_t)record->aux : meant(contexts, record, false);
-    end_lives(contexts, ending_of(contexts, entry, number), journal);
+    uint32_t number =
+        entry->carried ? (uint16_t)record->aux : context_meant(contexts, record, false);
+    end_lives(contexts, ending_of_context(contexts, entry, number), journal);
 }
 
 void gm_context_undo(struct gm_contexts *contexts, const struct gm_undo *undo)
 {
-    struct gm_context *context = at(contexts, undo->object);
+    struct gm_context *context = context_at(contexts, undo->object);
     if (undo->unseen)
         context->unseen_reference = true;
     else

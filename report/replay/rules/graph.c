@@ -41,7 +41,7 @@ static void recycle(struct gm_graphs *graphs, uint32_t number)
     GM_APPEND(graphs->unused, graphs->unused_capacity, graphs->unused_count, number);
 }
 
-static void drop(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
+static void drop_graph(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
 {
     recycle(graphs, gm_map_get(map, handle));
     gm_map_remove(map, handle);
@@ -90,7 +90,7 @@ static void drop_destroyed(struct gm_graphs *graphs)
 }
 
 /* The entry of a handle, made if there is none. */
-static uint32_t entry(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
+static uint32_t graph_entry(struct gm_graphs *graphs, struct gm_map *map, uint64_t handle)
 {
     uint32_t number = gm_map_get(map, handle);
     if (number != GM_NONE)
@@ -106,8 +106,8 @@ static uint32_t entry(struct gm_graphs *graphs, struct gm_map *map, uint64_t han
     return number;
 }
 
-static void append(struct gm_graphs *graphs, uint32_t to, const struct gm_graph_node *nodes,
-                   size_t count)
+static void append_to_graph(struct gm_graphs *graphs, uint32_t to,
+                            const struct gm_graph_node *nodes, size_t count)
 {
     struct gm_graph *graph = &graphs->entries[to];
     if (count > NODES_MAX - graphs->node_count)
@@ -123,20 +123,21 @@ static void append(struct gm_graphs *graphs, uint32_t to, const struct gm_graph_
 }
 
 /* Memory that a pool of the host or of managed memory describes is such; all else is the graph's. */
-static uint8_t kind_of(const struct gm_record *record)
+static uint8_t kind_of_node(const struct gm_record *record)
 {
     return record->kind == GM_KIND_PINNED || record->kind == GM_KIND_MANAGED ? record->kind
                                                                              : GM_KIND_GRAPH;
 }
 
-static void append_node(struct gm_graphs *graphs, const struct gm_record *record, bool is_free)
+static void append_graph_node(struct gm_graphs *graphs, const struct gm_record *record,
+                              bool is_free)
 {
     struct gm_graph_node node = {
         GM_SAME(record, address, size, stack, api, device),
-        .kind = kind_of(record),
+        .kind = kind_of_node(record),
         .is_free = is_free,
     };
-    append(graphs, entry(graphs, &graphs->graphs, record->aux), &node, 1);
+    append_to_graph(graphs, graph_entry(graphs, &graphs->graphs, record->aux), &node, 1);
 }
 
 /* Appends the nodes that graph `from` has now to the entry of `handle`. */
@@ -150,17 +151,17 @@ static void append_graph(struct gm_graphs *graphs, struct gm_map *map, uint64_t 
         graphs->nodes_refused += graphs->entries[source].count;
         return;
     }
-    uint32_t to = entry(graphs, map, handle);
+    uint32_t to = graph_entry(graphs, map, handle);
     size_t count = graphs->entries[source].count;
     struct gm_graph_node *copy = gm_allocate(count, sizeof(*copy)); /* the two may be the same */
     memcpy(copy, graphs->entries[source].nodes, count * sizeof(*copy));
-    append(graphs, to, copy, count);
+    append_to_graph(graphs, to, copy, count);
     free(copy);
 }
 
-static void instantiate(struct gm_graphs *graphs, const struct gm_record *record)
+static void instantiate_graph(struct gm_graphs *graphs, const struct gm_record *record)
 {
-    drop(graphs, &graphs->executables, record->address);
+    drop_graph(graphs, &graphs->executables, record->address);
     append_graph(graphs, &graphs->executables, record->address, record->aux);
     uint32_t number = gm_map_get(&graphs->executables, record->address);
     if (number != GM_NONE)
@@ -204,7 +205,7 @@ static bool launch_at_once(struct gm_graph *graph, struct gm_ledger *ledger)
            is_alone(graph, ledger) && gm_ledger_turn(ledger, graph->turn);
 }
 
-static void launch(struct gm_graphs *graphs, const struct gm_record *record)
+static void launch_graph(struct gm_graphs *graphs, const struct gm_record *record)
 {
     uint32_t number = gm_map_get(&graphs->executables, record->address);
     graphs->launches++;
@@ -238,11 +239,11 @@ void gm_graph_apply(struct gm_graphs *graphs, const struct gm_record *record)
     switch (record->type) {
     case GM_EVENT_ALLOC:
     case GM_EVENT_GRAPH_ALLOC_NODE:
-        append_node(graphs, record, false);
+        append_graph_node(graphs, record, false);
         break;
     case GM_EVENT_FREE:
     case GM_EVENT_GRAPH_FREE_NODE:
-        append_node(graphs, record, true);
+        append_graph_node(graphs, record, true);
         break;
     case GM_EVENT_GRAPH_CHILD:
         append_graph(graphs, &graphs->graphs, record->address, record->aux);
@@ -250,14 +251,14 @@ void gm_graph_apply(struct gm_graphs *graphs, const struct gm_record *record)
     case GM_EVENT_GRAPH_CLONE:
         if (record->address == record->aux)
             break;
-        drop(graphs, &graphs->graphs, record->address);
+        drop_graph(graphs, &graphs->graphs, record->address);
         append_graph(graphs, &graphs->graphs, record->address, record->aux);
         break;
     case GM_EVENT_GRAPH_INSTANTIATE:
-        instantiate(graphs, record);
+        instantiate_graph(graphs, record);
         break;
     case GM_EVENT_GRAPH_LAUNCH:
-        launch(graphs, record);
+        launch_graph(graphs, record);
         break;
     default:
         break;

@@ -17,7 +17,7 @@ struct tally {
     size_t capacity;     /* of sites */
 };
 
-static struct gm_turn_site *site_of(struct tally *tally, const struct gm_graph_node *node)
+static struct gm_turn_site *turn_site(struct tally *tally, const struct gm_graph_node *node)
 {
     uint64_t key = node->stack | (uint64_t)node->api << 32;
     uint32_t number = gm_map_get(&tally->sites, key);
@@ -31,10 +31,10 @@ static struct gm_turn_site *site_of(struct tally *tally, const struct gm_graph_n
     return &tally->turn->sites[number];
 }
 
-static void begin(struct tally *tally, const struct gm_graph_node *node)
+static void begin_turn(struct tally *tally, const struct gm_graph_node *node)
 {
     struct gm_turn *turn = tally->turn;
-    struct gm_turn_site *site = site_of(tally, node);
+    struct gm_turn_site *site = turn_site(tally, node);
     tally->live += node->size;
     site->births++;
     site->bytes += node->size;
@@ -49,10 +49,10 @@ static void begin(struct tally *tally, const struct gm_graph_node *node)
     turn->high = node->address > turn->high ? node->address : turn->high;
 }
 
-static void end(struct tally *tally, const struct gm_graph_node *begun)
+static void end_turn(struct tally *tally, const struct gm_graph_node *begun)
 {
     tally->live -= begun->size;
-    site_of(tally, begun)->live -= begun->size;
+    turn_site(tally, begun)->live -= begun->size;
 }
 
 static bool go_through(struct tally *tally, const struct gm_graph_node *nodes, size_t count)
@@ -62,14 +62,14 @@ static bool go_through(struct tally *tally, const struct gm_graph_node *nodes, s
         if (nodes[i].is_free != (begun != GM_NONE))
             return false;
         if (nodes[i].is_free) {
-            end(tally, &nodes[begun]);
+            end_turn(tally, &nodes[begun]);
             gm_map_remove(&tally->alive, nodes[i].address);
             continue;
         }
         if (nodes[i].device != tally->turn->device || nodes[i].kind != tally->turn->kind ||
             nodes[i].size > SIZE_MAX_OF_ONE)
             return false;
-        begin(tally, &nodes[i]);
+        begin_turn(tally, &nodes[i]);
         gm_map_set(&tally->alive, nodes[i].address, (uint32_t)i);
     }
     return tally->alive.count == 0;

@@ -49,7 +49,8 @@ static inline void begin_journal(struct gm_replay *replay, const struct gm_entry
 
 /* What lived at an address was not freed, or not closed. Memory of another owner is open as often
  * as before, whoever closed it last; was it over, that is one more that came to life. */
-static void goes_on(struct gm_replay *replay, const struct gm_undo *undo, bool late, bool is_past)
+static void object_goes_on(struct gm_replay *replay, const struct gm_undo *undo, bool late,
+                           bool is_past)
 {
     uint32_t there = gm_lives_find(&replay->ledger.lives, undo->life.address);
     if (there == GM_NONE)
@@ -86,7 +87,7 @@ static void undo_all(struct gm_replay *replay, const struct gm_record *record,
         switch (undo->action) {
         case GM_UNDO_LIFE:
         case GM_UNDO_REFERENCE:
-            goes_on(replay, undo, late, journal->is_past);
+            object_goes_on(replay, undo, late, journal->is_past);
             break;
         case GM_UNDO_UNKNOWN_FREE:
             replay->ledger.unknown_frees -= replay->ledger.unknown_frees != 0;

@@ -34,7 +34,7 @@ static uint32_t new_object(struct gm_vmm *vmm, uint64_t handle)
 }
 
 /* The object alive under a handle, GM_NONE if there is none. */
-static uint32_t find(const struct gm_vmm *vmm, uint64_t handle)
+static uint32_t find_object(const struct gm_vmm *vmm, uint64_t handle)
 {
     uint32_t number = gm_map_get(&vmm->by_handle, handle);
     return number != GM_NONE && vmm->objects[number].alive ? number : GM_NONE;
@@ -62,7 +62,7 @@ static void recycle(struct gm_vmm *vmm, uint32_t number)
     free(object.bound);
 }
 
-static void settle(struct gm_vmm *vmm, uint32_t number, bool late);
+static void settle_object(struct gm_vmm *vmm, uint32_t number, bool late);
 
 /* Bindings refer to their memory as long as their multicast object is alive. */
 static void count_bindings(struct gm_vmm *vmm, uint32_t multicast, bool late)
@@ -74,13 +74,13 @@ static void count_bindings(struct gm_vmm *vmm, uint32_t multicast, bool late)
         uint32_t memory = objects[multicast].bound[i].memory;
         objects[memory].bindings += by;
         objects[memory].held -= by;
-        settle(vmm, memory, late);
+        settle_object(vmm, memory, late);
     }
 }
 
 /* Ends an object that nothing refers to any more, or brings back one that something refers to after
  * all. While records are carried it is not known yet what will refer to it. */
-static void settle(struct gm_vmm *vmm, uint32_t number, bool late)
+static void settle_object(struct gm_vmm *vmm, uint32_t number, bool late)
 {
     struct gm_vmm_object *object = &vmm->objects[number];
     if (vmm->ledger->carrying || object->alive == referred_to(object))
@@ -104,7 +104,7 @@ void gm_vmm_begin_history(struct gm_vmm *vmm)
 {
     for (uint32_t number = 0; number < vmm->count; number++)
         if (vmm->objects[number].used)
-            settle(vmm, number, false);
+            settle_object(vmm, number, false);
     for (uint32_t number = 0; number < vmm->count; number++)
         vmm->objects[number].is_past = !vmm->objects[number].alive;
 }
@@ -119,7 +119,7 @@ static void make_handle_free(struct gm_vmm *vmm, uint64_t handle)
     vmm->objects[number].handles = 0;
     vmm->objects[number].nameless = true;
     gm_map_remove(&vmm->by_handle, handle);
-    settle(vmm, number, false);
+    settle_object(vmm, number, false);
 }
 
 static void give_life(struct gm_vmm *vmm, uint32_t number, struct gm_life *life)
@@ -129,7 +129,7 @@ static void give_life(struct gm_vmm *vmm, uint32_t number, struct gm_life *life)
     vmm->objects[number].life = gm_ledger_begin_life(vmm->ledger, life);
 }
 
-static void create(struct gm_vmm *vmm, const struct gm_record *record, unsigned kind)
+static void create_object(struct gm_vmm *vmm, const struct gm_record *record, unsigned kind)
 {
     make_handle_free(vmm, record->address);
     uint32_t number = new_object(vmm, record->address);
@@ -156,9 +156,10 @@ static void carry(struct gm_vmm *vmm, const struct gm_entry *entry)
     give_life(vmm, number, life);
 }
 
-static void release(struct gm_vmm *vmm, const struct gm_record *record, struct gm_journal *journal)
+static void release_object(struct gm_vmm *vmm, const struct gm_record *record,
+                           struct gm_journal *journal)
 {
-    uint32_t number = find(vmm, record->address);
+    uint32_t number = find_object(vmm, record->address);
     if (number == GM_NONE || !vmm->objects[number].handles) {
         vmm->ledger->unknown_frees++;
         gm_ledger_note(vmm->ledger, journal, &(struct gm_undo){.action = GM_UNDO_UNKNOWN_RELEASE});
@@ -167,12 +168,12 @@ static void release(struct gm_vmm *vmm, const struct gm_record *record, struct g
     vmm->objects[number].handles--;
     gm_ledger_note(vmm->ledger, journal,
                    &(struct gm_undo){.action = GM_UNDO_HANDLE, .object = number});
-    settle(vmm, number, false);
+    settle_object(vmm, number, false);
 }
 
 /* ---- address ranges -------------------------------------------------------------------------- */
 
-static void move(struct gm_vmm *vmm, struct gm_vmm_object *object, uint64_t address)
+static void move_object(struct gm_vmm *vmm, struct gm_vmm_object *object, uint64_t address)
 {
     object->whole_at = address;
     if (vmm->moved)
@@ -187,11 +188,12 @@ static void add_mapping(struct gm_vmm *vmm, struct gm_range range)
     gm_ranges_add(&vmm->mappings, range);
     if (object->life != GM_NONE && object->mappings == 1 && range.start &&
         range.end - range.start == vmm->ledger->lives.slots[object->life].size)
-        move(vmm, object, range.start);
+        move_object(vmm, object, range.start);
 }
 
 /* Removes all mappings in [start, end); of those that reach beyond it, the rest stays. */
-static void unmap(struct gm_vmm *vmm, uint64_t start, uint64_t end, struct gm_journal *journal)
+static void unmap_range(struct gm_vmm *vmm, uint64_t start, uint64_t end,
+                        struct gm_journal *journal)
 {
     struct gm_range range;
     while (gm_ranges_find(&vmm->mappings, start, end, &range)) {
@@ -205,20 +207,20 @@ static void unmap(struct gm_vmm *vmm, uint64_t start, uint64_t end, struct gm_jo
         object->mappings += behind.start < behind.end ? 1u : 0u;
         object->mappings--;
         if (object->whole_at && object->whole_at == range.start)
-            move(vmm, object, 0);
+            move_object(vmm, object, 0);
         range.start = range.start < start ? start : range.start;
         range.end = range.end > end ? end : range.end;
         gm_ledger_note(
             vmm->ledger, journal,
             &(struct gm_undo){.action = GM_UNDO_UNMAP, .object = range.value, .range = range});
-        settle(vmm, range.value, false);
+        settle_object(vmm, range.value, false);
     }
 }
 
 void gm_vmm_array_ended(struct gm_vmm *vmm, uint64_t array, struct gm_journal *journal)
 {
     const uint64_t tiles = GM_TILES_OF(array);
-    unmap(vmm, tiles, gm_range_end(tiles, GM_TILES_MAX), journal);
+    unmap_range(vmm, tiles, gm_range_end(tiles, GM_TILES_MAX), journal);
 }
 
 /* An import does not tell how large the memory is: it is known as far as it was mapped. */
@@ -235,11 +237,11 @@ static void learn_size(struct gm_vmm *vmm, const struct gm_vmm_object *object,
         gm_ledger_grow(vmm->ledger, object->life, offset + record->size);
 }
 
-static void map(struct gm_vmm *vmm, const struct gm_entry *entry)
+static void map_range(struct gm_vmm *vmm, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
     uint64_t end = gm_range_end(record->address, record->size);
-    uint32_t number = find(vmm, record->aux);
+    uint32_t number = find_object(vmm, record->aux);
     struct gm_range range;
     if (number == GM_NONE || record->size == 0) {
         vmm->ledger->malformed++;
@@ -248,7 +250,7 @@ static void map(struct gm_vmm *vmm, const struct gm_entry *entry)
     vmm->objects[number].mappings++; /* first: what is in the way may be its own */
     bool is_lost = false;
     while (gm_ranges_find(&vmm->mappings, record->address, end, &range)) {
-        unmap(vmm, range.start, range.end, NULL); /* as a whole: CUDA has no other way */
+        unmap_range(vmm, range.start, range.end, NULL); /* as a whole: CUDA has no other way */
         is_lost = true;
     }
     vmm->ledger->lost_frees += is_lost;
@@ -268,7 +270,7 @@ static void remove_reservations(struct gm_vmm *vmm, uint64_t start, uint64_t end
     }
 }
 
-static void reserve(struct gm_vmm *vmm, struct gm_range range)
+static void reserve_range(struct gm_vmm *vmm, struct gm_range range)
 {
     if (range.start >= range.end)
         return;
@@ -281,10 +283,10 @@ static void reserve(struct gm_vmm *vmm, struct gm_range range)
 /* ---- multicast ------------------------------------------------------------------------------- */
 
 /* The object that a handle, or an address that is mapped, stands for. */
-static uint32_t meant(const struct gm_vmm *vmm, uint64_t handle_or_address)
+static uint32_t object_meant(const struct gm_vmm *vmm, uint64_t handle_or_address)
 {
     struct gm_range range;
-    uint32_t number = find(vmm, handle_or_address);
+    uint32_t number = find_object(vmm, handle_or_address);
     if (number != GM_NONE)
         return number;
     bool mapped = gm_ranges_find(&vmm->mappings, handle_or_address,
@@ -299,7 +301,7 @@ static void add_binding(struct gm_vmm *vmm, uint32_t multicast,
     GM_APPEND(object->bound, object->bound_capacity, object->bound_count, *binding);
     struct gm_vmm_object *memory = &vmm->objects[binding->memory];
     *(object->alive ? &memory->bindings : &memory->held) += 1;
-    settle(vmm, binding->memory, late);
+    settle_object(vmm, binding->memory, late);
 }
 
 /* The memory that a handle of memory stands for: that itself, or what the process imported from
@@ -312,10 +314,10 @@ static uint32_t memory_of(const struct gm_vmm *vmm, uint32_t number)
 
 /* Memory that the process itself exported is here under one more handle, which keeps it as a
  * multicast object keeps what is bound to it. */
-static void import(struct gm_vmm *vmm, const struct gm_record *record)
+static void import_object(struct gm_vmm *vmm, const struct gm_record *record)
 {
-    uint32_t number = find(vmm, record->address);
-    uint32_t own = record->aux ? memory_of(vmm, find(vmm, record->aux)) : GM_NONE;
+    uint32_t number = find_object(vmm, record->address);
+    uint32_t own = record->aux ? memory_of(vmm, find_object(vmm, record->aux)) : GM_NONE;
     if (number != GM_NONE && (number == own || vmm->objects[number].handles)) {
         vmm->objects[number].handles++; /* the same handle again */
     } else if (own != GM_NONE && vmm->objects[own].is_memory) {
@@ -323,15 +325,15 @@ static void import(struct gm_vmm *vmm, const struct gm_record *record)
         number = new_object(vmm, record->address);
         add_binding(vmm, number, &(struct gm_vmm_binding){.memory = own}, false);
     } else {
-        create(vmm, record, GM_KIND_EXTERNAL);
+        create_object(vmm, record, GM_KIND_EXTERNAL);
     }
 }
 
-static void bind(struct gm_vmm *vmm, const struct gm_entry *entry)
+static void bind_range(struct gm_vmm *vmm, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
-    uint32_t multicast = find(vmm, record->address);
-    uint32_t memory = memory_of(vmm, meant(vmm, record->aux));
+    uint32_t multicast = find_object(vmm, record->address);
+    uint32_t memory = memory_of(vmm, object_meant(vmm, record->aux));
     if (multicast != GM_NONE && memory == GM_NONE &&
         gm_lives_find(&vmm->ledger->lives, record->aux) != GM_NONE)
         return; /* stream-ordered memory, which may be bound by its address: its pool keeps it */
@@ -363,16 +365,17 @@ static void remove_binding(struct gm_vmm *vmm, uint32_t multicast, size_t which,
         vmm->ledger, journal,
         &(struct gm_undo){.action = GM_UNDO_UNBIND, .object = multicast, .binding = binding});
     vmm->objects[binding.memory].bindings--;
-    settle(vmm, binding.memory, false);
+    settle_object(vmm, binding.memory, false);
 }
 
 /* An unbinding names the place as the binding did. What is bound elsewhere is never meant: where
  * nothing is known to be, there was memory of a pool. The device says which of several; that of
  * imported memory is a guess, so the place alone finds it where no other is. Of bindings that agree
  * as well the first one is meant; one that comes back is behind all. */
-static void unbind(struct gm_vmm *vmm, const struct gm_record *record, struct gm_journal *journal)
+static void unbind_range(struct gm_vmm *vmm, const struct gm_record *record,
+                         struct gm_journal *journal)
 {
-    uint32_t multicast = find(vmm, record->address);
+    uint32_t multicast = find_object(vmm, record->address);
     if (multicast == GM_NONE)
         return;
     const struct gm_vmm_object *object = &vmm->objects[multicast];
@@ -408,41 +411,42 @@ void gm_vmm_apply(struct gm_vmm *vmm, const struct gm_entry *entry, struct gm_jo
     }
     switch (record->type) {
     case GM_EVENT_VMM_CREATE:
-        create(vmm, record, record->kind == GM_KIND_HOST_VMM ? GM_KIND_HOST_VMM : GM_KIND_VMM);
+        create_object(vmm, record,
+                      record->kind == GM_KIND_HOST_VMM ? GM_KIND_HOST_VMM : GM_KIND_VMM);
         break;
     case GM_EVENT_VMM_IMPORT:
-        import(vmm, record);
+        import_object(vmm, record);
         break;
     case GM_EVENT_VMM_RETAIN:
-        number = find(vmm, record->address);
+        number = find_object(vmm, record->address);
         if (number != GM_NONE)
             vmm->objects[number].handles++;
         break;
     case GM_EVENT_VMM_RELEASE:
-        release(vmm, record, journal);
+        release_object(vmm, record, journal);
         break;
     case GM_EVENT_VMM_RESERVE:
         remove_reservations(vmm, record->address, end, NULL);
-        reserve(vmm, (struct gm_range){record->address, end, 0});
+        reserve_range(vmm, (struct gm_range){record->address, end, 0});
         break;
     case GM_EVENT_VMM_UNRESERVE:
         remove_reservations(vmm, record->address, end, journal);
         break;
     case GM_EVENT_VMM_MAP:
-        map(vmm, entry);
+        map_range(vmm, entry);
         break;
     case GM_EVENT_VMM_UNMAP:
-        unmap(vmm, record->address, end, journal);
+        unmap_range(vmm, record->address, end, journal);
         break;
     case GM_EVENT_MULTICAST_CREATE:
         make_handle_free(vmm, record->address);
         new_object(vmm, record->address);
         break;
     case GM_EVENT_MULTICAST_BIND:
-        bind(vmm, entry);
+        bind_range(vmm, entry);
         break;
     case GM_EVENT_MULTICAST_UNBIND:
-        unbind(vmm, record, journal);
+        unbind_range(vmm, record, journal);
         break;
     default:
         break;
@@ -457,13 +461,13 @@ void gm_vmm_undo(struct gm_vmm *vmm, const struct gm_undo *undo, bool late)
         if (vmm->objects[undo->object].nameless)
             break; /* the driver gave its handle to another: the release did happen */
         vmm->objects[undo->object].handles++;
-        settle(vmm, undo->object, late);
+        settle_object(vmm, undo->object, late);
         break;
     case GM_UNDO_UNMAP:
         if (gm_ranges_find(&vmm->mappings, undo->range.start, undo->range.end, &other))
             break;
         vmm->objects[undo->object].mappings++;
-        settle(vmm, undo->object, late);
+        settle_object(vmm, undo->object, late);
         add_mapping(vmm, undo->range);
         break;
     case GM_UNDO_UNBIND:
@@ -471,7 +475,7 @@ void gm_vmm_undo(struct gm_vmm *vmm, const struct gm_undo *undo, bool late)
         break;
     case GM_UNDO_RESERVATION:
         if (!gm_ranges_find(&vmm->reservations, undo->range.start, undo->range.end, &other))
-            reserve(vmm, undo->range);
+            reserve_range(vmm, undo->range);
         break;
     default:
         break;

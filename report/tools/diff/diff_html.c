@@ -39,7 +39,8 @@ static void close_table(FILE *out, size_t left_out)
     fputs("</tbody></table></div>\n</section>\n", out);
 }
 
-static void put_table(FILE *out, const struct gm_diff_table *table, const char *title, size_t top)
+static void put_diff_table(FILE *out, const struct gm_diff_table *table, const char *title,
+                           size_t top)
 {
     size_t shown = table->count < top ? table->count : top;
     if (!table->count)
@@ -138,11 +139,11 @@ void gm_diff_html(FILE *out, const struct gm_diff *diff, size_t top)
     if (!diff->differs)
         fputs("<p class=\"verdict\">No difference.</p>\n", out);
     fputs("</header>\n", out);
-    put_table(out, &diff->tables[GM_DIFF_TOTALS], titles[GM_DIFF_TOTALS], SIZE_MAX);
-    put_table(out, &diff->tables[GM_DIFF_FINDINGS], titles[GM_DIFF_FINDINGS], top);
+    put_diff_table(out, &diff->tables[GM_DIFF_TOTALS], titles[GM_DIFF_TOTALS], SIZE_MAX);
+    put_diff_table(out, &diff->tables[GM_DIFF_FINDINGS], titles[GM_DIFF_FINDINGS], top);
     for (unsigned section = 0; section < GM_DIFF_SECTIONS; section++)
         put_places(out, diff, section, top);
     for (unsigned table = GM_DIFF_PROCESSES; table < GM_DIFF_FINDINGS; table++)
-        put_table(out, &diff->tables[table], titles[table], top);
+        put_diff_table(out, &diff->tables[table], titles[table], top);
     fputs("</article>\n", out);
 }

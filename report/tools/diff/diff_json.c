@@ -18,8 +18,8 @@ static void put_side(struct gm_json *json, const char *key, const struct gm_mode
     gm_json_close_object(json);
 }
 
-static void put_table(struct gm_json *json, enum gm_diff_tables number,
-                      const struct gm_diff_table *table)
+static void put_diff_table(struct gm_json *json, enum gm_diff_tables number,
+                           const struct gm_diff_table *table)
 {
     gm_json_open_array(json, gm_diff_table_name(number));
     for (size_t i = 0; i < table->count; i++) {
@@ -74,7 +74,7 @@ void gm_diff_json(FILE *out, const struct gm_diff *diff)
     put_side(&json, "new", diff->newer);
     gm_json_bool(&json, "differs", diff->differs);
     for (unsigned table = 0; table < GM_DIFF_TABLES; table++)
-        put_table(&json, table, &diff->tables[table]);
+        put_diff_table(&json, table, &diff->tables[table]);
     gm_json_open_object(&json, "places");
     for (unsigned section = 0; section < GM_DIFF_SECTIONS; section++) {
         const struct gm_diff_places *places = &diff->places[section];

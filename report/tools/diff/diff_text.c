@@ -91,7 +91,7 @@ static const char *share_of(const struct gm_diff_row *row, char text[16])
     return text;
 }
 
-static void print_row(struct gm_page *page, const struct gm_diff_row *row)
+static void print_diff_row(struct gm_page *page, const struct gm_diff_row *row)
 {
     char change[GM_SIZE_TEXT + 2], share[16];
     gm_page_print(page, GM_PLAIN, "  ");
@@ -124,7 +124,7 @@ static void print_table(const struct printing *printing, enum gm_diff_tables num
     gm_page_print(printing->page, GM_BOLD, "%-*s%12s%12s%12s\n", (int)NAME_COLUMNS, titles[number],
                   "base", "new", "change");
     for (size_t i = 0; i < shown; i++)
-        print_row(printing->page, &table->rows[i]);
+        print_diff_row(printing->page, &table->rows[i]);
     if (table->count > shown)
         gm_page_print(printing->page, GM_DIM, "  and %zu more\n", table->count - shown);
 }
@@ -150,7 +150,8 @@ static void print_findings(const struct printing *printing)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static void print_place(struct printing *printing, const struct gm_diff_places *places, size_t at)
+static void print_diff_place(struct printing *printing, const struct gm_diff_places *places,
+                             size_t at)
 {
     const struct gm_diff_place *place = &places->entries[at];
     const struct gm_frame *user = gm_diff_user(printing->diff, places, at);
@@ -199,7 +200,7 @@ static void print_section(struct printing *printing, enum gm_diff_sections secti
         return;
     gm_page_heading(printing->page, titles[section][0], titles[section][1]);
     for (size_t i = 0; i < shown; i++)
-        print_place(printing, places, i);
+        print_diff_place(printing, places, i);
     for (size_t i = shown; i < places->count; i++)
         rest += places->entries[i].bytes_after - places->entries[i].bytes_before;
     if (places->count > shown)

@@ -24,7 +24,7 @@ static bool is_executable(const struct gm_model *model, struct gm_text name)
 
 /* "libtorch_cuda.so.1.2" is built anew under other numbers, and a program under another name. In the
  * memory of the keys. */
-static const char *name_of(const struct gm_match *match, unsigned side, const char *path)
+static const char *match_name(const struct gm_match *match, unsigned side, const char *path)
 {
     struct gm_text name = gm_base_name((struct gm_text){path, strlen(path)});
     const char *end = memmem(name.bytes, name.size, ".so", 3);
@@ -44,7 +44,7 @@ static struct gm_frame key_frame(const struct gm_match *match, unsigned side,
     bool is_named = strstr(frame->function, "+0x") == NULL;
     const char *home = frame->script ? frame->file : frame->module;
     return (struct gm_frame){.function = is_named ? frame->function : "",
-                             .module = home ? name_of(match, side, home) : "",
+                             .module = home ? match_name(match, side, home) : "",
                              .script = frame->script};
 }
 
@@ -58,8 +58,8 @@ static size_t frames_compared(const struct gm_stack *stack, enum level level)
 }
 
 /* Keys of another level differ by a frame of their own, which no stack has. */
-static uint32_t key_of(const struct gm_match *match, unsigned side, uint32_t number,
-                       enum level level)
+static uint32_t match_key(const struct gm_match *match, unsigned side, uint32_t number,
+                          enum level level)
 {
     static const char *const marks[LEVELS] = {NULL, "\1names", "\1innermost"};
     const struct gm_stack *stack = gm_model_stack(match->models[side], number);
@@ -80,7 +80,7 @@ uint32_t gm_match_stack(struct gm_match *match, unsigned side, uint32_t stack)
 {
     uint32_t *known = &match->of[side][stack];
     if (*known == GM_NONE)
-        *known = key_of(match, side, stack, EXACT);
+        *known = match_key(match, side, stack, EXACT);
     return *known;
 }
 
@@ -105,7 +105,7 @@ static void loosen(struct gm_match *match, enum level level)
         for (uint32_t i = 0; i < count; i++) {
             keys[side][i] = gm_map_get(&taken, match->of[side][i]) == 3
                                 ? GM_NONE
-                                : key_of(match, side, i, level);
+                                : match_key(match, side, i, level);
             if (keys[side][i] != GM_NONE)
                 note_sides(&sides, keys[side][i], side);
         }

@@ -54,7 +54,7 @@ static uint32_t match_place(struct difference *difference, struct side *side, ui
 
 /* ---- sums by place --------------------------------------------------------------------------- */
 
-static int64_t absolute(int64_t value)
+static int64_t absolute_value(int64_t value)
 {
     return value < 0 ? -value : value;
 }
@@ -67,8 +67,8 @@ struct sums {
 
 /* Of struct sums, whose first member this is; what is the same in bytes and count comes last. */
 GM_ORDER(most_changed_first, struct gm_model_sample,
-         GM_UP_OF(absolute(b->bytes), absolute(a->bytes)) GM_UP_OF(a->count == 0, b->count == 0)
-             GM_UP(place))
+         GM_UP_OF(absolute_value(b->bytes), absolute_value(a->bytes))
+             GM_UP_OF(a->count == 0, b->count == 0) GM_UP(place))
 
 /* Both moments by place, most change first; either can be NULL. The caller frees. */
 static struct sums *sum_samples(struct difference *difference,
@@ -160,7 +160,7 @@ static void add_tally(struct gm_model_tally *to, const struct gm_model_tally *fr
         to->peak_time_ns = from->peak_time_ns;
 }
 
-static struct gm_model_device *device_of(struct gm_model_run *run, int id)
+static struct gm_model_device *same_device(struct gm_model_run *run, int id)
 {
     size_t at = 0;
     while (at < run->device_count && run->devices[at].id != id)
@@ -173,8 +173,8 @@ static struct gm_model_device *device_of(struct gm_model_run *run, int id)
 
 GM_ORDER(by_id, struct gm_model_device, GM_UP(id))
 
-static void add_device(struct difference *difference, struct gm_model_device *to,
-                       const struct gm_model_device *from, int sign)
+static void add_difference_device(struct difference *difference, struct gm_model_device *to,
+                                  const struct gm_model_device *from, int sign)
 {
     to->is_listed |= from->is_listed;
     to->seen |= from->seen;
@@ -205,7 +205,8 @@ static void add_totals(struct difference *difference, struct gm_model_run *to,
     for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
         *totals[i][0] += sign * *totals[i][1];
     for (size_t i = 0; i < from->device_count; i++)
-        add_device(difference, device_of(to, from->devices[i].id), &from->devices[i], sign);
+        add_difference_device(difference, same_device(to, from->devices[i].id), &from->devices[i],
+                              sign);
     for (unsigned kind = 0; kind < GM_KINDS; kind++)
         add_tally(&to->host[kind], &from->host[kind], sign);
     for (unsigned i = 0; i < GM_LEAK_CLASSES; i++) {
@@ -233,7 +234,7 @@ static void add_pool(struct gm_model_pool *to, const struct gm_model_pool *from,
     }
 }
 
-static struct gm_model_pool *pool_of(struct gm_model_run *run, int device)
+static struct gm_model_pool *same_pool(struct gm_model_run *run, int device)
 {
     size_t at = 0;
     while (at < run->pool_count && run->pools[at].device != device)
@@ -249,7 +250,7 @@ static void subtract_pools(struct difference *difference, struct gm_model_run *t
     for (size_t i = 0; i < 2; i++)
         for (size_t at = 0; runs[i] && at < runs[i]->pool_count; at++) {
             const struct gm_model_pool *pool = &runs[i]->pools[at];
-            add_pool(pool_of(to, pool->device), pool, difference->sides[i].sign);
+            add_pool(same_pool(to, pool->device), pool, difference->sides[i].sign);
         }
     for (size_t i = 0; i < to->pool_count; i++) {
         struct gm_model_pool *pool = &to->pools[i];
@@ -268,7 +269,7 @@ static bool is_lifetime_zero(const struct gm_model_lifetime *lifetime)
 }
 
 GM_ORDER(most_allocated_first, struct gm_model_lifetime,
-         GM_UP_OF(absolute(b->allocated), absolute(a->allocated)) GM_UP(place))
+         GM_UP_OF(absolute_value(b->allocated), absolute_value(a->allocated)) GM_UP(place))
 
 static void subtract_lifetimes(struct difference *difference, struct gm_model_run *to,
                                const struct gm_model_run *const runs[2])
@@ -328,7 +329,7 @@ static bool is_transfer_zero(const struct gm_model_transfer *transfer)
 }
 
 GM_ORDER(most_copied_first, struct gm_model_transfer,
-         GM_UP_OF(absolute(b->bytes), absolute(a->bytes)) GM_UP(direction) GM_UP(stack))
+         GM_UP_OF(absolute_value(b->bytes), absolute_value(a->bytes)) GM_UP(direction) GM_UP(stack))
 
 static size_t keep_transfers(struct gm_model_transfer *transfers, size_t count)
 {
@@ -388,7 +389,7 @@ static void subtract_transfers(struct difference *difference, struct gm_model_ru
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static size_t sum_of(const struct gm_model_run *const runs[2], size_t member)
+static size_t sum_of_member(const struct gm_model_run *const runs[2], size_t member)
 {
     size_t sum = 0;
     for (size_t i = 0; i < 2; i++)
@@ -396,7 +397,7 @@ static size_t sum_of(const struct gm_model_run *const runs[2], size_t member)
             sum += *(const size_t *)((const char *)runs[i] + member);
     return sum;
 }
-#define SUM_OF(runs, member) sum_of((runs), offsetof(struct gm_model_run, member))
+#define SUM_OF(runs, member) sum_of_member((runs), offsetof(struct gm_model_run, member))
 
 static void add_living(struct gm_model_verdict *to, const struct gm_model_verdict *from, int sign)
 {

@@ -31,8 +31,8 @@ struct figures {
 #define BEHIND_DEVICES ((size_t)1 << 32) /* in the order of totals */
 
 /* Takes the name over. */
-static void collect(struct figures *figures, enum side side, char *name, int64_t value,
-                    enum how how, bool is_bytes)
+static void collect_figure(struct figures *figures, enum side side, char *name, int64_t value,
+                           enum how how, bool is_bytes)
 {
     GM_RESERVE(figures->entries, figures->capacity, figures->count + 1);
     figures->entries[figures->count] =
@@ -42,15 +42,15 @@ static void collect(struct figures *figures, enum side side, char *name, int64_t
 
 static void collect_bytes(struct figures *figures, enum side side, const char *name, int64_t value)
 {
-    collect(figures, side, gm_copy_text(name), value, ADDED, true);
+    collect_figure(figures, side, gm_copy_text(name), value, ADDED, true);
 }
 
 static void collect_number(struct figures *figures, enum side side, const char *name, int64_t value)
 {
-    collect(figures, side, gm_copy_text(name), value, ADDED, false);
+    collect_figure(figures, side, gm_copy_text(name), value, ADDED, false);
 }
 
-GM_ORDER(by_name, struct figure, GM_BY_TEXT(name) GM_UP(order))
+GM_ORDER(by_figure_name, struct figure, GM_BY_TEXT(name) GM_UP(order))
 
 /* A row, and where its name was met first. */
 struct met {
@@ -60,12 +60,12 @@ struct met {
 
 GM_ORDER(by_order, struct met, GM_UP(order))
 
-static void unite(struct figures *figures, struct gm_diff_table *table)
+static void unite_figures(struct figures *figures, struct gm_diff_table *table)
 {
     struct met *met = gm_allocate(figures->count + 1, sizeof(*met));
     size_t count = 0;
     if (figures->count)
-        qsort(figures->entries, figures->count, sizeof(*figures->entries), by_name);
+        qsort(figures->entries, figures->count, sizeof(*figures->entries), by_figure_name);
     for (size_t i = 0; i < figures->count; i++) {
         struct figure *figure = &figures->entries[i];
         if (!count || strcmp(met[count - 1].row.name, figure->name) != 0)
@@ -89,7 +89,8 @@ static void unite(struct figures *figures, struct gm_diff_table *table)
 
 /* ---- totals ---------------------------------------------------------------------------------- */
 
-static void add_devices(struct figures *figures, enum side side, const struct gm_model_run *run)
+static void add_device_figures(struct figures *figures, enum side side,
+                               const struct gm_model_run *run)
 {
     char name[64];
     for (size_t i = 0; i < run->device_count; i++) {
@@ -98,7 +99,7 @@ static void add_devices(struct figures *figures, enum side side, const struct gm
             continue;
         snprintf(name, sizeof(name), "peak of device %d", device->id);
         figures->order = (size_t)device->id + 1;
-        collect(figures, side, gm_copy_text(name), device->all.peak, HIGHEST, true);
+        collect_figure(figures, side, gm_copy_text(name), device->all.peak, HIGHEST, true);
     }
 }
 
@@ -142,7 +143,7 @@ static void add_totals(struct figures *figures, enum side side, const struct gm_
     for (size_t i = 0; i < model->run_count; i++) {
         const struct gm_model_run *run = &model->runs[i];
         const struct gm_model_moment *pinned = gm_model_moment(run, run->pinned_peak);
-        add_devices(figures, side, run);
+        add_device_figures(figures, side, run);
         figures->order = BEHIND_DEVICES + figures->count;
         add_pools(figures, side, run);
         collect_bytes(figures, side, "pinned memory, peak", pinned ? pinned->bytes : 0);
@@ -186,7 +187,7 @@ static void add_processes(struct figures *figures, enum side side, const struct 
             if (run->devices[at].is_listed && run->devices[at].all.peak > peak)
                 peak = run->devices[at].all.peak;
         if (peak >= 0)
-            collect(figures, side, process_name(model, i), peak, ADDED, true);
+            collect_figure(figures, side, process_name(model, i), peak, ADDED, true);
     }
 }
 
@@ -218,7 +219,7 @@ static void add_categories(struct figures *figures, enum side side, const struct
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
-static void append(struct gm_text part, char **name)
+static void append_name(struct gm_text part, char **name)
 {
     char *clean = gm_clean_copy(part), *longer;
     if (asprintf(&longer, "%s%s", *name, clean) >= 0) {
@@ -233,9 +234,9 @@ static char *phase_name(const struct gm_model_run *run, const struct gm_model_ph
 {
     char *name = gm_copy_text("");
     if (phase->is_interval) {
-        append(phase->has_from ? phase->from : (struct gm_text){"start", 5}, &name);
-        append((struct gm_text){" .. ", 4}, &name);
-        append(phase->has_name ? phase->name : (struct gm_text){"end", 3}, &name);
+        append_name(phase->has_from ? phase->from : (struct gm_text){"start", 5}, &name);
+        append_name((struct gm_text){" .. ", 4}, &name);
+        append_name(phase->has_name ? phase->name : (struct gm_text){"end", 3}, &name);
         return name;
     }
     uint32_t path[GM_PHASE_DEPTH];
@@ -244,9 +245,9 @@ static char *phase_name(const struct gm_model_run *run, const struct gm_model_ph
          at = run->phases[at].parent)
         path[depth++] = at;
     while (depth--) {
-        append(run->phases[path[depth]].name, &name);
+        append_name(run->phases[path[depth]].name, &name);
         if (depth)
-            append((struct gm_text){" > ", 3}, &name);
+            append_name((struct gm_text){" > ", 3}, &name);
     }
     return name;
 }
@@ -265,7 +266,7 @@ static void add_phases(struct figures *figures, enum side side, const struct gm_
                     peaks[one->where] = one->sums.peak;
             }
             uint64_t peak = peaks[GM_PHASE_POOL] ? peaks[GM_PHASE_POOL] : peaks[GM_PHASE_DEVICE];
-            collect(figures, side, phase_name(run, phase), gm_amount(peak), HIGHEST, true);
+            collect_figure(figures, side, phase_name(run, phase), gm_amount(peak), HIGHEST, true);
         }
     }
 }
@@ -285,7 +286,7 @@ static void add_findings(struct figures *figures, enum side side, const struct g
             if (asprintf(&name, "%s %s%s%s", gm_severity_name(finding->severity),
                          gm_finding_name(finding->code), frame ? " in " : "",
                          frame ? frame->function : "") >= 0)
-                collect(figures, side, name, 1, ADDED, false);
+                collect_figure(figures, side, name, 1, ADDED, false);
         }
 }
 
@@ -307,6 +308,6 @@ void gm_diff_fill_tables(struct gm_diff *diff)
             collect_number(&figures, side, "processes", (int64_t)models[side]->run_count);
         for (unsigned side = 0; side < SIDES && !(is_pair && table == GM_DIFF_PROCESSES); side++)
             adders[table](&figures, side, models[side]);
-        unite(&figures, &diff->tables[table]);
+        unite_figures(&figures, &diff->tables[table]);
     }
 }

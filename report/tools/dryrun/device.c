@@ -14,7 +14,7 @@
 
 static const char suffix[] = ".device";
 
-static void copy(char *to, size_t size, const char *from)
+static void copy_value(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from);
     gm_clean_text(to);
@@ -41,14 +41,14 @@ static bool read_count(const char *value, unsigned long most, unsigned *count)
     return true;
 }
 
-static bool set(struct gm_dry_device *device, const char *key, const char *value)
+static bool set_property(struct gm_dry_device *device, const char *key, const char *value)
 {
     if (strcmp(key, "name") == 0)
-        copy(device->name, sizeof(device->name), value);
+        copy_value(device->name, sizeof(device->name), value);
     else if (strcmp(key, "also") == 0)
-        copy(device->also, sizeof(device->also), value);
+        copy_value(device->also, sizeof(device->also), value);
     else if (strcmp(key, "source") == 0)
-        copy(device->source, sizeof(device->source), value);
+        copy_value(device->source, sizeof(device->source), value);
     else if (strcmp(key, "cc") == 0)
         return read_capability(value, device->cc);
     else if (strcmp(key, "sms") == 0)
@@ -74,7 +74,7 @@ static char *trimmed(char *text)
     return text;
 }
 
-static bool is_whole(const struct gm_dry_device *device, const char *path)
+static bool is_whole_profile(const struct gm_dry_device *device, const char *path)
 {
     const char *missing = !device->name[0]                     ? "name"
                           : !device->cc[0]                     ? "cc"
@@ -104,16 +104,16 @@ bool gm_dry_device_read(struct gm_dry_device *device, const char *path)
             continue;
         if (value)
             *value++ = 0;
-        good = value && set(device, trimmed(key), trimmed(value));
+        good = value && set_property(device, trimmed(key), trimmed(value));
         if (!good)
             gm_complain("%s:%u: not understood", path, number);
     }
     fclose(file);
-    return good && is_whole(device, path);
+    return good && is_whole_profile(device, path);
 }
 
 /* Whether two names are the same to a person. */
-static bool is_same(const char *a, const char *b, size_t length)
+static bool matches_text(const char *a, const char *b, size_t length)
 {
     const char *end = b + length;
     for (;;) {
@@ -128,21 +128,21 @@ static bool is_same(const char *a, const char *b, size_t length)
     }
 }
 
-static bool has_name(const struct gm_dry_device *device, const char *stem, size_t length,
-                     const char *name)
+static bool has_device_name(const struct gm_dry_device *device, const char *stem, size_t length,
+                            const char *name)
 {
-    if (is_same(name, stem, length) || is_same(name, device->name, strlen(device->name)))
+    if (matches_text(name, stem, length) || matches_text(name, device->name, strlen(device->name)))
         return true;
     for (const char *also = device->also; *also;) {
         size_t word = strcspn(also, " ");
-        if (word && is_same(name, also, word))
+        if (word && matches_text(name, also, word))
             return true;
         also += word + (also[word] != 0);
     }
     return false;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int by_profile_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -152,7 +152,7 @@ bool gm_dry_device_find(struct gm_dry_device *device, const char *name, const ch
     if (strchr(name, '/') || strstr(name, suffix))
         return gm_dry_device_read(device, name);
     struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, NULL, by_name);
+    int count = scandir(folder, &entries, NULL, by_profile_name);
     bool found = false;
     char names[1024] = "";
     for (int i = 0; i < count; i++) {
@@ -164,7 +164,7 @@ bool gm_dry_device_find(struct gm_dry_device *device, const char *name, const ch
             snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
             snprintf(names + used, sizeof(names) - used, " %.*s", (int)stem, entries[i]->d_name);
             found = gm_dry_device_read(device, path) &&
-                    has_name(device, entries[i]->d_name, stem, name);
+                    has_device_name(device, entries[i]->d_name, stem, name);
         }
         free(entries[i]);
     }

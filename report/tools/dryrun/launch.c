@@ -57,7 +57,7 @@ static void add_time(uint64_t *stamp, const char *path)
                  (uint64_t)status.st_mtim.tv_nsec + (uint64_t)status.st_size;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int by_folder_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -71,7 +71,7 @@ static uint64_t stamp_of_generator(const char *libraries)
     snprintf(path, sizeof(path), "%s/stub_library.py", libraries);
     add_time(&stamp, path);
     snprintf(path, sizeof(path), "%s/answers", libraries);
-    int count = scandir(path, &entries, NULL, by_name);
+    int count = scandir(path, &entries, NULL, by_folder_name);
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof(path), "%s/answers/%s", libraries, entries[i]->d_name);
         if (entries[i]->d_name[0] != '.')

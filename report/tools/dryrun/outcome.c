@@ -43,13 +43,13 @@ static void add_line(struct gm_dry_outcome *outcome, const struct gm_dry_line *l
         outcome->uncertain[outcome->uncertain_count++] = *line;
 }
 
-GM_ORDER(most_first, struct gm_dry_line, GM_DOWN(count) GM_BY_TEXT(file) GM_UP(line))
+GM_ORDER(most_asked_first, struct gm_dry_line, GM_DOWN(count) GM_BY_TEXT(file) GM_UP(line))
 
 static void sort_lines(struct gm_dry_outcome *outcome)
 {
     if (outcome->uncertain_count)
         qsort(outcome->uncertain, outcome->uncertain_count, sizeof(outcome->uncertain[0]),
-              most_first);
+              most_asked_first);
 }
 
 /* Inductor's autotuner sets aside what a kernel writes to while it tries that kernel, and puts it back:
@@ -115,8 +115,8 @@ static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *mod
 
 /* ---- requests that were refused ------------------------------------------------------------------- */
 
-static void fail(struct gm_dry_use *use, const struct gm_model *model, uint32_t place,
-                 uint64_t wanted, unsigned purpose, uint64_t held)
+static void fail_use(struct gm_dry_use *use, const struct gm_model *model, uint32_t place,
+                     uint64_t wanted, unsigned purpose, uint64_t held)
 {
     if (use->has_failed)
         return;
@@ -142,7 +142,7 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
         if (failure->survived || failure->succeeded)
             outcome->survived += failure->count;
         else if (use)
-            fail(use, model, failure->place, failure->size, GM_PURPOSE_NONE, failure->tracked);
+            fail_use(use, model, failure->place, failure->size, GM_PURPOSE_NONE, failure->tracked);
     }
     for (size_t i = 0; i < run->failure_count; i++) {
         const struct gm_model_failure *failure = &run->failures[i];
@@ -152,7 +152,7 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
         if (failure->survived)
             outcome->survived += failure->count;
         else
-            fail(use, model, failure->place, failure->size, failure->purpose, failure->used);
+            fail_use(use, model, failure->place, failure->size, failure->purpose, failure->used);
     }
 }
 

@@ -50,7 +50,7 @@ static bool read_entry(struct gm_baseline *baseline, const char *line)
 }
 
 /* Both sides of a merge may have an entry: the larger one counts. */
-static void unite(struct gm_baseline *baseline)
+static void unite_entries(struct gm_baseline *baseline)
 {
     size_t kept = 0;
     qsort(baseline->entries, baseline->count, sizeof(*baseline->entries), by_fingerprint);
@@ -86,7 +86,7 @@ bool gm_baseline_read(struct gm_baseline *baseline, FILE *file, const char *name
         good = false;
     }
     if (baseline->count)
-        unite(baseline);
+        unite_entries(baseline);
     return good;
 }
 
@@ -137,7 +137,8 @@ static int as_written(const void *left, const void *right)
     return by_code ? by_code : by_fingerprint(left, right);
 }
 
-static void add(struct gm_baseline *baseline, struct gm_baseline_entry entry, const char *code)
+static void add_entry(struct gm_baseline *baseline, struct gm_baseline_entry entry,
+                      const char *code)
 {
     GM_RESERVE(baseline->entries, baseline->capacity, baseline->count + 1);
     entry.code = gm_copy_text(code);
@@ -153,7 +154,7 @@ void gm_baseline_add_issues(struct gm_baseline *baseline, const struct gm_issues
             continue;
         if (asprintf(&entry.text, "%s %s", issue->function, gm_name_behind_slash(issue->file)) < 0)
             entry.text = gm_copy_text("");
-        add(baseline, entry, issue->code);
+        add_entry(baseline, entry, issue->code);
     }
 }
 
@@ -168,7 +169,7 @@ void gm_baseline_add_peak(struct gm_baseline *baseline, int64_t rank, int device
     struct gm_baseline_entry entry = {.fingerprint = gm_peak_fingerprint(rank, device),
                                       .bytes = bytes,
                                       .text = gm_copy_text(text)};
-    add(baseline, entry, "peak");
+    add_entry(baseline, entry, "peak");
 }
 
 bool gm_baseline_write(const char *path, struct gm_baseline *baseline)
@@ -178,7 +179,7 @@ bool gm_baseline_write(const char *path, struct gm_baseline *baseline)
     if (file) {
         fputs(HEAD, file);
         if (baseline->count) {
-            unite(baseline);
+            unite_entries(baseline);
             qsort(baseline->entries, baseline->count, sizeof(*baseline->entries), as_written);
         }
         for (size_t i = 0; i < baseline->count; i++) {

@@ -21,7 +21,7 @@ static bool is_finding(const char *code)
     return false;
 }
 
-static bool has_name(const char *list, const char *name)
+static bool has_code_name(const char *list, const char *name)
 {
     for (const char *at = list; *at; at += strspn(at, ",")) {
         size_t length = strcspn(at, ",");
@@ -34,8 +34,8 @@ static bool has_name(const char *list, const char *name)
 
 bool gm_gate_has_code(const char *list, const char *code, bool of_finding)
 {
-    return has_name(list, code) || has_name(list, "all") ||
-           (of_finding && has_name(list, "findings"));
+    return has_code_name(list, code) || has_code_name(list, "all") ||
+           (of_finding && has_code_name(list, "findings"));
 }
 
 bool gm_gate_is_code(const char *name)
@@ -78,7 +78,8 @@ enum gm_issue_level gm_gate_finding_level(const struct gm_gate *gate, const char
 {
     if (severity != GM_SEVERITY_NOTE)
         return level_of(gate, code, true);
-    return has_name(gate->fail_on, code) && !is_leak_class(code) ? GM_ISSUE_FAILURE : GM_ISSUE_NOTE;
+    return has_code_name(gate->fail_on, code) && !is_leak_class(code) ? GM_ISSUE_FAILURE
+                                                                      : GM_ISSUE_NOTE;
 }
 
 unsigned gm_gate_class(const struct gm_gate *gate, const struct gm_model_run *run,

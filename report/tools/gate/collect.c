@@ -16,7 +16,7 @@ struct collection {
 };
 
 /* The number of the issue that is the same as this one; that of the next one, which is noted, if there is none. */
-static size_t number_of(struct collection *collection, const struct gm_issue *issue)
+static size_t issue_number(struct collection *collection, const struct gm_issue *issue)
 {
     const struct gm_issues *issues = &collection->issues;
     uint64_t key = issue->fingerprint ^ (uint64_t)issue->rule << 32 ^
@@ -50,7 +50,7 @@ static void add_issue(struct collection *collection, struct gm_issue *issue, uin
     }
     if (collection->gate->makes_rules && stack != GM_NONE)
         issue->frames = gm_rule_frames_of(gm_model_stack(model, stack));
-    size_t at = number_of(collection, issue);
+    size_t at = issue_number(collection, issue);
     if (at < collection->issues.count) {
         collection->issues.entries[at].bytes += issue->bytes;
         collection->issues.entries[at].count += issue->count;
@@ -179,8 +179,8 @@ static bool is_judged(const struct gm_gate *gate, const struct gm_view *view, bo
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void judge(const struct gm_gate *gate, const struct gm_view *view,
-                  struct gm_gate_outcome *outcome)
+static void judge_issues(const struct gm_gate *gate, const struct gm_view *view,
+                         struct gm_gate_outcome *outcome)
 {
     struct collection collection = {.gate = gate, .view = view, .rules = gate->suppressions};
     if (!gm_gate_figures(gate, view, outcome)) {
@@ -220,7 +220,7 @@ void gm_gate_judge(const struct gm_gate *gate, const struct gm_view *view,
     if (!is_judged(gate, view, has_events, outcome))
         return;
     if (has_events) {
-        judge(gate, view, outcome);
+        judge_issues(gate, view, outcome);
     } else {
         gm_page_print(view->page, GM_DIM, "  no CUDA memory call was seen\n");
         gm_bypass_text(view, 2);

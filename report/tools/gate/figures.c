@@ -19,7 +19,7 @@ const char *gm_gate_budget_code(enum gm_gate_budget budget)
     return codes[budget];
 }
 
-static bool add(struct gm_gate_outcome *outcome, struct gm_gate_figure figure)
+static bool add_figure(struct gm_gate_outcome *outcome, struct gm_gate_figure figure)
 {
     if (outcome->figure_count == GM_GATE_FIGURES)
         return false;
@@ -123,11 +123,11 @@ static bool add_limits(const struct gm_gate *gate, const struct gm_model_run *ru
         if (is_met)
             outcome->limits_met |= UINT64_C(1) << i;
         if (is_met && limit->of != GM_LIMIT_DEVICE && limit->of != GM_LIMIT_RANK)
-            fits &= add(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_LIMIT,
-                                                         .device = -1,
-                                                         .limit = i,
-                                                         .rank = run->rank.rank,
-                                                         .bytes = bytes});
+            fits &= add_figure(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_LIMIT,
+                                                                .device = -1,
+                                                                .limit = i,
+                                                                .rank = run->rank.rank,
+                                                                .bytes = bytes});
     }
     return fits;
 }
@@ -167,23 +167,23 @@ static unsigned budgets_met(const struct gm_model_run *run)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static bool add_devices(const struct gm_gate *gate, const struct gm_model_run *run,
-                        struct gm_gate_outcome *outcome)
+static bool add_figure_devices(const struct gm_gate *gate, const struct gm_model_run *run,
+                               struct gm_gate_outcome *outcome)
 {
     bool fits = true;
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_model_device *device = &run->devices[i];
         if (device->seen)
-            fits &= add(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_PEAK,
-                                                         .device = device->id,
-                                                         .rank = run->rank.rank,
-                                                         .bytes = device->all.peak});
+            fits &= add_figure(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_PEAK,
+                                                                .device = device->id,
+                                                                .rank = run->rank.rank,
+                                                                .bytes = device->all.peak});
         if (gate->max_residual != UINT64_MAX && device->residuals)
-            fits &=
-                add(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_RESIDUAL,
-                                                     .device = device->id,
-                                                     .rank = run->rank.rank,
-                                                     .bytes = gm_amount(device->largest.bytes)});
+            fits &= add_figure(outcome,
+                               (struct gm_gate_figure){.budget = GM_BUDGET_RESIDUAL,
+                                                       .device = device->id,
+                                                       .rank = run->rank.rank,
+                                                       .bytes = gm_amount(device->largest.bytes)});
     }
     return fits;
 }
@@ -194,22 +194,22 @@ bool gm_gate_figures(const struct gm_gate *gate, const struct gm_view *view,
     const struct gm_model_run *run = view->run;
     const struct gm_model_moment *pinned = gm_model_moment(run, run->pinned_peak);
     struct gm_gate_figure figure = {.device = -1, .rank = run->rank.rank};
-    bool fits = add_devices(gate, run, outcome) && add_limits(gate, run, outcome);
+    bool fits = add_figure_devices(gate, run, outcome) && add_limits(gate, run, outcome);
     figure.budget = GM_BUDGET_PINNED;
     figure.bytes = pinned ? pinned->bytes : 0;
-    fits &= !(gate->needs & GM_NEEDS_MOMENTS) || add(outcome, figure);
+    fits &= !(gate->needs & GM_NEEDS_MOMENTS) || add_figure(outcome, figure);
     for (size_t i = 0; gate->max_unused != UINT64_MAX && i < run->pool_count; i++)
-        fits &= add(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_UNUSED,
-                                                     .device = run->pools[i].device,
-                                                     .rank = run->rank.rank,
-                                                     .bytes = run->pools[i].reserved_peak -
-                                                              run->pools[i].peak});
+        fits &= add_figure(outcome, (struct gm_gate_figure){.budget = GM_BUDGET_UNUSED,
+                                                            .device = run->pools[i].device,
+                                                            .rank = run->rank.rank,
+                                                            .bytes = run->pools[i].reserved_peak -
+                                                                     run->pools[i].peak});
     figure.budget = GM_BUDGET_GROWTH;
     figure.bytes = growth_of(run);
-    fits &= gate->max_growth == UINT64_MAX || add(outcome, figure);
+    fits &= gate->max_growth == UINT64_MAX || add_figure(outcome, figure);
     figure.budget = GM_BUDGET_ROUND_GROWTH;
     figure.bytes = round_growth_of(run);
-    fits &= gate->max_round_growth == UINT64_MAX || add(outcome, figure);
+    fits &= gate->max_round_growth == UINT64_MAX || add_figure(outcome, figure);
     outcome->budgets_met |= budgets_met(run);
     for (unsigned leak_class = 0; leak_class < GM_LEAK_CLASSES; leak_class++)
         outcome->leaked[gm_gate_class(gate, run, leak_class)] += run->leaked[leak_class];

@@ -29,7 +29,7 @@ static const char *in_repository(const char *file)
     return strncmp(file, folder, size) == 0 && file[size] == '/' ? file + size + 1 : NULL;
 }
 
-static bool is_told(const struct gm_issue *issue)
+static bool is_told_issue(const struct gm_issue *issue)
 {
     return issue->known == GM_ISSUE_NEW && issue->level != GM_ISSUE_NOTE;
 }
@@ -115,7 +115,7 @@ static void write_junit(FILE *out, const struct gm_gate_result *result)
         bool is_judged = trace && !trace->outcome.unreadable;
         for (size_t at = 0; trace && at < result->issues->count; at++) {
             const struct gm_issue *issue = &result->issues->entries[at];
-            failures += strcmp(issue->trace, trace->path) == 0 && is_told(issue) &&
+            failures += strcmp(issue->trace, trace->path) == 0 && is_told_issue(issue) &&
                         issue->level == GM_ISSUE_FAILURE;
         }
         bool is_error = !is_judged && result->code != GM_EXIT_FINE;
@@ -132,7 +132,7 @@ static void write_junit(FILE *out, const struct gm_gate_result *result)
         fputs("    </testcase>\n", out);
         for (size_t at = 0; trace && at < result->issues->count; at++) {
             const struct gm_issue *issue = &result->issues->entries[at];
-            if (strcmp(issue->trace, trace->path) == 0 && is_told(issue) &&
+            if (strcmp(issue->trace, trace->path) == 0 && is_told_issue(issue) &&
                 issue->level == GM_ISSUE_FAILURE)
                 put_case(out, issue);
         }
@@ -298,7 +298,7 @@ static void write_summary(FILE *out, const struct gm_gate_result *result)
     size_t left = 0;
     for (size_t i = 0; i < result->issues->count; i++) {
         const struct gm_issue *issue = &result->issues->entries[i];
-        if (!is_told(issue))
+        if (!is_told_issue(issue))
             continue;
         if (ftell(out) > (long)SUMMARY_MAX - 16384) {
             left++;
@@ -327,7 +327,7 @@ static void write_github(FILE *out, const struct gm_gate_result *result)
     const char *summary = getenv("GITHUB_STEP_SUMMARY");
     for (size_t i = 0; i < result->issues->count; i++) {
         const struct gm_issue *issue = &result->issues->entries[i];
-        if (!is_told(issue))
+        if (!is_told_issue(issue))
             continue;
         if (shown[issue->level]++ >= ANNOTATIONS - 1) {
             left++;
@@ -365,7 +365,7 @@ static void write_gitlab(FILE *out, const struct gm_gate_result *result)
         const struct gm_issue *issue = &result->issues->entries[i];
         const char *file = in_repository(issue->file);
         char text[20];
-        if (!is_told(issue))
+        if (!is_told_issue(issue))
             continue;
         snprintf(text, sizeof(text), "%016" PRIx64, issue->fingerprint);
         gm_json_open_object(&json, NULL);

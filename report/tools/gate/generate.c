@@ -16,7 +16,7 @@ struct lines {
     size_t line; /* where the last line begins */
 };
 
-static void append(struct lines *lines, const char *text, size_t size)
+static void append_line(struct lines *lines, const char *text, size_t size)
 {
     GM_RESERVE(lines->bytes, lines->capacity, lines->size + size + 1);
     memcpy(lines->bytes + lines->size, text, size);
@@ -29,14 +29,14 @@ static void append_pattern(struct lines *lines, const char *kind, const char *na
 {
     size_t size = strlen(name);
     bool is_cut = size > NAME_MAX_BYTES;
-    append(lines, kind, strlen(kind));
-    append(lines, "^", 1);
+    append_line(lines, kind, strlen(kind));
+    append_line(lines, "^", 1);
     for (size_t i = 0; i < (is_cut ? NAME_MAX_BYTES : size); i++) {
         bool is_at_end = i == 0 || i + 1 == size;
         bool is_sign = name[i] == ',' || name[i] == '*' || (is_at_end && strchr("^$ ", name[i]));
-        append(lines, is_sign ? "*" : &name[i], 1);
+        append_line(lines, is_sign ? "*" : &name[i], 1);
     }
-    append(lines, is_cut ? "*$" : "$", is_cut ? 2 : 1);
+    append_line(lines, is_cut ? "*$" : "$", is_cut ? 2 : 1);
 }
 
 static void append_frame(struct lines *lines, const struct gm_frame *frame)
@@ -44,28 +44,28 @@ static void append_frame(struct lines *lines, const struct gm_frame *frame)
     bool is_named = strstr(frame->function, "+0x") == NULL;
     if (lines->size == 0 || lines->size - lines->line > LINE_MAX_BYTES) {
         if (lines->size)
-            append(lines, "\n", 1);
+            append_line(lines, "\n", 1);
         lines->line = lines->size;
-        append(lines, "match = ", 8);
+        append_line(lines, "match = ", 8);
     } else {
-        append(lines, ", ", 2);
+        append_line(lines, ", ", 2);
     }
     if (is_named && *frame->function)
         append_pattern(lines, "fun:", frame->function);
     else if (frame->module && *frame->module) /* an address, which the next build moves */
         append_pattern(lines, "obj:", frame->module);
     else
-        append(lines, "fun:*", 5);
+        append_line(lines, "fun:*", 5);
 }
 
 char *gm_rule_frames_of(const struct gm_stack *stack)
 {
     struct lines lines = {0};
-    append(&lines, "", 0);
+    append_line(&lines, "", 0);
     for (size_t i = 0; i < stack->count; i++)
         append_frame(&lines, &stack->frames[i]);
     if (lines.size)
-        append(&lines, ", $\n", 4);
+        append_line(&lines, ", $\n", 4);
     return lines.bytes;
 }
 

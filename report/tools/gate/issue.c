@@ -10,7 +10,7 @@
 
 #define TEXT_MAX (1u << 20) /* of a stack: 256 frames of less than 4 KiB each */
 
-static char **text_of(struct gm_issue *issue, size_t number)
+static char **issue_text(struct gm_issue *issue, size_t number)
 {
     char **texts[] = {&issue->trace, &issue->code,  &issue->message, &issue->function,
                       &issue->file,  &issue->stack, &issue->frames};
@@ -23,7 +23,7 @@ void gm_issues_add(struct gm_issues *issues, const struct gm_issue *issue)
     struct gm_issue *own = &issues->entries[issues->count++];
     *own = *issue;
     char **text;
-    for (size_t i = 0; (text = text_of(own, i)); i++) {
+    for (size_t i = 0; (text = issue_text(own, i)); i++) {
         size_t size = *text ? strlen(*text) + 1 : 1;
         *text = memcpy(gm_allocate(size, 1), *text ? *text : "", size);
     }
@@ -32,7 +32,7 @@ void gm_issues_add(struct gm_issues *issues, const struct gm_issue *issue)
 void gm_issue_free(struct gm_issue *issue)
 {
     char **text;
-    for (size_t i = 0; (text = text_of(issue, i)); i++) {
+    for (size_t i = 0; (text = issue_text(issue, i)); i++) {
         free(*text);
         *text = NULL;
     }
@@ -63,7 +63,7 @@ void gm_issue_tell_leak(struct gm_issue *issue)
     issue->message = gm_copy_text(text);
 }
 
-static void add_text(XXH64_state_t *state, const char *text, size_t size)
+static void add_issue_text(XXH64_state_t *state, const char *text, size_t size)
 {
     XXH64_update(state, text, size);
     XXH64_update(state, "", 1);
@@ -73,8 +73,8 @@ uint64_t gm_issue_fingerprint(const char *code, const char *what)
 {
     XXH64_state_t state;
     XXH64_reset(&state, 0);
-    add_text(&state, code, strlen(code));
-    add_text(&state, what, strlen(what));
+    add_issue_text(&state, code, strlen(code));
+    add_issue_text(&state, what, strlen(what));
     return XXH64_digest(&state);
 }
 
@@ -83,7 +83,7 @@ struct growing_text {
     size_t size, capacity;
 };
 
-static struct growing_text *append(struct growing_text *text, const char *more)
+static struct growing_text *append_text(struct growing_text *text, const char *more)
 {
     size_t size = strlen(more);
     GM_RESERVE(text->bytes, text->capacity, text->size + size + 1);
@@ -108,17 +108,17 @@ void gm_issue_place(struct gm_issue *issue, const struct gm_model *model, uint32
     for (size_t i = 0; stack && i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i];
         char line[16];
-        append(&text, frame->function);
+        append_text(&text, frame->function);
         if (frame->file && frame->line) {
             snprintf(line, sizeof(line), ":%u", frame->line);
-            append(append(append(&text, "  "), frame->file), line);
+            append_text(append_text(append_text(&text, "  "), frame->file), line);
         } else if (frame->module && *frame->module) {
-            append(append(&text, "  "), frame->module);
+            append_text(append_text(&text, "  "), frame->module);
         }
-        append(&text, "\n");
+        append_text(&text, "\n");
     }
     issue->fingerprint = gm_model_fingerprint(model, number, issue->code, kind);
-    issue->stack = append(&text, "")->bytes;
+    issue->stack = append_text(&text, "")->bytes;
     issue->function = issue->file = (char *)"";
     issue->line = 0;
     if (telling)
@@ -130,7 +130,7 @@ void gm_issue_write(FILE *file, const struct gm_issue *issue)
     struct gm_issue copy = *issue;
     char **text;
     fwrite(issue, sizeof(*issue), 1, file);
-    for (size_t i = 0; (text = text_of(&copy, i)); i++) {
+    for (size_t i = 0; (text = issue_text(&copy, i)); i++) {
         uint32_t size = *text ? (uint32_t)strlen(*text) : 0;
         fwrite(&size, sizeof(size), 1, file);
         fwrite(*text ? *text : "", 1, size, file);
@@ -142,9 +142,9 @@ bool gm_issue_read(FILE *file, struct gm_issue *issue)
     char **text;
     if (fread(issue, sizeof(*issue), 1, file) != 1)
         return false;
-    for (size_t i = 0; (text = text_of(issue, i)); i++)
+    for (size_t i = 0; (text = issue_text(issue, i)); i++)
         *text = NULL; /* of the other process */
-    for (size_t i = 0; (text = text_of(issue, i)); i++) {
+    for (size_t i = 0; (text = issue_text(issue, i)); i++) {
         uint32_t size;
         if (fread(&size, sizeof(size), 1, file) != 1 || size > TEXT_MAX)
             break;

@@ -22,7 +22,7 @@ struct gm_rule_index {
     size_t always_count;
 };
 
-static uint32_t bucket_of(const char *gram)
+static uint32_t bucket_of_gram(const char *gram)
 {
     uint32_t bytes;
     memcpy(&bytes, gram, GRAM_SIZE);
@@ -39,7 +39,7 @@ static void for_each_gram(const struct gm_rule *rule, void (*take)(uint32_t buck
         const char *piece = NULL;
         for (size_t size = 0; (piece = gm_pattern_piece(rule->frames[i].pattern, piece, &size));)
             for (size_t at = 0; at + GRAM_SIZE <= size; at++)
-                take(bucket_of(piece + at), data);
+                take(bucket_of_gram(piece + at), data);
     }
 }
 
@@ -97,11 +97,11 @@ void gm_rule_index_free(struct gm_rule_index *index)
 }
 
 /* Each bucket is emptied once for a question, however often the texts lead to it. */
-static size_t find_in(struct gm_rule_index *index, const char *text, size_t found)
+static size_t find_candidates(struct gm_rule_index *index, const char *text, size_t found)
 {
     size_t size = text ? strlen(text) : 0;
     for (size_t at = 0; at + GRAM_SIZE <= size; at++) {
-        uint32_t bucket = bucket_of(text + at);
+        uint32_t bucket = bucket_of_gram(text + at);
         if (index->first[bucket] == GM_NONE || index->asked[bucket] == index->question)
             continue;
         index->asked[bucket] = index->question;
@@ -124,11 +124,11 @@ const uint32_t *gm_rule_index_ask(struct gm_rule_index *index, const struct gm_s
     }
     for (size_t i = 0; i < stack->count; i++) {
         const struct gm_frame *frame = &stack->frames[i], *before = i ? frame - 1 : NULL;
-        found = find_in(index, frame->function, found);
+        found = find_candidates(index, frame->function, found);
         if (!before || frame->file != before->file)
-            found = find_in(index, frame->file, found);
+            found = find_candidates(index, frame->file, found);
         if (!before || frame->module != before->module)
-            found = find_in(index, frame->module, found);
+            found = find_candidates(index, frame->module, found);
     }
     qsort(index->found, found, sizeof(*index->found), by_number);
     *count = found;

@@ -20,7 +20,7 @@ struct reader {
     uint32_t today;
 };
 
-static bool complain(const struct reader *reader, const char *what, const char *text)
+static bool complain_of_line(const struct reader *reader, const char *what, const char *text)
 {
     char *clean = gm_clean_copy((struct gm_text){text, strnlen(text, 200)});
     fprintf(stderr, "gpumem: %s:%u: %s: '%s'\n", reader->path, reader->line, what, clean);
@@ -51,15 +51,15 @@ static struct gm_rule *add_rule(struct reader *reader, const char *name)
     return rule;
 }
 
-static bool add_frame(const struct reader *reader, struct gm_rule *rule, char *text)
+static bool add_suppression_frame(const struct reader *reader, struct gm_rule *rule, char *text)
 {
     static const char *const kinds[] = {"", "fun:", "obj:", "src:"};
     struct gm_rule_frame frame = {.what = GM_RULE_ANY};
     text = trimmed(text);
     if (!*text)
-        return complain(reader, "an empty frame matches everything", text);
+        return complain_of_line(reader, "an empty frame matches everything", text);
     if (rule->frame_count && rule->frames[rule->frame_count - 1].what == GM_RULE_END)
-        return complain(reader, "no frame stands behind $", text);
+        return complain_of_line(reader, "no frame stands behind $", text);
     if (strcmp(text, "...") == 0)
         frame.what = GM_RULE_GAP;
     else if (strcmp(text, "$") == 0)
@@ -81,8 +81,9 @@ static bool read_line_rule(struct reader *reader, char *pattern)
     pattern = trimmed(pattern);
     struct gm_rule *rule = add_rule(reader, pattern);
     reader->block = NULL;
-    return rule ? add_frame(reader, rule, gap) && add_frame(reader, rule, pattern)
-                : complain(reader, "too many rules", pattern);
+    return rule ? add_suppression_frame(reader, rule, gap) &&
+                      add_suppression_frame(reader, rule, pattern)
+                : complain_of_line(reader, "too many rules", pattern);
 }
 
 /* "2027-06-30" as 20270630; 0: no day. */
@@ -103,7 +104,7 @@ static uint32_t parse_day(const char *text)
     return is_day ? day : 0;
 }
 
-static bool parse_number(const char *text, int64_t max, int64_t *value)
+static bool parse_suppression_number(const char *text, int64_t max, int64_t *value)
 {
     char *end;
     errno = 0;
@@ -116,13 +117,13 @@ static bool read_list(const struct reader *reader, struct gm_rule *rule, char *v
 {
     for (char *rest = value, *one; (one = strsep(&rest, ","));) {
         if (frames) {
-            if (!add_frame(reader, rule, one))
+            if (!add_suppression_frame(reader, rule, one))
                 return false;
             continue;
         }
         one = trimmed(one);
         if (strcmp(one, "*") != 0 && !gm_gate_is_code(one))
-            return complain(reader, "no class of leaks and no code of a finding", one);
+            return complain_of_line(reader, "no class of leaks and no code of a finding", one);
         GM_APPEND(rule->codes, rule->code_capacity, rule->code_count, gm_copy_text(one));
     }
     return true;
@@ -144,33 +145,33 @@ static bool read_member(struct reader *reader, const char *name, char *value)
     }
     if (strcmp(name, "max") == 0) {
         if (!gm_size_parse(value, &size))
-            return complain(reader, "not a size such as 64M or 1.5GiB", value);
+            return complain_of_line(reader, "not a size such as 64M or 1.5GiB", value);
         rule->bytes = gm_amount(size);
         return true;
     }
     if (strcmp(name, "count") == 0)
-        return parse_number(value, INT64_MAX, &rule->count) ||
-               complain(reader, "not a number", value);
+        return parse_suppression_number(value, INT64_MAX, &rule->count) ||
+               complain_of_line(reader, "not a number", value);
     if (strcmp(name, "device") == 0) {
         if (strcmp(value, "*") == 0)
             return true;
-        if (!parse_number(value, INT8_MAX, &number))
-            return complain(reader, "not a device number", value);
+        if (!parse_suppression_number(value, INT8_MAX, &number))
+            return complain_of_line(reader, "not a device number", value);
         rule->device = (int)number;
         return true;
     }
     if (strcmp(name, "until") == 0) {
         rule->until = parse_day(value);
         rule->expired = rule->until < reader->today;
-        return rule->until || complain(reader, "not a day such as 2027-06-30", value);
+        return rule->until || complain_of_line(reader, "not a day such as 2027-06-30", value);
     }
-    return complain(reader, "not known in a rule", name);
+    return complain_of_line(reader, "not known in a rule", name);
 }
 
 static bool finish_block(const struct reader *reader)
 {
     return !reader->block || reader->block->frame_count ||
-           complain(reader, "the rule above this line has no match", reader->block->name);
+           complain_of_line(reader, "the rule above this line has no match", reader->block->name);
 }
 
 static bool read_rule_line(struct reader *reader, char *line)
@@ -186,10 +187,10 @@ static bool read_rule_line(struct reader *reader, char *line)
             return false;
         text[size - 1] = 0;
         reader->block = add_rule(reader, trimmed(text + 1));
-        return reader->block || complain(reader, "too many rules", text);
+        return reader->block || complain_of_line(reader, "too many rules", text);
     }
     if (!reader->block || !equals)
-        return complain(reader, "not understood", text);
+        return complain_of_line(reader, "not understood", text);
     *equals = 0;
     return read_member(reader, trimmed(text), trimmed(equals + 1));
 }
@@ -203,11 +204,12 @@ bool gm_suppressions_read(struct gm_suppressions *suppressions, FILE *file, cons
     while (good && fgets(line, LINE_SIZE_MAX, file)) {
         reader.line++;
         char *text = reader.line == 1 ? gm_behind_mark(line) : line;
-        good = strchr(text, '\n') || feof(file) ? read_rule_line(&reader, text)
-                                                : complain(&reader, "too long, or not text", text);
+        good = strchr(text, '\n') || feof(file)
+                   ? read_rule_line(&reader, text)
+                   : complain_of_line(&reader, "too long, or not text", text);
     }
     if (good && ferror(file))
-        good = complain(&reader, "cannot be read", strerror(errno));
+        good = complain_of_line(&reader, "cannot be read", strerror(errno));
     good = good && finish_block(&reader);
     free(line);
     return good;

@@ -22,7 +22,7 @@ static void skip_blanks(struct reader *reader)
 }
 
 /* The next character that is no blank, if it is this one. */
-static bool take(struct reader *reader, char wanted)
+static bool take_character(struct reader *reader, char wanted)
 {
     skip_blanks(reader);
     if (reader->at == reader->end || *reader->at != wanted)
@@ -151,7 +151,7 @@ static char *read_text(struct reader *reader)
 
 static void read_value(struct reader *reader, struct gm_value *value, unsigned depth);
 
-static void read_number(struct reader *reader, struct gm_value *value)
+static void read_json_number(struct reader *reader, struct gm_value *value)
 {
     bool is_negative = take_word(reader, "-");
     uint64_t number = 0;
@@ -167,21 +167,21 @@ static void read_number(struct reader *reader, struct gm_value *value)
 
 static void read_members(struct reader *reader, struct gm_value *value, char end, unsigned depth)
 {
-    if (take(reader, end))
+    if (take_character(reader, end))
         return;
     do {
         char *key = NULL;
         if (end == '}') {
-            key = take(reader, '"') ? read_text(reader) : NULL;
-            reader->is_bad |= !key || !take(reader, ':');
+            key = take_character(reader, '"') ? read_text(reader) : NULL;
+            reader->is_bad |= !key || !take_character(reader, ':');
         }
         GM_RESERVE(value->members, value->capacity, value->count + 1);
         struct gm_value *member = &value->members[value->count++];
         *member = (struct gm_value){.key = key};
         if (!reader->is_bad)
             read_value(reader, member, depth + 1);
-    } while (!reader->is_bad && take(reader, ','));
-    reader->is_bad |= !take(reader, end);
+    } while (!reader->is_bad && take_character(reader, ','));
+    reader->is_bad |= !take_character(reader, end);
 }
 
 static void read_value(struct reader *reader, struct gm_value *value, unsigned depth)
@@ -189,20 +189,20 @@ static void read_value(struct reader *reader, struct gm_value *value, unsigned d
     skip_blanks(reader);
     if (depth > DEPTH_MAX || ++reader->values > VALUES_MAX || reader->at == reader->end) {
         reader->is_bad = true;
-    } else if (take(reader, '{')) {
+    } else if (take_character(reader, '{')) {
         value->kind = GM_VALUE_OBJECT;
         read_members(reader, value, '}', depth);
-    } else if (take(reader, '[')) {
+    } else if (take_character(reader, '[')) {
         value->kind = GM_VALUE_ARRAY;
         read_members(reader, value, ']', depth);
-    } else if (take(reader, '"')) {
+    } else if (take_character(reader, '"')) {
         value->kind = GM_VALUE_TEXT;
         value->text = read_text(reader);
     } else if (take_word(reader, "true") || take_word(reader, "false")) {
         value->kind = GM_VALUE_BOOL;
         value->number = reader->at[-2] == 'u'; /* tr-u-e */
     } else if (!take_word(reader, "null")) {
-        read_number(reader, value);
+        read_json_number(reader, value);
     }
 }
 

@@ -80,7 +80,7 @@ const struct gm_summary **gm_ranks_by_gravity(const struct gm_summaries *summari
 }
 
 /* "rank 3", or without ranks "process 4242". */
-static const char *name_of(const struct gm_summary *summary, char text[GM_SIZE_TEXT])
+static const char *rank_name(const struct gm_summary *summary, char text[GM_SIZE_TEXT])
 {
     if (summary->rank >= 0)
         snprintf(text, GM_SIZE_TEXT, "rank %" PRId64, summary->rank);
@@ -88,7 +88,7 @@ static const char *name_of(const struct gm_summary *summary, char text[GM_SIZE_T
         snprintf(text, GM_SIZE_TEXT, "process %" PRId64, summary->pid);
     return text;
 }
-#define NAME(summary) name_of((summary), (char[GM_SIZE_TEXT]){0})
+#define NAME(summary) rank_name((summary), (char[GM_SIZE_TEXT]){0})
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
@@ -174,7 +174,7 @@ static const char *when_failed(int64_t failed, int64_t first, char text[GM_SIZE_
     return text;
 }
 
-static void print_row(struct gm_page *page, const struct gm_summary *summary, int64_t first)
+static void print_rank_row(struct gm_page *page, const struct gm_summary *summary, int64_t first)
 {
     const struct gm_summary_device *device = gm_summary_main(summary);
     struct gm_summary_device none = {.id = -1, .residual = -1};
@@ -261,7 +261,7 @@ static void print_table(struct gm_page *page, const struct gm_summaries *summari
     gm_page_print(page, GM_DIM, "\n  %-14s%4s %8s %8s %8s %8s  %-8s %s\n", "", "dev", "peak",
                   "reserved", "outside", "residual", "ran out", "end");
     for (size_t i = 0; i < shown; i++)
-        print_row(page, list[i], first);
+        print_rank_row(page, list[i], first);
     if (count > shown)
         gm_page_print(page, GM_DIM, "  ... and %zu less remarkable\n", count - shown);
     gm_page_paragraph(page, GM_PLAIN, 2, "peaks from %s to %s, median %s, sum %s", BYTES(least),
@@ -307,9 +307,9 @@ static int64_t median_at(const struct gm_summary *const *list, size_t count, con
 }
 
 /* Lines of the odd one, and of one whose peak is the median: what only others have stands there. */
-static size_t collect(struct difference *differences, size_t most,
-                      const struct gm_summary *const *list, size_t count,
-                      const struct gm_summary *odd, const struct gm_summary *usual)
+static size_t collect_differences(struct difference *differences, size_t most,
+                                  const struct gm_summary *const *list, size_t count,
+                                  const struct gm_summary *odd, const struct gm_summary *usual)
 {
     size_t used = 0;
     for (size_t i = 0; i < odd->line_count && used < most; i++)
@@ -338,8 +338,8 @@ static void print_odd(struct gm_page *page, const struct gm_summaries *summaries
     }
     int64_t distance = odd ? peak_of(odd) - middle : 0;
     if (count > 1 && llabs(distance) > middle / ODD_SHARE && llabs(distance) >= ODD_LEAST) {
-        size_t used = collect(differences, sizeof(differences) / sizeof(differences[0]), list,
-                              count, odd, usual == odd ? NULL : usual);
+        size_t used = collect_differences(differences, sizeof(differences) / sizeof(differences[0]),
+                                          list, count, odd, usual == odd ? NULL : usual);
         gm_page_paragraph(page, GM_WARNING, 0, "The odd one out: %s, peak %s %s than the median",
                           NAME(odd), BYTES(llabs(distance)), distance > 0 ? "more" : "less");
         for (size_t i = 0; i < used && i < LINES_SHOWN; i++)

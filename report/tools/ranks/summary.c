@@ -13,7 +13,7 @@
 
 #define READ_NUMBER(to, object, name) (to)->name = gm_json_get_number(object, #name, 0);
 #define READ_UNTOLD(to, object, name) (to)->name = gm_json_get_number(object, #name, -1);
-#define READ_TEXT(to, object, name) (to)->name = text_of(object, #name);
+#define READ_TEXT(to, object, name) (to)->name = text_of_member(object, #name);
 
 static size_t read_devices(struct gm_summary_device **devices, const struct gm_value *array)
 {
@@ -49,7 +49,7 @@ static enum gm_gravity gravity_of(int64_t number)
 }
 
 /* Texts that are printed in a line hold no line feeds. */
-static const char *text_of(struct gm_value *value, const char *key)
+static const char *text_of_member(struct gm_value *value, const char *key)
 {
     const char *text = gm_json_get_text(value, key, "");
     for (char *at = (char *)(uintptr_t)text; *at; at++)

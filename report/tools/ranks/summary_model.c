@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct gm_text text_of(struct gm_model *model, const char *text)
+static struct gm_text kept_text(struct gm_model *model, const char *text)
 {
     return gm_arena_text(&model->tables->arena, (struct gm_text){text, strlen(text)});
 }
 
 /* "forward  .../model.py:88": function, file and line. As a frame of a script: what is told of it has
  * no module. */
-static uint32_t stack_of(struct gm_model *model, const char *place)
+static uint32_t stack_of_place(struct gm_model *model, const char *place)
 {
     char *function = gm_copy_text(place), *colon = strrchr(function, ':');
     char *blanks = colon ? strstr(function, "  ") : NULL;
@@ -38,7 +38,7 @@ static void add_peak(struct gm_model *model, struct gm_model_run *run,
         .kind = GM_MODEL_PEAK, .device = device->id, .time_ns = (uint64_t)device->peak_time_ns};
     moment->samples = GM_MODEL_ARRAY(model, struct gm_model_sample, summary->line_count);
     for (size_t i = 0; i < summary->line_count; i++) {
-        struct gm_model_place place = {.stack = stack_of(model, summary->lines[i].place),
+        struct gm_model_place place = {.stack = stack_of_place(model, summary->lines[i].place),
                                        .api = "",
                                        .library = "",
                                        .device = (int8_t)device->id,
@@ -53,8 +53,8 @@ static void add_peak(struct gm_model *model, struct gm_model_run *run,
     run->moment_count++;
 }
 
-static void add_devices(struct gm_model *model, struct gm_model_run *run,
-                        const struct gm_summary *summary)
+static void add_summary_devices(struct gm_model *model, struct gm_model_run *run,
+                                const struct gm_summary *summary)
 {
     run->devices = GM_MODEL_ARRAY(model, struct gm_model_device, summary->device_count);
     run->pools = GM_MODEL_ARRAY(model, struct gm_model_pool, summary->device_count);
@@ -84,12 +84,12 @@ static void add_run(struct gm_model *model, const struct gm_summary *summary)
     struct gm_model_run *run = gm_model_add_run(model);
     const struct gm_summary_device *fullest = gm_summary_main(summary);
     run->path = gm_arena_string(&model->tables->arena, summary->trace);
-    run->run_id = text_of(model, summary->run_id);
-    run->host_name = text_of(model, summary->host);
-    run->command_line = text_of(model, summary->command);
+    run->run_id = kept_text(model, summary->run_id);
+    run->host_name = kept_text(model, summary->host);
+    run->command_line = kept_text(model, summary->command);
     run->executable = (struct gm_text){run->command_line.bytes, strcspn(summary->command, " ")};
     run->tool_version = run->python = run->allocator_settings = (struct gm_text){"", 0};
-    run->job = text_of(model, summary->job);
+    run->job = kept_text(model, summary->job);
     run->pid = (uint32_t)summary->pid;
     run->rank = (struct gm_model_rank){summary->rank, summary->local_rank, summary->world_size};
     run->start_realtime_ns = (uint64_t)summary->start_realtime_ns;
@@ -116,7 +116,7 @@ static void add_run(struct gm_model *model, const struct gm_summary *summary)
     run->verdict.leaked =
         (struct gm_model_living){run->leaked[GM_LEAK], run->leaked_count[GM_LEAK]};
     run->moments = GM_MODEL_ARRAY(model, struct gm_model_moment, 1);
-    add_devices(model, run, summary);
+    add_summary_devices(model, run, summary);
     if (fullest && summary->line_count)
         add_peak(model, run, summary, fullest);
 }

@@ -17,7 +17,7 @@ struct line {
     int64_t count;
 };
 
-static char *name_of(const struct gm_model *model, uint32_t stack)
+static char *stack_name(const struct gm_model *model, uint32_t stack)
 {
     const struct gm_frame *frame = gm_stack_telling_frame(gm_model_stack(model, stack));
     char path[GM_PATH_SIZE] = "", *text = NULL;
@@ -38,10 +38,10 @@ static char *name_of(const struct gm_model *model, uint32_t stack)
 
 GM_ORDER(by_place, struct line, GM_BY_TEXT(place))
 
-GM_ORDER(by_bytes, struct line, GM_DOWN(bytes) GM_BY_TEXT(place))
+GM_ORDER(by_line_bytes, struct line, GM_DOWN(bytes) GM_BY_TEXT(place))
 
 /* Lines that read the same are one; the most bytes come first. */
-static size_t unite(struct line *lines, size_t count)
+static size_t unite_lines(struct line *lines, size_t count)
 {
     size_t kept = 0;
     qsort(lines, count, sizeof(*lines), by_place);
@@ -54,13 +54,13 @@ static size_t unite(struct line *lines, size_t count)
             lines[kept++] = lines[i];
         }
     }
-    qsort(lines, kept, sizeof(*lines), by_bytes);
+    qsort(lines, kept, sizeof(*lines), by_line_bytes);
     return kept;
 }
 
 static void write_some(struct gm_json *json, struct line *lines, size_t count)
 {
-    count = unite(lines, count);
+    count = unite_lines(lines, count);
     gm_json_open_array(json, "lines");
     for (size_t i = 0; i < count; i++) {
         GM_JSON_OBJECT(json, NULL, &lines[i], place, bytes, count);
@@ -89,14 +89,14 @@ static void write_lines(struct gm_json *json, const struct gm_model *model)
     if (pool) {
         const struct gm_model_pool_state *state = gm_model_moment(run, pool->at_peak)->pool;
         for (; count < state->line_count && count < LINES_MAX; count++)
-            lines[count] = (struct line){name_of(model, state->lines[count].stack),
+            lines[count] = (struct line){stack_name(model, state->lines[count].stack),
                                          gm_amount(state->lines[count].bytes),
                                          gm_amount(state->lines[count].count)};
     } else if (device) {
         const struct gm_model_moment *peak = gm_model_moment(run, device->peak);
         for (; count < peak->sample_count && count < LINES_MAX; count++) {
             const struct gm_model_sample *sample = &peak->samples[count];
-            lines[count] = (struct line){name_of(model, model->places[sample->place].stack),
+            lines[count] = (struct line){stack_name(model, model->places[sample->place].stack),
                                          sample->bytes, sample->count};
         }
     }
@@ -148,7 +148,7 @@ static int64_t outside_of(const struct gm_model_device *device)
     return gm_amount(bytes);
 }
 
-static void write_devices(struct gm_json *json, const struct gm_model *model)
+static void write_summary_devices(struct gm_json *json, const struct gm_model *model)
 {
     const struct gm_model_run *run = &model->runs[0];
     gm_json_open_array(json, "devices");
@@ -203,7 +203,7 @@ void gm_summary_write(FILE *out, const struct gm_model *model, const char *page)
     gm_json_signed(json, "leaked_count", run->leaked_count[GM_LEAK]);
     GM_JSON_MEMBERS(json, run, complete, simulated);
     GM_JSON_MEMBERS(json, &headline, gravity, errors, warnings, failure, state, peaks, findings);
-    write_devices(json, model);
+    write_summary_devices(json, model);
     write_lines(json, model);
     gm_json_string(json, "page", page);
     gm_json_close_object(json);

@@ -23,7 +23,7 @@ enum {
     DIGITS = 16
 }; /* a name is the hash of the folder where the run was started, "-", and the trace's own */
 
-static bool is_ours(const char *name)
+static bool is_kept_name(const char *name)
 {
     return strspn(name, "0123456789abcdef") == DIGITS && name[DIGITS] == '-' &&
            gm_name_ends_with(name, ".trace");
@@ -54,7 +54,7 @@ static DIR *open_folder(const char *path)
 
 static bool is_good(int folder, const char *name, struct stat *status)
 {
-    return is_ours(name) && fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return is_kept_name(name) && fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISREG(status->st_mode) && status->st_uid == geteuid();
 }
 
@@ -90,7 +90,7 @@ static void remove_older(DIR *folder, const char *here, struct timespec began)
 }
 
 /* Why they cannot be kept. A link leads to where a trace could be written, and where it stays. */
-static const char *look_at(char *const *traces, size_t count)
+static const char *look_at_traces(char *const *traces, size_t count)
 {
     struct stat status;
     uint64_t size = 0;
@@ -103,7 +103,7 @@ static const char *look_at(char *const *traces, size_t count)
 }
 
 /* A file system of its own is usual for folders of temporary files. */
-static bool put(const char *from, const char *to)
+static bool put_file(const char *from, const char *to)
 {
     return link(from, to) == 0 || (errno != EEXIST && gm_copy_file(from, to));
 }
@@ -119,7 +119,7 @@ static bool put_all(char **traces, size_t count, const char *path, const char *h
         size_t size = strlen(path) + DIGITS + strlen(name) + 3;
         kept[done] = gm_allocate(size, 1);
         snprintf(kept[done], size, "%s/%s%s", path, here, name);
-        is_good = put(traces[done], kept[done]);
+        is_good = put_file(traces[done], kept[done]);
         done++;
     }
     for (size_t i = 0; i < done; i++) {
@@ -142,11 +142,11 @@ const char *gm_kept_replace(char **traces, size_t count, struct timespec began)
         return "others can write to the cache folder, or you cannot";
     remove_older(folder, here, began);
     closedir(folder);
-    const char *why = look_at(traces, count);
+    const char *why = look_at_traces(traces, count);
     if (why)
         return why;
     if (!put_all(traces, count, path, here))
         return "it cannot be written to the cache folder";
-    gm_cache_make_room(path, is_ours, most);
+    gm_cache_make_room(path, is_kept_name, most);
     return NULL;
 }

@@ -62,7 +62,7 @@ static bool loader_of(int file, const char *start, char loader[PATH_MAX])
     return header.e_phnum != 0;
 }
 
-static enum gm_reach judge(const char *loader)
+static enum gm_reach judge_loader(const char *loader)
 {
     const char *slash = strrchr(loader, '/'), *base = slash ? slash + 1 : loader;
     if (!loader[0])
@@ -84,7 +84,7 @@ enum gm_reach gm_reach_of(const char *command)
         bool is_program = is_read && !is_script && loader_of(file, text, path);
         close(file);
         if (!is_script)
-            return is_program ? judge(path) : GM_REACHED;
+            return is_program ? judge_loader(path) : GM_REACHED;
     }
     return GM_REACHED;
 }

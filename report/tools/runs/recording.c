@@ -110,7 +110,7 @@ static void draw_run_id(char run_id[33])
 }
 
 /* Absolute, so that it means the same after the command has changed its folder. */
-static char *absolute(const char *pattern)
+static char *absolute_path(const char *pattern)
 {
     char folder[PATH_MAX];
     if (pattern[0] == '/' || !getcwd(folder, sizeof(folder)))
@@ -196,7 +196,7 @@ bool gm_recording_begin(struct gm_recording *recording, const char *output)
     const char *inherited = getenv("GPUMEM_OUTPUT");
     if (!output)
         output = inherited && *inherited ? inherited : DEFAULT_PATTERN;
-    recording->pattern = absolute(output);
+    recording->pattern = absolute_path(output);
     if (!can_write(recording->pattern))
         return false;
     draw_run_id(recording->run_id);
@@ -230,7 +230,7 @@ static void set_signals(struct sigaction before[HANDLED])
     }
 }
 
-static _Noreturn void execute(char **command, const sigset_t *mask)
+static _Noreturn void execute_command(char **command, const sigset_t *mask)
 {
     for (size_t i = 0; i < HANDLED; i++)
         signal(handled[i], SIG_DFL);
@@ -255,7 +255,7 @@ int gm_recording_run(struct gm_recording *recording, char **command)
     sigprocmask(SIG_BLOCK, &all, &mask);
     child = fork();
     if (child == 0)
-        execute(command, &mask);
+        execute_command(command, &mask);
     if (child > 0)
         set_signals(before);
     sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -286,7 +286,7 @@ static bool is_of_run(int folder, const char *name, const char *run_id)
            strncmp(header.run_id, run_id, sizeof(header.run_id)) == 0;
 }
 
-static int by_name(const void *left, const void *right)
+static int by_trace_name(const void *left, const void *right)
 {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
@@ -313,7 +313,7 @@ static char *glob_of(const char *pattern)
     return glob_text;
 }
 
-static void find_in(struct gm_recording *recording, const char *folder)
+static void find_in_folder(struct gm_recording *recording, const char *folder)
 {
     DIR *entries = opendir(folder);
     const char *slash = strcmp(folder, "/") == 0 ? "" : "/";
@@ -352,11 +352,11 @@ void gm_recording_find(struct gm_recording *recording)
     glob_t folders = {0};
     if (glob(pattern, 0, NULL, &folders) == 0)
         for (size_t i = 0; i < folders.gl_pathc; i++)
-            find_in(recording, folders.gl_pathv[i]);
+            find_in_folder(recording, folders.gl_pathv[i]);
     globfree(&folders);
     free(pattern);
     if (recording->trace_count)
-        qsort(recording->traces, recording->trace_count, sizeof(char *), by_name);
+        qsort(recording->traces, recording->trace_count, sizeof(char *), by_trace_name);
     for (size_t i = 0; i < recording->trace_count; i++) {
         gm_bring_home(recording->traces[i]);
         tell_end(recording, recording->traces[i]);

@@ -72,7 +72,7 @@ static void write_value(FILE *file, const char *name, const char *value)
         fprintf(file, "%s=%s\n", name, value);
 }
 
-static void write_command(FILE *file, char **command)
+static void write_noted_command(FILE *file, char **command)
 {
     char text[COMMAND_MAX] = "";
     size_t used = 0;
@@ -101,7 +101,7 @@ void gm_run_note_leave(char **command, int code, char *const *traces, size_t cou
         return;
     }
     fputs(FIRST_LINE, file);
-    write_command(file, command);
+    write_noted_command(file, command);
     fprintf(file, "code=%d\n", code);
     for (size_t i = 0; i < count; i++)
         write_value(file, "trace", traces[i]);
@@ -114,7 +114,7 @@ void gm_run_note_leave(char **command, int code, char *const *traces, size_t cou
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The whole note, terminated; NULL if there is none that can be read. */
-static char *read_file(const char *path, struct timespec *written)
+static char *read_note(const char *path, struct timespec *written)
 {
     struct stat status;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -150,7 +150,7 @@ bool gm_run_note_read(struct gm_run_note *note, const char *folder)
     *note = (struct gm_run_note){0};
     if (snprintf(path, sizeof(path), "%s/" GM_RUN_NOTE, folder) >= (int)sizeof(path))
         return false;
-    char *text = read_file(path, &note->written);
+    char *text = read_note(path, &note->written);
     bool is_note = text && strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) == 0;
     char *rest = NULL;
     for (char *line = is_note ? strtok_r(text, "\n", &rest) : NULL; line;

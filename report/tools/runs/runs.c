@@ -51,7 +51,7 @@ static uint64_t birth_of(const struct gm_trace_header *header)
 }
 
 /* Without a mark of its end a process lived as long as its file was written to. */
-static uint64_t end_of(const struct gm_trace_header *header, const struct timespec *written)
+static uint64_t run_end(const struct gm_trace_header *header, const struct timespec *written)
 {
     struct gm_clock_scale scale = gm_clock_scale(header);
     const struct gm_clock_pair *start = &header->clock_start;
@@ -162,7 +162,7 @@ bool gm_run_read_header(int folder, const char *name, struct gm_trace_header *he
     return good;
 }
 
-static void add(void *context, const char *path)
+static void add_found_run(void *context, const char *path)
 {
     struct folder *folder = context;
     struct stat status;
@@ -175,7 +175,7 @@ static void add(void *context, const char *path)
     if (!entry->is_trace)
         return;
     entry->born = birth_of(&entry->header);
-    entry->gone = end_of(&entry->header, &entry->written);
+    entry->gone = run_end(&entry->header, &entry->written);
 }
 
 static void free_folder(struct folder *folder)
@@ -215,7 +215,7 @@ static void add_folder(struct folder *folder, const char *path, const char *endi
         else
             snprintf(whole, size, "%s%s%s", path, slash, entry->d_name);
         if (gm_name_ends_with(entry->d_name, ending))
-            add(folder, whole);
+            add_found_run(folder, whole);
         free(whole);
     }
     if (entries)
@@ -227,7 +227,7 @@ static void add_pattern(struct folder *folder, const char *pattern)
     glob_t found = {0};
     if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
-            add(folder, found.gl_pathv[i]);
+            add_found_run(folder, found.gl_pathv[i]);
     globfree(&found);
 }
 
@@ -350,7 +350,7 @@ static bool take_dry_run(struct folder *folder, const struct gm_run_note *note,
                          struct gm_run_traces *run)
 {
     struct folder kept = {0};
-    gm_kept_list(add, &kept);
+    gm_kept_list(add_found_run, &kept);
     const struct candidate *dry = newest_of(&kept), *other = newest_of(folder);
     bool is_newest = dry && !(note && is_later(note, dry)) && (!other || is_newer(dry, other));
     if (is_newest) {
@@ -426,7 +426,7 @@ static void drop_same_files(struct gm_run_traces *run)
     free(known);
 }
 
-static int find(struct gm_run_traces *run, char **arguments, size_t count, bool or_dry_run)
+static int find_run(struct gm_run_traces *run, char **arguments, size_t count, bool or_dry_run)
 {
     *run = (struct gm_run_traces){0};
     int code = count ? GM_EXIT_FINE : take_folder(".", run, or_dry_run);
@@ -443,12 +443,12 @@ static int find(struct gm_run_traces *run, char **arguments, size_t count, bool 
 
 int gm_run_find(struct gm_run_traces *run, char **arguments, size_t count)
 {
-    return find(run, arguments, count, false);
+    return find_run(run, arguments, count, false);
 }
 
 int gm_run_find_any(struct gm_run_traces *run, char **arguments, size_t count)
 {
-    return find(run, arguments, count, true);
+    return find_run(run, arguments, count, true);
 }
 
 void gm_run_free(struct gm_run_traces *run)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static void forget(struct gm_follow *follow)
+static void forget_followed(struct gm_follow *follow)
 {
     if (follow->replay) {
         gm_replay_end(follow->replay);
@@ -25,7 +25,7 @@ static void forget(struct gm_follow *follow)
         memset(follow->next, 0, follow->lane_count * sizeof(*follow->next));
 }
 
-static void start(struct gm_follow *follow)
+static void start_following(struct gm_follow *follow)
 {
     follow->replay = gm_allocate(1, sizeof(*follow->replay));
     follow->blocks = gm_allocate(1, sizeof(*follow->blocks));
@@ -40,7 +40,7 @@ void gm_follow_begin(struct gm_follow *follow, const char *path)
 
 void gm_follow_end(struct gm_follow *follow)
 {
-    forget(follow);
+    forget_followed(follow);
     gm_trace_close(follow->trace);
     free(follow->next);
 }
@@ -120,10 +120,10 @@ bool gm_follow_look(struct gm_follow *follow, uint64_t most_ns, char *error, siz
     gm_trace_close(follow->trace);
     follow->trace = trace;
     if (trace->header.flags & GM_HEADER_FLIGHT)
-        forget(follow);
+        forget_followed(follow);
     bool is_first = !follow->replay;
     if (is_first)
-        start(follow);
+        start_following(follow);
     bool is_limited = most_ns && !is_first && trace->ending == GM_ENDING_RUNNING;
     read_on(follow, is_limited ? begun + most_ns : 0);
     return true;

@@ -16,24 +16,24 @@ static struct termios before;
 static struct sigaction handlers_before[ENDS];
 static volatile sig_atomic_t is_taken;
 
-static bool is_ours(void)
+static bool terminal_is_ours(void)
 {
     return tcgetpgrp(STDIN_FILENO) == getpgrp(); /* else a change would stop us */
 }
 
-static void take(void)
+static void take_terminal(void)
 {
     struct termios raw = before;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* Ctrl-C and Ctrl-Z stay signals */
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
-    if (is_ours() && tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0)
+    if (terminal_is_ours() && tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0)
         is_taken = 1;
 }
 
-static void give_back(void)
+static void give_back_terminal(void)
 {
-    if (is_taken && is_ours())
+    if (is_taken && terminal_is_ours())
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
     is_taken = 0;
 }
@@ -42,7 +42,7 @@ static void give_back(void)
 static void end_by(int signal_number)
 {
     int error = errno;
-    give_back();
+    give_back_terminal();
     for (size_t i = 0; i < ENDS; i++)
         if (ends[i] == signal_number)
             sigaction(signal_number, &handlers_before[i], NULL);
@@ -50,11 +50,11 @@ static void end_by(int signal_number)
     errno = error;
 }
 
-static void stop(int signal_number)
+static void stop_on_signal(int signal_number)
 {
     int error = errno;
     struct sigaction usual = {.sa_handler = SIG_DFL};
-    give_back();
+    give_back_terminal();
     sigaction(signal_number, &usual, NULL);
     raise(signal_number);
     errno = error;
@@ -71,15 +71,15 @@ static void go_on(int signal_number)
 {
     int error = errno;
     (void)signal_number;
-    take();
-    handle(SIGTSTP, stop);
+    take_terminal();
+    handle(SIGTSTP, stop_on_signal);
     errno = error;
 }
 
 bool gm_terminal_begin(void)
 {
     static bool is_registered;
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !is_ours() ||
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !terminal_is_ours() ||
         tcgetattr(STDIN_FILENO, &before) != 0)
         return false;
     if (!is_registered && atexit(gm_terminal_end) != 0)
@@ -90,15 +90,15 @@ bool gm_terminal_begin(void)
         if (handlers_before[i].sa_handler != SIG_IGN) /* as nohup asks for */
             handle(ends[i], end_by);
     }
-    handle(SIGTSTP, stop);
+    handle(SIGTSTP, stop_on_signal);
     handle(SIGCONT, go_on);
-    take();
+    take_terminal();
     return is_taken;
 }
 
 void gm_terminal_end(void)
 {
-    give_back();
+    give_back_terminal();
 }
 
 int gm_terminal_key(int timeout_ms)

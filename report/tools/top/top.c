@@ -45,7 +45,7 @@ void gm_top_end(struct gm_top *top)
 /* ---- looks ----------------------------------------------------------------------------------- */
 
 /* The look before becomes one of the last minute, if the latest of those is old enough. */
-static void keep(struct gm_top *top)
+static void keep_rows(struct gm_top *top)
 {
     const struct gm_top_look *latest = top->kept_count ? &top->kept[top->kept_count - 1] : NULL;
     if (!top->looks || (latest && top->now.time_ns < latest->time_ns + KEPT_EVERY_NS)) {
@@ -103,7 +103,7 @@ static void add_places(struct gm_top *top, const struct gm_sites *sites,
                                 : 0};
 }
 
-static int most_first(const void *left, const void *right, void *order_of)
+static int largest_rows_first(const void *left, const void *right, void *order_of)
 {
     const struct gm_top_place *a = left, *b = right;
     enum gm_top_order order = *(const enum gm_top_order *)order_of;
@@ -118,8 +118,8 @@ static int most_first(const void *left, const void *right, void *order_of)
     return a->site.order < b->site.order ? -1 : a->site.order > b->site.order;
 }
 
-static char *name_of(struct gm_stacks *stacks, const struct gm_trace *trace,
-                     const struct gm_site *site)
+static char *site_name(struct gm_stacks *stacks, const struct gm_trace *trace,
+                       const struct gm_site *site)
 {
     const struct gm_stack *stack = gm_stacks_get(stacks, site->stack, site->api);
     const struct gm_frame *frame = gm_stack_telling_frame(stack);
@@ -173,13 +173,13 @@ static void name_places(struct gm_top *top, const struct gm_follow *follow)
 {
     struct gm_stacks *stacks = gm_stacks_new(follow->trace, &top->options->stacks);
     for (size_t i = 0; i < top->place_count; i++)
-        top->places[i].name = name_of(stacks, follow->trace, &top->places[i].site);
+        top->places[i].name = site_name(stacks, follow->trace, &top->places[i].site);
     gm_stacks_free(stacks);
 }
 
 void gm_top_note(struct gm_top *top, const struct gm_follow *follow, uint64_t time_ns)
 {
-    keep(top);
+    keep_rows(top);
     top->now.time_ns = time_ns;
     gm_follow_sites(follow, false, &top->now.allocations);
     gm_follow_sites(follow, true, &top->now.blocks);
@@ -197,7 +197,8 @@ void gm_top_choose(struct gm_top *top, const struct gm_follow *follow)
     top->places = gm_allocate(most + 1, sizeof(*top->places));
     add_places(top, &top->now.allocations, before ? &before->allocations : NULL, false);
     add_places(top, &top->now.blocks, before ? &before->blocks : NULL, true);
-    qsort_r(top->places, top->place_count, sizeof(*top->places), most_first, &top->shown.order);
+    qsort_r(top->places, top->place_count, sizeof(*top->places), largest_rows_first,
+            &top->shown.order);
     if (top->place_count > top->options->top)
         top->place_count = (size_t)top->options->top;
     name_places(top, follow);

@@ -16,7 +16,7 @@ static void write_pool(struct gm_json *json, const struct gm_block_totals *block
     gm_json_close_object(json);
 }
 
-static void write_devices(struct gm_json *json, const struct gm_follow *follow)
+static void write_top_devices(struct gm_json *json, const struct gm_follow *follow)
 {
     gm_json_open_array(json, "devices");
     for (int slot = 0; slot < GM_DEVICES; slot++) {
@@ -40,8 +40,8 @@ static void write_devices(struct gm_json *json, const struct gm_follow *follow)
     gm_json_close_array(json);
 }
 
-static void write_places(struct gm_json *json, const struct gm_top *top,
-                         const struct gm_follow *follow)
+static void write_top_places(struct gm_json *json, const struct gm_top *top,
+                             const struct gm_follow *follow)
 {
     gm_json_open_array(json, "places");
     for (size_t i = 0; i < top->place_count; i++) {
@@ -75,7 +75,7 @@ void gm_top_json(FILE *out, const struct gm_top *top, const struct gm_follow *fo
     gm_json_bool(&json, "simulated", header->flags & GM_HEADER_SIMULATED);
     GM_JSON_MEMBERS(&json, follow, as_of_ns, events);
     gm_json_number(&json, "grown_since_ns", top->since_ns);
-    write_devices(&json, follow);
+    write_top_devices(&json, follow);
     gm_json_open_object(&json, "pinned");
     gm_json_number(&json, "live", follow->replay->ledger.counters.host[GM_KIND_PINNED].live);
     gm_json_number(&json, "peak", follow->replay->ledger.counters.host[GM_KIND_PINNED].peak.bytes);
@@ -88,7 +88,7 @@ void gm_top_json(FILE *out, const struct gm_top *top, const struct gm_follow *fo
         gm_json_close_object(&json);
     }
     gm_json_close_array(&json);
-    write_places(&json, top, follow);
+    write_top_places(&json, top, follow);
     gm_json_close_object(&json);
     gm_json_end(&json);
     fflush(out);

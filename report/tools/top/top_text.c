@@ -40,7 +40,7 @@ static void write_curve(FILE *out, const struct gm_top *top, unsigned device)
     fprintf(out, "| 0 to %s\n", SIZE(most));
 }
 
-static void write_devices(FILE *out, const struct gm_top *top, const struct gm_follow *follow)
+static void write_top_devices(FILE *out, const struct gm_top *top, const struct gm_follow *follow)
 {
     const struct gm_counters *counters = &follow->replay->ledger.counters;
     for (int slot = 0; slot < GM_DEVICES; slot++) {
@@ -103,7 +103,7 @@ static void write_cut(FILE *out, const char *text, size_t columns)
     putc('\n', out);
 }
 
-static void write_places(FILE *out, const struct gm_top *top)
+static void write_top_places(FILE *out, const struct gm_top *top)
 {
     static const char *const orders[GM_TOP_ORDERS] = {
         [GM_TOP_BY_BYTES] = "",
@@ -163,8 +163,8 @@ void gm_top_text(FILE *out, const struct gm_top *top, const struct gm_follow *fo
         fflush(out);
         return;
     }
-    write_devices(out, top, follow);
+    write_top_devices(out, top, follow);
     write_libraries(out, top);
-    write_places(out, top);
+    write_top_places(out, top);
     fflush(out);
 }

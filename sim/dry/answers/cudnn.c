@@ -140,13 +140,13 @@ static struct descriptor *retain(struct descriptor *descriptor)
     return descriptor;
 }
 
-static void forget(struct descriptor *descriptor);
+static void forget_attributes(struct descriptor *descriptor);
 
-static void release(struct descriptor *descriptor)
+static void release_descriptor(struct descriptor *descriptor)
 {
     if (!descriptor || __atomic_sub_fetch(&descriptor->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    forget(descriptor);
+    forget_attributes(descriptor);
     free(descriptor);
 }
 
@@ -159,12 +159,12 @@ static void end_attribute(struct attribute *attribute)
 {
     if (attribute->type == TYPE_DESCRIPTOR)
         for (int64_t i = 0; i < attribute->count; i++)
-            release(targets(attribute)[i]);
+            release_descriptor(targets(attribute)[i]);
     free(attribute->bytes);
     free(attribute);
 }
 
-static void forget(struct descriptor *descriptor)
+static void forget_attributes(struct descriptor *descriptor)
 {
     while (descriptor->attributes) {
         struct attribute *first = descriptor->attributes;
@@ -173,7 +173,7 @@ static void forget(struct descriptor *descriptor)
     }
 }
 
-static struct attribute *find(const struct descriptor *descriptor, int name)
+static struct attribute *find_attribute(const struct descriptor *descriptor, int name)
 {
     struct attribute *attribute = descriptor ? descriptor->attributes : NULL;
     while (attribute && attribute->name != name)
@@ -181,7 +181,8 @@ static struct attribute *find(const struct descriptor *descriptor, int name)
     return attribute;
 }
 
-static long set(struct descriptor *descriptor, int name, int type, int64_t count, const void *bytes)
+static long set_attribute(struct descriptor *descriptor, int name, int type, int64_t count,
+                          const void *bytes)
 {
     if (!descriptor || count < 0 || count > 1 << 20 || (count && !bytes))
         return BAD_PARAM;
@@ -212,7 +213,7 @@ static long set(struct descriptor *descriptor, int name, int type, int64_t count
 
 static struct descriptor *target_of(const struct descriptor *descriptor, int name)
 {
-    const struct attribute *attribute = find(descriptor, name);
+    const struct attribute *attribute = find_attribute(descriptor, name);
     return attribute && attribute->type == TYPE_DESCRIPTOR && attribute->count
                ? targets(attribute)[0]
                : NULL;
@@ -222,21 +223,21 @@ static void copy_into(struct descriptor *to, const struct descriptor *from)
 {
     if (!to || !from || to == from)
         return;
-    forget(to);
+    forget_attributes(to);
     for (const struct attribute *a = from->attributes; a; a = a->next)
-        set(to, a->name, a->type, a->count, a->bytes);
+        set_attribute(to, a->name, a->type, a->count, a->bytes);
 }
 
 static bool flag_of(const struct descriptor *descriptor, int name)
 {
-    const struct attribute *attribute = find(descriptor, name);
+    const struct attribute *attribute = find_attribute(descriptor, name);
     return attribute && attribute->count && attribute->bytes[0];
 }
 
 static double bytes_of_tensor(const struct descriptor *tensor)
 {
-    const struct attribute *type = find(tensor, TENSOR_DATA_TYPE);
-    const struct attribute *dimensions = find(tensor, TENSOR_DIMENSIONS);
+    const struct attribute *type = find_attribute(tensor, TENSOR_DATA_TYPE);
+    const struct attribute *dimensions = find_attribute(tensor, TENSOR_DIMENSIONS);
     int data_type = 0;
     double bytes = 1;
     if (!dimensions || flag_of(tensor, TENSOR_IS_VIRTUAL) || flag_of(tensor, TENSOR_IS_BY_VALUE))
@@ -288,14 +289,14 @@ ANSWER(cudnnBackendCreateDescriptor, int type, struct descriptor **descriptor)
 
 ANSWER(cudnnBackendDestroyDescriptor, struct descriptor *descriptor)
 {
-    release(descriptor);
+    release_descriptor(descriptor);
     return 0;
 }
 
 ANSWER(cudnnBackendSetAttribute, struct descriptor *descriptor, int name, int type, int64_t count,
        const void *bytes)
 {
-    return set(descriptor, name, type, count, bytes);
+    return set_attribute(descriptor, name, type, count, bytes);
 }
 
 /* One configuration: the only engine, for the graph that was asked about. */
@@ -311,16 +312,17 @@ static long give_configuration(const struct descriptor *heuristics, int64_t want
     struct descriptor *engine = new_descriptor(ENGINE);
     if (!engine)
         return BAD_PARAM;
-    set(engine, ENGINE_GLOBAL_INDEX, TYPE_INT64, 1, &index);
+    set_attribute(engine, ENGINE_GLOBAL_INDEX, TYPE_INT64, 1, &index);
     if (graph)
-        set(engine, ENGINE_OPERATION_GRAPH, TYPE_DESCRIPTOR, 1, &graph);
-    forget(results[0]);
-    set(results[0], ENGINECFG_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
-    release(engine);
+        set_attribute(engine, ENGINE_OPERATION_GRAPH, TYPE_DESCRIPTOR, 1, &graph);
+    forget_attributes(results[0]);
+    set_attribute(results[0], ENGINECFG_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
+    release_descriptor(engine);
     return 0;
 }
 
-static long give(const void *bytes, int type, int64_t has, int64_t wanted, int64_t *count, void *to)
+static long give_attribute(const void *bytes, int type, int64_t has, int64_t wanted, int64_t *count,
+                           void *to)
 {
     int64_t given = wanted < has ? wanted : has;
     if (count)
@@ -334,7 +336,7 @@ ANSWER(cudnnBackendGetAttribute, const struct descriptor *descriptor, int name, 
        int64_t wanted, int64_t *count, void *to)
 {
     static const char json[] = "{\"engine\":\"simulated\"}";
-    const struct attribute *attribute = find(descriptor, name);
+    const struct attribute *attribute = find_attribute(descriptor, name);
     int64_t number = 0;
     if (!descriptor)
         return BAD_PARAM;
@@ -344,23 +346,24 @@ ANSWER(cudnnBackendGetAttribute, const struct descriptor *descriptor, int name, 
     case ENGINECFG_WORKSPACE_SIZE:
     case EXECUTION_PLAN_WORKSPACE_SIZE:
         number = workspace_of(descriptor);
-        return give(&number, type, 1, wanted, count, to);
+        return give_attribute(&number, type, 1, wanted, count, to);
     case OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
         number = 1;
-        return give(&number, type, 1, wanted, count, to);
+        return give_attribute(&number, type, 1, wanted, count, to);
     case ENGINECFG_SHARED_MEMORY_USED:
     case ENGINE_GLOBAL_INDEX:
-        return give(attribute ? (const void *)attribute->bytes : &number, type, 1, wanted, count,
-                    to);
+        return give_attribute(attribute ? (const void *)attribute->bytes : &number, type, 1, wanted,
+                              count, to);
     case EXECUTION_PLAN_JSON_REPRESENTATION:
-        return give(json, type, (int64_t)sizeof(json), wanted, count, to);
+        return give_attribute(json, type, (int64_t)sizeof(json), wanted, count, to);
     default:
         break;
     }
     if (!attribute)
-        return give(NULL, type, 0, wanted, count, NULL);
+        return give_attribute(NULL, type, 0, wanted, count, NULL);
     if (attribute->type != TYPE_DESCRIPTOR)
-        return give(attribute->bytes, attribute->type, attribute->count, wanted, count, to);
+        return give_attribute(attribute->bytes, attribute->type, attribute->count, wanted, count,
+                              to);
     for (int64_t i = 0; to && i < wanted && i < attribute->count; i++)
         copy_into(((struct descriptor **)to)[i], targets(attribute)[i]);
     if (count)

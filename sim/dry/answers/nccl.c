@@ -55,7 +55,7 @@ static void *of_driver(const char *name)
     return driver ? dlsym(driver, name) : NULL;
 }
 
-static void copy(void *to, const void *from, size_t bytes, void *stream)
+static void copy_async(void *to, const void *from, size_t bytes, void *stream)
 {
     static copy_function *function;
     if (!function)
@@ -87,7 +87,7 @@ static bool path_of(char path[PATH_MAX], const char *name)
     return length > 0 && length < PATH_MAX;
 }
 
-static bool write_file(const char *name, const void *data, size_t bytes)
+static bool write_message(const char *name, const void *data, size_t bytes)
 {
     static unsigned count;
     char path[PATH_MAX], other[PATH_MAX + 64];
@@ -103,7 +103,7 @@ static bool write_file(const char *name, const void *data, size_t bytes)
     return good && rename(other, path) == 0;
 }
 
-static void *read_file(const char *name, size_t *bytes)
+static void *read_message(const char *name, size_t *bytes)
 {
     char path[PATH_MAX];
     struct stat status;
@@ -135,7 +135,7 @@ static bool is_capturing(void *stream)
 }
 
 /* The simulated device's memory is the host's. */
-static void post(const char *name, const void *from, size_t bytes)
+static void post_message(const char *name, const void *from, size_t bytes)
 {
     static knows_function *knows;
     struct message *message = calloc(1, sizeof(*message) + bytes);
@@ -146,7 +146,7 @@ static void post(const char *name, const void *from, size_t bytes)
     message->bytes = bytes;
     message->known = knows && knows((uintptr_t)from, bytes);
     memcpy(message->data, from, bytes);
-    write_file(name, message, sizeof(*message) + bytes);
+    write_message(name, message, sizeof(*message) + bytes);
     free(message);
 }
 
@@ -210,7 +210,7 @@ __attribute__((constructor)) static void register_process(void)
 static bool others_can_come(void)
 {
     size_t bytes = 0;
-    char *list = read_file("processes", &bytes), *rest = list;
+    char *list = read_message("processes", &bytes), *rest = list;
     bool found = false;
     for (char *line; !found && rest && (line = strsep(&rest, "\n"));) {
         int process = atoi(line);
@@ -225,7 +225,7 @@ static int process_of(const struct communicator *comm, int rank)
     char name[2 * NAME_SIZE];
     size_t bytes = 0;
     snprintf(name, sizeof(name), "%s.rank.%d", comm->name, rank);
-    char *text = read_file(name, &bytes);
+    char *text = read_message(name, &bytes);
     int process = text ? atoi(text) : 0;
     free(text);
     return process;
@@ -238,7 +238,7 @@ static int waits_for(int process, unsigned *round)
     size_t bytes = 0;
     int other = 0;
     snprintf(name, sizeof(name), "waits.%d", process);
-    char *text = read_file(name, &bytes);
+    char *text = read_message(name, &bytes);
     if (!text || sscanf(text, "%d %u", &other, round) != 2)
         other = 0;
     free(text);
@@ -270,19 +270,19 @@ static struct message *await(struct communicator *comm, int rank, const char *na
     uint64_t circle = 0, state = 0;
     snprintf(own, sizeof(own), "waits.%d", (int)getpid());
     for (;; naps++) {
-        message = read_file(name, &bytes);
+        message = read_message(name, &bytes);
         if (message)
             break;
         int process = process_of(comm, rank);
         if (naps % 20 == 1) {
             if (process ? !is_alive(process) : naps > NAPS_OF_STRANGER || !others_can_come()) {
-                message = read_file(name, &bytes); /* it may have posted as its last act */
+                message = read_message(name, &bytes); /* it may have posted as its last act */
                 break;
             }
             if (naps == 1) {
                 int length = snprintf(text, sizeof(text), "%d %u", process,
                                       __atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED));
-                write_file(own, text, (size_t)length);
+                write_message(own, text, (size_t)length);
             }
             naps_of_circle =
                 is_circle(process, &circle) && circle == state ? naps_of_circle + 20 : 0;
@@ -324,7 +324,7 @@ static long new_communicator(struct communicator **out, int size, int rank, int 
         snprintf(file, sizeof(file), "%s.rank.%d", comm->name, rank);
         comm->alone =
             strchr(comm->name, '/') ||
-            !write_file(file, text, (size_t)snprintf(text, sizeof(text), "%d", (int)getpid()));
+            !write_message(file, text, (size_t)snprintf(text, sizeof(text), "%d", (int)getpid()));
     }
     *out = comm;
     if (size > 1)
@@ -414,7 +414,7 @@ ANSWER(ncclCommSplit, struct communicator *comm, int color, int key, struct comm
                 struct message message;
                 int color[2];
             } mine = {{true, sizeof(own)}, {color, key}};
-            write_file(file, &mine, sizeof(mine.message) + sizeof(own));
+            write_message(file, &mine, sizeof(mine.message) + sizeof(own));
             continue;
         }
         if (i != comm->rank && (message = await(comm, i, file)) && message->bytes == sizeof(own))
@@ -519,8 +519,8 @@ static _Thread_local int depth;
 static _Thread_local struct operation *waiting;
 static _Thread_local size_t waiting_count, waiting_room;
 
-static void name_of(char name[2 * NAME_SIZE], const struct operation *operation, unsigned number,
-                    int from, int to)
+static void name_of_message(char name[2 * NAME_SIZE], const struct operation *operation,
+                            unsigned number, int from, int to)
 {
     if (to >= 0)
         snprintf(name, 2 * (size_t)NAME_SIZE, "%s.%d-%d.%u", operation->comm->name, from, to,
@@ -536,7 +536,7 @@ static bool is_exchanged(const struct operation *operation)
 }
 
 /* What this rank contributes is there before it waits for anybody. */
-static void begin(struct operation *operation)
+static void begin_operation(struct operation *operation)
 {
     struct communicator *comm = operation->comm;
     char name[2 * NAME_SIZE];
@@ -553,8 +553,8 @@ static void begin(struct operation *operation)
         return;
     if (operation->kind == REDUCE_SCATTER)
         bytes *= (size_t)comm->size;
-    name_of(name, operation, operation->number, comm->rank, to);
-    post(name, operation->from, bytes);
+    name_of_message(name, operation, operation->number, comm->rank, to);
+    post_message(name, operation->from, bytes);
 }
 
 #define REDUCE_AS(type)                                                                            \
@@ -594,10 +594,10 @@ static bool reduce(void *sum, const void *other, size_t count, int data_type, in
 }
 
 /* One message goes to one place. */
-static void take(struct operation *operation, void *to, int from, int for_rank)
+static void take_message(struct operation *operation, void *to, int from, int for_rank)
 {
     char name[2 * NAME_SIZE];
-    name_of(name, operation, operation->number, from, for_rank);
+    name_of_message(name, operation, operation->number, from, for_rank);
     struct message *message = await(operation->comm, from, name);
     bool fits = message && message->bytes == operation->bytes;
     deliver(to, fits ? message->data : NULL, operation->bytes, fits && message->known);
@@ -615,7 +615,7 @@ static void take_reduced(struct operation *operation)
     unsigned char *sum = malloc(bytes);
     char name[2 * NAME_SIZE];
     for (int i = 0; sum && i < comm->size; i++) {
-        name_of(name, operation, operation->number, i, -1);
+        name_of_message(name, operation, operation->number, i, -1);
         struct message *message = await(comm, i, name);
         bool fits = message && message->bytes == bytes;
         known = known && fits && message->known;
@@ -640,7 +640,7 @@ static void remove_older(struct operation *operation)
     struct communicator *comm = operation->comm;
     char name[2 * NAME_SIZE];
     for (; comm->kept_from < operation->number; comm->kept_from++) {
-        name_of(name, operation, comm->kept_from, comm->rank, -1);
+        name_of_message(name, operation, comm->kept_from, comm->rank, -1);
         remove_file(name);
     }
 }
@@ -652,14 +652,14 @@ static void end_exchanged(struct operation *operation)
     case SEND:
         break;
     case RECEIVE:
-        take(operation, operation->to, operation->root, comm->rank);
+        take_message(operation, operation->to, operation->root, comm->rank);
         break;
     case BROADCAST:
-        take(operation, operation->to, operation->root, -1);
+        take_message(operation, operation->to, operation->root, -1);
         break;
     case ALL_GATHER:
         for (int i = 0; i < comm->size; i++)
-            take(operation, (char *)operation->to + (size_t)i * operation->bytes, i, -1);
+            take_message(operation, (char *)operation->to + (size_t)i * operation->bytes, i, -1);
         remove_older(operation);
         break;
     case ALL_REDUCE:
@@ -683,19 +683,19 @@ static void end_alone(struct operation *operation)
     case BROADCAST:
     case REDUCE:
         if (operation->root == comm->rank)
-            copy(operation->to, from, operation->bytes, operation->stream);
+            copy_async(operation->to, from, operation->bytes, operation->stream);
         break;
     case ALL_REDUCE:
-        copy(operation->to, from, operation->bytes, operation->stream);
+        copy_async(operation->to, from, operation->bytes, operation->stream);
         break;
     case ALL_GATHER:
         for (int i = 0; operation->bytes <= MOST_COPIED && i < comm->size; i++)
-            copy((char *)operation->to + (size_t)i * operation->bytes, from, operation->bytes,
-                 operation->stream);
+            copy_async((char *)operation->to + (size_t)i * operation->bytes, from, operation->bytes,
+                       operation->stream);
         break;
     case REDUCE_SCATTER:
-        copy(operation->to, from + (size_t)comm->rank * operation->bytes, operation->bytes,
-             operation->stream);
+        copy_async(operation->to, from + (size_t)comm->rank * operation->bytes, operation->bytes,
+                   operation->stream);
         break;
     }
 }
@@ -710,7 +710,7 @@ static void look_for_others(struct communicator *comm)
         comm->alone = i == comm->rank || !process_of(comm, i);
 }
 
-static void end(struct operation *operation)
+static void end_operation(struct operation *operation)
 {
     if (is_exchanged(operation))
         end_exchanged(operation);
@@ -729,18 +729,18 @@ static void fill_alone(void)
         for (size_t i = 0; i < waiting_count; i++)
             if (waiting[i].kind == BROADCAST && waiting[i].comm->alone &&
                 waiting[i].bytes == mine->bytes)
-                copy(waiting[i].to, mine->from, mine->bytes, mine->stream);
+                copy_async(waiting[i].to, mine->from, mine->bytes, mine->stream);
     }
 }
 
-static long add(struct operation operation)
+static long add_operation(struct operation operation)
 {
     if (!operation.comm || operation.root < 0 || operation.root >= operation.comm->size)
         return INVALID_ARGUMENT;
     look_for_others(operation.comm);
-    begin(&operation);
+    begin_operation(&operation);
     if (!depth) {
-        end(&operation);
+        end_operation(&operation);
         return 0;
     }
     if (waiting_count == waiting_room) {
@@ -768,7 +768,7 @@ ANSWER(ncclGroupEnd, void)
     if (--depth)
         return 0;
     for (size_t i = 0; i < waiting_count; i++)
-        end(&waiting[i]);
+        end_operation(&waiting[i]);
     fill_alone();
     free(waiting);
     waiting = NULL;
@@ -779,8 +779,9 @@ ANSWER(ncclGroupEnd, void)
 ANSWER(ncclBroadcast, const void *from, void *to, size_t count, int data_type, int root,
        struct communicator *comm, void *stream)
 {
-    return add((struct operation){BROADCAST, comm, from, to, count, bytes_of(count, data_type),
-                                  data_type, 0, root, stream, 0});
+    return add_operation((struct operation){BROADCAST, comm, from, to, count,
+                                            bytes_of(count, data_type), data_type, 0, root, stream,
+                                            0});
 }
 
 ANSWER(ncclBcast, void *buffer, size_t count, int data_type, int root, struct communicator *comm,
@@ -792,43 +793,46 @@ ANSWER(ncclBcast, void *buffer, size_t count, int data_type, int root, struct co
 ANSWER(ncclAllReduce, const void *from, void *to, size_t count, int data_type, int reduction,
        struct communicator *comm, void *stream)
 {
-    return add((struct operation){ALL_REDUCE, comm, from, to, count, bytes_of(count, data_type),
-                                  data_type, reduction, 0, stream, 0});
+    return add_operation((struct operation){ALL_REDUCE, comm, from, to, count,
+                                            bytes_of(count, data_type), data_type, reduction, 0,
+                                            stream, 0});
 }
 
 ANSWER(ncclReduce, const void *from, void *to, size_t count, int data_type, int reduction, int root,
        struct communicator *comm, void *stream)
 {
-    return add((struct operation){REDUCE, comm, from, to, count, bytes_of(count, data_type),
-                                  data_type, reduction, root, stream, 0});
+    return add_operation((struct operation){REDUCE, comm, from, to, count,
+                                            bytes_of(count, data_type), data_type, reduction, root,
+                                            stream, 0});
 }
 
 ANSWER(ncclAllGather, const void *from, void *to, size_t count, int data_type,
        struct communicator *comm, void *stream)
 {
-    return add((struct operation){ALL_GATHER, comm, from, to, count, bytes_of(count, data_type),
-                                  data_type, 0, 0, stream, 0});
+    return add_operation((struct operation){
+        ALL_GATHER, comm, from, to, count, bytes_of(count, data_type), data_type, 0, 0, stream, 0});
 }
 
 ANSWER(ncclReduceScatter, const void *from, void *to, size_t count, int data_type, int reduction,
        struct communicator *comm, void *stream)
 {
-    return add((struct operation){REDUCE_SCATTER, comm, from, to, count, bytes_of(count, data_type),
-                                  data_type, reduction, 0, stream, 0});
+    return add_operation((struct operation){REDUCE_SCATTER, comm, from, to, count,
+                                            bytes_of(count, data_type), data_type, reduction, 0,
+                                            stream, 0});
 }
 
 ANSWER(ncclSend, const void *from, size_t count, int data_type, int peer, struct communicator *comm,
        void *stream)
 {
-    return add((struct operation){SEND, comm, from, NULL, count, bytes_of(count, data_type),
-                                  data_type, 0, peer, stream, 0});
+    return add_operation((struct operation){
+        SEND, comm, from, NULL, count, bytes_of(count, data_type), data_type, 0, peer, stream, 0});
 }
 
 ANSWER(ncclRecv, void *to, size_t count, int data_type, int peer, struct communicator *comm,
        void *stream)
 {
-    return add((struct operation){RECEIVE, comm, NULL, to, count, bytes_of(count, data_type),
-                                  data_type, 0, peer, stream, 0});
+    return add_operation((struct operation){
+        RECEIVE, comm, NULL, to, count, bytes_of(count, data_type), data_type, 0, peer, stream, 0});
 }
 
 /* Of versions that have them: sends and receives. */
