@@ -6,7 +6,6 @@
 #include "commands/job.h"
 #include "commands/outputs.h"
 #include "commands/session.h"
-#include "output/brief/brief_output.h"
 #include "output/html/html.h"
 #include "output/output_file.h"
 #include "output/text/balance.h"
@@ -90,7 +89,7 @@ static void read_report_trace(const char *path, const void *report_of, void *ans
     struct gm_session session;
     if (!gm_session_open(&session, path, &report->stacks, report->output->needs))
         return;
-    char *unanswered = gm_brief_unanswered(session.model, &report->options);
+    char *unanswered = gm_text_unanswered(session.model, &report->options);
     if (unanswered)
         gm_complain("%s: %s", path, unanswered);
     else
@@ -184,14 +183,15 @@ static bool asks_for_part(const struct report *report)
 static int write_any(struct report *report, char **paths, size_t count)
 {
     bool has_summary = gm_job_any_summary(paths, count), is_of_job = count > 1 || has_summary;
-    if (has_summary && (asks_for_part(report) || report->output != gm_output_find("brief")))
+    if (has_summary &&
+        (asks_for_part(report) || report->output != &gm_output_text || report->options.verbose))
         return gm_complain("a summary has its page and its totals alone: --at, --site, --device, "
                            "--kind, --min-size, --thread, --phase, --json, --html and -v need the "
                            "trace");
     if (report->stacks.redact && has_summary)
         return gm_complain(
             "--redact: a summary is redacted when it is written: gpumem summarize --redact");
-    if (report->output == gm_output_find("brief") && is_of_job)
+    if (report->output == &gm_output_text && is_of_job && !report->options.verbose)
         return write_job(report, paths, count);
     return write_report(report, paths, count);
 }
@@ -214,9 +214,8 @@ int gm_cmd_report(int count, char **arguments)
     struct report report = {.stacks = {.names = true},
                             .options = {.colour = gm_wants_colour(),
                                         .filter = {.device = GM_FILTER_ANY, .kind = GM_FILTER_ANY}},
-                            .output = gm_output_find("brief")};
+                            .output = &gm_output_text};
     uint64_t top = 0;
-    bool is_verbose = false;
     for (int option; (option = gm_next_option(count, arguments, own_options)) != -1;) {
         switch (option) {
         case 'n':
@@ -224,7 +223,7 @@ int gm_cmd_report(int count, char **arguments)
                 return GM_EXIT_USAGE;
             break;
         case 'v':
-            is_verbose = true;
+            report.options.verbose = true;
             break;
         case SITE:
             if (!parse_site(optarg, &report.options))
@@ -278,12 +277,10 @@ int gm_cmd_report(int count, char **arguments)
         }
     }
     report.options.all_frames = report.stacks.all_frames;
-    if (asks_for_part(&report) && report.output != gm_output_find("brief"))
+    if (asks_for_part(&report) && report.output != &gm_output_text)
         return gm_complain("--%s has all there is: --at, --site, --device, --kind, --min-size, "
                            "--thread and --phase are for the page",
                            report.file ? "html" : "json");
-    if (is_verbose && report.output == gm_output_find("brief") && !asks_for_part(&report))
-        report.output = gm_output_find("text"); /* a part is shown as a whole in any case */
     gm_fit_terminal(&report.options);
     struct gm_run_traces run;
     int found = gm_run_find_any(&run, arguments + optind, (size_t)(count - optind));

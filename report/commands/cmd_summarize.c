@@ -4,8 +4,8 @@
 #include "commands/command.h"
 #include "commands/job.h"
 #include "commands/session.h"
-#include "output/brief/brief_output.h"
 #include "output/output_file.h"
+#include "output/text/report_text.h"
 #include "tools/runs/runs.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static char *page_of(const struct gm_model *model)
     FILE *out = open_memstream(&page, &size);
     if (!out)
         return NULL;
-    gm_output_brief.write(out, model, &(struct gm_output_options){.ascii = true});
+    gm_output_text.write(out, model, &(struct gm_output_options){.ascii = true});
     fclose(out);
     return page;
 }
@@ -41,7 +41,7 @@ static char *page_of(const struct gm_model *model)
 static void read_summarize_trace(const char *path, const void *request_of, void *unused)
 {
     const struct gm_job_request *request = request_of;
-    unsigned needs = request->with_page ? gm_output_brief.needs : 0;
+    unsigned needs = request->with_page ? gm_output_text.needs : 0;
     struct gm_session session;
     (void)unused;
     if (!gm_session_open(&session, path, &request->stacks,

@@ -1,6 +1,5 @@
 /* See outputs.h. */
 #include "commands/outputs.h"
-#include "output/brief/brief_output.h"
 #include "output/export/export.h"
 #include "output/html/html.h"
 #include "output/json/report_json.h"
@@ -8,7 +7,6 @@
 #include <string.h>
 
 static const struct gm_output *const outputs[] = {
-    &gm_output_brief,
     &gm_output_text,
     &gm_output_json,
     &gm_output_html,

@@ -19,6 +19,7 @@ struct gm_output_filter {
 struct gm_output_options {
     size_t top; /* places per section; 0: as many as the output shows by default */
     bool colour;
+    bool verbose;        /* every section, not the page alone */
     bool all_frames;     /* of stacks: all, none folded */
     bool ascii;          /* no characters beyond ASCII but those of names */
     unsigned columns;    /* of the terminal; 0: 80 */

@@ -8,7 +8,6 @@
 #include "input/trace/trace_open.h"
 #include "judge/analysis/analysis.h"
 #include "names/stacks/stacks.h"
-#include "output/brief/brief_output.h"
 #include "output/export/export.h"
 #include "output/html/html.h"
 #include "output/json/report_json.h"
@@ -112,9 +111,10 @@ static void read_all(const unsigned char *bytes, size_t size)
     FILE *nowhere = fopen("/dev/null", "w");
     if (nowhere) {
         gm_output_json.write(nowhere, model, &(struct gm_output_options){.top = 100});
-        gm_output_text.write(nowhere, model, &(struct gm_output_options){.top = 3});
-        gm_output_brief.write(nowhere, model, &(struct gm_output_options){0});
-        gm_output_brief.write(nowhere, model, &(struct gm_output_options){.site = 1});
+        gm_output_text.write(nowhere, model,
+                             &(struct gm_output_options){.top = 3, .verbose = true});
+        gm_output_text.write(nowhere, model, &(struct gm_output_options){0});
+        gm_output_text.write(nowhere, model, &(struct gm_output_options){.site = 1});
         gm_summary_write(nowhere, model, "");
         write_exports(nowhere, model);
         fclose(nowhere);

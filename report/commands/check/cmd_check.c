@@ -29,7 +29,8 @@ static void judge_here(const char *path, const void *check_of, void *outcome_of)
         gm_gate_note_reason(outcome, "it cannot be read");
         return;
     }
-    struct gm_view view = {&page, session.model, &session.model->runs[0], gate->top};
+    struct gm_view view = {
+        .page = &page, .model = session.model, .run = &session.model->runs[0], .top = gate->top};
     char *clean = gm_clean_copy((struct gm_text){path, strlen(path)});
     gm_page_print(&page, GM_BOLD, "%s", clean);
     if (view.run->simulated)

@@ -43,7 +43,7 @@ static void print_growing(const struct gm_view *view, const struct gm_model_grow
     for (size_t i = 0; i <= GM_GROWTH_PARTS; i++)
         fprintf(page->out, "%s %s", i ? "," : "\n   ", SIZE(growing->bytes[i]));
     fputc('\n', page->out);
-    gm_page_stack(page, 6, gm_model_stack(view->model, place->stack));
+    gm_place_text(view, place->stack, 4);
 }
 
 void gm_growth_text(const struct gm_view *view)

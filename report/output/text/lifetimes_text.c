@@ -20,7 +20,7 @@ static void print_lifetime_place(const struct gm_view *view,
     if (place->device >= 0)
         gm_page_print(page, GM_PLAIN, " on device %d", place->device);
     fputc('\n', page->out);
-    gm_page_stack(page, 6, gm_model_stack(view->model, place->stack));
+    gm_place_text(view, place->stack, 4);
 }
 
 void gm_lifetimes_text(const struct gm_view *view)

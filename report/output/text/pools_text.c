@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CURVE_COLUMNS 60u
 #define SEGMENTS_SHOWN 3u
+#define CURVE_EVENTS_MIN 8 /* fewer make no curve */
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
@@ -17,7 +17,7 @@ static void print_pin(const struct gm_view *view, uint32_t place, uint64_t size,
         gm_stack_telling_frame(gm_model_stack(view->model, view->model->places[place].stack));
     gm_page_print(page, GM_PLAIN, "%*s%-9s  ", (int)indent, "", SIZE(size));
     if (frame)
-        gm_page_frame(page, frame, GM_PAGE_COLUMNS - indent - 11);
+        gm_page_frame(page, frame, gm_page_columns(page) - indent - 11);
     fputc('\n', page->out);
 }
 
@@ -82,24 +82,6 @@ static void print_counts(struct gm_page *page, const struct gm_model_pool_state 
                       COUNT(all.count), gm_plural(all.count), COUNT(all.empty));
 }
 
-/* The most of each stretch, in nine steps up to `whole`. */
-static void print_curve(struct gm_page *page, const char *name, const struct gm_curve *curve,
-                        unsigned value, uint64_t whole)
-{
-    static const char steps[] = " .,-=+*%@";
-    gm_page_print(page, GM_PLAIN, "  %-12s", name);
-    gm_page_begin(page, GM_DIM);
-    for (unsigned column = 0; column < CURVE_COLUMNS; column++) {
-        uint64_t most = gm_curve_most(curve, value, column, column + 1, CURVE_COLUMNS);
-        /* What a damaged trace says of blocks can be more than what it says of segments. */
-        double share = whole && most < whole ? (double)most / (double)whole : most > 0;
-        size_t step = (size_t)(share * (double)(sizeof(steps) - 2) + 0.5);
-        fputc(steps[most && !step ? 1 : step], page->out);
-    }
-    gm_page_end(page, GM_DIM);
-    fputc('\n', page->out);
-}
-
 static void print_pool_settings(const struct gm_view *view)
 {
     if (!view->run->allocator_variable)
@@ -137,15 +119,6 @@ void gm_purposes_text(struct gm_page *page, unsigned indent,
         gm_page_paragraph(page, GM_PLAIN, indent, "By purpose: %s", text);
 }
 
-static void print_lines(const struct gm_view *view, const char *when,
-                        const struct gm_model_pool_state *state)
-{
-    if (!state->line_count)
-        return;
-    gm_page_print(view->page, GM_PLAIN, "  Lines that held blocks %s:\n", when);
-    gm_pool_lines_text(view, state);
-}
-
 /* Worth a reader's time: much of the pool is free, and blocks keep it from going back. */
 static bool is_held_open(const struct gm_model_pool_state *state)
 {
@@ -153,17 +126,13 @@ static bool is_held_open(const struct gm_model_pool_state *state)
     return all.free - all.returnable > all.size / 10 && all.size > 16 * GM_SMALL_SEGMENT;
 }
 
-static void print_pool(const struct gm_view *view, const struct gm_model_pool *pool)
+void gm_pool_text(const struct gm_view *view, const struct gm_model_pool *pool)
 {
     const struct gm_model_pool_state *peak = gm_model_moment(view->run, pool->at_peak)->pool;
     const struct gm_model_pool_state *last = gm_model_moment(view->run, pool->last)->pool;
     struct gm_page *page = view->page;
-    uint64_t whole = pool->reserved_peak > 0 ? (uint64_t)pool->reserved_peak : 0;
-    char title[64], about[128];
-    snprintf(title, sizeof(title), "%s's pool on device %d", pool->owner, pool->device);
-    snprintf(about, sizeof(about), "%s allocated at the peak, %s reserved", SIZE(peak->allocated),
-             BYTES(pool->reserved_peak));
-    gm_page_heading(page, title, about);
+    if (pool->drawn && pool->allocs >= CURVE_EVENTS_MIN)
+        gm_curve_text(view, "reserved", pool->drawn, 1);
     print_pool_settings(view);
     gm_page_print(page, GM_DIM, "  %-18s %10s %10s %10s %12s %10s\n", "", "allocated", "reserved",
                   "free", "largest hole", "returnable");
@@ -172,34 +141,14 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
     print_moment(page, "after the last use", last);
     print_pools(page, last);
     print_counts(page, last);
-    if (pool->allocs >= CURVE_COLUMNS && pool->drawn) {
-        print_curve(page, "allocated", pool->drawn, 0, whole);
-        print_curve(page, "reserved", pool->drawn, 1, whole);
-        if (view->run->simulated)
-            gm_page_print(page, GM_DIM, "  %-12sover its allocations: times mean nothing\n", "");
+    if (last->allocated < peak->allocated && last->line_count) {
+        gm_page_print(page, GM_PLAIN, "  Who held blocks after the last use:\n");
+        gm_blocks_text(view, last);
     }
-    gm_purposes_text(page, 2, peak);
-    print_lines(view, "at the peak", peak);
-    if (last->allocated < peak->allocated)
-        print_lines(view, "after the last use", last);
     if (is_held_open(last)) {
         gm_page_print(page, GM_PLAIN, "  Segments with most free space, after the last use:\n");
         print_segments(view, last, 4);
     }
-}
-
-/* Differences have none: their pools differ by place. */
-static bool has_state(const struct gm_model_run *run, const struct gm_model_pool *pool)
-{
-    const struct gm_model_moment *peak = gm_model_moment(run, pool->at_peak);
-    return peak && peak->pool;
-}
-
-void gm_pools_text(const struct gm_view *view)
-{
-    for (size_t i = 0; i < view->run->pool_count; i++)
-        if (has_state(view->run, &view->run->pools[i]))
-            print_pool(view, &view->run->pools[i]);
 }
 
 /* ---- out of memory --------------------------------------------------------------------------- */
@@ -282,7 +231,7 @@ static void print_pool_failure(const struct gm_view *view,
     gm_page_paragraph(page, GM_BOLD, 2, "%s asked on device %d%s, %s after the start%s",
                       SIZE(failure->size), failure->device, times, TIME(moment->time_ns),
                       failure->survived ? "; it went on" : "");
-    gm_page_stack(page, 6, gm_model_stack(view->model, place->stack));
+    gm_place_text(view, place->stack, 4);
     print_device(view, failure, at);
     if (view->run->failed == 0 && failure->reason.is_known)
         gm_page_paragraph(page, GM_PLAIN, 4,
@@ -290,7 +239,7 @@ static void print_pool_failure(const struct gm_view *view,
                           "torch.cuda.set_per_process_memory_fraction() does.");
     print_reason(page, failure, at->is_known);
     print_libraries(page, failure);
-    gm_pool_lines_text(view, at);
+    gm_blocks_text(view, at);
     if (failure->reason.fragmentation) {
         gm_page_print(page, GM_PLAIN, "    Segments with most free space:\n");
         print_segments(view, at, 6);

@@ -1,9 +1,9 @@
 /* See print.h. */
 #include "base/memory.h"
 #include "output/amount.h"
-#include "output/brief/brief.h"
 #include "output/headline.h"
 #include "output/page_stack.h"
+#include "output/text/sections.h"
 #include "tools/diff/print.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct printing {
     struct gm_page *page;
     const struct gm_diff *diff;
     size_t top;
-    struct gm_brief_sites sites; /* the numbers of places on the page */
+    struct gm_page_sites sites; /* the numbers of places on the page */
 };
 
 /* ---- the head -------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void print_diff_place(struct printing *printing, const struct gm_diff_pla
     struct gm_diff_row row = {.before = place->bytes_before, place->bytes_after, true};
     char number[16], change[GM_SIZE_TEXT + 2];
     snprintf(number, sizeof(number), "[%u]",
-             gm_brief_number(&printing->sites, printing->diff->difference, place->stack));
+             gm_site_number(&printing->sites, printing->diff->difference, place->stack));
     gm_page_print(page, GM_BOLD, "%-4s", number);
     gm_page_print(page, row.after > row.before ? GM_BAD : GM_GOOD, "%10s ",
                   change_of(&row, change));
@@ -225,7 +225,7 @@ void gm_diff_text(struct gm_page *page, const struct gm_diff *diff, size_t top)
         print_section(&printing, section);
     for (unsigned table = GM_DIFF_PROCESSES; table < GM_DIFF_FINDINGS; table++)
         print_table(&printing, table);
-    struct gm_view view = {.page = page, .model = diff->difference};
-    gm_brief_stacks(&view, &printing.sites, page->all_frames ? SIZE_MAX : STACKS_SHOWN);
+    struct gm_view view = {.page = page, .model = diff->difference, .sites = &printing.sites};
+    gm_stacks_text(&view, page->all_frames ? SIZE_MAX : STACKS_SHOWN);
     free(printing.sites.stacks);
 }

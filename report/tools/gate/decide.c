@@ -72,7 +72,7 @@ static void print_leaks(const struct decision *decision, enum gm_leak_class leak
     uint64_t shown = 0;
     for (unsigned from = GM_LEAK; decision->view && from < GM_LEAK_CLASSES; from++)
         if (gm_gate_class(decision->gate, decision->view->run, from) == leak_class)
-            gm_leaks_text(decision->view, from, GM_LEAKS_ALL);
+            gm_leaks_text(decision->view, from);
     if (decision->view)
         return;
     for (size_t i = 0; i < decision->issues->count && shown < decision->gate->top; i++) {

@@ -53,7 +53,7 @@ def residual_is_exact(command, **environment):
     found["last"].pop("time_ns")
     expect(f"{what}: the last residual is the context's", found["last"] == wanted, found)
     expect(f"{what}: so is the largest of {found['samples']}", found["largest"]["bytes"] == CONTEXT, found)
-    expect(f"{what}: the text tells it", "Residual of device 0" in report["text"] and "300 MiB (" in report["text"],
+    expect(f"{what}: the text tells it", "Driver (contexts, modules) at last: 300 MiB (" in report["text"],
            report["text"])
 
 

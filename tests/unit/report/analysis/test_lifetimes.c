@@ -76,7 +76,8 @@ static void text_of(const struct scene *scene, size_t top, char text[4096])
     assert_non_null(out);
     struct gm_page page = {.out = out};
     struct gm_model *model = gm_model_of(scene->analysis, stacks, GM_NEEDS_HISTORY);
-    gm_lifetimes_text(&(struct gm_view){&page, model, &model->runs[0], top});
+    gm_lifetimes_text(
+        &(struct gm_view){.page = &page, .model = model, .run = &model->runs[0], .top = top});
     fclose(out);
     gm_model_free(model);
     gm_stacks_free(stacks);

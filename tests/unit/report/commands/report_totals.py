@@ -19,15 +19,13 @@ import tempfile
 
 import report_page
 from report_judge import size_text
-from report_page import GROUP, Page, expect, run
+from report_page import GROUP, REST, ROW, Page, count_text, expect, run
 
 ALL = 100000  # rows: none is left out
-OWNER = re.compile(r"^ *(-?[\d.]+)%  (\S+ \S+) +([\d,]+) x (\S+)(?: \((\w+)\))?$")
-LEFT_OUT = re.compile(r"^ *(-?[\d.]+)%  (\S+ \S+) +from (\d+) more places?$")
-LINE = re.compile(r"^ *([\d.]+)%  (\S+ \S+) +([\d,]+) blocks? ")
 ROW_SIZE = r"^\[\d+\] +(\S+ \S+) +\d+%  "
-CLASSES = {"Leaked": "leak", "Live": "live", "Freed too late": "late", "Freed with its context": "implicit",
-           "Cached by frameworks": "cached", "Freed or not": "untold", "Ignored": "ignored"}
+CALL = re.compile(r"^ {20}([\w?]+)(?:, (\w+) memory)?$")
+CLASSES = {"late": "freed too late", "implicit": "freed with its context", "external": "of another owner",
+           "cached": "cached by a framework", "untold": "freed or not", "ignored": "that the program says is no leak"}
 
 
 def share(part, whole):
@@ -45,45 +43,83 @@ def plural(count):
 # ---- report -v
 
 
-def check_owners(name, lines, owners, whole, top):
-    """The rows of a table are the first of `owners`, in their order, and one says what the others hold."""
-    rows = [row.groups() for row in map(OWNER.match, lines) if row]
-    wanted = [(share(owner["bytes"], whole), size_text(owner["bytes"]), f"{owner['count']:,}", owner["api"] or "?",
-               None if owner["kind"] in ("device", "pinned") else owner["kind"]) for owner in owners]
-    expect(rows == wanted[:top], f"{name}: rows {rows}, not {wanted[:top]}")
-    rest = whole - sum(owner["bytes"] for owner in owners[:top])
-    left_out = [row.groups() for row in map(LEFT_OUT.match, lines) if row]
-    expect(left_out == ([(share(rest, whole), size_text(rest), str(len(owners) - top))] if len(owners) > top else []),
-           f"{name}: left out {left_out}, not {rest}")
-    expect(len(owners) > top or sum(owner["bytes"] for owner in owners) == whole, f"{name}: rows are not all of {whole}")
+def rows_of(lines):
+    """[(size, share, count, function, kind)] of a table: a row, and the function in a line of its own."""
+    rows = []
+    for line in lines:
+        if match := ROW.match(line):
+            rows.append([match[2], int(match[3]), match[4], None, None])
+        elif (match := CALL.match(line)) and rows:
+            rows[-1][3:] = match.groups()
+    return [tuple(row) for row in rows]
+
+
+def check_owners(page, where, lines, owners, whole, top):
+    """The rows of a table are the first of `owners` with one stack, function and kind, and one says what the others hold."""
+    sums, name = {}, f"{page.name}: {where}"
+    for owner in owners:
+        row = sums.setdefault((owner["stack"], owner["api"], owner["kind"]), [0, 0])
+        row[0] += owner["bytes"]
+        row[1] += owner["count"]
+    ordered = sorted(sums.items(), key=lambda item: -item[1][0])
+    shown = len(ordered) if len(ordered) == top + 1 else min(top, len(ordered))
+    wanted = [(size_text(size), Page.share(size, whole), count_text(count), api or "?",
+               None if kind in ("device", "pinned") else kind) for (_, api, kind), (size, count) in ordered]
+    rows = rows_of(lines)
+    expect(len(rows) == shown and [row[:2] for row in rows] == [row[:2] for row in wanted[:shown]] and
+           (shown < len(wanted) or sorted(rows, key=str) == sorted(wanted, key=str)), f"{name}: rows {rows}, not {wanted[:shown]}")
+    rest = sum(size for _, (size, _) in ordered[shown:])
+    left_out = [row.groups() for row in map(REST.match, lines) if row]
+    expect(left_out == ([(size_text(rest), str(Page.share(rest, whole)), str(len(ordered) - shown))] if rest or shown < len(ordered)
+                        else []), f"{name}: left out {left_out}, not {rest}")
+    expect(sum(owner["bytes"] for owner in owners) == whole, f"{name}: owners are not all of {whole}")
+
+
+def said_of(lines, start):
+    """The paragraphs of a section that begin so, each in one line."""
+    starts = r"(?=Fragmentation of addresses|Driver \(|All processes|\[\d+\]|$)"
+    return re.findall(rf"{re.escape(start)}.*?{starts}", " ".join(line.strip() for line in lines))
 
 
 def check_devices(page, report, top):
     for device in report["devices"]:
         for title, lines in page.find(f"Peak of device {device['id']}  "):
             name = f"{page.name}: {title}"
-            owners = device["at_peak"]["owners"]
             expect(title.startswith(f"Peak of device {device['id']}  {size_text(device['peak'])}"), name)
-            check_owners(name, lines, owners, device["peak"], top)
+            check_peak(page, report, device, title, lines, top)
             kinds = {}
-            for owner in owners:
+            for owner in device["at_peak"]["owners"]:
                 kinds[owner["kind"]] = kinds.get(owner["kind"], 0) + owner["bytes"]
-            said = re.findall(r"(?:^  |, )(device|managed|array|vmm|graph) (\S+ \S+?)(?=,|$)", "\n".join(lines), re.M)
-            expect(not said or dict(said) == {kind: size_text(size) for kind, size in kinds.items()}, f"{name}: {said}")
-        for title, lines in page.find(f"Device {device['id']} by library"):
-            check_libraries(f"{page.name}: {title}", lines[1:], device, top)
-        for title, lines in page.find(f"Residual of device {device['id']}  "):
+            said = re.findall(r"(?:^    |, )(device|managed|array|vmm|graph) (\S+ \S+?)(?=,|$)", "\n".join(lines), re.M)
+            expect(dict(said) == ({kind: size_text(size) for kind, size in kinds.items()} if len(kinds) > 1 else {}),
+                   f"{name}: {said}")
             for when, key in (("at most", "largest"), ("at last", "last")):
-                one = device["residual"][key]
-                words = f"{size_text(one['bytes'])} ({size_text(one['used'])} used, {size_text(one['tracked'])} tracked)"
-                expect(all(words in line for line in lines if line.strip().startswith(when)), f"{page.name}: {title}: {words}")
-        for title, lines in page.find(f"Fragmentation of device {device['id']}  "):
+                one = device.get("residual", {}).get(key)
+                said = said_of(lines, f"Driver (contexts, modules) {when}: ")
+                words = one and f"{size_text(one['bytes'])} ({size_text(one['used'])} used, {size_text(one['tracked'])} tracked)"
+                expect(bool(said) == bool(one) or when == "at most", f"{name}: {when}: {said}")
+                expect(all(words in line for line in said), f"{name}: {said}, not {words}")
             for when, key in (("at the peak", "at_peak"), ("at the end", "at_end")):
                 one = device[key]["fragmentation"]
                 words = (f"{size_text(one['free'])} in {one['holes']:,} gap{plural(one['holes'])}, the largest "
                          f"{size_text(one['largest_hole'])}: {100 * one['fragmentation']:.1f}%")
-                expect(all(words in line or "without a gap" in line for line in lines if line.strip().startswith(when)),
-                       f"{page.name}: {title}: not {words}")
+                expect(all(words in line or "without a gap" in line for line in said_of(lines, f"Fragmentation of addresses {when}")),
+                       f"{name}: not {words}")
+        for title, lines in page.find(f"Device {device['id']} by library"):
+            check_libraries(f"{page.name}: {title}", lines[1:], device, top)
+
+
+def check_peak(page, report, device, title, lines, top):
+    """Who held a device with no pool: when memory ran out, if it did, or else at its peak."""
+    then = re.search(r"when memory ran out, (\S+ \S+) were live", "\n".join(lines))
+    if then:
+        moments = [one["live"] for one in report["failed_allocations"]
+                   if one["out_of_memory"] and size_text(one.get("live", {"bytes": 0})["bytes"]) == then[1]]
+        expect(moments, f"{page.name}: no failure with {then[1]}")
+        for moment in moments[-1:]:
+            check_owners(page, title, lines, moment["owners"], moment["bytes"], top)
+    elif not any(pool["device"] == device["id"] and "at_peak" in pool for pool in report.get("framework_blocks", [])):
+        check_owners(page, title, lines, device["at_peak"]["owners"], device["peak"], top)
 
 
 def check_libraries(name, lines, device, top):
@@ -99,45 +135,51 @@ def check_libraries(name, lines, device, top):
 
 def check_leaks(page, report, top):
     """Each class of what was left: its sum, and its places."""
-    for start, leak_class in CLASSES.items():
-        sections = [section for section in page.sections if section[0] == start]
-        leaks = [leak for leak in report["leaks"] if leak["class"] == leak_class]
-        size, count = sum(leak["bytes"] for leak in leaks), sum(leak["count"] for leak in leaks)
-        expect(bool(sections) == bool(leaks), f"{page.name}: {start}: {leaks}")
-        for _, lines in sections:
-            expect(lines[0].startswith(f"  {size_text(size)} in {count:,} allocation{plural(count)}:"),
-                   f"{page.name}: {start}: {lines[0]!r}, not {size} in {count}")
-            said = [row.groups() for row in (re.match(r"^  (\S+ \S+) of (\w+) memory on [^,]+, ([\d,]+) x ", line)
-                                             for line in lines) if row]
-            wanted = [(size_text(leak["bytes"]), leak["kind"], f"{leak['count']:,}") for leak in leaks[:top]]
-            is_told_before = leak_class == "cached" and report.get("framework_blocks")
-            expect(said == wanted or (is_told_before and not said), f"{page.name}: {start}: {said}, not {wanted}")
+    left = [(title, lines) for title, lines in page.sections if title.startswith(("Left at", "Leaked: ", "Live "))]
+    leaks = [leak for leak in report["leaks"] if leak["class"] in ("leak", "live")]
+    expect(len(left) == bool(report["leaks"]), f"{page.name}: {left}, not {report['leaks']}")
+    for title, lines in left:
+        starts = [i for i, line in enumerate(lines) if re.match(r"    \S+ \S+ [a-z]", line) and "more places" not in line]
+        check_owners(page, title, lines[:starts[0] if starts else len(lines)], leaks, sum(leak["bytes"] for leak in leaks), top)
+        for leak_class, words in CLASSES.items():
+            these = [leak for leak in report["leaks"] if leak["class"] == leak_class]
+            size = sum(leak["bytes"] for leak in these)
+            found = [i for i in starts if lines[i].startswith(f"    {size_text(size)} {words}")]
+            expect(len(found) == bool(these), f"{page.name}: {leak_class}: {lines}, not {these}")
+            for start in found if leak_class != "cached" else []:
+                end = min((other for other in starts if other > start), default=len(lines))
+                check_owners(page, leak_class, lines[start:end], these, size, top)
 
 
-def check_pools(page, report):
-    for title, lines in page.find("PyTorch's pool on device "):
+def check_pools(page, report, top):
+    for title, lines in page.find("Who held PyTorch's pool on device "):
         name = f"{page.name}: {title}"
-        pool = next(one for one in report["framework_blocks"] if title.startswith(f"PyTorch's pool on device {one['device']} "))
+        pool = next(one for one in report["framework_blocks"] if f" on device {one['device']} " in title + " ")
+        device = next(one for one in report["devices"] if one["id"] == pool["device"])
         peak, text = pool["at_peak"], "\n".join(lines)
-        expect(f"  {size_text(peak['allocated'])} allocated at the peak, {size_text(peak['reserved'])} reserved" in title, name)
         row = re.search(r"^  at the peak +(\S+ \S+) +(\S+ \S+) +(\S+ \S+)", text, re.M)
         free = sum(peak[part]["free"] for part in ("small", "large"))
         expect(row and row.groups() == (size_text(peak["allocated"]), size_text(peak["reserved"]), size_text(free)),
                f"{name}: {row}")
-        said = re.search(r"By purpose: (.*?)\n  \S", text + "\n  x", re.S)
+        driver = next((i for i, line in enumerate(lines) if line.startswith("  Who made the driver give")), None)
+        if driver is not None:
+            check_owners(page, title, lines[driver:], device["at_peak"]["owners"], device["peak"], top)
+        if not title.endswith("at its peak"):
+            continue
+        said = re.search(r"By purpose: (.*?)\n(?:\[| {5}\S* \S)", text + "\n[", re.S)
         wanted = {one["category"]: size_text(one["bytes"]) for one in peak["categories"] if one["category"] != "cache"}
         found = dict(re.findall(r"([a-z-]+) (\S+ \S+?)(?=,|$)", " ".join(said[1].split()))) if said else {}
-        expect(found.items() <= wanted.items() and bool(found) == bool(wanted), f"{name}: {found}, not {wanted}")
-        whole = sum(line["bytes"] for line in peak["lines"])
-        expect(whole == peak["allocated"], f"{name}: lines hold {whole} of {peak['allocated']}")
-        begin = lines.index("  Lines that held blocks at the peak:") if "  Lines that held blocks at the peak:" in lines else None
-        rows = []
-        for line in lines[begin + 1:] if begin is not None else []:
-            if line.startswith("  ") and line.rstrip().endswith(":"):
-                break
-            rows += [match.groups() for match in [LINE.match(line)] if match]
-        wanted = [(share(line["bytes"], whole), size_text(line["bytes"]), f"{line['count']:,}") for line in peak["lines"]]
-        expect(rows == wanted[:len(rows)] and bool(rows) == bool(wanted), f"{name}: lines {rows}, not {wanted}")
+        expect(found.items() <= wanted.items() and (bool(found) or wanted.keys() <= {"other"}), f"{name}: {found}, not {wanted}")
+        whole = max(peak["allocated"], peak["reserved"])
+        expect(sum(line["bytes"] for line in peak["lines"]) == peak["allocated"], f"{name}: lines hold not all")
+        end = next((i for i, line in enumerate(lines) if line.startswith("    blocks ") or line.startswith("  ") and
+                    "allocated   reserved" in line), len(lines))
+        rows = [row[:3] for row in rows_of(lines[:end])]
+        merged = sorted(((size, Page.share(size, whole), count_text(count)) for _, (size, count) in
+                         report_page.merged(peak["lines"])), key=lambda row: -row[0])
+        shown = len(merged) if len(merged) == top + 1 else min(top, len(merged))
+        wanted = [(size_text(size), *others) for size, *others in merged[:shown]]
+        expect([row[:2] for row in rows] == [row[:2] for row in wanted], f"{name}: lines {rows}, not {wanted}")
 
 
 def check_transfers(page, report, top):
@@ -155,9 +197,10 @@ def check_rest(page, report, top):
     """Pinned memory, refusals, growth, temporaries, findings."""
     pinned = report["host"]["pinned"]
     for title, lines in page.find("Pinned host memory"):
-        expect(f"peak {size_text(pinned['peak'])}, " in title and f"; {size_text(pinned['live'])} " in title,
+        words = " ".join([title, *lines])
+        expect(f"peak {size_text(pinned['peak'])}, " in words and f"; {size_text(pinned['live'])} " in words,
                f"{page.name}: {title}, not {pinned}")
-        check_owners(f"{page.name}: {title}", lines, report["pinned_at_peak"]["owners"], pinned["peak"], top)
+        check_owners(page, title, lines, report["pinned_at_peak"]["owners"], pinned["peak"], top)
     for title, _ in page.find("Refused allocations"):
         words = f"{report['failed']:,} for lack of memory, {report['rejected'] + report['refused_by_runtime']:,} for another"
         expect(words in title, f"{page.name}: {title}, not {words}")
@@ -171,11 +214,9 @@ def check_rest(page, report, top):
         said = re.findall(r"^  ([\d,]+) of ([\d,]+) x ", "\n".join(lines), re.M)
         wanted = [(f"{one['short_lived']:,}", f"{one['allocs']:,}") for one in report["lifetimes"] if one["temporary"]]
         expect(said == wanted[:top], f"{page.name}: temporaries {said}, not {wanted[:top]}")
-    for _, lines in page.find("Findings"):
-        said = re.findall(r"^  (error|warning|note) +([a-z-]+)(?:, (\S+ \S+))?(?: on device \d+)?  [0-9a-f]{8}$", "\n".join(lines), re.M)
-        wanted = [(one["severity"], one["code"], size_text(one["bytes"]) if one["bytes"] else "")
-                  for one in report["findings"]]
-        expect(said == wanted, f"{page.name}: findings {said}, not {wanted}")
+    said = re.findall(r"^(error|warning|note) +([a-z-]+)(?:, (\S+ \S+))?(?: on device \d+)?  [0-9a-f]{8}$", page.text, re.M)
+    wanted = [(one["severity"], one["code"], size_text(one["bytes"]) if one["bytes"] else "") for one in report["findings"]]
+    expect(said == wanted, f"{page.name}: findings {said}, not {wanted}")
 
 
 def check_long(gpumem, name, path):
@@ -184,7 +225,7 @@ def check_long(gpumem, name, path):
         page = Page(name, run(gpumem, "report", "-v", "-n", str(top), path)[1])
         check_devices(page, report, top)
         check_leaks(page, report, top)
-        check_pools(page, report)
+        check_pools(page, report, top)
         check_transfers(page, report, top)
         check_rest(page, report, top)
 

@@ -25,7 +25,7 @@ static char *print(const struct gm_model *model, const struct gm_output *output)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    output->write(out, model, &(struct gm_output_options){.top = 0});
+    output->write(out, model, &(struct gm_output_options){.verbose = true});
     fclose(out);
     return text;
 }

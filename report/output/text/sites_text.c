@@ -1,15 +1,32 @@
-/* See brief.h. */
+/* See sections.h. */
 #include "base/memory.h"
-#include "output/brief/brief.h"
 #include "output/headline.h"
+#include "output/text/sections.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define MOMENT_NAME 96
 #define INDENT 5u         /* of a stack, behind its number */
-#define LINES_OF_STACK 3u /* on the page; --site has all */
+#define LINES_OF_STACK 3u /* on the page; -v and --site have all */
 
-unsigned gm_brief_number(struct gm_brief_sites *sites, const struct gm_model *model, uint32_t stack)
+const char *gm_where_text(const struct gm_model_place *place, char text[GM_SIZE_TEXT])
+{
+    if (gm_kind_is_host(place->kind))
+        return "the host";
+    if (place->device < 0)
+        return "an unknown device";
+    snprintf(text, GM_SIZE_TEXT, "device %d", place->device);
+    return text;
+}
+
+void gm_more_places_text(const struct gm_view *view, size_t count, size_t top)
+{
+    if (count > top)
+        gm_page_print(view->page, GM_DIM, "  ... and %zu more place%s\n", count - top,
+                      gm_plural(count - top));
+}
+
+unsigned gm_site_number(struct gm_page_sites *sites, const struct gm_model *model, uint32_t stack)
 {
     if (stack == GM_NONE)
         return 0;
@@ -43,14 +60,39 @@ static void print_stack(const struct gm_view *view, unsigned number, uint32_t st
     free(text);
 }
 
-void gm_brief_stacks(const struct gm_view *view, const struct gm_brief_sites *sites, size_t most)
+void gm_frame_text(const struct gm_view *view, uint32_t stack, const struct gm_frame *frame,
+                   unsigned indent)
 {
+    char number[16] = "";
+    if (view->sites && stack != GM_NONE)
+        snprintf(number, sizeof(number), "[%u] ", gm_site_number(view->sites, view->model, stack));
+    gm_page_print(view->page, GM_BOLD, "%*s%s", (int)indent, "", number);
+    if (frame)
+        gm_page_frame(view->page, frame,
+                      gm_page_columns(view->page) - indent - (unsigned)strlen(number));
+    else
+        fputs("(no stack was recorded)", view->page->out);
+    fputc('\n', view->page->out);
+}
+
+void gm_place_text(const struct gm_view *view, uint32_t stack, unsigned indent)
+{
+    const struct gm_stack *frames = gm_model_stack(view->model, stack);
+    if (view->sites)
+        gm_frame_text(view, stack, gm_stack_telling_frame(frames), indent);
+    else
+        gm_page_stack(view->page, indent, frames);
+}
+
+void gm_stacks_text(const struct gm_view *view, size_t most)
+{
+    const struct gm_page_sites *sites = view->sites;
     if (!sites->count)
         return;
     gm_page_heading(view->page, "Stacks", "innermost frame first");
     for (size_t i = 0; i < sites->count && i < most; i++)
         print_stack(view, (unsigned)i + 1, sites->stacks[i],
-                    view->page->all_frames ? 0 : LINES_OF_STACK);
+                    view->page->all_frames || view->verbose ? 0 : LINES_OF_STACK);
 }
 
 /* ---- one place ------------------------------------------------------------------------------- */
@@ -124,7 +166,7 @@ static void print_transfers(const struct gm_view *view, uint32_t stack)
     }
 }
 
-void gm_brief_site(const struct gm_view *view, unsigned number, uint32_t stack)
+void gm_site_text(const struct gm_view *view, unsigned number, uint32_t stack)
 {
     for (size_t i = 0; i < view->run->moment_count; i++)
         print_moment(view, &view->run->moments[i], stack);

@@ -1,8 +1,8 @@
-/* Who held memory at a moment of the reader's choice, or what of it he asks for: see brief.h. */
+/* Who held memory at a moment of the reader's choice, or what of it he asks for: see sections.h. */
 #include "base/memory.h"
 #include "base/text.h"
-#include "output/brief/brief.h"
 #include "output/headline.h"
+#include "output/text/sections.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,32 +60,22 @@ static void print_title(const struct gm_view *view, const struct gm_when *when,
 }
 
 /* Samples of one group. `min_size` is of places: what stacks that read the same hold together. */
-static void print_group(const struct gm_view *view, struct gm_brief_sites *sites, const char *name,
+static void print_group(const struct gm_view *view, const char *name,
                         const struct gm_model_sample *samples, size_t count, uint64_t min_size)
 {
-    struct gm_holder *parts = gm_allocate(count + 1, sizeof(*parts));
     int64_t whole = 0, allocations = 0;
-    size_t holder_count, shown = 0;
     for (size_t i = 0; i < count; i++) {
-        parts[i] = (struct gm_holder){.stack = view->model->places[samples[i].place].stack,
-                                      .bytes = samples[i].bytes,
-                                      .count = samples[i].count};
         whole += samples[i].bytes;
         allocations += samples[i].count;
     }
-    struct gm_holder *holders = gm_holders_add(view->model, parts, count, &holder_count);
-    while (shown < holder_count && gm_amount(min_size) <= holders[shown].bytes)
-        shown++;
     gm_page_print(view->page, GM_BOLD, "%s", name);
     gm_page_print(view->page, GM_PLAIN, "  %s in %s allocation%s\n", BYTES(whole),
                   NUMBER(allocations), gm_plural((uint64_t)allocations));
-    gm_brief_holders(view, sites, holders, shown, whole, gm_view_rows(view, GM_VIEW_ROWS));
-    free(holders);
-    free(parts);
+    gm_samples_text(view, samples, count, whole, min_size, GM_VIEW_ROWS);
 }
 
-static void print_groups(const struct gm_view *view, struct gm_brief_sites *sites,
-                         const struct gm_model_sample *samples, size_t count, uint64_t min_size)
+static void print_groups(const struct gm_view *view, const struct gm_model_sample *samples,
+                         size_t count, uint64_t min_size)
 {
     char name[GM_GROUP_TEXT], other[GM_GROUP_TEXT];
     for (size_t at = 0, end; at < count; at = end) {
@@ -93,7 +83,7 @@ static void print_groups(const struct gm_view *view, struct gm_brief_sites *site
         for (end = at + 1; end < count; end++)
             if (strcmp(name, gm_place_group(&view->model->places[samples[end].place], other)) != 0)
                 break;
-        print_group(view, sites, name, samples + at, end - at, min_size);
+        print_group(view, name, samples + at, end - at, min_size);
     }
 }
 
@@ -159,8 +149,8 @@ static void print_nobody(const struct gm_view *view, const struct gm_when *when,
         gm_page_print(view->page, GM_PLAIN, "Nobody held any.\n");
 }
 
-void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
-                   const struct gm_when *when, const struct gm_output_filter *filter)
+void gm_held_text(const struct gm_view *view, const struct gm_when *when,
+                  const struct gm_output_filter *filter)
 {
     struct gm_model_held held;
     size_t kept = 0;
@@ -168,18 +158,18 @@ void gm_brief_held(const struct gm_view *view, struct gm_brief_sites *sites,
     bool found = gm_scope_is_set(&filter->scope)
                      ? gm_model_held_in_scope(view->model, when, &filter->scope, &held)
                      : gm_model_held_at(view->model, when, &held);
-    if (!found) /* gm_brief_unanswered was not asked, or the trace cannot be replayed */
+    if (!found) /* gm_text_unanswered was not asked, or the trace cannot be replayed */
         gm_page_print(view->page, GM_WARNING, "It is not on record.\n");
     for (size_t i = 0; i < held.count; i++)
         if (is_wanted(&view->model->places[held.samples[i].place], filter))
             held.samples[kept++] = held.samples[i];
-    print_groups(view, sites, held.samples, kept, filter->min_size);
+    print_groups(view, held.samples, kept, filter->min_size);
     if (!kept && found)
         print_nobody(view, when, filter);
     if (!kept && filter->scope.phase)
         print_phase_names(view);
     if (!kept && filter->scope.thread)
         print_threads(view);
-    gm_brief_stacks(view, sites, TOP_OF_GROUP);
+    gm_stacks_text(view, TOP_OF_GROUP);
     gm_model_held_free(&held);
 }

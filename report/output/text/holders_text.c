@@ -1,11 +1,13 @@
-/* See brief.h. */
+/* See sections.h. */
+#define XXH_INLINE_ALL
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text.h"
-#include "output/brief/brief.h"
+#include "output/text/sections.h"
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define NAMED_MAX 64u /* of the parts: to compare stacks, they must be named, which takes time */
 #define NUMBER_COLUMNS 4u
@@ -13,6 +15,12 @@
 #define FRAME_FROM 20u   /* column of the frame */
 
 GM_ORDER(by_holder_bytes, struct gm_holder, GM_DOWN(bytes) GM_UP(stack))
+
+/* Of the function and the kind, above the bits of a stack. */
+static uint64_t call_key(const struct gm_model_place *place)
+{
+    return (XXH64(place->api, strlen(place->api), 0) ^ place->kind) << 32;
+}
 
 struct gm_holder *gm_holders_add(const struct gm_model *model, const struct gm_holder *parts,
                                  size_t part_count, size_t *count)
@@ -23,11 +31,14 @@ struct gm_holder *gm_holders_add(const struct gm_model *model, const struct gm_h
     for (size_t i = 0; i < part_count; i++) {
         uint32_t stack =
             i < NAMED_MAX ? gm_model_same_stack(model, parts[i].stack) : parts[i].stack;
-        uint32_t at = gm_map_get(&by_stack, stack);
+        uint64_t key = parts[i].place ? call_key(parts[i].place) ^ stack : stack;
+        uint32_t at = gm_map_get(&by_stack, key);
         if (at == GM_NONE) {
             at = (uint32_t)(*count)++;
-            holders[at] = (struct gm_holder){.stack = stack, .line = parts[i].line};
-            gm_map_set(&by_stack, stack, at);
+            holders[at] = parts[i];
+            holders[at].stack = stack;
+            holders[at].bytes = holders[at].count = 0;
+            gm_map_set(&by_stack, key, at);
         }
         holders[at].bytes += parts[i].bytes;
         holders[at].count += parts[i].count;
@@ -117,9 +128,17 @@ static void print_operations(const struct gm_view *view, const struct gm_model_l
     fputc('\n', view->page->out);
 }
 
-static void print_holder_row(const struct gm_view *view, struct gm_brief_sites *sites,
-                             const struct gm_holder *holders, size_t shown, size_t row,
-                             int64_t whole)
+/* "cudaMallocManaged, managed memory": by which function, and the kind where it is not plain. */
+static void print_call(struct gm_page *page, const struct gm_model_place *place)
+{
+    bool is_plain = place->kind == GM_KIND_DEVICE || place->kind == GM_KIND_PINNED;
+    gm_page_print(page, GM_DIM, "%*s%.40s%s%s%s\n", (int)FRAME_FROM, "",
+                  place->api[0] ? place->api : "?", is_plain ? "" : ", ",
+                  is_plain ? "" : gm_kind_name(place->kind), is_plain ? "" : " memory");
+}
+
+static void print_holder_row(const struct gm_view *view, const struct gm_holder *holders,
+                             size_t shown, size_t row, int64_t whole)
 {
     const struct gm_holder *holder = &holders[row];
     const struct gm_stack *stack = gm_model_stack(view->model, holder->stack);
@@ -127,7 +146,8 @@ static void print_holder_row(const struct gm_view *view, struct gm_brief_sites *
     const struct gm_frame *differs = telling_difference(view, holders, shown, row);
     struct gm_page *page = view->page;
     char number[16], times[GM_SIZE_TEXT];
-    snprintf(number, sizeof(number), "[%u]", gm_brief_number(sites, view->model, holder->stack));
+    snprintf(number, sizeof(number), "[%u]",
+             gm_site_number(view->sites, view->model, holder->stack));
     gm_page_print(page, GM_BOLD, "%-*s%9s", (int)NUMBER_COLUMNS, number, BYTES(holder->bytes));
     gm_page_print(page, GM_PLAIN, " %3u%%  ", percent_of_whole(holder->bytes, whole));
     unsigned room = gm_page_columns(page) - FRAME_FROM - COUNT_COLUMNS - 2; /* " x" */
@@ -151,21 +171,79 @@ static void print_holder_row(const struct gm_view *view, struct gm_brief_sites *
     }
     if (holder->line)
         print_operations(view, holder->line);
+    if (holder->place && view->verbose)
+        print_call(page, holder->place);
 }
 
-void gm_brief_holders(const struct gm_view *view, struct gm_brief_sites *sites,
-                      const struct gm_holder *holders, size_t count, int64_t whole, size_t top)
+void gm_holders_text(const struct gm_view *view, const struct gm_holder *holders, size_t count,
+                     int64_t whole, size_t top)
 {
     int64_t rest = 0;
     size_t shown = count < top ? count : top;
     if (count == top + 1) /* a row for the rest would take as much room */
         shown = count;
     for (size_t i = 0; i < shown; i++)
-        print_holder_row(view, sites, holders, shown, i, whole);
+        print_holder_row(view, holders, shown, i, whole);
     for (size_t i = shown; i < count; i++)
         rest += holders[i].bytes;
     if (count > shown)
         gm_page_print(view->page, GM_DIM, "%*s%9s %3u%%  from %s more places\n",
                       (int)NUMBER_COLUMNS, "", BYTES(rest), percent_of_whole(rest, whole),
                       COUNT(count - shown));
+}
+
+void gm_samples_text(const struct gm_view *view, const struct gm_model_sample *samples,
+                     size_t sample_count, int64_t whole, uint64_t min_size, size_t top)
+{
+    struct gm_holder *parts = gm_allocate(sample_count + 1, sizeof(*parts));
+    size_t count, shown = 0;
+    for (size_t i = 0; i < sample_count; i++) {
+        const struct gm_model_place *place = &view->model->places[samples[i].place];
+        parts[i] = (struct gm_holder){.stack = place->stack,
+                                      .bytes = samples[i].bytes,
+                                      .count = samples[i].count,
+                                      .place = view->verbose ? place : NULL};
+    }
+    struct gm_holder *holders = gm_holders_add(view->model, parts, sample_count, &count);
+    while (shown < count && gm_amount(min_size) <= holders[shown].bytes)
+        shown++;
+    gm_holders_text(view, holders, min_size ? shown : count, whole, gm_view_rows(view, top));
+    free(holders);
+    free(parts);
+}
+
+void gm_blocks_text(const struct gm_view *view, const struct gm_model_pool_state *state)
+{
+    struct gm_holder *parts = gm_allocate(state->line_count + 1, sizeof(*parts));
+    bool has_free = state->reserved > state->allocated;
+    int64_t free_bytes = has_free ? gm_amount(state->reserved - state->allocated) : 0;
+    int64_t whole = gm_amount(has_free ? state->reserved : state->allocated);
+    size_t count;
+    for (size_t i = 0; i < state->line_count; i++)
+        parts[i] = (struct gm_holder){.stack = state->lines[i].stack,
+                                      .bytes = gm_amount(state->lines[i].bytes),
+                                      .count = gm_amount(state->lines[i].count),
+                                      .line = &state->lines[i]};
+    struct gm_holder *holders = gm_holders_add(view->model, parts, state->line_count, &count);
+    gm_holders_text(view, holders, count, whole, gm_view_rows(view, GM_VIEW_ROWS));
+    if (free_bytes) {
+        const struct gm_segment_sums *sums = state->sums;
+        uint64_t hole = 0, segments = 0;
+        for (unsigned pool = 0; pool < GM_SEGMENT_POOLS; pool++) {
+            hole = sums[pool].largest_hole > hole ? sums[pool].largest_hole : hole;
+            segments += sums[pool].count;
+        }
+        char holes[64] = "";
+        bool is_narrow = gm_page_columns(view->page) < GM_PAGE_COLUMNS;
+        if (hole && state->is_known)
+            snprintf(holes, sizeof(holes), "%s largest hole %s", is_narrow ? "" : ",", SIZE(hole));
+        gm_page_print(view->page, GM_PLAIN, "    %9s %3u%%  ", BYTES(free_bytes),
+                      whole ? (unsigned)(100.0 * (double)free_bytes / (double)whole + 0.5) : 0);
+        gm_page_print(view->page, GM_PLAIN, "%s%s%s\n",
+                      segments ? "free in the pool's segments"
+                               : "in no array: temporaries, or free",
+                      is_narrow && holes[0] ? ",\n                   " : "", holes);
+    }
+    free(holders);
+    free(parts);
 }
