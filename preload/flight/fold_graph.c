@@ -83,9 +83,9 @@ static void instantiate_carried_graph(const struct gm_record *record, uint32_t l
 }
 
 /* The launch may have done so as long ago as its call took. */
-static void free_at(uint64_t address, const struct gm_record *launch_carried_graph, uint32_t lane)
+static void free_at(uint64_t address, const struct gm_record *launch, uint32_t lane)
 {
-    if (!gm_fold_pays(address, launch_carried_graph->time, launch_carried_graph->extra, lane))
+    if (!gm_fold_pays(address, launch->time, launch->extra, lane))
         gm_fold_end_at(address);
 }
 

@@ -243,15 +243,14 @@ bool gm_fold_vmm_prepare(uint32_t number, struct gm_record *record)
 }
 
 /* As report/replay/rules/vmm.c has it. */
-static void learn_size(struct gm_carried *memory, const struct gm_record *map_pages,
-                       uint64_t offset)
+static void learn_size(struct gm_carried *memory, const struct gm_record *map, uint64_t offset)
 {
     const uint64_t most = UINT64_C(1) << 57; /* more cannot live */
-    if (memory->record.type != GM_EVENT_VMM_IMPORT || map_pages->address & GM_TILE ||
-        map_pages->size > most || offset > most || offset + map_pages->size <= memory->record.size)
+    if (memory->record.type != GM_EVENT_VMM_IMPORT || map->address & GM_TILE || map->size > most ||
+        offset > most || offset + map->size <= memory->record.size)
         return;
     gm_alive_leave(memory);
-    memory->record.size = offset + map_pages->size;
+    memory->record.size = offset + map->size;
     gm_alive_enter(memory);
 }
 

@@ -90,7 +90,7 @@ static bool tell_in(int folder, const char *name, pid_t pid, uint32_t status)
 /* As the kernel has it. */
 struct entry {
     uint64_t inode;
-    int64_t next_wait_function;
+    int64_t next;
     uint16_t size;
     uint8_t type;
     char name[];

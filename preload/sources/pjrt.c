@@ -223,13 +223,12 @@ static uint64_t bytes_asked(const char *text, size_t length)
 {
     static const char before[] = "to allocate ";
     const char *at = memmem(text, length, before, sizeof(before) - 1);
-    const char *end_array = text + length;
+    const char *end = text + length;
     uint64_t hundredths = 0;
     int digits = -1; /* behind the point */
     if (!at)
         return 0;
-    for (at += sizeof(before) - 1; at < end_array && ((*at >= '0' && *at <= '9') || *at == '.');
-         at++) {
+    for (at += sizeof(before) - 1; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++) {
         if (*at == '.')
             digits = 0;
         else if (digits < 2 && hundredths < UINT64_C(1) << 56) {
@@ -240,7 +239,7 @@ static uint64_t bytes_asked(const char *text, size_t length)
     for (digits = digits < 0 ? 0 : digits; digits < 2 && hundredths < UINT64_C(1) << 56; digits++)
         hundredths *= 10;
     static const char units[] = "KMGT";
-    const char *unit = at < end_array && *at ? strchr(units, *at) : NULL;
+    const char *unit = at < end && *at ? strchr(units, *at) : NULL;
     unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
     return hundredths >> (64 - shift - (shift == 0)) ? 0 : (hundredths << shift) / 100;
 }

@@ -100,8 +100,8 @@ static uint64_t mix_words(uint64_t a, uint64_t b)
     return hash ^ (hash >> 29);
 }
 
-typedef bool equal_function(const void *table_entry, const void *key);
-typedef uint64_t hash_function(const void *table_entry);
+typedef bool equal_function(const void *entry, const void *key);
+typedef uint64_t hash_function(const void *entry);
 
 static uint32_t find_in_table(struct table *table, uint64_t hash, const void *key,
                               equal_function *equal)

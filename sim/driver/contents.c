@@ -14,7 +14,7 @@ enum origin {
     FROM_NOWHERE, /* copied from device memory that nobody had written */
 };
 
-struct note_origin {
+struct note {
     struct gpusim_range range; /* first member */
     enum origin origin;
     bool stored; /* the bytes are there; else they were dropped and the memory holds zeros */
@@ -36,22 +36,22 @@ bool gpusim_contents_are_virtual(void)
     return gpusim_settings.virtual_above != 0;
 }
 
-static struct note_origin *note_at_or_after(uint64_t address)
+static struct note *note_at_or_after(uint64_t address)
 {
     struct gpusim_range *found = gpusim_ranges_find(&notes, address);
 
-    return (struct note_origin *)(found ? found : gpusim_ranges_ceiling(&notes, address));
+    return (struct note *)(found ? found : gpusim_ranges_ceiling(&notes, address));
 }
 
-static void add_note(uint64_t start, uint64_t size, const struct note_origin *like)
+static void add_note(uint64_t start, uint64_t size, const struct note *like)
 {
-    struct note_origin *note_origin = calloc(1, sizeof(*note_origin));
+    struct note *note = calloc(1, sizeof(*note));
 
-    if (!note_origin)
+    if (!note)
         return; /* out of host memory: a value counts as unknown that is known */
-    *note_origin = *like;
-    note_origin->range = (struct gpusim_range){.start = start, .size = size};
-    gpusim_ranges_insert(&notes, &note_origin->range);
+    *note = *like;
+    note->range = (struct gpusim_range){.start = start, .size = size};
+    gpusim_ranges_insert(&notes, &note->range);
 }
 
 /* Takes the notes about a span away; with `clear`, what was stored there becomes zero. */
@@ -59,15 +59,14 @@ static void remove_notes(uint64_t start, uint64_t bytes, bool clear)
 {
     uint64_t end = start + bytes;
 
-    for (struct note_origin *note_origin;
-         (note_origin = note_at_or_after(start)) && note_origin->range.start < end;) {
-        struct note_origin old = *note_origin;
+    for (struct note *note; (note = note_at_or_after(start)) && note->range.start < end;) {
+        struct note old = *note;
         uint64_t old_end = old.range.start + old.range.size;
         uint64_t first = old.range.start > start ? old.range.start : start;
         uint64_t last = old_end < end ? old_end : end;
 
-        gpusim_ranges_remove(&notes, &note_origin->range);
-        free(note_origin);
+        gpusim_ranges_remove(&notes, &note->range);
+        free(note);
         if (old.range.start < first)
             add_note(old.range.start, first - old.range.start, &old);
         if (old_end > last)
@@ -77,10 +76,9 @@ static void remove_notes(uint64_t start, uint64_t bytes, bool clear)
     }
 }
 
-static bool is_known(const struct note_origin *note_origin)
+static bool is_known(const struct note *note)
 {
-    return note_origin->origin == FROM_HOST ||
-           (note_origin->origin == FROM_SET && note_origin->epoch == epoch);
+    return note->origin == FROM_HOST || (note->origin == FROM_SET && note->epoch == epoch);
 }
 
 /* Whether notes cover a span without a hole, and all of them tell of known bytes. */
@@ -89,11 +87,11 @@ static bool all_known(uint64_t start, uint64_t bytes)
     uint64_t end = start + bytes;
 
     while (start < end) {
-        struct note_origin *note_origin = (struct note_origin *)gpusim_ranges_find(&notes, start);
+        struct note *note = (struct note *)gpusim_ranges_find(&notes, start);
 
-        if (!note_origin || !is_known(note_origin))
+        if (!note || !is_known(note))
             return false;
-        start = note_origin->range.start + note_origin->range.size;
+        start = note->range.start + note->range.size;
     }
     return true;
 }
@@ -106,7 +104,7 @@ static bool is_kept(uint64_t bytes)
 /* A note of bytes that were dropped costs nothing to keep and is cleared without touching memory. */
 static void note_origin(uint64_t start, uint64_t bytes, enum origin origin, bool stored)
 {
-    const struct note_origin like = {.origin = origin, .stored = stored, .epoch = epoch};
+    const struct note like = {.origin = origin, .stored = stored, .epoch = epoch};
 
     remove_notes(start, bytes, !stored);
     add_note(start, bytes, &like);
@@ -114,12 +112,12 @@ static void note_origin(uint64_t start, uint64_t bytes, enum origin origin, bool
 
 static void count_poll(uint64_t from)
 {
-    struct note_origin *note_origin = (struct note_origin *)gpusim_ranges_find(&notes, from);
+    struct note *note = (struct note *)gpusim_ranges_find(&notes, from);
 
-    if (!note_origin || note_origin->epoch == epoch || note_origin->polled_epoch == epoch)
+    if (!note || note->epoch == epoch || note->polled_epoch == epoch)
         return;
-    note_origin->polled_epoch = epoch;
-    if (++note_origin->polls == POLLS_MAX)
+    note->polled_epoch = epoch;
+    if (++note->polls == POLLS_MAX)
         remove_notes(from, POLLED_BYTES, true);
 }
 
@@ -197,7 +195,7 @@ static void change_notes(uint64_t address, uint64_t bytes, enum origin origin)
     if (gpusim_enter() != CUDA_SUCCESS)
         return;
     if (gpusim_contents_are_virtual() && bytes) {
-        const struct note_origin like = {.origin = origin, .stored = true};
+        const struct note like = {.origin = origin, .stored = true};
 
         remove_notes(address, bytes, false);
         add_note(address, bytes, &like);

@@ -273,26 +273,23 @@ CUresult cuKernelGetName(const char **name, CUkernel kernel)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *launch_kernel)
+CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *launch)
 {
-    const void *handle =
-        launch_kernel->func ? (const void *)launch_kernel->func : (const void *)launch_kernel->kern;
+    const void *handle = launch->func ? (const void *)launch->func : (const void *)launch->kern;
     struct gpusim_kernel *kernel = GPUSIM_FIND(handle, GPUSIM_TYPE_KERNEL);
-    uint64_t threads =
-        (uint64_t)launch_kernel->blockDimX * launch_kernel->blockDimY * launch_kernel->blockDimZ;
+    uint64_t threads = (uint64_t)launch->blockDimX * launch->blockDimY * launch->blockDimZ;
 
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (launch_kernel->gridDimX == 0 || launch_kernel->gridDimY == 0 ||
-        launch_kernel->gridDimZ == 0 || threads == 0 || launch_kernel->gridDimX > INT_MAX ||
-        launch_kernel->gridDimY > 65535 || launch_kernel->gridDimZ > 65535 ||
-        launch_kernel->blockDimX > 1024 || launch_kernel->blockDimY > 1024 ||
-        launch_kernel->blockDimZ > 64 || threads > (uint64_t)most_threads)
+    if (launch->gridDimX == 0 || launch->gridDimY == 0 || launch->gridDimZ == 0 || threads == 0 ||
+        launch->gridDimX > INT_MAX || launch->gridDimY > 65535 || launch->gridDimZ > 65535 ||
+        launch->blockDimX > 1024 || launch->blockDimY > 1024 || launch->blockDimZ > 64 ||
+        threads > (uint64_t)most_threads)
         return CUDA_ERROR_INVALID_VALUE;
-    if (launch_kernel->sharedMemBytes >
+    if (launch->sharedMemBytes >
         (unsigned int)kernel->attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES])
         return CUDA_ERROR_INVALID_VALUE;
-    if (launch_kernel->kernelParams && launch_kernel->extra)
+    if (launch->kernelParams && launch->extra)
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }

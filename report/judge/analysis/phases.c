@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A place when a phase was opened. */
-struct start_phase {
+struct start {
     uint64_t live, allocs, frees, allocated;
 };
 
@@ -16,7 +16,7 @@ struct gm_phase_open {
     uint64_t whose; /* of a range: record.address at its beginning */
     uint64_t time;
     uint64_t moment;
-    struct start_phase *starts; /* [place]; of places that come later all was 0 */
+    struct start *starts; /* [place]; of places that come later all was 0 */
     size_t start_count;
 };
 
@@ -114,40 +114,39 @@ static void begin_phase(struct gm_phases *phases, struct gm_phase_open *open, ui
         .phase = phase, .whose = whose, .time = time, .moment = ++phases->moment};
     gm_limits_spend(GM_STEPS_PHASE * phases->place_count);
     open->start_count = phases->place_count;
-    open->starts =
-        open->start_count ? gm_allocate(open->start_count, sizeof(struct start_phase)) : NULL;
+    open->starts = open->start_count ? gm_allocate(open->start_count, sizeof(struct start)) : NULL;
     for (size_t i = 0; i < open->start_count; i++) {
         const struct gm_phase_place *place = &phases->places[i];
         open->starts[i] =
-            (struct start_phase){place->live, place->allocs, place->frees, place->allocated};
+            (struct start){place->live, place->allocs, place->frees, place->allocated};
     }
     phases->open_count++;
 }
 
 static void add_memory(struct gm_phase_memory *sum, const struct gm_phase_place *place,
-                       const struct start_phase *start_phase, uint64_t moment, bool is_first)
+                       const struct start *start, uint64_t moment, bool is_first)
 {
     uint64_t peak = maximum_since(place, moment);
-    int64_t growth = (int64_t)(place->live - start_phase->live);
-    if (peak < start_phase->live)
-        peak = start_phase->live;
+    int64_t growth = (int64_t)(place->live - start->live);
+    if (peak < start->live)
+        peak = start->live;
     if (peak > sum->peak)
         sum->peak = peak;
     if (is_first)
-        sum->first = start_phase->live;
+        sum->first = start->live;
     if (is_first || growth > sum->largest_growth)
         sum->largest_growth = growth;
     sum->last = place->live;
     sum->growth = (int64_t)((uint64_t)sum->growth + (uint64_t)growth); /* sizes can be hostile */
-    sum->allocs += place->allocs - start_phase->allocs;
-    sum->frees += place->frees - start_phase->frees;
-    sum->allocated += place->allocated - start_phase->allocated;
+    sum->allocs += place->allocs - start->allocs;
+    sum->frees += place->frees - start->frees;
+    sum->allocated += place->allocated - start->allocated;
 }
 
 static void finish_phase(struct gm_phases *phases, struct gm_phase_open *open, uint64_t time,
                          bool ended)
 {
-    static const struct start_phase nothing;
+    static const struct start nothing;
     phases->open_count--;
     gm_limits_spend(GM_STEPS_PHASE * phases->place_count);
     if (open->phase == GM_NONE) {

@@ -327,7 +327,7 @@ static bool is_start_function(const struct gm_frame *frame)
 }
 
 /* All frames, and for each whether it is on the road to CUDA or the interpreter's own. */
-struct walk_stack {
+struct walk {
     struct gm_frame *frames;
     bool *is_road;
     bool *is_interpreter;
@@ -340,66 +340,62 @@ struct walk_stack {
 /* The recorder keeps at most 512 nodes of a stack; each may be some inlined functions. */
 #define FRAMES_MAX 4096u
 
-static void walk_frames(struct gm_stacks *stacks, uint32_t id, struct walk_stack *walk_stack)
+static void walk_frames(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
 {
     while (id) {
         const struct gm_node *node = gm_trace_node(stacks->trace, id);
-        if (walk_stack->count >= FRAMES_MAX || !gm_limits_take_frame()) {
-            walk_stack->cut = true;
+        if (walk->count >= FRAMES_MAX || !gm_limits_take_frame()) {
+            walk->cut = true;
             break;
         }
         if (!node || node->kind >= GM_NODE_CUT) {
-            walk_stack->cut = true;
+            walk->cut = true;
             break;
         }
         const struct place *place = place_of_node(stacks, id, node);
         id = node->parent < id ? node->parent : 0; /* parents come first: this always ends */
-        if (place->is_recorder && walk_stack->count)
+        if (place->is_recorder && walk->count)
             continue; /* it stands before a function that is not CUDA's */
-        walk_stack->has_script |= place->frames[0].script;
-        GM_RESERVE(walk_stack->frames, walk_stack->frame_capacity,
-                   walk_stack->count + place->count);
-        GM_RESERVE(walk_stack->is_road, walk_stack->road_capacity,
-                   walk_stack->count + place->count);
-        GM_RESERVE(walk_stack->is_interpreter, walk_stack->interpreter_capacity,
-                   walk_stack->count + place->count);
-        for (size_t i = 0; i < place->count; i++, walk_stack->count++) {
-            walk_stack->frames[walk_stack->count] = place->frames[i];
-            walk_stack->is_road[walk_stack->count] = place->is_road;
-            walk_stack->is_interpreter[walk_stack->count] = place->is_interpreter;
+        walk->has_script |= place->frames[0].script;
+        GM_RESERVE(walk->frames, walk->frame_capacity, walk->count + place->count);
+        GM_RESERVE(walk->is_road, walk->road_capacity, walk->count + place->count);
+        GM_RESERVE(walk->is_interpreter, walk->interpreter_capacity, walk->count + place->count);
+        for (size_t i = 0; i < place->count; i++, walk->count++) {
+            walk->frames[walk->count] = place->frames[i];
+            walk->is_road[walk->count] = place->is_road;
+            walk->is_interpreter[walk->count] = place->is_interpreter;
         }
     }
 }
 
 /* A stack of autograd's thread, which has nothing of the program, is shown as called from the line that
  * started the backward pass. */
-static void walk_stack(struct gm_stacks *stacks, uint32_t id, struct walk_stack *walk_stack)
+static void walk_stack(struct gm_stacks *stacks, uint32_t id, struct walk *walk)
 {
     uint32_t lender = gm_same_stacks_lender(stacks->trace->same_stacks, id);
-    walk_frames(stacks, id, walk_stack);
-    if (!lender || walk_stack->cut)
+    walk_frames(stacks, id, walk);
+    if (!lender || walk->cut)
         return;
-    while (walk_stack->count > 1 && is_start_function(&walk_stack->frames[walk_stack->count - 1]))
-        walk_stack->count--;
-    walk_frames(stacks, lender, walk_stack);
+    while (walk->count > 1 && is_start_function(&walk->frames[walk->count - 1]))
+        walk->count--;
+    walk_frames(stacks, lender, walk);
 }
 
 /* Leaves out what only says how every call gets to CUDA and how every program starts, unless
  * nothing else would be left. */
-static void trim_stack(struct walk_stack *walk_stack, const char *api)
+static void trim_stack(struct walk *walk, const char *api)
 {
-    size_t first = 0, last = walk_stack->count, kept = 0;
-    while (first < last &&
-           (walk_stack->is_road[first] || is_runtime_function(&walk_stack->frames[first], api)))
+    size_t first = 0, last = walk->count, kept = 0;
+    while (first < last && (walk->is_road[first] || is_runtime_function(&walk->frames[first], api)))
         first++;
     if (first == last)
         return;
-    while (!walk_stack->cut && last > first + 1 && is_start_function(&walk_stack->frames[last - 1]))
+    while (!walk->cut && last > first + 1 && is_start_function(&walk->frames[last - 1]))
         last--;
     for (size_t i = first; i < last; i++)
-        if (!(walk_stack->has_script && walk_stack->is_interpreter[i]))
-            walk_stack->frames[kept++] = walk_stack->frames[i];
-    walk_stack->count = kept;
+        if (!(walk->has_script && walk->is_interpreter[i]))
+            walk->frames[kept++] = walk->frames[i];
+    walk->count = kept;
 }
 
 static struct gm_text file_of(const struct gm_frame *frame)
@@ -416,24 +412,23 @@ static bool is_of_package(const struct gm_frame *frame)
 
 /* A program that is a package itself, with no frame of its own but what an installer wrote to start it:
  * the frames of the package that stands outermost are the program's. As callers.c has it. */
-static void adopt_package(struct walk_stack *walk_stack)
+static void adopt_package(struct walk *walk)
 {
     const struct gm_frame *outermost = NULL;
-    size_t users = walk_stack->count;
-    for (size_t i = 0; i < walk_stack->count && users == walk_stack->count; i++) {
-        if (walk_stack->frames[i].script && !walk_stack->frames[i].framework)
+    size_t users = walk->count;
+    for (size_t i = 0; i < walk->count && users == walk->count; i++) {
+        if (walk->frames[i].script && !walk->frames[i].framework)
             users = i;
-        else if (is_of_package(&walk_stack->frames[i]))
-            outermost = &walk_stack->frames[i];
+        else if (is_of_package(&walk->frames[i]))
+            outermost = &walk->frames[i];
     }
-    if (!outermost || (users < walk_stack->count &&
-                       !gm_is_launcher(file_of(&walk_stack->frames[users]), file_of(outermost))))
+    if (!outermost ||
+        (users < walk->count && !gm_is_launcher(file_of(&walk->frames[users]), file_of(outermost))))
         return;
     const char *package = outermost->framework;
-    for (size_t i = 0; i < walk_stack->count; i++)
-        if (is_of_package(&walk_stack->frames[i]) &&
-            strcmp(walk_stack->frames[i].framework, package) == 0)
-            walk_stack->frames[i].framework = NULL;
+    for (size_t i = 0; i < walk->count; i++)
+        if (is_of_package(&walk->frames[i]) && strcmp(walk->frames[i].framework, package) == 0)
+            walk->frames[i].framework = NULL;
 }
 
 const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint16_t api)
@@ -441,7 +436,7 @@ const struct gm_stack *gm_stacks_get(struct gm_stacks *stacks, uint32_t id, uint
     uint64_t key = id | (uint64_t)api << 32;
     uint32_t known = gm_map_get(&stacks->by_stack, key);
     if (known == GM_NONE) {
-        struct walk_stack all = {0};
+        struct walk all = {0};
         walk_stack(stacks, id, &all);
         if (!stacks->options.all_frames)
             trim_stack(&all, gm_trace_api(stacks->trace, api));
