@@ -14,41 +14,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the two processes share. */
-struct room {
-    int output; /* stands for the child's stdout */
-    void *answer;
-    size_t size;
-};
-
-static bool open_room(struct room *room, size_t size)
+static bool open_room(struct gm_apart *apart)
 {
-    room->size = size;
-    room->answer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (room->answer == MAP_FAILED)
+    apart->answer =
+        mmap(NULL, apart->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (apart->answer == MAP_FAILED)
         return false;
-    room->output = memfd_create("gpumem", MFD_CLOEXEC);
-    if (room->output >= 0)
+    apart->output = memfd_create("gpumem", MFD_CLOEXEC);
+    if (apart->output >= 0)
         return true;
-    munmap(room->answer, size);
+    munmap(apart->answer, apart->size);
     return false;
 }
 
-static void close_room(const struct room *room)
+static void close_room(const struct gm_apart *apart)
 {
-    close(room->output);
-    munmap(room->answer, room->size);
+    close(apart->output);
+    munmap(apart->answer, apart->size);
 }
 
 /* What libraries and sanitizers do at the end of a process, they do here, too. */
 static _Noreturn void read_here(gm_apart_reader reader, const char *path, const void *request,
-                                const struct room *room)
+                                const struct gm_apart *apart)
 {
-    if (dup2(room->output, STDOUT_FILENO) < 0) {
+    if (dup2(apart->output, STDOUT_FILENO) < 0) {
         gm_complain("%s: %s", path, strerror(errno));
         exit(GM_EXIT_UNREADABLE);
     }
-    reader(path, request, room->answer);
+    reader(path, request, apart->answer);
     exit(fflush(stdout) == 0 && !ferror(stdout) ? GM_EXIT_FINE : GM_EXIT_UNREADABLE);
 }
 
@@ -96,55 +89,56 @@ static void print(int output)
             return; /* main() says so */
 }
 
-/* Runs the reader; the room is open afterwards if it returned. */
-static bool run_apart(struct room *room, gm_apart_reader reader, const char *path,
-                      const void *request, size_t size)
+void gm_apart_start(struct gm_apart *apart, gm_apart_reader reader, const char *path,
+                    const void *request, size_t size)
 {
+    *apart = (struct gm_apart){.child = -1, .path = path, .size = size};
     fflush(stdout); /* else the child has it, too */
-    pid_t child = -1;
-    if (!open_room(room, size)) {
+    if (!open_room(apart)) {
         gm_complain("%s: %s", path, strerror(errno));
-        return false;
+        return;
     }
-    if ((child = fork()) == 0)
-        read_here(reader, path, request, room);
-    if (child < 0)
-        gm_complain("%s: %s", path, strerror(errno));
-    if (child >= 0 && has_returned(child, path))
-        return true;
-    close_room(room);
-    return false;
+    if ((apart->child = fork()) == 0)
+        read_here(reader, path, request, apart);
+    if (apart->child > 0)
+        return;
+    gm_complain("%s: %s", path, strerror(errno));
+    close_room(apart);
+}
+
+/* What the reader printed, "" if it cannot be had. */
+static char *read_output(int output, size_t *length)
+{
+    struct stat status;
+    off_t size = fstat(output, &status) == 0 && status.st_size < INT32_MAX ? status.st_size : 0;
+    char *text = gm_allocate((size_t)size + 1, 1);
+    ssize_t got = pread(output, text, (size_t)size, 0);
+    *length = got > 0 ? (size_t)got : 0;
+    return text;
+}
+
+bool gm_apart_end(const struct gm_apart *apart, void *answer, char **text, size_t *length)
+{
+    memset(answer, 0, apart->size);
+    if (text)
+        *text = NULL;
+    if (apart->child < 0)
+        return false;
+    bool is_read = has_returned(apart->child, apart->path);
+    if (is_read)
+        memcpy(answer, apart->answer, apart->size);
+    if (is_read && text)
+        *text = read_output(apart->output, length);
+    else if (is_read)
+        print(apart->output);
+    close_room(apart);
+    return is_read;
 }
 
 bool gm_apart(gm_apart_reader reader, const char *path, const void *request, void *answer,
               size_t size)
 {
-    struct room room;
-    memset(answer, 0, size);
-    if (!run_apart(&room, reader, path, request, size))
-        return false;
-    memcpy(answer, room.answer, size);
-    print(room.output);
-    close_room(&room);
-    return true;
-}
-
-bool gm_apart_capture(gm_apart_reader reader, const char *path, const void *request, void *answer,
-                      size_t size, char **text, size_t *length)
-{
-    struct room room;
-    struct stat status;
-    *text = NULL;
-    *length = 0;
-    memset(answer, 0, size);
-    if (!run_apart(&room, reader, path, request, size))
-        return false;
-    memcpy(answer, room.answer, size);
-    if (fstat(room.output, &status) == 0 && status.st_size < (off_t)INT32_MAX) {
-        *text = gm_allocate((size_t)status.st_size + 1, 1);
-        ssize_t got = pread(room.output, *text, (size_t)status.st_size, 0);
-        *length = got > 0 ? (size_t)got : 0;
-    }
-    close_room(&room);
-    return *text != NULL;
+    struct gm_apart apart;
+    gm_apart_start(&apart, reader, path, request, size);
+    return gm_apart_end(&apart, answer, NULL, NULL);
 }

@@ -159,9 +159,8 @@ static int write_job(struct report *report, char **paths, size_t count)
     struct gm_page page = {.out = stdout, GM_SAME(&report->options, colour, columns, ascii)};
     struct answer answer = {0};
     int code = GM_EXIT_FINE;
-    for (size_t i = 0; i < count; i++)
-        if (!gm_job_load(&summaries, paths[i], &request))
-            code = GM_EXIT_UNREADABLE;
+    if (!gm_job_load(&summaries, paths, count, &request))
+        code = GM_EXIT_UNREADABLE;
     gm_summaries_sort(&summaries);
     const struct gm_summary *worst = gm_ranks_worst(&summaries);
     gm_ranks_text(&page, &summaries);

@@ -9,6 +9,7 @@
 #include "tools/runs/runs.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,19 +54,22 @@ static void read_summarize_trace(const char *path, const void *request_of, void 
     gm_session_close(&session);
 }
 
-static bool load_trace(struct gm_summaries *summaries, const char *path,
-                       const struct gm_job_request *request)
+static void start_trace(struct gm_apart *apart, const char *path,
+                        const struct gm_job_request *request)
 {
-    char *line = NULL, unused;
+    gm_apart_start(apart, read_summarize_trace, path, request, 1);
+}
+
+static bool end_trace(const struct gm_apart *apart, struct gm_summaries *summaries)
+{
+    char *line, unused;
     size_t size = 0;
-    bool is_read = gm_apart_capture(read_summarize_trace, path, request, &unused, sizeof(unused),
-                                    &line, &size) &&
-                   size;
+    bool is_read = gm_apart_end(apart, &unused, &line, &size) && size;
     if (is_read && line[size - 1] == '\n')
         size--;
     is_read = is_read && gm_summaries_add(summaries, line, size);
     if (is_read)
-        summaries->entries[summaries->count - 1].path = path;
+        summaries->entries[summaries->count - 1].path = apart->path;
     free(line);
     return is_read;
 }
@@ -109,11 +113,32 @@ static bool load_file(struct gm_summaries *summaries, const char *path)
     return is_read;
 }
 
-bool gm_job_load(struct gm_summaries *summaries, const char *path,
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+#define AT_A_TIME 16u /* traces that are read: each can take some hundred megabytes */
+
+static size_t count_readers(void)
+{
+    cpu_set_t set;
+    size_t cpus = sched_getaffinity(0, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+    return cpus < AT_A_TIME ? cpus : AT_A_TIME;
+}
+
+/* The one that ends first in the order of the arguments is waited for, while the next ones are read. */
+bool gm_job_load(struct gm_summaries *summaries, char *const *paths, size_t count,
                  const struct gm_job_request *request)
 {
-    return gm_run_is_summary(path) ? load_file(summaries, path)
-                                   : load_trace(summaries, path, request);
+    struct gm_apart parts[AT_A_TIME];
+    size_t readers = count_readers();
+    bool is_whole = true;
+    for (size_t i = 0, started = 0; i < count; i++) {
+        for (; started < count && started < i + readers; started++)
+            if (!gm_run_is_summary(paths[started]))
+                start_trace(&parts[started % readers], paths[started], request);
+        is_whole &= gm_run_is_summary(paths[i]) ? load_file(summaries, paths[i])
+                                                : end_trace(&parts[i % readers], summaries);
+    }
+    return is_whole;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -148,9 +173,8 @@ static int summarize(const struct gm_job_request *request, char **arguments, siz
         gm_run_free(&run);
         return GM_EXIT_USAGE;
     }
-    for (size_t i = 0; i < run.count; i++)
-        if (!gm_job_load(&summaries, run.paths[i], request))
-            code = GM_EXIT_UNREADABLE;
+    if (!gm_job_load(&summaries, run.paths, run.count, request))
+        code = GM_EXIT_UNREADABLE;
     gm_summaries_sort(&summaries);
     for (size_t i = 0; i < summaries.count; i++)
         puts(summaries.entries[i].text);

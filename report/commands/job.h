@@ -12,9 +12,9 @@ struct gm_job_request {
 
 bool gm_job_any_summary(char *const *paths, size_t count);
 
-/* Adds the summaries of a trace, or those that a file holds. False after a line about what could not
- * be read; what could be is there. */
-bool gm_job_load(struct gm_summaries *summaries, const char *path,
+/* Adds the summaries of traces, several of which are read at a time, and those that files hold, in this order. False
+ * after a line about each that could not be read; what could be is there. */
+bool gm_job_load(struct gm_summaries *summaries, char *const *paths, size_t count,
                  const struct gm_job_request *request);
 
 #endif

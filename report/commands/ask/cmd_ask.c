@@ -70,38 +70,37 @@ static int refuse_question(const struct ask *ask, int exit_code, const char *cod
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* What a reader answers. */
-struct answer_question {
+struct answer {
     int code;
     bool is_kept; /* the same question has the same answer later */
 };
 
-static void answer_of_trace(const struct ask *ask, const char *path,
-                            struct answer_question *answer_question)
+static void answer_of_trace(const struct ask *ask, const char *path, struct answer *answer)
 {
     struct gm_session session;
     if (!gm_session_open(&session, path, &ask->stacks, GM_NEEDS_ALL)) {
-        answer_question->code = refuse_question(ask, GM_EXIT_UNREADABLE, "unreadable");
+        answer->code = refuse_question(ask, GM_EXIT_UNREADABLE, "unreadable");
         return;
     }
     bool is_answered = gm_ask_write(stdout, session.model, &ask->request);
-    answer_question->code = is_answered ? GM_EXIT_FINE : GM_EXIT_USAGE;
-    answer_question->is_kept = session.model->runs[0].ending != GM_ENDING_RUNNING;
+    answer->code = is_answered ? GM_EXIT_FINE : GM_EXIT_USAGE;
+    answer->is_kept = session.model->runs[0].ending != GM_ENDING_RUNNING;
     if (!gm_session_close(&session))
-        answer_question->code = GM_EXIT_UNREADABLE;
+        answer->code = GM_EXIT_UNREADABLE;
 }
 
 static void read_apart(const char *path, const void *ask_of, void *answer_of)
 {
     const struct ask *ask = ask_of;
-    struct answer_question *answer_question = answer_of;
+    struct answer *answer = answer_of;
     const struct gm_ask_request *request = &ask->request;
-    answer_question->is_kept = true;
+    answer->is_kept = true;
     if (ask->special == DIFF)
-        answer_question->code = gm_ask_diff(&ask->base, &ask->traces, &ask->stacks, request);
+        answer->code = gm_ask_diff(&ask->base, &ask->traces, &ask->stacks, request);
     else if (ask->special == WHATIF)
-        answer_question->code = gm_ask_whatif(path, request);
+        answer->code = gm_ask_whatif(path, request);
     else
-        answer_of_trace(ask, path, answer_question);
+        answer_of_trace(ask, path, answer);
 }
 
 /* ---- what was answered before ---------------------------------------------------------------- */
@@ -137,17 +136,18 @@ static char *identity_of(const struct ask *ask)
 
 static int answer_anew(const struct ask *ask, const char *identity)
 {
-    struct answer_question answer_question;
+    struct answer answer;
+    struct gm_apart apart;
     char *text;
     size_t size;
-    if (!gm_apart_capture(read_apart, ask->traces.paths[0], ask, &answer_question,
-                          sizeof(answer_question), &text, &size))
+    gm_apart_start(&apart, read_apart, ask->traces.paths[0], ask, sizeof(answer));
+    if (!gm_apart_end(&apart, &answer, &text, &size))
         return refuse_question(ask, GM_EXIT_UNREADABLE, "unreadable");
     fwrite(text, 1, size, stdout);
-    if (identity && answer_question.is_kept && answer_question.code == GM_EXIT_FINE)
+    if (identity && answer.is_kept && answer.code == GM_EXIT_FINE)
         gm_kept_keep(identity, text, size);
     free(text);
-    return answer_question.code;
+    return answer.code;
 }
 
 static int answer_any(const struct ask *ask)

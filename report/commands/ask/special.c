@@ -284,9 +284,7 @@ int gm_ask_job(const struct gm_run_traces *traces, const struct gm_stacks_option
 {
     struct gm_job_request job = {.stacks = *stacks};
     struct gm_summaries summaries = {0};
-    bool is_whole = true;
-    for (size_t i = 0; i < traces->count; i++)
-        is_whole &= gm_job_load(&summaries, traces->paths[i], &job);
+    bool is_whole = gm_job_load(&summaries, traces->paths, traces->count, &job);
     gm_summaries_sort(&summaries);
     if (summaries.count)
         answer_of_job(&summaries, request);

@@ -124,8 +124,8 @@ static struct gm_model *load_summaries(const struct request *request, unsigned s
 {
     struct gm_job_request job = {.stacks = request->stacks};
     struct gm_summaries summaries = {0};
-    for (size_t i = 0; i < request->traces[side].count; i++)
-        *is_whole &= gm_job_load(&summaries, request->traces[side].paths[i], &job);
+    const struct gm_run_traces *traces = &request->traces[side];
+    *is_whole &= gm_job_load(&summaries, traces->paths, traces->count, &job);
     gm_summaries_sort(&summaries);
     struct gm_model *model = summaries.count ? gm_model_of_summaries(&summaries) : NULL;
     gm_summaries_free(&summaries);
