@@ -197,10 +197,11 @@ static bool run_program(struct dry_run *dry, struct gm_recording *recording, con
 static bool run_again(struct dry_run *dry, struct gm_dry_outcome *outcome)
 {
     struct gm_recording recording;
-    char pattern[sizeof(dry->scratch) + 32];
+    const char *folder = getenv("GPUMEM_DRY_AGAIN"); /* gpumem fit reads these traces, too */
+    char pattern[PATH_MAX];
     int code, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     int saved = redirect(STDERR_FILENO, nowhere);
-    snprintf(pattern, sizeof(pattern), "%s/again.%%e.%%p.trace", dry->scratch);
+    snprintf(pattern, sizeof(pattern), "%s/again.%%e.%%p.trace", folder ? folder : dry->scratch);
     bool ran = run_program(dry, &recording, pattern, nowhere, &code);
     back_to(STDERR_FILENO, saved);
     if (nowhere >= 0)

@@ -258,13 +258,30 @@ def what_was_not_run_is_foretold():
     for low, high, capacity in ((1, 4096, 500), (1, 2048, 560), (300, 3000, 700)):
         forecast = Forecast(GPUMEM)
         assert forecast.last([low], 1 << 40) is None
-        forecast.note(low, training(low, 4), 100 * MIB)
-        forecast.note(high, training(high), 100 * MIB)
+        forecast.note(low, [training(low, 4)], 100 * MIB)
+        forecast.note(high, [training(high)], 100 * MIB)
         values = list(range(low, high + 1, 16))
         at = forecast.last(values, capacity * MIB)
-        fits = [replay(GPUMEM, one.sizes, one, (capacity - 100) * MIB) for one in map(training, values[at:at + 2])]
+        fits = [replay(GPUMEM, one.sizes, one, (capacity - 100) * MIB)[0] for one in map(training, values[at:at + 2])]
         assert 0 <= at < len(values) - 1 and fits == [True, False], (low, high, at, fits)
         assert forecast.last(values, 100 * MIB) == -1 and forecast.last(values, 1 << 40) == len(values) - 1
+
+    # With workspaces of cuDNN's a second recording of each: here that of a third more.
+    forecast = Forecast(GPUMEM)
+    for value in (300, 3000):
+        forecast.note(value, [training(value), training(value * 4 // 3)], 100 * MIB)
+    values, ends = list(range(300, 3001, 3)), []
+    for capacity in (550 * MIB, 700 * MIB):
+        ends.append(forecast.last(values, capacity))
+        for value, is_wanted in zip(values[ends[-1]:ends[-1] + 2], (True, False)):
+            memory, both = capacity - 100 * MIB, (training(value), training(value * 4 // 3))
+            told = [replay(GPUMEM, one.sizes, one, memory) for one in both]
+            wide = told[1][1] - told[0][1]
+            does = told[0][0] and told[1][0] and (wide <= capacity // 10 or told[1][1] + wide <= memory)
+            assert does == is_wanted, (value, told, capacity)
+    assert 0 <= ends[0] < ends[1] < len(values) - 1, ends
+    forecast.note(1000, [training(1000)], 100 * MIB)
+    assert forecast.last(values, 1 << 40) is None
 
 
 def all_fit_and_nothing_fits():

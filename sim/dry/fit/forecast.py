@@ -50,11 +50,10 @@ def peak_of(sizes, order):
     return most
 
 
-def recording_of(gpumem, traces):
-    """Of the traces of one run that which holds most: of several processes, or of a second run of the program; None: none
+def largest(gpumem, traces):
+    """Of the traces of one run that which holds most, of several processes or of a second run of the program; None: none
     has requests of PyTorch's, or too many."""
-    found = [one for one in (read(gpumem, path) for path in traces) if one]
-    return max(found, key=Recording.peak, default=None)
+    return max((one for one in (read(gpumem, path) for path in traces) if one), key=Recording.peak, default=None)
 
 
 def read(gpumem, trace):
@@ -97,28 +96,34 @@ def beside(one, other):
 
 
 class Forecast:
-    """Of one search. `recordings`: by the number of a value; `others`: bytes beside what PyTorch's allocator took there."""
+    """Of one search. `runs`: the recordings by the number of a value, the second of a run with large workspaces of cuDNN's;
+    `others`: bytes beside what PyTorch's allocator took there."""
 
     def __init__(self, gpumem):
-        self.gpumem, self.recordings, self.others, self.pairs = gpumem, {}, {}, {}
+        self.gpumem, self.runs, self.others, self.pairs = gpumem, {}, {}, {}
 
-    def note(self, number, recording, others):
-        if recording:
-            self.recordings[number], self.others[number] = recording, others
+    def note(self, number, recordings, others):
+        if recordings:
+            self.runs[number], self.others[number] = recordings, others
 
-    def sizes_at(self, number):
-        """(sizes, recording whose order and streams they have) of a value that was not run; None, None: cannot be told."""
-        near = sorted(self.recordings, key=lambda known: abs(known - number))[:MODEL_MOST]
-        if len(near) < 2:
-            return None, None
+    def can_tell(self):
+        return len(self.runs) > 1 and len({len(recordings) for recordings in self.runs.values()}) == 1
+
+    def kinds(self):
+        """0, and 1 where runs had workspaces of cuDNN as well."""
+        return range(len(next(iter(self.runs.values()))))
+
+    def sizes_at(self, number, kind):
+        """(sizes, recording whose order and streams they have) of a value that was not run."""
+        near = sorted(self.runs, key=lambda known: abs(known - number))[:MODEL_MOST]
         top = max(near)
-        model, others = self.recordings[top], [known for known in near if known != top]
+        model, others = self.runs[top][kind], [known for known in near if known != top]
         columns = []
         for known in others:
-            if (top, known) not in self.pairs:
-                self.pairs[top, known] = beside(model.keys, self.recordings[known].keys)
-            sizes = self.recordings[known].sizes
-            columns.append([None if at is None else sizes[at] for at in self.pairs[top, known]])
+            if (top, known, kind) not in self.pairs:
+                self.pairs[top, known, kind] = beside(model.keys, self.runs[known][kind].keys)
+            sizes = self.runs[known][kind].sizes
+            columns.append([None if at is None else sizes[at] for at in self.pairs[top, known, kind]])
         last = max((at for column in columns for at, size in enumerate(column) if size is not None), default=-1)
         sizes = []
         for at, size in enumerate(model.sizes):
@@ -129,20 +134,46 @@ class Forecast:
             sizes.append(max(1, round(through(points, number))))
         return sizes, model
 
+    def memory(self, number, capacity):
+        """What PyTorch's allocator can have."""
+        near = sorted(self.others.items(), key=lambda known: abs(known[0] - number))[:2]
+        return capacity - round(max(0, through(near, number)))
+
+    def can_hold(self, number, capacity):
+        """Whether the blocks of a value fit, however they lie."""
+        return all(peak_of(sizes, model.order) <= self.memory(number, capacity)
+                   for sizes, model in (self.sizes_at(number, kind) for kind in self.kinds()))
+
     def fits(self, number, capacity):
         """Whether the requests of a value fit a device; None: cannot be told."""
-        sizes, model = self.sizes_at(number)
-        if sizes is None:
-            return None
-        near = sorted(self.others.items(), key=lambda known: abs(known[0] - number))[:2]
-        memory = capacity - round(max(0, through(near, number)))
-        if peak_of(sizes, model.order) > memory:
-            return False
-        return replay(self.gpumem, sizes, model, memory)
+        memory, reserved = self.memory(number, capacity), []
+        for kind in self.kinds():
+            told = replay(self.gpumem, *self.sizes_at(number, kind), memory)
+            if not told or not told[0]:
+                return told and False
+            reserved.append(told[1])
+        # As gpumem dry-run judges (report/tools/dryrun/judgement.c): a wide range decides nothing unless twice it would fit.
+        wide = reserved[-1] - reserved[0]
+        return wide <= capacity // 10 or reserved[-1] + wide <= memory
 
     def last(self, numbers, capacity):
         """The place of the last of these ascending values that fits; -1: none does; None: cannot be told."""
+        if not self.can_tell():
+            return None
         low, high = -1, len(numbers)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.can_hold(numbers[middle], capacity) else (low, middle)
+        # Replays take longer: they begin where blocks would fit, and go down by more and more.
+        low, high, step = high - 1, high, 1
+        while low >= 0:
+            does = self.fits(numbers[low], capacity)
+            if does is None:
+                return None
+            if does:
+                break
+            low, high, step = low - step, low, step * 2
+        low = max(low, -1)
         while high - low > 1:
             middle = (low + high) // 2
             does = self.fits(numbers[middle], capacity)
@@ -166,8 +197,8 @@ def through(points, x):
 
 
 def replay(gpumem, sizes, model, memory):
-    """Whether the requests are all granted with so much memory; None: cannot be told. Each is written as a segment of its
-    own, at an address of its own: where it really goes is what the replica finds."""
+    """(whether the requests are all granted with so much memory, bytes reserved at most); None: cannot be told. Each is
+    written as a segment of its own, at an address of its own: where it really goes is what the replica finds."""
     events, segments, address, places, time = [], [], 1 << 40, [], 0
     for size in sizes:
         places.append(address)
@@ -203,6 +234,7 @@ def replay(gpumem, sizes, model, memory):
         done = subprocess.run([gpumem, "whatif", "--json", "--memory", str(memory), file.name], capture_output=True, text=True,
                               check=False, timeout=60)
     try:
-        return json.loads(done.stdout)["settings"][0]["out_of_memory"] == 0
+        setting = json.loads(done.stdout)["settings"][0]
+        return setting["out_of_memory"] == 0, setting["reserved_peak"]
     except (ValueError, LookupError):
         return None

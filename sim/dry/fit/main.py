@@ -223,7 +223,7 @@ def for_card(result, of, card):
             dry["peak"] += card.context - of.context
             dry["most"] += card.context - of.context
     told = Result(dry, result.seconds, result.is_kept, result.told)
-    told.of, told.recording = of.key(), result.recording
+    told.of, told.recordings = of.key(), result.recordings
     return told
 
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 import zlib
 
-from forecast import recording_of, unpacked
+from forecast import largest, unpacked
 
 MARK = "GPUMEM_FIT_RUN"
 # They differ from shell to shell and decide nothing about memory.
@@ -39,7 +39,7 @@ class Result:
         self.verdict, self.peak, self.most = dry["verdict"], dry["peak"], dry["most"]
         self.capacity, self.parts = dry["capacity"], dry["parts"]
         self.trace = None
-        self.recording = None
+        self.recordings = []
         self.of = None # the card that was run, where it is another
 
     @property
@@ -56,7 +56,8 @@ class Result:
 
     def beside_pytorch(self):
         """What is not in the pool of PyTorch's allocator, at most."""
-        return sum(part["most"] for part in self.parts if part["name"] not in ("PyTorch's tensors", "PyTorch's cache"))
+        return sum(part["most"] for part in self.parts if part["name"] not in
+                   ("PyTorch's tensors", "PyTorch's cache", "cuDNN's workspaces"))
 
     def why(self):
         """The reason of a run that failed, in one line."""
@@ -223,7 +224,7 @@ class Runner:
             with open(os.path.join(self.folder, key + ".json"), encoding="utf-8") as file:
                 found = json.load(file)
             result = Result(found["dry_run"], found["seconds"], True, found["told"])
-            result.recording = unpacked(found["recording"])
+            result.recordings = [unpacked(one) for one in found["recordings"]]
             return result
         except (OSError, ValueError, KeyError, TypeError, zlib.error):
             return None
@@ -234,7 +235,7 @@ class Runner:
             path = os.path.join(self.folder, key + ".json")
             with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
                 json.dump({"dry_run": result.dry, "seconds": result.seconds, "told": result.told,
-                           "recording": result.recording and result.recording.packed()}, file)
+                           "recordings": [one.packed() for one in result.recordings]}, file)
             os.rename(f"{path}.{os.getpid()}", path)
             kept = sorted(glob.glob(self.folder + "/*.json"), key=lambda name: stamp(name)[-1:])
             for old in kept[:max(0, len(kept) - KEPT_MOST)]:
@@ -276,9 +277,10 @@ class Runner:
             self.kept += 1
             return result
         folder = tempfile.mkdtemp(dir=self.scratch)
-        told = os.path.join(folder, "told")
+        told, again = os.path.join(folder, "told"), os.path.join(folder, "again")
+        os.mkdir(again)
         arguments = self.arguments(card, memory, folder + "/%e.%p.trace" if keeps_trace or self.records else None)
-        environment = dict(environment, **{MARK: self.mark, "GPUMEM_DRY_REMEDY_TOLD": told})
+        environment = dict(environment, **{MARK: self.mark, "GPUMEM_DRY_REMEDY_TOLD": told, "GPUMEM_DRY_AGAIN": again})
         begin = time.monotonic()
         with open(os.path.join(folder, "errors"), "w+b") as errors:
             done = subprocess.run([self.gpumem, *arguments, "--", *command], env=environment, stdin=subprocess.DEVNULL,
@@ -297,7 +299,10 @@ class Runner:
         self.seconds += seconds
         traces = sorted(glob.glob(folder + "/*.trace"))
         if self.records and result.bytes_of("PyTorch's tensors") and not result.has_failed and not dry["failed_at"]:
-            result.recording = recording_of(self.gpumem, traces)
+            found = [largest(self.gpumem, some) for some in (traces, glob.glob(again + "/*.trace")) if some]
+            # The second ended by a refusal where it has fewer requests: it says nothing of the rest.
+            is_whole = all(found) and len(found[-1].sizes) >= len(found[0].sizes)
+            result.recordings = found if is_whole else []
         if key and dry["reason"] is None:
             self.put_away(key, result)
         if keeps_trace:
