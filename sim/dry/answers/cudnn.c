@@ -631,20 +631,32 @@ ANSWER(cudnnSetRNNDataDescriptor, struct rnn_data *data, int data_type, int layo
     return 0;
 }
 
-/* Assumed: the workspace holds the gates of all steps of one layer, the reserve those of all layers,
- * with state and output. */
+/* Assumed, from one network on one card (an LSTM of two layers in fp32, 100 steps, cuDNN 9.19 on an
+ * H200), whose reserve it gives to the byte and whose workspace to 1 KiB: for each row, unit and direction
+ * the reserve keeps the gates and the cell of all steps and two states for each layer, and what the
+ * layers hand on. The workspace holds the gates' gradients of all layers; T / 4 + gates more is what
+ * remained. Where nothing is trained, the gates of one layer. Another run asks for half as much again,
+ * as the figures are no more than that. */
 ANSWER(cudnnGetRNNTempSpaceSizes, void *handle, const struct rnn *rnn, int mode,
        const struct rnn_data *data, size_t *workspace, size_t *reserve)
 {
+    const char *factor = getenv("GPUMEM_DRY_CUDNN");
+
     (void)handle;
     if (!rnn || !data)
         return BAD_PARAM;
-    size_t step = (size_t)data->steps * (size_t)data->batch * (size_t)rnn->hidden *
-                  (size_t)rnn->directions * element_size(rnn->data_type);
+    size_t state = (size_t)data->batch * (size_t)rnn->hidden * (size_t)rnn->directions *
+                   element_size(rnn->data_type);
+    size_t steps = (size_t)data->steps, layers = (size_t)rnn->layers, gates = (size_t)gates_of(rnn);
+    size_t worked = mode ? layers * (gates * steps + steps / 4 + gates) : gates * steps;
+    size_t kept = mode ? layers * ((gates + 1) * steps + 2) + (layers - 1) * steps : 0;
+    bool is_more = factor && strtod(factor, NULL) > 0;
+
+    gpumem_stub_tell("cudnn");
     if (workspace)
-        *workspace = step * (size_t)gates_of(rnn);
+        *workspace = state * (is_more ? worked + worked / 2 : worked);
     if (reserve)
-        *reserve = mode ? step * ((size_t)gates_of(rnn) + 2) * (size_t)rnn->layers : 0;
+        *reserve = state * (is_more ? kept + kept / 2 : kept);
     return 0;
 }
 
