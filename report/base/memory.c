@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define LARGE_PAGE ((size_t)2 << 20)
 #define LARGE (4 * LARGE_PAGE) /* what is smaller is not rounded up */
@@ -49,14 +50,22 @@ void *gm_allocate(size_t count, size_t size)
     return count * size < LARGE ? memory : ask_for_large_pages(memory, count * size);
 }
 
-void *gm_allocate_aligned(size_t size)
+void *gm_allocate_pages(size_t size)
 {
-    size_t rounded = size ? (size + 63) & ~(size_t)63 : 64;
-    note_allocation(rounded, 1, 0);
-    void *memory = rounded >= size ? aligned_alloc(64, rounded) : NULL;
-    if (!memory)
+    note_allocation(size, 1, 0);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
         out_of_memory();
-    return memset(memory, 0, rounded);
+    return memory;
+}
+
+void gm_give_back_pages(void *memory, size_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)memory + size) & ~(page - 1);
+    if (start < end)
+        madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
 void *gm_resize(void *memory, size_t count, size_t size)

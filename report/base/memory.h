@@ -8,8 +8,12 @@
 /* `count` zeroed elements of `size` bytes. Never NULL. */
 void *gm_allocate(size_t count, size_t size) __attribute__((returns_nonnull));
 
-/* `size` zeroed bytes at a multiple of 64. Never NULL. */
-void *gm_allocate_aligned(size_t size);
+/* `size` zeroed bytes, 1 at least, in pages of their own, which take memory once they are written to; munmap() frees
+ * them. Never NULL. */
+void *gm_allocate_pages(size_t size) __attribute__((returns_nonnull));
+
+/* Gives the kernel back the whole pages of what nobody reads again before it is freed or written to. */
+void gm_give_back_pages(void *memory, size_t size);
 
 /* Resizes to `count` elements; elements beyond the old ones are not initialized. Never NULL. */
 void *gm_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));

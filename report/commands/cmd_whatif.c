@@ -7,6 +7,7 @@
 #include "commands/session.h"
 #include "commands/whatif_page.h"
 #include "input/torch/open.h"
+#include "input/torch/stacks.h"
 #include "names/stacks/known_libraries.h"
 #include "names/stacks/stacks.h"
 #include "tools/runs/runs.h"
@@ -49,7 +50,7 @@ struct wish {
 /* What a history is of: one of both. */
 struct source {
     struct gm_trace *trace;
-    struct gm_torch_file file;
+    struct gm_pickle_source file;
     struct gm_torch_snapshot *snapshot;
 };
 
@@ -59,8 +60,7 @@ static bool read_history(struct source *source, struct gm_history *history, cons
     char error[256] = "";
     bool is_read = false;
     if (gm_torch_map(path, &source->file)) {
-        source->snapshot =
-            gm_torch_snapshot_read(source->file.bytes, source->file.size, error, sizeof(error));
+        source->snapshot = gm_torch_snapshot_read(&source->file, error, sizeof(error));
         is_read = source->snapshot &&
                   gm_history_of_snapshot(history, source->snapshot, device, error, sizeof(error));
     } else {
@@ -113,23 +113,28 @@ static bool is_python(struct gm_text file)
     return file.size > 3 && memcmp(file.bytes + file.size - 3, ".py", 3) == 0;
 }
 
+struct device_history {
+    const struct gm_image *image;
+    const struct gm_torch_event *events;
+};
+
 /* The innermost line of Python that is of no package; else the innermost of Python. */
-static char *place_in_snapshot(void *events, const struct gm_step *step)
+static char *place_in_snapshot(void *of, const struct gm_step *step)
 {
-    const struct gm_items *frames = ((const struct gm_torch_event *)events)[step->stack].frames;
-    const struct gm_value *found = NULL;
-    for (uint32_t i = 0; frames && i < frames->count; i++) {
-        struct gm_text file = gm_value_text(gm_value_get(&frames->values[i], "filename"));
+    const struct device_history *history = of;
+    uint32_t stack = history->events[step->stack].stack, line, found_line = 0;
+    struct gm_text file, found = {"", 0};
+    while (stack) {
+        stack = gm_torch_caller(history->image, stack, &file, &line);
         bool is_own = !gm_known_package(file) && !gm_is_generated(file);
-        if (!is_python(file) || (found && !is_own))
+        if (!is_python(file) || (found.size && !is_own))
             continue;
-        found = &frames->values[i];
+        found = file;
+        found_line = line;
         if (is_own)
             break;
     }
-    return found ? place_text(gm_value_text(gm_value_get(found, "filename")),
-                              gm_value_number(gm_value_get(found, "line"), 0))
-                 : NULL;
+    return found.size ? place_text(found, found_line) : NULL;
 }
 
 static void name_places(struct gm_whatif *whatif, const struct source *source)
@@ -142,7 +147,8 @@ static void name_places(struct gm_whatif *whatif, const struct source *source)
     } else {
         const struct gm_torch_device *device =
             gm_history_device(source->snapshot, whatif->history.device);
-        gm_whatif_name_places(whatif, place_in_snapshot, device->events);
+        struct device_history history = {&source->snapshot->image, device->events};
+        gm_whatif_name_places(whatif, place_in_snapshot, &history);
     }
 }
 

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The bytes after the trace are a file that the trace may name, /fuzz.elf. */
@@ -131,7 +132,8 @@ static void read_all(const unsigned char *bytes, size_t size)
 static void read_snapshot(const unsigned char *data, size_t size)
 {
     char error[256];
-    struct gm_torch_snapshot *snapshot = gm_torch_snapshot_read(data, size, error, sizeof(error));
+    struct gm_torch_snapshot *snapshot =
+        gm_torch_snapshot_read(&(struct gm_pickle_source){data, size, false}, error, sizeof(error));
     if (!snapshot)
         return;
     struct gm_history history;
@@ -141,7 +143,7 @@ static void read_snapshot(const unsigned char *data, size_t size)
     unsigned char *made = gm_torch_import(snapshot, &made_size);
     gm_torch_snapshot_free(snapshot);
     read_all(made, made_size);
-    free(made);
+    munmap(made, made_size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,6 +9,7 @@
 #include "output/json/report_json.h"
 #include "replay/replica/replay.h"
 #include <stdio.h>
+#include <sys/mman.h>
 
 static void read_made_trace(const unsigned char *made, size_t size)
 {
@@ -33,7 +34,8 @@ static void read_made_trace(const unsigned char *made, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char error[256];
-    struct gm_torch_snapshot *snapshot = gm_torch_snapshot_read(data, size, error, sizeof(error));
+    struct gm_torch_snapshot *snapshot =
+        gm_torch_snapshot_read(&(struct gm_pickle_source){data, size, false}, error, sizeof(error));
     if (!snapshot) {
         demand(*error && strlen(error) < sizeof(error)); /* it says why */
         return 0;
@@ -47,6 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned char *made = gm_torch_import(snapshot, &made_size);
     gm_torch_snapshot_free(snapshot);
     read_made_trace(made, made_size);
-    free(made);
+    munmap(made, made_size);
     return 0;
 }

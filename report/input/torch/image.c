@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PART ((size_t)1 << 20)
+
 static void *grow_bytes(struct gm_bytes *bytes, size_t size)
 {
     GM_RESERVE(bytes->bytes, bytes->capacity, bytes->size + size);
@@ -216,6 +218,16 @@ static void put_image_table(struct file *file, unsigned type, const struct gm_by
     }
 }
 
+/* Records are most of an image: memory does not hold them twice. */
+static void move_records(unsigned char *to, const struct gm_bytes *from)
+{
+    for (size_t at = 0; at < from->size; at += PART) {
+        size_t size = from->size - at < PART ? from->size - at : PART;
+        memcpy(to + at, from->bytes + at, size);
+        gm_give_back_pages(from->bytes + at, size);
+    }
+}
+
 static void put_lane(struct file *file, uint32_t number, const struct gm_bytes *from)
 {
     uint64_t count = from->size / sizeof(struct gm_record), capacity = 1;
@@ -228,8 +240,7 @@ static void put_lane(struct file *file, uint32_t number, const struct gm_bytes *
     struct gm_lane *lane = (struct gm_lane *)(at + 1);
     lane->capacity = capacity;
     lane->head = count;
-    if (from->size)
-        memcpy(lane + 1, from->bytes, from->size);
+    move_records((unsigned char *)(lane + 1), from);
     finish_extent(at, GM_LANE_CONSTANT);
 }
 
@@ -249,7 +260,7 @@ static void put_all(struct file *file, const struct gm_image *image)
                     GM_FRAMES_PER_EXTENT * sizeof(struct gm_script_frame));
 }
 
-static void free_all(struct gm_image *image)
+void gm_image_free(struct gm_image *image)
 {
     struct gm_bytes *all[] = {&image->strings, &image->modules, &image->nodes,
                               &image->frames,  &image->names,   &image->environment};
@@ -269,7 +280,7 @@ unsigned char *gm_image_finish(struct gm_image *image, size_t *size)
     struct gm_trace_header *header = &image->header;
     struct file file = {0};
     put_all(&file, image);
-    file.bytes = gm_allocate_aligned(file.size);
+    file.bytes = gm_allocate_pages(file.size);
     put_all(&file, image);
     header->node_count = (uint32_t)(image->nodes.size / sizeof(struct gm_node));
     header->module_count = (uint32_t)(image->modules.size / sizeof(struct gm_module));
@@ -280,6 +291,6 @@ unsigned char *gm_image_finish(struct gm_image *image, size_t *size)
     header->checksum = gm_header_checksum(header);
     memcpy(file.bytes, header, sizeof(*header));
     *size = file.size;
-    free_all(image);
+    gm_image_free(image);
     return file.bytes;
 }

@@ -38,7 +38,10 @@ void gm_image_environment(struct gm_image *image, const char *name, struct gm_te
 uint32_t gm_image_lane(struct gm_image *image);
 void gm_image_add(struct gm_image *image, uint32_t lane, const struct gm_record *record);
 
-/* The finished trace, aligned to 64 bytes; the caller frees it. The image is empty afterwards. */
+/* Frees an image that is not finished, or is. */
+void gm_image_free(struct gm_image *image);
+
+/* The finished trace, of gm_allocate_pages; the caller frees it. The image is empty afterwards. */
 unsigned char *gm_image_finish(struct gm_image *image, size_t *size);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "input/torch/image.h"
 #include "input/torch/snapshot.h"
+#include "input/torch/stacks.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,13 @@
 #define PIECES_MAX 65536u /* of one segment: 1.25 TiB */
 #define ROUNDING 512u     /* PyTorch's kMinBlockSize */
 #define CUDA_OUT_OF_MEMORY 2u
+#define EVENTS_AT_ONCE 65536u /* of those told the memory is given back */
 
 struct import {
     struct gm_torch_snapshot *snapshot;
-    struct gm_image image;
+    struct gm_image *image;
+    struct gm_record *ranges; /* of the profiler */
+    size_t range_count, range_capacity;
     uint16_t segment_alloc, segment_free, host_alloc, host_free, create, map, unmap, release;
     uint16_t device_library, host_library;
     uint64_t begin; /* time of the first event, ns */
@@ -40,79 +44,13 @@ struct account {
         pieces; /* address of a piece that is mapped -> its size in units of SMALL_PIECE */
 };
 
-/* ---- stacks ---------------------------------------------------------------------------------- */
-
-static bool ends_with(struct gm_text text, const char *end)
-{
-    size_t size = strlen(end);
-    return text.size >= size && memcmp(text.bytes + text.size - size, end, size) == 0;
-}
-
-/* Snapshots do not say which of their frames are Python's. What is compiled has no file, one with an
- * ending, or a library; a program of Python may have no ending, as in bin/torchrun. */
-static bool is_python(struct gm_text file, struct gm_text function)
-{
-    struct gm_text base = gm_base_name(file);
-    if (ends_with(file, ".py") || (file.size && file.bytes[0] == '<'))
-        return true;
-    return file.size && file.bytes[0] == '/' && !memchr(base.bytes, '.', base.size) &&
-           !gm_text_contains(function, "::") && !gm_text_contains(function, "(");
-}
-
-static uint32_t frame_of(struct gm_image *image, const struct gm_value *value)
-{
-    struct gm_text file = gm_value_text(gm_value_get(value, "filename"));
-    struct gm_text function = gm_value_text(gm_value_get(value, "name"));
-    struct gm_text node = gm_value_text(gm_value_get(value, "fx_node_name"));
-    struct gm_text operation = gm_value_text(gm_value_get(value, "fx_node_op"));
-    uint64_t line = gm_value_number(gm_value_get(value, "line"), 0);
-    bool python = is_python(file, function);
-    char text[512];
-    if (node.size && node.size + operation.size + function.size < sizeof(text) - 8) {
-        int size =
-            snprintf(text, sizeof(text), "%.*s [%.*s %.*s]", (int)function.size, function.bytes,
-                     (int)operation.size, operation.bytes, (int)node.size, node.bytes);
-        function = (struct gm_text){text, (size_t)size};
-    }
-    bool has_line = python || !gm_text_contains(file, ".so"); /* else an offset into the library */
-    if (!python && (gm_text_is(file, "??") || gm_text_contains(file, ".so")))
-        file = (struct gm_text){"", 0};
-    return gm_image_frame(image, file, function,
-                          has_line && line <= UINT32_MAX ? (uint32_t)line : 0,
-                          python ? GM_LANGUAGE_PYTHON : GM_LANGUAGE_NATIVE);
-}
-
-/* As deep as the recorder goes. */
-#define DEPTH_MAX 512u
-
-/* The node of a list of frames, innermost first. Lists are named again and again, and keep their node. */
-static uint32_t imported_stack(struct gm_image *image, struct gm_items *frames,
-                               struct gm_text metadata)
-{
-    uint32_t node = 0;
-    if (metadata.size)
-        node = gm_image_node(image, 0,
-                             gm_image_frame(image, (struct gm_text){"<user_metadata>", 15},
-                                            metadata, 0, GM_LANGUAGE_PYTHON));
-    if (!frames)
-        return node;
-    if (frames->mark && !metadata.size)
-        return frames->mark;
-    uint32_t count = frames->count < DEPTH_MAX ? frames->count : DEPTH_MAX;
-    for (uint32_t i = count; i > 0; i--)
-        node = gm_image_node(image, node, frame_of(image, &frames->values[i - 1]));
-    if (!metadata.size)
-        frames->mark = node;
-    return node;
-}
-
 /* ---- records --------------------------------------------------------------------------------- */
 
 static void add_record(struct account *account, struct gm_record record)
 {
     record.time = account->time;
     record.device = (int8_t)account->device->device;
-    gm_image_add(&account->import->image, account->lane, &record);
+    gm_image_add(account->import->image, account->lane, &record);
 }
 
 /* A block comes, goes or is refused; `requested` bytes were asked for. */
@@ -263,11 +201,10 @@ static void unmap_range(struct account *account, uint64_t address, uint64_t size
 
 /* ---- a device -------------------------------------------------------------------------------- */
 
-static uint32_t segment_stack(struct account *account, struct gm_items *frames,
-                              struct gm_text metadata)
+static uint32_t segment_stack(struct account *account, uint32_t metadata, uint32_t stack)
 {
     struct import *import = account->import;
-    return gm_image_leaf(&import->image, imported_stack(&import->image, frames, metadata),
+    return gm_image_leaf(import->image, gm_torch_stack_below(import->image, metadata, stack),
                          account->device->device < 0 ? import->host_library
                                                      : import->device_library);
 }
@@ -275,32 +212,29 @@ static uint32_t segment_stack(struct account *account, struct gm_items *frames,
 static void tell_beginning(struct account *account)
 {
     const struct gm_torch_device *device = account->device;
-    const struct gm_text none = {"", 0};
     for (size_t i = 0; i < device->first_segment_count; i++) {
         const struct gm_torch_segment *segment = &device->first_segments[i];
-        uint32_t stack = segment_stack(account, segment->frames, none);
+        uint32_t stack = segment_stack(account, 0, segment->stack);
         if (segment->expandable)
             map_range(account, segment->address, segment->size, stack);
         else
             begin_segment(account, segment->address, segment->size, stack);
     }
     for (size_t i = 0; i < device->first_block_count; i++)
-        begin_import_block(
-            account, &device->first_blocks[i],
-            imported_stack(&account->import->image, device->first_blocks[i].frames, none));
+        begin_import_block(account, &device->first_blocks[i], device->first_blocks[i].stack);
     tell_reserved(account);
 }
 
 static void tell_event(struct account *account, const struct gm_torch_event *event)
 {
-    struct gm_image *image = &account->import->image;
+    struct gm_image *image = account->import->image;
     if (event->synthetic || (event->action == GM_TORCH_OTHER))
         return;
     bool is_block =
         event->action == GM_TORCH_ALLOC || event->gives_back || event->action == GM_TORCH_OOM;
     if (event->action == GM_TORCH_SEGMENT_FREE || event->action == GM_TORCH_SEGMENT_UNMAP)
         tell_reserved(account); /* it was a peak, perhaps */
-    uint32_t stack = is_block ? imported_stack(image, event->frames, event->metadata) : 0;
+    uint32_t stack = is_block ? gm_torch_stack_below(image, event->metadata, event->stack) : 0;
     if (event->action == GM_TORCH_ALLOC) {
         begin_import_block(account,
                            &(struct gm_torch_block){.address = event->address,
@@ -316,8 +250,8 @@ static void tell_event(struct account *account, const struct gm_torch_event *eve
                                                    .size = event->size,
                                                    .extra = CUDA_OUT_OF_MEMORY,
                                                    .api = account->import->segment_alloc,
-                                                   .stack = segment_stack(account, event->frames,
-                                                                          event->metadata)});
+                                                   .stack = segment_stack(account, event->metadata,
+                                                                          event->stack)});
         add_record(account, (struct gm_record){.type = GM_EVENT_BLOCK_OOM,
                                                .size = event->size,
                                                .aux = account->allocated,
@@ -330,7 +264,7 @@ static void tell_event(struct account *account, const struct gm_torch_event *eve
     }
     if (event->action < GM_TORCH_SEGMENT_ALLOC || event->action > GM_TORCH_SEGMENT_UNMAP)
         return;
-    stack = segment_stack(account, event->frames, event->metadata);
+    stack = segment_stack(account, event->metadata, event->stack);
     if (event->action == GM_TORCH_SEGMENT_ALLOC)
         begin_segment(account, event->address, event->size, stack);
     else if (event->action == GM_TORCH_SEGMENT_FREE)
@@ -345,16 +279,19 @@ static void tell_device(struct import *import, const struct gm_torch_device *dev
 {
     struct account account = {.import = import,
                               .device = device,
-                              .lane = gm_image_lane(&import->image),
+                              .lane = gm_image_lane(import->image),
                               .time = import->begin};
     tell_beginning(&account);
     for (size_t i = 0; i < device->event_count; i++) {
+        if (i % EVENTS_AT_ONCE == 0 && i)
+            gm_give_back_pages(device->events + i - EVENTS_AT_ONCE,
+                               EVENTS_AT_ONCE * sizeof(*device->events));
         if (device->events[i].time_ns > account.time)
             account.time = device->events[i].time_ns;
         tell_event(&account, &device->events[i]);
     }
     tell_reserved(&account);
-    import->image.header.counters[GM_COUNT_SNAPSHOT] += device->contradictions;
+    import->image->header.counters[GM_COUNT_SNAPSHOT] += device->contradictions;
     if (account.time > import->latest)
         import->latest = account.time;
     gm_map_free(&account.pieces);
@@ -364,33 +301,40 @@ static void tell_device(struct import *import, const struct gm_torch_device *dev
 
 GM_ORDER(by_time, struct gm_record, GM_UP(time) GM_UP(extra))
 
-/* Ranges of the profiler. What ends is the latest of its name. */
-static void tell_annotations(struct import *import)
+/* Ranges of the profiler, their beginnings and ends in no order. */
+static void collect_ranges(struct import *import)
 {
     const struct gm_items *list = import->snapshot->annotations;
-    size_t count = 0, capacity = 0;
-    struct gm_record *records = NULL;
-    struct gm_map open = {0}; /* name -> number of the range */
     for (uint32_t i = 0; list && i < list->count; i++) {
         const struct gm_value *one = &list->values[i];
         struct gm_text stage = gm_value_text(gm_value_get(one, "stage"));
-        uint32_t name = gm_image_string(&import->image, gm_value_text(gm_value_get(one, "name")));
+        uint32_t name = gm_image_string(import->image, gm_value_text(gm_value_get(one, "name")));
         uint64_t time_us = gm_value_number(gm_value_get(one, "time_us"), 0);
         bool starts = gm_text_is(stage, "START");
         if (!name || time_us > INT64_MAX / 1000 || (!starts && !gm_text_is(stage, "END")))
             continue;
-        uint64_t time = time_us * 1000;
-        time = time < import->begin ? import->begin : time > import->latest ? import->latest : time;
-        GM_APPEND(records, capacity, count,
+        GM_APPEND(import->ranges, import->range_capacity, import->range_count,
                   (struct gm_record){.type = starts ? GM_EVENT_RANGE_START : GM_EVENT_RANGE_END,
-                                     .time = time,
+                                     .time = time_us * 1000,
                                      .aux = name,
                                      .extra = i});
     }
+}
+
+/* What ends is the latest of its name. */
+static void tell_ranges(struct import *import)
+{
+    struct gm_record *records = import->ranges;
+    size_t count = import->range_count;
+    struct gm_map open = {0}; /* name -> number of the range */
+    for (size_t i = 0; i < count; i++)
+        records[i].time = records[i].time < import->begin    ? import->begin
+                          : records[i].time > import->latest ? import->latest
+                                                             : records[i].time;
     if (!count)
         return;
     qsort(records, count, sizeof(*records), by_time);
-    uint32_t lane = gm_image_lane(&import->image);
+    uint32_t lane = gm_image_lane(import->image);
     for (size_t i = 0; i < count; i++) {
         struct gm_record *record = &records[i];
         uint64_t name = record->aux;
@@ -405,7 +349,7 @@ static void tell_annotations(struct import *import)
             gm_map_remove(&open, name);
             record->aux = 0;
         }
-        gm_image_add(&import->image, lane, record);
+        gm_image_add(import->image, lane, record);
     }
     gm_map_free(&open);
     free(records);
@@ -419,7 +363,7 @@ static void tell_settings(struct import *import)
     if (!text.size && gm_value_number(gm_value_get(settings, "expandable_segments"), 0) == 1)
         text = (struct gm_text){expandable, strlen(expandable)};
     if (text.size && text.size < UINT16_MAX)
-        gm_image_environment(&import->image, "PYTORCH_CUDA_ALLOC_CONF", text);
+        gm_image_environment(import->image, "PYTORCH_CUDA_ALLOC_CONF", text);
 }
 
 static void find_beginning(struct import *import)
@@ -440,10 +384,9 @@ static void find_beginning(struct import *import)
 
 unsigned char *gm_torch_import(struct gm_torch_snapshot *snapshot, size_t *size)
 {
-    struct import import = {.snapshot = snapshot};
-    struct gm_image *image = &import.image;
+    struct gm_image *image = &snapshot->image;
+    struct import import = {.snapshot = snapshot, .image = image};
     struct gm_trace_header *header = &image->header;
-    gm_image_begin(image);
     static const char command[] = "a PyTorch memory snapshot";
     memcpy(header->command_line, command, sizeof(command));
     header->command_line_size = sizeof(command);
@@ -460,10 +403,12 @@ unsigned char *gm_torch_import(struct gm_torch_snapshot *snapshot, size_t *size)
     import.device_library = gm_image_module(image, "libc10_cuda.so");
     import.host_library = gm_image_module(image, "libtorch_cuda.so");
     find_beginning(&import);
+    collect_ranges(&import);
+    tell_settings(&import);
+    gm_torch_forget_pickle(snapshot);
     for (size_t i = 0; i < snapshot->device_count; i++)
         tell_device(&import, &snapshot->devices[i]);
-    tell_annotations(&import);
-    tell_settings(&import);
+    tell_ranges(&import);
     header->counters[GM_COUNT_SNAPSHOT] += snapshot->not_understood;
     header->clock_start =
         (struct gm_clock_pair){.monotonic_ns = import.begin, .realtime_ns = import.begin};

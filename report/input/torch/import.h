@@ -7,7 +7,8 @@
 
 struct gm_torch_snapshot;
 
-/* The bytes of the trace, aligned to 64; the caller frees them. */
+/* The bytes of the trace, of gm_allocate_pages; the caller frees them. The snapshot has given them its image, and has
+ * only its devices afterwards. */
 unsigned char *gm_torch_import(struct gm_torch_snapshot *snapshot, size_t *size);
 
 #endif

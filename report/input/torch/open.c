@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool gm_torch_map(const char *path, struct gm_torch_file *file)
+bool gm_torch_map(const char *path, struct gm_pickle_source *file)
 {
     struct stat status;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block us */
@@ -18,32 +18,27 @@ bool gm_torch_map(const char *path, struct gm_torch_file *file)
     close(descriptor);
     if (bytes == MAP_FAILED)
         return false;
-    *file = (struct gm_torch_file){bytes, (size_t)status.st_size};
+    *file = (struct gm_pickle_source){bytes, (size_t)status.st_size, true};
     if (gm_pickle_is_likely(file->bytes, file->size))
         return true;
     gm_torch_unmap(file);
     return false;
 }
 
-void gm_torch_unmap(const struct gm_torch_file *file)
+void gm_torch_unmap(const struct gm_pickle_source *file)
 {
     munmap((void *)(uintptr_t)file->bytes, file->size);
 }
 
 struct gm_trace *gm_torch_open(const char *path, char *error, size_t error_size)
 {
-    struct gm_torch_file file;
+    struct gm_pickle_source file;
     if (!gm_torch_map(path, &file))
         return gm_trace_open(path, error, error_size);
-    struct gm_trace *trace = NULL;
-    struct gm_torch_snapshot *snapshot =
-        gm_torch_snapshot_read(file.bytes, file.size, error, error_size);
-    if (snapshot) {
-        size_t size;
-        unsigned char *bytes = gm_torch_import(snapshot, &size);
-        trace = gm_trace_open_made(path, bytes, size, error, error_size);
-    }
-    gm_torch_snapshot_free(snapshot);
+    size_t size = 0;
+    struct gm_torch_snapshot *snapshot = gm_torch_snapshot_read(&file, error, error_size);
+    unsigned char *bytes = snapshot ? gm_torch_import(snapshot, &size) : NULL;
+    gm_torch_snapshot_free(snapshot); /* before the trace is read, which takes memory, too */
     gm_torch_unmap(&file);
-    return trace;
+    return bytes ? gm_trace_open_made(path, bytes, size, error, error_size) : NULL;
 }

@@ -9,14 +9,8 @@
 /* As gm_trace_open. */
 struct gm_trace *gm_torch_open(const char *path, char *error, size_t error_size);
 
-/* A file in memory, mapped. */
-struct gm_torch_file {
-    const unsigned char *bytes;
-    size_t size;
-};
-
 /* Maps a file that begins as a pickle does. False: it is none, or cannot be read. */
-bool gm_torch_map(const char *path, struct gm_torch_file *file);
-void gm_torch_unmap(const struct gm_torch_file *file);
+bool gm_torch_map(const char *path, struct gm_pickle_source *file);
+void gm_torch_unmap(const struct gm_pickle_source *file);
 
 #endif

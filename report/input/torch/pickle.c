@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define CHUNK ((size_t)1 << 20)
 #define MARK_NONE SIZE_MAX
+#define READ_PART ((size_t)4 << 20) /* bytes of a file that stay in memory behind what is read */
 
 struct chunk {
     struct chunk *next;
@@ -26,6 +28,9 @@ struct gm_pickle {
 struct machine {
     struct gm_pickle *pickle;
     const unsigned char *start, *at, *end;
+    const unsigned char *kept; /* pages before it were given back; NULL: none are */
+    gm_pickle_reduce *reduce;
+    void *context;
     struct gm_value *stack;
     size_t depth, stack_capacity;
     size_t *marks; /* heights of the stack */
@@ -52,7 +57,7 @@ bool gm_pickle_is_likely(const unsigned char *bytes, size_t size)
 
 static void *take_memory(struct gm_pickle *pickle, size_t size)
 {
-    size = (size + 15) & ~(size_t)15;
+    size = (size + 7) & ~(size_t)7;
     struct chunk *chunk = pickle->chunks;
     if (!chunk || chunk->size - chunk->used < size) {
         size_t room = size > CHUNK ? size : CHUNK;
@@ -64,6 +69,17 @@ static void *take_memory(struct gm_pickle *pickle, size_t size)
     void *at = chunk->bytes + chunk->used;
     chunk->used += size;
     return at;
+}
+
+/* Takes back what was taken last. */
+static void return_memory(struct gm_pickle *pickle, const void *memory, size_t size)
+{
+    struct chunk *chunk = pickle->chunks;
+    size = (size + 7) & ~(size_t)7;
+    if (chunk && size && chunk->used >= size && chunk->bytes + chunk->used - size == memory) {
+        chunk->used -= size;
+        memset(chunk->bytes + chunk->used, 0, size); /* who takes it next expects zeros */
+    }
 }
 
 void gm_pickle_free(struct gm_pickle *pickle)
@@ -193,12 +209,46 @@ static void collect_items(struct machine *machine, size_t height, enum gm_value_
     push_value(machine, (struct gm_value){.type = type, .items = items});
 }
 
+/* Puts a number in the place of the container on top, if its reader needs no more of it. The memory of what has been
+ * read last, and is known in one place alone, is taken back. */
+static void reduce_top(struct machine *machine)
+{
+    struct gm_value *container =
+        machine->reduce && !machine->failed ? &machine->stack[machine->depth - 1] : NULL;
+    if (!container || container->type == GM_VALUE_REDUCED)
+        return;
+    struct gm_items *items = container->items;
+    uint32_t mark = machine->reduce(machine->context, container);
+    if (!mark)
+        return;
+    return_memory(machine->pickle, items->values, items->capacity * sizeof(*items->values));
+    *container = (struct gm_value){.type = GM_VALUE_REDUCED, .integer = mark};
+    if (items->memo && items->memo != UINT32_MAX)
+        machine->memo[items->memo - 1] = *container;
+    if (items->memo != UINT32_MAX)
+        return_memory(machine->pickle, items, sizeof(*items));
+    else
+        *items = (struct gm_items){.mark = mark, .memo = UINT32_MAX};
+}
+
+/* Notes that a value stands in one more place. */
+static void share(const struct gm_value *value)
+{
+    if (value->type == GM_VALUE_LIST || value->type == GM_VALUE_DICT)
+        value->items->memo = UINT32_MAX;
+}
+
 /* Adds what stands from `height` on to the container below it. */
 static void extend(struct machine *machine, size_t height, enum gm_value_type type)
 {
     if (machine->failed)
         return;
     size_t count = machine->depth - height;
+    if (height > floor_of(machine) && machine->stack[height - 1].type == GM_VALUE_REDUCED) {
+        machine->depth =
+            height; /* the rest of a list that is filled in parts: deeper than any stack is shown */
+        return;
+    }
     if (height <= floor_of(machine) || machine->stack[height - 1].type != type ||
         (type == GM_VALUE_DICT && count % 2)) {
         fail_pickle(machine, "the pickle adds to what is no list or dict");
@@ -228,6 +278,11 @@ static void remember_value(struct machine *machine, uint64_t number)
         return;
     }
     struct gm_value copy = *value;
+    bool is_container = copy.type == GM_VALUE_LIST || copy.type == GM_VALUE_DICT;
+    if (is_container && !copy.items->memo && number < UINT32_MAX - 1)
+        copy.items->memo = (uint32_t)number + 1;
+    else
+        share(&copy);
     GM_RESERVE(machine->memo, machine->memo_capacity, (size_t)number + 1);
     while (machine->memo_count <= number)
         machine->memo[machine->memo_count++] = (struct gm_value){.type = UINT32_MAX};
@@ -236,10 +291,12 @@ static void remember_value(struct machine *machine, uint64_t number)
 
 static void recall(struct machine *machine, uint64_t number)
 {
-    if (number >= machine->memo_count || machine->memo[number].type == UINT32_MAX)
+    if (number >= machine->memo_count || machine->memo[number].type == UINT32_MAX) {
         fail_pickle(machine, "the pickle refers to what it has not");
-    else
+    } else {
+        share(&machine->memo[number]);
         push_value(machine, machine->memo[number]);
+    }
 }
 
 static uint64_t number_of_line(struct machine *machine, struct gm_text line)
@@ -349,8 +406,10 @@ static void push_bool(struct machine *machine, bool value)
 static void duplicate(struct machine *machine)
 {
     const struct gm_value *value = top_value(machine);
-    if (value)
-        push_value(machine, *value);
+    if (!value)
+        return;
+    share(value);
+    push_value(machine, *value);
 }
 
 /* POP takes a mark if nothing stands above it. */
@@ -426,12 +485,14 @@ static bool step_container(struct machine *machine, unsigned char opcode)
     case 'e':
     case 0x90: /* ADDITEMS */
         extend(machine, pop_mark(machine), GM_VALUE_LIST);
+        reduce_top(machine);
         return true;
     case 's':
         extend(machine, below(machine, 2), GM_VALUE_DICT);
         return true;
     case 'u':
         extend(machine, pop_mark(machine), GM_VALUE_DICT);
+        reduce_top(machine);
         return true;
     case '1': { /* POP_MARK */
         size_t height = pop_mark(machine);
@@ -549,6 +610,15 @@ static bool step_scalar(struct machine *machine, unsigned char opcode)
     }
 }
 
+/* Texts point to the file, whose pages come back when they are looked at. */
+static void give_back_pages(struct machine *machine)
+{
+    if (!machine->kept || (size_t)(machine->at - machine->kept) < 2 * READ_PART)
+        return;
+    madvise((void *)(uintptr_t)machine->kept, READ_PART, MADV_DONTNEED);
+    machine->kept += READ_PART;
+}
+
 static void execute_opcodes(struct machine *machine)
 {
     while (!machine->failed) {
@@ -566,17 +636,21 @@ static void execute_opcodes(struct machine *machine)
         if (!step_scalar(machine, *opcode) && !step_memo(machine, *opcode) &&
             !step_container(machine, *opcode))
             refuse_opcode(machine, *opcode);
+        give_back_pages(machine);
     }
 }
 
-struct gm_pickle *gm_pickle_read(const unsigned char *bytes, size_t size, char *error,
-                                 size_t error_size)
+struct gm_pickle *gm_pickle_read(const struct gm_pickle_source *source, gm_pickle_reduce *reduce,
+                                 void *context, char *error, size_t error_size)
 {
     struct gm_pickle *pickle = gm_allocate(1, sizeof(*pickle));
     struct machine machine = {.pickle = pickle,
-                              .start = bytes,
-                              .at = bytes,
-                              .end = bytes + size,
+                              .start = source->bytes,
+                              .at = source->bytes,
+                              .end = source->bytes + source->size,
+                              .kept = source->is_mapped ? source->bytes : NULL,
+                              .reduce = reduce,
+                              .context = context,
                               .error = error,
                               .error_size = error_size};
     execute_opcodes(&machine);
@@ -621,6 +695,13 @@ const struct gm_value *gm_value_get(const struct gm_value *dict, const char *key
 struct gm_items *gm_value_items(const struct gm_value *value)
 {
     return value && value->type == GM_VALUE_LIST ? value->items : NULL;
+}
+
+uint32_t gm_value_mark(const struct gm_value *value)
+{
+    if (!value || value->type == GM_VALUE_REDUCED)
+        return value ? (uint32_t)value->integer : 0;
+    return value->type == GM_VALUE_LIST || value->type == GM_VALUE_DICT ? value->items->mark : 0;
 }
 
 uint64_t gm_value_number(const struct gm_value *value, uint64_t otherwise)

@@ -7,6 +7,7 @@
 #ifndef GPUMEM_REPORT_TORCH_SNAPSHOT_H
 #define GPUMEM_REPORT_TORCH_SNAPSHOT_H
 
+#include "input/torch/image.h"
 #include "input/torch/pickle.h"
 
 enum gm_torch_action {
@@ -25,21 +26,24 @@ struct gm_torch_event {
     uint64_t address;
     uint64_t size; /* bytes; of blocks those asked for */
     uint64_t stream;
-    uint64_t pool;        /* of a graph or a MemPool; 0: the common one */
-    uint64_t time_ns;     /* since 1970; never falls from one event to the next */
-    uint64_t block_size;  /* of an allocation that is alive at the end, bytes; 0: not known */
-    uint64_t device_free; /* of OOM: bytes that the device had left; 0: not told */
-    struct gm_items *frames;
-    struct gm_text metadata; /* of the user's */
-    uint8_t action;          /* enum gm_torch_action */
-    bool gives_back;         /* the program gave the block back with this event */
-    bool synthetic;          /* the allocator's own: no request of the program */
+    uint64_t pool;    /* of a graph or a MemPool; 0: the common one */
+    uint64_t time_ns; /* since 1970; never falls from one event to the next */
+    union {
+        uint64_t block_size;  /* of an allocation that is alive at the end, bytes; 0: not known */
+        uint64_t device_free; /* of OOM: bytes that the device had left; 0: not told */
+    };
+    uint32_t stack;    /* a node of the snapshot's image; 0: none */
+    uint32_t metadata; /* the user's own text, as a node; 0: none */
+    uint8_t action;    /* enum gm_torch_action */
+    bool gives_back;   /* the program gave the block back with this event */
+    bool synthetic;    /* the allocator's own: no request of the program */
+    bool has_pool;     /* it tells of which pool it is */
 };
 
 struct gm_torch_segment {
     uint64_t address, size; /* bytes */
     uint64_t stream, pool;
-    struct gm_items *frames;
+    uint32_t stack;
     bool small;
     bool expandable;
 };
@@ -49,7 +53,7 @@ struct gm_torch_block {
     uint64_t size;      /* bytes; 0: not known, of a block that was freed in the history */
     uint64_t requested; /* bytes */
     uint64_t stream, pool;
-    struct gm_items *frames;
+    uint32_t stack;
     bool allocated; /* else given back, but still in use by another stream */
 };
 
@@ -65,11 +69,14 @@ struct gm_torch_device {
     uint64_t contradictions; /* events that the state at the end excludes */
     bool has_pools;          /* its events tell the pool, as they do from PyTorch 2.15 on */
     size_t segment_capacity, first_segment_capacity, block_capacity, first_block_capacity,
-        event_capacity;
+        event_capacity; /* 0 of events: they are the snapshot's */
 };
 
 struct gm_torch_snapshot {
     struct gm_pickle *pickle;
+    struct gm_image image;         /* the stacks; later the trace */
+    struct gm_torch_event *events; /* in the order of the file; devices have them, or copies */
+    size_t event_count, event_capacity;
     const struct gm_value *settings; /* of the allocator, a dict; NULL */
     const struct gm_items *annotations;
     struct gm_torch_device *devices; /* by ordinal, the host last */
@@ -78,9 +85,11 @@ struct gm_torch_snapshot {
     uint64_t not_understood; /* devices and entries that make no sense */
 };
 
-/* Reads a snapshot from a file in memory, which must outlive it. NULL with a line in `error`. */
-struct gm_torch_snapshot *gm_torch_snapshot_read(const unsigned char *bytes, size_t size,
-                                                 char *error, size_t error_size);
+/* Reads a snapshot, which its source must outlive. NULL with a line in `error`. */
+struct gm_torch_snapshot *gm_torch_snapshot_read(const struct gm_pickle_source *source, char *error,
+                                                 size_t error_size);
+/* Frees what nobody asks for once the settings and annotations were looked at. */
+void gm_torch_forget_pickle(struct gm_torch_snapshot *snapshot);
 void gm_torch_snapshot_free(struct gm_torch_snapshot *snapshot);
 
 /* Fills in first_segments, first_blocks and contradictions of a device, and of its events gives_back and

@@ -55,9 +55,9 @@ struct gm_trace {
     char *path;
     const unsigned char *bytes;
     size_t size;
-    bool mapped; /* unmap `bytes` at the end */
+    bool mapped; /* from a file: unmap `bytes` at the end */
     size_t read; /* of the mapped bytes, since they were last let go */
-    bool owned;  /* free them */
+    bool owned;  /* made in memory: the same */
     struct gm_trace_header header;
     struct gm_clock_scale clock;
     enum gm_ending ending;

@@ -572,10 +572,8 @@ void gm_trace_close(struct gm_trace *trace)
 {
     if (!trace)
         return;
-    if (trace->mapped)
+    if (trace->mapped || trace->owned)
         munmap((void *)(uintptr_t)trace->bytes, trace->size);
-    if (trace->owned)
-        free((void *)(uintptr_t)trace->bytes);
     for (size_t lane = 0; lane < trace->lane_count; lane++) {
         free(trace->lanes[lane].blocks);
         free(trace->lanes[lane].copy);

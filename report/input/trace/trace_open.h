@@ -30,7 +30,7 @@ struct gm_trace *gm_trace_open_at_once(const char *path, const struct gm_trace *
 struct gm_trace *gm_trace_open_memory(const void *bytes, size_t size, char *error,
                                       size_t error_size);
 
-/* The same for bytes of gm_allocate_aligned, which it takes over: they are freed at its end, or on failure. `path`: of
+/* The same for bytes of gm_allocate_pages, which it takes over: they are freed at its end, or on failure. `path`: of
  * the file they were made from. */
 struct gm_trace *gm_trace_open_made(const char *path, void *bytes, size_t size, char *error,
                                     size_t error_size);

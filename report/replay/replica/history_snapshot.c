@@ -125,14 +125,6 @@ static bool is_departure(const struct gm_torch_event *event)
     return event->action == GM_TORCH_SEGMENT_FREE || event->action == GM_TORCH_SEGMENT_UNMAP;
 }
 
-static bool have_same_frames(const struct gm_items *one, const struct gm_items *other)
-{
-    if (one == other || !one || !other)
-        return one == other;
-    return one->count == other->count &&
-           memcmp(one->values, other->values, one->count * sizeof(*one->values)) == 0;
-}
-
 /* A request that frees segments for its own new one has one stack for all; empty_cache() has its own. */
 static bool is_by_request(const struct gm_torch_device *device, size_t at)
 {
@@ -145,8 +137,7 @@ static bool is_by_request(const struct gm_torch_device *device, size_t at)
     const struct gm_torch_event *request = &device->events[next];
     if (!is_arrival(request) && request->action != GM_TORCH_OOM)
         return false;
-    return event->frames && event->frames->count &&
-           have_same_frames(event->frames, request->frames);
+    return event->stack && event->stack == request->stack;
 }
 
 static void add_segment_step(struct builder *builder, const struct gm_torch_event *event, size_t at)
