@@ -86,8 +86,8 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned
     GPUSIM_TRY(gpusim_stream_of(stream_handle, &stream));
     if (stream->base.context != event->base.context)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!stream->capture)
-        return gpusim_event_record(handle);
+    if (!stream->capture) /* "This flag is invalid outside of stream capture" */
+        return flags ? CUDA_ERROR_INVALID_VALUE : gpusim_event_record(handle);
     if (flags & CU_EVENT_RECORD_EXTERNAL) {
         struct gpusim_operation operation = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
                                              .event = handle};

@@ -224,7 +224,9 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned int f
         return CUDA_ERROR_INVALID_HANDLE;
     if (flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (stream->capture && flags & CU_EVENT_WAIT_EXTERNAL) {
+    if (flags && !stream->capture) /* "This flag is invalid outside of stream capture" */
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags) {
         struct gpusim_operation operation = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
                                              .event = event_handle};
         return gpusim_capture_operation(stream, &operation);

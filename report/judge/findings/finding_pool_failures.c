@@ -256,6 +256,9 @@ static void add_refused_purpose(const struct gm_analysis *analysis, struct gm_fi
 static const char end_others[] =
     "Other processes hold most of the device: end them, or give this one another "
     "(CUDA_VISIBLE_DEVICES).";
+static const char see_others[] =
+    "This process held nothing there: see what does (nvidia-smi), or give it another device "
+    "(CUDA_VISIBLE_DEVICES).";
 static const char keep_together[] =
     "Take large blocks before small ones come and go, or from a pool "
     "that maps pages (cudaMallocAsync).";
@@ -265,6 +268,15 @@ static bool is_held_by_others(const struct gm_analysis *analysis, const struct g
 {
     const struct gm_device_facts *facts = &analysis->facts[gm_device_slot(failure->device)];
     return failure->device >= 0 && facts->elsewhere > facts->total / 2;
+}
+
+/* To a call that is no allocation. */
+static const char *purpose_remedy(const struct gm_analysis *analysis,
+                                  const struct gm_failure *failure, const char *remedy)
+{
+    if (is_held_by_others(analysis, failure))
+        return end_others;
+    return failure->snapshot.owners.bytes ? remedy : see_others;
 }
 
 static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *findings,
@@ -294,8 +306,7 @@ static void add_refusal(const struct gm_analysis *analysis, struct gm_findings *
     write_had(had, sizeof(had), &failure->snapshot.owners);
     if (failure->purpose) {
         add_refused_purpose(analysis, findings, &finding, failure, held.text);
-        gm_findings_remedy(findings, "%s",
-                           is_held_by_others(analysis, failure) ? end_others : held.remedy);
+        gm_findings_remedy(findings, "%s", purpose_remedy(analysis, failure, held.remedy));
     } else if (is_search(&refusals)) {
         add_search(findings, &finding, &refusals);
     } else if (failure->fell_back) {

@@ -183,7 +183,8 @@ struct gm_held gm_held_describe(const struct gm_analysis *analysis, struct gm_fi
     struct holding holding = holding_of(analysis, device, sort, total, owners);
     char *text = NULL;
     size_t size = 0;
-    bool is_alone = finding->bytes >= less_or_zero(total, gm_held_managed(owners));
+    bool is_alone =
+        finding->bytes && finding->bytes >= less_or_zero(total, gm_held_managed(owners));
     const char *remedy = remedy_of(analysis, device, sort, &holding, is_alone);
     FILE *out = open_memstream(&text, &size);
     if (!out)

@@ -1,0 +1,16 @@
+# Programs on a driver that is written from NVIDIA's text alone, and on the simulator. As a library they are a Python program's.
+add_library(stub_driver SHARED ${CMAKE_CURRENT_LIST_DIR}/driver.c)
+target_include_directories(stub_driver SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+target_compile_definitions(stub_driver PRIVATE _GNU_SOURCE=)
+target_link_libraries(stub_driver PRIVATE Threads::Threads)
+set_target_properties(stub_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/stub)
+gpumem_cuda_program(stub_programs gpumem_sim_driver ${CMAKE_CURRENT_LIST_DIR}/programs.c)
+add_library(stub_programs_library SHARED ${CMAKE_CURRENT_LIST_DIR}/programs.c)
+target_include_directories(stub_programs_library SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+target_compile_options(stub_programs_library PRIVATE -g -O0)
+target_compile_definitions(stub_programs_library PRIVATE _GNU_SOURCE=)
+target_link_libraries(stub_programs_library PRIVATE gpumem_sim_driver Threads::Threads)
+set_target_properties(stub_programs_library PROPERTIES OUTPUT_NAME stub_programs LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+if(NOT GPUMEM_SANITIZE AND NOT CMAKE_CROSSCOMPILING) # Python loads no instrumented library
+  add_test(NAME e2e.stub COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/stub.py ${PROJECT_BINARY_DIR})
+endif()
