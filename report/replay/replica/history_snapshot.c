@@ -143,6 +143,8 @@ static bool is_by_request(const struct gm_torch_device *device, size_t at)
 static void add_segment_step(struct builder *builder, const struct gm_torch_event *event, size_t at)
 {
     bool arrives = is_arrival(event);
+    if (!event->size) /* of a damaged snapshot: nothing came or went */
+        return;
     struct gm_step *step =
         add_snapshot_step(builder->history, arrives ? GM_STEP_ARRIVE : GM_STEP_DEPART, event);
     step->expandable =
