@@ -194,6 +194,7 @@ bool gm_gate_figures(const struct gm_gate *gate, const struct gm_view *view,
     const struct gm_model_run *run = view->run;
     const struct gm_model_moment *pinned = gm_model_moment(run, run->pinned_peak);
     struct gm_gate_figure figure = {.device = -1, .rank = run->rank.rank};
+    unsigned met = budgets_met(run);
     bool fits = add_figure_devices(gate, run, outcome) && add_limits(gate, run, outcome);
     figure.budget = GM_BUDGET_PINNED;
     figure.bytes = pinned ? pinned->bytes : 0;
@@ -206,11 +207,13 @@ bool gm_gate_figures(const struct gm_gate *gate, const struct gm_view *view,
                                                                      run->pools[i].peak});
     figure.budget = GM_BUDGET_GROWTH;
     figure.bytes = growth_of(run);
-    fits &= gate->max_growth == UINT64_MAX || add_figure(outcome, figure);
+    if (gate->max_growth != UINT64_MAX && (met >> GM_BUDGET_GROWTH & 1))
+        fits &= add_figure(outcome, figure);
     figure.budget = GM_BUDGET_ROUND_GROWTH;
     figure.bytes = round_growth_of(run);
-    fits &= gate->max_round_growth == UINT64_MAX || add_figure(outcome, figure);
-    outcome->budgets_met |= budgets_met(run);
+    if (gate->max_round_growth != UINT64_MAX && (met >> GM_BUDGET_ROUND_GROWTH & 1))
+        fits &= add_figure(outcome, figure);
+    outcome->budgets_met |= met;
     for (unsigned leak_class = 0; leak_class < GM_LEAK_CLASSES; leak_class++)
         outcome->leaked[gm_gate_class(gate, run, leak_class)] += run->leaked[leak_class];
     return fits;

@@ -104,6 +104,17 @@ static char *name_suite(const struct gm_gate_result *result, size_t number)
     return name;
 }
 
+/* Whether a trace was judged. A budget that no trace has anything for is nobody's own: then none was. */
+static bool is_judged_trace(const struct gm_gate_result *result, const struct gm_gate_trace *trace)
+{
+    bool is_of_one = false;
+    for (size_t i = 0; i < result->trace_count; i++)
+        is_of_one |= result->traces[i].outcome.unreadable;
+    if (result->code == GM_EXIT_FINE || result->code == GM_EXIT_FINDINGS)
+        return true;
+    return trace && is_of_one && !trace->outcome.unreadable;
+}
+
 /* A suite for each trace, in it a case for each failure, and one for the judgement itself. */
 static void write_junit(FILE *out, const struct gm_gate_result *result)
 {
@@ -112,13 +123,12 @@ static void write_junit(FILE *out, const struct gm_gate_result *result)
         const struct gm_gate_trace *trace = result->trace_count ? &result->traces[i] : NULL;
         char *name = trace ? name_suite(result, i) : gm_copy_text("no trace");
         size_t failures = 0;
-        bool is_judged = trace && !trace->outcome.unreadable;
         for (size_t at = 0; trace && at < result->issues->count; at++) {
             const struct gm_issue *issue = &result->issues->entries[at];
             failures += strcmp(issue->trace, trace->path) == 0 && is_told_issue(issue) &&
                         issue->level == GM_ISSUE_FAILURE;
         }
-        bool is_error = !is_judged && result->code != GM_EXIT_FINE;
+        bool is_error = !is_judged_trace(result, trace);
         fputs("  <testsuite name=\"", out);
         put_xml(out, name);
         fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%d\">\n", failures + 1, failures,

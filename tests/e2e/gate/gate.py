@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 failed = []
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -170,6 +171,12 @@ def try_limits_of_parts():
     for budget, reason in (("--max-unused", "no trace has a framework's pool"), ("--max-growth", "no trace has marks enough")):
         check(f"{budget} of nothing", 3, "--max-leak", "1G", budget, "1G", "demo.trace", says=reason)
     check("rounds that are not there", 3, "--max-leak", "1G", "--max-growth-per-round", "1G", CORPUS + "/leak.trace", says="no trace has rounds")
+    for budget in ("--max-unused", "--max-growth", "--max-growth-per-round"):
+        said = check(f"{budget} of nothing, for systems that read JUnit", 3, "--max-leak", "1G", budget, "0", "--format", "junit=not_judged.xml", CORPUS + "/clean.trace")
+        with open("not_judged.xml", encoding="utf-8") as file:
+            tree = xml.etree.ElementTree.fromstring(file.read())
+        expect(len(tree.findall(".//error")) == 1 and budget in tree.find(".//error").get("message"), f"JUnit of {budget}: no error")
+        expect("ok    " + ("growth" if "growth" in budget else "unused") not in said, f"{budget}: judged, and not judged: {said}")
     pool = CORPUS + "/pool.trace"
     check("marks, and a trace without", 0, "--max-leak", "1G", "--max-growth", "1G", CORPUS + "/phases.trace", CORPUS + "/leak.trace")
     for lists, code, says in ((("--fail-on", "findings"), 1, "note  cached  "), (("--fail-on", "none", "--warn-on", "findings"), 0, "note  cached  "),
