@@ -224,6 +224,33 @@ def check_top(trace, report):
     trace.same("top: events", top["events"], report["events"])
 
 
+def check_ask(trace, report):
+    """What an agent is told: the same as the report says, and rows that add up to their sums."""
+    def ask(*words):
+        return json.loads(subprocess.run([gpumem, "ask", trace.path, *words, "--size", "1M"], capture_output=True, timeout=120, check=False).stdout)
+
+    answer = ask("verdict")
+    leaked, severities = report["leaked"]["leak"], collections.Counter(one["severity"] for one in report["findings"])
+    trace.same("ask verdict: totals", (answer["leaked_bytes"], answer["leaked_allocations"], answer["duration_ns"], answer["complete"]),
+               (leaked["bytes"], leaked["count"], report["duration_ns"], report["complete"]))
+    trace.same("ask verdict: findings", ([(one["severity"], one["code"], one["bytes"]) for one in answer["rows"]], answer["errors"], answer["warnings"]),
+               ([(one["severity"], one["code"], one["bytes"]) for one in report["findings"]], severities["error"], severities["warning"]))
+    known = {device["id"]: device for device in report["devices"]}
+    for device in answer["devices"]:
+        facts = known[device["device"]]
+        trace.same(f"ask verdict: device {device['device']}", (device["peak_bytes"], device["live_bytes"]), (facts["peak"], facts["live"]))
+    for device in ask("peak")["devices"]:
+        facts = known[device["device"]]
+        trace.same(f"ask peak: device {device['device']}", (device["peak_bytes"], device.get("peak_time_ns", 0)), (facts["peak"], facts["peak_time_ns"]))
+    trace.same("ask leaks: classes", {one: (sums["bytes"], sums["allocations"]) for one, sums in ask("leaks")["classes"].items() if sums["allocations"]},
+               {one: (sums["bytes"], sums["count"]) for one, sums in report["leaked"].items() if sums["count"]})
+    trace.same("ask oom: requests", sum(one["count"] for one in ask("oom")["rows"] if one["by"] == "driver" and one["out_of_memory"]), report["failed"])
+    for by in ("site", "line", "kind", "library"):
+        owners = ask("owners", "--at", "end", "--by", by)
+        trace.same(f"ask owners by {by}", by_key(owners["rows"], lambda row: row["memory"], lambda row: row["bytes"]),
+                   {one["memory"]: one["bytes"] for one in owners["sums"] if one["bytes"]})
+
+
 # ---- single allocations
 
 
@@ -387,10 +414,10 @@ def check_trace(path):
     if code and not out:
         return
     report = json.loads(out)
-    for check in (check_json, check_pages, check_all_processes, check_html, check_openmetrics, check_top, check_rows, check_diff, check_gate):
+    for check in (check_json, check_pages, check_all_processes, check_html, check_openmetrics, check_top, check_ask, check_rows, check_diff, check_gate):
         try:
             check(trace, report)
-        except (KeyError, ValueError, IndexError, sqlite3.Error, xml.etree.ElementTree.ParseError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, sqlite3.Error, xml.etree.ElementTree.ParseError) as error:
             problems.append(f"{trace.name}: {check.__name__}: {error!r}")
 
 

@@ -17,8 +17,11 @@
 struct cause {
     const struct gm_growing *most;
     uint64_t before, after;
+    uint64_t left; /* held in the end */
     uint64_t places;
 };
+
+#define RETURNED 10u /* the tenth part, at most, was not given back: as in rounds/judge.c */
 
 static uint32_t caller_of(const struct gm_analysis *analysis, const struct gm_active_site *site)
 {
@@ -32,12 +35,19 @@ static uint64_t growing_key(const struct gm_analysis *analysis, const struct gm_
     return where | (site->is_block ? (uint64_t)1 << 48 : caller_of(analysis, site));
 }
 
+/* Whether the program gave back itself what grew. Frameworks give back theirs as Python's scopes end. */
+static bool was_returned(const struct cause *cause, const struct gm_active_site *site)
+{
+    return !site->is_block && cause->left <= cause->after / RETURNED;
+}
+
 static void add_finding(const struct gm_analysis *analysis, struct gm_findings *findings,
                         const struct cause *cause)
 {
     const struct gm_active_site *site = gm_growing_site(analysis, cause->most);
     const struct gm_growth_series *series = cause->most->series;
     struct gm_text name = gm_shown_name(analysis->trace, series->name);
+    bool is_returned = was_returned(cause, site);
     char others[64] = "", quoted[64] = "";
     char *clean = gm_clean_copy((struct gm_text){name.bytes, name.size < 40 ? name.size : 40});
     if (series->kind != GM_MOMENT_NONE)
@@ -46,18 +56,22 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
     if (cause->places > 1)
         snprintf(others, sizeof(others), " (with %s more place%s)", COUNT(cause->places - 1),
                  gm_plural(cause->places - 1));
-    gm_findings_add(findings,
-                    &(struct gm_finding){.code = GM_FINDING_GROWING,
-                                         .severity = GM_SEVERITY_WARNING,
-                                         .device = site->device,
-                                         .bytes = cause->after - cause->before,
-                                         .stack = site->stack,
-                                         .api = site->api},
-                    "Live memory from here%s rose all through the last %s of %s %s%s, from %s to "
-                    "%s: what one step keeps, the next one keeps again.",
-                    others, COUNT(cause->most->over), COUNT(series->marks),
-                    series->kind == GM_MOMENT_RANGE ? "ranges" : "marks", quoted,
-                    SIZE(cause->before), SIZE(cause->after));
+    gm_findings_add(
+        findings,
+        &(struct gm_finding){.code = GM_FINDING_GROWING,
+                             .severity = is_returned ? GM_SEVERITY_NOTE : GM_SEVERITY_WARNING,
+                             .device = site->device,
+                             .bytes = cause->after - cause->before,
+                             .stack = site->stack,
+                             .api = site->api},
+        "Live memory from here%s rose all through the last %s of %s %s%s, from %s to "
+        "%s: what one step keeps, the next one keeps again.%s",
+        others, COUNT(cause->most->over), COUNT(series->marks),
+        series->kind == GM_MOMENT_RANGE ? "ranges" : "marks", quoted, SIZE(cause->before),
+        SIZE(cause->after),
+        is_returned ? " The program gave all of it back before its end, so that may be "
+                      "its bound."
+                    : "");
     gm_findings_remedy(findings, "%s",
                        site->is_block ? GM_REMEDY_KEPT
                                       : "Free what is no longer needed, or bound what keeps it.");
@@ -87,6 +101,7 @@ void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *fin
         }
         causes[at].before += growing->bytes[0];
         causes[at].after += growing->bytes[GM_GROWTH_PARTS];
+        causes[at].left += gm_growing_site(analysis, growing)->live;
         causes[at].places++;
     }
     for (uint32_t i = 0; i < count; i++)

@@ -276,11 +276,13 @@ static bool had_backward(const struct judgement *judgement)
     return true;
 }
 
-/* Few of the blocks made are alive, ... */
+/* Few of the blocks made are alive, ... Of a line that is reached on several ways, others may have made those that
+ * were freed: there each way says it of itself. */
 static bool few_are_alive(const struct judgement *judgement)
 {
-    return judgement->growth->alive <= judgement->growth->blocks / 2 &&
-           judgement->course->place != GM_NONE;
+    uint32_t place = judgement->course->place;
+    return judgement->growth->alive <= judgement->growth->blocks / 2 && place != GM_NONE &&
+           !judgement->rounds->places[place]->is_split;
 }
 
 /* ... and these are no larger than the others: what was freed, was freed soon. */
