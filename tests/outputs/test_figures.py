@@ -408,6 +408,30 @@ def check_filters(path):
     trace.same("exit code of -v", code, 0)
 
 
+def check_several(paths):
+    """Of several traces together: each as it is alone, and sums that are those of all."""
+    trace = Trace(paths[-1])
+    trace.name = "+".join(map(os.path.basename, paths))
+    reports = [json.loads(Trace(path).text("report", "--json")) for path in paths]
+    together = json.loads(trace.text("report", "--json", *paths[:-1]))["traces"]
+    trace.same("reports together", sorted(map(json.dumps, together)) == sorted(map(json.dumps, reports)), True)
+    lines = trace.text("summarize", *paths[:-1]).splitlines()
+    alone = [line for path in paths for line in Trace(path).text("summarize").splitlines()]
+    trace.same("summaries together", sorted(lines) == sorted(alone), True)
+    with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+        trace.run("check", "--on-cut", "judge", "--format", f"metrics={file.name}", *paths[:-1])
+        text = file.read().decode()
+    metrics = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    trace.same("metrics of several: traces", int(metrics["gpumem_check_traces"]), len(paths))
+    for classes in (("leak", "live"), ("late",), ("implicit",), ("external",), ("cached",), ("untold",), ("ignored",)): # what is live is judged as leaked
+        trace.same(f"metrics of several: {classes}", sum(int(metrics[f'gpumem_leaked_bytes{{class="{one}"}}']) for one in classes),
+                   sum(report["leaked"][one]["bytes"] for one in classes for report in reports))
+    for device in {device["id"] for report in reports for device in report["devices"]}:
+        peaks = [one["peak"] for report in reports for one in report["devices"] if one["id"] == device]
+        told = int(metrics.get(f'gpumem_peak_bytes{{device="{device}",rank="none"}}', 0))
+        trace.same(f"metrics of several: peak of device {device}", told, max(peaks))
+
+
 def check_trace(path):
     trace = Trace(path)
     code, out = trace.run("report", "--json")
@@ -430,6 +454,9 @@ def main():
             subprocess.run([export_traces, kind, paths[-1], *more], check=True)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(check_trace, paths))
+        several = [path for path in paths if "figures-" in path]
+        for first in range(0, min(len(several), 30) - 2, 3):
+            check_several(several[first:first + 3])
         check_filters(next(path for path in paths if "figures-2" in path))
     for problem in problems[:40]:
         print("FAIL: " + problem, file=sys.stderr)

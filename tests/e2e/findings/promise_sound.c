@@ -797,6 +797,20 @@ static void asks_how_much_there_is(void)
     }
 }
 
+static void falls_back_to_managed_memory(void)
+{
+    void *table = NULL;
+    if (cudaMalloc(&table, 9000 * MIB) != cudaSuccess) {
+        cudaGetLastError();
+        check(cudaMallocManaged(&table, 9000 * MIB, cudaMemAttachGlobal));
+    }
+    for (int step = 0; step < 40; step++) {
+        batch_of(16);
+        step_done("step");
+    }
+    release(&table);
+}
+
 static void buffers_in_stream_order(void)
 {
     void *kept[60];
@@ -862,6 +876,7 @@ const struct program sound_programs[] = {
     {"pinned_free_list", pinned_free_list},
     {"scalars", scalars},
     {"asks_how_much_there_is", asks_how_much_there_is},
+    {"falls_back_to_managed_memory", falls_back_to_managed_memory},
     {"buffers_in_stream_order", buffers_in_stream_order},
     {NULL, NULL},
 };
