@@ -98,5 +98,157 @@ def two_models():
         optimizer.step(); optimizer.zero_grad()  # noqa: E702 [step]
 
 
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.norm, self.all, self.out = heads, nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.rest = Block(width)
+
+    def forward(self, x, is_causal=True):
+        parts = self.all(self.norm(x)).view(*x.shape[:2], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        return self.rest(x + self.out(F.scaled_dot_product_attention(*parts, is_causal=is_causal).transpose(1, 2).flatten(2)))
+
+
+def causal():
+    """As Transformers' models: the loss within forward, of shifted logits in fp32, tied words, groups of parameters."""
+    class Model(nn.Module):
+        def __init__(self, width=256, words=16000):
+            super().__init__()
+            self.words = nn.Embedding(words, width)
+            self.layers = nn.ModuleList(Attention(width, 4) for _ in range(6))
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
+            self.head.weight = self.words.weight
+
+        def forward(self, tokens, labels):
+            x = self.words(tokens)
+            for layer in self.layers:
+                x = layer(x, is_causal=True)
+            logits = self.head(self.norm(x)).float()[:, :-1].flatten(0, 1)
+            targets = labels[:, 1:].flatten()
+            loss = F.cross_entropy(logits, targets)  # [loss]
+            return {"loss": loss, "logits": logits}
+
+    model = Model().cuda()
+    # [model]
+    groups = [{"params": [p for p in model.parameters() if (p.ndim > 1) == is_wide], "weight_decay": 0.1 if is_wide else 0}
+              for is_wide in (True, False)]
+    optimizer = torch.optim.AdamW(groups, lr=1e-3)  # [optimizer]
+    for step in range(8):  # noqa: B007
+        tokens = torch.randint(0, 16000, (BATCH, 256), device="cuda")
+        model(tokens, labels=tokens)["loss"].backward()
+        optimizer.step()  # [step]
+        optimizer.zero_grad()  # [zero]
+
+
+def recurrent():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.cells = nn.Embedding(8000, 256), nn.LSTM(256, 512, 2, batch_first=True, dropout=0.1)
+            self.head = nn.Linear(512, 8000)
+
+        def forward(self, x):
+            return self.head(self.cells(self.words(x))[0])
+
+    net = Model().cuda()
+    # [model]
+    optimizer = torch.optim.RMSprop(net.parameters(), lr=1e-3)  # [optimizer]
+    for step in range(8):  # noqa: B007
+        tokens = torch.randint(0, 8000, (BATCH, 128), device="cuda")
+        logits, targets = net(tokens).flatten(0, 1), tokens.flatten()
+        loss = F.cross_entropy(logits, targets)  # [loss]
+        loss.backward()
+        optimizer.step(); optimizer.zero_grad()  # noqa: E702 [step]
+
+
+class Stage(nn.Module):
+    def __init__(self, width, wider):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(width, wider, 3, padding=1), nn.Conv2d(wider, wider, 3, padding=1)
+        self.norm, self.time, self.beside = nn.GroupNorm(8, wider), nn.Linear(64, wider), nn.Conv2d(width, wider, 1)
+
+    def forward(self, x, time):
+        y = self.norm(self.first(x)) + self.time(time)[:, :, None, None]
+        return self.beside(x) + self.second(F.silu(y))
+
+
+def diffusion():
+    """A U-Net with time, skips and attention at its bottom, which predicts noise."""
+    class Net(nn.Module):
+        def __init__(self, width=32):
+            super().__init__()
+            self.down = nn.ModuleList([Stage(3, width), Stage(width, 2 * width), Stage(2 * width, 4 * width)])
+            self.bottom = Attention(4 * width, 4)
+            self.up = nn.ModuleList([Stage(8 * width, 2 * width), Stage(4 * width, width), Stage(2 * width, width)])
+            self.out = nn.Conv2d(width, 3, 1)
+
+        def forward(self, x, time):
+            skips = []
+            for stage in self.down:
+                x = stage(x, time)
+                skips.append(x)
+                x = F.avg_pool2d(x, 2)
+            x = self.bottom(x.flatten(2).transpose(1, 2), is_causal=False).transpose(1, 2).view(x.shape)
+            for stage in self.up:
+                x = stage(torch.cat([F.interpolate(x, scale_factor=2), skips.pop()], 1), time)
+            return self.out(x)
+
+    unet = Net().cuda()
+    # [model]
+    optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-4)  # [optimizer]
+    for step in range(8):  # noqa: B007
+        noise = torch.randn(BATCH, 3, 64, 64, device="cuda")
+        F.mse_loss(unet(noise * 0.5, torch.randn(BATCH, 64, device="cuda")).float(), noise).backward()
+        optimizer.step(); optimizer.zero_grad()  # noqa: E702 [step]
+
+
+def adapters():
+    """Frozen blocks with small parts that are trained."""
+    class Adapted(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.block = Attention(width, 8).requires_grad_(False)
+            self.down, self.up = nn.Linear(width, 16), nn.Linear(16, width)
+
+        def forward(self, x):
+            x = self.block(x)
+            return x + self.up(self.down(x))
+
+    model = nn.Sequential(*[Adapted(512) for _ in range(6)]).cuda()
+    # [model]
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad])  # [optimizer]
+    for step in range(8):  # noqa: B007
+        model(torch.randn(BATCH, 128, 512, device="cuda")).float().pow(2).mean().backward()
+        optimizer.step()  # [step]
+        optimizer.zero_grad(set_to_none=False)  # [zero]
+
+
+def vision():
+    """A transformer of images with a class token, trained by a class of its own."""
+    class Net(nn.Module):
+        def __init__(self, width=256):
+            super().__init__()
+            self.patches, self.token = nn.Conv2d(3, width, 8, 8), nn.Parameter(torch.zeros(1, 1, width))
+            self.encoder, self.head = nn.Sequential(*[Attention(width, 4) for _ in range(6)]), nn.Linear(width, 100)
+
+        def forward(self, images):
+            x = self.patches(images).flatten(2).transpose(1, 2)
+            return self.head(self.encoder(torch.cat([self.token.expand(len(x), -1, -1), x], 1))[:, 0])
+
+    class Trainer:
+        def __init__(self):
+            self.model = Net().cuda()
+            # [model]
+
+        def train(self):
+            optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)  # [optimizer]
+            for step in range(8):  # noqa: B007
+                images, kinds = torch.randn(BATCH, 3, 128, 128, device="cuda"), torch.randint(0, 100, (BATCH,), device="cuda")
+                F.cross_entropy(self.model(images).float(), kinds).backward()
+                optimizer.step(); optimizer.zero_grad()  # noqa: E702 [step]
+
+    Trainer().train()
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -20,9 +20,9 @@ def tell(what, **facts):
 
 def survey():
     tell("packages", found=[], torch="2.15.0")
-    tell("optimizer", kind="AdamW", module="torch.optim.adamw", options={"lr": "0.1"}, place=PLACE)
+    tell("optimizer", kind="AdamW", module="torch.optim.adamw", options={"lr": "0.1"}, has=["foreach", "fused"], place=PLACE)
     tell("model", name="net", path="", kind="Net", bytes=1 << 20, dtypes=["torch.float32"], is_autocast=False,
-         has_convolutions=False, can_checkpoint=False, place=PLACE)
+         has_frozen=False, has_convolutions=False, can_checkpoint=False, place=PLACE)
     tell("blocks", model="net", kind="Block", paths=[f"layers.{i}" for i in range(12)], held=[BLOCK << 20] * 6 + [10 << 20] * 6,
          is_list="layers")
     tell("loss", bytes=100 << 20, shape=[8, 9], place=PLACE)

@@ -478,6 +478,53 @@ def interrupted_it_says_what_it_knows_and_leaves_nothing():
         wait_until(lambda: not commands_with(temporary) and not os.listdir(temporary))
 
 
+def contents(folder):
+    """{path: (size, time of change, bytes)} of a folder's files."""
+    found = {}
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            with open(path, "rb") as file:
+                found[path] = (os.path.getmtime(path), file.read())
+    return found
+
+
+def ended_at_any_moment_it_leaves_nothing():
+    """From the start of Python to the end of the last run: nothing runs on, nothing lies about, no file is another one."""
+    home, temporary = scratch + "/user", scratch + "/temporary"
+    shutil.rmtree(temporary, ignore_errors=True)
+    os.mkdir(temporary)
+    os.mkdir(home)
+    for name in ("train.py", "data.bin"):
+        with open(f"{home}/{name}", "w", encoding="utf-8") as file:
+            file.write("import sys  # never run\n")
+    before, ends = contents(home), {}
+    searched = ["--over", "B=1..64", "--", PROGRAM, "keep", "{B}0000000", "train.py", "data.bin"]
+    remedied = ["--remedies", "--", sys.executable, HERE + "/remedied.py", "900", "train.py"]
+    for arguments, moments in ((searched, 12), (remedied, 12)):
+        command = [GPUMEM, "fit", "--fresh", "--json", "--device", card("one", 300), *arguments]
+        environment = dict(os.environ, XDG_CACHE_HOME=scratch + "/cache", TMPDIR=temporary)
+        begin = time.monotonic()
+        done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
+        whole = time.monotonic() - begin
+        assert done.returncode in (0, 1), done
+        for number in range(moments):
+            name = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)[number % 4]
+            child = subprocess.Popen(command, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                     text=True, start_new_session=True)
+            time.sleep(whole * number / moments)
+            child.send_signal(name)
+            said, _ = child.communicate(timeout=60)
+            # Before the search listens Python ends by the signal; 0 and 1: it was over.
+            assert child.returncode in (130, -name, 0, 1), (name, number, child.returncode, said)
+            if child.returncode == 130 and said:
+                assert json.loads(said)["fit"]["is_interrupted"], said
+            ends[child.returncode] = ends.get(child.returncode, 0) + 1
+            wait_until(lambda: not commands_with(temporary) and not os.listdir(temporary))
+            assert contents(home) == before, (name, number)
+    assert ends.get(130, 0) >= 6, ends
+
+
 def commands_with(temporary):
     """Command lines of the processes that have this folder as TMPDIR."""
     found = []
@@ -565,7 +612,8 @@ try:
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,
                  slices_are_cards, several_of_a_kind_are_rows, each_remedy_says_what_it_saves,
                  the_gentlest_remedy_that_fits_is_recommended, a_smaller_batch_is_accumulated, what_was_answered_is_not_run_again,
-                 interrupted_it_says_what_it_knows_and_leaves_nothing, a_budget_is_for_check, the_page_shows_the_curve_and_the_remedies,
+                 interrupted_it_says_what_it_knows_and_leaves_nothing, ended_at_any_moment_it_leaves_nothing,
+                 a_budget_is_for_check, the_page_shows_the_curve_and_the_remedies,
                  what_is_wrong_is_said_in_one_line) if not sys.argv[3:] or t.__name__ in sys.argv[3:]]:
         test()
         print("ok  ", test.__name__.replace("_", " "))

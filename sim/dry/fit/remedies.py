@@ -52,14 +52,17 @@ class Program:
         def all_of(what):
             return [one for one in told if one["what"] == what]
 
-        self.models, self.optimizers, self.groups = all_of("model"), all_of("optimizer"), all_of("blocks")
+        def different(what, *keys):
+            """Without what a second run, or another rank, told again."""
+            return list({json.dumps([one[key] for key in keys]): one for one in reversed(all_of(what))}.values())[::-1]
+
+        self.models, self.optimizers = different("model", "name", "path", "kind", "place"), different("optimizer", "place")
+        self.groups = different("blocks", "model", "kind", "paths")
         self.groups.sort(key=lambda group: -sum(group["held"]))
         self.losses, self.steps = all_of("loss"), all_of("step")
         self.packages = next((one["found"] for one in all_of("packages")), [])
         self.has_checkpoints, self.unset = bool(all_of("checkpoint")), all_of("zero_grad")
         self.is_surveyed = bool(all_of("packages"))
-        unique = {json.dumps(one["place"]): one for one in self.optimizers}
-        self.optimizers = list(unique.values())
 
     def model_name(self):
         return (self.models[0]["name"] or "model") if self.models else "model"
@@ -177,10 +180,14 @@ def optimizers(program):
             yield skipped(name, "the program makes no optimizer of torch.optim")
         return
     place, parameters = optimizer["place"], program.model_name() + ".parameters()"
+    if any(model["has_frozen"] for model in program.models):
+        parameters = f"[p for p in {parameters} if p.requires_grad]"
     for name, option, cost in (("foreach=False", "foreach", "slower steps: one kernel for each parameter"),
                                ("fused=True", "fused", "mostly faster steps")):
         value = name.partition("=")[2]
-        if optimizer["options"].get(option) == value:
+        if option not in optimizer["has"]:
+            yield skipped(name, f"{optimizer['kind']} has no such form")
+        elif optimizer["options"].get(option) == value:
             yield skipped(name, "is so already")
         else:
             yield Remedy(name, "optimizer", [{"name": "optimizer", "options": {option: value == "True"}}],
@@ -224,7 +231,7 @@ def losses(program):
     yield Remedy("loss in pieces", "loss", [{"name": "chunked_loss"}],
                  ["from torch.utils.checkpoint import checkpoint",
                   "loss = sum(checkpoint(torch.nn.functional.cross_entropy, x, y, reduction=\"sum\", use_reentrant=False) "
-                  "for x, y in zip(logits.chunk(8), targets.chunk(8))) / targets.numel()"],
+                  "for x, y in zip(logits.chunk(8), targets.chunk(8))) / (targets != -100).sum()"],
                  "the loss is computed twice", where=biggest["place"])
 
 
@@ -254,7 +261,7 @@ def accumulations(program, options, values):
             small = str(int(batch) // count)
             yield Remedy(f"accumulation over {count}", "batch", [{"name": "accumulate", "count": count}],
                          [f"if (step + 1) % {count} == 0: optimizer.step(); optimizer.zero_grad()  "
-                          f"# with {axis.name}={small}"],
+                          f"# with {axis.name}={small}, and loss / {count}"],
                          "the same work in smaller pieces", where=program.steps[0]["place"],
                          values=dict(values, **{axis.name: small}))
 

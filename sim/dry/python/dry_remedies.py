@@ -160,6 +160,7 @@ class Survey:
         parameters = list(inner.parameters())
         tell("model", name=name_of(model, frame), path=path, kind=type(inner).__name__, bytes=sum(one.numel() * one.element_size() for one in parameters),
              dtypes=sorted({str(one.dtype) for one in parameters}), is_autocast=torch.is_autocast_enabled("cuda"),
+             has_frozen=not all(one.requires_grad for one in parameters),
              has_convolutions=any(isinstance(one, torch.nn.Conv2d) for one in inner.modules()),
              can_checkpoint=bool(getattr(inner, "supports_gradient_checkpointing", False)) and
              hasattr(inner, "gradient_checkpointing_enable"), place=place_of(frame))
@@ -203,7 +204,7 @@ class Survey:
                 while frame.f_back and frame.f_locals.get("self") is optimizer:
                     frame = frame.f_back
                 tell("optimizer", kind=type(optimizer).__name__, module=type(optimizer).__module__,
-                     options=own_options(optimizer), place=place_of(frame))
+                     options=own_options(optimizer), has=sorted(parameters_of(type(optimizer))), place=place_of(frame))
 
         self.torch.optim.Optimizer.__init__ = init
         clear = self.torch.optim.Optimizer.zero_grad
@@ -470,8 +471,9 @@ def chunked_loss(torch, _facts):
         if not is_large or args or set(kwargs) - {"ignore_index"} or target.dim() != 1:
             return plain(input, target, *args, **kwargs)
         tell("applied", remedy="chunked_loss", count=1)
-        return sum(of_torch(plain, x, y, reduction="sum", use_reentrant=False, **kwargs)
-                   for x, y in zip(input.chunk(PIECES), target.chunk(PIECES))) / target.numel()
+        total = sum(of_torch(plain, x, y, reduction="sum", use_reentrant=False, **kwargs)
+                    for x, y in zip(input.chunk(PIECES), target.chunk(PIECES)))
+        return total / (target != kwargs.get("ignore_index", -100)).sum()
 
     functional.cross_entropy = cross_entropy
 
@@ -488,27 +490,30 @@ def sharded(torch, facts):
 
     def shard(params):
         from torch.distributed.fsdp import fully_shard
-        groups = list(params)
-        groups = [dict(group, params=list(group["params"])) for group in groups] if groups and isinstance(
-            groups[0], dict) else [{"params": groups}]
-        models = models_of([one for group in groups for one in group["params"]])
+        given = params if isinstance(params, list) else list(params)
+        groups = given if given and isinstance(given[0], dict) else [{"params": given}]
+        # Lists that the program keeps get the new ones, too: else they would hold what was there before.
+        lists = [group["params"] if isinstance(group["params"], list) else list(group["params"]) for group in groups]
+        models = models_of([one for some in lists for one in some])
         if not dist.is_initialized():
             dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=facts["count"])
         places, blocks = {}, 0
         for model in models:
             for path, parameter in model.named_parameters():
                 places[id(parameter)] = model, path
-        where = [[places[id(one)] for one in group.pop("params")] for group in groups]
-        del places, params
+        where = [[places[id(one)] for one in some] for some in lists]
+        for some in lists:
+            some.clear()
+        del places
         for model in models:
             for block in blocks_of(torch, model, {}):
                 fully_shard(block)
                 blocks += 1
             fully_shard(model)
         tell("applied", remedy="sharded", count=blocks)
-        for group, paths in zip(groups, where):
-            group["params"] = [model.get_parameter(path) for model, path in paths]
-        return groups
+        for some, paths in zip(lists, where):
+            some[:] = [model.get_parameter(path) for model, path in paths]
+        return [dict(group, params=some) for group, some in zip(groups, lists)]
 
     def wrap(kind):
         plain = kind.__init__
