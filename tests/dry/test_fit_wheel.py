@@ -108,9 +108,7 @@ def compare(program, batch, base, remedy):
     if tensors[0] == tensors[1] and dry["peak"] == remedy["peak"]:
         return "equal", None
     said = f"{tensors} tensors, {dry['peak']} and {remedy['peak']} in all"
-    # What compiled code holds differed by up to a ninth, why is not known: the answer says bounded.
-    near = 0.15 if name == "torch.compile" else 0
-    is_wrong = remedy["kind"] == "exact" or (abs(tensors[0] - tensors[1]) > near * tensors[0] and name != "paged state")
+    is_wrong = remedy["kind"] == "exact" or (tensors[0] != tensors[1] and name != "paged state")
     return said, said if is_wrong else None
 
 
