@@ -482,7 +482,6 @@ static int dry_run(struct dry_run *dry)
         .numbers_differ = told->numbers_differ || (rows.code == 0 && rows.told.numbers_differ),
         .bounds = bounds,
         .refused = told->refused[0] ? told->refused : NULL,
-        .was_unseen = shown.recording.trace_count == 0,
     };
     if (!facts.refused && told->without_cuda[0] && gm_dry_busiest(&shown.outcome) < 0)
         facts.refused = told->without_cuda;

@@ -33,12 +33,11 @@ COMMANDS = {
     3: ["report garbage.trace", "check garbage.trace", "diff leak.trace garbage.trace", "export -f csv garbage.trace", "info garbage.trace",
         "summarize garbage.trace", "whatif garbage.trace", "ask garbage.trace verdict"],
     4: ["report noted", "check -- true", "diff leak.trace noted", "top 1", "ask noted verdict"],
-    5: ["dry-run -- true"],
     126: ["run -q -- ./plain", "check -- ./plain", "dry-run -- ./plain"],
     127: ["run -q -- ./absent", "check -- ./absent", "dry-run -- ./absent"],
 }
 OF_COMMAND = [(7, "run -q -- sh -c 'exit 7'"), (7, "check -- sh -c 'exit 7'"), (137, "run -q -- sh -c 'kill -9 $$'"), (137, "check -- sh -c 'kill -9 $$'")]
-NOT_RUN = {5: {"fit"}, 125: {"run", "dry-run"}}  # need PyTorch, and a failing fork: dry.wheel and e2e.cli have them
+NOT_RUN = {5: {"dry-run", "fit"}, 125: {"run", "dry-run"}}  # need PyTorch, and a failing fork: dry.wheel and e2e.cli have them
 failed = []
 
 

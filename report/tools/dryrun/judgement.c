@@ -99,7 +99,7 @@ void gm_dry_judge(struct gm_dry_judgement *judgement, const struct gm_dry_facts 
                                            .capacity = facts->capacity,
                                            .device = gm_dry_busiest(facts->outcome)};
     if (judgement->device < 0) {
-        if (!facts->was_unseen && !facts->refused && facts->command_exit == 0 && !facts->grows)
+        if (!facts->refused && facts->command_exit == 0 && !facts->grows)
             judgement->verdict = GM_DRY_FITS;
         return;
     }

@@ -53,7 +53,6 @@ struct gm_dry_facts {
     const struct gm_dry_outcome *const *bounds; /* with other addresses, and late events */
     size_t bound_count;
     const char *refused; /* why it could not be run; NULL */
-    bool was_unseen;     /* no process of it called CUDA: there is no trace */
 };
 
 struct gm_dry_judgement {

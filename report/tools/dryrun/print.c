@@ -84,10 +84,6 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
                 facts->outcome->uncertain_reads
                     ? "; it had read values that are not known, as kernels do not run"
                     : "");
-    } else if (facts->was_unseen) {
-        fputs("no call to CUDA was seen. Programs that are linked statically, change user or clear "
-              "LD_PRELOAD are not seen.\n",
-              out);
     } else if (facts->grows) {
         fprintf(out, "the loop at %s:%u %s, and takes more and more: %s needed after %s rounds.\n",
                 gm_name_behind_slash(facts->endless.file), facts->endless.line,
