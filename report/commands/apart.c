@@ -127,7 +127,7 @@ bool gm_apart_end(const struct gm_apart *apart, void *answer, char **text, size_
     bool is_read = has_returned(apart->child, apart->path);
     if (is_read)
         memcpy(answer, apart->answer, apart->size);
-    if (is_read && text)
+    if (is_read && text && length)
         *text = read_output(apart->output, length);
     else if (is_read)
         print(apart->output);
