@@ -478,6 +478,35 @@ def interrupted_it_says_what_it_knows_and_leaves_nothing():
         wait_until(lambda: not commands_with(temporary) and not os.listdir(temporary))
 
 
+def interrupted_before_the_first_run_it_ends_alike():
+    """While it reads the prices, which are a pipe here: the exit code is that of a search which was interrupted."""
+    prices = scratch + "/prices-of-nobody"
+    os.mkfifo(prices)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        child = subprocess.Popen([GPUMEM, "fit", "--prices", prices, "--over", "B=1..4", "--", PROGRAM, "keep", "{B}"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        writer = writer_of(prices)
+        child.send_signal(number)
+        said, _ = child.communicate(timeout=60)
+        os.close(writer)
+        assert (child.returncode, said) == (130, ""), (number, child.returncode, said)
+
+
+def writer_of(pipe):
+    """Our end of a pipe, once a process has opened it to read."""
+    found = []
+
+    def is_open():
+        try:
+            found.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    wait_until(is_open)
+    return found[0]
+
+
 def contents(folder):
     """{path: (size, time of change, bytes)} of a folder's files."""
     found = {}
@@ -515,7 +544,7 @@ def ended_at_any_moment_it_leaves_nothing():
             time.sleep(whole * number / moments)
             child.send_signal(name)
             said, _ = child.communicate(timeout=60)
-            # Before the search listens Python ends by the signal; 0 and 1: it was over.
+            # Before Python listens the signal ends it; 0 and 1: it was over.
             assert child.returncode in (130, -name, 0, 1), (name, number, child.returncode, said)
             if child.returncode == 130 and said:
                 assert json.loads(said)["fit"]["is_interrupted"], said
@@ -612,6 +641,7 @@ try:
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,
                  slices_are_cards, several_of_a_kind_are_rows, each_remedy_says_what_it_saves,
                  the_gentlest_remedy_that_fits_is_recommended, a_smaller_batch_is_accumulated, what_was_answered_is_not_run_again,
+                 interrupted_before_the_first_run_it_ends_alike,
                  interrupted_it_says_what_it_knows_and_leaves_nothing, ended_at_any_moment_it_leaves_nothing,
                  a_budget_is_for_check, the_page_shows_the_curve_and_the_remedies,
                  what_is_wrong_is_said_in_one_line) if not sys.argv[3:] or t.__name__ in sys.argv[3:]]:

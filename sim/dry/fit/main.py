@@ -23,6 +23,7 @@ from values import Wrong, axis_of  # noqa: E402
 
 COMBINATIONS_MOST = 256
 RUNS_MOST = 64  # of one search along an axis
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Options:
@@ -279,8 +280,6 @@ def serve(gpumem, libraries, options, progress):
         serving = Serving(gpumem, options, cards_of(options, Cards(libraries + "/devices", scratch)), progress)
         try:
             serving.run()
-        except KeyboardInterrupt:
-            return 130
         finally:
             progress.end()
     if options["json"]:
@@ -307,9 +306,10 @@ def work(words):
     try:
         fit.run()
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         fit.is_interrupted = True
     finally:
+        for number in ENDS:  # what is left takes milliseconds, and half an answer is none
+            signal.signal(number, signal.SIG_IGN)
         progress.end()
         runner.end()
     if options["json"]:
@@ -328,10 +328,13 @@ def interrupt(_number, _frame):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGHUP, interrupt)
     try:
+        for end in ENDS:
+            if signal.getsignal(end) != signal.SIG_IGN:  # as nohup has it
+                signal.signal(end, interrupt)
         sys.exit(work(sys.argv[1:]))
+    except KeyboardInterrupt:  # before the search, or while a server was sized
+        sys.exit(130)
     except Wrong as error:
         print("gpumem: fit:", error, file=sys.stderr)
         sys.exit(2)
