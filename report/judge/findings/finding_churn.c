@@ -14,6 +14,8 @@
 #define PLACE_TURNS 32u  /* times what a place held at most must it have allocated */
 #define PLACE_ALLOCS 64u /* in so many allocations at least */
 
+#define LOCKED_AT_LEAST (256u << 20) /* bytes whose pages were locked: a warning */
+
 static bool churns(const struct gm_analysis *analysis, int device)
 {
     const struct gm_churn_device *churn = &analysis->churn.device[device + 1];
@@ -96,7 +98,9 @@ static void find_temporaries(const struct gm_analysis *analysis, struct gm_findi
         return;
     gm_findings_add(findings,
                     &(struct gm_finding){.code = GM_FINDING_CHURN,
-                                         .severity = GM_SEVERITY_NOTE,
+                                         .severity = of_host && most->allocated >= LOCKED_AT_LEAST
+                                                         ? GM_SEVERITY_WARNING
+                                                         : GM_SEVERITY_NOTE,
                                          .device = of_host ? -1 : device,
                                          .bytes = most->allocated,
                                          .stack = most->stack,

@@ -24,8 +24,8 @@ struct cause {
 /* Memory that the program never gives back is told as a leak; but it is told if it made memory run out. */
 static bool is_leak(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
 {
-    return (!growth->at_refusal || growth->total > 2 * growth->gain) &&
-           growth->sort == GM_ROUND_OWN && analysis->trace->ending == GM_ENDING_NORMAL &&
+    return !gm_rounds_is_of_refusal(growth) && growth->sort == GM_ROUND_OWN &&
+           analysis->trace->ending == GM_ENDING_NORMAL &&
            analysis->activity.sites[growth->site].live >= growth->bytes / 2;
 }
 

@@ -15,6 +15,7 @@ struct holding {
     uint64_t grown;                     /* from round to round, by piling up, or in a long pass */
     uint64_t unsure;                    /* of that, what a long pass would look like, too */
     const struct gm_round_growth *most; /* of that, if it made memory run out; NULL */
+    bool is_told;                       /* some of it is a finding of its own */
     uint64_t before; /* if something had grown: what the device had held when that began */
     uint64_t once[GM_CATEGORIES]; /* by what it is for, without what of it grew */
     uint64_t all[GM_CATEGORIES];  /* the same with it */
@@ -47,6 +48,7 @@ static void take_out_growth(const struct gm_analysis *analysis, int device, enum
         if (growth->evidence & GM_ROUND_REFUSED && growth->weight == GM_ROUND_CERTAIN &&
             !holding->most)
             holding->most = growth;
+        holding->is_told |= is_pool || gm_rounds_is_of_refusal(growth);
         holding->grown += growth->bytes;
         holding->unsure += growth->weight == GM_ROUND_NOTE ? growth->bytes : 0;
     }
@@ -185,7 +187,8 @@ struct gm_held gm_held_describe(const struct gm_analysis *analysis, struct gm_fi
     size_t size = 0;
     bool is_alone =
         finding->bytes && finding->bytes >= less_or_zero(total, gm_held_managed(owners));
-    const char *remedy = remedy_of(analysis, device, sort, &holding, is_alone);
+    const char *remedy = remedy_of(analysis, device, sort, &holding, is_alone),
+               *see = holding.is_told ? " (see \"retained\")" : "";
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return (struct gm_held){gm_copy_text(""), remedy};
@@ -198,13 +201,11 @@ struct gm_held gm_held_describe(const struct gm_analysis *analysis, struct gm_fi
         fprintf(out, " This request alone is larger than all that was held.");
     }
     if (holding.grown > holding.unsure)
-        fprintf(out, " %s of that had grown from round to round (see \"retained\").",
-                SIZE(holding.grown - holding.unsure));
+        fprintf(out, " %s of that had grown from round to round%s.",
+                SIZE(holding.grown - holding.unsure), see);
     if (holding.unsure)
-        fprintf(out,
-                " %s of that had been growing, from round to round or in one long pass (see "
-                "\"retained\").",
-                SIZE(holding.unsure));
+        fprintf(out, " %s of that had been growing, from round to round or in one long pass%s.",
+                SIZE(holding.unsure), see);
     write_once(out, &holding);
     if (holding.grown)
         write_rest_beside(out, &holding);

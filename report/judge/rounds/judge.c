@@ -16,21 +16,22 @@
     4u /* growth that has stopped is told if its window has a quarter of the run */
 #define SHORT                                                                                      \
     8u /* in less than an eighth of the run, as many blocks as a model's layers are no growth */
-#define LOADS 25u      /* percent freed in the window: with less, what has stopped was loading */
-#define ROUNDS 60u     /* percent freed in the window: rounds gave most of it back */
-#define FALL_SHARE 16u /* of the peak: a round gives back that much, a layer less */
-#define REPEATED 2u    /* copies, or allocations of backward passes, in each part */
-#define UNPROVEN 24u   /* allocations, where nothing proves rounds: fewer are a model's layers */
-#define PASSES 16u     /* allocations that outlive backward passes, to be certain */
-#define MODELS 8u      /* times the weights: more than any optimizer's state or gradients */
-#define FORGOTTEN 6u   /* blocks alive where most were freed soon: fewer may be in use */
-#define SOON 8u        /* the eighth part of a window */
-#define SLOWER 85u     /* percent of the growth's first half, in its second */
-#define SAMPLES 8u     /* times that a sample is taken, or the whole once */
-#define SAMPLE 16u     /* blocks that are joined, at least */
-#define RETURNED 10u   /* the tenth part, at most, was not given back */
-#define ANCHORS 8u     /* allocations of the stack that tells rounds */
-#define EVEN 4u        /* times the mean, and EVEN more: the longest pause between two of them */
+#define LOADS 25u        /* percent freed in the window: with less, what has stopped was loading */
+#define ROUNDS 60u       /* percent freed in the window: rounds gave most of it back */
+#define FALL_SHARE 16u   /* of the peak: a round gives back that much, a layer less */
+#define REPEATED 2u      /* copies, or allocations of backward passes, in each part */
+#define UNPROVEN 24u     /* allocations, where nothing proves rounds: fewer are a model's layers */
+#define PASSES 16u       /* allocations that outlive backward passes, to be certain */
+#define MODELS 8u        /* times the weights: more than any optimizer's state or gradients */
+#define FORGOTTEN 6u     /* blocks alive where most were freed soon: fewer may be in use */
+#define SOON 8u          /* the eighth part of a window */
+#define SLOWER 85u       /* percent of the growth's first half, in its second */
+#define SAMPLES 8u       /* times that a sample is taken, or the whole once */
+#define SAMPLE 16u       /* blocks that are joined, at least */
+#define RETURNED 10u     /* the tenth part, at most, was not given back */
+#define ANCHORS 8u       /* allocations of the stack that tells rounds */
+#define REFUSED_SHARE 8u /* growth that is less of what was held did not fill the device */
+#define EVEN 4u          /* times the mean, and EVEN more: the longest pause between two of them */
 
 /* What a place, or a stream as a whole, held over time; and what was made there until now. */
 struct course {
@@ -591,6 +592,11 @@ static bool judge_course(struct gm_rounds *rounds, const struct gm_round_stream 
     return true;
 }
 
+bool gm_rounds_is_of_refusal(const struct gm_round_growth *growth)
+{
+    return growth->at_refusal && growth->gain >= growth->total / REFUSED_SHARE;
+}
+
 bool gm_rounds_is_steady(const struct gm_round_place *place)
 {
     return !place->grows && place->births >= BIRTHS;
@@ -613,18 +619,27 @@ static void judge_stream(struct gm_rounds *rounds, const struct gm_round_stream 
         judge_course(rounds, stream, &course, at_refusal);
 }
 
+/* Whether growth took half of what had come since it began, beside what was there before, as a model is; and enough of
+ * all that was held that without it there would have been room. */
+static bool made_run_out(const struct gm_round_stream *stream, uint64_t gain, uint64_t before)
+{
+    return gain >= less_or_zero(stream->live, before) / 2 && gain >= stream->live / REFUSED_SHARE;
+}
+
 /* Where a request was refused: whether what grew from round to round made memory run out, by lines, or ways to them. */
 static void weigh_refusal(struct gm_rounds *rounds, const struct gm_round_stream *stream)
 {
-    uint64_t gain = 0;
+    uint64_t gain = 0, before = UINT64_MAX;
     for (size_t i = 0; i < rounds->found_count; i++) {
         const struct gm_round_growth *growth = &rounds->found[i];
         if (is_of_stream(growth, stream) && (growth->evidence & GM_ROUND_ROUNDS) &&
             !(growth->evidence & GM_ROUND_MEANT) &&
-            (growth->place == growth->line || !rounds->places[growth->line]->grows))
+            (growth->place == growth->line || !rounds->places[growth->line]->grows)) {
             gain += growth->gain;
+            before = growth->before < before ? growth->before : before;
+        }
     }
-    for (size_t i = 0; gain >= stream->live / 2 && i < rounds->found_count; i++) {
+    for (size_t i = 0; made_run_out(stream, gain, before) && i < rounds->found_count; i++) {
         struct gm_round_growth *growth = &rounds->found[i];
         if (is_of_stream(growth, stream))
             growth->evidence |= GM_ROUND_REFUSED;

@@ -242,6 +242,9 @@ void gm_rounds_refuse(struct gm_rounds *rounds, int device, enum gm_round_sort s
 /* Nothing comes any more. */
 void gm_rounds_finish(struct gm_rounds *rounds);
 
+/* Whether growth, at the moment of a refusal, is large enough to be named beside it. */
+bool gm_rounds_is_of_refusal(const struct gm_round_growth *growth);
+
 /* Whether what a place holds does not grow, as far as it can be told. */
 bool gm_rounds_is_steady(const struct gm_round_place *place);
 

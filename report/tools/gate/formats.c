@@ -104,13 +104,18 @@ static char *name_suite(const struct gm_gate_result *result, size_t number)
     return name;
 }
 
+static bool is_judged(const struct gm_gate_result *result)
+{
+    return result->code == GM_EXIT_FINE || result->code == GM_EXIT_FINDINGS;
+}
+
 /* Whether a trace was judged. A budget that no trace has anything for is nobody's own: then none was. */
 static bool is_judged_trace(const struct gm_gate_result *result, const struct gm_gate_trace *trace)
 {
     bool is_of_one = false;
     for (size_t i = 0; i < result->trace_count; i++)
         is_of_one |= result->traces[i].outcome.unreadable;
-    if (result->code == GM_EXIT_FINE || result->code == GM_EXIT_FINDINGS)
+    if (is_judged(result))
         return true;
     return trace && is_of_one && !trace->outcome.unreadable;
 }
@@ -260,8 +265,7 @@ static void write_sarif(FILE *out, const struct gm_gate_result *result)
     gm_json_close_object(&json);
     gm_json_open_array(&json, "invocations");
     gm_json_open_object(&json, NULL);
-    gm_json_bool(&json, "executionSuccessful",
-                 result->code == GM_EXIT_FINE || result->code == GM_EXIT_FINDINGS);
+    gm_json_bool(&json, "executionSuccessful", is_judged(result));
     gm_json_number(&json, "exitCode", (uint64_t)result->exit_code);
     gm_json_string(&json, "exitCodeDescription", result->conclusion);
     gm_json_close_object(&json);
@@ -335,6 +339,12 @@ static void write_github(FILE *out, const struct gm_gate_result *result)
     static const char *const commands[] = {"notice", "warning", "error"};
     unsigned shown[3] = {0}, left = 0;
     const char *summary = getenv("GITHUB_STEP_SUMMARY");
+    if (!is_judged(result)) {
+        fputs("::error title=gpumem::", out);
+        put_escaped(out, result->conclusion, false);
+        fputc('\n', out);
+        shown[GM_ISSUE_FAILURE]++;
+    }
     for (size_t i = 0; i < result->issues->count; i++) {
         const struct gm_issue *issue = &result->issues->entries[i];
         if (!is_told_issue(issue))

@@ -208,8 +208,10 @@ bool gm_suppressions_read(struct gm_suppressions *suppressions, FILE *file, cons
                    ? read_rule_line(&reader, text)
                    : complain_of_line(&reader, "too long, or not text", text);
     }
-    if (good && ferror(file))
-        good = complain_of_line(&reader, "cannot be read", strerror(errno));
+    if (good && ferror(file)) {
+        fprintf(stderr, "gpumem: %s: %s\n", name, strerror(errno));
+        good = false;
+    }
     good = good && finish_block(&reader);
     free(line);
     return good;

@@ -300,6 +300,7 @@ def try_made_rules():
     expect(tried >= 8, f"only {tried} traces fail")
     out = check("rules are printed", 1, "--gen-suppressions", "demo.trace")
     made = out[out.index("[leak in"):out.rindex("\nfailed")]
+    check("rules that are a folder", 2, "--suppressions", "/", "demo.trace", says="gpumem: /: Is a directory")
     check("rules as printed", 0, "--suppressions", write("printed", made), "demo.trace")
     check("nothing to print", 0, "--gen-suppressions", "sound.trace")
     out = check("a budget has no place", 1, "--gen-suppressions", "--max-peak", "1M", "sound.trace")
@@ -415,7 +416,9 @@ def try_formats():
         expect("/gpumem-check-" not in said.rstrip().split("\n")[-1] and "-o keeps" in said, f"the conclusion of a command: {said[-300:]}")
         names.append(re.findall(r'<test(?:suite|case)[^>]* name="([^"]*)"', read(f"run{number}.junit")))
     expect(names[0] == names[1] and names[0][1] == "training_loop", f"JUnit's names change from run to run: {names}")
-    check("not judged", 3, "--format", "junit=cut.junit", "cut.trace")
+    check("not judged", 3, "--format", "junit=cut.junit", "--format", "github", "cut.trace", says="::error title=gpumem::not judged: ")
+    check("not judged by one budget", 3, "--max-unused", "1G", "--format", "github", "sound.trace",
+          says="::error title=gpumem::not judged: --max-unused")
     expect("<error message=\"not judged" in read("cut.junit"), "junit passes a trace that was not judged")
     check("a file that cannot be written", 3, "--format", "junit=folder/none/x", "sound.trace")
 
