@@ -1,8 +1,7 @@
 /* See limit.h. */
 #include "base/limit.h"
+#include "base/size.h"
 #include <malloc.h>
-
-#define MIB (UINT64_C(1) << 20)
 
 /*
  * What a trace of up to SMALL bytes may cost, and what a larger one may cost more for each byte
@@ -10,17 +9,17 @@
  * takes about 200 bytes of memory, and a block unpacks to 10 times its size. Of a small file that
  * a recorder wrote a megabyte is rings and tables, so that less is left for records.
  */
-#define SMALL (2 * MIB)
-#define MEMORY (160 * MIB)
+#define SMALL (2 * GM_MIB)
+#define MEMORY (160 * GM_MIB)
 #define MEMORY_PER_BYTE 256
-#define STEPS (800 * MIB)
+#define STEPS (800 * GM_MIB)
 #define STEPS_PER_BYTE 512
-#define COLUMNS (48 * MIB)
+#define COLUMNS (48 * GM_MIB)
 #define COLUMNS_PER_BYTE 48
-#define FRAMES (MIB - MIB / 4)
+#define FRAMES (GM_MIB - GM_MIB / 4)
 #define FRAMES_PER_BYTE 2
 
-#define LARGE_ENOUGH (MIB / 4) /* malloc is asked each time so much was wanted */
+#define LARGE_ENOUGH (GM_MIB / 4) /* malloc is asked each time so much was wanted */
 
 static struct {
     uint64_t memory; /* in all, with what was in use before */

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define GM_MIB ((uint64_t)1 << 20)
+
 #define GM_SIZE_TEXT 32 /* enough for every formatted number of this file */
 
 /* "64", "64K", "1.5GiB", "2 MB": a number, then K, M, G, T or P, then "iB" or "B". False for

@@ -6,6 +6,7 @@
 #include "input/torch/import.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/size.h"
 #include "input/torch/image.h"
 #include "input/torch/snapshot.h"
 #include "input/torch/stacks.h"
@@ -13,9 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB ((uint64_t)1 << 20)
-#define SMALL_PIECE (2 * MIB) /* PyTorch's kSmallBuffer and kLargeBuffer */
-#define LARGE_PIECE (20 * MIB)
+#define SMALL_PIECE (2 * GM_MIB) /* PyTorch's kSmallBuffer and kLargeBuffer */
+#define LARGE_PIECE (20 * GM_MIB)
 #define PIECES_MAX 65536u /* of one segment: 1.25 TiB */
 #define ROUNDING 512u     /* PyTorch's kMinBlockSize */
 #define CUDA_OUT_OF_MEMORY 2u

@@ -14,7 +14,7 @@
 #define PLACE_TURNS 32u  /* times what a place held at most must it have allocated */
 #define PLACE_ALLOCS 64u /* in so many allocations at least */
 
-#define LOCKED_AT_LEAST (256u << 20) /* bytes whose pages were locked: a warning */
+#define LOCKED_AT_LEAST (256 * GM_MIB) /* bytes whose pages were locked: a warning */
 
 static bool churns(const struct gm_analysis *analysis, int device)
 {

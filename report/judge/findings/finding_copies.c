@@ -2,8 +2,6 @@
 #include "base/size.h"
 #include "judge/findings/rules.h"
 
-#define MIB ((uint64_t)1 << 20)
-
 /* So often must the same device memory be filled again with data that do not stay. A model that is
  * loaded stays, and pinning it all first would cost more than it gains. */
 #define AGAIN_AT_LEAST 8u
@@ -13,10 +11,10 @@
 #define SHARE 100u
 
 /* And so much in all: at 6 to 12 GB/s, what pageable copies reach, that is a millisecond or two. */
-#define BYTES_AT_LEAST (16 * MIB)
+#define BYTES_AT_LEAST (16 * GM_MIB)
 
 /* Results that come back in smaller pieces are read because somebody waits for them. */
-#define RESULT_AT_LEAST MIB
+#define RESULT_AT_LEAST GM_MIB
 
 static bool is_told_copy(const struct gm_analysis *analysis, const struct gm_transfer_site *site)
 {

@@ -5,13 +5,11 @@
 #include "judge/pool/libraries.h"
 #include <string.h>
 
-#define MIB ((uint64_t)1 << 20)
-
 /* ---- pinned-growth --------------------------------------------------------------------------- */
 
-#define EIGHTHS 8u                /* of the run; the last half of them must each rise */
-#define GROWTH_AT_LEAST (8 * MIB) /* in that half */
-#define MORE_AT_LEAST 8u          /* allocations in that half */
+#define EIGHTHS 8u                   /* of the run; the last half of them must each rise */
+#define GROWTH_AT_LEAST (8 * GM_MIB) /* in that half */
+#define MORE_AT_LEAST 8u             /* allocations in that half */
 
 /* The place that pinned most at one time. */
 static const struct gm_active_site *largest_site(const struct gm_analysis *analysis)
@@ -60,7 +58,7 @@ void gm_find_pinned_growth(const struct gm_analysis *analysis, struct gm_finding
 
 /* ---- pinned-waste ---------------------------------------------------------------------------- */
 
-#define WASTE_AT_LEAST MIB
+#define WASTE_AT_LEAST GM_MIB
 #define WASTE_SHARE 4u /* of the pinned memory that copies used: a quarter */
 
 static bool is_power_of_two(uint64_t size)

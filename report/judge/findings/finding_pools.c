@@ -6,8 +6,6 @@
 #include "judge/findings/rules.h"
 #include <stdlib.h>
 
-#define MIB ((uint64_t)1 << 20)
-
 /* Who held most when PyTorch's pool on the device, or else the device, held most. */
 static const struct gm_site *largest_owner(const struct gm_analysis *analysis, int device)
 {
@@ -20,7 +18,7 @@ static const struct gm_site *largest_owner(const struct gm_analysis *analysis, i
 
 /* ---- cached ---------------------------------------------------------------------------------- */
 
-#define IDLE_AT_LEAST (32 * MIB)
+#define IDLE_AT_LEAST (32 * GM_MIB)
 #define IDLE_SHARE 4u /* of what is reserved: a quarter */
 #define PARTS 4u      /* of all allocations: idle in the last of them */
 
@@ -61,7 +59,7 @@ void gm_find_cached(const struct gm_analysis *analysis, struct gm_findings *find
 /* ---- device-imbalance ------------------------------------------------------------------------ */
 
 #define USED_SHARE 16u /* a device is used from this part of the largest peak on */
-#define DIFFERENCE_AT_LEAST (256 * MIB)
+#define DIFFERENCE_AT_LEAST (256 * GM_MIB)
 #define SAME_WORK_SHARE                                                                            \
     4u                 /* of the lesser peak: a quarter is of lines that do the same on both       \
                         */

@@ -10,9 +10,7 @@
 
 /* ---- worker-context -------------------------------------------------------------------------- */
 
-#define MIB ((uint64_t)1 << 20)
-
-#define CONTEXT (256 * MIB) /* bytes that a context takes of a device, at least */
+#define CONTEXT (256 * GM_MIB) /* bytes that a context takes of a device, at least */
 
 /* What a frame says of the process that its stack began in. */
 enum {

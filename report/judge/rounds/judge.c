@@ -2,9 +2,8 @@
 #include "base/each.h"
 #include "base/limit.h"
 #include "base/memory.h"
+#include "base/size.h"
 #include "judge/rounds/rounds.h"
-
-#define MIB ((uint64_t)1 << 20)
 
 #define PEAK_SHARE 1000u /* a rise of a thousandth of the stream's peak, and of a MiB, */
 #define BIRTHS 5u        /* in so many allocations at least */
@@ -555,7 +554,7 @@ static bool grows(struct judgement *judgement, unsigned quarter, bool at_refusal
         count_rises(judgement, GM_ROUND_PARTS) < GM_ROUND_PARTS)
         return false;
     *judgement->growth = describe_growth(judgement, at_refusal);
-    return judgement->growth->rise >= larger(MIB, judgement->stream->peak / PEAK_SHARE) &&
+    return judgement->growth->rise >= larger(GM_MIB, judgement->stream->peak / PEAK_SHARE) &&
            is_more_in_all(judgement);
 }
 
@@ -654,7 +653,7 @@ void gm_rounds_judge(struct gm_rounds *rounds, uint16_t number, bool at_refusal)
         if (rounds->places[i]->stream != number || rounds->places[i]->births < BIRTHS)
             continue;
         struct course course = course_of_place(rounds, i, at_refusal);
-        if (course.bytes >= MIB)
+        if (course.bytes >= GM_MIB)
             judge_course(rounds, stream, &course, at_refusal);
     }
     judge_stream(rounds, stream, at_refusal);

@@ -2,16 +2,16 @@
 #include "replay/replica/allocator.h"
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/size.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB ((uint64_t)1 << 20)
-#define MIN_BLOCK 512u          /* kMinBlockSize */
-#define SMALL_SIZE MIB          /* kSmallSize: the largest block of a small pool */
-#define SMALL_SEGMENT (2 * MIB) /* kSmallBuffer */
-#define MIN_LARGE (10 * MIB)    /* kMinLargeAlloc */
-#define ROUND_LARGE (2 * MIB)   /* kRoundLarge */
-#define ADDRESSES_WITHOUT_TOTAL (1024 * 1024 * MIB)
+#define MIN_BLOCK 512u             /* kMinBlockSize */
+#define SMALL_SIZE GM_MIB          /* kSmallSize: the largest block of a small pool */
+#define SMALL_SEGMENT (2 * GM_MIB) /* kSmallBuffer */
+#define MIN_LARGE (10 * GM_MIB)    /* kMinLargeAlloc */
+#define ROUND_LARGE (2 * GM_MIB)   /* kRoundLarge */
+#define ADDRESSES_WITHOUT_TOTAL (1024 * 1024 * GM_MIB)
 
 struct request {
     uint64_t size;

@@ -6,16 +6,15 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/size.h"
 #include "replay/replica/allocator.h"
 #include "replay/replica/history.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB ((uint64_t)1 << 20)
-
 /* What is behind a block without being given to another is a part of it up to this, in the large pool. */
-#define SLACK_MAX MIB
+#define SLACK_MAX GM_MIB
 
 /* ---- settings -------------------------------------------------------------------------------- */
 

@@ -1,12 +1,12 @@
 /* See settings.h. */
 #include "replay/replica/settings.h"
+#include "base/size.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB ((uint64_t)1 << 20)
 #define NAME_MAX_SIZE 64
 #define LEAST_SPLIT 20   /* MiB; up to PyTorch 2.7 it was 21 */
 #define LEAST_SEGMENT 11 /* MiB */
@@ -14,8 +14,8 @@
 void gm_allocator_settings_default(struct gm_allocator_settings *settings)
 {
     *settings = (struct gm_allocator_settings){.max_split_size = UINT64_MAX,
-                                               .max_non_split_rounding = 20 * MIB,
-                                               .large_segment = 20 * MIB};
+                                               .max_non_split_rounding = 20 * GM_MIB,
+                                               .large_segment = 20 * GM_MIB};
 }
 
 bool gm_allocator_settings_are_equal(const struct gm_allocator_settings *a,
@@ -65,7 +65,7 @@ static bool parse_mib(const char *text, uint64_t least, uint64_t *bytes)
     uint64_t mib;
     if (!parse_whole(text, &mib) || mib < least)
         return false;
-    *bytes = mib < (UINT64_MAX / MIB) ? mib * MIB : UINT64_MAX;
+    *bytes = mib < (UINT64_MAX / GM_MIB) ? mib * GM_MIB : UINT64_MAX;
     return true;
 }
 

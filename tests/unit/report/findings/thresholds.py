@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-NONE = {"MIB", "ONCE"}  # a unit, the size of a table
+NONE = {"ONCE"}  # the size of a table
 DEFINE = re.compile(r"^#define ([A-Z][A-Z0-9_]+) +(?:\\\n +)?(\S.*?)(?: */\*.*| *\\)?$", re.M)
 ROW = re.compile(r"^\| `([a-z_]+\.[ch])` `([A-Z0-9_]+)` \| ([^|]+) \| ([^|]+) \|$", re.M)
 
@@ -19,8 +19,8 @@ ROW = re.compile(r"^\| `([a-z_]+\.[ch])` `([A-Z0-9_]+)` \| ([^|]+) \| ([^|]+) \|
 def plain(value):
     """"8", "8 MiB", "1 s": as the table has it."""
     value = value.strip("()").replace("u", "")
-    value = re.sub(r"^(\d+) \* MIB$", r"\1 MiB", value)
-    return {"MIB": "1 MiB", "1000000000": "1 s", "1e17": "3 years"}.get(value, value)
+    value = re.sub(r"^(\d+) \* GM_MIB$", r"\1 MiB", value)
+    return {"GM_MIB": "1 MiB", "1000000000": "1 s", "1e17": "3 years"}.get(value, value)
 
 
 def main():
