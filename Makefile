@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CTEST_FLAGS ?=
 
-.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-fit test-serving test-serving-published exam test-tensorflow test-jax test-jax-versions test-numba test-howto test-genuine test-driver-semantics gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
+.PHONY: all demo test quick test-distributions test-pytorch test-dry-run test-dry-libraries test-fit test-serving test-serving-published exam test-tensorflow test-jax test-jax-versions test-numba test-howto test-genuine test-driver-semantics gpu-check sanitize coverage fuzz loss-matrix bench bench-check lint format install portable deb clean help
 
 # A build folder that was copied or moved would build, and test, the tree it came from.
 all: $(BUILD)/Makefile ## build libgpumem.so, gpumem and the simulator
@@ -37,6 +37,9 @@ test-dry-run: all ## the real PyTorch wheel, run dry: whether programs would fit
 
 test-fit: all ## the real PyTorch wheel: the largest values that gpumem fit finds, and the runs that it takes (downloads it)
 	./tests/dry/run_fit $(BUILD)
+
+test-dry-libraries: all ## programs of Transformers, TRL, PEFT, Lightning, DeepSpeed, YOLO and more, run dry (downloads them: 8 GB installed)
+	./tests/dry/libraries/run_libraries $(BUILD)
 
 test-serving: all ## the real vLLM, run dry with a model of two layers, in a minute (downloads it: 8 GB installed)
 	./tests/serving/run_serving $(BUILD)
