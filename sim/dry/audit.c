@@ -73,14 +73,14 @@ static const char *base_of(const char *name)
     return slash ? slash + 1 : name;
 }
 
-/* Whether a file name is "lib" WORD ".so..." or "lib" WORD "-<hash>.so...", as wheels bundle it. */
+/* Whether a file name is "lib" WORD ".so...", or with "-<hash>" or ".<hash>" before that, as wheels bundle it. */
 static bool is_library(const char *base, const char *word, bool with_parts)
 {
     size_t length = strlen(word);
     if (strncmp(base, "lib", 3) != 0 || strncmp(base + 3, word, length) != 0)
         return false;
     const char *rest = base + 3 + length;
-    if (*rest == '-' || (with_parts && *rest == '_'))
+    if (*rest == '-' || *rest == '.' || (with_parts && *rest == '_'))
         rest = strstr(rest, ".so");
     return rest && strncmp(rest, ".so", 3) == 0;
 }
@@ -107,6 +107,14 @@ static const char *simulated_name(const char *base, char out[LONGEST_NAME])
     int major = suffix ? atoi(suffix + 4) : 13;
     snprintf(out, LONGEST_NAME, "libcudart.so.%d", major);
     return out;
+}
+
+/* A runtime of a wheel's own beside the one that others use, as torchvision bundles it: it gets a copy of its own, because
+ * the dynamic linker knows one file by one name, and finds no versions under another. */
+static bool is_bundled_runtime(const char *base)
+{
+    static const char plain[] = "libcudart.so";
+    return is_library(base, "cudart", false) && strncmp(base, plain, sizeof(plain) - 1) != 0;
 }
 
 /* ---- stand-ins --------------------------------------------------------------------------------------- */
@@ -190,13 +198,12 @@ static char *replaced(const char *name)
     const char *other = simulated_name(base, simulated);
     if (!folder || is_ours_file(name))
         return NULL;
-    if (other) {
-        snprintf(path, sizeof(path), "%s/%s", folder, other);
-        if (access(path, R_OK) != 0)
-            refuse(name, "there is no simulated runtime of this version");
+    snprintf(path, sizeof(path), "%s/%s", folder, other ? other : "");
+    if (other && access(path, R_OK) != 0)
+        refuse(name, "there is no simulated runtime of this version");
+    if (other && !is_bundled_runtime(base))
         return strdup(path);
-    }
-    if (!strchr(name, '/') || !is_math(base) || access(name, R_OK) != 0)
+    if (!strchr(name, '/') || !(other || is_math(base)) || access(name, R_OK) != 0)
         return NULL; /* the search goes on, or the file is not there */
     if (!stand_in_path(name, path))
         refuse(name, "its stand-in has no place to be kept");

@@ -12,6 +12,17 @@ target_link_options(dry_original PRIVATE -Wl,--version-script=${DRY_FOLDER}/orig
 set_target_properties(dry_original PROPERTIES OUTPUT_NAME cublas VERSION 13 SOVERSION 13
   LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
 
+# A runtime of a wheel's own, renamed as bundling does it, and a library that needs it by that name.
+add_library(dry_bundled SHARED ${DRY}/bundled.c)
+file(WRITE ${DRY_FOLDER}/bundled.map "libcudart.so.13 { global: cuda*; local: *; };\n")
+target_link_options(dry_bundled PRIVATE -Wl,--version-script=${DRY_FOLDER}/bundled.map)
+set_target_properties(dry_bundled PROPERTIES OUTPUT_NAME cudart.0123abcd VERSION 13 SOVERSION 13
+  LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
+add_library(dry_plugin MODULE ${DRY}/plugin.c)
+target_include_directories(dry_plugin SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+target_link_libraries(dry_plugin PRIVATE gpumem_options dry_bundled)
+set_target_properties(dry_plugin PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
+
 add_executable(dry_program ${DRY}/program.c)
 target_include_directories(dry_program SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
 target_link_libraries(dry_program PRIVATE gpumem_options dry_original gpumem_sim_runtime_13 ${CMAKE_DL_LIBS})

@@ -6,6 +6,7 @@
  *   keep BYTES allocates them, in pieces of 64 MiB at most, and exits with 3 if it cannot
  *   device BYTES the same, after having said what the device is
  *   less BYTES the same, but goes on with half of it where that is too much
+ *   plugin FILE loads a library that brings a runtime of its own, and lets it allocate 5 MiB; then that runtime 3 MiB
  *   known      reads back what the host copied to the device
  *   unknown    reads back what only a kernel could have written, twice at one line
  *   table      asks the driver for a private table, as NVIDIA's own runtime does
@@ -39,6 +40,22 @@ static void use_library(void)
     MUST(strstr(cublasGetStatusString(CUBLAS_STATUS_SUCCESS), "simulated"));
     MUST(cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS);
     printf("version %d\n", version);
+}
+
+static void use_plugin(const char *path)
+{
+    void *memory, *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    char runtime[4096];
+    MUST(plugin);
+    int (*keeps)(size_t) = (int (*)(size_t))dlsym(plugin, "plugin_keep");
+    MUST(keeps && keeps(5u << 20));
+    snprintf(runtime, sizeof(runtime), "%.*slibcudart.0123abcd.so.13",
+             (int)(strrchr(path, '/') + 1 - path), path);
+    void *bundled = dlopen(runtime, RTLD_NOW | RTLD_LOCAL);
+    MUST(bundled);
+    cudaError_t (*allocate)(void **, size_t) =
+        (cudaError_t(*)(void **, size_t))dlsym(bundled, "cudaMalloc");
+    MUST(allocate && allocate(&memory, 3u << 20) == cudaSuccess);
 }
 
 static int keep(size_t bytes)
@@ -100,6 +117,8 @@ int main(int count, char **arguments)
     size_t bytes = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
     if (strcmp(what, "library") == 0)
         use_library();
+    if (strcmp(what, "plugin") == 0 && count > 2)
+        use_plugin(arguments[2]);
     if (strcmp(what, "device") == 0)
         say_device();
     if (strcmp(what, "keep") == 0 || strcmp(what, "device") == 0)

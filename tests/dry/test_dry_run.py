@@ -64,6 +64,14 @@ def a_replaced_library_is_built_once():
     assert before == {name: os.stat(f"{folder}/{name}").st_mtime_ns for name in os.listdir(folder)}
 
 
+def a_runtime_that_a_wheel_brings_is_replaced():
+    """Beside the one that the program has, and under its own name, by which another library needs it."""
+    command = [PROGRAM, "plugin", FOLDER + "/lib/dry_plugin.so"]
+    for _ in range(2):
+        dry, _, _ = answer(command=command, code=0)
+        assert parts_of(dry)["other allocations"] == (8 << 20, "exact"), dry
+
+
 def what_fits_has_parts_that_add_up():
     dry, document, _ = answer(command=[PROGRAM, "keep", str(300 << 20)], code=0)
     assert dry["verdict"] == "fits" and dry["capacity"] == 80994 << 20, dry
@@ -595,7 +603,7 @@ def nothing_is_left_behind():
 
 
 try:
-    for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once,
+    for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once, a_runtime_that_a_wheel_brings_is_replaced,
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
                  a_refusal_tells_the_whole_need, a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
                  what_an_autotuner_sets_aside_is_no_value, printed_values_are_found_in_the_source,
