@@ -242,7 +242,7 @@ def a_program_ends_after_so_many_steps():
     replica = os.path.dirname(os.path.abspath(__file__)) + "/torch_replica"
     with open(scratch + "/sitecustomize.py", "w", encoding="utf-8") as file:
         file.write("print('hidden')\n")
-    for how, count in (("step", 4), ("read", 4), ("both", 4), ("cpu", 20)):
+    for how, count in (("step", 4), ("read", 4), ("both", 4), ("cpu", 20), ("compile", 20)):
         dry, _, done = answer("--max-steps", "4", command=[sys.executable, replica + "/loop.py", how], code=0,
                               PYTHONPATH=f"{scratch}:{replica}")
         assert done.stderr.splitlines() == ["hidden", f"count {count}"], done.stderr

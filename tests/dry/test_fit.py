@@ -284,6 +284,15 @@ def what_was_not_run_is_foretold():
     assert forecast.last(values, 1 << 40) is None
 
 
+def each_run_compiles_anew():
+    folder = scratch + "/compiled before"
+    os.makedirs(folder + "/code")
+    found = answer("--device", card("one", 1000), "--over", "NEED=300,600", PYTHONPATH=HERE + "/torch_replica",
+                   TORCHINDUCTOR_CACHE_DIR=folder, command=[sys.executable, HERE + "/torch_replica/compiles.py", "{NEED}"])
+    assert [point["need"] // MIB for point in found["points"]] == [400, 700], found
+    assert os.listdir(folder) == ["code"]
+
+
 def all_fit_and_nothing_fits():
     found = answer("--device", card("one", 1000), "--over", "B=1..512", command=needs("{B}"))
     assert found["best"]["values"] == {"B": "512"} and found["searches"][0]["next"] is None, found
@@ -635,7 +644,7 @@ def what_is_wrong_is_said_in_one_line():
 try:
     for test in [t for t in (a_server_says_how_large_its_cache_is, the_largest_is_found_and_the_next_does_not_fit,
                  the_first_line_says_it, an_estimate_that_is_off_is_not_believed, needs_of_many_forms_take_few_runs,
-                 what_was_not_run_is_foretold, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
+                 what_was_not_run_is_foretold, each_run_compiles_anew, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
                  a_need_that_falls_is_noticed,
                  values_can_be_steps_powers_and_lists, a_value_can_go_into_the_environment,
                  a_grid_has_its_best_in_each_row, a_program_that_fails_cannot_be_told, the_cheapest_card_is_found,

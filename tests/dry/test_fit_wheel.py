@@ -73,13 +73,14 @@ def without_zero(text, program):
 
 def gpumem(*arguments, **environment):
     done = subprocess.run([BUILD + "/report/gpumem", *arguments], capture_output=True, text=True, timeout=3000, check=False,
-                          env=dict(os.environ, TORCHINDUCTOR_CACHE_DIR=folder + "/inductor", **environment))
+                          env=dict(os.environ, **environment))
     return json.loads(done.stdout), done
 
 
 def dry_run(path, program, batch, **environment):
+    """Each run compiles anew, as those of fit do."""
     document, done = gpumem("dry-run", "--json", "--device", "a100-40", "--memory", str(1 << 40), "--max-steps", "auto", "--",
-                            PYTHON, "-W", "ignore", path, program, str(batch), **environment)
+                            PYTHON, "-W", "ignore", path, program, str(batch), GPUMEM_DRY_COMPILED=folder, **environment)
     return document["dry_run"], done.stderr
 
 

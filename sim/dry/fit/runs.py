@@ -24,7 +24,7 @@ MARK = "GPUMEM_FIT_RUN"
 PASSING = {MARK, "_", "SHLVL", "PWD", "OLDPWD", "TERM", "COLUMNS", "LINES", "LS_COLORS", "WINDOWID", "DISPLAY",
            "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "TMUX", "TMUX_PANE", "STY", "INVOCATION_ID",
            "JOURNAL_STREAM", "XDG_SESSION_ID", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "TERM_SESSION_ID",
-           "GPUMEM_DRY_REMEDY_TOLD"}
+           "GPUMEM_DRY_REMEDY_TOLD", "GPUMEM_DRY_COMPILED"}
 FILE_MOST = 16 << 20   # bytes of a file whose content counts; of a larger one size and time do
 FILES_MOST = 5000      # Python files looked at beside a program
 KEPT_MOST = 4096       # answers that are kept
@@ -278,9 +278,12 @@ class Runner:
             return result
         folder = tempfile.mkdtemp(dir=self.scratch)
         told, again = os.path.join(folder, "told"), os.path.join(folder, "again")
+        compiled = os.path.join(folder, "compiled")
         os.mkdir(again)
+        os.mkdir(compiled)
         arguments = self.arguments(card, memory, folder + "/%e.%p.trace" if keeps_trace or self.records else None)
-        environment = dict(environment, **{MARK: self.mark, "GPUMEM_DRY_REMEDY_TOLD": told, "GPUMEM_DRY_AGAIN": again})
+        environment = dict(environment, **{MARK: self.mark, "GPUMEM_DRY_REMEDY_TOLD": told, "GPUMEM_DRY_AGAIN": again,
+                                           "GPUMEM_DRY_COMPILED": compiled})
         begin = time.monotonic()
         with open(os.path.join(folder, "errors"), "w+b") as errors:
             done = subprocess.run([self.gpumem, *arguments, "--", *command], env=environment, stdin=subprocess.DEVNULL,

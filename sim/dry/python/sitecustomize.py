@@ -8,6 +8,7 @@ GPUMEM_DRY_STEADY=1     the same, after steps of an optimizer that no longer rai
 GPUMEM_DRY_VALUES=1     compute small operations on the CPU (dry_values.py)
 GPUMEM_DRY_ROWS=1        the same, and masks of unknown values choose all (dry_rows.py)
 GPUMEM_DRY_REMEDY=LIST  change how the program uses memory (dry_remedies.py)
+GPUMEM_DRY_COMPILED=FOLDER  compiled code goes into a new folder there
 
 Python imports the first sitecustomize that it finds; this one imports the one it hides. PyTorch and JAX are changed when
 the program imports them, and not where it never does.
@@ -19,6 +20,7 @@ import importlib.util
 import os
 import pickle
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -128,6 +130,11 @@ def caller_of_step():
     return frame
 
 
+def is_compiler(frame):
+    """Inductor reads constants of the graphs that it compiles, many at one line."""
+    return frame.f_globals.get("__name__", "").startswith(("torch._inductor.", "torch._dynamo.", "torch._functorch."))
+
+
 def watch_steps(notes):
     """Calls each of `notes` with an optimizer that made a step, and the frame that asked for it."""
     def after_step(optimizer, _args, _kwargs):
@@ -193,7 +200,16 @@ def import_own(name):
         sys.path.remove(HERE)
 
 
+def compile_anew():
+    """Inductor finds nothing that other runs have compiled: compiling takes memory, so that a need would be another one
+    after them. Processes that this one starts share what it compiles."""
+    folder = os.environ.pop("GPUMEM_DRY_COMPILED", None)
+    if folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
+
+
 def set_up(torch):
+    compile_anew()
     if torch.version.cuda is None:
         tell(f"without-cuda\t{os.path.dirname(torch.__file__)}\tPyTorch")
     computes, most = "1" in (os.environ.get("GPUMEM_DRY_VALUES"), os.environ.get("GPUMEM_DRY_ROWS")), os.environ.get("GPUMEM_DRY_MAX_STEPS", "")
@@ -206,7 +222,7 @@ def set_up(torch):
         steps = Steps(int(most))
         after_step.append(lambda optimizer, frame: steps.note(id(optimizer)))
         # The read that ends the program is the one after the last step's.
-        after_read.append(lambda tensor, frame: steps.note((frame.f_code, frame.f_lineno)))
+        after_read.append(lambda tensor, frame: is_compiler(frame) or steps.note((frame.f_code, frame.f_lineno)))
     if os.environ.get("GPUMEM_DRY_STEADY") == "1":
         steady = Steady(torch)
         after_step.append(lambda optimizer, frame: steady.note(id(optimizer)))

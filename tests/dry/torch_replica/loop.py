@@ -1,7 +1,8 @@
-"""Repeats something without an end: loop.py step|read|both|cpu|rising"""
+"""Repeats something without an end: loop.py step|read|both|cpu|rising|compile"""
 import sys
 
 import torch
+from torch._inductor.joint_graph import constant_of
 from torch.optim.optimizer import Optimizer
 
 how, optimizer, tensor, count = sys.argv[1], Optimizer(), torch.Tensor(), 0
@@ -15,5 +16,7 @@ try:
             optimizer.step()
         if how in ("read", "both", "cpu"):
             tensor.item()
+        if how == "compile":
+            constant_of(tensor)
 finally:
     print("count", count)
