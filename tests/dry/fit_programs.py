@@ -92,7 +92,7 @@ def two_models():
     first = nn.Sequential(*[Block(256) for _ in range(4)]).cuda()
     second = nn.Sequential(*[Block(256) for _ in range(4)]).cuda()
     # [model]
-    optimizer = torch.optim.AdamW([*first.parameters(), *second.parameters()])  # [optimizer]
+    optimizer = torch.optim.AdamW([*first.parameters(), *second.parameters()], fused=True)  # [optimizer]
     for step in range(8):  # noqa: B007
         second(first(torch.randn(BATCH, 64, 256, device="cuda"))).float().pow(2).mean().backward()
         optimizer.step(); optimizer.zero_grad()  # noqa: E702 [step]
@@ -195,7 +195,7 @@ def diffusion():
 
     unet = Net().cuda()
     # [model]
-    optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-4)  # [optimizer]
+    optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-4, foreach=True)  # [optimizer]
     for step in range(8):  # noqa: B007
         noise = torch.randn(BATCH, 3, 64, 64, device="cuda")
         F.mse_loss(unet(noise * 0.5, torch.randn(BATCH, 64, device="cuda")).float(), noise).backward()

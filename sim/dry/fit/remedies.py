@@ -15,6 +15,7 @@ from runs import UNLIMITED
 RUNS_MOST = 32
 WORTH = 0.01           # of the need: what saves less does nothing
 VERIFIED_MOST = 3      # runs on the device, for the remedy to recommend
+COMMON_OPTIONS = ("lr", "betas", "eps", "weight_decay", "amsgrad") # of Adam, which bitsandbytes has as well
 # Remedies that change no result before those that do, and those for which one needs more GPUs.
 GENTLE_FIRST = ("zero_grad", "loss", "activations", "optimizer", "layout", "compile", "batch", "autocast", "shards")
 HALF_TYPES = {"torch.float16", "torch.bfloat16"}
@@ -163,11 +164,14 @@ def at_models(program):
     else:
         yield skipped("channels_last", "there is no convolution")
     yield Remedy("torch.compile", "compile", [{"name": "compile"}], [each(program, "MODEL.compile()")],
-                 "faster once it is compiled, which takes minutes", where=place, kind="bounded")
+                 "faster once it is compiled, which takes minutes; runs that find it compiled need other amounts",
+                 where=place, kind="bounded")
 
 
 def optimizer_text(optimizer, parameters, **options):
     options = dict(optimizer["options"], **options)
+    if options.get("fused") == "True":
+        options.pop("foreach", None)
     prefix = "torch.optim." if optimizer["module"].startswith("torch.optim") else ""
     return f"{prefix}{optimizer['kind']}({', '.join([parameters, *(f'{a}={b}' for a, b in options.items())])})"
 
@@ -211,11 +215,11 @@ def eight_bits(program, optimizer, place, parameters):
     for name, kind, cost, share in (("8-bit state", "Adam8bit", "about as fast; the state is less exact", 4),
                                     ("paged state", "PagedAdam", "pages of the state move when memory is short", 0)):
         kind = kind.replace("Adam", optimizer["kind"])
+        options = {option: value for option, value in optimizer["options"].items() if option in COMMON_OPTIONS}
         write = ["import bitsandbytes",
-                 optimizer_text(dict(optimizer, module=""), parameters).replace(
-                     optimizer["kind"], "bitsandbytes.optim." + kind, 1)]
-        remedy = Remedy(name, "optimizer", [{"name": "other_optimizer", "package": "bitsandbytes.optim", "kind": kind}],
-                        write, cost, where=place, kind="bounded")
+                 optimizer_text({"module": "", "kind": "bitsandbytes.optim." + kind, "options": options}, parameters)]
+        facts = {"name": "other_optimizer", "package": "bitsandbytes.optim", "kind": kind, "replaces": optimizer["kind"]}
+        remedy = Remedy(name, "optimizer", [facts], write, cost, where=place, kind="bounded")
         if "bitsandbytes" not in program.packages:
             remedy.facts = None
             remedy.estimate = program.state() - (program.state() // share if share else 0)

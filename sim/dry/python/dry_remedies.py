@@ -353,6 +353,8 @@ def made_with(torch, **options):
         @functools.wraps(plain)
         def init(self, *args, **kwargs):
             if type(self) is kind:
+                if options.get("fused"): # which goes without foreach
+                    kwargs.pop("foreach", None)
                 kwargs.update(options)
                 tell("applied", remedy="optimizer", count=1)
             plain(self, *args, **kwargs)
@@ -450,13 +452,17 @@ def set_to_none(torch, _facts):
 
 
 def other_optimizer(torch, facts):
-    """A class of another package in place of Adam and AdamW."""
-    package = importlib.import_module(facts["package"])
-    for name in ("Adam", "AdamW"):
-        kind = getattr(package, facts["kind"].replace("Adam", name), None)
-        if kind:
-            setattr(torch.optim, name, kind)
-            tell("applied", remedy="other_optimizer", count=1)
+    """A class of another package in place of one of PyTorch's, without the options that it does not have."""
+    kind = getattr(importlib.import_module(facts["package"]), facts["kind"])
+    plain, has = kind.__init__, parameters_of(kind)
+
+    @functools.wraps(plain)
+    def init(self, params, *args, **kwargs):
+        tell("applied", remedy="other_optimizer", count=1)
+        plain(self, params, *args, **{name: value for name, value in kwargs.items() if name in has})
+
+    kind.__init__ = init
+    setattr(torch.optim, facts["replaces"], kind)
 
 
 def chunked_loss(torch, _facts):
