@@ -85,6 +85,9 @@ static const struct gm_known_library libraries[] = {
     {"libtorch_hip", "PyTorch", 0},
     {"libtorch_python", "PyTorch", 0},
     {"libtriton", "Triton", 0},
+    /* Allocators below PyTorch's pools, which let the memory go while the program sleeps. */
+    {"cumem_allocator", "vLLM", DEVICE_CACHE},
+    {"torch_memory_saver_hook_mode_torch", "torch_memory_saver", DEVICE_CACHE},
     /* XLA's BFC allocators, on the device and for pinned staging memory: chunks are returned by the
      * client, which lives as long as the process. One name per packaging of jaxlib. */
     {"libjax_common", "JAX", CACHE},
