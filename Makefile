@@ -41,7 +41,7 @@ test-fit: all ## the real PyTorch wheel: the largest values that gpumem fit find
 test-dry-libraries: all ## programs of Transformers, TRL, PEFT, Lightning, DeepSpeed, YOLO and more, run dry (downloads them: 8 GB installed)
 	./tests/dry/libraries/run_libraries $(BUILD)
 
-test-serving: all ## the real vLLM, run dry with a model of two layers, in a minute (downloads it: 8 GB installed)
+test-serving: all ## the real vLLM, run dry with a model of two layers, in four minutes (downloads it: 8 GB installed)
 	./tests/serving/run_serving $(BUILD)
 
 test-serving-published: all ## starts of vLLM that people published, run dry: minutes each (downloads vLLM)

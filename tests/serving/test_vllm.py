@@ -2,7 +2,9 @@
 """vLLM, unpatched, with a model of two layers and no weights, run dry: test_vllm.py BUILD
 
 Held against what a person can compute from the model's configuration: the bytes of its weights, and of the cache that
-one token takes. The cache must be all that vLLM left itself of the device, and the dry run must have seen it.
+one token takes. The cache must be all that vLLM left itself of the device, and the dry run must have seen it. Nearly all
+bytes at the peak have a stage and a line of vLLM's, and nothing is told as a leak, also of a server that sleeps, loads an
+adapter, or guesses tokens.
 """
 import json
 import os
@@ -22,14 +24,60 @@ ATTENTION = 2 * HIDDEN * HEADS * HEAD + 2 * HIDDEN * KV_HEADS * HEAD
 WEIGHTS = 2 * (2 * VOCABULARY * HIDDEN + LAYERS * (ATTENTION + 3 * HIDDEN * INNER))  # bytes; norms are some KiB
 TOKEN = 2 * 2 * LAYERS * KV_HEADS * HEAD  # bytes of the cache: keys and values, two bytes each
 PROGRAM = """
+import json
 from vllm import LLM
 if __name__ == "__main__":
-    LLM(model="model", load_format="dummy", skip_tokenizer_init=True, enforce_eager=True, max_model_len=2048,
-        gpu_memory_utilization=0.9, max_num_batched_tokens=2048, max_num_seqs=64)
+    llm = LLM(model="model", load_format="dummy", skip_tokenizer_init=True, enforce_eager=True, max_model_len=2048,
+              gpu_memory_utilization=0.9, max_num_batched_tokens=2048, max_num_seqs=64, **OPTIONS)
 """
+SLEEPS = """
+    for level in (1, 2):
+        llm.sleep(level=level)
+        llm.wake_up()
+"""
+ADAPTER = """
+    import os
+    import torch
+    from safetensors.torch import save_file
+    from vllm.lora.request import LoRARequest
+    os.mkdir("adapter")
+    with open("adapter/adapter_config.json", "w") as file:
+        json.dump({"peft_type": "LORA", "r": 8, "lora_alpha": 16, "target_modules": ["o_proj"], "bias": "none",
+                   "task_type": "CAUSAL_LM"}, file)
+    save_file({f"base_model.model.model.layers.{layer}.self_attn.o_proj.lora_{half}.weight": torch.zeros(*shape)
+               for layer in range(2) for half, shape in (("A", (8, 4096)), ("B", (4096, 8)))},
+              "adapter/adapter_model.safetensors")
+    assert llm.llm_engine.add_lora(LoRARequest("one", 1, os.path.abspath("adapter")))
+"""
+GUESSES = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}
+# What it is, options of LLM(...), what the program does then, processes, the category that it adds at the peak.
+SCENARIOS = [
+    ("one process", {}, "", 0, None),
+    ("two processes", {}, "", 1, None),
+    ("sleeps and wakes", {"enable_sleep_mode": True}, SLEEPS, 0, None),
+    ("loads an adapter", {"enable_lora": True, "max_lora_rank": 16}, ADAPTER, 0, "lora"),
+    ("guesses tokens", {"speculative_config": GUESSES}, "", 0, None),
+    ("keeps no prefixes", {"enable_prefix_caching": False}, "", 0, None),
+]
+NAMED = 0.95  # of the bytes at the peak
 
 
-def run(build, folder, processes):
+def held(build, folder):
+    """{category: bytes} at the peak, and how many of all have a line of vLLM's, of the run that was kept last."""
+    done = subprocess.run([os.path.abspath(build) + "/report/gpumem", "report", "--json"], cwd=folder, capture_output=True,
+                          text=True, timeout=120, check=True)
+    document = json.loads(done.stdout)
+    traces = [one for one in document.get("traces", [document]) if one.get("framework_blocks")]
+    assert len(traces) == 1 and all(one["class"] != "leak" for one in traces[0]["leaks"]), traces
+    peak = traces[0]["framework_blocks"][0]["at_peak"]
+    lines = sum(line["bytes"] for line in peak["lines"] if line["file"] and "/vllm/" in line["file"])
+    return {one["category"]: one["bytes"] for one in peak["categories"]}, lines / peak["allocated"]
+
+
+def run(build, folder, scenario):
+    what, options, then, processes, adds = scenario
+    with open(folder + "/program.py", "w", encoding="utf-8") as file:
+        file.write(PROGRAM.replace("OPTIONS", repr(options)) + then)
     done = subprocess.run(
         [os.path.abspath(build) + "/report/gpumem", "dry-run", "--once", "--json", "--device", "rtx5090", "--",
          sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=580, check=False,
@@ -42,11 +90,16 @@ def run(build, folder, processes):
     tokens = int(re.search(r"GPU KV cache size: ([\d,]+) tokens", text)[1].replace(",", ""))
     document = re.search(r'^\{("|$)', done.stdout, re.M)  # after what vLLM printed
     dry = json.loads(done.stdout[document.start():])["dry_run"]
-    assert abs(weights - WEIGHTS) < 0.02 * GIB, (weights, WEIGHTS)
+    categories, named = held(build, folder)
+    stages = sum(size for category, size in categories.items() if category not in ("other", "cache")) / sum(
+        size for category, size in categories.items() if category != "cache")
+    added = categories.get(adds, 0)
+    assert abs(weights - WEIGHTS) < 0.02 * GIB + added, (weights, added, WEIGHTS)
     assert abs(tokens * TOKEN - cache) < 0.01 * GIB, (tokens, TOKEN, cache)
     assert dry["verdict"] == "fits" and weights + cache < dry["peak"] < dry["capacity"], dry
-    print(f"ok   {'two processes' if processes else 'one process'}: weights {weights / GIB:.2f} GiB, "
-          f"cache {cache / GIB:.2f} GiB, {tokens:,} tokens", flush=True)
+    assert min(stages, named) >= NAMED and (added or not adds), (stages, named, categories)
+    print(f"ok   {what}: weights {weights / GIB:.2f} GiB, cache {cache / GIB:.2f} GiB, {tokens:,} tokens; "
+          f"{100 * stages:.1f} % has a stage, {100 * named:.1f} % a line", flush=True)
     return tokens
 
 
@@ -54,6 +107,5 @@ with tempfile.TemporaryDirectory(prefix="gpumem-test-serving.") as scratch:
     os.mkdir(scratch + "/model")
     with open(scratch + "/model/config.json", "w", encoding="utf-8") as file:
         json.dump(CONFIGURATION, file)
-    with open(scratch + "/program.py", "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
-    assert run(sys.argv[1], scratch, 0) == run(sys.argv[1], scratch, 1)
+    found = {scenario[0]: run(sys.argv[1], scratch, scenario) for scenario in SCENARIOS}
+    assert found["one process"] == found["two processes"] == found["keeps no prefixes"], found
