@@ -5,6 +5,7 @@
  *   library    uses the math library, and says what it answers
  *   keep BYTES allocates them, in pieces of 64 MiB at most, and exits with 3 if it cannot
  *   device BYTES the same, after having said what the device is
+ *   managed BYTES the same, beside twice as much of managed memory
  *   less BYTES the same, but goes on with half of it where that is too much
  *   plugin FILE loads a library that brings a runtime of its own, and lets it allocate 5 MiB; then that runtime 3 MiB
  *   known      reads back what the host copied to the device
@@ -69,6 +70,13 @@ static int keep(size_t bytes)
     return 0;
 }
 
+static int keep_managed(size_t bytes)
+{
+    void *memory;
+    MUST(cudaMallocManaged(&memory, 2 * bytes, cudaMemAttachGlobal) == cudaSuccess);
+    return keep(bytes);
+}
+
 static void say_device(void)
 {
     struct cudaDeviceProp device;
@@ -123,6 +131,8 @@ int main(int count, char **arguments)
         say_device();
     if (strcmp(what, "keep") == 0 || strcmp(what, "device") == 0)
         return keep(bytes);
+    if (strcmp(what, "managed") == 0)
+        return keep_managed(bytes);
     if (strcmp(what, "less") == 0)
         return keep_less(bytes);
     if (strcmp(what, "known") == 0 || strcmp(what, "unknown") == 0)

@@ -110,6 +110,17 @@ def a_refusal_tells_the_whole_need():
     assert not dry["whole_need"], dry
 
 
+def managed_memory_is_no_need():
+    dry, _, _ = answer("--memory", "1G", command=[PROGRAM, "managed", str(300 << 20)], code=0)
+    assert parts_of(dry)["other allocations"] == (300 << 20, "exact") and dry["managed"] == 600 << 20, dry
+    assert dry["verdict"] == "fits" and "Beside that 600 MiB of managed memory" in run(
+        "--memory", "1G", command=[PROGRAM, "managed", str(300 << 20)]).stdout
+    dry, _, _ = answer("--memory", "1G", command=[PROGRAM, "managed", str(600 << 20)], code=1)
+    assert dry["verdict"] == "does-not-fit", dry
+    dry, _, _ = answer(command=[PROGRAM, "keep", str(300 << 20)], code=0)
+    assert dry["managed"] == 0, dry
+
+
 def a_program_that_makes_do_with_less_fits():
     dry, _, _ = answer("--memory", "2G", command=[PROGRAM, "less", str(3 << 30)], code=0)
     assert dry["verdict"] == "fits" and parts_of(dry)["other allocations"] == (1536 << 19, "exact"), dry
@@ -605,7 +616,7 @@ def nothing_is_left_behind():
 try:
     for test in (a_command_without_cuda_fits, a_math_library_is_replaced, a_replaced_library_is_built_once, a_runtime_that_a_wheel_brings_is_replaced,
                  what_fits_has_parts_that_add_up, the_edge_is_exact, the_sentence_names_the_line,
-                 a_refusal_tells_the_whole_need, a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
+                 a_refusal_tells_the_whole_need, managed_memory_is_no_need, a_program_that_makes_do_with_less_fits, devices_differ, only_unknown_values_are_uncertain,
                  what_an_autotuner_sets_aside_is_no_value, printed_values_are_found_in_the_source,
                  a_runtime_of_nvidia_is_refused_by_name, a_compiler_of_nvidia_may_ask_for_tables,
                  a_library_without_a_stand_in_is_refused_by_name,

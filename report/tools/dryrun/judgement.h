@@ -20,7 +20,7 @@ struct gm_dry_part {
     enum gm_dry_kind kind;
 };
 
-enum { GM_DRY_PARTS = 7 };
+enum { GM_DRY_PARTS = 8 };
 
 /* What is known beside the traces. */
 struct gm_dry_facts {

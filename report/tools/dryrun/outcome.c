@@ -158,6 +158,18 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
 
 /* ---- a run ------------------------------------------------------------------------------------------ */
 
+/* The peak of a device without managed memory: known to the byte where one kind of memory is beside that, else at most this. */
+static uint64_t resident_peak(const struct gm_model_device *device)
+{
+    uint64_t all = amount(device->all.peak), others = 0;
+    if (device->kinds[GM_KIND_MANAGED].peak <= 0)
+        return all;
+    for (int kind = 0; kind < GM_KIND_EXTERNAL; kind++)
+        if (kind != GM_KIND_MANAGED)
+            others += amount(device->kinds[kind].peak);
+    return others < all ? others : all;
+}
+
 static void add_run(struct gm_dry_outcome *outcome, const struct gm_model *model,
                     const struct gm_model_run *run)
 {
@@ -167,7 +179,8 @@ static void add_run(struct gm_dry_outcome *outcome, const struct gm_model *model
         if (!use || !run->devices[i].is_listed)
             continue;
         use->is_used = true;
-        use->peak += amount(run->devices[i].all.peak);
+        use->peak += resident_peak(&run->devices[i]);
+        use->managed += amount(run->devices[i].kinds[GM_KIND_MANAGED].peak);
     }
     for (size_t i = 0; i < run->pool_count; i++) {
         struct gm_dry_use *use = use_of(outcome, run->pools[i].device);
@@ -211,6 +224,7 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
         const struct gm_dry_use *more = &other->devices[i];
         use->is_used |= more->is_used;
         use->peak += more->peak;
+        use->managed += more->managed;
         use->blocks += more->blocks;
         use->is_of_xla |= more->is_of_xla;
         use->reserved += more->reserved;

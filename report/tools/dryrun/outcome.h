@@ -25,7 +25,8 @@ struct gm_dry_line {
 /* One device, as one process used it. */
 struct gm_dry_use {
     bool is_used;
-    uint64_t peak;                          /* of all that was allocated there */
+    uint64_t peak;                          /* of all that was allocated there but managed memory */
+    uint64_t managed;                       /* at its peak; the driver can move it to the host */
     uint64_t blocks;                        /* a framework's, at their peak */
     bool is_of_xla;                         /* not PyTorch's */
     uint64_t reserved;                      /* by PyTorch, at its peak */

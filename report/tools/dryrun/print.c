@@ -161,6 +161,12 @@ static void say_parts(FILE *out, const struct gm_dry_judgement *judgement)
     }
 }
 
+/* Bytes of the device that decides, in the run that tells the need. */
+static uint64_t managed(const struct gm_dry_judgement *judgement, const struct gm_dry_facts *facts)
+{
+    return judgement->device < 0 ? 0 : gm_dry_telling(facts)->devices[judgement->device].managed;
+}
+
 static void say_reads(FILE *out, const struct gm_dry_outcome *outcome)
 {
     enum { SHOWN = 5 };
@@ -191,6 +197,10 @@ void gm_dry_text(FILE *out, const struct gm_dry_judgement *judgement,
         fprintf(out, "The program saw %u GPU%s; --devices N shows it more.\n", facts->devices,
                 gm_plural(facts->devices));
     say_parts(out, judgement);
+    if (managed(judgement, facts))
+        fprintf(out,
+                "Beside that %s of managed memory, which the driver moves to the host as needed.\n",
+                SIZE(managed(judgement, facts)));
     if (facts->outcome->survived && judgement->verdict == GM_DRY_FITS)
         fprintf(
             out,
@@ -280,6 +290,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_close_object(&json);
     }
     gm_json_close_array(&json);
+    gm_json_number(&json, "managed", managed(judgement, facts));
     gm_json_bool(&json, "whole_need",
                  facts->whole || (facts->command_exit == 0 && !(use && use->has_failed)));
     gm_json_open_array(&json, "uncertain");
