@@ -166,11 +166,24 @@ static unsigned count_rises(const struct judgement *judgement, size_t parts)
     return rises;
 }
 
+/* What the course held at most before the window. Of all memory, for as long as a bucket: a round's temporaries are no
+ * growth that had been given back. */
+static uint64_t held_before(const struct judgement *judgement)
+{
+    const struct gm_trail *trail = &judgement->course->trail;
+    uint64_t held = 0;
+    if (judgement->course->place != GM_NONE)
+        return most_of(trail, trail->first, judgement->begin);
+    for (size_t at = trail->first; at < judgement->begin; at++)
+        held = larger(held, trail->buckets[at].least);
+    return held;
+}
+
 /* Whether the course had risen by much before, and had been given back: what was seen bounds it. */
 static bool was_seen(const struct judgement *judgement)
 {
     const struct gm_trail *trail = &judgement->course->trail;
-    uint64_t most = most_of(trail, trail->first, judgement->begin);
+    uint64_t most = held_before(judgement);
     return judgement->begin > trail->first &&
            is_share(less_or_zero(most, judgement->floor),
                     less_or_zero(judgement->course->bytes, judgement->floor), SEEN);

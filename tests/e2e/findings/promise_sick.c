@@ -450,6 +450,22 @@ static void sixty_places(void)
     }
 }
 
+/* No leak is told of a program that was cut off. */
+static void sixty_places_and_an_abort(void)
+{
+    for (size_t i = 0; i < 60; i++) {
+        work(4 * MIB);
+        KEEP_TEN(0);
+        KEEP_TEN(10);
+        KEEP_TEN(20);
+        KEEP_TEN(30);
+        KEEP_TEN(40);
+        KEEP_TEN(50); /* sick: retained */
+        step_done("step");
+    }
+    abort();
+}
+
 static void *new_tensor(size_t bytes)
 {
     return through_a_wrapper(bytes);
@@ -765,6 +781,7 @@ const struct program sick_programs[] = {
     {"consumer_too_slow", consumer_too_slow},
     {"one_line_each_second_round", one_line_each_second_round},
     {"sixty_places", sixty_places},
+    {"sixty_places_and_an_abort", sixty_places_and_an_abort},
     {"behind_three_wrappers", behind_three_wrappers},
     {"managed_memory", managed_memory},
     {"rows_of_a_pitch", rows_of_a_pitch},
