@@ -38,16 +38,6 @@ void gm_balance_add(struct gm_balance *balance, const char *path,
     }
 }
 
-void gm_balance_add_model(struct gm_balance *balance, const struct gm_model *model)
-{
-    for (size_t i = 0; i < model->run_count; i++) {
-        struct gm_balance_part *part = gm_allocate(1, sizeof(*part));
-        gm_balance_of(part, model, &model->runs[i]);
-        gm_balance_add(balance, model->runs[i].path, part);
-        free(part);
-    }
-}
-
 void gm_balance_text(FILE *out, const struct gm_balance *balance, bool colour)
 {
     struct gm_page page = {.out = out, .colour = colour};

@@ -30,7 +30,6 @@ void gm_balance_of(struct gm_balance_part *part, const struct gm_model *model,
                    const struct gm_model_run *run);
 void gm_balance_add(struct gm_balance *balance, const char *path,
                     const struct gm_balance_part *part);
-void gm_balance_add_model(struct gm_balance *balance, const struct gm_model *model);
 void gm_balance_text(FILE *out, const struct gm_balance *balance, bool colour);
 void gm_balance_free(struct gm_balance *balance);
 
