@@ -8,7 +8,6 @@
 #include "tools/runs/runs.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { AT = GM_OPTION_FIRST };
 

@@ -2,7 +2,6 @@
 #include "commands/whatif_page.h"
 #include "base/size.h"
 #include "output/json.h"
-#include <string.h>
 
 #define SET_COLUMNS 35
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const reasons[GM_WHYS] = {
     [GM_WHY_CALL_IN_RECORDER] = "call not recorded: a signal handler made it inside the recorder",

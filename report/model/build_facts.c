@@ -1,6 +1,5 @@
 /* Who ran, and how far the trace can be trusted. See builder.h. */
 #include "base/each.h"
-#include "base/memory.h"
 #include "input/trace/environment.h"
 #include "judge/analysis/recorder_counters.h"
 #include "judge/verdict/completeness.h"
@@ -10,7 +9,6 @@
 #include "judge/verdict/verdict.h"
 #include "model/builder.h"
 #include <gpumem/ranks.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the place in a job ---------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "names/cache/folder.h"
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

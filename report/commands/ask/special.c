@@ -8,12 +8,10 @@
 #include "commands/whatif_page.h"
 #include "model/merge.h"
 #include "output/ask/answer.h"
-#include "output/ask/ask.h"
 #include "tools/diff/diff.h"
 #include "tools/ranks/ranks_text.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TOTALS_SHOWN 10u
 #define FINDINGS_SHOWN 6u

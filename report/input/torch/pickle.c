@@ -2,9 +2,6 @@
  * instructions that call. */
 #include "input/torch/pickle.h"
 #include "base/memory.h"
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "base/each.h"
 #include "base/memory.h"
 #include <gpumem/checksum.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Where position p stands, and what is known of the walk. */

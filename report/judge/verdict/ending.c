@@ -3,7 +3,6 @@
 #include "base/size.h"
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 bool gm_was_asked_to_end(const struct gm_trace_header *header)
 {

@@ -13,7 +13,6 @@
 #include "names/symbols/demangle.h"
 
 #include <setjmp.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/text.h"

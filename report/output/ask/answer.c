@@ -1,7 +1,6 @@
 /* See answer.h. */
 #include "output/ask/answer.h"
 #include "base/memory.h"
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* See pickle.h. The opcodes are those of Python's Lib/pickletools.py. */
 #include "output/export/pickle.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define ITEMS_AT_ONCE 1000u /* Python's own; MemoryViz.js passes them as arguments of one call */

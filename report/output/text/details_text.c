@@ -3,7 +3,6 @@
 #include "output/cuda_error.h"
 #include "output/headline.h"
 #include "output/text/sections.h"
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
 #include "output/headline.h"
 #include "output/text/sections.h"
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LIBRARIES_SHOWN 3u
 #define LEFT_SHOWN 3u       /* places of what was left */

@@ -6,7 +6,6 @@
 #include "output/text/sections.h"
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define STACKS_SHOWN 5u /* on the page */
 

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/size.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define MIN_BLOCK 512u             /* kMinBlockSize */
 #define SMALL_SIZE GM_MIB          /* kSmallSize: the largest block of a small pool */

@@ -1,9 +1,7 @@
 /* See replay.h. */
-#include "base/map.h"
 #include "base/memory.h"
 #include "replay/replica/replay.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define OWN_ADDRESSES ((uint64_t)1 << 45) /* where segments of our own begin */
 #define GAP ((uint64_t)2 << 20)

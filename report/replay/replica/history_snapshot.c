@@ -11,7 +11,6 @@
 #include "replay/replica/history.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What is behind a block without being given to another is a part of it up to this, in the large pool. */
 #define SLACK_MAX GM_MIB

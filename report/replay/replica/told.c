@@ -5,7 +5,6 @@
 #include "base/ranges.h"
 #include "replay/replica/history.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 

@@ -5,7 +5,6 @@
 #include "base/limit.h"
 #include "base/memory.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* Not made part of its caller, so that each kind of record pays for the registers alone that it takes itself. */
 #define APART __attribute__((noinline))

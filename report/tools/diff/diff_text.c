@@ -6,7 +6,6 @@
 #include "output/text/sections.h"
 #include "tools/diff/print.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define NAME_COLUMNS 32u
 #define PLACE_FROM 28u /* column of a place's frame */

@@ -1,11 +1,8 @@
 /* See gate.h: the issues of a run. */
 #include "base/map.h"
-#include "base/memory.h"
-#include "base/size.h"
 #include "output/headline.h"
 #include "tools/gate/gate.h"
 #include <stdlib.h>
-#include <string.h>
 
 struct collection {
     const struct gm_gate *gate;

@@ -1,8 +1,6 @@
 /* See gate.h: the figures of a run that budgets bound. */
-#include "base/memory.h"
 #include "base/text.h"
 #include "tools/gate/gate.h"
-#include <stdlib.h>
 #include <string.h>
 
 const char *gm_gate_budget_code(enum gm_gate_budget budget)

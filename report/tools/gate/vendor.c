@@ -6,8 +6,6 @@
  * process. Nothing that a call to compute allocates is in it, and nothing of the program's own.
  */
 #include "tools/gate/suppressions.h"
-#include <stdlib.h>
-#include <string.h>
 
 const char gm_vendor_rules[] =
     "# Rules built into gpumem check: what NVIDIA's libraries keep until the process ends.\n"

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "tools/runs/kept.h"
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "tools/top/top.h"
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { COLUMNS = 80, LIBRARIES = 6 };
 
