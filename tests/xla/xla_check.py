@@ -144,6 +144,29 @@ def dry_run():
     return [] if parts.get("XLA's arrays") == 4 << 22 else [f"{parts} {shown.stderr[-500:]}"], str(parts)
 
 
+def gpumem_json(command, environment):
+    """The exit code, and what a command of gpumem's says of jax_batch.py."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, XDG_CACHE_HOME=folder, **environment)
+        shown = subprocess.run([build + "/report/gpumem", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return shown.returncode, json.loads(shown.stdout)
+
+
+def fit(allocator):
+    """The largest batch that fits does so in a dry run of its own; the next one does not."""
+    where = ["--json", "--device", "h100", "--memory", "1G"]
+    program = ["--", sys.executable, os.path.join(HERE, "jax_batch.py")]
+    status, answer = gpumem_json(["fit", *where, "--jobs", "1", "--over", "BATCH=1..64", *program, "{BATCH}"], ALLOCATORS["jax"][allocator])
+    best = answer["fit"]["best"]
+    if status or not best:
+        return [f"exit code {status}, {answer['fit']}"], ""
+    batch = int(best["values"]["BATCH"])
+    verdicts = [gpumem_json(["dry-run", *where, *program, str(value)], ALLOCATORS["jax"][allocator])[1]["dry_run"]["verdict"]
+                for value in (batch, batch + 1)]
+    return ([] if verdicts == ["fits", "does-not-fit"] and batch < 64 else [f"alone: {verdicts}"],
+            f"{batch} fits, the next does not; {answer['fit']['runs']} runs")
+
+
 def totals(name, allocator):
     return framework_check.totals(build, command(name), allocators[allocator])
 
@@ -189,6 +212,7 @@ def main():
                    for name in names for allocator in allocators]
     if framework == "jax":
         checks += program_checks() + [("dry run", dry_run)]
+        checks += [("fit/pieces", lambda: fit("pieces"))] if COMPILED else []
     checks += [("arrays/pieces of a pool", lambda: pieces("arrays"))]
     checks += [(f"kept_results/place, {allocator}", lambda allocator=allocator: place(allocator))
                for allocator in allocators]
