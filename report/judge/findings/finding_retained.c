@@ -22,7 +22,7 @@ struct cause {
 };
 
 /* Memory that the program never gives back is told as a leak; but it is told if it made memory run out. */
-static bool is_leak(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
+bool gm_retained_is_leak(const struct gm_analysis *analysis, const struct gm_round_growth *growth)
 {
     return !gm_rounds_is_of_refusal(growth) && growth->sort == GM_ROUND_OWN &&
            analysis->trace->ending == GM_ENDING_NORMAL &&
@@ -33,7 +33,7 @@ static bool is_told_elsewhere(const struct gm_analysis *analysis,
                               const struct gm_round_growth *growth)
 {
     const struct gm_active_site *site = &analysis->activity.sites[growth->site];
-    return is_leak(analysis, growth) ||
+    return gm_retained_is_leak(analysis, growth) ||
            gm_growing_tells(analysis, site->stack, site->kind, site->device, site->is_block);
 }
 

@@ -15,7 +15,7 @@ struct holding {
     uint64_t grown;                     /* from round to round, by piling up, or in a long pass */
     uint64_t unsure;                    /* of that, what a long pass would look like, too */
     const struct gm_round_growth *most; /* of that, if it made memory run out; NULL */
-    bool is_told;                       /* some of it is a finding of its own */
+    bool is_told;                       /* some of it is no leak, but "retained" */
     uint64_t before; /* if something had grown: what the device had held when that began */
     uint64_t once[GM_CATEGORIES]; /* by what it is for, without what of it grew */
     uint64_t all[GM_CATEGORIES];  /* the same with it */
@@ -48,7 +48,7 @@ static void take_out_growth(const struct gm_analysis *analysis, int device, enum
         if (growth->evidence & GM_ROUND_REFUSED && growth->weight == GM_ROUND_CERTAIN &&
             !holding->most)
             holding->most = growth;
-        holding->is_told |= is_pool || gm_rounds_is_of_refusal(growth);
+        holding->is_told |= !gm_retained_is_leak(analysis, growth);
         holding->grown += growth->bytes;
         holding->unsure += growth->weight == GM_ROUND_NOTE ? growth->bytes : 0;
     }

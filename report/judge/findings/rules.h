@@ -18,6 +18,9 @@ void gm_find_churn(const struct gm_analysis *analysis, struct gm_findings *findi
 void gm_find_model_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_process_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
 
+/* Whether growth is told as a leak, and not as "retained". */
+bool gm_retained_is_leak(const struct gm_analysis *analysis, const struct gm_round_growth *growth);
+
 /* What to do about memory that is kept: it depends on what the memory is. */
 const char *gm_retained_remedy(const struct gm_round_growth *growth);
 

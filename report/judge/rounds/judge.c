@@ -651,7 +651,9 @@ static void weigh_refusal(struct gm_rounds *rounds, const struct gm_round_stream
             before = growth->before < before ? growth->before : before;
         }
     }
-    for (size_t i = 0; made_run_out(stream, gain, before) && i < rounds->found_count; i++) {
+    if (!made_run_out(stream, gain, before))
+        return;
+    for (size_t i = 0; i < rounds->found_count; i++) {
         struct gm_round_growth *growth = &rounds->found[i];
         if (is_of_stream(growth, stream))
             growth->evidence |= GM_ROUND_REFUSED;

@@ -64,6 +64,8 @@ def problems(program, marked, sick):
         report = with_stacks(json.loads(run("report", "--json", trace).stdout))
         gate = run("check", trace)
     told = [f"{one['severity']} {one['code']} at {os.path.basename(one['file'] or '?')}:{one['line']}: {one['cause']}" for one in report["findings"]]
+    if any('see "retained"' in one["cause"] for one in report["findings"]) and not {"retained", "growing"} & {one["code"] for one in report["findings"]}:
+        return ["an error refers to a finding that is not there", *told]
     if sick is None:
         loud = [text for text in told if not text.startswith("note ")]
         if report["verdict"]["state"] != "no leaks":
