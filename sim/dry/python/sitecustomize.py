@@ -20,7 +20,6 @@ import importlib.util
 import os
 import pickle
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -205,6 +204,7 @@ def compile_anew():
     after them. Processes that this one starts share what it compiles."""
     folder = os.environ.pop("GPUMEM_DRY_COMPILED", None)
     if folder:
+        import tempfile  # takes longer than all that every Python of a dry run needs here
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
 
 
