@@ -24,7 +24,6 @@ ATTENTION = 2 * HIDDEN * HEADS * HEAD + 2 * HIDDEN * KV_HEADS * HEAD
 WEIGHTS = 2 * (2 * VOCABULARY * HIDDEN + LAYERS * (ATTENTION + 3 * HIDDEN * INNER))  # bytes; norms are some KiB
 TOKEN = 2 * 2 * LAYERS * KV_HEADS * HEAD  # bytes of the cache: keys and values, two bytes each
 PROGRAM = """
-import json
 from vllm import LLM
 if __name__ == "__main__":
     llm = LLM(model="model", load_format="dummy", skip_tokenizer_init=True, enforce_eager=True, max_model_len=2048,
@@ -36,6 +35,7 @@ SLEEPS = """
         llm.wake_up()
 """
 ADAPTER = """
+    import json
     import os
     import torch
     from safetensors.torch import save_file
@@ -63,7 +63,7 @@ NAMED = 0.95  # of the bytes at the peak
 
 
 def held(build, folder):
-    """{category: bytes} at the peak, and how many of all have a line of vLLM's, of the run that was kept last."""
+    """{category: bytes} of blocks at the peak, and how many of all have a line of vLLM's, of the run that was kept last."""
     done = subprocess.run([os.path.abspath(build) + "/report/gpumem", "report", "--json"], cwd=folder, capture_output=True,
                           text=True, timeout=120, check=True)
     document = json.loads(done.stdout)
@@ -71,7 +71,7 @@ def held(build, folder):
     assert len(traces) == 1 and all(one["class"] != "leak" for one in traces[0]["leaks"]), traces
     peak = traces[0]["framework_blocks"][0]["at_peak"]
     lines = sum(line["bytes"] for line in peak["lines"] if line["file"] and "/vllm/" in line["file"])
-    return {one["category"]: one["bytes"] for one in peak["categories"]}, lines / peak["allocated"]
+    return {one["category"]: one["bytes"] for one in peak["categories"] if one["category"] != "cache"}, lines / peak["allocated"]
 
 
 def run(build, folder, scenario):
@@ -91,8 +91,7 @@ def run(build, folder, scenario):
     document = re.search(r'^\{("|$)', done.stdout, re.M)  # after what vLLM printed
     dry = json.loads(done.stdout[document.start():])["dry_run"]
     categories, named = held(build, folder)
-    stages = sum(size for category, size in categories.items() if category not in ("other", "cache")) / sum(
-        size for category, size in categories.items() if category != "cache")
+    stages = 1 - categories.get("other", 0) / sum(categories.values())
     added = categories.get(adds, 0)
     assert abs(weights - WEIGHTS) < 0.02 * GIB + added, (weights, added, WEIGHTS)
     assert abs(tokens * TOKEN - cache) < 0.01 * GIB, (tokens, TOKEN, cache)

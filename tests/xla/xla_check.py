@@ -133,23 +133,21 @@ def program(name, line):
     return problems, f"{marks}, line {first['line']} holds {first['bytes']} bytes"
 
 
+def gpumem_json(command, environment=()):
+    """The exit code of a command of gpumem's, and what it says."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, XDG_CACHE_HOME=folder, **dict(environment))
+        shown = subprocess.run([build + "/report/gpumem", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return shown.returncode, json.loads(shown.stdout)
+
+
 def dry_run():
     """An unchanged program uses the GPU, though there is no /dev/nvidia0 to be seen, and a loop ends though its kernels compute nothing."""
     code = ("import jax, numpy; a = [jax.device_put(numpy.ones(1 << 20, numpy.float32)) for _ in range(3)]; b = a[0] + a[1]; del b;"
             "jax.block_until_ready(jax.lax.while_loop(lambda c: c.sum() < 5, lambda c: c * 2, numpy.ones(64, numpy.float32)))")
-    with tempfile.TemporaryDirectory() as folder:
-        shown = subprocess.run([build + "/report/gpumem", "dry-run", "--json", "--device", "h100", "--", sys.executable, "-c", code],
-                               cwd=folder, capture_output=True, text=True, check=False)
-    parts = {part["name"]: part["bytes"] for part in json.loads(shown.stdout)["dry_run"]["parts"]}
-    return [] if parts.get("XLA's arrays") == 4 << 22 else [f"{parts} {shown.stderr[-500:]}"], str(parts)
-
-
-def gpumem_json(command, environment):
-    """The exit code, and what a command of gpumem's says of jax_batch.py."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, XDG_CACHE_HOME=folder, **environment)
-        shown = subprocess.run([build + "/report/gpumem", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    return shown.returncode, json.loads(shown.stdout)
+    status, answer = gpumem_json(["dry-run", "--json", "--device", "h100", "--", sys.executable, "-c", code])
+    parts = {part["name"]: part["bytes"] for part in answer["dry_run"]["parts"]}
+    return [] if parts.get("XLA's arrays") == 4 << 22 else [f"exit code {status}, {parts}"], str(parts)
 
 
 def fit(allocator):
