@@ -11,6 +11,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/map.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "names/symbols/demangle.h"
 #include "names/symbols/symbolize_module.h"
@@ -22,16 +24,14 @@ enum { RAW_TEXT_SIZE = GM_DEMANGLE_INPUT_LIMIT + 2 };
 enum text_kind { TEXT_FUNCTION, TEXT_FILE };
 
 struct text {
-    uint64_t hash;
     char *raw;
     char *shown;
     enum text_kind kind;
+    uint32_t next; /* of those with the same hash; GM_NONE: the last one */
 };
 
 /* The frames of an answer are `count` ones from `first` in the symbolizer's array. */
 struct answer {
-    struct gm_symbol_module *module; /* NULL: an empty slot */
-    uint64_t address;
     size_t first;
     size_t count;
 };
@@ -42,17 +42,18 @@ struct known_module {
     uint8_t *build_id;
     size_t build_id_size;
     struct gm_symbol_module *module;
+    struct gm_map answers; /* address -> answer */
 };
 
-/* Both hash tables are open addressing with a power of two of slots, at most half of them used. */
 struct gm_symbolizer {
     struct gm_symbolizer_options options; /* their strings are its own */
     struct known_module *modules;
     size_t module_count, module_capacity;
     struct text *texts;
-    size_t text_count, text_slots;
+    size_t text_count, text_capacity;
+    struct gm_map by_hash; /* hash of a raw text -> the text that came last */
     struct answer *answers;
-    size_t answer_count, answer_slots;
+    size_t answer_count, answer_capacity;
     struct gm_source_frame *frames;
     size_t frame_count, frame_capacity;
 };
@@ -60,27 +61,6 @@ struct gm_symbolizer {
 static const char unknown_function[] = "??";
 
 /* ---- texts ----------------------------------------------------------------------------------- */
-
-static bool grow_texts(struct gm_symbolizer *symbolizer)
-{
-    size_t slots = symbolizer->text_slots == 0 ? 256 : symbolizer->text_slots * 2;
-    struct text *texts = calloc(slots, sizeof(*texts));
-
-    if (texts == NULL)
-        return false;
-    for (size_t i = 0; i < symbolizer->text_slots; i++) {
-        if (symbolizer->texts[i].raw == NULL)
-            continue;
-        size_t slot = symbolizer->texts[i].hash & (slots - 1);
-        while (texts[slot].raw != NULL)
-            slot = (slot + 1) & (slots - 1);
-        texts[slot] = symbolizer->texts[i];
-    }
-    free(symbolizer->texts);
-    symbolizer->texts = texts;
-    symbolizer->text_slots = slots;
-    return true;
-}
 
 static char *make_shown(const char *raw, enum text_kind kind)
 {
@@ -92,36 +72,25 @@ static char *make_shown(const char *raw, enum text_kind kind)
         snprintf(shown, sizeof(shown), "%s", raw);
         gm_clean_text(shown);
     }
-    return strdup(shown);
+    return gm_copy_text(shown);
 }
 
-/* Returns what is shown for `raw`, which is not empty and shorter than RAW_TEXT_SIZE; NULL if out
- * of memory. */
+/* Returns what is shown for `raw`, which is not empty and shorter than RAW_TEXT_SIZE. */
 static const char *shown_text(struct gm_symbolizer *symbolizer, const char *raw,
                               enum text_kind kind)
 {
     uint64_t hash = XXH3_64bits_withSeed(raw, strlen(raw), (uint64_t)kind);
+    uint32_t newest = gm_map_get(&symbolizer->by_hash, hash);
 
-    if (symbolizer->text_count * 2 >= symbolizer->text_slots && !grow_texts(symbolizer))
-        return NULL;
-    size_t slot = hash & (symbolizer->text_slots - 1);
-    struct text *text = &symbolizer->texts[slot];
-    while (text->raw != NULL) {
-        if (text->hash == hash && text->kind == kind && strcmp(text->raw, raw) == 0)
+    for (uint32_t at = newest; at != GM_NONE; at = symbolizer->texts[at].next) {
+        const struct text *text = &symbolizer->texts[at];
+        if (text->kind == kind && strcmp(text->raw, raw) == 0)
             return text->shown;
-        slot = (slot + 1) & (symbolizer->text_slots - 1);
-        text = &symbolizer->texts[slot];
     }
-    struct text fresh = {
-        .hash = hash, .raw = strdup(raw), .shown = make_shown(raw, kind), .kind = kind};
-    if (fresh.raw == NULL || fresh.shown == NULL) {
-        free(fresh.raw);
-        free(fresh.shown);
-        return NULL;
-    }
-    *text = fresh;
-    symbolizer->text_count++;
-    return text->shown;
+    struct text fresh = {gm_copy_text(raw), make_shown(raw, kind), kind, newest};
+    gm_map_set(&symbolizer->by_hash, hash, (uint32_t)symbolizer->text_count);
+    GM_APPEND(symbolizer->texts, symbolizer->text_capacity, symbolizer->text_count, fresh);
+    return fresh.shown;
 }
 
 /* Whether `text`, which begins with a dot, begins a suffix that compilers give to copies and parts
@@ -165,8 +134,7 @@ static const char *function_text(struct gm_symbolizer *symbolizer, const struct 
     name[length] = '\0';
     if (raw->name_source == GM_NAME_FROM_SYMBOL)
         cut_symbol_suffixes(name);
-    const char *text = shown_text(symbolizer, name, TEXT_FUNCTION);
-    return text == NULL ? unknown_function : text;
+    return shown_text(symbolizer, name, TEXT_FUNCTION);
 }
 
 /* Takes "/./", "//" and "name/../" out of a path, in place. A compiler that ran in a build folder
@@ -234,157 +202,88 @@ static bool is_known_as(const struct known_module *known,
             memcmp(known->build_id, reference->build_id, known->build_id_size) == 0);
 }
 
-static struct gm_symbol_module *learn_module(struct gm_symbolizer *symbolizer, uint64_t hash,
-                                             const struct gm_module_reference *reference)
+static struct known_module *learn_module(struct gm_symbolizer *symbolizer, uint64_t hash,
+                                         const struct gm_module_reference *reference)
 {
-    if (symbolizer->module_count == symbolizer->module_capacity) {
-        size_t capacity = symbolizer->module_capacity == 0 ? 16 : symbolizer->module_capacity * 2;
-        struct known_module *grown = realloc(symbolizer->modules, capacity * sizeof(*grown));
-        if (grown == NULL)
-            return NULL;
-        symbolizer->modules = grown;
-        symbolizer->module_capacity = capacity;
-    }
     struct known_module fresh = {.hash = hash,
-                                 .path = strdup(reference->path == NULL ? "" : reference->path),
-                                 .build_id = malloc(reference->build_id_size + 1),
-                                 .build_id_size = reference->build_id_size};
-    if (fresh.path != NULL && fresh.build_id != NULL)
-        fresh.module = gm_symbol_module_open(reference, &symbolizer->options);
-    if (fresh.module == NULL) {
-        free(fresh.path);
-        free(fresh.build_id);
-        return NULL;
-    }
+                                 .path =
+                                     gm_copy_text(reference->path == NULL ? "" : reference->path),
+                                 .build_id = gm_allocate(reference->build_id_size, 1),
+                                 .build_id_size = reference->build_id_size,
+                                 .module = gm_symbol_module_open(reference, &symbolizer->options)};
+
     if (fresh.build_id_size > 0)
         memcpy(fresh.build_id, reference->build_id, fresh.build_id_size);
-    symbolizer->modules[symbolizer->module_count++] = fresh;
-    return fresh.module;
+    GM_APPEND(symbolizer->modules, symbolizer->module_capacity, symbolizer->module_count, fresh);
+    return &symbolizer->modules[symbolizer->module_count - 1];
 }
 
 /* A process has some hundreds of modules: a scan of their hashes is quick enough. */
-static struct gm_symbol_module *find_module(struct gm_symbolizer *symbolizer,
-                                            const struct gm_module_reference *reference)
+static struct known_module *find_module(struct gm_symbolizer *symbolizer,
+                                        const struct gm_module_reference *reference)
 {
     uint64_t hash = hash_reference(reference);
 
     for (size_t i = 0; i < symbolizer->module_count; i++) {
-        const struct known_module *known = &symbolizer->modules[i];
+        struct known_module *known = &symbolizer->modules[i];
         if (known->hash == hash && is_known_as(known, reference))
-            return known->module;
+            return known;
     }
     return learn_module(symbolizer, hash, reference);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* The slot of an answer, or the empty one where it belongs. */
-static struct answer *answer_slot(struct answer *answers, size_t slots,
-                                  const struct gm_symbol_module *module, uint64_t address)
-{
-    uint64_t key[2] = {(uint64_t)(uintptr_t)module, address};
-    size_t slot = XXH3_64bits(key, sizeof(key)) & (slots - 1);
-
-    while (answers[slot].module != NULL &&
-           (answers[slot].module != module || answers[slot].address != address))
-        slot = (slot + 1) & (slots - 1);
-    return &answers[slot];
-}
-
-static bool grow_answers(struct gm_symbolizer *symbolizer)
-{
-    size_t slots = symbolizer->answer_slots == 0 ? 256 : symbolizer->answer_slots * 2;
-    struct answer *answers = calloc(slots, sizeof(*answers));
-
-    if (answers == NULL)
-        return false;
-    for (size_t i = 0; i < symbolizer->answer_slots; i++) {
-        const struct answer *old = &symbolizer->answers[i];
-        if (old->module != NULL)
-            *answer_slot(answers, slots, old->module, old->address) = *old;
-    }
-    free(symbolizer->answers);
-    symbolizer->answers = answers;
-    symbolizer->answer_slots = slots;
-    return true;
-}
-
-static bool reserve_frames(struct gm_symbolizer *symbolizer, size_t count)
-{
-    size_t capacity = symbolizer->frame_capacity == 0 ? 1024 : symbolizer->frame_capacity;
-
-    while (capacity - symbolizer->frame_count < count)
-        capacity *= 2;
-    if (capacity == symbolizer->frame_capacity)
-        return true;
-    struct gm_source_frame *frames = realloc(symbolizer->frames, capacity * sizeof(*frames));
-    if (frames == NULL)
-        return false;
-    symbolizer->frames = frames;
-    symbolizer->frame_capacity = capacity;
-    return true;
-}
-
 /* Asks the module and stores what it says behind the frames that are already there. */
-static bool add_answer(struct gm_symbolizer *symbolizer, struct answer *answer)
+static struct answer ask_module(struct gm_symbolizer *symbolizer, struct gm_symbol_module *module,
+                                uint64_t address)
 {
     struct gm_raw_frame raw[GM_FRAMES_AT_ONE_ADDRESS];
-    size_t count = gm_symbol_module_find(answer->module, answer->address, raw);
+    size_t first = symbolizer->frame_count, count = gm_symbol_module_find(module, address, raw);
 
     if (count == 0)
         raw[count++] = (struct gm_raw_frame){0};
-    if (!reserve_frames(symbolizer, count))
-        return false;
-    answer->first = symbolizer->frame_count;
-    answer->count = count;
     for (size_t i = 0; i < count; i++) {
-        symbolizer->frames[symbolizer->frame_count++] =
-            (struct gm_source_frame){.function = function_text(symbolizer, &raw[i]),
-                                     .file = file_text(symbolizer, &raw[i]),
-                                     .line = raw[i].line,
-                                     .inlined = raw[i].inlined};
+        struct gm_source_frame frame = {.function = function_text(symbolizer, &raw[i]),
+                                        .file = file_text(symbolizer, &raw[i]),
+                                        .line = raw[i].line,
+                                        .inlined = raw[i].inlined};
+        GM_APPEND(symbolizer->frames, symbolizer->frame_capacity, symbolizer->frame_count, frame);
     }
-    return true;
+    return (struct answer){first, count};
 }
 
-/* Returns NULL if out of memory. */
 static const struct answer *find_answer(struct gm_symbolizer *symbolizer,
-                                        struct gm_symbol_module *module, uint64_t address)
+                                        struct known_module *known, uint64_t address)
 {
-    if (symbolizer->answer_count * 2 >= symbolizer->answer_slots && !grow_answers(symbolizer))
-        return NULL;
-    struct answer *slot =
-        answer_slot(symbolizer->answers, symbolizer->answer_slots, module, address);
-    if (slot->module == NULL) {
-        struct answer fresh = {.module = module, .address = address};
-        if (!add_answer(symbolizer, &fresh))
-            return NULL;
-        *slot = fresh;
-        symbolizer->answer_count++;
+    uint32_t number = gm_map_get(&known->answers, address);
+
+    if (number == GM_NONE) {
+        struct answer fresh = ask_module(symbolizer, known->module, address);
+        number = (uint32_t)symbolizer->answer_count;
+        GM_APPEND(symbolizer->answers, symbolizer->answer_capacity, symbolizer->answer_count,
+                  fresh);
+        gm_map_set(&known->answers, address, number);
     }
-    return slot;
+    return &symbolizer->answers[number];
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
+static const char *copy_option(const char *text)
+{
+    return text == NULL ? NULL : gm_copy_text(text);
+}
+
 struct gm_symbolizer *gm_symbolizer_new(const struct gm_symbolizer_options *options)
 {
-    static const struct gm_symbolizer_options defaults = {0};
-    struct gm_symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+    struct gm_symbolizer *symbolizer = gm_allocate(1, sizeof(*symbolizer));
 
-    if (options == NULL)
-        options = &defaults;
-    if (symbolizer == NULL)
-        return NULL;
-    symbolizer->options = *options;
-    symbolizer->options.sysroot = options->sysroot == NULL ? NULL : strdup(options->sysroot);
-    symbolizer->options.cache_folder =
-        options->cache_folder == NULL ? NULL : strdup(options->cache_folder);
-    if (options->sysroot != NULL && symbolizer->options.sysroot == NULL) {
-        gm_symbolizer_free(symbolizer);
-        return NULL;
-    }
-    if (options->debuginfod)
+    if (options != NULL)
+        symbolizer->options = *options;
+    symbolizer->options.sysroot = copy_option(symbolizer->options.sysroot);
+    symbolizer->options.cache_folder = copy_option(symbolizer->options.cache_folder);
+    if (symbolizer->options.debuginfod)
         setenv("DEBUGINFOD_TIMEOUT", "30", 0); /* seconds without progress; a user's value stays */
     else
         unsetenv("DEBUGINFOD_URLS");
@@ -396,14 +295,16 @@ void gm_symbolizer_free(struct gm_symbolizer *symbolizer)
     if (symbolizer == NULL)
         return;
     for (size_t i = 0; i < symbolizer->module_count; i++) {
+        gm_map_free(&symbolizer->modules[i].answers);
         gm_symbol_module_free(symbolizer->modules[i].module);
         free(symbolizer->modules[i].path);
         free(symbolizer->modules[i].build_id);
     }
-    for (size_t i = 0; i < symbolizer->text_slots; i++) {
+    for (size_t i = 0; i < symbolizer->text_count; i++) {
         free(symbolizer->texts[i].raw);
         free(symbolizer->texts[i].shown);
     }
+    gm_map_free(&symbolizer->by_hash);
     free(symbolizer->modules);
     free(symbolizer->texts);
     free(symbolizer->answers);
@@ -416,14 +317,9 @@ void gm_symbolizer_free(struct gm_symbolizer *symbolizer)
 size_t gm_symbolize(struct gm_symbolizer *symbolizer, const struct gm_module_reference *module,
                     uint64_t address, struct gm_source_frame *frames, size_t max)
 {
-    struct gm_symbol_module *opened = find_module(symbolizer, module);
-    const struct answer *answer = opened == NULL ? NULL : find_answer(symbolizer, opened, address);
-
-    if (answer == NULL) {
-        frames[0] = (struct gm_source_frame){.function = unknown_function};
-        return 1;
-    }
+    const struct answer *answer = find_answer(symbolizer, find_module(symbolizer, module), address);
     size_t count = answer->count < max ? answer->count : max;
+
     memcpy(frames, symbolizer->frames + answer->first, count * sizeof(*frames));
     return count;
 }
@@ -431,10 +327,7 @@ size_t gm_symbolize(struct gm_symbolizer *symbolizer, const struct gm_module_ref
 struct gm_symbol_outcome gm_symbolizer_outcome(struct gm_symbolizer *symbolizer,
                                                const struct gm_module_reference *module)
 {
-    const struct gm_symbol_module *opened = find_module(symbolizer, module);
-
-    return opened == NULL ? (struct gm_symbol_outcome){.status = GM_SYMBOLS_UNREADABLE}
-                          : gm_symbol_module_outcome(opened);
+    return gm_symbol_module_outcome(find_module(symbolizer, module)->module);
 }
 
 const char *gm_symbol_status_text(enum gm_symbol_status status)

@@ -26,8 +26,7 @@ struct gm_source_frame {
 struct gm_symbolizer;
 
 /* `options` may be NULL for the defaults. Without `debuginfod` this removes DEBUGINFOD_URLS from
- * the environment of the process, the only switch that libdwfl has. Returns NULL if out of
- * memory. */
+ * the environment of the process, the only switch that libdwfl has. */
 struct gm_symbolizer *gm_symbolizer_new(const struct gm_symbolizer_options *options);
 void gm_symbolizer_free(struct gm_symbolizer *symbolizer);
 

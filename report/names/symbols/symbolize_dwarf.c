@@ -15,6 +15,7 @@
 
 #include <dwarf.h>
 
+#include "base/memory.h"
 #include "names/symbols/symbolize_intervals.h"
 #include "names/symbols/symbolize_special.h"
 
@@ -110,16 +111,10 @@ static bool covers(struct gm_dwarf_index *index, Dwarf_Die *die, Dwarf_Addr pc)
 
 static bool add_unit(struct gm_dwarf_index *index, Dwarf_CU *handle, const Dwarf_Die *root)
 {
-    if (index->unit_count == index->unit_capacity) {
-        size_t capacity = index->unit_capacity == 0 ? 64 : index->unit_capacity * 2;
-        struct unit *units = realloc(index->units, capacity * sizeof(*units));
-        if (units == NULL)
-            return false;
-        index->units = units;
-        index->unit_capacity = capacity;
-    }
-    size_t number = index->unit_count++;
-    index->units[number] = (struct unit){.handle = handle, .root = *root};
+    size_t number = index->unit_count;
+
+    GM_APPEND(index->units, index->unit_capacity, index->unit_count,
+              (struct unit){.handle = handle, .root = *root});
     return add_ranges(index, &index->units[number].root, &index->ranges, number);
 }
 
@@ -143,11 +138,9 @@ static void add_units(struct gm_dwarf_index *index, Dwarf *dwarf)
 
 struct gm_dwarf_index *gm_dwarf_index_new(Dwarf *dwarf, const char *path)
 {
-    struct gm_dwarf_index *index = calloc(1, sizeof(*index));
+    struct gm_dwarf_index *index = gm_allocate(1, sizeof(*index));
     char package[PATH_MAX];
 
-    if (index == NULL)
-        return NULL;
     index->path = path;
     snprintf(package, sizeof(package), "%s.dwp", path);
     index->has_special_package = gm_is_special_file(NULL, NULL, package);
@@ -197,14 +190,7 @@ static bool add_function(struct gm_dwarf_index *index, struct unit *unit, Dwarf_
 {
     size_t ranges_before = unit->ranges.count;
 
-    if (unit->function_count == unit->function_capacity) {
-        size_t capacity = unit->function_capacity == 0 ? 64 : unit->function_capacity * 2;
-        Dwarf_Die *functions = realloc(unit->functions, capacity * sizeof(*functions));
-        if (functions == NULL)
-            return false;
-        unit->functions = functions;
-        unit->function_capacity = capacity;
-    }
+    GM_RESERVE(unit->functions, unit->function_capacity, unit->function_count + 1);
     unit->functions[unit->function_count] = *die;
     bool complete = add_ranges(index, die, &unit->ranges, unit->function_count);
     if (unit->ranges.count > ranges_before)

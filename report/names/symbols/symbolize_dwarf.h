@@ -13,8 +13,7 @@
 
 struct gm_dwarf_index;
 
-/* `dwarf`, and `path`, the file that it is from, stay the caller's and must live longer. Returns NULL
- * if out of memory. */
+/* `dwarf`, and `path`, the file that it is from, stay the caller's and must live longer. */
 struct gm_dwarf_index *gm_dwarf_index_new(Dwarf *dwarf, const char *path);
 void gm_dwarf_index_free(struct gm_dwarf_index *index);
 

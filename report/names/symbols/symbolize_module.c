@@ -15,6 +15,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "names/cache/answers.h"
 #include "names/symbols/symbolize_special.h"
@@ -115,7 +116,7 @@ static bool try_file(struct gm_symbol_module *module, const struct gm_module_ref
     if (status != GM_SYMBOLS_FULL)
         return false;
     module->outcome.verified = reference->build_id_size > 0;
-    module->file = strdup(path);
+    module->file = gm_copy_text(path);
     module->outcome.file = module->file;
     return true;
 }
@@ -268,7 +269,7 @@ static void open_debug_info(struct gm_symbol_module *module)
     if (module->debug_info == NULL || shares_special_file(dwarf, module->debug_info))
         return;
     module->index = gm_dwarf_index_new(dwarf, module->debug_info);
-    if (module->index != NULL && gm_dwarf_index_empty(module->index)) {
+    if (gm_dwarf_index_empty(module->index)) {
         gm_dwarf_index_free(module->index);
         module->index = NULL;
     }
@@ -281,7 +282,7 @@ static void open_contents(struct gm_symbol_module *module)
         module->outcome.status = GM_SYMBOLS_FULL;
     else if (is_compression_to_blame(module))
         module->outcome.status = GM_SYMBOLS_COMPRESSION;
-    else if (table_of(module) != NULL && gm_symbol_table_count(module->table) > 0)
+    else if (gm_symbol_table_count(table_of(module)) > 0)
         module->outcome.status = GM_SYMBOLS_FUNCTIONS_ONLY;
     else
         module->outcome.status = GM_SYMBOLS_NONE;
@@ -318,13 +319,11 @@ static int find_debug_file(Dwfl_Module *handle, void **data, const char *name, D
 static char *make_debug_path(const char *sysroot)
 {
     static const char plain[] = ":.debug:" DEBUG_DIRECTORY;
-    size_t size = 2 * sizeof(plain) + (sysroot == NULL ? 0 : strlen(sysroot));
-    char *path = malloc(size);
-
-    if (path != NULL && sysroot != NULL)
-        snprintf(path, size, ":.debug:%s" DEBUG_DIRECTORY ":" DEBUG_DIRECTORY, sysroot);
-    else if (path != NULL)
-        memcpy(path, plain, sizeof(plain));
+    if (sysroot == NULL)
+        return gm_copy_text(plain);
+    size_t size = 2 * sizeof(plain) + strlen(sysroot);
+    char *path = gm_allocate(size, 1);
+    snprintf(path, size, ":.debug:%s" DEBUG_DIRECTORY ":" DEBUG_DIRECTORY, sysroot);
     return path;
 }
 
@@ -437,16 +436,10 @@ static bool take_status(struct gm_symbol_module *module)
 struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference *reference,
                                                const struct gm_symbolizer_options *options)
 {
-    struct gm_symbol_module *module = calloc(1, sizeof(*module));
+    struct gm_symbol_module *module = gm_allocate(1, sizeof(*module));
 
-    if (module == NULL)
-        return NULL;
     module->outcome.status = GM_SYMBOLS_MODULE_MISSING;
     module->debug_path = make_debug_path(options->sysroot);
-    if (module->debug_path == NULL) {
-        free(module);
-        return NULL;
-    }
     module->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
                                          .find_debuginfo = find_debug_file,
                                          .section_address = dwfl_offline_section_address,
@@ -486,13 +479,6 @@ struct gm_symbol_outcome gm_symbol_module_outcome(const struct gm_symbol_module 
 
 /* ---- finding names --------------------------------------------------------------------------- */
 
-static const char *symbol_at(struct gm_symbol_module *module, uint64_t address)
-{
-    struct gm_symbol_table *table = table_of(module);
-
-    return table == NULL ? NULL : gm_symbol_table_find(table, address);
-}
-
 static void take_symbol(struct gm_raw_frame *frame, const char *symbol)
 {
     frame->name = symbol;
@@ -511,7 +497,7 @@ static void improve_name(struct gm_symbol_module *module, uint64_t address,
 {
     if (frame->name != NULL && frame->name_source == GM_NAME_FROM_LINKAGE)
         return;
-    const char *symbol = symbol_at(module, address);
+    const char *symbol = gm_symbol_table_find(table_of(module), address);
     if (symbol != NULL && (frame->name == NULL || is_mangled(symbol)))
         take_symbol(frame, symbol);
 }
@@ -525,7 +511,7 @@ static size_t find_in_contents(struct gm_symbol_module *module, uint64_t address
     if (module->index != NULL)
         count = gm_dwarf_index_find(module->index, shifted - module->dwarf_bias, frames);
     if (count == 0) {
-        const char *symbol = symbol_at(module, shifted);
+        const char *symbol = gm_symbol_table_find(table_of(module), shifted);
         if (symbol == NULL)
             return 0;
         frames[0] = (struct gm_raw_frame){0};

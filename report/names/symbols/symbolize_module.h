@@ -7,8 +7,8 @@
 
 struct gm_symbol_module;
 
-/* Looks for the file of `reference` and opens it. Returns NULL only if out of memory; a module
- * without a usable file is one that finds nothing, its outcome says why. */
+/* Looks for the file of `reference` and opens it. A module without a usable file is one that finds
+ * nothing, its outcome says why. */
 struct gm_symbol_module *gm_symbol_module_open(const struct gm_module_reference *reference,
                                                const struct gm_symbolizer_options *options);
 void gm_symbol_module_free(struct gm_symbol_module *module);

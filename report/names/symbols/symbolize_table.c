@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "names/symbols/symbolize_intervals.h"
 
 /* Which of several names for the same code is shown; a higher one wins. */
@@ -102,34 +103,22 @@ static void end_labels_at_next_symbol(struct gm_intervals *ranges)
     }
 }
 
-static bool read_symbols(struct gm_symbol_table *table, Dwfl_Module *module)
+struct gm_symbol_table *gm_symbol_table_new(Dwfl_Module *module)
 {
+    struct gm_symbol_table *table = gm_allocate(1, sizeof(*table));
     int count = dwfl_module_getsymtab(module);
 
     if (count <= 0)
-        return true;
-    table->names = calloc((size_t)count, sizeof(table->names[0]));
-    if (table->names == NULL)
-        return false;
+        return table;
+    table->names = gm_allocate((size_t)count, sizeof(table->names[0]));
     for (int i = 1; i < count; i++) { /* the first entry of a symbol table is empty */
         struct symbol symbol;
         if (read_symbol(module, i, &symbol) && names_function(&symbol) &&
             !add_symbol(table, &symbol))
-            return false;
+            break;
     }
     gm_intervals_sort(&table->ranges);
     end_labels_at_next_symbol(&table->ranges);
-    return true;
-}
-
-struct gm_symbol_table *gm_symbol_table_new(Dwfl_Module *module)
-{
-    struct gm_symbol_table *table = calloc(1, sizeof(*table));
-
-    if (table != NULL && !read_symbols(table, module)) {
-        gm_symbol_table_free(table);
-        table = NULL;
-    }
     return table;
 }
 

@@ -10,7 +10,7 @@
 struct gm_symbol_table;
 
 /* Reads .symtab (of the separate debug file if there is one), else .dynsym with the compressed
- * .gnu_debugdata. Returns NULL if out of memory; a module without symbols has an empty table. */
+ * .gnu_debugdata. A module without symbols has an empty table. */
 struct gm_symbol_table *gm_symbol_table_new(Dwfl_Module *module);
 void gm_symbol_table_free(struct gm_symbol_table *table);
 
