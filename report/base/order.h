@@ -1,4 +1,6 @@
-/* Functions for qsort() and bsearch() by their keys, of which the first that differs decides. In a key, `a` and `b` are
+/* Sorted arrays.
+ *
+ * Functions for qsort() and bsearch() by their keys, of which the first that differs decides. In a key, `a` and `b` are
  * the two elements. */
 #ifndef GPUMEM_REPORT_BASE_ORDER_H
 #define GPUMEM_REPORT_BASE_ORDER_H
@@ -30,5 +32,20 @@
 #define GM_BY_TEXT(member)                                                                         \
     if (strcmp(a->member, b->member) != 0)                                                         \
         return strcmp(a->member, b->member);
+
+/* How many of `count` elements come before a place in their order: `is_before` says of the one at `at` whether it does.
+ * `at` is the caller's, and the answer. */
+#define GM_BISECT(at, count, is_before)                                                            \
+    do {                                                                                           \
+        size_t gm_low = 0, gm_high = (count);                                                      \
+        while (gm_low < gm_high) {                                                                 \
+            (at) = gm_low + (gm_high - gm_low) / 2;                                                \
+            if (is_before)                                                                         \
+                gm_low = (at) + 1;                                                                 \
+            else                                                                                   \
+                gm_high = (at);                                                                    \
+        }                                                                                          \
+        (at) = gm_low;                                                                             \
+    } while (0)
 
 #endif

@@ -129,15 +129,9 @@ static void make_ids(const struct gm_model *model, struct gm_model_ids *ids,
 /* Where those of an outline begin among all. */
 static size_t first_of(const struct gm_model_ids *ids, uint64_t outline)
 {
-    size_t low = 0, high = ids->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ids->by_outline[middle].outline < outline)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    GM_BISECT(at, ids->count, ids->by_outline[at].outline < outline);
+    return at;
 }
 
 static size_t end_of_equal(const struct gm_model_ids *ids, size_t first)

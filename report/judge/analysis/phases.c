@@ -2,6 +2,7 @@
 #include "judge/analysis/phases.h"
 #include "base/limit.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,15 +56,9 @@ void gm_phases_add_maximum(const struct gm_phases *phases, struct gm_phase_place
 /* The most that came to be live at or after a moment; 0 if nothing did. */
 static uint64_t maximum_since(const struct gm_phase_place *place, uint64_t moment)
 {
-    size_t low = 0, high = place->maximum_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (place->maxima[middle].moment < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < place->maximum_count ? place->maxima[low].bytes : 0;
+    size_t at;
+    GM_BISECT(at, place->maximum_count, place->maxima[at].moment < moment);
+    return at < place->maximum_count ? place->maxima[at].bytes : 0;
 }
 
 void gm_phases_life_goes_on(struct gm_phases *phases, const struct gm_life *life)

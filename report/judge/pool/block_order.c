@@ -46,15 +46,9 @@ void gm_block_order_free(struct gm_block_order *order)
 
 size_t gm_block_order_at(const struct gm_block_order *order, uint64_t address)
 {
-    size_t low = 0, high = order->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (order->blocks[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    GM_BISECT(at, order->count, order->blocks[at].address < address);
+    return at;
 }
 
 bool gm_block_order_within(const struct gm_block_order *order, uint64_t start, uint64_t end)

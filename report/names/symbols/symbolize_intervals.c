@@ -41,18 +41,11 @@ void gm_intervals_clear(struct gm_intervals *set)
 
 struct gm_interval_search gm_intervals_search(const struct gm_intervals *set, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = set->count;
+    size_t at;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    GM_BISECT(at, set->count, set->items[at].start <= address);
     return (struct gm_interval_search){
-        .set = set, .address = address, .position = low, .steps_left = SEARCH_STEPS};
+        .set = set, .address = address, .position = at, .steps_left = SEARCH_STEPS};
 }
 
 const struct gm_interval *gm_intervals_next(struct gm_interval_search *search)

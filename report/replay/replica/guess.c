@@ -301,16 +301,10 @@ static struct cut *find_cuts(struct gm_history *history, size_t *count)
 /* The largest size of a stack that was given exactly, and of which so much can have been given; 0: there is none. */
 static uint64_t size_of_stack(const struct cut *cuts, size_t count, const struct gm_step *step)
 {
-    size_t low = 0, high = count;
-    while (low < high) { /* the first one behind */
-        size_t middle = low + (high - low) / 2;
-        struct cut wanted = {step->size, step->stack};
-        if (by_stack(&cuts[middle], &wanted) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct cut *cut = low ? &cuts[low - 1] : NULL;
+    struct cut wanted = {step->size, step->stack};
+    size_t behind;
+    GM_BISECT(behind, count, by_stack(&cuts[behind], &wanted) <= 0);
+    const struct cut *cut = behind ? &cuts[behind - 1] : NULL;
     return cut && cut->stack == step->stack && step->size - cut->size <= SLACK_MAX ? cut->size : 0;
 }
 

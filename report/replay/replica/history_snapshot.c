@@ -266,15 +266,9 @@ static bool find_size(const struct gm_history *history, struct gm_there *block,
 /* The last block that begins at an address or before it; the number of blocks if there is none. */
 static size_t block_before(const struct gm_history *history, uint64_t address)
 {
-    size_t low = 0, high = history->block_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (history->blocks[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? low - 1 : history->block_count;
+    size_t behind;
+    GM_BISECT(behind, history->block_count, history->blocks[behind].address <= address);
+    return behind ? behind - 1 : history->block_count;
 }
 
 /* A block that is placed behind one of unknown size, while that is in use, begins where that ends. */
