@@ -107,10 +107,12 @@ static int read_version(const char *version)
 static const struct gm_python_layout *row_of(int minor, bool free_threaded)
 {
     const size_t rows = sizeof(gm_python_layouts) / sizeof(gm_python_layouts[0]);
-    for (size_t i = 0; i < rows; i++)
-        if (gm_python_layouts[i].minor == minor &&
-            gm_python_layouts[i].free_threaded == free_threaded)
-            return &gm_python_layouts[i];
+    for (size_t i = 0; i < rows; i++) {
+        const struct gm_python_layout *row = &gm_python_layouts[i];
+        if ((row->minor == minor || (row->minor < minor && minor <= row->last_minor)) &&
+            row->free_threaded == free_threaded)
+            return row;
+    }
     return NULL;
 }
 

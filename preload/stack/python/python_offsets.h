@@ -47,6 +47,7 @@ enum { GM_COPIES_COUNT = 0, GM_COPIES_FIRST = 8 };
 /* An offset that a version has no use for is 0. */
 struct gm_python_layout {
     uint8_t minor;
+    uint8_t last_minor; /* that is the same; 0: it stands alone */
     uint8_t free_threaded;
     uint8_t chain;      /* enum gm_python_chain */
     uint8_t lines;      /* enum gm_python_lines */
@@ -84,25 +85,7 @@ struct gm_python_layout {
 static const struct gm_python_layout gm_python_layouts[] = {
     {
         .minor = 8,
-        .chain = GM_CHAIN_OBJECTS,
-        .lines = GM_LINES_LNOTAB,
-        .lasti_unit = 1,
-        .thread_frame = 24,
-        .thread_id = 176,
-        .frame_code = 32,
-        .frame_previous = 24,
-        .frame_position = 104,
-        .code_first_line = 40,
-        .code_filename = 104,
-        .code_name = 112,
-        .code_lines = 120,
-        .code_more = 48,
-        .str_kind = 2,
-        .str_ascii = 48,
-        .str_compact = 72,
-    },
-    {
-        .minor = 9,
+        .last_minor = 9,
         .chain = GM_CHAIN_OBJECTS,
         .lines = GM_LINES_LNOTAB,
         .lasti_unit = 1,
