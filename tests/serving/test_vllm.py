@@ -4,7 +4,7 @@
 Held against what a person can compute from the model's configuration: the bytes of its weights, and of the cache that
 one token takes. The cache must be all that vLLM left itself of the device, and the dry run must have seen it. Nearly all
 bytes at the peak have a stage and a line of vLLM's, and nothing is told as a leak, also of a server that sleeps, loads an
-adapter, or guesses tokens.
+adapter, answers or guesses tokens.
 """
 import json
 import os
@@ -14,15 +14,26 @@ import sys
 import tempfile
 
 GIB = 1 << 30
-HIDDEN, INNER, HEADS, KV_HEADS, HEAD, VOCABULARY, LAYERS = 4096, 12288, 32, 8, 128, 151936, 2
 CONFIGURATION = {
     "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "torch_dtype": "bfloat16", "hidden_act": "silu",
-    "hidden_size": HIDDEN, "intermediate_size": INNER, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS,
-    "head_dim": HEAD, "vocab_size": VOCABULARY, "num_hidden_layers": LAYERS, "max_position_embeddings": 40960,
+    "hidden_size": 4096, "intermediate_size": 12288, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "head_dim": 128, "vocab_size": 151936, "num_hidden_layers": 2, "max_position_embeddings": 40960,
     "rms_norm_eps": 1e-6, "rope_theta": 1000000, "tie_word_embeddings": False, "attention_bias": False}
-ATTENTION = 2 * HIDDEN * HEADS * HEAD + 2 * HIDDEN * KV_HEADS * HEAD
-WEIGHTS = 2 * (2 * VOCABULARY * HIDDEN + LAYERS * (ATTENTION + 3 * HIDDEN * INNER))  # bytes; norms are some KiB
-TOKEN = 2 * 2 * LAYERS * KV_HEADS * HEAD  # bytes of the cache: keys and values, two bytes each
+DRAFT = dict(CONFIGURATION, hidden_size=1024, intermediate_size=3072, num_attention_heads=16, num_hidden_layers=1)
+
+
+def weights_of(model):
+    """Bytes, two each; norms are some KiB."""
+    hidden, layers = model["hidden_size"], model["num_hidden_layers"]
+    attention = 2 * hidden * model["head_dim"] * (model["num_attention_heads"] + model["num_key_value_heads"])
+    return 2 * (2 * model["vocab_size"] * hidden + layers * (attention + 3 * hidden * model["intermediate_size"]))
+
+
+def bytes_of_token(model):
+    """In the cache: keys and values, two bytes each."""
+    return 2 * 2 * model["num_hidden_layers"] * model["num_key_value_heads"] * model["head_dim"]
+
+
 PROGRAM = """
 from vllm import LLM
 if __name__ == "__main__":
@@ -49,14 +60,22 @@ ADAPTER = """
               "adapter/adapter_model.safetensors")
     assert llm.llm_engine.add_lora(LoRARequest("one", 1, os.path.abspath("adapter")))
 """
+ANSWERS = """
+    from vllm import SamplingParams
+    prompts = [{"prompt_token_ids": list(range(1500))}] * 3  # more than one step reads
+    found = llm.generate(prompts, SamplingParams(max_tokens=40, detokenize=False))
+    assert [len(one.outputs[0].token_ids) for one in found] == [40] * 3, found
+"""
 GUESSES = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}
+DRAFTS = {"method": "draft_model", "model": "draft", "num_speculative_tokens": 3}
 # What it is, options of LLM(...), what the program does then, processes, the category that it adds at the peak.
 SCENARIOS = [
     ("one process", {}, "", 0, None),
-    ("two processes", {}, "", 1, None),
+    ("two processes, answers", {}, ANSWERS, 1, None),
     ("sleeps and wakes", {"enable_sleep_mode": True}, SLEEPS, 0, None),
     ("loads an adapter", {"enable_lora": True, "max_lora_rank": 16}, ADAPTER, 0, "lora"),
-    ("guesses tokens", {"speculative_config": GUESSES}, "", 0, None),
+    ("guesses tokens, answers", {"speculative_config": GUESSES}, ANSWERS, 0, None),
+    ("has a model that guesses", {"speculative_config": DRAFTS}, ANSWERS, 0, None),
     ("keeps no prefixes", {"enable_prefix_caching": False}, "", 0, None),
 ]
 NAMED = 0.95  # of the bytes at the peak
@@ -91,10 +110,12 @@ def run(build, folder, scenario):
     document = re.search(r'^\{("|$)', done.stdout, re.M)  # after what vLLM printed
     dry = json.loads(done.stdout[document.start():])["dry_run"]
     categories, named = held(build, folder)
+    models = [CONFIGURATION] + [DRAFT] * (options.get("speculative_config") == DRAFTS)
+    expected, token = sum(map(weights_of, models)), sum(map(bytes_of_token, models))
     stages = 1 - categories.get("other", 0) / sum(categories.values())
     added = categories.get(adds, 0)
-    assert abs(weights - WEIGHTS) < 0.02 * GIB + added, (weights, added, WEIGHTS)
-    assert abs(tokens * TOKEN - cache) < 0.01 * GIB, (tokens, TOKEN, cache)
+    assert abs(weights - expected) < 0.02 * GIB + added, (weights, added, expected)
+    assert abs(tokens * token - cache) < 0.01 * GIB, (tokens, token, cache)
     assert dry["verdict"] == "fits" and weights + cache < dry["peak"] < dry["capacity"], dry
     assert min(stages, named) >= NAMED and (added or not adds), (stages, named, categories)
     print(f"ok   {what}: weights {weights / GIB:.2f} GiB, cache {cache / GIB:.2f} GiB, {tokens:,} tokens; "
@@ -103,8 +124,9 @@ def run(build, folder, scenario):
 
 
 with tempfile.TemporaryDirectory(prefix="gpumem-test-serving.") as scratch:
-    os.mkdir(scratch + "/model")
-    with open(scratch + "/model/config.json", "w", encoding="utf-8") as file:
-        json.dump(CONFIGURATION, file)
+    for name, configuration in ("model", CONFIGURATION), ("draft", DRAFT):
+        os.mkdir(f"{scratch}/{name}")
+        with open(f"{scratch}/{name}/config.json", "w", encoding="utf-8") as file:
+            json.dump(configuration, file)
     found = {scenario[0]: run(sys.argv[1], scratch, scenario) for scenario in SCENARIOS}
-    assert found["one process"] == found["two processes"] == found["keeps no prefixes"], found
+    assert found["one process"] == found["two processes, answers"] == found["keeps no prefixes"], found

@@ -257,6 +257,10 @@ def show_gpu(hardware):
         hardware.has_visible_nvidia_gpu = lambda: True
 
 
+def count_tokens(module):
+    import_own("dry_serving").count_tokens(module)
+
+
 def try_few(module):
     import_own("dry_autotune").AFTER[module.__name__](module)
 
@@ -291,6 +295,7 @@ class After:
 
 if os.environ.get("GPUMEM_DRY_STATUS"):
     sys.meta_path[:0] = [After("torch", set_up), After("torch._inductor.constant_folding", fold_by_value),
-                         After("jax._src.hardware_utils", show_gpu), *(After(tuner, try_few) for tuner in TUNERS)]
+                         After("jax._src.hardware_utils", show_gpu),
+                         After("vllm.v1.worker.gpu.model_runner", count_tokens), *(After(tuner, try_few) for tuner in TUNERS)]
     tell_of_exceptions()
 import_hidden()
