@@ -104,14 +104,15 @@ static void note_end(int number)
     told_to_end = number;
 }
 
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+
 /* The first says that no further run is to begin: the answer is of what was seen until then. The second ends us. */
 static void listen_for_the_end(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = note_end,
                                .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        sigaction(numbers[i], &action, NULL);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        sigaction(ends[i], &action, NULL);
 }
 
 /* ---- a run ------------------------------------------------------------------------------------------ */
@@ -451,7 +452,7 @@ static int dry_run(struct dry_run *dry)
     dry->settings.cudnn = "0";
     if (!run_shown(dry, &shown, dry->json ? STDERR_FILENO : -1)) {
         gm_recording_end(&shown.recording);
-        return shown.code;
+        return told_to_end ? GM_EXIT_SIGNAL + told_to_end : shown.code;
     }
     if (!dry->once && !asked_for_values && may_depend_on_values(&shown))
         (void)(run_with_values(dry, &shown, true) || run_with_values(dry, &shown, false));
@@ -541,6 +542,23 @@ static void start_until_ready(struct dry_run *dry, size_t count)
     dry->command = command;
 }
 
+/* No signal ends us between: nobody would remove the folder. */
+static bool begin(struct dry_run *dry, struct gm_dry_watch *watch)
+{
+    sigset_t held, before;
+    sigemptyset(&held);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        sigaddset(&held, ends[i]);
+    sigprocmask(SIG_BLOCK, &held, &before);
+    bool has_scratch = make_scratch(dry->scratch, sizeof(dry->scratch));
+    if (has_scratch) {
+        gm_dry_watch_begin(watch, dry->scratch);
+        listen_for_the_end();
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return has_scratch;
+}
+
 int gm_cmd_dry_run(int count, char **arguments)
 {
     struct dry_run dry = {.settings = {.devices = 1}};
@@ -621,11 +639,9 @@ int gm_cmd_dry_run(int count, char **arguments)
         return GM_EXIT_USAGE;
     if (dry.device.context >= dry.settings.memory)
         dry.device.context = 0; /* a device of a test, too small for any context */
-    if (!make_scratch(dry.scratch, sizeof(dry.scratch)))
-        return GM_EXIT_NOT_STARTED;
     struct gm_dry_watch watch;
-    gm_dry_watch_begin(&watch, dry.scratch);
-    listen_for_the_end();
+    if (!begin(&dry, &watch))
+        return GM_EXIT_NOT_STARTED;
     int code = dry_run(&dry);
     gm_dry_watch_end(&watch, dry.scratch, !told_to_end);
     return code;

@@ -178,7 +178,11 @@ NEEDS = (
                                 for b in (1.9, 2.7, 5)], 8),
     ("parabolas in steps of 8", [lambda x, b=b: 50 + b * ceiling(x, 8) + 0.01 * ceiling(x, 8) ** 2 for b in (1, 3)], 12),
     ("steps of any width", [lambda x, w=w, h=h: 50 + h * -(-x // w) for w in range(2, 62, 6) for h in range(3, 93, 9)], 17),
+    ("more than a run tells", [lambda x, b=b, c=c: 20 + b * x + c * x * x for b, c in ((700, 0), (400, 0), (3, 1), (9, 4))], 8),
     ("one step anywhere", [lambda x, k=k: 100 if x < k else 3000 for k in range(2, 512, 17)], 17))
+
+
+TOLD_MOST = 160000  # MiB that a run without limit can have
 
 
 def search_of(need, jobs):
@@ -191,7 +195,7 @@ def search_of(need, jobs):
         for number, (value, memory) in enumerate(wanted):
             made.append((int(value), memory))
             size = need(int(value))
-            is_refused = size > 1000 and memory is None
+            is_refused = size > (1000 if memory is None else TOLD_MOST)
             take(number, types.SimpleNamespace(
                 has_failed=False, most=size, without_cache=size, dry={"failed_at": "here" if is_refused else None},
                 verdict="does-not-fit" if is_refused else "fits"))
@@ -558,7 +562,8 @@ def ended_at_any_moment_it_leaves_nothing():
             if child.returncode == 130 and said:
                 assert json.loads(said)["fit"]["is_interrupted"], said
             ends[child.returncode] = ends.get(child.returncode, 0) + 1
-            wait_until(lambda: not commands_with(temporary) and not os.listdir(temporary))
+            wait_until(lambda: not commands_with(temporary) and not os.listdir(temporary),
+                       lambda: (name, number, said, commands_with(temporary), os.listdir(temporary)))
             assert contents(home) == before, (name, number)
     assert ends.get(130, 0) >= 6, ends
 
@@ -578,10 +583,10 @@ def commands_with(temporary):
     return found
 
 
-def wait_until(holds):
+def wait_until(holds, why=lambda: "waited in vain"):
     end = time.monotonic() + 60
     while not holds():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, why()
         time.sleep(0.05)
 
 

@@ -32,7 +32,7 @@ PROGRAMS = {
     "contrastive": ("a100-40", "16G", ["--over", "B=1..512"], ["batch={B}"]),
     "two_ranks": ("rtx3090", "12G", ["--over", "B=1..512"], ["batch={B}"])}
 RANKS = {"two_ranks": 2}                           # of torchrun
-OF_CUDNN = ("images", "diffusion", "detection", "vision")    # where its workspaces may leave undecided what is next to the limit
+OF_CUDNN = ("images", "diffusion", "recurrent", "detection", "vision")    # where its workspaces may leave undecided what is next to the limit
 
 
 def command_of(name, words):

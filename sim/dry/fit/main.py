@@ -16,14 +16,13 @@ import page  # noqa: E402
 from cards import Cards, bytes_of  # noqa: E402
 from forecast import Forecast  # noqa: E402
 from remedies import Remedies  # noqa: E402
-from runs import UNLIMITED, Result, Runner  # noqa: E402
+from runs import ENDS, UNLIMITED, Result, Runner  # noqa: E402
 from search import Point, Search  # noqa: E402
 from serving import Serving  # noqa: E402
 from values import Wrong, axis_of  # noqa: E402
 
 COMBINATIONS_MOST = 256
 RUNS_MOST = 64  # of one search along an axis
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Options:

@@ -28,6 +28,7 @@ PASSING = {MARK, "_", "SHLVL", "PWD", "OLDPWD", "TERM", "COLUMNS", "LINES", "LS_
 FILE_MOST = 16 << 20   # bytes of a file whose content counts; of a larger one size and time do
 FILES_MOST = 5000      # Python files looked at beside a program
 KEPT_MOST = 4096       # answers that are kept
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNLIMITED = 1 << 40    # memory of a device on which a run tells its whole need
 
 
@@ -122,7 +123,7 @@ def keep_watch(mark, scratch):
         return writing
     os.setsid()
     os.close(writing)
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for name in ENDS:
         signal.signal(name, signal.SIG_IGN)
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -197,8 +198,10 @@ class Runner:
     def __init__(self, gpumem, libraries, options, say):
         self.gpumem, self.options, self.say = gpumem, options, say
         self.mark = f"{os.getpid()}.{time.time_ns()}"
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS) # none ends us between: nobody would remove the folder
         self.scratch = tempfile.mkdtemp(prefix="gpumem-fit.")
         self.watch = keep_watch(self.mark, self.scratch)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.runs = self.kept = 0
         self.seconds = 0.0
         self.begin = time.monotonic()

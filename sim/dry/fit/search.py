@@ -160,8 +160,8 @@ class Search:
             self.try_all(wanted if self.jobs() > 1 and len(guesses) == 1 else wanted[:1])
             return
         middle = (len(inside) - 1) // 2
-        if len(known) < 2:
-            self.try_all([(inside[middle], False)])
+        if len(known) < 2: # the largest value needs more than a run without limit tells
+            self.try_all([(inside[middle if is_slow else middle // 2], not is_slow)])
             return
         curve = curve_through(around(known, self.capacity, len(sizes)))
         at = max((at for at, value in enumerate(inside) if curve(self.numbers[value]) <= self.capacity), default=0)
