@@ -563,7 +563,7 @@ def ended_at_any_moment_it_leaves_nothing():
                 assert json.loads(said)["fit"]["is_interrupted"], said
             ends[child.returncode] = ends.get(child.returncode, 0) + 1
             wait_until(lambda: not commands_with(temporary) and not os.listdir(temporary),
-                       lambda: (name, number, said, commands_with(temporary), os.listdir(temporary)))
+                       lambda at=(name, number): (at, commands_with(temporary), os.listdir(temporary)))
             assert contents(home) == before, (name, number)
     assert ends.get(130, 0) >= 6, ends
 
@@ -577,7 +577,7 @@ def commands_with(temporary):
                 if b"TMPDIR=" + temporary.encode() not in file.read().split(b"\0"):
                     continue
             with open(f"/proc/{entry}/cmdline", "rb") as file:
-                found.append(file.read().decode().replace("\0", " "))
+                found.append(file.read().decode().replace("\0", " ").strip())
         except OSError:
             pass
     return found
