@@ -13,12 +13,15 @@ def count_tokens(module):
 
     def sample_and_count(self, hidden_states, input_batch, *args, **kwargs):
         sampled = sample(self, hidden_states, input_batch, *args, **kwargs)
-        read = input_batch.num_computed_prefill_tokens_np + input_batch.num_scheduled_tokens
-        sampled[0].counted_on_host = read >= input_batch.prefill_len_np
+        try:
+            read = input_batch.num_computed_prefill_tokens_np + input_batch.num_scheduled_tokens
+            sampled[0].counted_on_host = read >= input_batch.prefill_len_np
+        except AttributeError:  # of a version that has other names
+            pass
         return sampled
 
     def get_output_counted(self):
-        self.num_sampled_tokens_np[:] = self.sampler_output.counted_on_host
+        self.num_sampled_tokens_np[:] = getattr(self.sampler_output, "counted_on_host", self.num_sampled_tokens_np)
         return get_output(self)
 
     runner.sample, output.get_output = sample_and_count, get_output_counted
