@@ -1,8 +1,8 @@
 /*
  * Modules and libraries. The simulator runs no code: any image loads and any kernel name is found.
- * The variables are those of the image, if it is a cubin (cubin.c), and those that the compiler
- * registered, which the simulated runtime declares by gpumem_sim_register_variable. Their memory
- * appears per context at the first query and is in no total.
+ * Variables, and the kernels that are counted, are those of the image, if it is a cubin (cubin.c);
+ * those that the compiler registered the simulated runtime declares by gpumem_sim_register_variable.
+ * The memory of variables appears per context at the first query and is in no total.
  */
 #include "module.h"
 #include "memory.h"
@@ -76,8 +76,22 @@ void gpusim_module_delete(void *object)
     gpusim_object_delete(module);
 }
 
+/* Code, or the file that has it. */
+struct image {
+    const void *code;
+    const char *path;
+};
+
+static void declare(struct gpusim_library *library, struct image image)
+{
+    if (image.path)
+        gpusim_cubin_declare_file(library, image.path);
+    else
+        gpusim_cubin_declare(library, image.code);
+}
+
 /* Its code comes to a device with the first context that uses it: cuLibraryGetModule. */
-static CUresult load_library(CUlibrary *handle, const void *code)
+static CUresult load_library(CUlibrary *handle, struct image image)
 {
     GPUSIM_ENTER();
     if (!handle)
@@ -86,7 +100,7 @@ static CUresult load_library(CUlibrary *handle, const void *code)
     struct gpusim_library *library = new_library();
     if (!library)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    gpusim_cubin_declare(library, code);
+    declare(library, image);
     *handle = GPUSIM_HANDLE(CUlibrary, library);
     return CUDA_SUCCESS;
 }
@@ -101,20 +115,25 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
     (void)options;
     (void)values;
     (void)count;
-    return code ? load_library(library, code) : CUDA_ERROR_INVALID_VALUE;
+    return code ? load_library(library, (struct image){.code = code}) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
                                void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                                void **values, unsigned int count)
 {
+    (void)jit_options;
+    (void)jit_values;
+    (void)jit_count;
+    (void)options;
+    (void)values;
+    (void)count;
     GPUSIM_TRY(gpusim_ready());
     if (!path)
         return CUDA_ERROR_INVALID_VALUE;
     if (access(path, R_OK) != 0)
         return CUDA_ERROR_FILE_NOT_FOUND;
-    return cuLibraryLoadData(library, path, jit_options, jit_values, jit_count, options, values,
-                             count);
+    return load_library(library, (struct image){.path = path});
 }
 
 CUresult cuLibraryUnload(CUlibrary handle)
@@ -251,8 +270,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule hand
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* `image`: NULL, or the code. */
-static CUresult load_module(CUmodule *handle, const void *image)
+static CUresult load_module(CUmodule *handle, struct image image)
 {
     GPUSIM_ENTER_CONTEXT(context);
     if (!handle)
@@ -272,15 +290,14 @@ static CUresult load_module(CUmodule *handle, const void *image)
         gpusim_module_delete(module);
         return taken;
     }
-    if (image)
-        gpusim_cubin_declare(library, image);
+    declare(library, image);
     *handle = GPUSIM_HANDLE(CUmodule, module);
     return CUDA_SUCCESS;
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return image ? load_module(module, image) : CUDA_ERROR_INVALID_VALUE;
+    return image ? load_module(module, (struct image){.code = image}) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
@@ -302,7 +319,8 @@ CUresult cuModuleLoad(CUmodule *module, const char *path)
     GPUSIM_TRY(gpusim_ready());
     if (!path)
         return CUDA_ERROR_INVALID_VALUE;
-    return access(path, R_OK) == 0 ? load_module(module, NULL) : CUDA_ERROR_FILE_NOT_FOUND;
+    return access(path, R_OK) == 0 ? load_module(module, (struct image){.path = path})
+                                   : CUDA_ERROR_FILE_NOT_FOUND;
 }
 
 CUresult cuModuleUnload(CUmodule handle)

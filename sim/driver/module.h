@@ -41,7 +41,13 @@ void gpusim_module_delete(void *module);
 CUresult gpusim_library_declare(struct gpusim_library *library, const char *name, size_t bytes,
                                 bool managed);
 
-/* Declares the variables of `image`, if that is a cubin. It holds what its own headers say. */
+/* Declares a kernel of the library; others are found, too. */
+void gpusim_kernel_declare(struct gpusim_library *library, const char *name);
+
+/* Declares the variables and kernels of `image`, if that is a cubin. It holds what its own headers say. */
 void gpusim_cubin_declare(struct gpusim_library *library, const void *image);
+
+/* The same of a file, if that is a whole cubin. */
+void gpusim_cubin_declare_file(struct gpusim_library *library, const char *path);
 
 #endif

@@ -26,9 +26,9 @@ PROGRAMS = {
     "grid": ("rtx4090", None, ["--over", "B=1..512", "--over", "L=128,256,512"], ["batch={B}", "length={L}"]),
     "llama": ("l4", "6G", ["--over", "LENGTH=16..8192:16"], ["length={LENGTH}"]),
     "vision": ("rtx4090", "12G", ["--over", "B=1..512"], ["batch={B}"]),
-    "variational": ("t4", "4G", ["--over", "B=1..512"], ["batch={B}"]),
+    "variational": ("t4", "2600M", ["--over", "B=1..512"], ["batch={B}"]),
     "adversarial": ("t4", "3G", ["--over", "B=1..512"], ["batch={B}"]),
-    "graph": ("t4", None, ["--over", "NODES=1..512"], ["nodes={NODES}"]),
+    "graph": ("t4", "4G", ["--over", "NODES=1..512"], ["nodes={NODES}"]),
     "contrastive": ("a100-40", "16G", ["--over", "B=1..512"], ["batch={B}"]),
     "two_ranks": ("rtx3090", "12G", ["--over", "B=1..512"], ["batch={B}"])}
 RANKS = {"two_ranks": 2}                           # of torchrun

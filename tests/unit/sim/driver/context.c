@@ -7,7 +7,9 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void a_reset_frees_what_the_context_held(void **state)
 {
@@ -175,14 +177,31 @@ static void variables_of_a_library_are_zero_and_not_counted(void **state)
     assert_cuda(CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(library));
 }
 
-/* A cubin as compilers write it, as far as its symbols go. */
-static void variables_of_a_cubin_are_found(void **state)
+static unsigned int kernels_in_file(const void *image, size_t size)
 {
-    static const char names[] = "\0constant\0kernel\0elsewhere";
+    char path[] = "/tmp/gpumem-test-cubin.XXXXXX";
+    int file = mkstemp(path);
+    CUlibrary library;
+    unsigned int count;
+
+    assert_true(file >= 0);
+    assert_int_equal(write(file, image, size), size);
+    close(file);
+    assert_ok(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+    unlink(path);
+    assert_ok(cuLibraryGetKernelCount(&count, library));
+    assert_ok(cuLibraryUnload(library));
+    return count;
+}
+
+/* A cubin as compilers write it, as far as its symbols go. */
+static void variables_and_kernels_of_a_cubin_are_found(void **state)
+{
+    static const char names[] = "\0constant\0kernel\0elsewhere\0called";
     struct {
         Elf64_Ehdr head;
         Elf64_Shdr sections[3];
-        Elf64_Sym symbols[4];
+        Elf64_Sym symbols[5];
         char names[sizeof(names)];
     } cubin = {
         .head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
@@ -194,15 +213,20 @@ static void variables_of_a_cubin_are_found(void **state)
                       .sh_offset = offsetof(typeof(cubin), symbols),
                       .sh_size = sizeof(cubin.symbols),
                       .sh_link = 2},
-                     {.sh_type = SHT_STRTAB, .sh_offset = offsetof(typeof(cubin), names)}},
-        .symbols = {{0},
-                    {.st_name = 1, .st_info = STT_OBJECT, .st_shndx = 5, .st_size = 96},
-                    {.st_name = 10, .st_info = STT_FUNC, .st_shndx = 6, .st_size = 640},
-                    {.st_name = 17, .st_info = STT_OBJECT, .st_shndx = SHN_UNDEF, .st_size = 8}},
+                     {.sh_type = SHT_STRTAB,
+                      .sh_offset = offsetof(typeof(cubin), names),
+                      .sh_size = sizeof(names)}},
+        .symbols =
+            {{0},
+             {.st_name = 1, .st_info = STT_OBJECT, .st_shndx = 5, .st_size = 96},
+             {.st_name = 10, .st_info = STT_FUNC, .st_other = 0x10, .st_shndx = 6, .st_size = 640},
+             {.st_name = 17, .st_info = STT_OBJECT, .st_shndx = SHN_UNDEF, .st_size = 8},
+             {.st_name = 27, .st_info = STT_FUNC, .st_shndx = 7, .st_size = 64}},
     };
     CUmodule module;
     CUdeviceptr pointer;
     size_t size;
+    unsigned int count;
 
     (void)state;
     memcpy(cubin.names, names, sizeof(names));
@@ -211,7 +235,11 @@ static void variables_of_a_cubin_are_found(void **state)
     assert_int_equal(size, 96);
     assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "kernel"));
     assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "elsewhere"));
+    assert_ok(cuModuleGetFunctionCount(&count, module));
+    assert_int_equal(count, 1);
     assert_ok(cuModuleUnload(module));
+    assert_int_equal(kernels_in_file(&cubin, sizeof(cubin)), 1);
+    assert_int_equal(kernels_in_file(&cubin, offsetof(typeof(cubin), names)), 0); /* cut */
     cubin.head.e_machine = EM_X86_64;
     assert_ok(cuModuleLoadData(&module, &cubin));
     assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "constant"));
@@ -294,7 +322,7 @@ int main(void)
         TEST(streams_and_events_end_with_their_context),
         TEST(default_streams_are_streams),
         TEST(variables_of_a_library_are_zero_and_not_counted),
-        TEST(variables_of_a_cubin_are_found),
+        TEST(variables_and_kernels_of_a_cubin_are_found),
         TEST(launches_check_their_arguments),
         TEST(threads_allocate_at_once),
     };
