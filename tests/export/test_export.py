@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpumem export` on the traces of the corpus and on two written for it.
+"""`gpumem export` on the traces of the corpus, on three written for it, and on random ones.
 
     test_export.py GPUMEM SOURCE EXPORT_TRACES CONSUMERS
 
@@ -30,6 +30,7 @@ import tempfile
 
 gpumem, source, export_traces, consumers = sys.argv[1:5]
 sys.path.insert(0, consumers)
+RANDOM = int(os.environ.get("GPUMEM_TEST_FIGURES", "20")) # traces as tests/outputs/test_figures.py has them
 problems = 0
 missing = set()
 
@@ -488,9 +489,11 @@ def check_usage(trace):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         traces = {}
-        for name, *arguments in (("hostile",), ("training", "5000"), ("mapped",)):
+        random = [("figures", str(seed)) for seed in range(RANDOM)]
+        for kind, *arguments in (("hostile",), ("training", "5000"), ("mapped",), *random):
+            name = kind + arguments[0] if kind == "figures" else kind
             traces[name] = os.path.join(folder, name + ".trace")
-            subprocess.run([export_traces, name, traces[name], *arguments], check=True)
+            subprocess.run([export_traces, kind, traces[name], *arguments], check=True)
         corpus = os.path.join(source, "tests/corpus")
         for name in sorted(os.listdir(corpus)):
             if name.endswith(".trace"):
@@ -504,7 +507,7 @@ def main():
             reports[name] = json.loads(done.stdout)
             for check in CHECKS:
                 check(name, trace, reports[name])
-        for name in ("hostile", "training", "pool"):
+        for name in ("hostile", "training", "pool", *map("".join, random)):
             check_duckdb(name, traces[name], reports[name])
         check_moments(traces["training"], reports["training"])
         expect(not reports["mapped"]["lost_frees"] and not reports["mapped"]["malformed"], "mapped: the trace is not sound")

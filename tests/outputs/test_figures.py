@@ -10,6 +10,7 @@ single allocations are added up. Each disagreement is one line on stderr, and ex
 import collections
 import csv
 import glob
+import gzip
 import html
 import io
 import json
@@ -285,7 +286,13 @@ def check_rows(trace, report):
                  for one in {row["class"] for row in told}}
         trace.same(f"{name} at the end, by class", found, wanted)
     check_database(trace, rows, wanted)
-    check_stacks(trace, report, at_end)
+    check_stacks(trace, "end", at_end)
+    check_times(trace, report)
+    code, snapshot = trace.run("export", "-f", "memory_viz")
+    if code == 0 and snapshot:
+        segments = pickle.loads(snapshot)["segments"]
+        blocks = sum(block["size"] for one in segments for block in one["blocks"] if block["state"] == "active_allocated")
+        trace.same("memory_viz: blocks in their segments", blocks, sum(one["allocated_size"] for one in segments))
 
 
 def check_database(trace, rows, wanted):
@@ -319,23 +326,38 @@ def fields(data):
             yield key >> 3, varint()
 
 
-def check_stacks(trace, report, at_end):
-    """pprof, collapsed and speedscope at the end hold what csv does."""
-    import gzip  # pylint: disable=import-outside-toplevel
-    whole = sum(int(row["bytes"]) for row in at_end)
-    profile = gzip.decompress(trace.run("export", "-f", "pprof", "--at", "end")[1])
+def check_stacks(trace, moment, held):
+    """pprof, collapsed and speedscope at a moment hold what csv does."""
+    whole = sum(int(row["bytes"]) for row in held)
+    profile = gzip.decompress(trace.run("export", "-f", "pprof", "--at", moment)[1])
     samples = [[value for one, value in fields(sample) if one == 2] for number, sample in fields(profile) if number == 2]
-    trace.same("pprof at the end", sum(values[3] + values[5] for values in samples), whole) # in use, of blocks
-    lines = trace.text("export", "-f", "collapsed", "--at", "end").splitlines()
-    trace.same("collapsed at the end", sum(int(line.rsplit(" ", 1)[1]) for line in lines), whole)
-    scope = trace.run("export", "-f", "speedscope", "--at", "end")[1]
-    trace.same("speedscope at the end", sum(sum(one["weights"]) for one in json.loads(scope)["profiles"]) if whole else 0, whole)
-    code, snapshot = trace.run("export", "-f", "memory_viz")
-    if code == 0 and snapshot:
-        segments = pickle.loads(snapshot)["segments"]
-        blocks = sum(block["size"] for one in segments for block in one["blocks"] if block["state"] == "active_allocated")
-        trace.same("memory_viz: blocks in their segments", blocks, sum(one["allocated_size"] for one in segments))
-    del report
+    trace.same(f"pprof at {moment}", sum(values[3] + values[5] for values in samples), whole) # in use, of blocks
+    lines = trace.text("export", "-f", "collapsed", "--at", moment).splitlines()
+    trace.same(f"collapsed at {moment}", sum(int(line.rsplit(" ", 1)[1]) for line in lines), whole)
+    scope = trace.run("export", "-f", "speedscope", "--at", moment)[1]
+    trace.same(f"speedscope at {moment}", sum(sum(one["weights"]) for one in json.loads(scope)["profiles"]) if whole else 0, whole)
+
+
+def kind_of(row):
+    """A row of csv: the device, the kind, and whether a pool made it."""
+    return row["device"], row["kind"], row["is_block"]
+
+
+def check_times(trace, report):
+    """At times of the run each output holds what lived then, by the begin and end of each allocation."""
+    rows = list(csv.DictReader(io.StringIO(trace.text("export", "-f", "csv"), newline="")))
+    if report["overwritten"] or not rows:
+        return
+    for time in sorted({int(row["begin_ns"]) for row in rows})[::max(1, len(rows) // 3)]:
+        lived = [row for row in rows if int(row["begin_ns"]) <= time and (not row["end_ns"] or int(row["end_ns"]) > time)]
+        wanted = by_key(lived, kind_of, lambda row: int(row["bytes"]))
+        moment = f"{time}ns"
+        held = list(csv.DictReader(io.StringIO(trace.text("export", "-f", "csv", "--at", moment), newline="")))
+        trace.same(f"csv at {moment}", by_key(held, kind_of, lambda row: int(row["bytes"])), wanted)
+        trace.same(f"csv at {moment}: allocations", sum(int(row["count"]) for row in held), len(lived))
+        lines = [json.loads(line) for line in trace.text("export", "-f", "ndjson", "--at", moment).splitlines()]
+        trace.same(f"ndjson at {moment}", sum(line["bytes"] for line in lines if line["type"] == "held"), sum(wanted.values()))
+        check_stacks(trace, moment, held)
 
 
 # ---- diff, check
