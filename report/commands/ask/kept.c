@@ -46,9 +46,12 @@ static char *read_kept_file(const char *path, size_t *size)
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (opened < 0)
         return NULL;
-    time_t now = time(NULL);
+    /* not time(): Linux (multigrain timestamps, since 6.13) stamps files by a clock up to a tick ahead of it */
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     if (fstat(opened, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
-        file.st_size <= SIZE_MAX_OF_FILE && file.st_mtime <= now && now - file.st_mtime < SECONDS) {
+        file.st_size <= SIZE_MAX_OF_FILE && file.st_mtime <= now.tv_sec &&
+        now.tv_sec - file.st_mtime < SECONDS) {
         text = gm_allocate((size_t)file.st_size + 1, 1);
         *size = (size_t)file.st_size;
         if (read(opened, text, *size) != (ssize_t)*size) {
