@@ -568,6 +568,12 @@ enum gm_block_end {
     GM_BLOCK_END_WAITS = 2,   /* other streams use it still */
 };
 
+/* While what XLA's pool held most. */
+enum gm_block_most {
+    GM_BLOCK_MOST_RUNNING = 0,
+    GM_BLOCK_MOST_COMPILING = 1, /* kernels were tried out */
+};
+
 /* Whose pool a block is of. */
 enum gm_block_pool {
     GM_BLOCK_POOL_UNTOLD =

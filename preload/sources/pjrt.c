@@ -59,6 +59,9 @@ enum { ON_HOST = 1 };
 /* What the pool of a device held when it was last asked, bytes. */
 static struct pool {
     _Atomic uint64_t allocated;
+    _Atomic uint64_t most_allocated; /* at any time; 0: not told */
+    _Atomic uint64_t
+        most_compiling; /* the same, where it was reached while a program was compiled */
     _Atomic uint64_t reserved;
     _Atomic uint64_t limit;        /* that it may take from the driver; 0: not told */
     _Atomic uint64_t largest_hole; /* told only together with the limit */
@@ -141,11 +144,22 @@ static int device_of_memory(const struct plugin *plugin, uint64_t memory)
  * it has a limit. */
 static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordinal)
 {
-    enum { WORDS = 24, IN_USE = 3, LIMIT = 10, LARGEST_HOLE = 18, POOL = 20, IS_SET = 1 };
+    enum {
+        WORDS = 24,
+        IN_USE = 3,
+        MOST_IN_USE = 4,
+        LIMIT = 10,
+        LARGEST_HOLE = 18,
+        POOL = 20,
+        IS_SET = 1
+    };
     gm_pjrt_words stats[WORDS] = {WORDS, 0, device};
     if (!call_slot(plugin, GM_PJRT_MEMORY_STATS, stats))
         return UINT64_MAX;
     atomic_store_explicit(&pools[ordinal].allocated, stats[IN_USE], memory_order_relaxed);
+    if ((uint8_t)stats[MOST_IN_USE + IS_SET])
+        atomic_store_explicit(&pools[ordinal].most_allocated, stats[MOST_IN_USE],
+                              memory_order_relaxed);
     if ((uint8_t)stats[POOL + IS_SET])
         atomic_store_explicit(&pools[ordinal].reserved, stats[POOL], memory_order_relaxed);
     if (!(uint8_t)stats[LIMIT + IS_SET])
@@ -160,8 +174,10 @@ static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordin
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
+/* `is_last`: with this array all is made that its call makes. What the pool held at most is told then, so that a
+ * reader can tell the arrays from the rest. */
 static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int device,
-                         void *frame)
+                         bool is_last, void *frame)
 {
     struct gm_call call;
     struct gm_record detail = {.device = (int8_t)device};
@@ -171,6 +187,12 @@ static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int
         if (type == GM_EVENT_BLOCK_OOM) {
             detail.size = atomic_load_explicit(&pools[device].largest_hole, memory_order_relaxed);
             detail.aux = atomic_load_explicit(&pools[device].limit, memory_order_relaxed);
+        } else if (is_last) {
+            detail.aux = atomic_load_explicit(&pools[device].most_allocated, memory_order_relaxed);
+            detail.extra = detail.aux == atomic_load_explicit(&pools[device].most_compiling,
+                                                              memory_order_relaxed)
+                               ? GM_BLOCK_MOST_COMPILING
+                               : GM_BLOCK_MOST_RUNNING;
         }
         gm_call_commit_block(
             call.thread, frame, gm_what(type, (enum gm_kind)GM_BLOCK_OF_XLA, (int8_t)device, 0, 0),
@@ -192,7 +214,7 @@ static bool is_recorded(void)
 }
 
 /* A buffer was made. */
-static void begin_array(const struct plugin *plugin, uint64_t buffer, void *frame)
+static void begin_array(const struct plugin *plugin, uint64_t buffer, bool is_last, void *frame)
 {
     int saved_errno = errno;
     if (!buffer || !is_recorded())
@@ -202,7 +224,7 @@ static void begin_array(const struct plugin *plugin, uint64_t buffer, void *fram
     uint64_t size = device >= 0 ? ask_of(plugin, GM_PJRT_BUFFER_SIZE, buffer) : 0;
     if (size && size >> SIZE_BITS == 0 && gm_handles_set(&buffers, buffer, noted(size, device))) {
         ask_pool(plugin, gm_handles_get(&devices, memory), device);
-        record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, frame);
+        record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, is_last, frame);
     }
     errno = saved_errno;
 }
@@ -214,7 +236,7 @@ static void end_array(uint64_t buffer, void *frame)
     uint64_t of = gm_process_epoch() ? gm_handles_take(&buffers, buffer) : 0;
     if (of)
         record_array(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
-                     (int)(of >> SIZE_BITS) - 1, frame);
+                     (int)(of >> SIZE_BITS) - 1, false, frame);
     errno = saved_errno;
 }
 
@@ -307,7 +329,7 @@ static void note_pjrt_refusal(const struct plugin *plugin, void *error, const st
         function_of(plugin, GM_PJRT_ERROR_MESSAGE)(message); /* returns nothing */
         if (device >= 0)
             record_array(GM_EVENT_BLOCK_OOM, 0,
-                         bytes_asked((const char *)(uintptr_t)message[3], message[4]), device,
+                         bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, true,
                          frame);
     }
     errno = saved_errno;
@@ -332,7 +354,7 @@ static const struct maker UNINITIALIZED = {GM_PJRT_UNINITIALIZED, 9, 8, 7, 2};
 static const struct maker VIEW = {GM_PJRT_VIEW, 12, 0, 8, 2};
 static const struct maker VIEW_OF_ARRAY = {GM_PJRT_VIEW, 0, 0, 8, 2};
 static const struct maker ASYNC_BUFFERS = {GM_PJRT_ASYNC_BUFFERS, 0, 7, 0, 2}; /* got one by one */
-static const struct maker COMPILE = {GM_PJRT_COMPILE, 0, 0, 0, 2}; /* it tries kernels out */
+static const struct maker COMPILE = {GM_PJRT_COMPILE, 0, 0, 0, 2};
 
 static uint64_t word_at(const gm_pjrt_words *arguments, unsigned at)
 {
@@ -345,13 +367,34 @@ static void *make_buffer(const struct plugin *plugin, const struct maker *maker,
 {
     void *error = ((gm_pjrt_function *)plugin->real[maker->slot])(arguments);
     if (!error)
-        begin_array(plugin, word_at(arguments, maker->buffer), frame);
+        begin_array(plugin, word_at(arguments, maker->buffer), true, frame);
     else
         note_pjrt_refusal(
             plugin, error,
             &(struct target){word_at(arguments, maker->memory), word_at(arguments, maker->device),
                              word_at(arguments, maker->client), GM_PJRT_CLIENT_DEVICES},
             frame);
+    return error;
+}
+
+/* It tries kernels out, on memory of the pool: what that held at most is told apart. */
+static void *compile_program(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
+{
+    const struct target client = {.owner = word_at(arguments, COMPILE.client),
+                                  .list = GM_PJRT_CLIENT_DEVICES};
+    uint64_t before[DEVICES];
+    if (!is_recorded())
+        return ((gm_pjrt_function *)plugin->real[GM_PJRT_COMPILE])(arguments);
+    fullest_of(plugin, &client);
+    for (int i = 0; i < DEVICES; i++)
+        before[i] = atomic_load_explicit(&pools[i].most_allocated, memory_order_relaxed);
+    void *error = make_buffer(plugin, &COMPILE, arguments, frame);
+    fullest_of(plugin, &client);
+    for (int i = 0; i < DEVICES; i++) {
+        uint64_t most = atomic_load_explicit(&pools[i].most_allocated, memory_order_relaxed);
+        if (most > before[i])
+            atomic_store_explicit(&pools[i].most_compiling, most, memory_order_relaxed);
+    }
     return error;
 }
 
@@ -412,16 +455,48 @@ static bool may_take_all(const gm_pjrt_words *arguments)
     return !options || options[0] <= KEPT * sizeof(*options) || options[KEPT] == 0;
 }
 
+/* XLA may be refused memory and let the call succeed: then the call's event is ready, and has the
+ * error. NULL: it has none, or is not ready, or the caller asked for no events. */
+static void *error_of_event(const struct plugin *plugin, uint64_t event)
+{
+    gm_pjrt_words ready[] = {4, 0, event, 0};
+    gm_pjrt_words failed[] = {3 * sizeof(*failed), 0, event};
+    return event && function_of(plugin, GM_PJRT_EVENT_ERROR) &&
+                   call_slot(plugin, GM_PJRT_EVENT_IS_READY, ready) && (uint8_t)ready[3]
+               ? function_of(plugin, GM_PJRT_EVENT_ERROR)(failed)
+               : NULL;
+}
+
+/* Begins what the computation made. Of a device on which it failed it made nothing, though there are buffers. */
+static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *arguments,
+                          uint32_t outputs, const struct target *target, void *frame)
+{
+    enum { EVENTS = 8 };
+    uint64_t *const *lists = (uint64_t *const *)(uintptr_t)arguments[7];
+    const uint64_t *events = (const uint64_t *)(uintptr_t)word_at(arguments, EVENTS);
+    bool is_noted = false;
+    for (uint64_t device = 0; lists && device < arguments[5]; device++) {
+        void *error = events ? error_of_event(plugin, events[device]) : NULL;
+        if (error) {
+            if (!is_noted) /* each device may tell the same */
+                note_pjrt_refusal(plugin, error, target, frame);
+            is_noted = true;
+            destroy_error(plugin, error);
+            continue;
+        }
+        for (uint32_t i = 0; i < outputs; i++)
+            begin_array(plugin, lists[device][i], i + 1 == outputs, frame);
+    }
+}
+
 static void *execute_loaded(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)
 {
     enum { ON_DEVICE = 9 }; /* none: on those that it was compiled for */
     const uint64_t loaded = arguments[2];
     void *error = ((gm_pjrt_function *)plugin->real[GM_PJRT_EXECUTE])(arguments);
+    const struct target target = {0, word_at(arguments, ON_DEVICE), loaded, GM_PJRT_LOADED_DEVICES};
     if (error)
-        note_pjrt_refusal(
-            plugin, error,
-            &(struct target){0, word_at(arguments, ON_DEVICE), loaded, GM_PJRT_LOADED_DEVICES},
-            frame);
+        note_pjrt_refusal(plugin, error, &target, frame);
     if (error || !is_recorded())
         return error;
     uint64_t known = gm_handles_get(&executables, loaded);
@@ -432,10 +507,7 @@ static void *execute_loaded(const struct plugin *plugin, gm_pjrt_words *argument
         gm_handles_set(&executables, loaded, known | TAKES_NOTHING);
     else
         gm_handles_add(&executables, loaded, known);
-    uint64_t *const *lists = (uint64_t *const *)(uintptr_t)arguments[7];
-    for (uint64_t device = 0; lists && device < arguments[5]; device++)
-        for (uint32_t i = 0; i < OUTPUTS(known); i++)
-            begin_array(plugin, lists[device][i], frame);
+    begin_outputs(plugin, arguments, OUTPUTS(known), &target, frame);
     return NULL;
 }
 
@@ -471,7 +543,7 @@ static void *forget_executable(const struct plugin *plugin, gm_pjrt_words *argum
     MAKER(n, retrieve_buffer, RETRIEVE_BUFFER)                                                     \
     MAKER(n, uninitialized, UNINITIALIZED)                                                         \
     MAKER(n, async_buffers, ASYNC_BUFFERS)                                                         \
-    MAKER(n, compile, COMPILE)                                                                     \
+    FUNCTION(n, compile, compile_program(plugin, arguments, FRAME))                                \
     FUNCTION(n, view, view_buffer(plugin, arguments, FRAME))                                       \
     FUNCTION(n, unsafe_pointer, tell_address(plugin, GM_PJRT_UNSAFE_POINTER, arguments))           \
     FUNCTION(n, opaque_pointer, tell_address(plugin, GM_PJRT_OPAQUE_POINTER, arguments))           \

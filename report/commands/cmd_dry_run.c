@@ -77,8 +77,6 @@ static const struct gm_option own_options[] = {
     {GM_PROSE, NULL},
 };
 
-#define MEMORY_MOST (UINT64_C(1) << 40) /* bytes of a device */
-
 struct dry_run {
     struct gm_dry_device device;
     struct gm_dry_launch launch;
@@ -405,7 +403,7 @@ static bool run_without_limit(struct dry_run *dry, struct gm_dry_outcome *outcom
     struct shown_run again;
     const uint64_t memory = dry->settings.memory;
     const char *output = dry->output;
-    dry->settings.memory = MEMORY_MOST;
+    dry->settings.memory = GM_DRY_MEMORY_MOST;
     dry->output = NULL;
     bool tells = run_hidden(dry, &again) && ended_well(&again);
     dry->settings.memory = memory;
@@ -522,7 +520,7 @@ static bool make_scratch(char *scratch, size_t size)
 
 static bool read_memory(const char *text, uint64_t *memory)
 {
-    if (gm_size_parse(text, memory) && *memory >= 1 << 20 && *memory <= MEMORY_MOST)
+    if (gm_size_parse(text, memory) && *memory >= 1 << 20 && *memory <= GM_DRY_MEMORY_MOST)
         return true;
     gm_complain("--memory: '%s' is no size from 1M to 1T", text);
     return false;

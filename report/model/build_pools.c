@@ -109,6 +109,20 @@ static uint32_t add_end(struct gm_builder *builder, int device)
     return number;
 }
 
+static struct gm_model_in_use_peak in_use_peak(struct gm_builder *builder, int device,
+                                               const struct gm_in_use_peak *peak)
+{
+    struct gm_site site = {
+        .stack = peak->stack, .api = peak->api, .kind = GM_KIND_DEVICE, .device = (int8_t)device};
+    if (!peak->bytes)
+        return (struct gm_model_in_use_peak){0};
+    return (struct gm_model_in_use_peak){
+        .place = gm_builder_place(builder, &site, true),
+        .time_ns = gm_builder_time(builder, peak->time),
+        GM_SAME(peak, bytes, arrays, is_compiling),
+    };
+}
+
 static void build_pool(struct gm_builder *builder, int device)
 {
     const struct gm_analysis *analysis = builder->analysis;
@@ -132,6 +146,7 @@ static void build_pool(struct gm_builder *builder, int device)
         .reserved = gm_amount(totals->reserved),
         .reserved_peak = gm_amount(totals->reserved_peak.bytes),
         .reserved_peak_time_ns = gm_builder_time(builder, totals->reserved_peak.time),
+        .in_use_peak = in_use_peak(builder, device, &totals->in_use_peak),
         .out_of_memory = gm_amount(totals->out_of_memory),
         .curve = curve,
         .drawn = run->simulated ? totals->by_alloc : curve,
@@ -163,7 +178,7 @@ static void build_failure(struct gm_builder *builder, const struct gm_pool_failu
     *own = (struct gm_model_pool_failure){
         .place = gm_builder_place(builder, &site, true),
         .moment = add_snapshot(builder, GM_MODEL_POOL_FAILURE, &failure->snapshot),
-        GM_SAME(failure, device, size, first, count, tracked, residual, elsewhere, survived,
+        GM_SAME(failure, device, size, first, count, tracked, residual, elsewhere, limit, survived,
                 succeeded),
         .reason = gm_pool_failure_reason(failure),
     };

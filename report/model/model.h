@@ -192,6 +192,15 @@ struct gm_model_failure {
     enum gm_fragmentation fragmentation;
 };
 
+/* The most that XLA's pool had in use: blocks.h. */
+struct gm_model_in_use_peak {
+    uint64_t bytes; /* 0: not told; then the rest means nothing */
+    uint64_t arrays;
+    uint64_t time_ns;
+    uint32_t place;
+    bool is_compiling;
+};
+
 struct gm_model_pool {
     const char *owner; /* the framework, as people call it */
     int device;
@@ -205,6 +214,7 @@ struct gm_model_pool {
     int64_t reserved;
     int64_t reserved_peak;
     uint64_t reserved_peak_time_ns;
+    struct gm_model_in_use_peak in_use_peak;
     int64_t out_of_memory;
     /* Bytes in blocks of each category at one time, where GM_NEEDS_PURPOSES asks; of the cache, which
      * is no blocks, 0. */
@@ -229,6 +239,7 @@ struct gm_model_pool_failure {
     uint64_t tracked;
     uint64_t residual;
     uint64_t elsewhere;
+    uint64_t limit;
     bool survived;
     bool succeeded;
     struct gm_pool_reason reason;

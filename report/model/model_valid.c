@@ -53,6 +53,8 @@ static bool are_failures_valid(const struct gm_model *model, const struct gm_mod
     for (size_t i = 0; i < run->pool_count; i++)
         if (!is_moment_or_none(run, run->pools[i].at_peak) ||
             !is_moment_or_none(run, run->pools[i].last) ||
+            (run->pools[i].in_use_peak.bytes &&
+             run->pools[i].in_use_peak.place >= model->place_count) ||
             !is_moment_or_none(run, run->pools[i].at_end))
             return false;
     return is_moment_or_none(run, run->pinned_peak) && is_moment_or_none(run, run->end);

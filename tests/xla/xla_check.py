@@ -150,6 +150,23 @@ def dry_run():
     return [] if parts.get("XLA's arrays") == 4 << 22 else [f"exit code {status}, {parts}"], str(parts)
 
 
+def late_refusal():
+    """The call succeeds, and waiting for its result does not. It is refused at the line of the call, whether it is caught or not."""
+    code = ("import jax, numpy\nsort = jax.jit(lambda x: jax.numpy.sort(x[:, None] * x[None, :], axis=0))\n"
+            "result = sort(numpy.ones(100000, numpy.float32))\n%s")
+    endings = {"does-not-fit": "result.block_until_ready()",
+               "fits": "try:\n    result.block_until_ready()\nexcept jax.errors.JaxRuntimeError:\n    pass"}
+    problems, said = [], []
+    for verdict, ending in endings.items():
+        status, answer = gpumem_json(["dry-run", "--json", "--device", "rtx4090", "--no-whole", "--", sys.executable, "-c", code % ending])
+        refused = [failure for pool in answer["framework_blocks"] for failure in pool["failures"]]
+        lines = [frame["line"] for failure in refused for frame in answer["stacks"][failure["stack"]]["frames"] if frame["file"] == "<string>"]
+        said.append(f"{answer['dry_run']['verdict']}, {[failure['request'] for failure in refused]} at lines {lines}")
+        if answer["dry_run"]["verdict"] != verdict or len(refused) != 1 or refused[0]["request"] >> 30 != 37 or lines != [3]:
+            problems.append(f"exit code {status}, {said[-1]}")
+    return problems, "; ".join(said)
+
+
 def fit(allocator):
     """The largest batch that fits does so in a dry run of its own; the next one does not."""
     where = ["--json", "--device", "h100", "--memory", "1G"]
@@ -209,7 +226,7 @@ def main():
         checks += [(f"{name}/arrays, {allocator}", lambda name=name, allocator=allocator: arrays(name, allocator))
                    for name in names for allocator in allocators]
     if framework == "jax":
-        checks += program_checks() + [("dry run", dry_run)]
+        checks += program_checks() + [("dry run", dry_run), ("late refusal", late_refusal)]
         checks += [("fit/pieces", lambda: fit("pieces"))] if COMPILED else []
     checks += [("arrays/pieces of a pool", lambda: pieces("arrays"))]
     checks += [(f"kept_results/place, {allocator}", lambda allocator=allocator: place(allocator))

@@ -132,6 +132,21 @@ static void note_reserved(struct gm_blocks *blocks, struct gm_block_totals *tota
             (struct gm_peak){totals->reserved, entry->record->time, blocks->records};
 }
 
+static void note_in_use_peak(struct gm_block_totals *totals, const struct gm_entry *entry)
+{
+    const struct gm_record *record = entry->record;
+    uint64_t told = entry->detail ? entry->detail->aux : 0;
+    if (told > totals->in_use_peak.bytes)
+        totals->in_use_peak = (struct gm_in_use_peak){
+            .bytes = told,
+            .arrays = totals->live < told ? totals->live : told,
+            .time = record->time,
+            .stack = entry->carried ? 0 : record->stack,
+            .api = record->api,
+            .is_compiling = entry->detail->extra == GM_BLOCK_MOST_COMPILING,
+        };
+}
+
 const char *gm_blocks_owner(const struct gm_block_totals *totals)
 {
     switch (totals->owners) {
@@ -158,8 +173,12 @@ struct gm_block_change gm_blocks_note_block(struct gm_blocks *blocks, const stru
     blocks->late_count = 0;
     blocks->last_use_time = record->time;
     blocks->last_use_record = blocks->records;
-    if (record->type == GM_EVENT_BLOCK_ALLOC)
-        return begin_pool_block(blocks, totals, entry);
+    if (record->type == GM_EVENT_BLOCK_ALLOC) {
+        struct gm_block_change change = begin_pool_block(blocks, totals, entry);
+        if (record->kind == GM_BLOCK_OF_XLA)
+            note_in_use_peak(totals, entry);
+        return change;
+    }
     totals->out_of_memory++;
     draw_blocks(totals, record->time);
     return (struct gm_block_change){0};

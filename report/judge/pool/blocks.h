@@ -12,6 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The most that XLA's pool had in use at any time, as XLA counts. */
+struct gm_in_use_peak {
+    uint64_t bytes;  /* 0: not told */
+    uint64_t arrays; /* bytes of these just after the call that reached it */
+    uint64_t time;
+    uint32_t stack; /* of that call; 0: it came before the trace */
+    uint16_t api;
+    bool is_compiling; /* it was reached while a program was compiled, and kernels tried out */
+};
+
 struct gm_block_totals {
     uint32_t owners; /* a bit for each enum gm_block_owner whose records there are */
     uint64_t allocs;
@@ -26,6 +36,7 @@ struct gm_block_totals {
     uint64_t
         in_use; /* of XLA's pool, as it said at the latest request: arrays and all else; bytes */
     struct gm_peak reserved_peak;
+    struct gm_in_use_peak in_use_peak;
     uint64_t out_of_memory;    /* times the framework gave up */
     struct gm_curve *curve;    /* live and reserved over time; NULL: never a block */
     struct gm_curve *by_alloc; /* the same over the allocations */

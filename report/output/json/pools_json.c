@@ -123,9 +123,24 @@ static void write_pool_failure(struct gm_json_view *view,
     GM_JSON_MEMBERS(json, &failure->reason, free, largest_hole, fragmentation);
     GM_JSON_MEMBERS(json, failure, tracked, residual);
     gm_json_number(json, "other_processes", failure->elsewhere);
+    GM_JSON_IF(json, "limit", failure->limit, failure->limit);
     gm_json_where(view, place->stack, place->api);
     write_moment(view, "at", failure->moment);
     gm_json_close_object(json);
+}
+
+static void write_in_use_peak(struct gm_json_view *view, const struct gm_model_in_use_peak *peak)
+{
+    const struct gm_model_place *place = &view->model->places[peak->place];
+    if (!peak->bytes) {
+        gm_json_null(view->json, "in_use_peak");
+        return;
+    }
+    gm_json_open_object(view->json, "in_use_peak");
+    GM_JSON_MEMBERS(view->json, peak, bytes, arrays, time_ns);
+    gm_json_bool(view->json, "compiling", peak->is_compiling);
+    gm_json_where(view, place->stack, place->api);
+    gm_json_close_object(view->json);
 }
 
 static void write_pool(struct gm_json_view *view, const struct gm_model_pool *pool)
@@ -138,6 +153,7 @@ static void write_pool(struct gm_json_view *view, const struct gm_model_pool *po
     GM_JSON_MEMBERS(json, pool, allocs, frees, live, peak, peak_time_ns);
     GM_JSON_IF(json, "requested_peak", pool->is_requested_known, pool->requested_peak);
     GM_JSON_MEMBERS(json, pool, reserved, reserved_peak, reserved_peak_time_ns, out_of_memory);
+    write_in_use_peak(view, &pool->in_use_peak);
     GM_JSON_IF(json, "settings", run->allocator_variable, run->allocator_settings);
     gm_json_open_object(json, "at_end");
     gm_owners_json(view, gm_model_moment(run, pool->at_end));

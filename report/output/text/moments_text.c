@@ -85,6 +85,18 @@ static void print_in_use(struct gm_page *page, const struct gm_model_pool_state 
                       state->in_use - state->allocated - state->rounding);
 }
 
+/* Of a computation that needs more than its arrays: what ran then. */
+static void print_in_use_peak(const struct gm_view *view, const struct gm_model_in_use_peak *peak)
+{
+    gm_page_paragraph(
+        view->page, GM_PLAIN, 4,
+        "At most %s were in use, as XLA counts, %s of that no array: %s:", SIZE(peak->bytes),
+        SIZE(peak->bytes - peak->arrays),
+        peak->is_compiling ? "kernels that XLA's autotuner tried out when this was compiled"
+                           : "temporaries of this call, or of what still ran beside it");
+    gm_place_text(view, view->model->places[peak->place].stack, 0);
+}
+
 static void print_pool(const struct gm_view *view, const struct gm_model_pool *pool,
                        const struct gm_refusal *refusal)
 {
@@ -106,6 +118,8 @@ static void print_pool(const struct gm_view *view, const struct gm_model_pool *p
     if (has_purpose(moment->pool))
         gm_purposes_text(view->page, 4, moment->pool);
     gm_blocks_text(view, moment->pool);
+    if (pool->in_use_peak.bytes - pool->in_use_peak.arrays > pool->in_use_peak.bytes / 100)
+        print_in_use_peak(view, &pool->in_use_peak);
     if (pool->drawn && pool->allocs >= (int64_t)CURVE_EVENTS_MIN)
         gm_curve_text(view, "blocks", pool->drawn, 0);
     if (view->verbose)

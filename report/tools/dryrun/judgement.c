@@ -66,12 +66,14 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
     uint64_t reserved = use->reserved < use->peak ? use->reserved : use->peak;
     if (blocks > reserved)
         blocks = reserved;
-    uint64_t least = use->least_reserved, most = most_reserved(facts, judgement->device);
+    uint64_t least = use->least_reserved > blocks ? use->least_reserved : blocks;
+    uint64_t most = most_reserved(facts, judgement->device), told = reserved;
+    if (use->is_of_xla && least < reserved)
+        told = least; /* its pool makes do with smaller steps where the device has no more */
     add_part(judgement, use->is_of_xla ? "XLA's arrays" : "PyTorch's tensors", blocks,
              GM_DRY_EXACT);
     add_bounded(judgement, use->is_of_xla ? "XLA's temporaries and cache" : "PyTorch's cache",
-                reserved - blocks, least > blocks ? least - blocks : 0,
-                most > blocks ? most - blocks : 0);
+                told - blocks, least - blocks, (most > reserved ? most : reserved) - blocks);
     add_part(judgement, "other allocations", use->peak - reserved, GM_DRY_EXACT);
     if (use->has_failed && use->held + use->wanted > use->peak)
         add_part(judgement, "the refused request", use->held + use->wanted - use->peak,

@@ -137,8 +137,8 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     set_number("GPUMEM_SIM_LATE_EVENTS", settings->late_events);
     /* Triton looks for the driver by itself, in the list of the system's libraries. */
     setenv("TRITON_LIBCUDA_PATH", launch->libraries, 0);
-    /* JAX would take three quarters of the device, whatever it needs. */
-    setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false", 0);
+    /* JAX would take three quarters of the device, whatever it needs. Where the need is asked for, it must not. */
+    setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false", settings->memory == GM_DRY_MEMORY_MOST);
     /* The seconds that PyTorch waits at its end for threads of autograd; one of them may hang: sim/dry/fresh.c. */
     setenv("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "0.1", 0);
     setenv("GPUMEM_DRY_CUDNN", settings->cudnn, 1);

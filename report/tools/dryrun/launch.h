@@ -14,6 +14,9 @@ struct gm_dry_launch {
     char status[PATH_MAX];    /* file in which they tell what happened */
 };
 
+/* Bytes of a device that has as much as is asked for: a run on it tells a program's whole need. */
+#define GM_DRY_MEMORY_MOST (UINT64_C(1) << 40)
+
 struct gm_dry_settings {
     const struct gm_dry_device *device;
     uint64_t memory; /* bytes of each device */

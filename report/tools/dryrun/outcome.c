@@ -139,10 +139,12 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
     for (size_t i = 0; i < run->pool_failure_count; i++) {
         const struct gm_model_pool_failure *failure = &run->pool_failures[i];
         struct gm_dry_use *use = use_of(outcome, failure->device);
-        if (failure->survived || failure->succeeded)
+        if (failure->survived || failure->succeeded) {
             outcome->survived += failure->count;
-        else if (use)
+        } else if (use && !use->has_failed) {
             fail_use(use, model, failure->place, failure->size, GM_PURPOSE_NONE, failure->tracked);
+            use->limit = failure->limit;
+        }
     }
     for (size_t i = 0; i < run->failure_count; i++) {
         const struct gm_model_failure *failure = &run->failures[i];
@@ -188,8 +190,11 @@ static void add_run(struct gm_dry_outcome *outcome, const struct gm_model *model
             continue;
         use->blocks += amount(run->pools[i].peak);
         use->is_of_xla = strcmp(run->pools[i].owner, "XLA") == 0;
-        use->reserved += amount(run->pools[i].reserved_peak);
-        use->least_reserved = use->most_reserved = use->reserved;
+        uint64_t reserved = amount(run->pools[i].reserved_peak);
+        uint64_t in_use = run->pools[i].in_use_peak.bytes;
+        use->reserved += reserved;
+        use->most_reserved += reserved;
+        use->least_reserved += in_use ? in_use : reserved;
     }
     add_failures(outcome, model, run);
     add_reads(outcome, model, run);
@@ -232,7 +237,7 @@ void gm_dry_outcome_unite(struct gm_dry_outcome *outcome, const struct gm_dry_ou
         use->most_reserved += more->most_reserved;
         if (more->has_failed && !use->has_failed) {
             use->has_failed = true;
-            GM_COPY_MEMBERS(use, more, wanted, purpose, held, at);
+            GM_COPY_MEMBERS(use, more, wanted, limit, purpose, held, at);
         }
     }
     for (size_t i = 0; i < other->uncertain_count; i++)

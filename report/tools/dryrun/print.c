@@ -53,6 +53,7 @@ static const char *who_decides(const struct gm_dry_judgement *judgement)
             widest = &judgement->parts[i];
     return strstr(widest->name, "cuDNN")   ? "cuDNN decides"
            : strstr(widest->name, "masks") ? "masks that the GPU computes decide"
+           : strstr(widest->name, "XLA")   ? "the steps in which XLA's pool grows decide"
                                            : "addresses and events decide";
 }
 
@@ -135,6 +136,12 @@ static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
         else if (facts->outcome->devices[judgement->device].purpose)
             fprintf(out, "does not fit: no memory was left for %s",
                     gm_purpose_text(facts->outcome->devices[judgement->device].purpose));
+        else if (facts->outcome->devices[judgement->device].limit)
+            fprintf(out,
+                    "does not fit: %s were refused, as XLA may take %s "
+                    "(XLA_PYTHON_CLIENT_MEM_FRACTION)",
+                    SIZE(facts->outcome->devices[judgement->device].wanted),
+                    SIZE(facts->outcome->devices[judgement->device].limit));
         else
             fprintf(out, "does not fit: %s were refused, as what is free is in pieces",
                     SIZE(facts->outcome->devices[judgement->device].wanted));

@@ -10,6 +10,8 @@ import tempfile
 
 BUILD = os.path.abspath(sys.argv[1])
 PROGRAM = f"{BUILD}/tests/xla_arrays"
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "arrays.c"), encoding="utf-8") as file:
+    COMPUTE = next(number for number, text in enumerate(file, 1) if "with temporaries */" in text)
 
 
 os.environ["LD_LIBRARY_PATH"] = f"{BUILD}/sim"
@@ -41,9 +43,15 @@ def check_recorded(plugin, **environment):
         assert pools[0]["reserved"] == 64 << 20 and pools[0]["out_of_memory"] == 1, pools[0]
         # Told by the memory, the device, or by who of an executable's or a client's devices has least room.
         refused_by_1 = output[output.index("error 3"):output.rindex("error 8")].count("error 8")
-        assert pools[1]["out_of_memory"] == refused_by_1 == (6 if plugin == "plugin" else 5), pools[1]
+        assert pools[1]["out_of_memory"] == refused_by_1 == (8 if plugin == "plugin" else 7), pools[1]
         refused = pools[0]["failures"][0]
         assert refused["request"] == 8 << 20 and refused["count"] == 1, refused
+        # The most in use was reached by what was tried out for a program, and by temporaries of a call.
+        most = {device: pool["in_use_peak"] for device, pool in pools.items()}
+        assert most[0]["bytes"] == 64 << 20 and most[0]["compiling"], most
+        assert most[1]["bytes"] == most[1]["arrays"] + (20 << 20) == figures(output, "MOST")[1] and not most[1]["compiling"], most
+        lines = [frame["line"] for frame in report["stacks"][most[1]["stack"]]["frames"] if frame["file"]]
+        assert {COMPUTE} & set(lines), (COMPUTE, lines)
         # What is free is that of the pool, in which this plugin keeps the host's arrays, too.
         for failure, free, hole, fragmentation in ((refused, 3, 3, False), (pools[1]["failures"][0], 36, 18, True)):
             assert failure["free"] == free << 20 and failure["largest_hole"] == hole << 20, failure
@@ -51,7 +59,7 @@ def check_recorded(plugin, **environment):
         assert {f["code"]: f.get("device") for f in report["findings"]}.get("pool-fragmentation") == 1, report["findings"]
         [full] = [f for f in report["findings"] if f["code"] == "out-of-memory"]
         assert "60.0 MiB in arrays, 61.0 MiB in use and 64.0 MiB reserved of the 64.0 MiB that XLA may" in full["cause"], full
-        for moment, in_use in ((pools[0]["failures"][0]["at"], 61 << 20), (pools[1]["at_peak"], 28 << 20)):
+        for moment, in_use in ((pools[0]["failures"][0]["at"], 61 << 20), (pools[1]["at_peak"], 30 << 20)):
             assert moment["in_use"] == in_use and moment["rounding"] == 0, moment
         page = subprocess.run([f"{BUILD}/report/gpumem", "report", path], capture_output=True, text=True, check=True)
         assert "Who held XLA's pool on device 0" in page.stdout, page.stdout

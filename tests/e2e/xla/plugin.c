@@ -31,14 +31,21 @@ struct error {
     word code;
     char message[96];
 };
+struct event {
+    int is_held;  /* not ready */
+    word refused; /* bytes; 0: no error */
+};
 
 enum { CAPACITY = 64 << 20 };
 static word devices[2] = {0, 1}, device_list[2] = {(word)&devices[0], (word)&devices[1]};
 static word in_use[2]; /* bytes of each device */
+static word most_in_use[2];
+static word temporaries; /* bytes, of the next computation */
 static struct memory memories[] = {{"device", (word)&devices[0]},
                                    {"pinned_host", (word)&devices[0]},
                                    {"device", (word)&devices[1]}};
 static void *pool;
+static int holds_events;
 
 static void *refuse(word code, const char *format, word bytes)
 {
@@ -54,6 +61,12 @@ static word largest_hole(word device)
     return (CAPACITY - in_use[device]) >> device;
 }
 
+static void note_most(word device, word beside)
+{
+    if (in_use[device] + beside > most_in_use[device])
+        most_in_use[device] = in_use[device] + beside;
+}
+
 static void *make(struct memory *memory, word size, word *buffer)
 {
     word *used = &in_use[*(word *)memory->device];
@@ -62,6 +75,7 @@ static void *make(struct memory *memory, word size, word *buffer)
     struct buffer *made = calloc(1, sizeof(*made));
     *made = (struct buffer){memory, size, 0, 0};
     *used += size;
+    note_most(*(word *)memory->device, 0);
     *buffer = (word)made;
     return NULL;
 }
@@ -125,6 +139,7 @@ static void *async_buffers(word *a)
 static void *compile(word *a)
 {
     (void)a;
+    note_most(0, CAPACITY - in_use[0]); /* it tries something out */
     return refuse(8, "Out of memory while trying to allocate %lu bytes.", 3 << 20);
 }
 static void *list_devices(word *a)
@@ -141,6 +156,8 @@ static void *hardware_id(word *a)
 static void *memory_stats(word *a)
 {
     a[3] = in_use[*(word *)a[2]];
+    a[4] = most_in_use[*(word *)a[2]];
+    a[5] = 1;
     a[10] = CAPACITY;
     a[11] = 1;
     a[18] = largest_hole(*(word *)a[2]);
@@ -182,18 +199,51 @@ static void drop(struct buffer *buffer)
         in_use[*(word *)buffer->memory->device] -= buffer->size;
     buffer->deleted = 1;
 }
+/* Whose caller asks for events, one a device, finds a refusal there, beside buffers without memory. */
 static void *execute(word *a)
 {
     const struct executable *executable = (struct executable *)a[2];
-    word *const *in = (word *const *)a[4], *const *out = (word *const *)a[7];
+    word *const *in = (word *const *)a[4], *const *out = (word *const *)a[7],
+                *events = (word *)a[8];
     for (word i = 0; i < executable->taken; i++)
         drop((struct buffer *)in[0][i]);
-    for (word i = 0; i < executable->outputs; i++) {
-        void *error = make(executable->memory, executable->output_size, &out[0][i]);
-        if (error)
-            return error;
+    for (word device = 0; device < a[5]; device++) {
+        struct memory *memory = a[5] > 1 ? memory_of(device_list[device]) : executable->memory;
+        struct event *event = calloc(1, sizeof(*event));
+        event->is_held = holds_events;
+        for (word i = 0; i < executable->outputs; i++) {
+            struct buffer none = {memory, executable->output_size, 1, 0}, *made;
+            void *error = make(memory, executable->output_size, &out[device][i]);
+            if (error && !events)
+                return error;
+            if (!error)
+                continue;
+            free(error);
+            event->refused = executable->output_size;
+            made = malloc(sizeof(*made));
+            *made = none;
+            out[device][i] = (word)made;
+        }
+        if (events)
+            events[device] = (word)event;
+        note_most(*(word *)memory->device, temporaries);
     }
+    temporaries = 0;
     return NULL;
+}
+static void *event_is_ready(word *a)
+{
+    a[3] = !((struct event *)a[2])->is_held;
+    return NULL;
+}
+static void *event_error(word *a)
+{
+    const struct event *event = (struct event *)a[2];
+    if (event->is_held)
+        abort(); /* as XLA does */
+    return event->refused
+               ? refuse(8, "Out of memory while trying to allocate %lu bytes.", event->refused)
+               : NULL;
 }
 static void *buffer_delete(word *a)
 {
@@ -238,13 +288,14 @@ const word *GetPjrtApi(void)
         int slot;
         function *function;
     } rows[] = {
-        {21, list_devices}, {25, compile},           {57, list_devices},   {74, copy_to_device},
-        {98, view},         {108, async_buffers},    {5, error_destroy},   {6, error_message},
-        {7, error_code},    {27, from_host},         {36, hardware_id},    {39, memory_stats},
-        {41, memory_kind},  {44, memory_devices},    {45, nothing},        {49, outputs},
-        {55, nothing},      {56, loaded_executable}, {60, execute},        {63, buffer_destroy},
-        {69, buffer_size},  {71, buffer_memory},     {72, buffer_delete},  {73, buffer_is_deleted},
-        {78, pointer},      {81, pointer},           {97, copy_to_memory},
+        {11, event_is_ready}, {12, event_error},       {21, list_devices}, {25, compile},
+        {57, list_devices},   {74, copy_to_device},    {98, view},         {108, async_buffers},
+        {5, error_destroy},   {6, error_message},      {7, error_code},    {27, from_host},
+        {36, hardware_id},    {39, memory_stats},      {41, memory_kind},  {44, memory_devices},
+        {45, nothing},        {49, outputs},           {55, nothing},      {56, loaded_executable},
+        {60, execute},        {63, buffer_destroy},    {69, buffer_size},  {71, buffer_memory},
+        {72, buffer_delete},  {73, buffer_is_deleted}, {78, pointer},      {81, pointer},
+        {97, copy_to_memory},
     };
     int version[2] = {0, 116};
     word words = WORDS;
@@ -274,6 +325,16 @@ word plugin_memory(int n);
 word plugin_memory(int n)
 {
     return (word)&memories[n];
+}
+void plugin_use_temporaries(word bytes);
+void plugin_use_temporaries(word bytes)
+{
+    temporaries = bytes;
+}
+void plugin_hold_events(int holds);
+void plugin_hold_events(int holds)
+{
+    holds_events = holds;
 }
 word plugin_executable(word memory, word count, word size, word taken);
 word plugin_executable(word memory, word count, word size, word taken)

@@ -303,6 +303,43 @@ static void what_is_in_pieces_is_not_short(void **state)
     free(text);
 }
 
+/* XLA's pool grows in steps that double, and in smaller ones where the device has no more: what was in use decides, and what it
+ * reserved is the most. */
+static void what_xla_reserved_is_not_what_it_needs(void **state)
+{
+    (void)state;
+    struct gm_dry_outcome whole = outcome_of(6 * GIB, 16 * GIB, 16 * GIB);
+    struct gm_dry_outcome outcome = outcome_of(5 * GIB, 7 * GIB, 7 * GIB);
+    whole.devices[0].is_of_xla = outcome.devices[0].is_of_xla = true;
+    whole.devices[0].least_reserved = 7 * GIB;
+    outcome.devices[0].least_reserved = 5 * GIB;
+    struct gm_dry_facts facts = {.device = &device, .capacity = 10 * GIB, .outcome = &whole};
+    struct gm_dry_judgement judgement;
+    char *text = text_of(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_UNDECIDED);
+    assert_non_null(strstr(text, "the steps in which XLA's pool grows decide between 8.00 GiB and "
+                                 "17.0 GiB of 10.0 GiB"));
+    free(text);
+    facts.capacity = 7 * GIB;
+    text = text_of(&judgement, &facts);
+    assert_non_null(strstr(text, "does not fit, short by 1.00 GiB: needs 8.00 GiB"));
+    free(text);
+
+    outcome.devices[0].has_failed = true;
+    outcome.devices[0].held = 7 * GIB;
+    outcome.devices[0].wanted = GIB;
+    outcome.devices[0].limit = 7 * GIB;
+    facts.capacity = 10 * GIB;
+    facts.outcome = &outcome;
+    facts.whole = &whole;
+    facts.command_exit = 1;
+    text = text_of(&judgement, &facts);
+    assert_int_equal(judgement.verdict, GM_DRY_DOES_NOT_FIT);
+    assert_non_null(strstr(text, "1.00 GiB were refused, as XLA may take 7.00 GiB "
+                                 "(XLA_PYTHON_CLIENT_MEM_FRACTION): needs 8.00 GiB of"));
+    free(text);
+}
+
 /* What cuDNN may take is told as it was found: an estimate where it fits, a part of it where the run
  * with more was refused memory. */
 static void what_cudnn_decides_is_said(void **state)
@@ -423,6 +460,7 @@ int main(void)
         cmocka_unit_test(processes_add_up),
         cmocka_unit_test(a_device_file_says_all_or_nothing),
         cmocka_unit_test(what_is_in_pieces_is_not_short),
+        cmocka_unit_test(what_xla_reserved_is_not_what_it_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
