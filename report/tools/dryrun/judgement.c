@@ -68,8 +68,9 @@ static void divide(struct gm_dry_judgement *judgement, const struct gm_dry_facts
         blocks = reserved;
     uint64_t least = use->least_reserved > blocks ? use->least_reserved : blocks;
     uint64_t most = most_reserved(facts, judgement->device), told = reserved;
-    if (use->is_of_xla && least < reserved)
-        told = least; /* its pool makes do with smaller steps where the device has no more */
+    /* XLA's pool makes do with smaller steps where the device has no more; it gives nothing back to another request. */
+    if (use->is_of_xla && least < reserved && (!use->has_failed || use->limit))
+        told = least;
     add_part(judgement, use->is_of_xla ? "XLA's arrays" : "PyTorch's tensors", blocks,
              GM_DRY_EXACT);
     add_bounded(judgement, use->is_of_xla ? "XLA's temporaries and cache" : "PyTorch's cache",

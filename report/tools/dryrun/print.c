@@ -316,6 +316,7 @@ void gm_dry_json(FILE *out, const struct gm_dry_judgement *judgement,
         gm_json_string(&json, "file", use->at.file[0] ? use->at.file : NULL);
         gm_json_number(&json, "line", use->at.line);
         gm_json_number(&json, "bytes", use->wanted);
+        GM_JSON_IF(&json, "limit", use->limit, use->limit);
         gm_json_close_object(&json);
     } else {
         gm_json_null(&json, "failed_at");

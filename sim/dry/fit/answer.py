@@ -49,6 +49,9 @@ def shortage(result, capacity):
     if result.peak > capacity:
         least = "at least " if result.dry["failed_at"] else ""
         return f"is short by {least}{size(result.peak - capacity)}{where}"
+    limit = result.dry["failed_at"] and result.dry["failed_at"]["limit"]
+    if limit:
+        return f"does not fit{where}: XLA may take {size(limit)} (XLA_PYTHON_CLIENT_MEM_FRACTION)"
     return f"does not fit{where}: what is free is in pieces"
 
 
