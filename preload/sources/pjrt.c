@@ -389,12 +389,14 @@ static void *compile_program(const struct plugin *plugin, gm_pjrt_words *argumen
     for (int i = 0; i < DEVICES; i++)
         before[i] = atomic_load_explicit(&pools[i].most_allocated, memory_order_relaxed);
     void *error = make_buffer(plugin, &COMPILE, arguments, frame);
+    const int saved_errno = errno;
     fullest_of(plugin, &client);
     for (int i = 0; i < DEVICES; i++) {
         uint64_t most = atomic_load_explicit(&pools[i].most_allocated, memory_order_relaxed);
         if (most > before[i])
             atomic_store_explicit(&pools[i].most_compiling, most, memory_order_relaxed);
     }
+    errno = saved_errno;
     return error;
 }
 
@@ -472,6 +474,7 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
                           uint32_t outputs, const struct target *target, void *frame)
 {
     enum { EVENTS = 8 };
+    const int saved_errno = errno;
     uint64_t *const *lists = (uint64_t *const *)(uintptr_t)arguments[7];
     const uint64_t *events = (const uint64_t *)(uintptr_t)word_at(arguments, EVENTS);
     bool is_noted = false;
@@ -487,6 +490,7 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
         for (uint32_t i = 0; i < outputs; i++)
             begin_array(plugin, lists[device][i], i + 1 == outputs, frame);
     }
+    errno = saved_errno;
 }
 
 static void *execute_loaded(const struct plugin *plugin, gm_pjrt_words *arguments, void *frame)

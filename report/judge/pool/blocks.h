@@ -17,8 +17,9 @@ struct gm_in_use_peak {
     uint64_t bytes;  /* 0: not told */
     uint64_t arrays; /* bytes of these just after the call that reached it */
     uint64_t time;
-    uint32_t stack; /* of that call; 0: it came before the trace */
+    uint32_t stack; /* of that call; 0: it came before what is on record */
     uint16_t api;
+    bool was_cut;      /* there were blocks of XLA's before what is on record */
     bool is_compiling; /* it was reached while a program was compiled, and kernels tried out */
 };
 

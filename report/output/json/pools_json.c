@@ -131,11 +131,11 @@ static void write_pool_failure(struct gm_json_view *view,
 
 static void write_in_use_peak(struct gm_json_view *view, const struct gm_model_in_use_peak *peak)
 {
-    const struct gm_model_place *place = &view->model->places[peak->place];
     if (!peak->bytes) {
         gm_json_null(view->json, "in_use_peak");
         return;
     }
+    const struct gm_model_place *place = &view->model->places[peak->place];
     gm_json_open_object(view->json, "in_use_peak");
     GM_JSON_MEMBERS(view->json, peak, bytes, arrays, time_ns);
     gm_json_bool(view->json, "compiling", peak->is_compiling);

@@ -88,13 +88,15 @@ static void print_in_use(struct gm_page *page, const struct gm_model_pool_state 
 /* Of a computation that needs more than its arrays: what ran then. */
 static void print_in_use_peak(const struct gm_view *view, const struct gm_model_in_use_peak *peak)
 {
+    uint32_t stack = view->model->places[peak->place].stack;
     gm_page_paragraph(
-        view->page, GM_PLAIN, 4,
-        "At most %s were in use, as XLA counts, %s of that no array: %s:", SIZE(peak->bytes),
-        SIZE(peak->bytes - peak->arrays),
-        peak->is_compiling ? "kernels that XLA's autotuner tried out when this was compiled"
-                           : "temporaries of this call, or of what still ran beside it");
-    gm_place_text(view, view->model->places[peak->place].stack, 0);
+        view->page, GM_PLAIN, 4, "At most %s were in use, as XLA counts, %s of that no array: %s",
+        SIZE(peak->bytes), SIZE(peak->bytes - peak->arrays),
+        stack == GM_NONE     ? "before what is on record."
+        : peak->is_compiling ? "kernels that XLA's autotuner tried out when this was compiled:"
+                             : "temporaries of this call, or of what still ran beside it:");
+    if (stack != GM_NONE)
+        gm_place_text(view, stack, 0);
 }
 
 static void print_pool(const struct gm_view *view, const struct gm_model_pool *pool,

@@ -25,20 +25,19 @@ struct gm_dry_line {
 /* One device, as one process used it. */
 struct gm_dry_use {
     bool is_used;
-    uint64_t peak;     /* of all that was allocated there but managed memory */
-    uint64_t managed;  /* at its peak; the driver can move it to the host */
-    uint64_t blocks;   /* a framework's, at their peak */
-    bool is_of_xla;    /* not PyTorch's */
-    uint64_t reserved; /* by PyTorch, at its peak */
-    uint64_t least_reserved,
-        most_reserved;     /* by the addresses that new segments get; of XLA's pool,
-                                               which grows in steps, the least is what was in use */
-    bool has_failed;       /* a request was refused that nothing made up for */
-    uint64_t wanted;       /* the first such request */
-    uint64_t limit;        /* what XLA's pool may take; 0: not told */
-    unsigned purpose;      /* enum gm_purpose: then it has no size */
-    uint64_t held;         /* what was allocated just then */
-    struct gm_dry_line at; /* where it was asked for */
+    uint64_t peak;           /* of all that was allocated there but managed memory */
+    uint64_t managed;        /* at its peak; the driver can move it to the host */
+    uint64_t blocks;         /* a framework's, at their peak */
+    bool is_of_xla;          /* not PyTorch's */
+    uint64_t reserved;       /* by PyTorch, at its peak */
+    uint64_t least_reserved; /* by the addresses that new segments get; of XLA's: was in use */
+    uint64_t most_reserved;  /* the same; of XLA's: was reserved */
+    bool has_failed;         /* a request was refused that nothing made up for */
+    uint64_t wanted;         /* the first such request */
+    uint64_t limit;          /* what XLA's pool may take; 0: not told */
+    unsigned purpose;        /* enum gm_purpose: then it has no size */
+    uint64_t held;           /* what was allocated just then */
+    struct gm_dry_line at;   /* where it was asked for */
 };
 
 struct gm_dry_outcome {
