@@ -384,7 +384,7 @@ static void *compile_program(const struct plugin *plugin, gm_pjrt_words *argumen
                                   .list = GM_PJRT_CLIENT_DEVICES};
     uint64_t before[DEVICES];
     if (!is_recorded())
-        return ((gm_pjrt_function *)plugin->real[GM_PJRT_COMPILE])(arguments);
+        return make_buffer(plugin, &COMPILE, arguments, frame);
     fullest_of(plugin, &client);
     for (int i = 0; i < DEVICES; i++)
         before[i] = atomic_load_explicit(&pools[i].most_allocated, memory_order_relaxed);

@@ -136,16 +136,16 @@ static void note_in_use_peak(struct gm_block_totals *totals, const struct gm_ent
 {
     const struct gm_record *record = entry->record;
     uint64_t told = entry->detail ? entry->detail->aux : 0;
-    bool was_cut = totals->in_use_peak.was_cut || entry->carried;
-    totals->in_use_peak.was_cut = was_cut;
-    if (told > totals->in_use_peak.bytes)
-        totals->in_use_peak = (struct gm_in_use_peak){
+    struct gm_in_use_peak *peak = &totals->in_use_peak;
+    peak->was_cut |= entry->carried;
+    if (told > peak->bytes)
+        *peak = (struct gm_in_use_peak){
             .bytes = told,
             .arrays = totals->live < told ? totals->live : told,
             .time = record->time,
-            .stack = was_cut && !totals->in_use_peak.bytes ? 0 : record->stack,
+            .stack = peak->was_cut && !peak->bytes ? 0 : record->stack,
             .api = record->api,
-            .was_cut = was_cut,
+            .was_cut = peak->was_cut,
             .is_compiling = entry->detail->extra == GM_BLOCK_MOST_COMPILING,
         };
 }

@@ -78,13 +78,14 @@ static void print_verdict_failure(const struct gm_view *view, const struct gm_he
     gm_page_print(page, refusal.survived ? GM_WARNING : GM_BAD, "%s\n", headline->failure);
     bool is_known = device && device->total && refusal.free != UINT64_MAX;
     bool is_sampled = device && device->residuals; /* else what the driver held is not known */
+    const char *at_most = is_sampled ? "" : "at most ", *at_least = is_sampled ? "" : "at least ";
     if (is_known && refusal.free < refusal.size)
-        snprintf(text, sizeof(text), "%s%s of %s were free, %s%s short; ",
-                 is_sampled ? "" : "at most ", SIZE(refusal.free), SIZE(device->total),
-                 is_sampled ? "" : "at least ", SIZE(refusal.size - refusal.free));
+        snprintf(text, sizeof(text), "%s%s of %s were free, %s%s short; ", at_most,
+                 SIZE(refusal.free), SIZE(device->total), at_least,
+                 SIZE(refusal.size - refusal.free));
     else if (is_known)
-        snprintf(text, sizeof(text), "%s%s of %s were free; ", is_sampled ? "" : "at most ",
-                 SIZE(refusal.free), SIZE(device->total));
+        snprintf(text, sizeof(text), "%s%s of %s were free; ", at_most, SIZE(refusal.free),
+                 SIZE(device->total));
     gm_page_paragraph(page, GM_PLAIN, 2, "%s%s after the start%s", text, TIME(refusal.time_ns),
                       clock);
     bool is_found = view->run->finding_count && view->run->findings[0].severity > GM_SEVERITY_NOTE;

@@ -115,16 +115,18 @@ static void add_reads(struct gm_dry_outcome *outcome, const struct gm_model *mod
 
 /* ---- requests that were refused ------------------------------------------------------------------- */
 
-static void fail_use(struct gm_dry_use *use, const struct gm_model *model, uint32_t place,
+/* Only the first one counts. Whether this is it. */
+static bool fail_use(struct gm_dry_use *use, const struct gm_model *model, uint32_t place,
                      uint64_t wanted, unsigned purpose, uint64_t held)
 {
     if (use->has_failed)
-        return;
+        return false;
     use->has_failed = true;
     use->wanted = wanted;
     use->purpose = purpose;
     use->held = held;
     use->at = line_of(model, model->places[place].stack);
+    return true;
 }
 
 static struct gm_dry_use *use_of(struct gm_dry_outcome *outcome, int device)
@@ -139,12 +141,11 @@ static void add_failures(struct gm_dry_outcome *outcome, const struct gm_model *
     for (size_t i = 0; i < run->pool_failure_count; i++) {
         const struct gm_model_pool_failure *failure = &run->pool_failures[i];
         struct gm_dry_use *use = use_of(outcome, failure->device);
-        if (failure->survived || failure->succeeded) {
+        if (failure->survived || failure->succeeded)
             outcome->survived += failure->count;
-        } else if (use && !use->has_failed) {
-            fail_use(use, model, failure->place, failure->size, GM_PURPOSE_NONE, failure->tracked);
+        else if (use && fail_use(use, model, failure->place, failure->size, GM_PURPOSE_NONE,
+                                 failure->tracked))
             use->limit = failure->limit;
-        }
     }
     for (size_t i = 0; i < run->failure_count; i++) {
         const struct gm_model_failure *failure = &run->failures[i];

@@ -115,6 +115,26 @@ static void say_undecided(FILE *out, const struct gm_dry_judgement *judgement,
     }
 }
 
+/* Why the device is too small. */
+static void say_shortage(FILE *out, const struct gm_dry_judgement *judgement,
+                         const struct gm_dry_facts *facts)
+{
+    const struct gm_dry_use *use = &facts->outcome->devices[judgement->device];
+    if (judgement->peak > judgement->capacity)
+        fprintf(out, "does not fit, short by %s%s", at_least(facts),
+                SIZE(judgement->peak - judgement->capacity));
+    else if (use->purpose)
+        fprintf(out, "does not fit: no memory was left for %s", gm_purpose_text(use->purpose));
+    else if (use->limit)
+        fprintf(out,
+                "does not fit: %s were refused, as XLA may take %s "
+                "(XLA_PYTHON_CLIENT_MEM_FRACTION)",
+                SIZE(use->wanted), SIZE(use->limit));
+    else
+        fprintf(out, "does not fit: %s were refused, as what is free is in pieces",
+                SIZE(use->wanted));
+}
+
 static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
                         const struct gm_dry_facts *facts)
 {
@@ -130,21 +150,7 @@ static void say_verdict(FILE *out, const struct gm_dry_judgement *judgement,
         fprintf(out, " of the %s of a simulated %s.\n", SIZE(judgement->capacity), name);
         return;
     case GM_DRY_DOES_NOT_FIT:
-        if (judgement->peak > judgement->capacity)
-            fprintf(out, "does not fit, short by %s%s", at_least(facts),
-                    SIZE(judgement->peak - judgement->capacity));
-        else if (facts->outcome->devices[judgement->device].purpose)
-            fprintf(out, "does not fit: no memory was left for %s",
-                    gm_purpose_text(facts->outcome->devices[judgement->device].purpose));
-        else if (facts->outcome->devices[judgement->device].limit)
-            fprintf(out,
-                    "does not fit: %s were refused, as XLA may take %s "
-                    "(XLA_PYTHON_CLIENT_MEM_FRACTION)",
-                    SIZE(facts->outcome->devices[judgement->device].wanted),
-                    SIZE(facts->outcome->devices[judgement->device].limit));
-        else
-            fprintf(out, "does not fit: %s were refused, as what is free is in pieces",
-                    SIZE(facts->outcome->devices[judgement->device].wanted));
+        say_shortage(out, judgement, facts);
         say_where(out, &facts->outcome->devices[judgement->device].at);
         fprintf(out, ": needs %s%s of the %s of a simulated %s.\n", at_least(facts),
                 SIZE(judgement->peak), SIZE(judgement->capacity), name);

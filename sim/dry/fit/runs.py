@@ -29,7 +29,7 @@ FILE_MOST = 16 << 20   # bytes of a file whose content counts; of a larger one s
 FILES_MOST = 5000      # Python files looked at beside a program
 KEPT_MOST = 4096       # answers that are kept
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-UNLIMITED = 1 << 40    # memory of a device on which a run tells its whole need
+UNLIMITED = 1 << 40    # memory of a device on which a run tells its whole need: GM_DRY_MEMORY_MOST of gpumem dry-run
 
 
 class Result:
