@@ -149,19 +149,32 @@ uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t
     return put_handle(handles, key, value, false);
 }
 
-uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
+/* Forgets `key` if `value`, or 0 for any, is noted for it, and returns what is. */
+static uint64_t take_handle(const struct gm_handles *handles, uint64_t key, uint64_t value)
 {
-    uint64_t value = 0;
+    uint64_t noted = 0;
     if (key <= REMOVED)
         return 0;
     take_lock();
     struct gm_handle *slot = find_handle(handles, key);
     if (slot) {
-        value = atomic_load_explicit(&slot->value, memory_order_relaxed);
-        atomic_store_explicit(&slot->key, REMOVED, memory_order_release);
+        noted = atomic_load_explicit(&slot->value, memory_order_relaxed);
+        if (value == 0 || value == noted)
+            atomic_store_explicit(&slot->key, REMOVED, memory_order_release);
     }
     release_lock();
-    return value;
+    return noted;
+}
+
+uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key)
+{
+    return take_handle(handles, key, 0);
+}
+
+void gm_handles_take_if(const struct gm_handles *handles, uint64_t key, uint64_t value)
+{
+    if (value != 0)
+        take_handle(handles, key, value);
 }
 
 static void drop_in(const struct gm_handles *part, uint64_t value)

@@ -42,6 +42,9 @@ uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t
 /* Forgets `key`, and returns what was noted for it. */
 uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key);
 
+/* Forgets `key` if `value` is still what is noted for it. */
+void gm_handles_take_if(const struct gm_handles *handles, uint64_t key, uint64_t value);
+
 /* Forgets every handle that has this value. */
 void gm_handles_drop(const struct gm_handles *handles, uint64_t value);
 

@@ -7,7 +7,9 @@
 #include "hooks/effects.h"
 #include "writer/tables.h"
 
-GM_HANDLES(pools, 1024); /* kind of its memory << 32 | device + 1 */
+/* Which note it is << 40 | kind of its memory << 32 | device + 1: when a handle is used again, its note differs. */
+GM_HANDLES(pools, 1024);
+static _Atomic uint64_t pool_notes;
 /* Each value is the device + 1. */
 GM_HANDLES(streams, 4096);
 
@@ -80,21 +82,29 @@ int gm_pool_device(uint64_t pool)
 enum gm_kind gm_pool_kind(uint64_t pool)
 {
     const uint64_t noted = pool ? gm_handles_get(&pools, pool) : 0;
-    return noted ? (enum gm_kind)(noted >> 32) : GM_KIND_DEVICE;
+    return noted ? (enum gm_kind)(noted >> 32 & 0xff) : GM_KIND_DEVICE;
 }
 
 void gm_pool_note(uint64_t pool, enum gm_kind kind, int device)
 {
-    gm_handles_set(&pools, pool, (uint64_t)kind << 32 | (uint32_t)(device + 1));
+    const uint64_t number = atomic_fetch_add_explicit(&pool_notes, 1, memory_order_relaxed);
+    gm_handles_set(&pools, pool, number << 40 | (uint64_t)kind << 32 | (uint32_t)(device + 1));
 }
 
-bool gm_pool_forget(uint64_t pool)
+uint64_t gm_pool_noted(uint64_t pool)
 {
-    uint64_t was = pool;
-    int device = (int)(uint32_t)gm_handles_take(&pools, pool) - 1;
-    /* The default pool takes its place. */
+    return gm_handles_get(&pools, pool);
+}
+
+void gm_pool_forget(uint64_t pool, uint64_t noted)
+{
+    gm_handles_take_if(&pools, pool, noted);
+}
+
+bool gm_pool_not_current(uint64_t pool, int device)
+{
     return gm_device_is_followed(device) &&
-           atomic_compare_exchange_strong(&current_pool[device], &was, 0);
+           atomic_compare_exchange_strong(&current_pool[device], &pool, 0);
 }
 
 uint64_t gm_pool_of(int device)

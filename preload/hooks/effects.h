@@ -317,8 +317,11 @@ int gm_stream_device(uint64_t stream);
 enum gm_kind gm_pool_kind(uint64_t pool);
 enum gm_kind gm_pool_kind_of(const CUmemLocation *location, CUmemAllocationType type);
 void gm_pool_note(uint64_t pool, enum gm_kind kind, int device);
-/* Forgets a pool, and tells whether it was the current one of its device. */
-bool gm_pool_forget(uint64_t pool);
+/* What is noted of a pool, 0 if nothing is; and forgets it, unless something else was noted since. */
+uint64_t gm_pool_noted(uint64_t pool);
+void gm_pool_forget(uint64_t pool, uint64_t noted);
+/* The device's default pool takes the place of this one. Tells whether this one was the device's current pool. */
+bool gm_pool_not_current(uint64_t pool, int device);
 /* The pool that cuMemAllocAsync takes from on this device, 0 unknown. */
 uint64_t gm_pool_of(int device);
 

@@ -75,25 +75,23 @@ void gm_driver_pool_import(struct gm_call *call, int result, uint64_t pool)
     gm_driver_pool_create(call, result, pool, NULL);
 }
 
-/* Its handle may soon be that of another pool. */
+/* What is noted of the pool stays until the driver has destroyed it: a default pool's destruction is refused, and
+ * another thread may take from that pool meanwhile. */
 void gm_before_pool_destroy(struct gm_call *call, struct gm_record *begun, CUmemoryPool pool)
 {
     int device = gm_pool_device(GM_WORD(pool));
-    enum gm_kind kind = gm_pool_kind(GM_WORD(pool));
-    bool is_current = gm_pool_forget(GM_WORD(pool));
     gm_effect_end(call, begun, GM_EVENT_POOL_DESTROY, GM_WORD(pool), 0, 0, device);
-    begun->kind = kind; /* for gm_driver_pool_destroyed alone */
-    begun->size = is_current;
+    begun->aux = gm_pool_noted(GM_WORD(pool)); /* for gm_driver_pool_destroyed alone */
+    begun->size = gm_pool_not_current(GM_WORD(pool), device);
 }
 
-/* A default pool cannot be destroyed. */
+/* Where it succeeds, the handle may already be that of another pool. */
 void gm_driver_pool_destroyed(struct gm_call *call, int result, CUmemoryPool pool,
                               const struct gm_record *begun)
 {
     if (result == 0)
-        return;
-    gm_pool_note(GM_WORD(pool), begun->kind, begun->device);
-    if (begun->size)
+        gm_pool_forget(GM_WORD(pool), begun->aux);
+    else if (begun->size)
         gm_driver_pool_current(call, 0, GM_WORD(pool), begun->device);
 }
 

@@ -44,7 +44,7 @@ foreach(_flight full flight)
     add_test(NAME e2e.objects.${_mode}.${_flight}
              COMMAND ${GPUMEM_E2E_RUN} --env GPUMEM_MODE=${_flight} -- $<TARGET_FILE:objects> ${_mode})
   endforeach()
-  foreach(_mode contexts_race graphs_race)
+  foreach(_mode contexts_race graphs_race pools_race)
     add_test(NAME e2e.objects.${_mode}.${_flight}
              COMMAND ${GPUMEM_E2E_RUN} --racing --env GPUMEM_MODE=${_flight} -- $<TARGET_FILE:objects> ${_mode})
   endforeach()

@@ -368,6 +368,37 @@ static void graphs_race(void)
     in_threads(churn_graphs, 4000);
 }
 
+static CUmemoryPool of_host; /* a default pool, whose destruction is refused */
+
+/* Half of the threads have pools of the host, half of the device, at handles that go from one to the other. */
+static void *churn_pools(void *number)
+{
+    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = {.type = (intptr_t)number % 2
+                                                          ? CU_MEM_LOCATION_TYPE_HOST
+                                                          : CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUmemoryPool own;
+    CUdeviceptr address, other;
+    cuCtxSetCurrent(shared);
+    for (int i = 0; i < rounds; i++) {
+        if (cuMemPoolCreate(&own, &properties) != 0 ||
+            cuMemAllocFromPoolAsync(&address, 4096, own, NULL) != 0 ||
+            cuMemAllocFromPoolAsync(&other, 8192, of_host, NULL) != 0 ||
+            cuMemPoolDestroy(of_host) == 0 || cuMemFree(other) != 0 || cuMemFree(address) != 0 ||
+            cuMemPoolDestroy(own) != 0)
+            abort();
+    }
+    return NULL;
+}
+
+static void pools_race(void)
+{
+    CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST};
+    shared = begin();
+    LOG(cuMemGetDefaultMemPool(&of_host, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+    in_threads(churn_pools, 4000);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -380,6 +411,7 @@ static const struct {
     {"external_events", external_events},
     {"contexts_race", contexts_race},
     {"graphs_race", graphs_race},
+    {"pools_race", pools_race},
 };
 
 int main(int count, char **arguments)

@@ -34,6 +34,10 @@ static void a_handle_has_the_value_it_was_given_last(void **unused)
     assert_int_equal(gm_handles_take(&table, 0x1000), 0);
     assert_int_equal(gm_handles_get(&table, 0x1000), 0);
     assert_int_equal(gm_handles_get(&table, 0x2000), 7);
+    gm_handles_take_if(&table, 0x2000, 6);
+    assert_int_equal(gm_handles_get(&table, 0x2000), 7);
+    gm_handles_take_if(&table, 0x2000, 7);
+    assert_int_equal(gm_handles_get(&table, 0x2000), 0);
 }
 
 static void null_is_no_handle(void **unused)
