@@ -256,6 +256,17 @@ def vocabulary_of_words():
     return vectors
 
 
+@sound
+def features_of_images_drawn():
+    weights, features = model(), {}
+    for _ in range(240):
+        image = random.randrange(200)
+        if image not in features:
+            features[image] = activation(MIB)
+        train_step()
+    return weights, features
+
+
 # ---- sound: training -----------------------------------------------------------------------------------------------
 
 
@@ -788,6 +799,17 @@ def losses_with_graphs():
         losses.append((activation(512 * KIB), activation(MIB), Tensor(512)))  # cause
         train_step()
     return weights, losses
+
+
+@sick
+def state_carried_with_its_graph():
+    weights, graph = model(), []
+    for _ in range(60):
+        for _ in range(5):
+            graph.append(activation(256 * KIB))  # cause
+        for one in graph:
+            gradient(one.size)
+    return weights, graph
 
 
 @sick

@@ -346,13 +346,34 @@ static bool was_read(const struct judgement *judgement)
     return false;
 }
 
+/* Allocations until a bucket of the course ended that no backward pass made: those are more in each round where a graph
+ * grows. */
+static uint64_t forward_until(const struct judgement *judgement, size_t bucket)
+{
+    const struct gm_trail *trail = &judgement->course->trail;
+    const struct gm_round_stream *stream = judgement->stream;
+    uint64_t tick = ((bucket + 1) << trail->shift) - 1;
+    tick = tick < stream->clock ? tick : stream->clock;
+    return less_or_zero(tick, past_at(judgement, tick).gradients);
+}
+
+/* The bucket by which half of what is allocated from the window's begin to the end was allocated. */
+static size_t middle_of(const struct judgement *judgement)
+{
+    size_t last = judgement->course->trail.count - 1, middle = judgement->begin;
+    uint64_t begin = forward_until(judgement, judgement->begin),
+             end = forward_until(judgement, last);
+    while (middle < last && forward_until(judgement, middle) < begin + (end - begin) / 2)
+        middle++;
+    return middle;
+}
+
 /* Clearly less in the second half of the window than in the first. By chance the difference is seldom more than
  * one and a half times the root of all. */
 static bool slows(const struct judgement *judgement)
 {
     const struct gm_trail *trail = &judgement->course->trail;
-    size_t middle = judgement->begin + (trail->count - judgement->begin) / 2;
-    uint64_t half = less_or_zero(trail->buckets[middle].least, judgement->floor);
+    uint64_t half = less_or_zero(trail->buckets[middle_of(judgement)].least, judgement->floor);
     uint64_t all = less_or_zero(judgement->course->bytes, judgement->floor),
              rest = less_or_zero(all, half);
     uint64_t count = larger(judgement->growth->alive, 1), more = less_or_zero(half, rest);
