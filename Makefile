@@ -89,7 +89,7 @@ loss-matrix: all ## what each way of ending leaves in the trace; updates docs/re
 bench: all ## cost per event beside heaptrack's; writes docs/benchmarks.md
 	./scripts/bench $(BUILD) --write
 
-bench-check: all ## instructions per event against the history: some ten seconds
+bench-check: all ## instructions per event against the history: half a minute
 	./scripts/bench-check $(BUILD)
 
 lint: ## clang-format, clang-tidy, cppcheck, shellcheck, ruff, each in the version of lint-requirements.txt
