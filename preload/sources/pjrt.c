@@ -46,9 +46,10 @@ struct plugin {
 static struct plugin plugins[PLUGINS];
 static _Atomic bool left_alone; /* the table of a plugin is not understood */
 
-GM_HANDLES(buffers, 4096); /* a live buffer: what `noted` makes of it */
-GM_HANDLES(memories, 64);  /* a memory: its device's ordinal + 2, ON_HOST if it is the host's */
-GM_HANDLES(devices, 64);   /* a memory: its device */
+GM_HANDLES(buffers,
+           4096); /* a live buffer: what `noted` makes of it, of size 0 if it was refused memory */
+GM_HANDLES(memories, 64); /* a memory: its device's ordinal + 2, ON_HOST if it is the host's */
+GM_HANDLES(devices, 64);  /* a memory: its device */
 GM_HANDLES(executables,
            4096); /* a loaded executable: its outputs, and whether it takes arguments */
 
@@ -203,6 +204,7 @@ static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int
 }
 
 #define SIZE_BITS 48
+#define SIZE_MASK ((UINT64_C(1) << SIZE_BITS) - 1)
 static uint64_t noted(uint64_t size, int device)
 {
     return (uint64_t)(device + 1) << SIZE_BITS | size;
@@ -234,9 +236,9 @@ static void end_array(uint64_t buffer, void *frame)
 {
     int saved_errno = errno;
     uint64_t of = gm_process_epoch() ? gm_handles_take(&buffers, buffer) : 0;
-    if (of)
-        record_array(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
-                     (int)(of >> SIZE_BITS) - 1, false, frame);
+    if (of & SIZE_MASK)
+        record_array(GM_EVENT_BLOCK_FREE, buffer, of & SIZE_MASK, (int)(of >> SIZE_BITS) - 1, false,
+                     frame);
     errno = saved_errno;
 }
 
@@ -469,6 +471,18 @@ static void *error_of_event(const struct plugin *plugin, uint64_t event)
                : NULL;
 }
 
+/* Whether an argument is what a refused computation left: then this one fails with the other's error. */
+static bool takes_refused(const gm_pjrt_words *arguments, uint64_t device)
+{
+    const uint64_t *const *lists = (const uint64_t *const *)(uintptr_t)arguments[4];
+    for (uint64_t i = 0; lists && i < arguments[6]; i++) {
+        uint64_t of = gm_handles_get(&buffers, lists[device][i]);
+        if (of && !(of & SIZE_MASK))
+            return true;
+    }
+    return false;
+}
+
 /* Begins what the computation made. Of a device on which it failed it made nothing, though there are buffers. */
 static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *arguments,
                           uint32_t outputs, const struct target *target, void *frame)
@@ -481,14 +495,16 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
     for (uint64_t device = 0; lists && device < arguments[5]; device++) {
         void *error = events ? error_of_event(plugin, events[device]) : NULL;
         if (error) {
-            if (!is_noted) /* each device may tell the same */
+            if (!is_noted && !takes_refused(arguments, device)) /* each device may tell the same */
                 note_pjrt_refusal(plugin, error, target, frame);
             is_noted = true;
             destroy_error(plugin, error);
-            continue;
         }
         for (uint32_t i = 0; i < outputs; i++)
-            begin_array(plugin, lists[device][i], i + 1 == outputs, frame);
+            if (error)
+                gm_handles_set(&buffers, lists[device][i], noted(0, 0));
+            else
+                begin_array(plugin, lists[device][i], i + 1 == outputs, frame);
     }
     errno = saved_errno;
 }

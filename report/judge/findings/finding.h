@@ -51,9 +51,4 @@ void gm_findings_remedy(struct gm_findings *findings, const char *remedy, ...)
 void gm_findings_evidence(struct gm_findings *findings, const char *evidence, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What to do where blocks of a pool pile up. */
-#define GM_REMEDY_KEPT                                                                             \
-    "If they are results kept from step to step, keep numbers (loss.item()) or copies without "    \
-    "their graph (.detach().cpu())."
-
 #endif

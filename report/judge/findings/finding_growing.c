@@ -73,7 +73,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                       "its bound."
                     : "");
     gm_findings_remedy(findings, "%s",
-                       site->is_block ? GM_REMEDY_KEPT
+                       site->is_block ? gm_kept_remedy(analysis, site->device)
                                       : "Free what is no longer needed, or bound what keeps it.");
     const uint64_t *parts = cause->most->bytes;
     gm_findings_evidence(findings,

@@ -164,7 +164,18 @@ static const char *reason_of(const struct gm_round_growth *growth)
     return reasons[at].text;
 }
 
-const char *gm_retained_remedy(const struct gm_round_growth *growth)
+const char *gm_kept_remedy(const struct gm_analysis *analysis, int device)
+{
+    const char *owner = gm_blocks_owner(&analysis->blocks.device[gm_device_slot(device)]);
+    return strcmp(owner, "XLA") == 0
+               ? "If these are results, keep them on the host (jax.device_get, or .numpy() in "
+                 "TensorFlow); if they are a cache, bound it."
+               : "If these are results, keep them on the host (.detach().cpu()); if they are a "
+                 "cache, bound it.";
+}
+
+const char *gm_retained_remedy(const struct gm_analysis *analysis,
+                               const struct gm_round_growth *growth)
 {
     if (growth->category == GM_CATEGORY_OPTIMIZER)
         return "Drop the old optimizer, and what refers to it (schedulers), before making a new "
@@ -177,9 +188,7 @@ const char *gm_retained_remedy(const struct gm_round_growth *growth)
     if (growth->sort == GM_ROUND_BLOCKS && growth->category == GM_CATEGORY_ACTIVATION)
         return "Keep numbers (loss.item()) or copies without their graph (.detach().cpu()).";
     if (growth->sort == GM_ROUND_BLOCKS)
-        return "If these are results, keep them on the host (.detach().cpu()); if they are a "
-               "cache, "
-               "bound it.";
+        return gm_kept_remedy(analysis, growth->device);
     return "Free what is no longer needed, or bound what keeps it.";
 }
 
@@ -330,7 +339,7 @@ static void add_finding(const struct gm_analysis *analysis, struct gm_findings *
                     },
                     "What is held from here grew %s, to %s%s.%s%s%s%s", pace, SIZE(growth->bytes),
                     others, alive, end, reason ? " " : "", reason ? reason : "");
-    gm_findings_remedy(findings, "%s", gm_retained_remedy(growth));
+    gm_findings_remedy(findings, "%s", gm_retained_remedy(analysis, growth));
     add_evidence(analysis, findings, growth);
 }
 

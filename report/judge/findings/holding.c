@@ -154,7 +154,7 @@ static const char *remedy_of(const struct gm_analysis *analysis, int device,
                              enum gm_round_sort sort, const struct holding *holding, bool is_alone)
 {
     if (holding->most)
-        return gm_retained_remedy(holding->most);
+        return gm_retained_remedy(analysis, holding->most);
     if (is_alone)
         return "Check the size that is asked for here; if it is meant, make it in parts, or in a "
                "smaller type.";

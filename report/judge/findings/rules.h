@@ -22,6 +22,9 @@ void gm_find_process_costs(const struct gm_analysis *analysis, struct gm_finding
 bool gm_retained_is_leak(const struct gm_analysis *analysis, const struct gm_round_growth *growth);
 
 /* What to do about memory that is kept: it depends on what the memory is. */
-const char *gm_retained_remedy(const struct gm_round_growth *growth);
+const char *gm_retained_remedy(const struct gm_analysis *analysis,
+                               const struct gm_round_growth *growth);
+/* The same of blocks of a device's pool of which no more is known. */
+const char *gm_kept_remedy(const struct gm_analysis *analysis, int device);
 
 #endif

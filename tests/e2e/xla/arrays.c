@@ -74,6 +74,22 @@ static void execute_with_events(word executable, word argument, int first, int c
     }
 }
 
+/* What was refused is an argument of a computation that then fails as well, but was refused nothing. */
+static void execute_on_refused(word executable, word argument)
+{
+    word output, next, event, *out[] = {&output}, *in[] = {&argument};
+    word a[10] = {sizeof(a), 0, executable, 0, (word)in, 1, 1, (word)out, (word)&event};
+    call(60, a);
+    call(12, (word[]){24, 0, event});
+    in[0] = &output;
+    out[0] = &next;
+    call(60, a);
+    printf("propagated ");
+    call(12, (word[]){24, 0, event});
+    destroy(output);
+    destroy(next);
+}
+
 /* Its two outputs are kept. */
 __attribute__((noinline)) static void compute(word executable, word argument)
 {
@@ -96,6 +112,7 @@ static void refuse_on(word device, word executable, word memory, word buffer)
     call(60, run);
     execute_with_events(executable, buffer, 1, 1, 20 << 20);
     execute_with_events(executable, buffer, 0, 2, 20 << 20);
+    execute_on_refused(executable, buffer);
     call(25, (word[7]){7 * sizeof(word), 0, 1, 0, 0, 0, 0});
     if (table[0] / 8 > 108)
         call(108, (word[9]){9 * sizeof(word), 0, 1, 0, 0, 0, 0, memory, 0});

@@ -20,6 +20,7 @@ struct buffer {
     word size;
     int deleted;
     int is_view;
+    word refused; /* bytes that whoever made it did not get */
 };
 struct executable {
     struct memory *memory; /* of its outputs */
@@ -199,6 +200,16 @@ static void drop(struct buffer *buffer)
         in_use[*(word *)buffer->memory->device] -= buffer->size;
     buffer->deleted = 1;
 }
+/* What was refused to whoever made one of the arguments: this computation fails with the same. */
+static word refused_argument(const word *a, word device)
+{
+    for (word i = 0; i < a[6]; i++) {
+        const struct buffer *buffer = ((struct buffer *const *const *)a[4])[device][i];
+        if (buffer->refused)
+            return buffer->refused;
+    }
+    return 0;
+}
 /* Whose caller asks for events, one a device, finds a refusal there, beside buffers without memory. */
 static void *execute(word *a)
 {
@@ -212,14 +223,17 @@ static void *execute(word *a)
         struct event *event = calloc(1, sizeof(*event));
         event->is_held = holds_events;
         for (word i = 0; i < executable->outputs; i++) {
-            struct buffer none = {memory, executable->output_size, 1, 0}, *made;
-            void *error = make(memory, executable->output_size, &out[device][i]);
+            struct buffer none = {memory, executable->output_size, 1, 0,
+                                  refused_argument(a, device)},
+                          *made;
+            void *error =
+                none.refused ? NULL : make(memory, executable->output_size, &out[device][i]);
             if (error && !events)
                 return error;
-            if (!error)
+            if (!error && !none.refused)
                 continue;
             free(error);
-            event->refused = executable->output_size;
+            event->refused = none.refused = none.refused ? none.refused : executable->output_size;
             made = malloc(sizeof(*made));
             *made = none;
             out[device][i] = (word)made;
