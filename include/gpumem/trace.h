@@ -568,11 +568,13 @@ enum gm_block_end {
     GM_BLOCK_END_WAITS = 2,   /* other streams use it still */
 };
 
-/* While what XLA's pool held most. */
+/* While what XLA's pool held most. A larger number is RUNNING, too: one more than the temporaries that XLA compiled the
+ * program of this call with, in units of bytes. */
 enum gm_block_most {
-    GM_BLOCK_MOST_RUNNING = 0,
+    GM_BLOCK_MOST_RUNNING = 0,   /* of no temporaries, or not told */
     GM_BLOCK_MOST_COMPILING = 1, /* kernels were tried out */
 };
+#define GM_BLOCK_TEMPORARIES_UNIT 256u /* to which XLA rounds */
 
 /* Whose pool a block is of. */
 enum gm_block_pool {

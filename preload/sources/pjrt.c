@@ -48,10 +48,9 @@ static _Atomic bool left_alone; /* the table of a plugin is not understood */
 
 GM_HANDLES(buffers,
            4096); /* a live buffer: what `noted` makes of it, of size 0 if it was refused memory */
-GM_HANDLES(memories, 64); /* a memory: its device's ordinal + 2, ON_HOST if it is the host's */
-GM_HANDLES(devices, 64);  /* a memory: its device */
-GM_HANDLES(executables,
-           4096); /* a loaded executable: its outputs, and whether it takes arguments */
+GM_HANDLES(memories, 64);      /* a memory: its device's ordinal + 2, ON_HOST if it is the host's */
+GM_HANDLES(devices, 64);       /* a memory: its device */
+GM_HANDLES(executables, 4096); /* a loaded executable: what `known_of` makes of it */
 
 GM_HANDLES(told, 64); /* an address of the device that was told: the buffer that begins there */
 
@@ -175,10 +174,12 @@ static uint64_t ask_pool(const struct plugin *plugin, uint64_t device, int ordin
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* `is_last`: with this array all is made that its call makes. What the pool held at most is told then, so that a
- * reader can tell the arrays from the rest. */
+#define NOT_LAST UINT32_MAX
+
+/* `temporaries`: of the computation that made it, as enum gm_block_most; NOT_LAST: its call makes further arrays. With the
+ * last one is told what the pool held at most, so that a reader can tell the arrays from the rest. */
 static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int device,
-                         bool is_last, void *frame)
+                         uint32_t temporaries, void *frame)
 {
     struct gm_call call;
     struct gm_record detail = {.device = (int8_t)device};
@@ -188,12 +189,12 @@ static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int
         if (type == GM_EVENT_BLOCK_OOM) {
             detail.size = atomic_load_explicit(&pools[device].largest_hole, memory_order_relaxed);
             detail.aux = atomic_load_explicit(&pools[device].limit, memory_order_relaxed);
-        } else if (is_last) {
+        } else if (temporaries != NOT_LAST) {
             detail.aux = atomic_load_explicit(&pools[device].most_allocated, memory_order_relaxed);
             detail.extra = detail.aux == atomic_load_explicit(&pools[device].most_compiling,
                                                               memory_order_relaxed)
                                ? GM_BLOCK_MOST_COMPILING
-                               : GM_BLOCK_MOST_RUNNING;
+                               : temporaries;
         }
         gm_call_commit_block(
             call.thread, frame, gm_what(type, (enum gm_kind)GM_BLOCK_OF_XLA, (int8_t)device, 0, 0),
@@ -216,7 +217,8 @@ static bool is_recorded(void)
 }
 
 /* A buffer was made. */
-static void begin_array(const struct plugin *plugin, uint64_t buffer, bool is_last, void *frame)
+static void begin_array(const struct plugin *plugin, uint64_t buffer, uint32_t temporaries,
+                        void *frame)
 {
     int saved_errno = errno;
     if (!buffer || !is_recorded())
@@ -226,7 +228,7 @@ static void begin_array(const struct plugin *plugin, uint64_t buffer, bool is_la
     uint64_t size = device >= 0 ? ask_of(plugin, GM_PJRT_BUFFER_SIZE, buffer) : 0;
     if (size && size >> SIZE_BITS == 0 && gm_handles_set(&buffers, buffer, noted(size, device))) {
         ask_pool(plugin, gm_handles_get(&devices, memory), device);
-        record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, is_last, frame);
+        record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, temporaries, frame);
     }
     errno = saved_errno;
 }
@@ -237,8 +239,8 @@ static void end_array(uint64_t buffer, void *frame)
     int saved_errno = errno;
     uint64_t of = gm_process_epoch() ? gm_handles_take(&buffers, buffer) : 0;
     if (of & SIZE_MASK)
-        record_array(GM_EVENT_BLOCK_FREE, buffer, of & SIZE_MASK, (int)(of >> SIZE_BITS) - 1, false,
-                     frame);
+        record_array(GM_EVENT_BLOCK_FREE, buffer, of & SIZE_MASK, (int)(of >> SIZE_BITS) - 1,
+                     NOT_LAST, frame);
     errno = saved_errno;
 }
 
@@ -331,7 +333,7 @@ static void note_pjrt_refusal(const struct plugin *plugin, void *error, const st
         function_of(plugin, GM_PJRT_ERROR_MESSAGE)(message); /* returns nothing */
         if (device >= 0)
             record_array(GM_EVENT_BLOCK_OOM, 0,
-                         bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, true,
+                         bytes_asked((const char *)(uintptr_t)message[3], message[4]), device, 0,
                          frame);
     }
     errno = saved_errno;
@@ -369,7 +371,7 @@ static void *make_buffer(const struct plugin *plugin, const struct maker *maker,
 {
     void *error = ((gm_pjrt_function *)plugin->real[maker->slot])(arguments);
     if (!error)
-        begin_array(plugin, word_at(arguments, maker->buffer), true, frame);
+        begin_array(plugin, word_at(arguments, maker->buffer), 0, frame);
     else
         note_pjrt_refusal(
             plugin, error,
@@ -425,16 +427,23 @@ static void *tell_address(const struct plugin *plugin, enum gm_pjrt_slot slot,
 /* What is known of a loaded executable. */
 #define TAKES_NOTHING (UINT64_C(1) << 32) /* it ran, free to take its arguments, and took none */
 #define OUTPUTS(known) ((uint32_t)(known)-1)
+#define TEMPORARIES_SHIFT 33 /* as enum gm_block_most */
+#define TEMPORARIES(known) ((uint32_t)((known) >> TEMPORARIES_SHIFT))
 
-static uint64_t outputs_of(const struct plugin *plugin, uint64_t loaded)
+static uint64_t known_of(const struct plugin *plugin, uint64_t loaded)
 {
-    uint64_t executable = ask_of(plugin, GM_PJRT_LOADED_EXECUTABLE, loaded);
+    enum { WORDS = 15, TEMPORARIES = 7 };
+    uint64_t executable = ask_of(plugin, GM_PJRT_LOADED_EXECUTABLE, loaded), units = 0;
     if (!executable)
         return 1;
     uint64_t outputs = ask_of(plugin, GM_PJRT_OUTPUTS, executable);
-    gm_pjrt_words arguments[] = {3, 0, executable};
+    gm_pjrt_words stats[WORDS] = {WORDS, 0, executable}, arguments[] = {3, 0, executable};
+    if (call_slot(plugin, GM_PJRT_COMPILED_STATS, stats) && stats[TEMPORARIES])
+        units =
+            1 + (stats[TEMPORARIES] + GM_BLOCK_TEMPORARIES_UNIT - 1) / GM_BLOCK_TEMPORARIES_UNIT;
     call_slot(plugin, GM_PJRT_EXECUTABLE_DESTROY, arguments);
-    return (outputs & UINT32_MAX) + 1;
+    return ((outputs & UINT32_MAX) + 1) |
+           (units >> (64 - TEMPORARIES_SHIFT) ? 0 : units << TEMPORARIES_SHIFT);
 }
 
 /* Ends what the computation took. Returns whether it took any. */
@@ -485,7 +494,7 @@ static bool takes_refused(const gm_pjrt_words *arguments, uint64_t device)
 
 /* Begins what the computation made. Of a device on which it failed it made nothing, though there are buffers. */
 static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *arguments,
-                          uint32_t outputs, const struct target *target, void *frame)
+                          uint64_t known, const struct target *target, void *frame)
 {
     enum { EVENTS = 8 };
     const int saved_errno = errno;
@@ -500,11 +509,12 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
             is_noted = true;
             destroy_error(plugin, error);
         }
-        for (uint32_t i = 0; i < outputs; i++)
+        for (uint32_t i = 0; i < OUTPUTS(known); i++)
             if (error)
                 gm_handles_set(&buffers, lists[device][i], noted(0, 0));
             else
-                begin_array(plugin, lists[device][i], i + 1 == outputs, frame);
+                begin_array(plugin, lists[device][i],
+                            i + 1 == OUTPUTS(known) ? TEMPORARIES(known) : NOT_LAST, frame);
     }
     errno = saved_errno;
 }
@@ -521,13 +531,13 @@ static void *execute_loaded(const struct plugin *plugin, gm_pjrt_words *argument
         return error;
     uint64_t known = gm_handles_get(&executables, loaded);
     if (!known)
-        known = outputs_of(plugin, loaded);
+        known = known_of(plugin, loaded);
     if (!(known & TAKES_NOTHING) && !end_taken(plugin, arguments, frame) &&
         may_take_all(arguments) && arguments[6])
         gm_handles_set(&executables, loaded, known | TAKES_NOTHING);
     else
         gm_handles_add(&executables, loaded, known);
-    begin_outputs(plugin, arguments, OUTPUTS(known), &target, frame);
+    begin_outputs(plugin, arguments, known, &target, frame);
     return NULL;
 }
 

@@ -119,7 +119,7 @@ static struct gm_model_in_use_peak in_use_peak(struct gm_builder *builder, int d
     return (struct gm_model_in_use_peak){
         .place = gm_builder_place(builder, &site, true),
         .time_ns = gm_builder_time(builder, peak->time),
-        GM_SAME(peak, bytes, arrays, is_compiling),
+        GM_SAME(peak, bytes, arrays, temporaries, is_compiling),
     };
 }
 

@@ -138,16 +138,20 @@ static void note_in_use_peak(struct gm_block_totals *totals, const struct gm_ent
     uint64_t told = entry->detail ? entry->detail->aux : 0;
     struct gm_in_use_peak *peak = &totals->in_use_peak;
     peak->was_cut |= entry->carried;
-    if (told > peak->bytes)
-        *peak = (struct gm_in_use_peak){
-            .bytes = told,
-            .arrays = totals->live < told ? totals->live : told,
-            .time = record->time,
-            .stack = peak->was_cut && !peak->bytes ? 0 : record->stack,
-            .api = record->api,
-            .was_cut = peak->was_cut,
-            .is_compiling = entry->detail->extra == GM_BLOCK_MOST_COMPILING,
-        };
+    if (told <= peak->bytes)
+        return;
+    uint32_t most = entry->detail->extra;
+    *peak = (struct gm_in_use_peak){
+        .bytes = told,
+        .arrays = totals->live < told ? totals->live : told,
+        .time = record->time,
+        .stack = peak->was_cut && !peak->bytes ? 0 : record->stack,
+        .api = record->api,
+        .was_cut = peak->was_cut,
+        .is_compiling = most == GM_BLOCK_MOST_COMPILING,
+        .temporaries =
+            most > GM_BLOCK_MOST_COMPILING ? (uint64_t)(most - 1) * GM_BLOCK_TEMPORARIES_UNIT : 0,
+    };
 }
 
 const char *gm_blocks_owner(const struct gm_block_totals *totals)

@@ -51,6 +51,7 @@ def check_recorded(plugin, **environment):
         most = {device: pool["in_use_peak"] for device, pool in pools.items()}
         assert most[0]["bytes"] == 64 << 20 and most[0]["compiling"], most
         assert most[1]["bytes"] == most[1]["arrays"] + (20 << 20) == figures(output, "MOST")[1] and not most[1]["compiling"], most
+        assert most[1]["temporaries"] == (3 << 20 if plugin == "plugin" else 0) and most[0]["temporaries"] == 0, most
         lines = [frame["line"] for frame in report["stacks"][most[1]["stack"]]["frames"] if frame["file"]]
         assert {COMPUTE} & set(lines), (COMPUTE, lines)
         # What is free is that of the pool, in which this plugin keeps the host's arrays, too.

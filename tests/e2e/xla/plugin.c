@@ -189,6 +189,11 @@ static void *outputs(word *a)
     a[3] = ((struct executable *)a[2])->outputs;
     return NULL;
 }
+static void *compiled_stats(word *a)
+{
+    a[7] = 3 * ((struct executable *)a[2])->output_size; /* temporaries */
+    return NULL;
+}
 static void *loaded_executable(word *a)
 {
     a[3] = a[2];
@@ -309,7 +314,7 @@ const word *GetPjrtApi(void)
         {45, nothing},        {49, outputs},           {55, nothing},      {56, loaded_executable},
         {60, execute},        {63, buffer_destroy},    {69, buffer_size},  {71, buffer_memory},
         {72, buffer_delete},  {73, buffer_is_deleted}, {78, pointer},      {81, pointer},
-        {97, copy_to_memory},
+        {97, copy_to_memory}, {101, compiled_stats},
     };
     int version[2] = {0, 116};
     word words = WORDS;
