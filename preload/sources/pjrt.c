@@ -46,8 +46,7 @@ struct plugin {
 static struct plugin plugins[PLUGINS];
 static _Atomic bool left_alone; /* the table of a plugin is not understood */
 
-GM_HANDLES(buffers,
-           4096); /* a live buffer: what `noted` makes of it, of size 0 if it was refused memory */
+GM_HANDLES(buffers, 4096);     /* a live buffer: what `noted` makes of it; REFUSED */
 GM_HANDLES(memories, 64);      /* a memory: its device's ordinal + 2, ON_HOST if it is the host's */
 GM_HANDLES(devices, 64);       /* a memory: its device */
 GM_HANDLES(executables, 4096); /* a loaded executable: what `known_of` makes of it */
@@ -205,7 +204,8 @@ static void record_array(enum gm_event type, uint64_t buffer, uint64_t size, int
 }
 
 #define SIZE_BITS 48
-#define SIZE_MASK ((UINT64_C(1) << SIZE_BITS) - 1)
+#define REFUSED                                                                                    \
+    (UINT64_C(1) << SIZE_BITS) /* of a buffer that holds nothing: no array's size is 0 */
 static uint64_t noted(uint64_t size, int device)
 {
     return (uint64_t)(device + 1) << SIZE_BITS | size;
@@ -238,9 +238,9 @@ static void end_array(uint64_t buffer, void *frame)
 {
     int saved_errno = errno;
     uint64_t of = gm_process_epoch() ? gm_handles_take(&buffers, buffer) : 0;
-    if (of & SIZE_MASK)
-        record_array(GM_EVENT_BLOCK_FREE, buffer, of & SIZE_MASK, (int)(of >> SIZE_BITS) - 1,
-                     NOT_LAST, frame);
+    if (of && of != REFUSED)
+        record_array(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
+                     (int)(of >> SIZE_BITS) - 1, NOT_LAST, frame);
     errno = saved_errno;
 }
 
@@ -484,11 +484,9 @@ static void *error_of_event(const struct plugin *plugin, uint64_t event)
 static bool takes_refused(const gm_pjrt_words *arguments, uint64_t device)
 {
     const uint64_t *const *lists = (const uint64_t *const *)(uintptr_t)arguments[4];
-    for (uint64_t i = 0; lists && i < arguments[6]; i++) {
-        uint64_t of = gm_handles_get(&buffers, lists[device][i]);
-        if (of && !(of & SIZE_MASK))
+    for (uint64_t i = 0; lists && i < arguments[6]; i++)
+        if (gm_handles_get(&buffers, lists[device][i]) == REFUSED)
             return true;
-    }
     return false;
 }
 
@@ -508,13 +506,13 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
                 note_pjrt_refusal(plugin, error, target, frame);
             is_noted = true;
             destroy_error(plugin, error);
+            for (uint32_t i = 0; i < OUTPUTS(known); i++)
+                gm_handles_set(&buffers, lists[device][i], REFUSED);
+            continue;
         }
         for (uint32_t i = 0; i < OUTPUTS(known); i++)
-            if (error)
-                gm_handles_set(&buffers, lists[device][i], noted(0, 0));
-            else
-                begin_array(plugin, lists[device][i],
-                            i + 1 == OUTPUTS(known) ? TEMPORARIES(known) : NOT_LAST, frame);
+            begin_array(plugin, lists[device][i],
+                        i + 1 == OUTPUTS(known) ? TEMPORARIES(known) : NOT_LAST, frame);
     }
     errno = saved_errno;
 }

@@ -89,17 +89,17 @@ static void print_in_use(struct gm_page *page, const struct gm_model_pool_state 
 static void print_in_use_peak(const struct gm_view *view, const struct gm_model_in_use_peak *peak)
 {
     uint32_t stack = view->model->places[peak->place].stack;
-    char temporaries[64] = "temporaries of this call";
+    char compiled[48] = "", running[128];
     if (peak->temporaries)
-        snprintf(temporaries, sizeof(temporaries), "temporaries of this call (%s, as compiled)",
-                 SIZE(peak->temporaries));
+        snprintf(compiled, sizeof(compiled), " (%s, as compiled)", SIZE(peak->temporaries));
+    snprintf(running, sizeof(running),
+             "temporaries of this call%s, or of what still ran beside it:", compiled);
     gm_page_paragraph(
-        view->page, GM_PLAIN, 4, "At most %s were in use, as XLA counts, %s of that no array: %s%s",
+        view->page, GM_PLAIN, 4, "At most %s were in use, as XLA counts, %s of that no array: %s",
         SIZE(peak->bytes), SIZE(peak->bytes - peak->arrays),
         stack == GM_NONE     ? "before what is on record."
         : peak->is_compiling ? "kernels that XLA's autotuner tried out when this was compiled:"
-                             : temporaries,
-        stack == GM_NONE || peak->is_compiling ? "" : ", or of what still ran beside it:");
+                             : running);
     if (stack != GM_NONE)
         gm_place_text(view, stack, 0);
 }

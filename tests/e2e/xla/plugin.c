@@ -227,20 +227,20 @@ static void *execute(word *a)
         struct memory *memory = a[5] > 1 ? memory_of(device_list[device]) : executable->memory;
         struct event *event = calloc(1, sizeof(*event));
         event->is_held = holds_events;
+        event->refused = refused_argument(a, device);
         for (word i = 0; i < executable->outputs; i++) {
-            struct buffer none = {memory, executable->output_size, 1, 0,
-                                  refused_argument(a, device)},
-                          *made;
-            void *error =
-                none.refused ? NULL : make(memory, executable->output_size, &out[device][i]);
-            if (error && !events)
-                return error;
-            if (!error && !none.refused)
-                continue;
-            free(error);
-            event->refused = none.refused = none.refused ? none.refused : executable->output_size;
+            struct buffer *made;
+            if (!event->refused) {
+                void *error = make(memory, executable->output_size, &out[device][i]);
+                if (error && !events)
+                    return error;
+                if (!error)
+                    continue;
+                free(error);
+                event->refused = executable->output_size;
+            }
             made = malloc(sizeof(*made));
-            *made = none;
+            *made = (struct buffer){memory, executable->output_size, 1, 0, event->refused};
             out[device][i] = (word)made;
         }
         if (events)
