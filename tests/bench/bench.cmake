@@ -15,3 +15,16 @@ target_compile_options(bench_clock PRIVATE -O2)
 target_compile_definitions(bench_clock PRIVATE _GNU_SOURCE=)
 target_include_directories(bench_clock PRIVATE ${PROJECT_SOURCE_DIR} ${GPUMEM_PRELOAD_DIR} ${PROJECT_SOURCE_DIR}/include)
 set_target_properties(bench_clock PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
+# A program that loads and unloads a library again and again, and that library.
+add_executable(bench_reload ${CMAKE_CURRENT_LIST_DIR}/reload.c)
+target_link_libraries(bench_reload PRIVATE ${CMAKE_DL_LIBS})
+add_library(bench_reloaded MODULE ${CMAKE_CURRENT_LIST_DIR}/reload.c)
+target_compile_definitions(bench_reloaded PRIVATE RELOADED)
+foreach(target bench_reload bench_reloaded)
+  target_compile_options(${target} PRIVATE -O2 -g)
+  target_include_directories(${target} SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
+  target_link_libraries(${target} PRIVATE gpumem_sim_driver)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endforeach()
