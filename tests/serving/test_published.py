@@ -24,10 +24,11 @@ def run(build, start, configuration, is_eager):
             json.dump(configuration, file)
         done = subprocess.run(
             [os.path.abspath(build) + "/report/gpumem", "fit", "--serve", "--json", "--devices",
-             f"{start['device']}x{start['cards']}", "--", VLLM, "serve", "model", "--load-format", "dummy",
-             "--skip-tokenizer-init", *start["arguments"], *(["--enforce-eager"] if is_eager else [])], cwd=folder,
-            stdout=subprocess.PIPE, text=True, check=False,
-            env=dict(os.environ, VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1", VLLM_USE_FLASHINFER_SAMPLER="0"))
+             f"{start['device']}x{start['cards']}", *(["--memory", start["memory"]] if "memory" in start else []), "--", VLLM, "serve",
+             "model", "--load-format", "dummy", "--skip-tokenizer-init", *start["arguments"],
+             *(["--enforce-eager"] if is_eager else [])], cwd=folder, stdout=subprocess.PIPE, text=True, check=False,
+            env=dict(os.environ, VLLM_NO_USAGE_STATS="1", HF_HUB_OFFLINE="1", VLLM_USE_FLASHINFER_SAMPLER="0",
+                     **start.get("environment", {})))
     return json.loads(done.stdout)["fit"]["serving"][0]
 
 

@@ -6,6 +6,7 @@ as a replica (docs/what-if.md), whether these fit. That is a guess for the searc
 """
 import base64
 import json
+import math
 import os
 import pickle
 import subprocess
@@ -17,6 +18,7 @@ TRACE_MOST = 256 << 20  # bytes of a trace
 LOOK_AHEAD = 64         # requests that one of two runs can have beside the other's
 ALIKE = 3               # requests in a row that must agree before two runs are beside each other again
 ROUND = 2 << 20
+UNLIMITED = 1 << 50
 MODEL_MOST = 3          # recordings that the size of a request is told from: a parabola
 
 
@@ -97,10 +99,10 @@ def beside(one, other):
 
 class Forecast:
     """Of one search. `runs`: the recordings by the number of a value, the second of a run with large workspaces of cuDNN's;
-    `others`: bytes beside what PyTorch's allocator took there."""
+    `others`: bytes beside what PyTorch's allocator took there; `answer`: the last value that was told to fit."""
 
     def __init__(self, gpumem):
-        self.gpumem, self.runs, self.others, self.pairs = gpumem, {}, {}, {}
+        self.gpumem, self.runs, self.others, self.pairs, self.answer = gpumem, {}, {}, {}, math.inf
 
     def note(self, number, recordings, others):
         if recordings:
@@ -160,27 +162,43 @@ class Forecast:
         """The place of the last of these ascending values that fits; -1: none does; None: cannot be told."""
         if not self.can_tell():
             return None
-        low, high = -1, len(numbers)
+        low, high = -1, first(numbers, lambda number: not self.can_hold(number, capacity))
+        # Replays take long, so few are made: they begin at the last answer, or where the blocks alone would fit and then
+        # where segments as full as there would, and go on from it by more and more.
+        at = max(0, min(high, first(numbers, lambda number: number > self.answer)) - 1)
+        step, is_guessed = 1, self.answer < math.inf
         while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.can_hold(numbers[middle], capacity) else (low, middle)
-        # Replays take longer: they begin where blocks would fit, and go down by more and more.
-        low, high, step = high - 1, high, 1
-        while low >= 0:
-            does = self.fits(numbers[low], capacity)
+            does = self.fits(numbers[at], capacity)
             if does is None:
                 return None
-            if does:
-                break
-            low, high, step = low - step, low, step * 2
-        low = max(low, -1)
-        while high - low > 1:
-            middle = (low + high) // 2
-            does = self.fits(numbers[middle], capacity)
-            if does is None:
-                return None
-            low, high = (middle, high) if does else (low, middle)
+            low, high = (at, high) if does else (low, at)
+            if not does and not is_guessed:
+                at, is_guessed = self.guess(numbers[:high + 1], capacity), True
+            else:
+                at, step = (at + step if does else at - step), step * 2
+            if not low < at < high:
+                at = (low + high) // 2
+        self.answer = numbers[low] if low >= 0 else math.inf
         return low
+
+    def guess(self, numbers, capacity):
+        """The place of the last of these values that fits if its segments are as full as those of the last of all."""
+        most = 0
+        for kind in self.kinds():
+            sizes, model = self.sizes_at(numbers[-1], kind)
+            told = replay(self.gpumem, sizes, model, UNLIMITED)
+            most = max(most, told[1] / peak_of(sizes, model.order)) if told else most
+        return first(numbers, lambda number: any(peak_of(sizes, model.order) * most > self.memory(number, capacity)
+                                                 for sizes, model in (self.sizes_at(number, kind) for kind in self.kinds()))) - 1
+
+
+def first(numbers, holds):
+    """The place of the first of these for which it holds, as for all behind it; their count: of none."""
+    low, high = 0, len(numbers)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(numbers[middle]) else (middle + 1, high)
+    return low
 
 
 def through(points, x):
