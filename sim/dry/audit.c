@@ -15,6 +15,8 @@
  *   GPUMEM_DRY_LIBRARIES  folder of the simulated libraries and of stub_library.py
  *   GPUMEM_DRY_CACHE      folder of the stand-ins
  *   GPUMEM_DRY_STATUS     file that tells the launcher what happened
+ *   GPUMEM_DRY_STAMP      what stands for the generator in the names of stand-ins
+ *   GPUMEM_DRY_PYTHON     the interpreter of the generator
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,11 +44,40 @@ static const char *const families[] = {
     "cublasLt", "cublas", "nvblas", "cudnn", "cusparseLt",   "cusparse", "cusolverMg", "cusolver",
     "cufft",    "cufftw", "curand", "nccl",  "nvshmem_host", "cupti",    "cufile"};
 
+/* ---- the environment ------------------------------------------------------------------------------- */
+
+/*
+ * As it was when the process began, in memory of our own: the C library of this namespace keeps the list that the process
+ * was started with, which the host clears in place (unsetenv) or writes a title over (setproctitle) while its own C library
+ * has everything in another list.
+ */
+static char **environment;
+
+static void keep_environment(void)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    environment = calloc(count + 1, sizeof(*environment));
+    for (size_t i = 0; environment && i < count; i++)
+        environment[i] = strdup(environ[i]);
+}
+
+/* A variable's value, or NULL. */
+static const char *setting(const char *name)
+{
+    size_t length = strlen(name);
+    for (char **at = environment; at && *at; at++)
+        if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+            return *at + length + 1;
+    return NULL;
+}
+
 /* ---- telling the launcher ------------------------------------------------------------------------ */
 
 static void tell_refusal(const char *what, const char *path, const char *why)
 {
-    const char *status = getenv("GPUMEM_DRY_STATUS");
+    const char *status = setting("GPUMEM_DRY_STATUS");
     char line[PATH_MAX + 256];
     int length = snprintf(line, sizeof(line), "%s\t%s\t%s\n", what, path, why);
     int file = status ? open(status, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
@@ -122,7 +153,7 @@ static bool is_bundled_runtime(const char *base)
 /* Names a stand-in by all that it is made of: the original as it is now, and the generator. */
 static bool stand_in_path(const char *original, char path[PATH_MAX])
 {
-    const char *cache = getenv("GPUMEM_DRY_CACHE"), *stamp = getenv("GPUMEM_DRY_STAMP");
+    const char *cache = setting("GPUMEM_DRY_CACHE"), *stamp = setting("GPUMEM_DRY_STAMP");
     char real[PATH_MAX], text[2 * PATH_MAX];
     struct stat status;
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
@@ -142,7 +173,7 @@ static char **environment_of_generator(void)
 {
     static char *kept[512];
     size_t count = 0;
-    for (char **at = environ; *at && count + 1 < sizeof(kept) / sizeof(kept[0]); at++)
+    for (char **at = environment; at && *at && count + 1 < sizeof(kept) / sizeof(kept[0]); at++)
         if (strncmp(*at, "LD_AUDIT=", 9) != 0 && strncmp(*at, "LD_PRELOAD=", 11) != 0 &&
             strncmp(*at, "PYTHON", 6) != 0)
             kept[count++] = *at;
@@ -152,7 +183,7 @@ static char **environment_of_generator(void)
 
 static void build(const char *original, const char *output)
 {
-    const char *folder = getenv("GPUMEM_DRY_LIBRARIES"), *python = getenv("GPUMEM_DRY_PYTHON");
+    const char *folder = setting("GPUMEM_DRY_LIBRARIES"), *python = setting("GPUMEM_DRY_PYTHON");
     char script[PATH_MAX];
     pid_t child;
     int status = -1;
@@ -177,12 +208,13 @@ static void build(const char *original, const char *output)
 unsigned int la_version(unsigned int version)
 {
     (void)version;
+    keep_environment();
     return LAV_CURRENT;
 }
 
 static bool is_ours_file(const char *path)
 {
-    const char *folders[] = {getenv("GPUMEM_DRY_LIBRARIES"), getenv("GPUMEM_DRY_CACHE")};
+    const char *folders[] = {setting("GPUMEM_DRY_LIBRARIES"), setting("GPUMEM_DRY_CACHE")};
     for (size_t i = 0; i < 2; i++)
         if (folders[i] && strncmp(path, folders[i], strlen(folders[i])) == 0 &&
             path[strlen(folders[i])] == '/')
@@ -193,7 +225,7 @@ static bool is_ours_file(const char *path)
 /* Kept for the life of the process: the dynamic linker keeps the pointer. */
 static char *replaced(const char *name)
 {
-    const char *base = base_of(name), *folder = getenv("GPUMEM_DRY_LIBRARIES");
+    const char *base = base_of(name), *folder = setting("GPUMEM_DRY_LIBRARIES");
     char simulated[LONGEST_NAME], path[PATH_MAX];
     const char *other = simulated_name(base, simulated);
     if (!folder || is_ours_file(name))
@@ -246,7 +278,7 @@ static bool mapped_file(uintptr_t address, char path[PATH_MAX])
 static bool is_from_us(const struct link_map *map)
 {
     char path[PATH_MAX], library[PATH_MAX], real[PATH_MAX], simulated[LONGEST_NAME];
-    const char *folder = getenv("GPUMEM_DRY_LIBRARIES");
+    const char *folder = setting("GPUMEM_DRY_LIBRARIES");
     if (!mapped_file((uintptr_t)map->l_ld, path))
         return false;
     if (is_ours_file(path))

@@ -8,16 +8,19 @@
  *   managed BYTES the same, beside twice as much of managed memory
  *   less BYTES the same, but goes on with half of it where that is too much
  *   plugin FILE loads a library that brings a runtime of its own, and lets it allocate 5 MiB; then that runtime 3 MiB
+ *   title FILE the same, after it has written its title over the environment that it was started with
  *   known      reads back what the host copied to the device
  *   unknown    reads back what only a kernel could have written, twice at one line
  *   table      asks the driver for a private table, as NVIDIA's own runtime does
  */
+#define _GNU_SOURCE
 #include "include/cublas_api.h"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MUST(condition)                                                                            \
     do {                                                                                           \
@@ -41,6 +44,23 @@ static void use_library(void)
     MUST(strstr(cublasGetStatusString(CUBLAS_STATUS_SUCCESS), "simulated"));
     MUST(cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS);
     printf("version %d\n", version);
+}
+
+/* As setproctitle does: the environment goes elsewhere, and where it was is written over. */
+static void write_title(void)
+{
+    char **started = environ, **moved;
+    size_t count = 0;
+    while (started[count])
+        count++;
+    moved = calloc(count + 1, sizeof(*moved));
+    MUST(moved);
+    for (size_t i = 0; i < count; i++) {
+        moved[i] = strdup(started[i]);
+        MUST(moved[i]);
+        memset(started[i], 'x', strlen(started[i]));
+    }
+    environ = moved;
 }
 
 static void use_plugin(const char *path)
@@ -125,7 +145,9 @@ int main(int count, char **arguments)
     size_t bytes = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
     if (strcmp(what, "library") == 0)
         use_library();
-    if (strcmp(what, "plugin") == 0 && count > 2)
+    if (strcmp(what, "title") == 0)
+        write_title();
+    if ((strcmp(what, "plugin") == 0 || strcmp(what, "title") == 0) && count > 2)
         use_plugin(arguments[2]);
     if (strcmp(what, "device") == 0)
         say_device();

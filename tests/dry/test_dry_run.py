@@ -66,9 +66,8 @@ def a_replaced_library_is_built_once():
 
 def a_runtime_that_a_wheel_brings_is_replaced():
     """Beside the one that the program has, and under its own name, by which another library needs it."""
-    command = [PROGRAM, "plugin", FOLDER + "/lib/dry_plugin.so"]
-    for _ in range(2):
-        dry, _, _ = answer(command=command, code=0)
+    for how in ("plugin", "plugin", "title"):
+        dry, _, _ = answer(command=[PROGRAM, how, FOLDER + "/lib/dry_plugin.so"], code=0)
         assert parts_of(dry)["other allocations"] == (8 << 20, "exact"), dry
 
 
