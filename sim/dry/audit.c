@@ -64,7 +64,7 @@ static void keep_environment(void)
 }
 
 /* A variable's value, or NULL. */
-static const char *setting(const char *name)
+static const char *environment_value(const char *name)
 {
     size_t length = strlen(name);
     for (char **at = environment; at && *at; at++)
@@ -77,7 +77,7 @@ static const char *setting(const char *name)
 
 static void tell_refusal(const char *what, const char *path, const char *why)
 {
-    const char *status = setting("GPUMEM_DRY_STATUS");
+    const char *status = environment_value("GPUMEM_DRY_STATUS");
     char line[PATH_MAX + 256];
     int length = snprintf(line, sizeof(line), "%s\t%s\t%s\n", what, path, why);
     int file = status ? open(status, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
@@ -153,7 +153,8 @@ static bool is_bundled_runtime(const char *base)
 /* Names a stand-in by all that it is made of: the original as it is now, and the generator. */
 static bool stand_in_path(const char *original, char path[PATH_MAX])
 {
-    const char *cache = setting("GPUMEM_DRY_CACHE"), *stamp = setting("GPUMEM_DRY_STAMP");
+    const char *cache = environment_value("GPUMEM_DRY_CACHE"),
+               *stamp = environment_value("GPUMEM_DRY_STAMP");
     char real[PATH_MAX], text[2 * PATH_MAX];
     struct stat status;
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
@@ -183,7 +184,8 @@ static char **environment_of_generator(void)
 
 static void build(const char *original, const char *output)
 {
-    const char *folder = setting("GPUMEM_DRY_LIBRARIES"), *python = setting("GPUMEM_DRY_PYTHON");
+    const char *folder = environment_value("GPUMEM_DRY_LIBRARIES"),
+               *python = environment_value("GPUMEM_DRY_PYTHON");
     char script[PATH_MAX];
     pid_t child;
     int status = -1;
@@ -214,7 +216,8 @@ unsigned int la_version(unsigned int version)
 
 static bool is_ours_file(const char *path)
 {
-    const char *folders[] = {setting("GPUMEM_DRY_LIBRARIES"), setting("GPUMEM_DRY_CACHE")};
+    const char *folders[] = {environment_value("GPUMEM_DRY_LIBRARIES"),
+                             environment_value("GPUMEM_DRY_CACHE")};
     for (size_t i = 0; i < 2; i++)
         if (folders[i] && strncmp(path, folders[i], strlen(folders[i])) == 0 &&
             path[strlen(folders[i])] == '/')
@@ -225,7 +228,7 @@ static bool is_ours_file(const char *path)
 /* Kept for the life of the process: the dynamic linker keeps the pointer. */
 static char *replaced(const char *name)
 {
-    const char *base = base_of(name), *folder = setting("GPUMEM_DRY_LIBRARIES");
+    const char *base = base_of(name), *folder = environment_value("GPUMEM_DRY_LIBRARIES");
     char simulated[LONGEST_NAME], path[PATH_MAX];
     const char *other = simulated_name(base, simulated);
     if (!folder || is_ours_file(name))
@@ -278,7 +281,7 @@ static bool mapped_file(uintptr_t address, char path[PATH_MAX])
 static bool is_from_us(const struct link_map *map)
 {
     char path[PATH_MAX], library[PATH_MAX], real[PATH_MAX], simulated[LONGEST_NAME];
-    const char *folder = setting("GPUMEM_DRY_LIBRARIES");
+    const char *folder = environment_value("GPUMEM_DRY_LIBRARIES");
     if (!mapped_file((uintptr_t)map->l_ld, path))
         return false;
     if (is_ours_file(path))
