@@ -54,6 +54,7 @@ def check_recorded(plugin, **environment):
         assert most[1]["temporaries"] == (3 << 20 if plugin == "plugin" else 0) and most[0]["temporaries"] == 0, most
         lines = [frame["line"] for frame in report["stacks"][most[1]["stack"]]["frames"] if frame["file"]]
         assert {COMPUTE} & set(lines), (COMPUTE, lines)
+        assert not [stack for stack in report["stacks"] if stack.get("cut")], report["stacks"]
         # What is free is that of the pool, in which this plugin keeps the host's arrays, too.
         for failure, free, hole, fragmentation in ((refused, 3, 3, False), (pools[1]["failures"][0], 36, 18, True)):
             assert failure["free"] == free << 20 and failure["largest_hole"] == hole << 20, failure
