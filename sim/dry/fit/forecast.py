@@ -6,7 +6,6 @@ as a replica (docs/what-if.md), whether these fit. That is a guess for the searc
 """
 import base64
 import json
-import math
 import os
 import pickle
 import subprocess
@@ -18,7 +17,6 @@ TRACE_MOST = 256 << 20  # bytes of a trace
 LOOK_AHEAD = 64         # requests that one of two runs can have beside the other's
 ALIKE = 3               # requests in a row that must agree before two runs are beside each other again
 ROUND = 2 << 20
-UNLIMITED = 1 << 50
 MODEL_MOST = 3          # recordings that the size of a request is told from: a parabola
 
 
@@ -99,14 +97,16 @@ def beside(one, other):
 
 class Forecast:
     """Of one search. `runs`: the recordings by the number of a value, the second of a run with large workspaces of cuDNN's;
-    `others`: bytes beside what PyTorch's allocator took there; `answer`: the last value that was told to fit."""
+    `others`: bytes beside what PyTorch's allocator took there; `spread`: what it took at most of the device, by the bytes of its
+    blocks; `answer`: the last value that was told to fit."""
 
     def __init__(self, gpumem):
-        self.gpumem, self.runs, self.others, self.pairs, self.answer = gpumem, {}, {}, {}, math.inf
+        self.gpumem, self.runs, self.others, self.spread, self.pairs, self.answer = gpumem, {}, {}, {}, {}, None
 
-    def note(self, number, recordings, others):
+    def note(self, number, recordings, others, need=0):
         if recordings:
             self.runs[number], self.others[number] = recordings, others
+            self.spread[number] = max(1, (need - others) / max(recording.peak() for recording in recordings))
 
     def can_tell(self):
         return len(self.runs) > 1 and len({len(recordings) for recordings in self.runs.values()}) == 1
@@ -163,33 +163,26 @@ class Forecast:
         if not self.can_tell():
             return None
         low, high = -1, first(numbers, lambda number: not self.can_hold(number, capacity))
-        # Replays take long, so few are made: they begin at the last answer, or where the blocks alone would fit and then
-        # where segments as full as there would, and go on from it by more and more.
-        at = max(0, min(high, first(numbers, lambda number: number > self.answer)) - 1)
-        step, is_guessed = 1, self.answer < math.inf
+        # Replays take long, so few are made: they begin at the last answer, or where blocks that lie as those of the largest run
+        # would fit, and go on from there by more and more.
+        start = self.answer if self.answer is not None else self.guess(numbers[:high], capacity)
+        at, step = max(0, min(high, first(numbers, lambda number: number > start)) - 1), 1
         while high - low > 1:
             does = self.fits(numbers[at], capacity)
             if does is None:
                 return None
-            low, high = (at, high) if does else (low, at)
-            if not does and not is_guessed:
-                at, is_guessed = self.guess(numbers[:high + 1], capacity), True
-            else:
-                at, step = (at + step if does else at - step), step * 2
+            low, high, at, step = (at, high, at + step, step * 2) if does else (low, at, at - step, step * 2)
             if not low < at < high:
                 at = (low + high) // 2
-        self.answer = numbers[low] if low >= 0 else math.inf
+        self.answer = numbers[low] if low >= 0 else None
         return low
 
     def guess(self, numbers, capacity):
-        """The place of the last of these values that fits if its segments are as full as those of the last of all."""
-        most = 0
-        for kind in self.kinds():
-            sizes, model = self.sizes_at(numbers[-1], kind)
-            told = replay(self.gpumem, sizes, model, UNLIMITED)
-            most = max(most, told[1] / peak_of(sizes, model.order)) if told else most
-        return first(numbers, lambda number: any(peak_of(sizes, model.order) * most > self.memory(number, capacity)
-                                                 for sizes, model in (self.sizes_at(number, kind) for kind in self.kinds()))) - 1
+        """The last of these values that fits if its blocks lie as those of the largest run; 0: none does."""
+        spread = self.spread[max(self.runs)]
+        at = first(numbers, lambda number: any(peak_of(sizes, model.order) * spread > self.memory(number, capacity)
+                                               for sizes, model in (self.sizes_at(number, kind) for kind in self.kinds())))
+        return numbers[at - 1] if at else 0
 
 
 def first(numbers, holds):
@@ -233,7 +226,7 @@ def replay(gpumem, sizes, model, memory):
             segments.append(at)
         else:
             left.discard(at)
-            events += [dict(one, action=action, time_us=time) for action in ("free_requested", "free_completed")]
+            events += [dict(one, action=action, time_us=time) for action in ("free_completed",)]
     described = []
     for at in segments:
         whole = -(-sizes[at] // ROUND) * ROUND

@@ -61,7 +61,7 @@ class Search:
             point = self.points.setdefault(value, Point(value))
             setattr(point, "unlimited" if is_unlimited else "honest", result)
             if self.forecast:
-                self.forecast.note(self.numbers[value], result.recordings, result.beside_pytorch())
+                self.forecast.note(self.numbers[value], result.recordings, result.beside_pytorch(), result.peak)
             if result.has_failed and value in self.values:
                 self.values.remove(value)
                 self.failed.append(value)
