@@ -141,9 +141,9 @@ class Forecast:
         near = sorted(self.others.items(), key=lambda known: abs(known[0] - number))[:2]
         return capacity - round(max(0, through(near, number)))
 
-    def can_hold(self, number, capacity):
-        """Whether the blocks of a value fit, however they lie."""
-        return all(peak_of(sizes, model.order) <= self.memory(number, capacity)
+    def can_hold(self, number, capacity, spread=1):
+        """Whether the blocks of a value fit, however they lie; with `spread`, if so many times their bytes do."""
+        return all(peak_of(sizes, model.order) * spread <= self.memory(number, capacity)
                    for sizes, model in (self.sizes_at(number, kind) for kind in self.kinds()))
 
     def fits(self, number, capacity):
@@ -165,8 +165,12 @@ class Forecast:
         low, high = -1, first(numbers, lambda number: not self.can_hold(number, capacity))
         # Replays take long, so few are made: they begin at the last answer, or where blocks that lie as those of the largest run
         # would fit, and go on from there by more and more.
-        start = self.answer if self.answer is not None else self.guess(numbers[:high], capacity)
-        at, step = max(0, min(high, first(numbers, lambda number: number > start)) - 1), 1
+        if self.answer is None:
+            spread = self.spread[max(self.runs)]
+            at = first(numbers[:high], lambda number: not self.can_hold(number, capacity, spread))
+        else:
+            at = min(high, first(numbers, lambda number: number > self.answer))
+        at, step = max(0, at - 1), 1
         while high - low > 1:
             does = self.fits(numbers[at], capacity)
             if does is None:
@@ -176,13 +180,6 @@ class Forecast:
                 at = (low + high) // 2
         self.answer = numbers[low] if low >= 0 else None
         return low
-
-    def guess(self, numbers, capacity):
-        """The last of these values that fits if its blocks lie as those of the largest run; 0: none does."""
-        spread = self.spread[max(self.runs)]
-        at = first(numbers, lambda number: any(peak_of(sizes, model.order) * spread > self.memory(number, capacity)
-                                               for sizes, model in (self.sizes_at(number, kind) for kind in self.kinds())))
-        return numbers[at - 1] if at else 0
 
 
 def first(numbers, holds):
