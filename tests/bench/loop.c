@@ -24,11 +24,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef LOOP_CUDA
 #include <cuda.h>
 #endif
+#include "bench.h"
 
 static long pairs;
 static int depth;
@@ -154,13 +154,6 @@ FRAME(1);
 FRAME(2);
 FRAME(3);
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
 static void *run_loop(void *result)
 {
     struct state state = {.seed = 42};
@@ -169,23 +162,19 @@ static void *run_loop(void *result)
      */
     int below = depth > 4 ? depth - 4 : 1;
 #ifdef LOOP_CUDA
-    CUcontext context;
-    CUdevice device;
-    if (cuInit(0) != 0 || cuDeviceGet(&device, 0) != 0 ||
-        cuDevicePrimaryCtxRetain(&context, device) != 0 || cuCtxSetCurrent(context) != 0)
-        exit(1);
+    open_device();
 #endif
     if (shape == HOLD && !(state.held = calloc(HELD, sizeof(*state.held))))
         exit(1);
     frames[0](&state, below, shape == HOLD ? HELD : WARM); /* warm; or all that is held */
     pthread_barrier_wait(&start);
-    double began = now();
+    double began = now_ns();
     if (shape == RANDOM)
         for (long i = 0; i < pairs; i++)
             frames[draw_number(&state) & 3](&state, below, 1);
     else
         frames[0](&state, below, pairs);
-    *(double *)result = (now() - began) / (2.0 * (double)pairs);
+    *(double *)result = (now_ns() - began) / (2.0 * (double)pairs);
     return NULL;
 }
 

@@ -15,17 +15,10 @@ void allocate_and_free(void)
         cuMemFree(block);
 }
 #else
+#include "bench.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static int compare(const void *one, const void *other)
 {
@@ -45,16 +38,6 @@ static void load_call_unload(const char *path)
     dlclose(library);
 }
 
-static void open_device(void)
-{
-    CUcontext context;
-    CUdevice device;
-    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS ||
-        cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||
-        cuCtxSetCurrent(context) != CUDA_SUCCESS)
-        exit(1);
-}
-
 int main(int count, char **words)
 {
     int times = count == 3 ? atoi(words[2]) : 0;
@@ -63,12 +46,12 @@ int main(int count, char **words)
         return 2;
     open_device();
     for (int i = 0; i < times; i++) {
-        double before = now_us();
+        double before = now_ns();
         load_call_unload(words[1]);
-        taken[i] = now_us() - before;
+        taken[i] = now_ns() - before;
     }
     qsort(taken, (size_t)times, sizeof(*taken), compare);
-    printf("%.1f\n", taken[times / 2]);
+    printf("%.1f\n", taken[times / 2] / 1e3);
     free(taken);
     return 0;
 }
