@@ -106,6 +106,7 @@ CUresult gpusim_copy(const CUDA_MEMCPY3D_PEER *box)
         return CUDA_SUCCESS;
     GPUSIM_TRY(resolve(&from, box, &source));
     GPUSIM_TRY(resolve(&to, box, &target));
+    gpusim_device_time += gpusim_settings.kernel_ns;
     for (size_t z = 0; z < box->Depth; z++) {
         uint64_t source_row = source.address + z * source.slice;
         uint64_t target_row = target.address + z * target.slice;

@@ -18,16 +18,28 @@ void gpusim_event_delete(void *object)
     gpusim_object_delete(event);
 }
 
+/*
+ * With GPUMEM_SIM_KERNEL_NS the host's clock is left out: what a program chooses by times it then
+ * chooses in each run. An event takes a microsecond, so that no two have the same time, by which
+ * a program could divide.
+ */
+static uint64_t device_time(void)
+{
+    struct timespec now;
+
+    if (gpusim_settings.kernel_ns)
+        return gpusim_device_time += 1000;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 CUresult gpusim_event_record(CUevent handle)
 {
     struct gpusim_event *event = GPUSIM_FIND(handle, GPUSIM_TYPE_EVENT);
-    struct timespec now;
 
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    event->time_ns =
-        (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + gpusim_kernel_time;
+    event->time_ns = device_time();
     event->waits = gpusim_waits;
     event->asked = 0;
     event->recorded = true;

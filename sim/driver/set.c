@@ -46,6 +46,7 @@ static void fill_row(uint64_t address, unsigned int value, unsigned int element,
 CUresult gpusim_set(const CUDA_MEMSET_NODE_PARAMS_v2 *set)
 {
     GPUSIM_TRY(check_set(set));
+    gpusim_device_time += gpusim_settings.kernel_ns;
     for (size_t y = 0; set->width > 0 && y < set->height; y++)
         if (!gpusim_is_on_device(set->dst) ||
             gpusim_contents_set(set->dst + y * set->pitch, set->width * set->elementSize))

@@ -91,7 +91,7 @@ static CUresult run_host_function(const CUDA_HOST_NODE_PARAMS_v2 *host)
     return CUDA_SUCCESS;
 }
 
-uint64_t gpusim_kernel_time;
+uint64_t gpusim_device_time;
 
 CUresult gpusim_execute(const struct gpusim_operation *operation)
 {
@@ -104,7 +104,7 @@ CUresult gpusim_execute(const struct gpusim_operation *operation)
         return run_host_function(&operation->host);
     case CU_GRAPH_NODE_TYPE_KERNEL:
         gpusim_contents_kernel();
-        gpusim_kernel_time += gpusim_settings.kernel_ns;
+        gpusim_device_time += gpusim_settings.kernel_ns;
         GPUSIM_TRY(gpusim_check_kernel(&operation->kernel));
         gpusim_kernel_ran();
         return CUDA_SUCCESS;

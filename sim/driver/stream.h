@@ -72,8 +72,8 @@ void gpusim_stream_leaves_green(void *stream, uint64_t green);
 void gpusim_event_delete(void *event);
 CUresult gpusim_event_record(CUevent event);
 uint64_t gpusim_thread_id(void);
-/* What kernels took so far: nothing of the host's time, but events count it. */
-extern uint64_t gpusim_kernel_time;
+/* What kernels, copies and sets took so far, in ns, with GPUMEM_SIM_KERNEL_NS: no time of the host. */
+extern uint64_t gpusim_device_time;
 /* How often the host has waited for a device. */
 extern uint64_t gpusim_waits;
 

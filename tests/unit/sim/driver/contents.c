@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 extern bool gpumem_sim_has_read_unknown(void);
 extern bool gpumem_sim_knows(uint64_t address, uint64_t bytes);
@@ -21,6 +22,7 @@ static unsigned char host[LARGE];
 static int start_dry(void **state)
 {
     setenv("GPUMEM_SIM_VIRTUAL", "1M", 1);
+    setenv("GPUMEM_SIM_KERNEL_NS", "20000", 1);
     setenv("GPUMEM_SIM_DEVICE", "cc=8.9,sms=128,kernels=86,name=Card, with a comma", 1);
     return start_driver(state);
 }
@@ -171,6 +173,32 @@ static void a_byte_that_is_read_again_and_again_after_kernels_is_theirs(void **s
     assert_ok(cuMemFree(memory));
 }
 
+/* Else an autotuner, as XLA's, would choose by how busy the host is. */
+static void events_count_the_work_between_them_and_no_time_of_the_host(void **state)
+{
+    const struct timespec pause = {.tv_nsec = 3000000};
+    CUdeviceptr memory = allocate(SMALL);
+    CUevent events[3];
+    float idle, busy;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_ok(cuEventCreate(&events[i], 0));
+    assert_ok(cuEventRecord(events[0], NULL));
+    nanosleep(&pause, NULL);
+    assert_ok(cuEventRecord(events[1], NULL));
+    assert_ok(cuMemsetD8(memory, 1, SMALL));
+    assert_ok(cuMemcpyHtoD(memory, host, SMALL));
+    assert_ok(cuEventRecord(events[2], NULL));
+    assert_ok(cuEventElapsedTime(&idle, events[0], events[1]));
+    assert_ok(cuEventElapsedTime(&busy, events[1], events[2]));
+    assert_int_equal(idle * 1e6F + 0.5F, 1000);
+    assert_int_equal(busy * 1e6F + 0.5F, 41000);
+    for (int i = 0; i < 3; i++)
+        assert_ok(cuEventDestroy(events[i]));
+    assert_ok(cuMemFree(memory));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_test, end_test)
 
 int main(void)
@@ -180,6 +208,7 @@ int main(void)
         TEST(what_the_host_wrote_is_known_and_nothing_else),
         TEST(large_copies_and_sets_are_dropped),
         TEST(a_byte_that_is_read_again_and_again_after_kernels_is_theirs),
+        TEST(events_count_the_work_between_them_and_no_time_of_the_host),
         TEST(a_block_that_is_handed_out_anew_reads_as_zero),
         TEST(values_that_were_computed_are_learned_and_unlearned),
     };
