@@ -789,6 +789,57 @@ def ordered_pool_in_waves():
             one.release()
 
 
+@sound
+def ensemble_of_five():
+    members = []
+    for _ in range(5):
+        members.append((model(), [optimizer_state(2 * MIB) for _ in range(2 * LAYERS)]))
+        for _ in range(20):
+            train_step()
+    return members
+
+
+@sound
+def stages_added():
+    layers = []
+    for stage in range(7):
+        layers.append(parameter(MIB << stage))
+        for _ in range(15):
+            backward(forward(512 * KIB, len(layers)))
+    return layers
+
+
+@sound
+def adapters_per_task():
+    weights, adapters = model(8 * MIB), []
+    for _ in range(30):
+        adapters += [parameter(128 * KIB) for _ in range(LAYERS)]
+        for _ in range(6):
+            train_step(512 * KIB)
+    return weights, adapters
+
+
+@sound
+def layers_unfrozen():
+    weights, states = model(2 * MIB, 12), []
+    for layer in range(12):
+        states += [optimizer_state(2 * MIB), optimizer_state(2 * MIB)]
+        for _ in range(12):
+            backward(forward(512 * KIB, layer + 1))
+    return weights, states
+
+
+@sound
+def pictures_get_larger():
+    weights, pictures = model(), None
+    for step in range(120):
+        pictures = from_host(batch(2 * MIB + step * 64 * KIB))
+        pooled = activation(128 * KIB)
+        backward(forward(pictures.size))
+        item(pooled)
+    return weights, pictures
+
+
 # ---- sick: training --------------------------------------------------------------------------------------------------
 
 
@@ -1473,6 +1524,56 @@ def optimizers_until_full():
             train_step(2 * MIB)
     except MemoryError:
         return weights, optimizers
+
+
+@sick(memory="1G")
+def copies_of_the_model_until_full():
+    weights, history = model(4 * MIB), []
+    try:
+        for _ in range(40):
+            for _ in range(4):
+                train_step(2 * MIB)
+            history.append([parameter(4 * MIB) for _ in range(LAYERS)])  # cause
+    except MemoryError:
+        return weights, history
+
+
+@sick(memory="1G")
+def folds_until_full():
+    results = []
+    try:
+        for _ in range(20):
+            weights = [parameter(4 * MIB) for _ in range(LAYERS)]  # cause
+            train_step(2 * MIB)
+            states = [optimizer_state(4 * MIB) for _ in range(2 * LAYERS)]  # cause
+            for _ in range(9):
+                train_step(2 * MIB)
+            results.append((weights, states))
+    except MemoryError:
+        return results
+
+
+@sick
+def copies_of_the_model():
+    weights, history = model(), []
+    for _ in range(12):
+        for _ in range(5):
+            train_step(MIB)
+        history.append([parameter(2 * MIB) for _ in range(LAYERS)])  # cause
+    return weights, history
+
+
+@sick
+def queue_joined_beside_inputs():
+    weights, queue = model(), Tensor(2 * MIB)
+    for _ in range(80):
+        inputs = from_host(batch(MIB))
+        keys = Tensor(128 * KIB)
+        logits = activation(queue.size)
+        queue = Tensor(queue.size + keys.size)  # cause
+        train_step(512 * KIB)
+        del logits
+    return weights, queue, inputs
 
 
 @sick(memory="2G")

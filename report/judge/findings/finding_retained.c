@@ -158,8 +158,9 @@ static const struct {
 
 static const char *reason_of(const struct gm_round_growth *growth)
 {
+    unsigned evidence = growth->evidence & ~(is_sure(growth) ? GM_ROUND_REPLACED : 0u);
     size_t at = 0;
-    while (!(growth->evidence & reasons[at].evidence) && reasons[at].evidence != UINT_MAX)
+    while (!(evidence & reasons[at].evidence) && reasons[at].evidence != UINT_MAX)
         at++;
     return reasons[at].text;
 }

@@ -15,13 +15,16 @@
     4u /* growth that has stopped is told if its window has a quarter of the run */
 #define SHORT                                                                                      \
     8u /* in less than an eighth of the run, as many blocks as a model's layers are no growth */
-#define LOADS 25u        /* percent freed in the window: with less, what has stopped was loading */
-#define ROUNDS 60u       /* percent freed in the window: rounds gave most of it back */
-#define FALL_SHARE 16u   /* of the peak: a round gives back that much, a layer less */
-#define REPEATED 2u      /* copies, or allocations of backward passes, in each part */
-#define UNPROVEN 24u     /* allocations, where nothing proves rounds: fewer are a model's layers */
-#define PASSES 16u       /* allocations that outlive backward passes, to be certain */
-#define MODELS 8u        /* times the weights: more than any optimizer's state or gradients */
+#define LOADS 25u      /* percent freed in the window: with less, what has stopped was loading */
+#define ROUNDS 60u     /* percent freed in the window: rounds gave most of it back */
+#define FALL_SHARE 16u /* of the peak: a round gives back that much, a layer less */
+#define REPEATED 2u    /* copies, or allocations of backward passes, in each part */
+#define UNPROVEN 24u   /* allocations, where nothing proves rounds: fewer are a model's layers */
+#define PASSES 16u     /* allocations that outlive backward passes, to be certain */
+#define MODELS 8u /* times the weights: more than any optimizer's state, gradients, or averages */
+#define EACH 75u  /* percent of the blocks: one of them is made in each round, as is another */
+#define BESIDE                                                                                     \
+    4u /* the fourth part of the shortest: what is made of inputs, of one size, is less */
 #define FORGOTTEN 6u     /* blocks alive where most were freed soon: fewer may be in use */
 #define SOON 8u          /* the eighth part of a window */
 #define SLOWER 85u       /* percent of the growth's first half, in its second */
@@ -382,20 +385,54 @@ static bool slows(const struct judgement *judgement)
            4 * blocks * blocks > 9 * count;
 }
 
+/* By how much it rose at most from one bucket in which it stayed the same to the next such one, or to the end. */
+static uint64_t largest_rise(const struct gm_trail *trail, uint64_t end)
+{
+    uint64_t level = 0, most = 0;
+    for (size_t at = trail->first; at < trail->count; at++) {
+        const struct gm_trail_bucket *bucket = &trail->buckets[at];
+        if (bucket->least != bucket->most)
+            continue;
+        most = larger(most, less_or_zero(bucket->least, level));
+        level = bucket->least;
+    }
+    return larger(most, less_or_zero(end, level));
+}
+
+/* What is made at a time, and the weights elsewhere, which came at a time, are in it many times, and backward passes ended
+ * in between: a copy is kept in each round, or the model of each run. Where memory ran out, fewer tell it. */
+static bool are_copies(const struct judgement *judgement, uint64_t elsewhere)
+{
+    const struct gm_round_growth *growth = judgement->growth;
+    uint64_t once = larger(largest_rise(&judgement->course->trail, growth->bytes), elsewhere);
+    return growth->bytes / larger(once, 1) >= (growth->at_refusal ? GM_ROUND_PARTS : MODELS) &&
+           had_backward(judgement);
+}
+
+static bool is_of_training(enum gm_category category)
+{
+    return category == GM_CATEGORY_PARAMETER || category == GM_CATEGORY_GRADIENT ||
+           category == GM_CATEGORY_OPTIMIZER;
+}
+
 /* What a model needs grows while the model is loaded and in its first step. */
 static bool is_of_model(const struct judgement *judgement)
 {
-    enum gm_category category = judgement->growth->category;
-    uint64_t weights = 0;
+    const struct gm_round_growth *growth = judgement->growth;
+    uint64_t weights = 0, elsewhere = 0;
     for (size_t i = 0; i < judgement->rounds->place_count; i++) {
         const struct gm_round_place *place = judgement->rounds->places[i];
-        if (place->category == GM_CATEGORY_PARAMETER && place->line == GM_NONE &&
-            judgement->rounds->streams[place->stream - 1] == judgement->stream)
-            weights += most_of(&place->trail, place->trail.first, place->trail.count);
+        if (place->category != GM_CATEGORY_PARAMETER || place->line != GM_NONE ||
+            judgement->rounds->streams[place->stream - 1] != judgement->stream)
+            continue;
+        weights += most_of(&place->trail, place->trail.first, place->trail.count);
+        if (i != judgement->course->place)
+            elsewhere +=
+                largest_rise(&place->trail, place->trail.buckets[place->trail.count - 1].most);
     }
-    return category == GM_CATEGORY_PARAMETER ||
-           ((category == GM_CATEGORY_GRADIENT || category == GM_CATEGORY_OPTIMIZER) &&
-            (!weights || judgement->growth->bytes / MODELS <= weights));
+    return is_of_training(growth->category) && !are_copies(judgement, elsewhere) &&
+           (growth->category == GM_CATEGORY_PARAMETER || !weights ||
+            growth->bytes / MODELS <= weights);
 }
 
 /* Programs that launch graphs make them one after the other, each with what it reads and writes. */
@@ -407,6 +444,21 @@ static bool had_graphs(const struct judgement *judgement)
     return true;
 }
 
+/* Rounds are alike: in each is made something else, of one size, beside which the first was not large. So no input gets
+ * longer, but each round is added to what there was. */
+static bool is_appended(const struct judgement *judgement)
+{
+    for (size_t i = 0; i < judgement->rounds->site_count; i++) {
+        const struct gm_round_site *site = &judgement->rounds->sites[i];
+        if (site->stream == judgement->stream && site->place != judgement->unit->place &&
+            is_share(site->births, judgement->course->births, EACH) &&
+            site->least == site->largest && site->least >= judgement->unit->least / BESIDE &&
+            !is_of_training(site->category))
+            return true;
+    }
+    return false;
+}
+
 /* Inputs get longer, and so does what is made of them. */
 static bool varies(const struct judgement *judgement)
 {
@@ -415,7 +467,7 @@ static bool varies(const struct judgement *judgement)
         if (site->stream == judgement->stream && site->place != judgement->unit->place &&
             site->births >= ANCHORS && site->least < site->largest &&
             site->largest >= judgement->unit->largest / FALL_SHARE)
-            return true;
+            return !is_appended(judgement);
     }
     return false;
 }
