@@ -9,27 +9,37 @@
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-#define NAMED_MAX 256u /* stacks that are named to compare them with a finding's */
+#define NAMED_MAX 256u /* stacks that are named to compare them with another */
+#define LEAKS_MAX 32u  /* leaks whose other ways are looked for: the first, which are the largest */
 
 static bool is_native(const struct gm_trace *trace, uint32_t node)
 {
     return gm_trace_node(trace, node) && gm_trace_node(trace, node)->kind != GM_NODE_SCRIPT;
 }
 
-/* Whether `other` may be reached through the same wrapper as the finding's stack, and is no part of it: an inlined
- * wrapper has an address of its own for each of its users. A request that was refused is one user's alone. */
-static bool is_candidate(const struct gm_analysis *analysis, const struct gm_finding *finding,
-                         uint32_t other)
+/* Whose stack is compared with those of other places, to find one that reads the same and is not meant. */
+struct comparison {
+    uint32_t stack;
+    uint16_t api;
+    bool
+        lines_differ; /* only one with another caller, by address: an inlined wrapper has one for each of its users */
+    bool was_freed; /* only one of which nothing was left */
+};
+
+/* Whether what `site` allocated may have come through the same wrapper, and is not meant. */
+static bool is_candidate(const struct gm_analysis *analysis, const struct comparison *comparison,
+                         const struct gm_active_site *site)
 {
     const struct gm_trace *trace = analysis->trace;
-    uint32_t caller = gm_callers_get(analysis->callers, finding->stack);
-    uint32_t of_other = gm_callers_get(analysis->callers, other);
-    if (other == finding->stack || !is_native(trace, of_other) ||
-        gm_trace_node(trace, caller)->module != gm_trace_node(trace, of_other)->module)
+    struct gm_callers *callers = analysis->callers;
+    uint32_t caller = gm_callers_get(callers, comparison->stack);
+    uint32_t of_other = gm_callers_get(callers, site->stack);
+    if (site->stack == comparison->stack || !is_native(trace, of_other) ||
+        gm_trace_node(trace, caller)->module != gm_trace_node(trace, of_other)->module ||
+        (comparison->was_freed && (site->live || site->is_block)))
         return false;
-    return finding->code == GM_FINDING_OUT_OF_MEMORY ||
-           gm_callers_line(analysis->callers, finding->stack) !=
-               gm_callers_line(analysis->callers, other);
+    return !comparison->lines_differ ||
+           gm_callers_line(callers, comparison->stack) != gm_callers_line(callers, site->stack);
 }
 
 /* How many frames the two stacks share from the innermost on, if the user's innermost reads the same. */
@@ -42,22 +52,21 @@ static size_t alike(const struct gm_stack *stack, const struct gm_stack *other)
                : 0;
 }
 
-/* A stack that reads the same as the finding's in the user's innermost frame; of several, the one that does so
- * furthest. 0: there is none. */
-static uint32_t find_unlike(const struct gm_builder *builder, const struct gm_finding *finding)
+/* A stack that reads the same in the user's innermost frame; of several, the one that does so furthest. 0: there is
+ * none. */
+static uint32_t find_alike(const struct gm_builder *builder, const struct comparison *comparison)
 {
     const struct gm_activity *activity = &builder->analysis->activity;
     struct gm_stacks *names = builder->model->tables->names;
     uint32_t nearest = 0;
     size_t most = 0, named = 0;
-    if (finding->unlike || !finding->stack || !names)
-        return finding->unlike;
-    if (!is_native(builder->trace, gm_callers_get(builder->analysis->callers, finding->stack)))
+    if (!comparison->stack || !names ||
+        !is_native(builder->trace, gm_callers_get(builder->analysis->callers, comparison->stack)))
         return 0;
-    const struct gm_stack stack = *gm_stacks_get(names, finding->stack, finding->api);
+    const struct gm_stack stack = *gm_stacks_get(names, comparison->stack, comparison->api);
     for (size_t i = 0; i < activity->count && named < NAMED_MAX; i++) {
         const struct gm_active_site *site = &activity->sites[i];
-        if (!is_candidate(builder->analysis, finding, site->stack))
+        if (!is_candidate(builder->analysis, comparison, site))
             continue;
         named++;
         size_t count = alike(&stack, gm_stacks_get(names, site->stack, site->api));
@@ -65,6 +74,39 @@ static uint32_t find_unlike(const struct gm_builder *builder, const struct gm_fi
         most = count > most ? count : most;
     }
     return nearest;
+}
+
+/* Of what grows, those are not meant who gave all of it back; a request that was refused is one user's alone. */
+static uint32_t find_unlike(const struct gm_builder *builder, const struct gm_finding *finding)
+{
+    struct comparison comparison = {GM_SAME(finding, stack, api)};
+    uint32_t other = finding->unlike;
+    if (!other && finding->code == GM_FINDING_GROWING) {
+        comparison.was_freed = true;
+        other = find_alike(builder, &comparison);
+        comparison.was_freed = false;
+    }
+    comparison.lines_differ = finding->code != GM_FINDING_OUT_OF_MEMORY;
+    return other ? other : find_alike(builder, &comparison);
+}
+
+/* Of what leaks behind a wrapper, those of its users are not meant who gave all of it back. */
+static void build_leak_places(struct gm_builder *builder)
+{
+    const struct gm_sites *leaks = &builder->analysis->leaks;
+    const struct gm_model_moment *end = &builder->moments[builder->run->end];
+    size_t told = 0;
+    for (size_t i = 0; i < leaks->count && told < LEAKS_MAX; i++) {
+        const struct gm_site *site = &leaks->entries[i];
+        if (site->class != GM_LEAK && site->class != GM_LEAK_LIVE)
+            continue;
+        told++;
+        uint32_t freed =
+            find_alike(builder, &(struct comparison){GM_SAME(site, stack, api), .was_freed = true});
+        if (freed)
+            builder->model->tables->places[end->samples[i].place].unlike =
+                gm_model_add_trace_stack(builder->model, freed, site->api);
+    }
 }
 
 /* "embed (user.py:11) filled the device. The driver refused ...": the other place stands first. */
@@ -127,6 +169,7 @@ struct gm_model *gm_model_of(const struct gm_analysis *analysis, struct gm_stack
     model->tables->analysis = analysis;
     gm_build_facts(&builder);
     gm_build_moments(&builder, needs);
+    build_leak_places(&builder);
     gm_build_totals(&builder);
     gm_build_growth(&builder);
     if (needs & GM_NEEDS_MOMENTS) {

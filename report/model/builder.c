@@ -25,6 +25,7 @@ uint32_t gm_builder_place(struct gm_builder *builder, const struct gm_site *site
                                                     .kind = site->kind,
                                                     .device = (int8_t)device,
                                                     .leak_class = site->class,
+                                                    .unlike = GM_NONE,
                                                     .is_block = is_block,
                                                 });
     gm_map_set(&builder->by_key, key, number);

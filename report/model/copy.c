@@ -42,6 +42,7 @@ uint32_t gm_copy_place(struct gm_copier *copier, uint32_t number)
     if (*known == GM_NONE) {
         struct gm_model_place place = copier->from->places[number];
         place.stack = gm_copy_stack(copier, place.stack);
+        place.unlike = gm_copy_stack(copier, place.unlike);
         *known = gm_model_add_place(copier->to, &place);
     }
     return *known;

@@ -41,6 +41,7 @@ struct gm_model_place {
     int8_t device;       /* -1: of the host, or unknown */
     uint8_t leak_class;  /* enum gm_leak_class, at the end of a run; else 0 */
     bool is_block;       /* of a framework's pool: it lies in memory of other places */
+    uint32_t unlike;     /* of a leak: as of a finding; nothing was left of that; else GM_NONE */
 };
 
 struct gm_model_sample {
@@ -514,9 +515,11 @@ const struct gm_stack *gm_model_stack(const struct gm_model *model, uint32_t num
 /* The number that a stack has in outputs: stacks whose frames read the same have the same one. */
 uint32_t gm_model_same_stack(const struct gm_model *model, uint32_t number);
 
-/* The frame that a finding names; NULL: it has no place. It is the one of its stack that tells most. Of native
+/* The frame that a finding, or a place, names; NULL: it has none. It is the one of its stack that tells most. Of native
  * code that many use (a class that owns a buffer) it is the innermost frame of the user's in which the stack differs
  * from one that is not meant. */
+const struct gm_frame *gm_model_place_frame(const struct gm_model *model,
+                                            const struct gm_model_place *place);
 const struct gm_frame *gm_model_finding_frame(const struct gm_model *model,
                                               const struct gm_model_finding *finding);
 

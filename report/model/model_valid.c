@@ -103,7 +103,8 @@ bool gm_model_is_valid(const struct gm_model *model)
 {
     for (size_t i = 0; i < model->place_count; i++)
         if (!is_stack(model, model->places[i].stack) || model->places[i].kind >= GM_KINDS ||
-            model->places[i].leak_class >= GM_LEAK_CLASSES)
+            model->places[i].leak_class >= GM_LEAK_CLASSES ||
+            !is_stack_or_none(model, model->places[i].unlike))
             return false;
     for (size_t i = 0; i < model->run_count; i++)
         if (!is_run_valid(model, &model->runs[i]))

@@ -287,15 +287,15 @@ const struct gm_model_moment *gm_model_moment(const struct gm_model_run *run, ui
     return number == GM_NONE ? NULL : &run->moments[number];
 }
 
-/* The user's innermost frame in which a finding's stack differs from one that reads the same and is not meant;
- * NULL: there is none. */
-static const struct gm_frame *differing_frame(const struct gm_model *model,
-                                              const struct gm_model_finding *finding)
+/* The user's innermost frame in which a stack differs from one that reads the same and is not meant; NULL: there is
+ * none. */
+static const struct gm_frame *differing_frame(const struct gm_model *model, uint32_t number,
+                                              uint32_t other)
 {
-    if (finding->stack == GM_NONE || finding->unlike == GM_NONE)
+    if (number == GM_NONE || other == GM_NONE)
         return NULL;
-    const struct gm_stack *stack = gm_model_stack(model, finding->stack);
-    const struct gm_stack *unlike = gm_model_stack(model, finding->unlike);
+    const struct gm_stack *stack = gm_model_stack(model, number);
+    const struct gm_stack *unlike = gm_model_stack(model, other);
     const struct gm_frame *frame = gm_stack_telling_frame(stack);
     if (!gm_frames_read_same(frame, gm_stack_telling_frame(unlike)))
         return NULL;
@@ -306,20 +306,31 @@ static const struct gm_frame *differing_frame(const struct gm_model *model,
     return differs > frame && differs < end ? differs : NULL;
 }
 
+static const struct gm_frame *named_frame(const struct gm_model *model, uint32_t stack,
+                                          uint32_t unlike)
+{
+    const struct gm_frame *differs = differing_frame(model, stack, unlike);
+    if (stack == GM_NONE)
+        return NULL;
+    return differs && !differs->script ? differs
+                                       : gm_stack_telling_frame(gm_model_stack(model, stack));
+}
+
+const struct gm_frame *gm_model_place_frame(const struct gm_model *model,
+                                            const struct gm_model_place *place)
+{
+    return named_frame(model, place->stack, place->unlike);
+}
+
 const struct gm_frame *gm_model_finding_frame(const struct gm_model *model,
                                               const struct gm_model_finding *finding)
 {
-    const struct gm_frame *differs = differing_frame(model, finding);
-    if (finding->stack == GM_NONE)
-        return NULL;
-    return differs && !differs->script
-               ? differs
-               : gm_stack_telling_frame(gm_model_stack(model, finding->stack));
+    return named_frame(model, finding->stack, finding->unlike);
 }
 
 const struct gm_frame *gm_model_finding_by(const struct gm_model *model,
                                            const struct gm_model_finding *finding)
 {
-    const struct gm_frame *differs = differing_frame(model, finding);
+    const struct gm_frame *differs = differing_frame(model, finding->stack, finding->unlike);
     return differs && differs->script ? differs : NULL;
 }

@@ -129,7 +129,8 @@ static void owner_members(struct gm_ask *ask, struct gm_json *json, const struct
     gm_json_signed(json, "bytes", owner->bytes);
     gm_json_signed(json, "allocations", owner->count);
     if (by == GM_ASK_BY_SITE || by == GM_ASK_BY_LINE)
-        gm_ask_where(ask, json, owner->stack, NULL);
+        gm_ask_where(ask, json, owner->stack,
+                     by == GM_ASK_BY_SITE ? gm_model_place_frame(ask->model, owner->place) : NULL);
 }
 
 static void owner_row(struct gm_answer *answer, struct gm_json *json, size_t row)

@@ -118,10 +118,10 @@ static void write_summary_place(FILE *out, const struct gm_model *model,
                                 const struct gm_model_place *place)
 {
     const struct gm_stack *stack = gm_model_stack(model, place->stack);
-    const struct gm_frame *telling = gm_stack_telling_frame(stack);
+    const struct gm_frame *frame = gm_model_place_frame(model, place);
     fputs("<td><details><summary>", out);
-    if (telling)
-        gm_html_frame(out, telling);
+    if (frame)
+        gm_html_frame(out, frame);
     else
         gm_html_text(out, place->api[0] ? place->api : "(no stack)");
     fputs("</summary><ol>", out);

@@ -22,6 +22,7 @@ void gm_leaks_json(struct gm_json_view *view)
         GM_JSON_MEMBERS(json, sample, bytes, count);
         gm_json_string(json, "class", gm_leak_class_name(place->leak_class));
         gm_json_kind(json, place->kind, place->device);
+        gm_json_at(json, gm_model_place_frame(view->model, place));
         gm_json_where(view, place->stack, place->api);
         gm_json_close_object(json);
     }

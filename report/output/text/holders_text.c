@@ -143,7 +143,9 @@ static void print_holder_row(const struct gm_view *view, const struct gm_holder 
     const struct gm_holder *holder = &holders[row];
     const struct gm_stack *stack = gm_model_stack(view->model, holder->stack);
     const struct gm_frame *frame = gm_stack_telling_frame(stack);
-    const struct gm_frame *differs = telling_difference(view, holders, shown, row);
+    const struct gm_frame *differs = holder->by && holder->by != frame
+                                         ? holder->by
+                                         : telling_difference(view, holders, shown, row);
     struct gm_page *page = view->page;
     char number[16], times[GM_SIZE_TEXT];
     snprintf(number, sizeof(number), "[%u]",
@@ -202,7 +204,8 @@ void gm_samples_text(const struct gm_view *view, const struct gm_model_sample *s
         parts[i] = (struct gm_holder){.stack = place->stack,
                                       .bytes = samples[i].bytes,
                                       .count = samples[i].count,
-                                      .place = view->verbose ? place : NULL};
+                                      .place = view->verbose ? place : NULL,
+                                      .by = gm_model_place_frame(view->model, place)};
     }
     struct gm_holder *holders = gm_holders_add(view->model, parts, sample_count, &count);
     while (shown < count && gm_amount(min_size) <= holders[shown].bytes)

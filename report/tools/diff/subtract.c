@@ -47,6 +47,7 @@ static uint32_t match_place(struct difference *difference, struct side *side, ui
     if (*known == GM_NONE) {
         struct gm_model_place place = side->model->places[number];
         place.stack = match_stack(difference, side, place.stack);
+        place.unlike = GM_NONE;
         *known = gm_model_add_place(difference->model, &place);
     }
     return *known;
@@ -349,7 +350,8 @@ static uint32_t match_transfer(struct difference *difference, struct side *side,
                                    .library = "",
                                    .device = -1,
                                    .kind = (uint8_t)transfer->direction,
-                                   .leak_class = UINT8_MAX};
+                                   .leak_class = UINT8_MAX,
+                                   .unlike = GM_NONE};
     return gm_model_add_place(difference->transfers, &place);
 }
 

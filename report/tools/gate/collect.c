@@ -73,7 +73,8 @@ static void collect_leaks(struct collection *collection)
                                  .count = sample->count,
                                  .code = (char *)gm_leak_class_name(leak_class)};
         issue.level = gm_gate_class_level(collection->gate, issue.code);
-        add_issue(collection, &issue, place->stack, gm_kind_name(place->kind), NULL);
+        add_issue(collection, &issue, place->stack, gm_kind_name(place->kind),
+                  gm_model_place_frame(view->model, place));
     }
     for (size_t i = 0; i < collection->issues.count; i++)
         gm_issue_tell_leak(&collection->issues.entries[i]);

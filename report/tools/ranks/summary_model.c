@@ -42,6 +42,7 @@ static void add_peak(struct gm_model *model, struct gm_model_run *run,
                                        .api = "",
                                        .library = "",
                                        .device = (int8_t)device->id,
+                                       .unlike = GM_NONE,
                                        .kind = GM_KIND_NONE}; /* not told */
         moment->samples[moment->sample_count++] = (struct gm_model_sample){
             gm_model_add_place(model, &place), summary->lines[i].bytes, summary->lines[i].count};

@@ -11,8 +11,6 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
-from report_json import with_stacks  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FUNCTION = re.compile(r"^static \w+ (\w+)\(.*\)$")
@@ -54,11 +52,6 @@ def wanted(expected, marked):
     return findings, leaks
 
 
-def place_of(stack):
-    frame = next((frame for frame in stack if frame["file"] and frame["file"].startswith(HERE)), None)
-    return (os.path.basename(frame["file"]), frame["line"]) if frame else ("?", 0)
-
-
 def line_of_work():
     """The line in work() that allocates what libraries allocate: many programs do so often, which is a note."""
     with open(os.path.join(HERE, "main.c"), encoding="utf-8") as file:
@@ -79,7 +72,7 @@ def found_in(report, notes):
         findings.add((one["code"] + ", a note" * is_note, *place))
     if len(findings) != count:
         findings.add(("one cause twice", "?", 0))
-    leaks = {(one["class"], *place_of(one["stack"])) for one in report["leaks"]}
+    leaks = {(one["class"], os.path.basename(one["file"] or "?"), one["line"]) for one in report["leaks"]}
     return findings, leaks
 
 
@@ -89,8 +82,8 @@ def problems(build, program, marked, expected):
         trace = os.path.join(folder, "x.trace")
         subprocess.run([build + "/report/gpumem", "run", "-q", "-o", trace, "--", build + "/tests/findings_programs",
                         program, *(["marked"] if marked else [])], env=environment, timeout=60, check=True)
-        report = with_stacks(json.loads(subprocess.run([build + "/report/gpumem", "report", "--json", trace], check=True,
-                                                       capture_output=True, timeout=60).stdout))
+        report = json.loads(subprocess.run([build + "/report/gpumem", "report", "--json", trace], check=True,
+                                                       capture_output=True, timeout=60).stdout)
     texts, notes = [], {place: parts.get("note") for place, parts in expected.items()}
     for want, found in zip(wanted(expected, marked), found_in(report, notes)):
         texts += [f"missing: {one}" for one in sorted(want - found)]

@@ -126,7 +126,14 @@ static inline __attribute__((always_inline)) void *acquire(size_t size)
     return memory;
 }
 
-/* Of its users, one keeps what it got. */
+/* The same, in a function of its own. */
+static __attribute__((noinline)) void *obtain(size_t size)
+{
+    void *memory = acquire(size);
+    return memory ? memory : acquire(size);
+}
+
+/* Of the users of the first, one keeps what it got. */
 static void inlined_wrapper(void)
 {
     enum { STEPS = 60 };
@@ -140,6 +147,19 @@ static void inlined_wrapper(void)
     }
     for (int step = 0; step < STEPS; step++)
         release(&log[step]);
+}
+
+/* Two wrappers; of the users of each, one never gives back what it got. */
+static void leaks_behind_wrappers(void)
+{
+    for (int request = 0; request < 12; request++) {
+        void *scratch = acquire(2 * MIB), *staging = obtain(2 * MIB);
+        check(cudaMemset(acquire(MIB), 0, MIB)); /* leak; marked: growing */
+        check(cudaMemset(obtain(MIB), 0, MIB));  /* leak; marked: growing */
+        release(&scratch);
+        release(&staging);
+        step_done("request");
+    }
 }
 
 /* The same model on two devices; the first device gathers the results of both. */
@@ -192,6 +212,7 @@ const struct program sick_programs[] = {
     {"pageable_batches", pageable_batches},
     {"pinned_batches", pinned_batches},
     {"inlined_wrapper", inlined_wrapper},
+    {"leaks_behind_wrappers", leaks_behind_wrappers},
     {"gathering", gathering},
     {"too_large", too_large},
     {"search", search},
