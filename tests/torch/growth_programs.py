@@ -830,6 +830,20 @@ def layers_unfrozen():
 
 
 @sound
+def lengths_grow_by_epochs():
+    weights, lengths, inputs = model(), [8, 16, 24, 32, 48, 64, 80, 96], None
+    for length in lengths:
+        for _ in range(12):
+            inputs = from_host(batch(length * 32 * KIB))
+            state = Tensor(64 * KIB)
+            for _ in range(length // 4):
+                backward(forward(64 * KIB, 2))
+            item(activation(64 * KIB))
+            del state
+    return weights, inputs
+
+
+@sound
 def pictures_get_larger():
     weights, pictures = model(), None
     for step in range(120):
@@ -1568,11 +1582,11 @@ def queue_joined_beside_inputs():
     weights, queue = model(), Tensor(2 * MIB)
     for _ in range(80):
         inputs = from_host(batch(MIB))
-        keys = Tensor(128 * KIB)
-        logits = activation(queue.size)
-        queue = Tensor(queue.size + keys.size)  # cause
+        keys = activation(512 * KIB)
+        logits = Tensor(queue.size)
+        queue = Tensor(queue.size + 128 * KIB)  # cause
         train_step(512 * KIB)
-        del logits
+        del logits, keys
     return weights, queue, inputs
 
 

@@ -21,10 +21,10 @@
 #define REPEATED 2u    /* copies, or allocations of backward passes, in each part */
 #define UNPROVEN 24u   /* allocations, where nothing proves rounds: fewer are a model's layers */
 #define PASSES 16u     /* allocations that outlive backward passes, to be certain */
-#define MODELS 8u /* times the weights: more than any optimizer's state, gradients, or averages */
-#define EACH 75u  /* percent of the blocks: one of them is made in each round, as is another */
-#define BESIDE                                                                                     \
-    4u /* the fourth part of the shortest: what is made of inputs, of one size, is less */
+#define MODELS 8u      /* times the weights: more than any optimizer's state or gradients */
+#define LONGER 25u /* percent of the blocks, longer than any before: with less it went by stages */
+#define EACH 75u   /* percent of the blocks: as many of another sort in as many rounds */
+#define BESIDE 8u  /* the eighth part of the shortest: results of inputs that get longer are less */
 #define FORGOTTEN 6u     /* blocks alive where most were freed soon: fewer may be in use */
 #define SOON 8u          /* the eighth part of a window */
 #define SLOWER 85u       /* percent of the growth's first half, in its second */
@@ -41,6 +41,7 @@ struct course {
     uint64_t bytes; /* held in the end */
     uint64_t births, deaths, oldest;
     uint64_t first, longer; /* ticks */
+    uint64_t records;       /* births that were the largest yet */
     enum gm_category category;
     uint32_t place; /* GM_NONE: the stream */
 };
@@ -86,7 +87,7 @@ static struct course course_of_place(const struct gm_rounds *rounds, uint32_t nu
         .births = place->births,
         .deaths = before ? place->deaths_before : place->deaths,
         .oldest = before ? place->oldest_before : place->oldest,
-        GM_SAME(place, first, longer, category),
+        GM_SAME(place, first, longer, records, category),
         .place = number,
     };
     if (place->tick < stream->clock)
@@ -309,12 +310,16 @@ static bool was_forgotten(const struct judgement *judgement)
            growth->oldest <= (growth->end - growth->begin) / SOON;
 }
 
-/* ... and these are larger than any other, to the end: each replaced a shorter one. */
+/* ... and these are larger than any other, to the end: each replaced a shorter one. A pool may have given some more room
+ * than was asked for; but so few, of which most is more than the shortest, were not collected. */
 static bool was_replaced(const struct judgement *judgement)
 {
     const struct gm_round_growth *growth = judgement->growth;
-    return few_are_alive(judgement) &&
-           judgement->course->longer >= growth->end - (growth->end - growth->begin) / SOON;
+    bool are_longest =
+        judgement->course->longer >= growth->end - (growth->end - growth->begin) / SOON;
+    bool are_longer =
+        growth->alive < FORGOTTEN && growth->alive * judgement->unit->least <= growth->bytes / 2;
+    return few_are_alive(judgement) && (are_longest || are_longer);
 }
 
 static bool is_about(uint64_t a, uint64_t b)
@@ -444,24 +449,31 @@ static bool had_graphs(const struct judgement *judgement)
     return true;
 }
 
-/* Rounds are alike: in each is made something else, of one size, beside which the first was not large. So no input gets
- * longer, but each round is added to what there was. */
+/* A module's call makes something of one size once for each block of the course. */
+static bool is_made_alike(const struct judgement *judgement, const struct gm_round_site *site)
+{
+    return site->stream == judgement->stream && site->place != judgement->unit->place &&
+           site->category == GM_CATEGORY_ACTIVATION && site->least == site->largest &&
+           is_share(site->births, judgement->course->births, EACH) &&
+           is_share(judgement->course->births, site->births, EACH);
+}
+
+/* Rounds are alike: a module's result keeps its size, which the first block was not much larger than. So it is no input
+ * that gets longer, but what each round is added to. */
 static bool is_appended(const struct judgement *judgement)
 {
-    for (size_t i = 0; i < judgement->rounds->site_count; i++) {
-        const struct gm_round_site *site = &judgement->rounds->sites[i];
-        if (site->stream == judgement->stream && site->place != judgement->unit->place &&
-            is_share(site->births, judgement->course->births, EACH) &&
-            site->least == site->largest && site->least >= judgement->unit->least / BESIDE &&
-            !is_of_training(site->category))
+    for (size_t i = 0; i < judgement->rounds->site_count; i++)
+        if (is_made_alike(judgement, &judgement->rounds->sites[i]) &&
+            judgement->rounds->sites[i].least >= judgement->unit->least / BESIDE)
             return true;
-    }
     return false;
 }
 
-/* Inputs get longer, and so does what is made of them. */
+/* Inputs get longer, by stages, or with what is made of them. */
 static bool varies(const struct judgement *judgement)
 {
+    if (!is_share(judgement->course->records, judgement->course->births, LONGER))
+        return true;
     for (size_t i = 0; i < judgement->rounds->site_count; i++) {
         const struct gm_round_site *site = &judgement->rounds->sites[i];
         if (site->stream == judgement->stream && site->place != judgement->unit->place &&

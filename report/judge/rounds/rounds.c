@@ -200,6 +200,7 @@ static inline void begin_tick_of_place(struct gm_round_place *place, uint64_t cl
     if (size > place->largest) {
         place->largest = size;
         place->longer = clock;
+        place->records++;
     }
     place->live += size;
     place->before = place->live;

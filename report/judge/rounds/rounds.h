@@ -81,7 +81,8 @@ struct gm_round_place {
         oldest_before; /* ticks that something freed had lived for, at most, to the bucket */
     uint64_t first;    /* tick of the first birth */
     uint64_t largest,
-        longer; /* bytes of one birth, and the tick of the last that was the largest yet */
+        longer;       /* bytes of one birth, and the tick of the last that was the largest yet */
+    uint64_t records; /* births that were the largest yet */
     struct gm_trail trail;
 };
 
