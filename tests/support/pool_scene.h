@@ -1,4 +1,4 @@
-/* A pool of PyTorch's in a trace that a test writes: segments, blocks, and the pool's own
+/* A pool of PyTorch's, or of who else it says, in a trace that a test writes: segments, blocks, and the pool's own
  * totals. */
 #ifndef GM_TESTS_POOL_SCENE_H
 #define GM_TESTS_POOL_SCENE_H
@@ -11,6 +11,7 @@ struct pool {
     uint64_t reserved;
     uint32_t segments; /* the stack that gets them from CUDA */
     int8_t device;
+    uint8_t owner; /* enum gm_block_owner */
 };
 
 /* A line of a Python file of the application, without a caller. */
@@ -48,7 +49,7 @@ static void pool_event(struct pool *pool, unsigned type, uint64_t address, uint6
 {
     struct scene *scene = pool->scene;
     EVENT((uint8_t)type, .address = address, .size = size, .stack = stack, .aux = pool->allocated,
-          .device = pool->device);
+          .device = pool->device, .kind = pool->owner);
     EVENT(GM_EVENT_DETAIL, .address = pool->reserved, .device = pool->device);
 }
 

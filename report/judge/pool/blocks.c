@@ -93,6 +93,7 @@ static APART struct gm_block_change begin_pool_block(struct gm_blocks *blocks,
     if (totals->peak.bytes - totals->live > totals->fall)
         totals->fall = totals->peak.bytes - totals->live;
     totals->allocs++;
+    totals->allocated += size;
     totals->count++;
     totals->live += size;
     blocks->live += size;

@@ -28,6 +28,7 @@ struct gm_block_totals {
     uint32_t owners; /* a bit for each enum gm_block_owner whose records there are */
     uint64_t allocs;
     uint64_t frees;
+    uint64_t allocated; /* bytes, ever */
     uint64_t live;      /* bytes in blocks */
     uint64_t requested; /* bytes asked for, of those blocks of which that is told */
     uint64_t requested_peak;

@@ -40,6 +40,7 @@ static void failed(struct gm_pool_failures *failures, uint64_t line, const struc
     failure.size = record->size;
     failure.count++;
     failure.allocs = totals->allocs;
+    failure.allocated = totals->allocated;
     failure.stack = record->stack;
     failure.line = line;
     failure.api = record->api;
@@ -134,7 +135,9 @@ struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failu
 bool gm_pool_failure_is_followed(const struct gm_pool_failure *failure,
                                  const struct gm_blocks *blocks)
 {
-    return totals_of(blocks, failure->device)->allocs > failure->allocs;
+    const struct gm_block_totals *totals = totals_of(blocks, failure->device);
+    return failure->is_placed ? totals->allocs > failure->allocs
+                              : totals->allocated - failure->allocated >= failure->size;
 }
 
 void gm_pool_failures_free(struct gm_pool_failures *failures)

@@ -28,10 +28,10 @@ struct gm_pool_snapshot {
 };
 
 struct gm_pool_failure {
-    uint64_t size;      /* asked for by the latest, bytes */
-    uint64_t first;     /* by the first */
-    uint64_t count;     /* of all there */
-    uint64_t allocs;    /* of the device, until the latest */
+    uint64_t size;              /* asked for by the latest, bytes */
+    uint64_t first;             /* by the first */
+    uint64_t count;             /* of all there */
+    uint64_t allocs, allocated; /* of the device, until the latest; bytes */
     uint64_t elsewhere; /* bytes used on the device by other processes; 0: not known, or none */
     uint64_t residual;  /* bytes of the driver for this one, as last sampled; 0: not known */
     uint64_t tracked;   /* bytes of all kinds but managed and external on the device */
@@ -70,8 +70,9 @@ void gm_pool_failures_note(struct gm_pool_failures *failures, struct gm_callers 
 
 struct gm_pool_reason gm_pool_failure_reason(const struct gm_pool_failure *failure);
 
-/* Whether blocks were allocated on the device after the latest: the program caught it, or the
- * allocator is used by other threads. */
+/* Whether blocks were allocated on the device after the latest: the program caught it, or the allocator is used by
+ * other threads. Arrays of XLA's are made before it is known whether their memory was had, also of what failed: there
+ * as many bytes must have been allocated as were refused. */
 bool gm_pool_failure_is_followed(const struct gm_pool_failure *failure,
                                  const struct gm_blocks *blocks);
 

@@ -377,17 +377,19 @@ static size_t middle_of(const struct judgement *judgement)
 }
 
 /* Clearly less in the second half of the window than in the first. By chance the difference is seldom more than
- * one and a half times the root of all. */
+ * one and a half times the root of all that came one by one: blocks, or what an epoch leaves at once. */
 static bool slows(const struct judgement *judgement)
 {
     const struct gm_trail *trail = &judgement->course->trail;
+    const struct gm_round_growth *growth = judgement->growth;
     uint64_t half = less_or_zero(trail->buckets[middle_of(judgement)].least, judgement->floor);
     uint64_t all = less_or_zero(judgement->course->bytes, judgement->floor),
-             rest = less_or_zero(all, half);
-    uint64_t count = larger(judgement->growth->alive, 1), more = less_or_zero(half, rest);
-    uint64_t blocks = (uint64_t)((unsigned __int128)more * count / larger(all, 1));
+             rest = less_or_zero(all, half), more = less_or_zero(half, rest);
+    bool by_bursts = growth->rose <= growth->parts / 2 && growth->rose < growth->alive;
+    uint64_t count = larger(by_bursts ? growth->rose : growth->alive, 1);
+    uint64_t ahead = (uint64_t)((unsigned __int128)more * count / larger(all, 1)); /* GNU */
     return judgement->course->place != GM_NONE && !is_share(rest, half, SLOWER) &&
-           4 * blocks * blocks > 9 * count;
+           4 * ahead * ahead > 9 * count;
 }
 
 /* By how much it rose at most from one bucket in which it stayed the same to the next such one, or to the end. */

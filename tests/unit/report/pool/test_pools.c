@@ -247,6 +247,28 @@ static void a_failure_knows_what_lived(void **state)
     assert_false(failure->survived);
 }
 
+/* What XLA could not compute is an array, too, and so is what is made of it. */
+static void a_program_of_xla_survives_if_it_gets_as_much_as_was_refused(void **state)
+{
+    struct scene *scene = *state;
+    struct pool pool = pool_of(scene);
+    uint32_t line = line_of(scene, 3);
+    pool.owner = GM_BLOCK_OF_XLA;
+    segment(&pool, DEVICE, 64 * MIB);
+    block(&pool, DEVICE, 60 * MIB, line);
+    refuse(&pool, 10 * MIB, line);
+    block(&pool, DEVICE + 60 * MIB, MIB, line_of(scene, 4));
+    refuse(&pool, 9 * MIB, line_of(scene, 5));
+    block(&pool, DEVICE + 61 * MIB, 9 * MIB, line_of(scene, 4));
+    refuse(&pool, 8 * MIB, line_of(scene, 6));
+    block(&pool, DEVICE + 70 * MIB, 7 * MIB, line_of(scene, 4));
+    const struct gm_analysis *analysis = scene_analyse(scene);
+    assert_int_equal(analysis->pool_failures.count, 3);
+    assert_true(analysis->pool_failures.entries[0].survived);
+    assert_true(analysis->pool_failures.entries[1].survived);
+    assert_false(analysis->pool_failures.entries[2].survived);
+}
+
 static void a_failure_whose_history_is_gone_has_its_totals(void **state)
 {
     struct scene *scene = *state;
@@ -362,6 +384,7 @@ int main(void)
         SCENE_TEST(the_caller_is_the_innermost_frame_of_the_application),
         SCENE_TEST(where_the_interpreter_stands_makes_no_other_line),
         SCENE_TEST(a_failure_knows_what_lived),
+        SCENE_TEST(a_program_of_xla_survives_if_it_gets_as_much_as_was_refused),
         SCENE_TEST(a_failure_whose_history_is_gone_has_its_totals),
         cmocka_unit_test(holes_are_found_whatever_the_distance),
         cmocka_unit_test(one_place_has_no_holes),

@@ -222,6 +222,29 @@ static void one_user_of_a_line_grows_beside_the_others(void **state)
     gm_rounds_free_all(&rounds);
 }
 
+/* A large part of what eleven epochs made comes at the end of each: six of them are more than half of it, and that is no
+ * sign that less and less comes. */
+static void what_comes_in_bursts_does_not_slow(void **state)
+{
+    enum { EPOCHS = 11, KEPT = 40, TEMPORARY = 400 };
+    struct gm_rounds rounds = {0};
+    (void)state;
+    gm_rounds_add_site(&rounds, 0, &(struct gm_round_birthplace){.sort = GM_ROUND_OWN, .line = 1});
+    for (unsigned epoch = 0; epoch < EPOCHS; epoch++) {
+        for (unsigned i = 0; i < KEPT; i++)
+            gm_rounds_alloc(&rounds, 0, MIB, epoch);
+        for (unsigned i = 0; i < TEMPORARY; i++) {
+            gm_rounds_alloc(&rounds, 0, MIB, epoch);
+            gm_rounds_free(&rounds, 0, MIB, epoch);
+        }
+    }
+    gm_rounds_finish(&rounds);
+    assert_int_equal(rounds.found_count, 1);
+    assert_int_equal(rounds.found[0].evidence & GM_ROUND_SLOWS, 0);
+    assert_int_equal(rounds.found[0].weight, GM_ROUND_WARNING);
+    gm_rounds_free_all(&rounds);
+}
+
 /* Two users that both grow are one cause: their line. */
 static void a_line_is_told_where_all_its_users_grow(void **state)
 {
@@ -284,6 +307,7 @@ int main(void)
         cmocka_unit_test(a_load_with_casts_is_a_note),
         cmocka_unit_test(a_small_leak_beside_a_large_model_is_found),
         cmocka_unit_test(one_user_of_a_line_grows_beside_the_others),
+        cmocka_unit_test(what_comes_in_bursts_does_not_slow),
         cmocka_unit_test(a_line_is_told_where_all_its_users_grow),
         cmocka_unit_test(a_free_that_is_undone_was_none),
         cmocka_unit_test(sites_beyond_the_limit_are_not_watched),
