@@ -17,13 +17,12 @@ static bool is_native(const struct gm_trace *trace, uint32_t node)
     return gm_trace_node(trace, node) && gm_trace_node(trace, node)->kind != GM_NODE_SCRIPT;
 }
 
-/* Whose stack is compared with those of other places, to find one that reads the same and is not meant. */
+/* Whose stack is compared with those of other places, to find one that reads the same and is not meant: only places ... */
 struct comparison {
     uint32_t stack;
     uint16_t api;
-    bool
-        lines_differ; /* only one with another caller, by address: an inlined wrapper has one for each of its users */
-    bool was_freed; /* only one of which nothing was left */
+    bool lines_differ; /* with another caller: an inlined wrapper has many addresses */
+    bool was_freed;    /* of which nothing was left */
 };
 
 /* Whether what `site` allocated may have come through the same wrapper, and is not meant. */

@@ -15,16 +15,16 @@
     4u /* growth that has stopped is told if its window has a quarter of the run */
 #define SHORT                                                                                      \
     8u /* in less than an eighth of the run, as many blocks as a model's layers are no growth */
-#define LOADS 25u      /* percent freed in the window: with less, what has stopped was loading */
-#define ROUNDS 60u     /* percent freed in the window: rounds gave most of it back */
-#define FALL_SHARE 16u /* of the peak: a round gives back that much, a layer less */
-#define REPEATED 2u    /* copies, or allocations of backward passes, in each part */
-#define UNPROVEN 24u   /* allocations, where nothing proves rounds: fewer are a model's layers */
-#define PASSES 16u     /* allocations that outlive backward passes, to be certain */
-#define MODELS 8u      /* times the weights: more than any optimizer's state or gradients */
-#define LONGER 25u /* percent of the blocks, longer than any before: with less it went by stages */
-#define EACH 75u   /* percent of the blocks: as many of another sort in as many rounds */
-#define BESIDE 8u  /* the eighth part of the shortest: results of inputs that get longer are less */
+#define LOADS 25u        /* percent freed in the window: with less, what has stopped was loading */
+#define ROUNDS 60u       /* percent freed in the window: rounds gave most of it back */
+#define FALL_SHARE 16u   /* of the peak: a round gives back that much, a layer less */
+#define REPEATED 2u      /* copies, or allocations of backward passes, in each part */
+#define UNPROVEN 24u     /* allocations, where nothing proves rounds: fewer are a model's layers */
+#define PASSES 16u       /* allocations that outlive backward passes, to be certain */
+#define MODELS 8u        /* times the weights: more than any optimizer's state or gradients */
+#define LONGER 25u       /* percent of the blocks, longer than any before: less are stages */
+#define EACH 75u         /* percent of the blocks: as many of another sort in as many rounds */
+#define BESIDE 8u        /* the eighth part of the shortest: results of long inputs are less */
 #define FORGOTTEN 6u     /* blocks alive where most were freed soon: fewer may be in use */
 #define SOON 8u          /* the eighth part of a window */
 #define SLOWER 85u       /* percent of the growth's first half, in its second */
@@ -433,7 +433,7 @@ static bool is_of_model(const struct judgement *judgement)
             judgement->rounds->streams[place->stream - 1] != judgement->stream)
             continue;
         weights += most_of(&place->trail, place->trail.first, place->trail.count);
-        if (i != judgement->course->place)
+        if (i != judgement->course->place && place->trail.count)
             elsewhere +=
                 largest_rise(&place->trail, place->trail.buckets[place->trail.count - 1].most);
     }
