@@ -78,15 +78,13 @@ static uint32_t find_alike(const struct gm_builder *builder, const struct compar
 /* Of what grows, those are not meant who gave all of it back; a request that was refused is one user's alone. */
 static uint32_t find_unlike(const struct gm_builder *builder, const struct gm_finding *finding)
 {
-    struct comparison comparison = {GM_SAME(finding, stack, api)};
+    struct comparison freed = {GM_SAME(finding, stack, api), .was_freed = true};
+    struct comparison any = {GM_SAME(finding, stack, api),
+                             .lines_differ = finding->code != GM_FINDING_OUT_OF_MEMORY};
     uint32_t other = finding->unlike;
-    if (!other && finding->code == GM_FINDING_GROWING) {
-        comparison.was_freed = true;
-        other = find_alike(builder, &comparison);
-        comparison.was_freed = false;
-    }
-    comparison.lines_differ = finding->code != GM_FINDING_OUT_OF_MEMORY;
-    return other ? other : find_alike(builder, &comparison);
+    if (!other && finding->code == GM_FINDING_GROWING)
+        other = find_alike(builder, &freed);
+    return other ? other : find_alike(builder, &any);
 }
 
 /* Of what leaks behind a wrapper, those of its users are not meant who gave all of it back. */

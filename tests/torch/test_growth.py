@@ -24,7 +24,8 @@ PROGRAMS = os.path.join(HERE, "growth_programs.py")
 ALL_LINES = {"sixty_lines": "many_lines.py"}  # a file of which each line is a cause
 CODES = {"retained", "growing", "pinned-growth", "out-of-memory", "pool-fragmentation", "leak"}
 FILLED = {"losses_until_full", "results_until_full", "joined_until_full", "jobs_until_full", "pages_until_full",
-          "survived_by_dropping_a_batch", "optimizers_until_full", "copies_of_the_model_until_full", "folds_until_full"}  # by what grew: the error names it
+          "survived_by_dropping_a_batch", "optimizers_until_full", "copies_of_the_model_until_full",
+          "folds_until_full"}  # by what grew: the error names it
 SURE = {"state_carried_with_its_graph", "copies_of_the_model", "queue_joined_beside_inputs"}  # a note is not enough
 REFUSED = {"model_load_refused"}  # that is no fault of its growth
 

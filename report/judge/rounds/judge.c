@@ -427,6 +427,8 @@ static bool is_of_model(const struct judgement *judgement)
 {
     const struct gm_round_growth *growth = judgement->growth;
     uint64_t weights = 0, elsewhere = 0;
+    if (!is_of_training(growth->category))
+        return false;
     for (size_t i = 0; i < judgement->rounds->place_count; i++) {
         const struct gm_round_place *place = judgement->rounds->places[i];
         if (place->category != GM_CATEGORY_PARAMETER || place->line != GM_NONE ||
@@ -437,9 +439,8 @@ static bool is_of_model(const struct judgement *judgement)
             elsewhere +=
                 largest_rise(&place->trail, place->trail.buckets[place->trail.count - 1].most);
     }
-    return is_of_training(growth->category) && !are_copies(judgement, elsewhere) &&
-           (growth->category == GM_CATEGORY_PARAMETER || !weights ||
-            growth->bytes / MODELS <= weights);
+    return !are_copies(judgement, elsewhere) && (growth->category == GM_CATEGORY_PARAMETER ||
+                                                 !weights || growth->bytes / MODELS <= weights);
 }
 
 /* Programs that launch graphs make them one after the other, each with what it reads and writes. */

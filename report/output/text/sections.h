@@ -104,7 +104,8 @@ struct gm_holder {
     int64_t count;                      /* allocations, or blocks */
     const struct gm_model_line *line;   /* of a pool, whose operations are told; NULL */
     const struct gm_model_place *place; /* whose function and kind are told; NULL: they are not */
-    const struct gm_frame *by;          /* who is meant, of all that reach its line; NULL: all */
+    const struct gm_frame
+        *by; /* what its place names: it may be who called its line; NULL: not told */
 };
 
 /* Adds up those of equal stacks, functions and kinds, as far as these are among the first; the caller frees. Most

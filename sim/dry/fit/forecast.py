@@ -223,7 +223,7 @@ def replay(gpumem, sizes, model, memory):
             segments.append(at)
         else:
             left.discard(at)
-            events += [dict(one, action=action, time_us=time) for action in ("free_completed",)]
+            events.append(dict(one, action="free_completed", time_us=time))
     described = []
     for at in segments:
         whole = -(-sizes[at] // ROUND) * ROUND
