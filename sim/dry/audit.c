@@ -150,7 +150,8 @@ static bool is_bundled_runtime(const char *base)
 
 /* ---- stand-ins --------------------------------------------------------------------------------------- */
 
-/* Names a stand-in by all that it is made of: the original as it is now, and the generator. */
+/* Names a stand-in's folder by all that it is made of: the original as it is now, and the generator. The file keeps its
+ * name, by which programs look for a library among their mappings. */
 static bool stand_in_path(const char *original, char path[PATH_MAX])
 {
     const char *cache = environment_value("GPUMEM_DRY_CACHE"),
@@ -164,7 +165,7 @@ static bool stand_in_path(const char *original, char path[PATH_MAX])
              (long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec, stamp ? stamp : "");
     for (const char *c = text; *c; c++)
         hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    int length = snprintf(path, PATH_MAX, "%s/%016llx-%s", cache, (unsigned long long)hash,
+    int length = snprintf(path, PATH_MAX, "%s/%016llx/%s", cache, (unsigned long long)hash,
                           base_of(original));
     return length > 0 && length < PATH_MAX;
 }

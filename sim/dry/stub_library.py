@@ -333,6 +333,7 @@ def main():
     parser.add_argument("output", help="file to write")
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler (cc)")
     options = parser.parse_args()
+    os.makedirs(os.path.dirname(options.output), mode=0o700, exist_ok=True)
     with open(options.output + ".lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several processes may want it at once
         if os.path.exists(options.output):

@@ -17,6 +17,7 @@
 #include "include/cublas_api.h"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,17 +64,33 @@ static void write_title(void)
     environ = moved;
 }
 
+/* FlashInfer looks for the runtime among the mappings, and ends where the file is called otherwise. */
+static bool is_mapped_as(const char *name)
+{
+    char line[4096 + 128];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    bool found = false;
+    MUST(maps);
+    while (!found && fgets(line, sizeof(line), maps)) {
+        const char *base = strrchr(line, '/');
+        line[strcspn(line, "\n")] = 0;
+        found = base && strcmp(base + 1, name) == 0;
+    }
+    fclose(maps);
+    return found;
+}
+
 static void use_plugin(const char *path)
 {
     void *memory, *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    static const char name[] = "libcudart.0123abcd.so.13";
     char runtime[4096];
     MUST(plugin);
     int (*keeps)(size_t) = (int (*)(size_t))dlsym(plugin, "plugin_keep");
     MUST(keeps && keeps(5u << 20));
-    snprintf(runtime, sizeof(runtime), "%.*slibcudart.0123abcd.so.13",
-             (int)(strrchr(path, '/') + 1 - path), path);
+    snprintf(runtime, sizeof(runtime), "%.*s%s", (int)(strrchr(path, '/') + 1 - path), path, name);
     void *bundled = dlopen(runtime, RTLD_NOW | RTLD_LOCAL);
-    MUST(bundled);
+    MUST(bundled && is_mapped_as(name));
     cudaError_t (*allocate)(void **, size_t) =
         (cudaError_t(*)(void **, size_t))dlsym(bundled, "cudaMalloc");
     MUST(allocate && allocate(&memory, 3u << 20) == cudaSuccess);
