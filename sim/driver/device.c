@@ -16,6 +16,7 @@ void gpusim_devices_init(void)
         gpusim_devices[i].ordinal = i;
         gpusim_devices[i].capacity = gpusim_settings.capacity;
         gpusim_devices[i].used = gpusim_settings.context;
+        gpusim_devices[i].code = gpusim_settings.code;
     }
 }
 

@@ -49,6 +49,7 @@ struct gpusim_settings {
     unsigned long failing_call;     /* the call before which it fails; 0: none */
     uint64_t virtual_above; /* copies and sets of more bytes are dropped; 0: none is (contents.h) */
     uint64_t context;       /* bytes of each device that are taken from the start */
+    uint64_t code;          /* of these: told to be free until kernels are launched */
     bool shares_pieces;     /* small allocations share pieces of the granularity */
     bool from_top;          /* new memory has the highest address that is free, not the lowest */
     bool late_events;       /* an event has happened when the host has waited for something */
@@ -180,6 +181,7 @@ struct gpusim_device {
     int ordinal; /* -1: on no device */
     uint64_t capacity;
     uint64_t used; /* bytes of capacity taken by linear memory, arrays, pools and physical memory */
+    uint64_t code; /* of these: told to be free until kernels are launched */
     struct gpusim_arena linear;
     uint64_t small; /* bytes of the allocations that share pieces */
     struct gpusim_context *primary;

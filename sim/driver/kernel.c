@@ -11,6 +11,9 @@
 
 static const int most_threads = 1024;
 
+/* Of GPUMEM_SIM_CODE, what each kernel takes. */
+static const uint64_t code_of_kernel = 1 << 20;
+
 static struct gpusim_kernel *new_kernel(struct gpusim_library *library, const char *name)
 {
     struct gpusim_kernel *kernel = gpusim_object_new(sizeof(*kernel), GPUSIM_TYPE_KERNEL, NULL);
@@ -300,6 +303,17 @@ CUresult gpusim_check_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *launch)
     return CUDA_SUCCESS;
 }
 
+/* The driver loads the code of a kernel when it is first launched (CUDA_MODULE_LOADING=LAZY, the default since CUDA 12.2), and
+ * says until then that the memory is free. */
+static void load_code(const void *handle, struct gpusim_device *device)
+{
+    struct gpusim_kernel *kernel = GPUSIM_FIND(handle, GPUSIM_TYPE_KERNEL);
+    uint64_t bit = UINT64_C(1) << device->ordinal;
+    if (!(kernel->loaded_on & bit))
+        device->code -= device->code < code_of_kernel ? device->code : code_of_kernel;
+    kernel->loaded_on |= bit;
+}
+
 static CUresult launch_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *parameters, CUstream stream)
 {
     const struct gpusim_operation operation = {.type = CU_GRAPH_NODE_TYPE_KERNEL,
@@ -310,6 +324,7 @@ static CUresult launch_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *parameters, CUst
     if (!context->has_launched)
         GPUSIM_TRY(gpusim_object_take(&context->base, context->device, GPUSIM_TAKES_LAUNCH));
     context->has_launched = true;
+    load_code(parameters->func, context->device);
     return gpusim_submit(stream, &operation);
 }
 

@@ -223,7 +223,7 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     if (!free_bytes || !total)
         return CUDA_ERROR_INVALID_VALUE;
     gpusim_exports_reap();
-    *free_bytes = context->device->capacity - context->device->used;
+    *free_bytes = context->device->capacity - context->device->used + context->device->code;
     *total = context->device->capacity;
     return CUDA_SUCCESS;
 }

@@ -16,6 +16,7 @@ struct gpusim_kernel {
     struct gpusim_library *library;
     char *name;
     int attributes[CU_FUNC_ATTRIBUTE_MAX];
+    uint64_t loaded_on; /* a bit for each device that has its code */
     struct gpusim_kernel *next;
 };
 

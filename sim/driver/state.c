@@ -210,6 +210,7 @@ static void read_state_settings(void)
     gpusim_settings.capacity = gpusim_align_up(
         setting("GPUMEM_SIM_MEMORY", 8ull << 30, 1 << 20, 1ull << 40), GPUSIM_GRANULARITY);
     gpusim_settings.context = setting("GPUMEM_SIM_CONTEXT", 0, 0, gpusim_settings.capacity);
+    gpusim_settings.code = setting("GPUMEM_SIM_CODE", 0, 0, gpusim_settings.context);
     gpusim_settings.virtual_above = setting("GPUMEM_SIM_VIRTUAL", 0, 0, 1ull << 40);
     gpusim_settings.kernel_ns = setting("GPUMEM_SIM_KERNEL_NS", 0, 0, 1000000000);
     gpusim_settings.shares_pieces = setting("GPUMEM_SIM_SHARE", 0, 0, 1) != 0;

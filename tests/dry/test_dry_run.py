@@ -142,7 +142,7 @@ def devices_differ():
     assert dry["capacity"] == 1 << 30 and parts_of(dry) == {"other allocations": (4096, "exact")}, dry
     assert "Mine (gpumem simulated) 8.0 7 1073741824\n" in done.stderr, done.stderr
     done = run("--device", "l4", "--devices", "3", command=[PROGRAM, "device", "4096"])
-    assert "NVIDIA L4 (gpumem simulated) 8.9 58 23569891328\n" in done.stdout, done.stdout
+    assert "NVIDIA L4 (gpumem simulated) 8.9 58 23685234688\n" in done.stdout, done.stdout
     assert "devices 3\n" in done.stdout, done.stdout
 
 

@@ -92,17 +92,46 @@ exec "$PROGRAM" keep $((820 << 20))
 """
 
 
+SGLANG = """#!/bin/sh
+# Prints what SGLang prints.
+echo "[2026-11-28 19:31:13] server_args={'model_path': 'm', 'mem_fraction_static': 0.8, 'max_running_requests': None}"
+echo '[2026-11-28 19:31:39] Load weight begin. avail mem=0.90 GB'
+echo '[2026-11-28 19:31:39] Load weight end. elapsed=0.06 s, type=M, avail mem=0.65 GB, mem usage=0.25 GB.'
+echo '[2026-11-28 19:31:40] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 4096, K size: 0.25 GB, V size: 0.25 GB'
+echo '[2026-11-28 19:31:41] Capture target decode CUDA graph end. bs=[1], elapsed=8.53 s, mem usage=0.12 GB, avail mem=0.03 GB.'
+echo '[2026-11-28 19:37:18] max_total_num_tokens=4096, chunked_prefill_size=4096, context_len=2048, available_gpu_mem=0.03 GB'
+exec "$PROGRAM" keep $((820 << 20))
+"""
+
+
 def serving(*command, code=0, options=(), **environment):
     found = fit("--serve", "--json", "--device", card("one", 1024), *options, command=command, code=code, PROGRAM=PROGRAM,
                 **environment)
     return json.loads(found.stdout)["fit"]["serving"][0]
 
 
-def a_server_says_how_large_its_cache_is():
+def server(text):
     path = scratch + "/server"
     with open(path, "w", encoding="utf-8") as file:
-        file.write(SERVER)
+        file.write(text)
     os.chmod(path, 0o700)
+    return path
+
+
+def a_server_of_another_engine_says_it_in_its_own_words():
+    path = server(SGLANG)
+    found = serving(path, "--context-length", "2048", options=("--leave", "100M"))
+    assert found["serves"] and found["tokens"] == 4096 and found["cache_bytes"] == 512 * MIB, found
+    assert found["cold"]["engine"]["weights"] == 256 * MIB and found["cold"]["engine"]["name"] == "SGLang", found
+    assert found["concurrency"] == 2 and found["length"] == 2048 and found["max_model_len"] == 4096, found
+    # The share is of the 921.6 MiB that were free before the weights: 920 MiB were taken, 182.7 above 0.8 of it.
+    assert found["utilization"] == 0.804, found
+    text = fit("--serve", "--leave", "100M", "--device", card("one", 1024), command=[path], PROGRAM=PROGRAM).stdout
+    assert "Largest --context-length: 4,096" in text and "--mem-fraction-static 0.804 leaves" in text and "activations" not in text, text
+
+
+def a_server_says_how_large_its_cache_is():
+    path = server(SERVER)
     os.makedirs(scratch + "/model", exist_ok=True)
     with open(scratch + "/model/config.json", "w", encoding="utf-8") as file:
         file.write('{"max_position_embeddings": 3000}')
@@ -647,7 +676,8 @@ def what_is_wrong_is_said_in_one_line():
 
 
 try:
-    for test in [t for t in (a_server_says_how_large_its_cache_is, the_largest_is_found_and_the_next_does_not_fit,
+    for test in [t for t in (a_server_says_how_large_its_cache_is, a_server_of_another_engine_says_it_in_its_own_words,
+                 the_largest_is_found_and_the_next_does_not_fit,
                  the_first_line_says_it, an_estimate_that_is_off_is_not_believed, needs_of_many_forms_take_few_runs,
                  what_was_not_run_is_foretold, each_run_compiles_anew, all_fit_and_nothing_fits, one_program_is_told_what_it_needs,
                  a_need_that_falls_is_noticed,

@@ -1,7 +1,7 @@
 """gpumem fit --serve: how large the KV cache of a serving program is on a card, by dry runs of the program itself.
 
-The engine's own lines are read and set beside what the dry run saw. They are vLLM's; patterns allow for the wordings of
-its versions since 0.6.
+The engine's own lines are read and set beside what the dry run saw: vLLM's, by patterns that allow for the wordings of its
+versions since 0.6, and SGLang's.
 """
 import json
 import os
@@ -15,41 +15,67 @@ from answer import clean, say, size, table
 from values import Wrong
 
 GIB = 1 << 30
-LINES = {
-    "version": r"(?:v|version )(\d+\.\d+[\w.+]*)\) with config|vLLM (?:API server )?version (\d+\.\d+[\w.+]*)",
-    "weights": r"[Mm]odel (?:loading|weights) (?:took|take) ([\d.]+) ?(?:GiB|GB)",
-    "cache": r"Available KV cache memory: (-?[\d.]+) GiB|the rest of the memory reserved for KV Cache is (-?[\d.]+) ?GiB",
-    "tokens": r"KV cache size: ([\d,]+) tokens",
-    "length": r"Maximum concurrency for ([\d,]+) tokens per request",
-    "concurrency": r"Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x",
-    "requested": r"Desired GPU memory utilization is \([\d.]+, ([\d.]+) GiB\)",
-    "utilization": r"Desired GPU memory utilization is \(([\d.]+), [\d.]+ GiB\)",
-    "total": r"Free memory on device \S*?\([\d.]+/([\d.]+) GiB\) on startup",
-    "activations": r"([\d.]+) GiB for peak activation",
-    "graphs": r"Graph capturing finished in [\d.]+ secs?, took (-?[\d.]+) GiB",
-    "graphs_estimated": r"CUDA graph pool memory: [\d.]+ GiB \(actual\), ([\d.]+) GiB \(estimated\)",
-    "compiled": r"torch\.compile (?:took|takes) ([\d.]+) s in total",
-    "too_long": r"estimated maximum model length is (\d+)",
-}
+
+
+class Engine:
+    """One whose lines are known: patterns by what they tell. Numbers of several groups are summed."""
+
+    def __init__(self, name, length_option, share_option, **lines):
+        self.name, self.length_option, self.share_option = name, length_option, share_option
+        self.lines = {told: re.compile(pattern) for told, pattern in lines.items()}
+
+    def told(self, text):
+        """What the engine said, by the names of `lines`; bytes are bytes. Of several lines the last one counts."""
+        found = {}
+        for name, pattern in self.lines.items():
+            hits = [[one for one in hit.groups() if one] for hit in pattern.finditer(text)]
+            if hits and name == "version":
+                found[name] = hits[-1][0]
+            elif hits:
+                number = sum(float(one.replace(",", "")) for one in hits[-1])
+                found[name] = round(number * GIB) if name in BYTES else number if "." in hits[-1][0] else int(number)
+        if found.get("length") and "tokens" in found:
+            found.setdefault("concurrency", round(found["tokens"] / found["length"], 2))
+        return found
+
+
+VLLM = Engine(
+    "vLLM", "--max-model-len", "--gpu-memory-utilization",
+    version=r"(?:v|version )(\d+\.\d+[\w.+]*)\) with config|vLLM (?:API server )?version (\d+\.\d+[\w.+]*)",
+    weights=r"[Mm]odel (?:loading|weights) (?:took|take) ([\d.]+) ?(?:GiB|GB)",
+    cache=r"Available KV cache memory: (-?[\d.]+) GiB|the rest of the memory reserved for KV Cache is (-?[\d.]+) ?GiB",
+    tokens=r"KV cache size: ([\d,]+) tokens",
+    length=r"Maximum concurrency for ([\d,]+) tokens per request",
+    concurrency=r"Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x",
+    requested=r"Desired GPU memory utilization is \([\d.]+, ([\d.]+) GiB\)",
+    utilization=r"Desired GPU memory utilization is \(([\d.]+), [\d.]+ GiB\)",
+    total=r"Free memory on device \S*?\([\d.]+/([\d.]+) GiB\) on startup",
+    activations=r"([\d.]+) GiB for peak activation",
+    graphs=r"Graph capturing finished in [\d.]+ secs?, took (-?[\d.]+) GiB",
+    graphs_estimated=r"CUDA graph pool memory: [\d.]+ GiB \(actual\), ([\d.]+) GiB \(estimated\)",
+    compiled=r"torch\.compile (?:took|takes) ([\d.]+) s in total",
+    too_long=r"estimated maximum model length is (\d+)")
+# Its GB are 2^30 bytes. The share is of what is free before the weights are loaded.
+SGLANG = Engine(
+    "SGLang", "--context-length", "--mem-fraction-static",
+    weights=r"Load weight end\.[^\n]*mem usage=([\d.]+) GB",
+    cache=r"KV Cache is allocated\.[^\n]*?(?:K size: ([\d.]+) GB, V size: ([\d.]+) GB|KV size: ([\d.]+) GB)",
+    tokens=r"max_total_num_tokens=(\d+)",
+    length=r"max_total_num_tokens=[^\n]*context_len=(\d+)",
+    utilization=r"mem_fraction_static['\"]?[=:] ?([\d.]+)",
+    total=r"Load weight begin\. avail mem=([\d.]+) GB",
+    graphs=r"Capture [^\n]*graph end\.[^\n]*mem usage=(-?[\d.]+) GB")
 REFUSED = re.compile(r"(?:To serve at least one request with|No available memory for the cache blocks|"
-                     r"is less than desired GPU memory utilization|OutOfMemoryError)[^\n]*")
+                     r"is less than desired GPU memory utilization|OutOfMemoryError|Not enough memory\. Please)[^\n]*")
 BYTES = ("weights", "cache", "requested", "total", "activations", "graphs", "graphs_estimated")
 # Where Inductor and the engines keep what they compiled: ours, so that a start is cold, and the next one warm.
 CACHES = {"VLLM_CACHE_ROOT": "vllm", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 STAGES = {"parameter": "weights", "kv-cache": "cache", "cuda-graph": "graphs"}
 
 
-def told(text):
-    """What the engine said, by the names above; bytes are bytes. Of several lines the last one counts."""
-    found = {}
-    for name, pattern in LINES.items():
-        hits = [next(one for one in hit.groups() if one) for hit in re.finditer(pattern, text)]
-        if hits and name == "version":
-            found[name] = hits[-1]
-        elif hits:
-            number = float(hits[-1].replace(",", ""))
-            found[name] = round(number * GIB) if name in BYTES else number if "." in hits[-1] else int(number)
-    return found
+def engine_of(text):
+    """(the engine whose lines these are, what it told)"""
+    return max(((engine, engine.told(text)) for engine in (VLLM, SGLANG)), key=lambda one: len(one[1]))
 
 
 def document_of(text):
@@ -118,17 +144,17 @@ class Start:
             text = done.stdout.decode("utf-8", "replace")
             said = errors.read().decode("utf-8", "replace")
         self.seconds = time.monotonic() - begin
-        self.engine = told(text + said)
+        self.of, self.engine = engine_of(text + said)
         document = document_of(text) or {}
         self.dry = document.get("dry_run")
         stages = stages_of(document)
         self.stages = {name: stages.get(category, 0) for category, name in STAGES.items()}
         self.refusal = REFUSED.search(text + said)
         self.last = next((line for line in reversed(said.splitlines()) if line.strip()), "")
-        self.is_served = bool(self.dry and self.dry["verdict"] == "fits" and "tokens" in self.engine)
+        self.is_served = bool(self.dry and self.dry["verdict"] == "fits" and {"tokens", "cache"} <= set(self.engine))
 
     def json(self):
-        return {"engine": self.engine, "seen": dict(self.stages, peak=self.dry and self.dry["peak"]),
+        return {"engine": dict(self.engine, name=self.of.name), "seen": dict(self.stages, peak=self.dry and self.dry["peak"]),
                 "verdict": self.dry["verdict"] if self.dry else "undecided", "seconds": round(self.seconds, 3)}
 
 
@@ -150,20 +176,21 @@ class Row:
         return self.best.engine["cache"] / self.best.engine["tokens"]
 
     def longest(self, limit):
-        """The largest --max-model-len: of the cache, or the model's own."""
+        """The largest length of a request: of the cache, or the model's own."""
         tokens = int(self.best.engine["tokens"])
         return min(tokens, limit) if limit else tokens
 
     def leaving(self, rest):
-        """(--gpu-memory-utilization, tokens) with which so many bytes are free at the engine's fullest; None: not
+        """(the share of the memory, tokens) with which so many bytes are free at the engine's fullest; None: not
         known. What it takes above what it was told to take stays the same."""
         engine = self.best.engine
         if "utilization" not in engine or "total" not in engine:
             return None
         total = self.capacity / self.card.count
-        above = self.best.dry["peak"] / self.card.count - engine["utilization"] * total
-        share = int((total - rest - above) / total * 1000) / 1000  # rounded down
-        tokens = int(engine["tokens"] + (share - engine["utilization"]) * total / self.per_token())
+        of = total if self.best.of is VLLM else engine["total"]
+        above = self.best.dry["peak"] / self.card.count - engine["utilization"] * of
+        share = int((total - rest - above) / of * 1000) / 1000  # rounded down
+        tokens = int(engine["tokens"] + (share - engine["utilization"]) * of / self.per_token())
         return (share, tokens) if share > 0 and tokens > 0 else None
 
 
@@ -246,10 +273,11 @@ class Serving:
             say(f"\nA cold start compiles while it measures, and what that takes counts as activations: "
                 f"{int(more):,} tokens." if more else "\nCompiling cold costs no tokens here.")
         say()
-        says = "vLLM " + str(engine.get("version", "says"))
+        says = f"{start.of.name} {engine.get('version', 'says')}"
         lines = [[name, shown(engine.get(key)), shown(start.stages.get(key)), ""]
                  for name, key in (("weights", "weights"), ("KV cache", "cache"))]
-        lines.append(["activations", shown(engine.get("activations")), "", "at their peak"])
+        if "activations" in engine:
+            lines.append(["activations", shown(engine["activations"]), "", "at their peak"])
         if engine.get("graphs"):
             lines.append(["CUDA graphs", shown(engine["graphs"]), shown(start.stages["graphs"]),
                           f"estimated as {shown(engine['graphs_estimated'])}" if "graphs_estimated" in engine else ""])
@@ -258,11 +286,11 @@ class Serving:
         table(["", says, "gpumem saw", ""], lines)
         limit = own_limit(self.options.command)
         longest = row.longest(limit)
-        say(f"\nLargest --max-model-len: {longest:,}"
+        say(f"\nLargest {start.of.length_option}: {longest:,}"
             + (", the model's own limit." if longest == limit else ", what the cache holds."))
         leaving = row.leaving(self.options.leave)
         if leaving:
-            say(f"--gpu-memory-utilization {leaving[0]:.3f} leaves {size(self.options.leave)}: {leaving[1]:,} tokens.")
+            say(f"{start.of.share_option} {leaving[0]:.3f} leaves {size(self.options.leave)}: {leaving[1]:,} tokens.")
 
 
 def shown(count):

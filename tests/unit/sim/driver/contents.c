@@ -23,6 +23,8 @@ static int start_dry(void **state)
 {
     setenv("GPUMEM_SIM_VIRTUAL", "1M", 1);
     setenv("GPUMEM_SIM_KERNEL_NS", "20000", 1);
+    setenv("GPUMEM_SIM_CONTEXT", "8M", 1);
+    setenv("GPUMEM_SIM_CODE", "2M", 1);
     setenv("GPUMEM_SIM_DEVICE", "cc=8.9,sms=128,kernels=86,name=Card, with a comma", 1);
     return start_driver(state);
 }
@@ -199,12 +201,41 @@ static void events_count_the_work_between_them_and_no_time_of_the_host(void **st
     assert_ok(cuMemFree(memory));
 }
 
+/* What the driver says is free, in MiB below all of the device. */
+static size_t taken(void)
+{
+    size_t free_bytes, total;
+
+    assert_ok(cuMemGetInfo(&free_bytes, &total));
+    return (total - free_bytes) >> 20;
+}
+
+static void code_is_loaded_when_a_kernel_is_first_launched(void **state)
+{
+    static const char *const names[] = {"first", "second", "third"};
+    CUmodule module;
+    CUfunction functions[3];
+
+    (void)state;
+    assert_ok(cuModuleLoadData(&module, "cubin"));
+    for (int i = 0; i < 3; i++)
+        assert_ok(cuModuleGetFunction(&functions[i], module, names[i]));
+    assert_int_equal(taken(), 6);
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(cuLaunchKernel(functions[i], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        assert_ok(cuLaunchKernel(functions[i], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        assert_int_equal(taken(), i ? 8 : 7); /* no more than was said to be code */
+    }
+    assert_ok(cuModuleUnload(module));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_test, end_test)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_device_is_the_one_that_was_named),
+        TEST(code_is_loaded_when_a_kernel_is_first_launched),
         TEST(what_the_host_wrote_is_known_and_nothing_else),
         TEST(large_copies_and_sets_are_dropped),
         TEST(a_byte_that_is_read_again_and_again_after_kernels_is_theirs),
