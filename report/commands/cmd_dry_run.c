@@ -294,9 +294,6 @@ static int exit_code(const struct gm_dry_judgement *judgement, const struct gm_d
     return judgement->verdict == GM_DRY_FITS ? GM_EXIT_FINE : GM_EXIT_UNDECIDED;
 }
 
-/* Assumed for a communicator of several ranks: docs/dry-run.md. */
-#define NCCL_BYTES (UINT64_C(512) << 20)
-
 /* A run whose report is shown. */
 struct shown_run {
     struct gm_recording recording;
@@ -466,7 +463,7 @@ static int dry_run(struct dry_run *dry)
         .device = &dry->device,
         .capacity = dry->settings.memory,
         .devices = dry->settings.devices,
-        .nccl = told->has_communicator ? NCCL_BYTES : 0,
+        .nccl = told->has_communicator ? GM_DRY_NCCL : 0,
         .command_exit = shown.code,
         GM_SAME(told, steps, endless, has_no_exit, grows, raised, exception),
         .has_values = dry->settings.values,

@@ -38,6 +38,17 @@ bool gpusim_device_charge(struct gpusim_device *device, uint64_t bytes)
     return true;
 }
 
+/* For buffers that a library keeps for itself and no allocation stands for: NCCL's, in a dry run. */
+extern GPUSIM_EXPORTED bool gpumem_sim_take(int ordinal, uint64_t bytes);
+bool gpumem_sim_take(int ordinal, uint64_t bytes)
+{
+    gpusim_lock();
+    struct gpusim_device *device = gpusim_device_of(ordinal);
+    bool is_taken = device && gpusim_device_charge(device, bytes);
+    gpusim_unlock();
+    return is_taken;
+}
+
 void gpusim_device_refund(struct gpusim_device *device, uint64_t bytes)
 {
     device->used -= bytes;

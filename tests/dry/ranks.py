@@ -9,6 +9,8 @@ MIB = 1 << 20
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 other = 1 - rank
 torch.cuda.set_device(rank)
+total = torch.ones(1, device="cuda")
+free = torch.cuda.mem_get_info()[0]
 dist.init_process_group("nccl", rank=rank, world_size=size)
 
 
@@ -21,6 +23,10 @@ def expect(what, got, expected):
 def on_device(*values):
     return torch.tensor(values, device="cuda")
 
+
+# No tensor stands for the communicator's buffers.
+dist.all_reduce(total)
+expect("NCCL's buffers", (free - torch.cuda.mem_get_info()[0]) // MIB, 512)
 
 kept = []
 # Objects of unequal sizes: 32 MiB on each rank, as rank 0 says.

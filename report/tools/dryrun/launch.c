@@ -2,7 +2,6 @@
 #include "tools/dryrun/launch.h"
 #include "base/complain.h"
 #include "base/memory.h"
-#include "base/size.h"
 #include "base/text.h"
 #include "names/cache/folder.h"
 #include "version.h"
@@ -149,6 +148,7 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     /* The seconds that PyTorch waits at its end for threads of autograd; one of them may hang: sim/dry/fresh.c. */
     setenv("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "0.1", 0);
     setenv("GPUMEM_DRY_CUDNN", settings->cudnn, 1);
+    set_number("GPUMEM_DRY_NCCL", GM_DRY_NCCL);
     setenv("GPUMEM_DRY_LIBRARIES", launch->libraries, 1);
     setenv("GPUMEM_DRY_CACHE", cache, 1);
     setenv("GPUMEM_DRY_STATUS", launch->status, 1);

@@ -5,6 +5,7 @@
 #ifndef GPUMEM_REPORT_DRYRUN_LAUNCH_H
 #define GPUMEM_REPORT_DRYRUN_LAUNCH_H
 
+#include "base/size.h"
 #include "tools/dryrun/device.h"
 #include "tools/dryrun/outcome.h"
 #include <limits.h>
@@ -16,6 +17,9 @@ struct gm_dry_launch {
 
 /* Bytes of a device that has as much as is asked for: a run on it tells a program's whole need. */
 #define GM_DRY_MEMORY_MOST (UINT64_C(1) << 40)
+
+/* Bytes of a device that NCCL's buffers take, assumed, where a communicator has several ranks: docs/dry-run.md. */
+#define GM_DRY_NCCL (512 * GM_MIB)
 
 struct gm_dry_settings {
     const struct gm_dry_device *device;

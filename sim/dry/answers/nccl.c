@@ -2,8 +2,8 @@
  * NCCL: communicators whose ranks are the processes of this dry run. What a rank sends, up to 1 MiB,
  * arrives at the others, and is known there if it was known here: shapes, sizes, pickled objects.
  * Larger contributions are left out, because nothing reads them. A rank that is alone (one process
- * that says it is rank 0 of 8) gets what it would if all others held what it holds. No buffers are
- * allocated: those of a real communicator are told as an assumption.
+ * that says it is rank 0 of 8) gets what it would if all others held what it holds. Of the buffers
+ * only the size is known, by assumption: the first communicator of a device takes that much of it.
  *
  * A message is a file beside the status file, renamed when it is complete. A rank waits within the
  * call, not on the stream, so what GPUs could do in any order may be a circle here: then the message
@@ -12,6 +12,7 @@
 #include "common.h"
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +22,9 @@
 #endif
 
 enum {
+    UNHANDLED_CUDA_ERROR = 1,
     INVALID_ARGUMENT = 4,
+    MOST_DEVICES = 64,
     MOST_COPIED = 1 << 20,
     NAME_SIZE = 128,
     NAP_US = 500,
@@ -42,6 +45,7 @@ struct communicator {
 };
 
 typedef int copy_function(uint64_t to, uint64_t from, size_t bytes, void *stream);
+typedef bool take_function(int device, uint64_t bytes);
 typedef int allocate_function(uint64_t *address, size_t bytes);
 typedef int free_function(uint64_t address);
 typedef int capture_function(void *stream, int *status);
@@ -303,12 +307,29 @@ static struct message *await(struct communicator *comm, int rank, const char *na
 
 /* ---- communicators ------------------------------------------------------------------------------ */
 
+/* Whether the device has room for them. */
+static bool take_buffers(int device)
+{
+    static atomic_bool is_taken[MOST_DEVICES];
+    const char *bytes = getenv("GPUMEM_DRY_NCCL");
+    take_function *take = (take_function *)of_driver("gpumem_sim_take");
+    if (!bytes || !take || device < 0 || device >= MOST_DEVICES ||
+        atomic_exchange(&is_taken[device], true))
+        return true;
+    return take(device, strtoull(bytes, NULL, 10));
+}
+
 /* `name`: the same for all ranks; NULL: they share this process. */
 static long new_communicator(struct communicator **out, int size, int rank, int device,
                              const char *name)
 {
     if (!out || size < 1 || rank < 0 || rank >= size)
         return INVALID_ARGUMENT;
+    if (size > 1) {
+        gpumem_stub_tell("nccl");
+        if (!take_buffers(device))
+            return UNHANDLED_CUDA_ERROR;
+    }
     struct communicator *comm = calloc(1, sizeof(*comm));
     unsigned *counts = calloc(2 * (size_t)size, sizeof(*counts));
     if (!comm || !counts) {
@@ -327,8 +348,6 @@ static long new_communicator(struct communicator **out, int size, int rank, int 
             !write_message(file, text, (size_t)snprintf(text, sizeof(text), "%d", (int)getpid()));
     }
     *out = comm;
-    if (size > 1)
-        gpumem_stub_tell("nccl");
     return 0;
 }
 
