@@ -144,9 +144,13 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
                              values, gpusim_device_address(pointer));
     if (error != cudaSuccess)
         return error;
-    *attributes = (struct cudaPointerAttributes){.type = cudaMemoryTypeUnregistered,
-                                                 .device = cudaInvalidDeviceId,
-                                                 .hostPointer = (void *)(uintptr_t)pointer};
+    /* Programs for CUDA 12 have a shorter structure, without what is reserved. */
+    if (GPUSIM_CUDART_MAJOR >= 13)
+        *attributes = (struct cudaPointerAttributes){0};
+    attributes->type = cudaMemoryTypeUnregistered;
+    attributes->device = cudaInvalidDeviceId;
+    attributes->devicePointer = NULL;
+    attributes->hostPointer = (void *)(uintptr_t)pointer;
     if (type == 0)
         return cudaSuccess;
     attributes->type = managed                      ? cudaMemoryTypeManaged

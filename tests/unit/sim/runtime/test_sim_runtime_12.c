@@ -68,6 +68,22 @@ static void properties_have_the_layout_of_12(void **state)
     assert_int_not_equal(properties[BYTES_11 - 1], 0xee);
 }
 
+/* As properties_have_the_layout_of_12: 13 made it longer. */
+#define POINTER_BYTES_12 24
+
+static void attributes_of_a_pointer_are_no_longer_than_in_12(void **state)
+{
+    (void)state;
+    unsigned char attributes[sizeof(struct cudaPointerAttributes)];
+    cudaError_t (*get)(void *, const void *) =
+        (cudaError_t(*)(void *, const void *))function("cudaPointerGetAttributes");
+    memset(attributes, 0xee, sizeof attributes);
+    assert_int_equal(get(attributes, attributes), cudaSuccess);
+    assert_int_not_equal(attributes[POINTER_BYTES_12 - 1], 0xee);
+    for (size_t i = POINTER_BYTES_12; i < sizeof attributes; i++)
+        assert_int_equal(attributes[i], 0xee);
+}
+
 static void advice_and_prefetch_take_a_device_number(void **state)
 {
     (void)state;
@@ -136,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_version_is_12_8),
         cmocka_unit_test(properties_have_the_layout_of_12),
+        cmocka_unit_test(attributes_of_a_pointer_are_no_longer_than_in_12),
         cmocka_unit_test(advice_and_prefetch_take_a_device_number),
         cmocka_unit_test(batch_copies_report_the_failed_index),
         cmocka_unit_test(names_that_12_suffixed_are_there),
