@@ -32,8 +32,10 @@ bool gpusim_device_charge(struct gpusim_device *device, uint64_t bytes)
         for (struct gpusim_pool *pool = device->pools; pool; pool = pool->next)
             gpusim_pool_trim(pool, 0);
     }
-    if (bytes > device->capacity - device->used)
+    if (bytes > device->capacity - device->used) {
+        device->code = 0; /* who asks why is not to hear that it was free */
         return false;
+    }
     device->used += bytes;
     return true;
 }

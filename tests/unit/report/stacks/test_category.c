@@ -113,6 +113,10 @@ static void a_serving_program_is_told_by_stage(void **state)
         pool = {SGLANG "mem_cache/memory_pool.py", "MHATokenToKVPool._create_buffers"},
         runner = {SGLANG "model_executor/model_runner.py", "ModelRunner.__init__"},
         graphs = {SGLANG "model_executor/cuda_graph_runner.py", "CudaGraphRunner.capture"},
+        later = {SGLANG "model_executor/runner/decode_cuda_graph_runner.py",
+                 "DecodeCudaGraphRunner.capture"},
+        setup = {SGLANG "model_executor/model_runner_components/attention_backend_setup.py",
+                 "build_attention_backends"},
         layer = {SGLANG "models/qwen3.py", "Qwen3Attention.forward"};
     static const struct {
         struct frame frames[FRAMES];
@@ -132,6 +136,8 @@ static void a_serving_program_is_told_by_stage(void **state)
         {{user, forward}, GM_CATEGORY_OTHER}, /* a model, called by nobody that is known */
         {{user, runner, pool}, GM_CATEGORY_KV_CACHE},
         {{user, runner, graphs, call, layer}, GM_CATEGORY_CUDA_GRAPH},
+        {{user, runner, later, call, layer}, GM_CATEGORY_CUDA_GRAPH},
+        {{user, setup}, GM_CATEGORY_WORKSPACE},
         {{user, runner}, GM_CATEGORY_INPUT},
     };
     struct scene *scene = *state;

@@ -229,6 +229,24 @@ static void code_is_loaded_when_a_kernel_is_first_launched(void **state)
     assert_ok(cuModuleUnload(module));
 }
 
+/* On another device, which has launched nothing. */
+static void code_is_not_free_where_memory_was_refused(void **state)
+{
+    CUcontext other;
+    CUdeviceptr memory;
+    size_t free_bytes, total;
+
+    (void)state;
+    assert_ok(cuDevicePrimaryCtxRetain(&other, 1));
+    assert_ok(cuCtxPushCurrent(other));
+    assert_int_equal(taken(), 6);
+    assert_ok(cuMemGetInfo(&free_bytes, &total));
+    assert_int_equal(cuMemAlloc(&memory, free_bytes), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(taken(), 8);
+    assert_ok(cuCtxPopCurrent(&other));
+    assert_ok(cuDevicePrimaryCtxRelease(1));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_test, end_test)
 
 int main(void)
@@ -236,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_device_is_the_one_that_was_named),
         TEST(code_is_loaded_when_a_kernel_is_first_launched),
+        TEST(code_is_not_free_where_memory_was_refused),
         TEST(what_the_host_wrote_is_known_and_nothing_else),
         TEST(large_copies_and_sets_are_dropped),
         TEST(a_byte_that_is_read_again_and_again_after_kernels_is_theirs),
