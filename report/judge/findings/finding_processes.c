@@ -51,16 +51,18 @@ static uint32_t process_of(const struct gm_trace *trace, uint32_t stack, struct 
     return process;
 }
 
-/* Whether it has weights, or learns: its work is that of a model then, not the preparation of data. */
-static bool has_model(const struct gm_analysis *analysis)
+#define OF(category) (1u << GM_CATEGORY_##category)
+
+/* It has weights, or learns: its work is that of a model then, not the preparation of data. */
+#define OF_MODEL (OF(PARAMETER) | OF(GRADIENT) | OF(OPTIMIZER) | OF(ACTIVATION))
+
+/* Whether it had blocks of one of these categories: a mask. */
+static bool has_blocks_of(const struct gm_analysis *analysis, unsigned categories)
 {
     for (size_t i = 0; i < analysis->activity.count; i++) {
         const struct gm_active_site *site = &analysis->activity.sites[i];
-        enum gm_category category = site->is_block
-                                        ? gm_categories_get(analysis->categories, site->stack)
-                                        : GM_CATEGORY_OTHER;
-        if (category == GM_CATEGORY_PARAMETER || category == GM_CATEGORY_GRADIENT ||
-            category == GM_CATEGORY_OPTIMIZER || category == GM_CATEGORY_ACTIVATION)
+        if (site->is_block &&
+            categories & 1u << gm_categories_get(analysis->categories, site->stack))
             return true;
     }
     return false;
@@ -71,7 +73,8 @@ static bool has_model(const struct gm_analysis *analysis)
 static bool only_prepares(const struct gm_analysis *analysis, int device, uint64_t peak)
 {
     return analysis->blocks.device[device + 1].allocs && peak < CONTEXT &&
-           analysis->transfers.total[GM_COPY_DEVICE_TO_HOST].count && !has_model(analysis);
+           analysis->transfers.total[GM_COPY_DEVICE_TO_HOST].count &&
+           !has_blocks_of(analysis, OF_MODEL);
 }
 
 static void find_worker_context(const struct gm_analysis *analysis, struct gm_findings *findings)
@@ -87,8 +90,8 @@ static void find_worker_context(const struct gm_analysis *analysis, struct gm_fi
             first = &analysis->activity.sites[i];
     }
     gm_map_free(&by_script);
-    if (!first)
-        return;
+    if (!first || has_blocks_of(analysis, OF(KV_CACHE)))
+        return; /* none uses a device, or it is a server's engine */
     const struct gm_device_facts *facts = &analysis->facts[first->device + 1];
     uint64_t peak = analysis->replay.ledger.counters.device[first->device + 1].peak.bytes;
     bool is_waste = process == IS_LOADER || only_prepares(analysis, first->device, peak);
