@@ -54,7 +54,7 @@ static uint32_t process_of(const struct gm_trace *trace, uint32_t stack, struct 
 #define OF(category) (1u << GM_CATEGORY_##category)
 
 /* It has weights, or learns: its work is that of a model then, not the preparation of data. */
-#define OF_MODEL (OF(PARAMETER) | OF(GRADIENT) | OF(OPTIMIZER) | OF(ACTIVATION))
+static const unsigned of_model = OF(PARAMETER) | OF(GRADIENT) | OF(OPTIMIZER) | OF(ACTIVATION);
 
 /* Whether it had blocks of one of these categories: a mask. */
 static bool has_blocks_of(const struct gm_analysis *analysis, unsigned categories)
@@ -74,7 +74,7 @@ static bool only_prepares(const struct gm_analysis *analysis, int device, uint64
 {
     return analysis->blocks.device[device + 1].allocs && peak < CONTEXT &&
            analysis->transfers.total[GM_COPY_DEVICE_TO_HOST].count &&
-           !has_blocks_of(analysis, OF_MODEL);
+           !has_blocks_of(analysis, of_model);
 }
 
 static void find_worker_context(const struct gm_analysis *analysis, struct gm_findings *findings)
