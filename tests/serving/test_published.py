@@ -25,15 +25,19 @@ ENGINES = {  # package, what starts it, what starts it eagerly
 }
 
 
+def engine_of(start):
+    return ENGINES[start.get("engine", "vLLM")]
+
+
 def version_of(start):
     try:
-        return importlib.metadata.version(ENGINES[start.get("engine", "vLLM")][0])
+        return importlib.metadata.version(engine_of(start)[0])
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
 def run(build, start, configuration, is_eager):
-    _, command, eagerly = ENGINES[start.get("engine", "vLLM")]
+    _, command, eagerly = engine_of(start)
     with tempfile.TemporaryDirectory(prefix="gpumem-test-published.") as folder:
         os.mkdir(folder + "/model")
         with open(folder + "/model/config.json", "w", encoding="utf-8") as file:

@@ -18,10 +18,11 @@ GIB = 1 << 30
 
 
 class Engine:
-    """One whose lines are known: patterns by what they tell. Numbers of several groups are summed."""
+    """One whose lines are known: patterns by what they tell. Numbers of several groups are summed. `share_of`: which of them
+    its share is of; None: of the device's memory."""
 
-    def __init__(self, name, length_option, share_option, **lines):
-        self.name, self.length_option, self.share_option = name, length_option, share_option
+    def __init__(self, name, length_option, share_option, share_of, **lines):
+        self.name, self.length_option, self.share_option, self.share_of = name, length_option, share_option, share_of
         self.lines = {told: re.compile(pattern) for told, pattern in lines.items()}
 
     def told(self, text):
@@ -40,7 +41,7 @@ class Engine:
 
 
 VLLM = Engine(
-    "vLLM", "--max-model-len", "--gpu-memory-utilization",
+    "vLLM", "--max-model-len", "--gpu-memory-utilization", None,
     version=r"(?:v|version )(\d+\.\d+[\w.+]*)\) with config|vLLM (?:API server )?version (\d+\.\d+[\w.+]*)",
     weights=r"[Mm]odel (?:loading|weights) (?:took|take) ([\d.]+) ?(?:GiB|GB)",
     cache=r"Available KV cache memory: (-?[\d.]+) GiB|the rest of the memory reserved for KV Cache is (-?[\d.]+) ?GiB",
@@ -55,9 +56,9 @@ VLLM = Engine(
     graphs_estimated=r"CUDA graph pool memory: [\d.]+ GiB \(actual\), ([\d.]+) GiB \(estimated\)",
     compiled=r"torch\.compile (?:took|takes) ([\d.]+) s in total",
     too_long=r"estimated maximum model length is (\d+)")
-# Its GB are 2^30 bytes. The share is of what is free before the weights are loaded.
+# Its GB are 2^30 bytes, and its total what is free before the weights are loaded.
 SGLANG = Engine(
-    "SGLang", "--context-length", "--mem-fraction-static",
+    "SGLang", "--context-length", "--mem-fraction-static", "total",
     weights=r"Load weight end\.[^\n]*mem usage=([\d.]+) GB",
     cache=r"KV Cache is allocated\.[^\n]*?(?:K size: ([\d.]+) GB, V size: ([\d.]+) GB|KV size: ([\d.]+) GB)",
     tokens=r"max_total_num_tokens=(\d+)",
@@ -187,7 +188,7 @@ class Row:
         if "utilization" not in engine or "total" not in engine:
             return None
         total = self.capacity / self.card.count
-        of = total if self.best.of is VLLM else engine["total"]
+        of = engine.get(self.best.of.share_of, total)
         above = self.best.dry["peak"] / self.card.count - engine["utilization"] * of
         share = int((total - rest - above) / of * 1000) / 1000  # rounded down
         tokens = int(engine["tokens"] + (share - engine["utilization"]) * of / self.per_token())
