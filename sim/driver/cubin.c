@@ -66,16 +66,19 @@ static bool is_whole(const char *image, size_t size)
     return true;
 }
 
-void gpusim_cubin_declare_file(struct gpusim_library *library, const char *path)
+void gpusim_code_declare_file(struct gpusim_library *library, const char *path)
 {
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     bool is_file = file >= 0 && fstat(file, &status) == 0 && status.st_size > 0;
     size_t size = is_file ? (size_t)status.st_size : 0;
-    char *image = size >= sizeof(Elf64_Ehdr) ? malloc(size) : NULL;
+    char *image = size >= sizeof(Elf64_Ehdr) ? calloc(size + 1, 1) : NULL;
 
-    if (image && read(file, image, size) == (ssize_t)size && is_whole(image, size))
-        gpusim_cubin_declare(library, image);
+    if (image && read(file, image, size) == (ssize_t)size) {
+        if (is_whole(image, size))
+            gpusim_cubin_declare(library, image);
+        gpusim_ptx_declare(library, image);
+    }
     free(image);
     if (file >= 0)
         close(file);

@@ -1,6 +1,6 @@
 /*
  * Modules and libraries. The simulator runs no code: any image loads and any kernel name is found.
- * Variables, and the kernels that are counted, are those of the image, if it is a cubin (cubin.c);
+ * Variables, and the kernels that are counted, are those of the image, if it is a cubin (cubin.c) or PTX (ptx.c);
  * those that the compiler registered the simulated runtime declares by gpumem_sim_register_variable.
  * The memory of variables appears per context at the first query and is in no total.
  */
@@ -84,10 +84,12 @@ struct image {
 
 static void declare(struct gpusim_library *library, struct image image)
 {
-    if (image.path)
-        gpusim_cubin_declare_file(library, image.path);
-    else
-        gpusim_cubin_declare(library, image.code);
+    if (image.path) {
+        gpusim_code_declare_file(library, image.path);
+        return;
+    }
+    gpusim_cubin_declare(library, image.code);
+    gpusim_ptx_declare(library, image.code);
 }
 
 /* Its code comes to a device with the first context that uses it: cuLibraryGetModule. */

@@ -48,7 +48,10 @@ void gpusim_kernel_declare(struct gpusim_library *library, const char *name);
 /* Declares the variables and kernels of `image`, if that is a cubin. It holds what its own headers say. */
 void gpusim_cubin_declare(struct gpusim_library *library, const void *image);
 
-/* The same of a file, if that is a whole cubin. */
-void gpusim_cubin_declare_file(struct gpusim_library *library, const char *path);
+/* Declares the variables and kernels of a text, if that is PTX. */
+void gpusim_ptx_declare(struct gpusim_library *library, const char *text);
+
+/* Declares those of a file, if that is a whole cubin or PTX. */
+void gpusim_code_declare_file(struct gpusim_library *library, const char *path);
 
 #endif

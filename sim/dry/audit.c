@@ -42,7 +42,7 @@ EXPORTED unsigned int la_objopen(struct link_map *map, Lmid_t list, uintptr_t *c
 /* Families of libraries that compute or ask a device; a name may go on after "_" (libcudnn_cnn). */
 static const char *const families[] = {
     "cublasLt", "cublas", "nvblas", "cudnn", "cusparseLt",   "cusparse", "cusolverMg", "cusolver",
-    "cufft",    "cufftw", "curand", "nccl",  "nvshmem_host", "cupti",    "cufile"};
+    "cufft",    "cufftw", "curand", "nccl",  "nvshmem_host", "cupti",    "cufile",     "nvJitLink"};
 
 /* ---- the environment ------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@ Neither ORIGINAL nor a header is copied: names and prototypes are all that is re
 """
 import argparse
 import fcntl
+import json
 import mmap
 import os
 import pathlib
@@ -39,9 +40,12 @@ FAMILIES = {
     "nvshmem_host": (["nvshmem_host.h", "nvshmem.h", "nvshmemx.h", "host/*.h"], None),
     "cupti": (["cupti*.h"], "cupti.c"),
     "cufile": (["cufile.h"], None),
+    "nvJitLink": (["nvJitLink.h"], "nvjitlink.c"),
 }
 # Some export names of the C++ library that was linked into them, too.
-OF_NVIDIA = re.compile(r"(?:cu|nv|p?nccl|fftw|NV)[A-Za-z_0-9]*")
+OF_NVIDIA = re.compile(r"(?:cu|nv|p?nccl|fftw|NV|__nvJitLink)[A-Za-z_0-9]*")
+# One function under the name of each version that had it.
+OF_VERSION = re.compile(r"__(\w+)_\d+_\d+")
 STREAMS = {"cudaStream_t", "CUstream"}
 CREATES = re.compile(r"Create|Init|Plan|Open|Alloc|Subscribe|New|Split|Dup")
 ASKS_FOR_SIZE = re.compile(r"[bB]ufferSize|WorkspaceSize|Workspace|Size|Version|Count|Info")
@@ -251,7 +255,7 @@ def defined_by_hand(text):
 def generate(names, objects, known, handles, by_hand):
     lines = ['#include "common.h"', ""]
     for name in sorted(names):
-        if name in by_hand:
+        if name in by_hand or OF_VERSION.fullmatch(name):
             continue
         if name in objects:
             lines.append(f"char {name}[{max(objects[name], 1)}];")
@@ -304,6 +308,11 @@ def build(original, output, compiler):
     major = re.search(r"\.so\.(\d+)", soname)
     definitions["GPUMEM_SONAME_MAJOR"] = major.group(1) if major else "0"
     output = pathlib.Path(output)
+    if "GPUMEM_GENUINE" in by_hand_text:
+        genuine = output.parent / "genuine.so"  # a name that nothing stands in for
+        genuine.unlink(missing_ok=True)
+        genuine.symlink_to(os.path.realpath(original))
+        definitions["GPUMEM_GENUINE"] = json.dumps(str(genuine))
     with tempfile.TemporaryDirectory(dir=output.parent) as folder:
         generated, script = pathlib.Path(folder) / "stubs.c", pathlib.Path(folder) / "versions"
         generated.write_text(generate(names, objects, prototypes(parts, names), handle_types(parts),
@@ -316,6 +325,7 @@ def build(original, output, compiler):
              "-Wno-pointer-to-int-cast", "-std=gnu11", "-fno-builtin", f"-I{here}",
              *(f"-D{name}={value}" for name, value in sorted(definitions.items())),
              *sources, "-o", str(built), f"-Wl,-soname,{soname}", f"-Wl,--version-script={script}",
+             *(f"-Wl,--defsym={name}={OF_VERSION.fullmatch(name).group(1)}" for name in names if OF_VERSION.fullmatch(name)),
              "-Wl,-Bsymbolic", "-ldl", "-lpthread"], check=True)
         os.replace(built, output)
 

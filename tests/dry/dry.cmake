@@ -12,6 +12,13 @@ target_link_options(dry_original PRIVATE -Wl,--version-script=${DRY_FOLDER}/orig
 set_target_properties(dry_original PROPERTIES OUTPUT_NAME cublas VERSION 13 SOVERSION 13
   LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
 
+add_library(dry_linker SHARED ${DRY}/linker.c)
+target_link_libraries(dry_linker PRIVATE gpumem_options)
+file(WRITE ${DRY_FOLDER}/linker.map "libnvJitLink.so.13 { global: nvJitLink*; __nvJitLink*; local: *; };\n")
+target_link_options(dry_linker PRIVATE -Wl,--version-script=${DRY_FOLDER}/linker.map)
+set_target_properties(dry_linker PROPERTIES OUTPUT_NAME nvJitLink VERSION 13 SOVERSION 13
+  LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
+
 # A runtime of a wheel's own, renamed as bundling does it, and a library that needs it by that name.
 add_library(dry_bundled SHARED ${DRY}/bundled.c)
 file(WRITE ${DRY_FOLDER}/bundled.map "libcudart.so.13 { global: cuda*; local: *; };\n")

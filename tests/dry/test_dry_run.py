@@ -481,6 +481,66 @@ def tensor_maps_are_made_and_refused_as_cuda_says():
         assert set(taken) == {ok} and set(refused) == {bad} and moved == [ok, bad], (device, taken, refused, moved)
 
 
+# The linker's inputs are PTX, and the same with what only the genuine one can read.
+LINKED = """
+import ctypes, json, sys
+linker, cuda = ctypes.CDLL(sys.argv[1]), ctypes.CDLL("libcuda.so.1")
+PTX, LTOIR, ANY = 2, 3, 10
+
+def link(suffix, *inputs):
+    call = lambda name, *arguments: getattr(linker, f"__nvJitLink{name}_13_0" if suffix else f"nvJitLink{name}")(*arguments)
+    handle, size = ctypes.c_void_p(), ctypes.c_size_t()
+    results = [call("Create", ctypes.byref(handle), 1, (ctypes.c_char_p * 1)(b"-arch=sm_90"))]
+    for kind, name, data in inputs:
+        results.append(call("AddFile", handle, kind, data) if name is None else
+                       call("AddData", handle, kind, data, ctypes.c_size_t(len(data)), name))
+    results += [call("Complete", handle), call("GetLinkedCubinSize", handle, ctypes.byref(size))]
+    image = ctypes.create_string_buffer(max(size.value, 1))
+    results += [call("GetLinkedCubin", handle, image), call("Destroy", ctypes.byref(handle))]
+    return results, image.raw[:size.value], handle.value
+
+def size_of(image, name):
+    module, pointer, size, context = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_void_p()
+    assert not (cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context) or
+                cuda.cuModuleLoadData(ctypes.byref(module), image))
+    return size.value if cuda.cuModuleGetGlobal_v2(ctypes.byref(pointer), ctypes.byref(size), module, name) == 0 else None
+
+one, two = b".version 8.8\\n.global .b8 one[24];\\n", b"// more\\n.global .b8 two[40];"
+results, image, handle = link(True, (PTX, b"one", one + b"\\0"), (ANY, b"two", two))
+assert not any(results) and handle is None and image == one + b"\\n" + two + b"\\0", (results, image)
+assert (size_of(image, b"one"), size_of(image, b"two"), size_of(image, b"three")) == (24, 40, None)
+for suffix in (False, True):
+    results, image, handle = link(suffix, (PTX, b"one", one), (LTOIR, b"two", b"BC"), (PTX, b"three", two), (5, None, b"file.o"))
+    assert not any(results) and image == b"-arch=sm_90 1; one 2; two 3; three 2; file.o 5; complete 0; \\0", (results, image)
+assert link(True)[0] == [0, 3, 0, 0, 0]
+major, minor = ctypes.c_uint(), ctypes.c_uint()
+assert linker.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor)) == 0 and (major.value, minor.value) == (13, 7)
+print("linked", linker._name)
+"""
+
+
+def ptx_is_its_own_device_code():
+    done = run(command=[sys.executable, "-c", LINKED, FOLDER + "/lib/libnvJitLink.so.13"])
+    assert done.returncode == 0 and "linked" in done.stdout, (done.stdout[-300:], done.stderr[-2000:])
+
+
+CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TILELANG_CACHE_DIR", "VLLM_CACHE_ROOT", "SGLANG_CACHE_DIR")
+
+
+def what_a_dry_run_compiles_is_not_found_by_real_runs():
+    """Each run says what it finds in the caches, and puts something there."""
+    users, own = scratch + "/users", scratch + "/own"
+    program = ("import os, sys\nfor name in sys.argv[1:]:\n    os.makedirs(os.environ[name], exist_ok=True)\n"
+               "    print(name, os.listdir(os.environ[name]))\n    open(os.environ[name] + '/compiled', 'w').close()\n"
+               "print(os.environ['JAX_ENABLE_COMPILATION_CACHE'])")
+    for environment, found in (({}, []), ({}, ["compiled"]), ({"GPUMEM_DRY_CACHES": own}, []),
+                               ({"GPUMEM_DRY_CACHES": own}, ["compiled"])):
+        done = run("--once", command=[sys.executable, "-c", program, *CACHES], **{name: users for name in CACHES}, **environment)
+        said = [f"{name} {found}" for name in CACHES] + ["false"]
+        assert done.returncode == 0 and done.stdout.splitlines()[:6] == said, (done.stdout, done.stderr)
+    assert not os.path.exists(users) and len(os.listdir(own)) == 5 == len(os.listdir(scratch + "/cache/gpumem/dry-compiled"))
+
+
 # Servers of several processes: how they say that they serve, and what they do when they are told to end.
 SERVER = r"""
 import ctypes, os, signal, subprocess, sys, time
@@ -627,7 +687,8 @@ try:
                  a_second_run_is_for_loops_that_values_could_end,
                  a_thread_that_comes_too_late_does_not_abort_the_program, a_loop_that_takes_more_and_more_cannot_be_told, loops_that_end_by_themselves_go_on,
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
-                 nvml_is_found_and_says_what_the_driver_says, tensor_maps_are_made_and_refused_as_cuda_says,
+                 nvml_is_found_and_says_what_the_driver_says, tensor_maps_are_made_and_refused_as_cuda_says, ptx_is_its_own_device_code,
+                 what_a_dry_run_compiles_is_not_found_by_real_runs,
                  a_server_is_ended_when_it_serves, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,
                  nothing_is_left_behind):
         test()

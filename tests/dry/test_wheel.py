@@ -67,7 +67,7 @@ def run(name):
     options, verdict, uncertain, peaks = SCENARIOS[name]
     # What was compiled before is not compiled again, and compiling reads values.
     with tempfile.TemporaryDirectory() as compiled:
-        environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=compiled, **(WITHOUT_WORKSPACES if name == "tracked" else {}))
+        environment = dict(os.environ, GPUMEM_DRY_CACHES=compiled, **(WITHOUT_WORKSPACES if name == "tracked" else {}))
         done = subprocess.run([BUILD + "/report/gpumem", "dry-run", "--json", *options, "--", PYTHON, "-W", "ignore",
                                HERE + "/scenarios.py", name], capture_output=True, text=True, timeout=600, check=False,
                               env=environment)

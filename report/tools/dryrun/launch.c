@@ -44,13 +44,38 @@ bool gm_dry_launch_find(struct gm_dry_launch *launch)
     return false;
 }
 
-/* ---- the cache of stand-ins ------------------------------------------------------------------------ */
+/* ---- caches ------------------------------------------------------------------------------------------ */
 
 /* A folder that outlives this run, else the scratch folder. */
-static void find_cache(char path[PATH_MAX], const char *scratch)
+static void find_cache(const char *name, char path[PATH_MAX], const char *scratch)
 {
-    if (!gm_cache_folder("dry-run", path) || !gm_make_cache_folder(path))
+    if (!gm_cache_folder(name, path) || !gm_make_cache_folder(path))
         snprintf(path, PATH_MAX, "%s", scratch);
+}
+
+/* What the command compiles stays away from the user's caches: autotuning chose it by times of a simulation, and vLLM keeps
+ * beside it what it measured of the device. `gpumem fit --serve` names a folder of its own. */
+static void set_caches(const char *scratch)
+{
+    static const struct {
+        const char *variable, *folder;
+    } caches[] = {{"TORCHINDUCTOR_CACHE_DIR", "inductor"},
+                  {"TRITON_CACHE_DIR", "triton"},
+                  {"TILELANG_CACHE_DIR", "tilelang"},
+                  {"VLLM_CACHE_ROOT", "vllm"},
+                  {"SGLANG_CACHE_DIR", "sglang"}};
+    const char *given = getenv("GPUMEM_DRY_CACHES");
+    char root[PATH_MAX], path[PATH_MAX + 16];
+
+    if (given)
+        snprintf(root, sizeof(root), "%s", given);
+    else
+        find_cache("dry-compiled", root, scratch);
+    for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", root, caches[i].folder);
+        setenv(caches[i].variable, path, 1);
+    }
+    setenv("JAX_ENABLE_COMPILATION_CACHE", "false", 1); /* its folder may be set in the program */
 }
 
 static void add_time(uint64_t *stamp, const char *path)
@@ -125,7 +150,8 @@ bool gm_dry_launch_set(struct gm_dry_launch *launch, const struct gm_dry_setting
     const struct gm_dry_device *device = settings->device;
     char cache[PATH_MAX], text[512];
     size_t used;
-    find_cache(cache, scratch);
+    find_cache("dry-run", cache, scratch);
+    set_caches(scratch);
     snprintf(launch->status, sizeof(launch->status), "%s/status", scratch);
     used = (size_t)snprintf(text, sizeof(text), "cc=%s,sms=%u", device->cc, device->sms);
     if (device->kernels)

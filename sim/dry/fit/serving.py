@@ -69,8 +69,6 @@ SGLANG = Engine(
 REFUSED = re.compile(r"(?:To serve at least one request with|No available memory for the cache blocks|"
                      r"is less than desired GPU memory utilization|OutOfMemoryError|Not enough memory\. Please)[^\n]*")
 BYTES = ("weights", "cache", "requested", "total", "activations", "graphs", "graphs_estimated")
-# Where Inductor and the engines keep what they compiled: ours, so that a start is cold, and the next one warm.
-CACHES = {"VLLM_CACHE_ROOT": "vllm", "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 STAGES = {"parameter": "weights", "kv-cache": "cache", "cuda-graph": "graphs"}
 
 
@@ -129,18 +127,18 @@ def own_limit(command):
 
 
 class Start:
-    """One start of the engine on a simulated card."""
+    """One start of the engine on a simulated card. In new `caches` it is a cold one, and the next in them is warm."""
 
     def __init__(self, serving, card, command, caches):
         arguments = ["dry-run", "--json", "--once", "--no-keep", "--no-whole", "--until-ready", "--device", card.path,
                      "--devices", str(card.count)]
         if serving.options.memory:
             arguments += ["--memory", str(serving.options.memory)]
-        environment = dict(os.environ, **{name: os.path.join(caches, part) for name, part in CACHES.items()})
         begin = time.monotonic()
         with tempfile.TemporaryFile(dir=caches) as errors:
             done = subprocess.run([serving.gpumem, *arguments, "--", *command], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=errors, env=environment, check=False)
+                                  stdout=subprocess.PIPE, stderr=errors, check=False,
+                                  env=dict(os.environ, GPUMEM_DRY_CACHES=caches))
             errors.seek(0)
             text = done.stdout.decode("utf-8", "replace")
             said = errors.read().decode("utf-8", "replace")

@@ -246,6 +246,50 @@ static void variables_and_kernels_of_a_cubin_are_found(void **state)
     assert_ok(cuModuleUnload(module));
 }
 
+/* PTX as nvcc, LLVM and Triton write it. */
+static void variables_and_kernels_of_ptx_are_found(void **state)
+{
+    static const char text[] =
+        "//\n// Generated\n//\n.version 8.8\n.target sm_90a\n.address_size 64\n\n"
+        "\t// .globl\tkernel\n"
+        ".global .align 128 .b8 buffer_for_constant_1_0[4] = {0, 0, 128, 63};\n"
+        ".visible .global .align 8 .f64 scale;\n"
+        ".visible .const .align 16 .v4 .f32 table[3][5];\n"
+        ".global .attribute(.managed) .align 4 .u32 shared_with_host;\n"
+        ".extern .global .align 4 .b8 elsewhere[8];\n"
+        ".extern .shared .align 16 .b8 dynamic[];\n"
+        ".weak .global .f16x2 pair;\n"
+        ".func (.param .b32 result) helper(.param .b32 x) { ret; }\n"
+        ".visible .entry kernel(\n\t.param .u64 kernel_param_0\n)\n"
+        "{\n\t.reg .b32 \t%r<3>;\n\tld.global.f32 %f1, [%rd1];\n\tret;\n}\n"
+        ".entry second ( .param .u64 p ) { ret; }\n";
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } variables[] = {{"buffer_for_constant_1_0", 4},
+                     {"scale", 8},
+                     {"table", 240},
+                     {"shared_with_host", 4},
+                     {"pair", 4}};
+    CUmodule module;
+    CUdeviceptr pointer;
+    size_t size;
+    unsigned int count;
+
+    (void)state;
+    assert_ok(cuModuleLoadData(&module, text));
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+        assert_ok(cuModuleGetGlobal(&pointer, &size, module, variables[i].name));
+        assert_int_equal(size, variables[i].bytes);
+    }
+    assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "elsewhere"));
+    assert_cuda(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&pointer, &size, module, "dynamic"));
+    assert_ok(cuModuleGetFunctionCount(&count, module));
+    assert_int_equal(count, 2);
+    assert_ok(cuModuleUnload(module));
+    assert_int_equal(kernels_in_file(text, sizeof(text) - 1), 2);
+}
+
 static void launches_check_their_arguments(void **state)
 {
     CUmodule module;
@@ -323,6 +367,7 @@ int main(void)
         TEST(default_streams_are_streams),
         TEST(variables_of_a_library_are_zero_and_not_counted),
         TEST(variables_and_kernels_of_a_cubin_are_found),
+        TEST(variables_and_kernels_of_ptx_are_found),
         TEST(launches_check_their_arguments),
         TEST(threads_allocate_at_once),
     };
