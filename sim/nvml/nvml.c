@@ -426,6 +426,9 @@ EXPORTED int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v
 EXPORTED int nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utilization *rates);
 EXPORTED int nvmlDeviceGetArchitecture(nvml_device device, unsigned int *architecture);
 EXPORTED int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned int *count);
+EXPORTED int nvmlDeviceGetCurrPcieLinkGeneration(nvml_device device, unsigned int *generation);
+EXPORTED int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned int *lanes);
+EXPORTED int nvmlDeviceGetPcieSpeed(nvml_device device, unsigned int *speed);
 EXPORTED int nvmlDeviceGetTopologyCommonAncestor(nvml_device device, nvml_device other,
                                                  unsigned int *level);
 EXPORTED int nvmlDeviceGetNumaNodeId(nvml_device device, unsigned int *node);
@@ -545,6 +548,28 @@ int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned int *count)
     return answer_number(device, count, 0);
 }
 
+/* PCIe as the architecture's cards for servers have it: 16 lanes of generation 3, 4 or 5. */
+static unsigned int pcie_generation(void)
+{
+    return gpusim_profile.major < 8 ? 3 : gpusim_profile.major < 9 ? 4 : 5;
+}
+
+int nvmlDeviceGetCurrPcieLinkGeneration(nvml_device device, unsigned int *generation)
+{
+    return answer_number(device, generation, pcie_generation());
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned int *lanes)
+{
+    return answer_number(device, lanes, 16);
+}
+
+/* Megabits a second of each lane. */
+int nvmlDeviceGetPcieSpeed(nvml_device device, unsigned int *speed)
+{
+    return answer_number(device, speed, 1000u << pcie_generation());
+}
+
 /* NVML_TOPOLOGY_NODE: one host, each device on a bus of its own. */
 int nvmlDeviceGetTopologyCommonAncestor(nvml_device device, nvml_device other, unsigned int *level)
 {
@@ -599,6 +624,29 @@ int nvmlDeviceGetGpuFabricInfoV(nvml_device device, struct nvml_fabric *fabric)
         return NVML_ERROR_INVALID_ARGUMENT;
     memset(fabric->cluster, 0,
            (fabric->version & 0xffffff) - offsetof(struct nvml_fabric, cluster));
+    return NVML_SUCCESS;
+}
+
+/* One figure that is asked for by number. */
+struct nvml_field {
+    unsigned int field, scope;
+    long long time, latency;
+    int type;
+    int result; /* of this figure */
+    unsigned long long value;
+};
+
+/* Figures are of sensors and links, as those below. */
+EXPORTED int nvmlDeviceGetFieldValues(nvml_device device, int count, struct nvml_field *fields);
+int nvmlDeviceGetFieldValues(nvml_device device, int count, struct nvml_field *fields)
+{
+    NEED_INIT();
+    if (!device || count <= 0 || !fields)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    for (int i = 0; i < count; i++) {
+        fields[i].result = NVML_ERROR_NOT_SUPPORTED;
+        fields[i].value = 0;
+    }
     return NVML_SUCCESS;
 }
 

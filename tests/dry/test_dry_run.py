@@ -403,6 +403,11 @@ for device in range(number.value):
     assert nvml.nvmlDeviceGetMemoryInfo_v2(handle, second) == 0 and [second[1], second[3]] == list(memory)[:2]
     assert nvml.nvmlDeviceGetUtilizationRates(handle, (ctypes.c_uint * 2)()) == 0
     assert nvml.nvmlDeviceGetTemperature(handle, 0, ctypes.byref(number)) == 3
+    fields = (ctypes.c_uint * 20)(91, 0)  # two of 40 bytes: the number of a figure first, its result seventh
+    assert nvml.nvmlDeviceGetFieldValues(handle, 2, fields) == 0 and [fields[7], fields[17]] == [3, 3]
+    assert nvml.nvmlDeviceGetPcieSpeed(handle, ctypes.byref(number)) == 0
+    assert nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle, ctypes.byref(other)) == 0
+    assert (number.value, other.value) == {8: (16000, 4), 12: (32000, 5)}[of_nvml[2][0]]
     cores = (ctypes.c_ulong * 64)()
     assert nvml.nvmlDeviceGetCpuAffinity(handle, 64, cores) == 0 and cores[0] & 1
     assert nvml.nvmlDeviceGetArchitecture(handle, ctypes.byref(number)) == 0
