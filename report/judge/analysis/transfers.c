@@ -188,13 +188,13 @@ bool gm_transfers_note(struct gm_transfers *transfers, const struct gm_record *r
     add_transfer(&site->sum, record, pageable);
     if (direction == GM_COPY_DEVICE_TO_HOST) {
         site->staged_again +=
-            pageable && record->size > GM_STAGED_COPY && note_target(site, record->address);
+            pageable && record->size >= GM_SLOW_COPY && note_target(site, record->address);
         return site->sum.count > 1;
     }
     if (direction != GM_COPY_HOST_TO_DEVICE || !record->address)
         return false;
     bool kept = was_kept(site, record->size, live), again = note_target(site, record->address);
-    site->staged_again += again && !kept && pageable && record->size > GM_STAGED_COPY;
+    site->staged_again += again && !kept && pageable && record->size >= GM_SLOW_COPY;
     return again;
 }
 

@@ -45,7 +45,7 @@ void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findi
                                              .stack = site->stack,
                                              .api = site->api},
                         "%s copies %s pageable memory took the calling thread %s; %s of them "
-                        "were over 64 KiB and filled the same %s memory again.",
+                        "were of 256 KiB or more and filled the same %s memory again.",
                         COUNT(site->sum.pageable_count), is_in ? "from" : "to",
                         TIME(site->sum.nanoseconds), COUNT(site->staged_again),
                         is_in ? "device" : "host");
