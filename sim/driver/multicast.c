@@ -1,13 +1,24 @@
 /*
  * Multicast objects. They have no memory of their own and keep bound memory alive, except for
  * memory of a pool, which can be bound by its address and which the pool keeps. Their mappings
- * cannot be copied to or from, as on a GPU, where only kernels use them.
+ * cannot be copied to or from, as on a GPU, where only kernels use them. A file holds what the
+ * processes share that one of them exports an object to; each process has its own bindings.
  */
 #include "memory.h"
 #include "newer.h"
 #include "vmm.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char file_name[] =
+    "gpusim-team-0"; /* the number is what gpusim_memory_file_number reads */
 
 struct binding {
     struct gpusim_physical *physical; /* NULL: memory of a pool */
@@ -16,9 +27,16 @@ struct binding {
     struct binding *next;
 };
 
-struct gpusim_multicast {
+/* In the file. */
+struct shared {
     CUmulticastObjectProp properties;
-    uint32_t devices;
+    _Atomic uint32_t devices;
+};
+
+struct gpusim_multicast {
+    struct shared *shared;
+    int fd;
+    bool is_exported; /* or imported */
     struct binding *bindings;
 };
 
@@ -46,6 +64,8 @@ void gpusim_multicast_delete(struct gpusim_multicast *team)
 {
     while (team->bindings)
         unbind_memory(&team->bindings);
+    munmap(team->shared, sizeof(*team->shared));
+    close(team->fd);
     free(team);
 }
 
@@ -57,26 +77,69 @@ static CUresult check_properties(const CUmulticastObjectProp *properties)
     return CUDA_SUCCESS;
 }
 
+/* The object of a file, which it takes; NULL without one. */
+static struct gpusim_physical *new_object(int fd)
+{
+    struct shared *shared =
+        fd < 0 ? MAP_FAILED
+               : mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct gpusim_multicast *team = shared == MAP_FAILED ? NULL : calloc(1, sizeof(*team));
+    struct gpusim_physical *physical =
+        team ? gpusim_object_new(sizeof(*physical), GPUSIM_TYPE_PHYSICAL, NULL) : NULL;
+
+    if (!physical) {
+        free(team);
+        if (shared != MAP_FAILED)
+            munmap(shared, sizeof(*shared));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    *team = (struct gpusim_multicast){.shared = shared, .fd = fd};
+    physical->fd = -1;
+    physical->multicast = true;
+    physical->references = 1;
+    physical->team = team;
+    return physical;
+}
+
 CUresult gpusim_multicast_new(uint64_t size, unsigned int devices, struct gpusim_physical **object)
 {
     const CUmulticastObjectProp properties = {.numDevices = devices, .size = size};
 
     GPUSIM_TRY(check_properties(&properties));
-    struct gpusim_multicast *team = calloc(1, sizeof(*team));
-    struct gpusim_physical *physical =
-        team ? gpusim_object_new(sizeof(*physical), GPUSIM_TYPE_PHYSICAL, NULL) : NULL;
-    if (!physical) {
-        free(team);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    int fd = memfd_create(file_name, MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, sizeof(struct shared)) != 0) {
+        close(fd);
+        fd = -1;
     }
-    team->properties = properties;
+    struct gpusim_physical *physical = new_object(fd);
+    if (!physical)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    physical->team->shared->properties = properties;
     physical->size = size;
-    physical->fd = -1;
-    physical->multicast = true;
-    physical->references = 1;
-    physical->team = team;
     *object = physical;
     return CUDA_SUCCESS;
+}
+
+int gpusim_multicast_export(struct gpusim_multicast *team)
+{
+    team->is_exported = true;
+    return fcntl(team->fd, F_DUPFD_CLOEXEC, 3);
+}
+
+struct gpusim_physical *gpusim_multicast_import(int fd)
+{
+    int number;
+
+    if (!gpusim_memory_file_number(fd, "gpusim-team-", &number))
+        return NULL;
+    struct gpusim_physical *physical = new_object(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    if (!physical)
+        return NULL;
+    physical->team->is_exported = true;
+    physical->size = physical->team->shared->properties.size;
+    return physical;
 }
 
 CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
@@ -108,11 +171,15 @@ CUresult gpusim_multicast_add(struct gpusim_physical *object, CUdevice ordinal)
 {
     if (!gpusim_device_of(ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
-    uint32_t devices = object->team->devices | 1u << ordinal;
-    if (devices == object->team->devices ||
-        (unsigned int)__builtin_popcount(devices) > object->team->properties.numDevices)
-        return CUDA_ERROR_INVALID_VALUE;
-    object->team->devices = devices;
+    struct shared *shared = object->team->shared;
+    uint32_t before = atomic_load(&shared->devices), devices;
+    do {
+        devices = before | 1u << ordinal;
+        if (devices == before ||
+            (unsigned int)__builtin_popcount(devices) > shared->properties.numDevices)
+            return CUDA_ERROR_INVALID_VALUE;
+    } while (!atomic_compare_exchange_weak(&shared->devices, &before, devices));
+    syscall(SYS_futex, &shared->devices, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     return CUDA_SUCCESS;
 }
 
@@ -136,6 +203,40 @@ static struct part part_of(struct gpusim_physical *physical, uint64_t offset)
     return (struct part){physical, physical->device, offset, physical->size};
 }
 
+static bool is_complete(const struct gpusim_multicast *team, uint32_t devices)
+{
+    return (unsigned int)__builtin_popcount(devices) == team->shared->properties.numDevices;
+}
+
+/* The devices that an object has so far, if others may follow: `*devices` is NULL otherwise. */
+static CUresult look_at_devices(CUmemGenericAllocationHandle handle, _Atomic uint32_t **devices,
+                                uint32_t *seen)
+{
+    GPUSIM_ENTER();
+    const struct gpusim_physical *object = team_of(handle);
+
+    *devices = object && object->team->is_exported ? &object->team->shared->devices : NULL;
+    *seen = *devices ? atomic_load(*devices) : 0;
+    if (*devices && is_complete(object->team, *seen))
+        *devices = NULL;
+    return CUDA_SUCCESS;
+}
+
+/* CUDA: binding blocks until all devices have been added. Here only if other processes may add them: a program by itself
+ * is told of its mistake. */
+static CUresult wait_for_devices(CUmemGenericAllocationHandle handle)
+{
+    _Atomic uint32_t *devices;
+    uint32_t seen;
+
+    for (;;) {
+        GPUSIM_TRY(look_at_devices(handle, &devices, &seen));
+        if (!devices)
+            return CUDA_SUCCESS;
+        syscall(SYS_futex, devices, FUTEX_WAIT, seen, NULL, NULL, 0);
+    }
+}
+
 static bool is_in_use(const struct gpusim_multicast *team, const struct gpusim_device *device,
                       uint64_t offset, uint64_t size)
 {
@@ -156,9 +257,10 @@ static CUresult bind_memory(struct gpusim_physical *object, uint64_t offset, str
         part.offset % GPUSIM_GRANULARITY || offset > object->size || size > object->size - offset ||
         part.offset > part.whole || size > part.whole - part.offset)
         return CUDA_ERROR_INVALID_VALUE;
-    if ((unsigned int)__builtin_popcount(team->devices) != team->properties.numDevices)
-        return CUDA_ERROR_ILLEGAL_STATE; /* all devices must have been added before */
-    if (!(team->devices & 1u << part.device->ordinal))
+    uint32_t devices = atomic_load(&team->shared->devices);
+    if (!is_complete(team, devices))
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (!(devices & 1u << part.device->ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
     if (is_in_use(team, part.device, offset, size))
         return CUDA_ERROR_INVALID_VALUE;
@@ -214,6 +316,7 @@ CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t offset,
                             CUmemGenericAllocationHandle memory, size_t memory_offset, size_t size,
                             unsigned long long flags)
 {
+    GPUSIM_TRY(wait_for_devices(handle));
     GPUSIM_ENTER();
     return gpusim_multicast_bind_memory(team_of(handle), -1, offset, memory, memory_offset, size,
                                         flags);
@@ -223,6 +326,7 @@ CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle handle, CUdevice dev
                                CUmemGenericAllocationHandle memory, size_t memory_offset,
                                size_t size, unsigned long long flags)
 {
+    GPUSIM_TRY(wait_for_devices(handle));
     GPUSIM_ENTER();
     if (!gpusim_device_of(device))
         return CUDA_ERROR_INVALID_DEVICE;
@@ -233,6 +337,7 @@ CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle handle, CUdevice dev
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle handle, size_t offset,
                              CUdeviceptr pointer, size_t size, unsigned long long flags)
 {
+    GPUSIM_TRY(wait_for_devices(handle));
     GPUSIM_ENTER();
     return gpusim_multicast_bind_address(team_of(handle), -1, offset, pointer, size, flags);
 }
@@ -240,6 +345,7 @@ CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle handle, size_t offset,
 CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle handle, CUdevice device, size_t offset,
                                 CUdeviceptr pointer, size_t size, unsigned long long flags)
 {
+    GPUSIM_TRY(wait_for_devices(handle));
     GPUSIM_ENTER();
     if (!gpusim_device_of(device))
         return CUDA_ERROR_INVALID_DEVICE;

@@ -126,8 +126,10 @@ bool gpusim_profile_attribute(CUdevice_attribute attribute, int *value)
         *value = profile->major >= 8 ? 1024 : 0;
         return true;
     case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
-    case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
         *value = profile->major >= 9;
+        return true;
+    case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED: /* needs an NVSwitch, which cards of 12.x have none of */
+        *value = profile->major == 9 || profile->major == 10;
         return true;
     default:
         return false;

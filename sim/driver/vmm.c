@@ -275,14 +275,17 @@ CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle
 
     if (!shared || !physical || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || physical->fd < 0)
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!((unsigned int)physical->properties.requestedHandleTypes & (unsigned int)type))
+    if (!physical->multicast &&
+        !((unsigned int)physical->properties.requestedHandleTypes & (unsigned int)type))
         return CUDA_ERROR_INVALID_VALUE;
-    int fd = export_file(physical->fd);
+    int fd =
+        physical->multicast ? gpusim_multicast_export(physical->team) : export_file(physical->fd);
     if (fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
-    (physical->same ? physical->same : physical)->exported = true;
+    if (!physical->multicast)
+        (physical->same ? physical->same : physical)->exported = true;
     memcpy(shared, &fd, sizeof(fd));
     return CUDA_SUCCESS;
 }
@@ -317,6 +320,11 @@ static CUresult import_physical(CUmemGenericAllocationHandle *handle, void *shar
         return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
+    struct gpusim_physical *object = gpusim_multicast_import(fd);
+    if (object) {
+        *handle = object->base.handle;
+        return CUDA_SUCCESS;
+    }
     if (!gpusim_memory_file_number(fd, "gpusim-vmm-", &ordinal) || fstat(fd, &memory.status) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (ordinal >= 0 && !gpusim_device_of(ordinal))

@@ -29,6 +29,11 @@ void gpusim_physical_drop_if_unused(struct gpusim_physical *physical);
 /* Ends a multicast object with its bindings (multicast.c). */
 void gpusim_multicast_delete(struct gpusim_multicast *team);
 
+/* A descriptor of an object, for other processes; -1: there is none. */
+int gpusim_multicast_export(struct gpusim_multicast *team);
+/* The object that another process, or this one, exported as `fd`; NULL: it is none. */
+struct gpusim_physical *gpusim_multicast_import(int fd);
+
 /* Functions that multicast objects and logical endpoints share (multicast.c). Binding memory
  * accepts `object` NULL and `device` -1 (not given). */
 CUresult gpusim_multicast_new(uint64_t size, unsigned int devices, struct gpusim_physical **object);

@@ -329,6 +329,12 @@ static void import_object(struct gm_vmm *vmm, const struct gm_record *record)
     }
 }
 
+static bool is_imported(const struct gm_vmm *vmm, uint32_t number)
+{
+    const struct gm_vmm_object *object = &vmm->objects[number];
+    return object->is_memory && vmm->ledger->lives.slots[object->life].kind == GM_KIND_EXTERNAL;
+}
+
 static void bind_range(struct gm_vmm *vmm, const struct gm_entry *entry)
 {
     const struct gm_record *record = entry->record;
@@ -337,6 +343,9 @@ static void bind_range(struct gm_vmm *vmm, const struct gm_entry *entry)
     if (multicast != GM_NONE && memory == GM_NONE &&
         gm_lives_find(&vmm->ledger->lives, record->aux) != GM_NONE)
         return; /* stream-ordered memory, which may be bound by its address: its pool keeps it */
+    if (multicast != GM_NONE && memory != GM_NONE && multicast != memory &&
+        is_imported(vmm, multicast))
+        return; /* a multicast object of another process: an import does not say what it is of */
     if (multicast == GM_NONE || memory == GM_NONE || vmm->objects[multicast].is_memory ||
         !vmm->objects[memory].is_memory) {
         vmm->ledger->malformed++;

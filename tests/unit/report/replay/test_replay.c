@@ -579,6 +579,19 @@ static void a_multicast_binding_keeps_the_memory(void **state)
     EXPECT(GM_KIND_VMM, 0, 11, 111, 3, 1, 0);
 }
 
+/* One of several processes that share a multicast object has imported it. */
+static void a_binding_to_an_import_is_no_mistake(void **state)
+{
+    struct scene *scene = *state;
+    CREATE(0x77, 100);
+    EVENT(GM_EVENT_VMM_IMPORT, .address = 0x99);
+    EVENT(GM_EVENT_MULTICAST_BIND, .address = 0x99, .aux = 0x77, .size = 100);
+    EVENT(GM_EVENT_MULTICAST_UNBIND, .address = 0x99, .size = 100);
+    RELEASE(0x77);
+    struct gm_counters *counters = replay(scene);
+    EXPECT(GM_KIND_VMM, 0, 0, 100, 1, 1, 0);
+}
+
 /* Stream-ordered memory may be bound by its address. */
 static void a_multicast_binding_of_pool_memory_is_no_mistake(void **state)
 {
@@ -1062,6 +1075,7 @@ int main(void)
         SCENE_TEST(tiles_go_with_the_context_of_their_array),
         SCENE_TEST(address_reservations_hold_no_bytes),
         SCENE_TEST(a_multicast_binding_keeps_the_memory),
+        SCENE_TEST(a_binding_to_an_import_is_no_mistake),
         SCENE_TEST(a_multicast_binding_of_pool_memory_is_no_mistake),
         SCENE_TEST(an_unbinding_of_pool_memory_ends_no_other_binding),
         SCENE_TEST(the_end_of_a_multicast_object_unbinds),

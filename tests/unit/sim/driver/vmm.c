@@ -3,6 +3,7 @@
  */
 #include "support.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -225,6 +226,44 @@ static void a_multicast_binding_keeps_memory_alive(void **state)
     assert_int_equal(DELTA(0, GPUSIM_VMM, live), 0);
 }
 
+static void *add_second_device(void *team)
+{
+    return (void *)(intptr_t)cuMulticastAddDevice((CUmemGenericAllocationHandle)(uintptr_t)team, 1);
+}
+
+/* As two processes do that each add a device of their own and bind memory of theirs. */
+static void a_multicast_object_is_shared(void **state)
+{
+    CUmulticastObjectProp properties = {
+        .numDevices = 2, .size = GRANULE, .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+    CUmemGenericAllocationHandle team, imported, memory;
+    pthread_t thread;
+    void *added;
+    int fd;
+
+    (void)state;
+    assert_ok(cuMulticastCreate(&team, &properties));
+    assert_ok(cuMulticastAddDevice(team, 0));
+    assert_ok(cuMemExportToShareableHandle(&fd, team, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    assert_ok(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)fd,
+                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(fd);
+    assert_ok(cuMemCreate(&memory, GRANULE, &on_device, 0));
+    assert_cuda(CUDA_ERROR_INVALID_VALUE, cuMulticastAddDevice(imported, 0));
+    assert_int_equal(pthread_create(&thread, NULL, add_second_device, (void *)(uintptr_t)imported),
+                     0);
+    assert_ok(
+        cuMulticastBindMem(team, 0, memory, 0, GRANULE, 0)); /* when the thread has added it */
+    assert_int_equal(pthread_join(thread, &added), 0);
+    assert_ok((CUresult)(intptr_t)added);
+    assert_ok(cuMemRelease(team));
+    assert_ok(cuMulticastBindMem(imported, 0, memory, 0, GRANULE, 0));
+    assert_ok(cuMemRelease(memory));
+    assert_int_equal(DELTA(0, GPUSIM_VMM, live), GRANULE);
+    assert_ok(cuMemRelease(imported));
+    assert_int_equal(DELTA(0, GPUSIM_VMM, live), 0);
+}
+
 static void external_memory_is_mapped_as_buffer_and_mipmap(void **state)
 {
     int fd = memfd_create("external", MFD_CLOEXEC), value = 5;
@@ -277,6 +316,7 @@ int main(void)
         TEST(an_exported_descriptor_keeps_the_memory),
         TEST(vmm_memory_outlives_a_context),
         TEST(a_multicast_binding_keeps_memory_alive),
+        TEST(a_multicast_object_is_shared),
         TEST(external_memory_is_mapped_as_buffer_and_mipmap),
     };
 
