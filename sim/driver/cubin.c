@@ -35,26 +35,27 @@ static bool is_cubin(const Elf64_Ehdr *head)
            head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_machine == MACHINE_CUDA;
 }
 
-void gpusim_cubin_declare(struct gpusim_library *library, const void *image)
+void gpusim_code_declare(struct gpusim_library *library, const void *image)
 {
     const Elf64_Ehdr *head = image;
 
-    if (!is_cubin(head))
+    if (!is_cubin(head)) {
+        gpusim_ptx_declare(library, image);
         return;
+    }
     const Elf64_Shdr *sections = (const void *)((const char *)image + head->e_shoff);
     for (unsigned int i = 0; i < head->e_shnum; i++)
         if (sections[i].sh_type == SHT_SYMTAB)
             declare_symbols(library, image, sections, &sections[i]);
 }
 
-/* Whether what the headers of a file name lies in it. */
+/* Whether what the headers of a cubin name lies in it. */
 static bool is_whole(const char *image, size_t size)
 {
     const Elf64_Ehdr *head = (const void *)image;
     const Elf64_Shdr *sections = (const void *)(image + head->e_shoff);
 
-    if (!is_cubin(head) || head->e_shoff > size ||
-        head->e_shnum > (size - head->e_shoff) / sizeof(*sections))
+    if (head->e_shoff > size || head->e_shnum > (size - head->e_shoff) / sizeof(*sections))
         return false;
     for (const Elf64_Shdr *section = sections; section < sections + head->e_shnum; section++) {
         bool has_bytes = section->sh_type != SHT_NOBITS;
@@ -74,11 +75,9 @@ void gpusim_code_declare_file(struct gpusim_library *library, const char *path)
     size_t size = is_file ? (size_t)status.st_size : 0;
     char *image = size >= sizeof(Elf64_Ehdr) ? calloc(size + 1, 1) : NULL;
 
-    if (image && read(file, image, size) == (ssize_t)size) {
-        if (is_whole(image, size))
-            gpusim_cubin_declare(library, image);
-        gpusim_ptx_declare(library, image);
-    }
+    if (image && read(file, image, size) == (ssize_t)size &&
+        (!is_cubin((const void *)image) || is_whole(image, size)))
+        gpusim_code_declare(library, image);
     free(image);
     if (file >= 0)
         close(file);

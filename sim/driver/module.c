@@ -84,12 +84,10 @@ struct image {
 
 static void declare(struct gpusim_library *library, struct image image)
 {
-    if (image.path) {
+    if (image.path)
         gpusim_code_declare_file(library, image.path);
-        return;
-    }
-    gpusim_cubin_declare(library, image.code);
-    gpusim_ptx_declare(library, image.code);
+    else
+        gpusim_code_declare(library, image.code);
 }
 
 /* Its code comes to a device with the first context that uses it: cuLibraryGetModule. */

@@ -45,13 +45,13 @@ CUresult gpusim_library_declare(struct gpusim_library *library, const char *name
 /* Declares a kernel of the library; others are found, too. */
 void gpusim_kernel_declare(struct gpusim_library *library, const char *name);
 
-/* Declares the variables and kernels of `image`, if that is a cubin. It holds what its own headers say. */
-void gpusim_cubin_declare(struct gpusim_library *library, const void *image);
+/* Declares the variables and kernels of `image`, if that is a cubin, which holds what its own headers say, or PTX. */
+void gpusim_code_declare(struct gpusim_library *library, const void *image);
 
-/* Declares the variables and kernels of a text, if that is PTX. */
-void gpusim_ptx_declare(struct gpusim_library *library, const char *text);
-
-/* Declares those of a file, if that is a whole cubin or PTX. */
+/* The same of a file, if that is whole. */
 void gpusim_code_declare_file(struct gpusim_library *library, const char *path);
+
+/* Declares those of a text, if that is PTX (ptx.c). */
+void gpusim_ptx_declare(struct gpusim_library *library, const char *text);
 
 #endif

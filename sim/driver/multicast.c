@@ -17,9 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char file_name[] =
-    "gpusim-team-0"; /* the number is what gpusim_memory_file_number reads */
-
 struct binding {
     struct gpusim_physical *physical; /* NULL: memory of a pool */
     const struct gpusim_device *device;
@@ -96,6 +93,7 @@ static struct gpusim_physical *new_object(int fd)
         return NULL;
     }
     *team = (struct gpusim_multicast){.shared = shared, .fd = fd};
+    physical->size = shared->properties.size;
     physical->fd = -1;
     physical->multicast = true;
     physical->references = 1;
@@ -105,21 +103,17 @@ static struct gpusim_physical *new_object(int fd)
 
 CUresult gpusim_multicast_new(uint64_t size, unsigned int devices, struct gpusim_physical **object)
 {
-    const CUmulticastObjectProp properties = {.numDevices = devices, .size = size};
+    const struct shared shared = {.properties = {.numDevices = devices, .size = size}};
 
-    GPUSIM_TRY(check_properties(&properties));
-    int fd = memfd_create(file_name, MFD_CLOEXEC);
-    if (fd >= 0 && ftruncate(fd, sizeof(struct shared)) != 0) {
+    GPUSIM_TRY(check_properties(&shared.properties));
+    int fd =
+        memfd_create("gpusim-team-0", MFD_CLOEXEC); /* gpusim_memory_file_number reads a number */
+    if (fd >= 0 && write(fd, &shared, sizeof(shared)) != sizeof(shared)) {
         close(fd);
         fd = -1;
     }
-    struct gpusim_physical *physical = new_object(fd);
-    if (!physical)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    physical->team->shared->properties = properties;
-    physical->size = size;
-    *object = physical;
-    return CUDA_SUCCESS;
+    *object = new_object(fd);
+    return *object ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 int gpusim_multicast_export(struct gpusim_multicast *team)
@@ -135,10 +129,8 @@ struct gpusim_physical *gpusim_multicast_import(int fd)
     if (!gpusim_memory_file_number(fd, "gpusim-team-", &number))
         return NULL;
     struct gpusim_physical *physical = new_object(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-    if (!physical)
-        return NULL;
-    physical->team->is_exported = true;
-    physical->size = physical->team->shared->properties.size;
+    if (physical)
+        physical->team->is_exported = true;
     return physical;
 }
 

@@ -267,6 +267,15 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
 
 /* ---- sharing --------------------------------------------------------------------------------- */
 
+static int export_memory(struct gpusim_physical *physical)
+{
+    int fd = export_file(physical->fd);
+
+    if (fd >= 0)
+        (physical->same ? physical->same : physical)->exported = true;
+    return fd;
+}
+
 CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long flags)
 {
@@ -281,11 +290,9 @@ CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle
         !((unsigned int)physical->properties.requestedHandleTypes & (unsigned int)type))
         return CUDA_ERROR_INVALID_VALUE;
     int fd =
-        physical->multicast ? gpusim_multicast_export(physical->team) : export_file(physical->fd);
+        physical->multicast ? gpusim_multicast_export(physical->team) : export_memory(physical);
     if (fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
-    if (!physical->multicast)
-        (physical->same ? physical->same : physical)->exported = true;
     memcpy(shared, &fd, sizeof(fd));
     return CUDA_SUCCESS;
 }

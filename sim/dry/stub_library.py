@@ -255,7 +255,7 @@ def defined_by_hand(text):
 def generate(names, objects, known, handles, by_hand):
     lines = ['#include "common.h"', ""]
     for name in sorted(names):
-        if name in by_hand or OF_VERSION.fullmatch(name):
+        if name in by_hand:
             continue
         if name in objects:
             lines.append(f"char {name}[{max(objects[name], 1)}];")
@@ -307,6 +307,7 @@ def build(original, output, compiler):
     definitions = dict(VERSION_MACRO.findall(headers))
     major = re.search(r"\.so\.(\d+)", soname)
     definitions["GPUMEM_SONAME_MAJOR"] = major.group(1) if major else "0"
+    same = {name: match.group(1) for name, match in ((name, OF_VERSION.fullmatch(name)) for name in names) if match}
     output = pathlib.Path(output)
     if "GPUMEM_GENUINE" in by_hand_text:
         genuine = output.parent / "genuine.so"  # a name that nothing stands in for
@@ -316,7 +317,7 @@ def build(original, output, compiler):
     with tempfile.TemporaryDirectory(dir=output.parent) as folder:
         generated, script = pathlib.Path(folder) / "stubs.c", pathlib.Path(folder) / "versions"
         generated.write_text(generate(names, objects, prototypes(parts, names), handle_types(parts),
-                                      by_hand))
+                                      by_hand | set(same)))
         script.write_text(version_script(names))
         built = pathlib.Path(folder) / "library.so"
         sources = [str(generated)] + ([str(here / answers)] if answers else [])
@@ -325,7 +326,7 @@ def build(original, output, compiler):
              "-Wno-pointer-to-int-cast", "-std=gnu11", "-fno-builtin", f"-I{here}",
              *(f"-D{name}={value}" for name, value in sorted(definitions.items())),
              *sources, "-o", str(built), f"-Wl,-soname,{soname}", f"-Wl,--version-script={script}",
-             *(f"-Wl,--defsym={name}={OF_VERSION.fullmatch(name).group(1)}" for name in names if OF_VERSION.fullmatch(name)),
+             *(f"-Wl,--defsym={name}={answer}" for name, answer in same.items()),
              "-Wl,-Bsymbolic", "-ldl", "-lpthread"], check=True)
         os.replace(built, output)
 

@@ -3,28 +3,22 @@
 set(DRY ${CMAKE_CURRENT_LIST_DIR})
 set(DRY_FOLDER ${CMAKE_CURRENT_BINARY_DIR}/dry)
 
-# As a wheel lays it out: lib/ and include/ side by side.
-file(COPY ${DRY}/include DESTINATION ${DRY_FOLDER})
-add_library(dry_original SHARED ${DRY}/original.c)
-target_link_libraries(dry_original PRIVATE gpumem_options)
-file(WRITE ${DRY_FOLDER}/original.map "libcublas.so.13 { global: cublas*; local: *; };\n")
-target_link_options(dry_original PRIVATE -Wl,--version-script=${DRY_FOLDER}/original.map)
-set_target_properties(dry_original PROPERTIES OUTPUT_NAME cublas VERSION 13 SOVERSION 13
-  LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
+# Stands for one of NVIDIA's libraries, as a wheel lays it out: lib/ and include/ side by side. `exports`: by version node.
+function(dry_library name library exports)
+  add_library(dry_${name} SHARED ${DRY}/${name}.c)
+  target_link_libraries(dry_${name} PRIVATE gpumem_options)
+  file(WRITE ${DRY_FOLDER}/${name}.map "${exports}\n")
+  target_link_options(dry_${name} PRIVATE -Wl,--version-script=${DRY_FOLDER}/${name}.map)
+  set_target_properties(dry_${name} PROPERTIES OUTPUT_NAME ${library} VERSION 13 SOVERSION 13
+    LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
+endfunction()
 
-add_library(dry_linker SHARED ${DRY}/linker.c)
-target_link_libraries(dry_linker PRIVATE gpumem_options)
-file(WRITE ${DRY_FOLDER}/linker.map "libnvJitLink.so.13 { global: nvJitLink*; __nvJitLink*; local: *; };\n")
-target_link_options(dry_linker PRIVATE -Wl,--version-script=${DRY_FOLDER}/linker.map)
-set_target_properties(dry_linker PROPERTIES OUTPUT_NAME nvJitLink VERSION 13 SOVERSION 13
-  LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
+file(COPY ${DRY}/include DESTINATION ${DRY_FOLDER})
+dry_library(original cublas "libcublas.so.13 { global: cublas*; local: *; };")
+dry_library(linker nvJitLink "libnvJitLink.so.13 { global: nvJitLink*; __nvJitLink*; local: *; };")
 
 # A runtime of a wheel's own, renamed as bundling does it, and a library that needs it by that name.
-add_library(dry_bundled SHARED ${DRY}/bundled.c)
-file(WRITE ${DRY_FOLDER}/bundled.map "libcudart.so.13 { global: cuda*; local: *; };\n")
-target_link_options(dry_bundled PRIVATE -Wl,--version-script=${DRY_FOLDER}/bundled.map)
-set_target_properties(dry_bundled PROPERTIES OUTPUT_NAME cudart.0123abcd VERSION 13 SOVERSION 13
-  LIBRARY_OUTPUT_DIRECTORY ${DRY_FOLDER}/lib)
+dry_library(bundled cudart.0123abcd "libcudart.so.13 { global: cuda*; local: *; };")
 add_library(dry_plugin MODULE ${DRY}/plugin.c)
 target_include_directories(dry_plugin SYSTEM PRIVATE ${GPUMEM_CUDA_INCLUDE})
 target_link_libraries(dry_plugin PRIVATE gpumem_options dry_bundled)

@@ -351,14 +351,13 @@ static void bind_range(struct gm_vmm *vmm, const struct gm_entry *entry)
         vmm->ledger->malformed++;
         return;
     }
-    const struct gm_life *life = &vmm->ledger->lives.slots[vmm->objects[memory].life];
     add_binding(vmm, multicast,
                 &(struct gm_vmm_binding){
                     .offset = entry->detail ? entry->detail->address : 0,
                     .size = record->size,
                     .memory = memory,
-                    .device = life->device,
-                    .imported = life->kind == GM_KIND_EXTERNAL,
+                    .device = vmm->ledger->lives.slots[vmm->objects[memory].life].device,
+                    .imported = is_imported(vmm, memory),
                 },
                 false);
 }
