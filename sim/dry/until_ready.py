@@ -55,16 +55,26 @@ class Passing(threading.Thread):
 
 
 def of_this_run():
-    """The other processes that inherited the environment of this dry run."""
+    """The other processes that inherited the environment of this dry run, and what they started: a title that a process
+    gives itself can lie where its environment was, as of the engines and workers of vLLM."""
     mark = b"GPUMEM_DRY_STATUS=" + os.fsencode(os.environ.get("GPUMEM_DRY_STATUS", ""))
-    for process in os.listdir("/proc"):
+    parents, found = {}, {os.getpid()}
+    for process in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if process.isdigit() and int(process) != os.getpid():
-                with open(f"/proc/{process}/environ", "rb") as file:
-                    if mark in file.read().split(b"\0"):
-                        yield int(process)
+            with open(f"/proc/{process}/stat", "rb") as file:
+                parents[int(process)] = int(file.read().rpartition(b")")[2].split()[1])
+            with open(f"/proc/{process}/environ", "rb") as file:
+                if mark in file.read().split(b"\0"):
+                    found.add(int(process))
         except OSError:
             pass  # it has ended, or is another user's
+    for process in parents:
+        line = [process]
+        while line[-1] in parents and line[-1] not in found:
+            line.append(parents[line[-1]])
+        if line[-1] in found:
+            found.update(line)
+    return found - {os.getpid()}
 
 
 def work_done():

@@ -12,6 +12,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../sim/dry"))
+import until_ready  # noqa: E402
 from json_schema import violations  # noqa: E402
 
 BUILD, FOLDER = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -596,6 +598,35 @@ def a_server_is_ended_when_it_serves():
     assert done.returncode == 127 and len(done.stderr.strip().splitlines()) == 1, done
 
 
+TITLED = """
+import ctypes, subprocess, sys, time
+if len(sys.argv) == 1:
+    subprocess.run([sys.executable, sys.argv[0], "worker"])
+libc = ctypes.CDLL(None)
+start = ctypes.cast(ctypes.c_void_p.in_dll(libc, "environ").value, ctypes.POINTER(ctypes.c_void_p))[0]
+with open("/proc/self/environ", "rb") as file:
+    size = len(file.read())
+ctypes.memset(start, ord("x"), size)
+print("titled", flush=True)
+time.sleep(60)
+"""
+
+
+def a_process_that_wrote_over_its_environment_is_of_the_run():
+    """As setproctitle does: it has to be waited for, and ended, as the others."""
+    path = scratch + "/titled.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(TITLED)
+    os.environ["GPUMEM_DRY_STATUS"] = "of this test"
+    with subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        found = set(until_ready.of_this_run())
+        for one in {process.pid, *found}:
+            os.kill(one, signal.SIGKILL)
+    del os.environ["GPUMEM_DRY_STATUS"]
+    assert len(found) == 2 and process.pid in found, (found, process.pid)
+
+
 def the_command_s_own_failure_is_passed_on():
     dry, _, _ = answer(command=["sh", "-c", "exit 7"], code=7)
     assert dry["verdict"] == "undecided" and dry["command_exit"] == 7, dry
@@ -694,7 +725,7 @@ try:
                  a_framework_without_cuda_tells_nothing, an_exception_is_named,
                  nvml_is_found_and_says_what_the_driver_says, tensor_maps_are_made_and_refused_as_cuda_says, ptx_is_its_own_device_code,
                  what_a_dry_run_compiles_is_not_found_by_real_runs,
-                 a_server_is_ended_when_it_serves, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,
+                 a_server_is_ended_when_it_serves, a_process_that_wrote_over_its_environment_is_of_the_run, the_command_s_own_failure_is_passed_on, what_is_wrong_is_said_in_one_line, ended_it_says_what_it_knows_and_leaves_nothing,
                  nothing_is_left_behind):
         test()
         print("ok  ", test.__name__.replace("_", " "))
