@@ -111,6 +111,7 @@ const char *gm_finding_name(enum gm_finding_code code)
         [GM_FINDING_DENSE_GRADIENT] = "dense-gradient",
         [GM_FINDING_WORKER_CONTEXT] = "worker-context",
         [GM_FINDING_IPC_HANDLES] = "ipc-handles",
+        [GM_FINDING_GROWING_CODE] = "growing-code",
     };
     return names[code];
 }

@@ -2,7 +2,8 @@
 """Twenty-six ways to hold arrays of JAX: jax_programs.py NAME. It says at marks what jax.live_arrays() holds, which must be the
 same each time; values are not: kernels of the simulator compute nothing.
 
-The comment "holder" is at the line that holds most of the pool at its peak; "leak" at one whose arrays pile up.
+The comment "holder" is at the line that holds most of the pool at its peak; "leak: CODE" at the one whose arrays or code pile up, or
+are refused, which a finding must name; warnings of others there must be none.
 """
 import gc
 import sys
@@ -45,7 +46,7 @@ def mark(*wait_for):
 def jit():
     step = jax.jit(lambda a: jnp.tanh(a @ a) + 1)
     for _ in range(6):
-        kept.append(step(side))  # holder leak
+        kept.append(step(side))  # holder
         mark(kept)
 
 
@@ -222,8 +223,8 @@ def kept_losses():
     step = jax.jit(lambda a: (a @ a, (a * a).sum(axis=0)))
     a = jnp.asarray(side)
     for _ in range(12):
-        _, value = step(a)
-        kept.append(value)  # a row each: the leak is small, and made by the line above
+        _, value = step(a)  # leak: growing
+        kept.append(value)  # a row each: small beside the rest
         mark(kept)
 
 
@@ -244,7 +245,7 @@ def shapes():
         return (a + jnp.asarray(side)[: a.shape[0]]).sum()
 
     for rows in range(8, 72, 8):
-        value = pad(jnp.ones((rows, 512)))
+        value = pad(jnp.ones((rows, 512)))  # leak: growing-code
         mark(value)
 
 
@@ -252,7 +253,7 @@ def shapes():
 def kept_pullbacks():
     x = jnp.asarray(side)
     for _ in range(6):
-        value, pullback = jax.vjp(lambda x: jnp.tanh(jnp.tanh(x) @ x), x)  # holder leak
+        value, pullback = jax.vjp(lambda x: jnp.tanh(jnp.tanh(x) @ x), x)  # holder leak: retained
         kept.append(pullback)
         mark(value)
 
@@ -355,7 +356,7 @@ def sound_training():
 def refused():
     try:
         while len(kept) < 10000:
-            kept.append(jax.device_put(numpy.zeros((16, 1 << 20), numpy.float32)).block_until_ready())  # holder
+            kept.append(jax.device_put(numpy.zeros((16, 1 << 20), numpy.float32)).block_until_ready())  # holder leak: out-of-memory
     except jax.errors.JaxRuntimeError as error:
         print(f"refused after {len(kept)}: {str(error)[:18]}")
     mark()

@@ -10,6 +10,7 @@ of jax_programs.py alone, by run_jax_versions.
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -92,18 +93,18 @@ def compare_arrays(trace):
 
 
 def programs():
-    """jax_programs.py's names, and the lines that hold most of them."""
+    """jax_programs.py's names; of each the line that holds most, and the (code, line) of what must be found."""
     found, name = {}, None
     with open(PROGRAMS, encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
             if text.startswith("def "):
                 name = text[4:text.index("(")]
-            elif "# holder" in text:
-                found[name] = number
             if text.startswith("@scenarios.scenario"):
                 name = None
             elif name and name != "mark":
-                found.setdefault(name, None)
+                line, leaks = found.setdefault(name, (None, set()))
+                leak = re.search(r"#.* leak: (\S+)$", text)
+                found[name] = number if "# holder" in text else line, leaks | ({(leak[1], number)} if leak else set())
     return found
 
 
@@ -116,8 +117,8 @@ def dry(command, folder):
         return file.read()
 
 
-def program(name, line):
-    """The same output both ways, JAX's arrays at each mark, and the line that holds most."""
+def program(name, line, leaks):
+    """The same output both ways, JAX's arrays at each mark, the line that holds most, and what is found."""
     path = [sys.executable, PROGRAMS, name]
     with tempfile.TemporaryDirectory() as folder:
         bare = dry(["sh", "-c", 'LD_PRELOAD=$GPUMEM_DRY_LIBRARIES/libgpumem-fresh.so exec "$@"', "sh", *path], folder)
@@ -126,7 +127,11 @@ def program(name, line):
         shown = subprocess.check_output([build + "/report/gpumem", "report", "--json", trace])
         problems, marks = compare_arrays(t.Trace(trace))
     problems += [] if bare == recorded and bare.endswith(" bytes\n") else [f"not the same output: {bare!r} {recorded!r}"]
-    pool = max(json.loads(shown)["framework_blocks"], key=lambda pool: pool["peak"])
+    report = json.loads(shown)
+    findings = {(one["code"], one["line"]): one["severity"] for one in report["findings"]}
+    problems += [f"not found: {one}" for one in leaks - set(findings)]
+    problems += [f"{severity}: {one}" for one, severity in findings.items() if severity != "note" and one not in leaks]
+    pool = max(report["framework_blocks"], key=lambda pool: pool["peak"])
     first = pool["at_peak"]["lines"][0]
     if os.path.basename(first["file"] or "") != "jax_programs.py" or line not in (None, first["line"]):
         problems.append(f"line {line} holds most, not {first['file']}:{first['line']}")
@@ -211,8 +216,8 @@ def place(allocator):
 
 
 def program_checks(wanted=()):
-    return [(f"{name}/program", lambda name=name, line=line: program(name, line))
-            for name, line in programs().items() if not wanted or name in wanted]
+    return [(f"{name}/program", lambda name=name, what=what: program(name, *what))
+            for name, what in programs().items() if not wanted or name in wanted]
 
 
 def main():

@@ -98,6 +98,7 @@ static void life_begins(void *argument, struct gm_life *life)
     if (analysis->trace->failed.status && !analysis->replay.ledger.carrying)
         analysis->trace->failed = (struct gm_device_failure){0}; /* it serves: not for good */
     life->place = gm_activity_place(&analysis->activity, life, false);
+    analysis->code.progress += !gm_kind_is_host(life->kind);
     note_taken(analysis, life);
     gm_activity_begins(&analysis->activity, life->place, life->size, analysis->replay.ledger.time);
     note_pinned(analysis, life);
@@ -308,6 +309,7 @@ static void note_block(struct gm_analysis *analysis, const struct gm_entry *entr
     struct gm_block_change change = gm_blocks_note_block(&analysis->blocks, entry);
     if (change.ended)
         gm_activity_block_ends(&analysis->activity, change.ended, record->time);
+    analysis->code.progress += change.begun != NULL;
     if (change.begun)
         gm_activity_block_begins(&analysis->activity, change.begun,
                                  gm_ledger_is_ignoring(&analysis->replay.ledger, entry->lane));
@@ -357,14 +359,27 @@ static void note_entry(struct gm_analysis *analysis, const struct gm_entry *entr
     case GM_EVENT_GRAPH_INSTANTIATE:
         gm_rounds_graph(&analysis->activity.rounds);
         break;
+    case GM_EVENT_MODULE_LOAD:
+        if (!entry->carried)
+            gm_code_load(
+                &analysis->code, record->address,
+                &(struct gm_code_load){.line = gm_callers_line(analysis->callers, record->stack),
+                                       .stack = record->stack,
+                                       .api = record->api});
+        break;
+    case GM_EVENT_MODULE_UNLOAD:
+        gm_code_unload(&analysis->code, record->address);
+        break;
     default:
         if (gm_transfers_note(&analysis->transfers, record,
                               analysis->blocks.records ? analysis->blocks.live
                                                        : analysis->replay.ledger.counters.live))
             gm_rounds_copy(&analysis->activity.rounds);
     }
-    if (record->type == GM_EVENT_COPY)
+    if (record->type == GM_EVENT_COPY) {
         analysis->active_until = analysis->called_until = analysis->replay.ledger.events;
+        analysis->code.progress += !analysis->blocks.records;
+    }
     gm_activity_mark(&analysis->activity, gm_phases_note(&analysis->phases, entry));
 }
 
@@ -646,6 +661,7 @@ void gm_analysis_free(struct gm_analysis *analysis)
     gm_phases_free(&analysis->phases);
     gm_activity_free(&analysis->activity);
     gm_churn_free(&analysis->churn);
+    gm_code_loads_free(&analysis->code);
     free(analysis);
 }
 

@@ -14,6 +14,7 @@
 #include "judge/analysis/transfers.h"
 #include "judge/pool/blocks.h"
 #include "judge/rounds/churn.h"
+#include "judge/rounds/code_loads.h"
 #include "replay/ledger/sites.h"
 #include "replay/rules/replay.h"
 #include <stdbool.h>
@@ -115,6 +116,7 @@ struct gm_analysis {
     struct gm_phases phases;
     struct gm_activity activity;
     struct gm_churn churn;
+    struct gm_code_loads code;
     struct gm_device_facts facts[GM_DEVICES]; /* [ordinal + 1] */
     uint64_t marks;
 };

@@ -20,6 +20,7 @@ void gm_findings_collect(const struct gm_analysis *analysis, struct gm_findings 
     gm_find_churn(analysis, findings);
     gm_find_model_costs(analysis, findings);
     gm_find_process_costs(analysis, findings);
+    gm_find_growing_code(analysis, findings);
     if (findings->count)
         qsort(findings->entries, findings->count, sizeof(*findings->entries), most_severe_first);
 }

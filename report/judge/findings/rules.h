@@ -16,6 +16,7 @@ void gm_find_pageable_copies(const struct gm_analysis *analysis, struct gm_findi
 void gm_find_growing(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_churn(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_model_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
+void gm_find_growing_code(const struct gm_analysis *analysis, struct gm_findings *findings);
 void gm_find_process_costs(const struct gm_analysis *analysis, struct gm_findings *findings);
 
 /* Whether growth is told as a leak, and not as "retained". */

@@ -410,7 +410,7 @@ void gm_ask_oom(struct gm_ask *ask)
 #define GROWTH_SHOWN 4u /* findings */
 #define GROWTH_CODES                                                                               \
     (1u << GM_FINDING_RETAINED | 1u << GM_FINDING_GROWING | 1u << GM_FINDING_PINNED_GROWTH |       \
-     1u << GM_FINDING_IPC_HANDLES)
+     1u << GM_FINDING_IPC_HANDLES | 1u << GM_FINDING_GROWING_CODE)
 
 static void growth_head(struct gm_answer *answer, struct gm_json *json)
 {

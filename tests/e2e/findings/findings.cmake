@@ -1,5 +1,5 @@
 # Realistic programs, sound and not, and the findings of their reports.
-gpumem_cuda_program(findings_programs gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/main.c
+gpumem_cuda_program(findings_programs "gpumem_sim_runtime_13;gpumem_sim_driver" ${CMAKE_CURRENT_LIST_DIR}/main.c
   ${CMAKE_CURRENT_LIST_DIR}/sound.c ${CMAKE_CURRENT_LIST_DIR}/sick.c)
 gpumem_cuda_program(promise_programs gpumem_sim_runtime_13 ${CMAKE_CURRENT_LIST_DIR}/main.c
   ${CMAKE_CURRENT_LIST_DIR}/promise_sound.c ${CMAKE_CURRENT_LIST_DIR}/promise_sick.c)

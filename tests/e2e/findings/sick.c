@@ -1,5 +1,6 @@
 /* Programs that go wrong with memory, each in one way. */
 #include "programs.h"
+#include <cuda.h>
 #include <gpumem/gpumem.h>
 #include <stdlib.h>
 
@@ -203,6 +204,22 @@ static void search(void)
     release(&buffer);
 }
 
+/* Compiles a kernel for each length that comes, and keeps them all. */
+static void compiles_each_length(void)
+{
+    enum { LENGTHS = 30 };
+    CUmodule modules[LENGTHS];
+    for (int i = 0; i < LENGTHS; i++) {
+        work(MIB);
+        if (cuModuleLoadData(&modules[i], "code")) /* note: growing-code */
+            abort();
+        work(2 * MIB);
+        step_done("request");
+    }
+    for (int i = 0; i < LENGTHS; i++)
+        cuModuleUnload(modules[i]);
+}
+
 const struct program sick_programs[] = {
     {"early_return", early_return},
     {"unbounded_cache", unbounded_cache},
@@ -216,5 +233,6 @@ const struct program sick_programs[] = {
     {"gathering", gathering},
     {"too_large", too_large},
     {"search", search},
+    {"compiles_each_length", compiles_each_length},
     {NULL, NULL},
 };

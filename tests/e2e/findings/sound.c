@@ -1,5 +1,6 @@
 /* Sound programs, however much memory they move. */
 #include "programs.h"
+#include <cuda.h>
 #include <gpumem/gpumem.h>
 #include <stdlib.h>
 
@@ -274,6 +275,22 @@ static void cache_on_purpose(void)
         release(&plans[shape]);
 }
 
+/* The twin of compiles_each_length: kernels for some lengths at first, and one that is replaced now and then. */
+static void compiles_some_lengths(void)
+{
+    enum { LENGTHS = 12, REQUESTS = 200 };
+    CUmodule modules[LENGTHS], replaced = NULL;
+    for (int i = 0; i < REQUESTS; i++) {
+        work(MIB);
+        if (i < LENGTHS && cuModuleLoadData(&modules[i], "code"))
+            abort();
+        if (i % 5 == 0 &&
+            ((replaced && cuModuleUnload(replaced)) || cuModuleLoadData(&replaced, "code")))
+            abort();
+        step_done("request");
+    }
+}
+
 const struct program sound_programs[] = {
     {"train", train},
     {"swap_models", swap_models},
@@ -287,5 +304,6 @@ const struct program sound_programs[] = {
     {"many_small", many_small},
     {"stream_ordered", stream_ordered},
     {"cache_on_purpose", cache_on_purpose},
+    {"compiles_some_lengths", compiles_some_lengths},
     {NULL, NULL},
 };

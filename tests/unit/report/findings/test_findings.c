@@ -1618,6 +1618,112 @@ static void handles_that_are_closed_are_sound(void **state)
     gm_findings_free(&findings);
 }
 
+/* ---- growing-code ---------------------------------------------------------------------------- */
+
+#define CODE 0x5600000000u
+
+struct code_case {
+    const char *what;
+    unsigned steps;
+    unsigned every;  /* a module is loaded in each so many steps */
+    unsigned until;  /* before this step */
+    unsigned calls;  /* blocks that its line makes a step */
+    unsigned others; /* that other lines make a step */
+    bool is_unloaded, is_of_thread, is_told;
+};
+
+/* The finding's severity, NO_FINDING: none. All modules are unloaded when the work is over. */
+static int severity_of_code(struct scene *scene, const struct code_case *of)
+{
+    uint32_t line = of->is_of_thread ? called_by(scene, 0, TORCH "nn/modules/module.py", "load")
+                                     : line_of(scene, 7);
+    uint32_t other = line_of(scene, 8);
+    struct pool pool = pool_of(scene);
+    for (unsigned i = 0; i < of->steps; i++) {
+        bool loads = i % of->every == 0 && i < of->until;
+        if (loads)
+            EVENT(GM_EVENT_MODULE_LOAD, .address = CODE + i, .stack = line);
+        for (unsigned j = 0; j < of->calls + of->others; j++) {
+            block(&pool, DEVICE, MIB, j < of->calls ? line : other);
+            unblock(&pool, DEVICE, MIB);
+        }
+        if (loads && of->is_unloaded)
+            EVENT(GM_EVENT_MODULE_UNLOAD, .address = CODE + i, .stack = line);
+    }
+    for (unsigned i = 0; i < of->steps; i++)
+        EVENT(GM_EVENT_MODULE_UNLOAD, .address = CODE + i, .stack = other);
+    struct gm_findings findings = collect_findings(scene);
+    const struct gm_finding *finding = only(&findings, GM_FINDING_GROWING_CODE);
+    int severity = finding ? (int)finding->severity : NO_FINDING;
+    assert_true(!finding || finding->stack == line);
+    gm_findings_free(&findings);
+    return severity;
+}
+
+static void code_that_piles_up_is_a_note(void **state)
+{
+    static const struct code_case cases[] = {
+        {.what = "each step",
+         .steps = 16,
+         .every = 1,
+         .until = 16,
+         .calls = 1,
+         .others = 20,
+         .is_told = true},
+        {.what = "each step of a few",
+         .steps = 8,
+         .every = 1,
+         .until = 8,
+         .calls = 1,
+         .others = 2,
+         .is_told = true},
+        {.what = "each step of a few long ones",
+         .steps = 8,
+         .every = 1,
+         .until = 8,
+         .calls = 1,
+         .others = 20},
+        {.what = "of a line that makes nothing",
+         .steps = 40,
+         .every = 2,
+         .until = 40,
+         .calls = 0,
+         .others = 12,
+         .is_told = true},
+        {.what = "now and then", .steps = 80, .every = 5, .until = 80, .calls = 1, .others = 2},
+        {.what = "at first", .steps = 100, .every = 1, .until = 40, .calls = 1, .others = 2},
+        {.what = "until late, but the line is called again",
+         .steps = 90,
+         .every = 3,
+         .until = 90,
+         .calls = 3,
+         .others = 2},
+        {.what = "unloaded",
+         .steps = 40,
+         .every = 1,
+         .until = 40,
+         .calls = 1,
+         .others = 2,
+         .is_unloaded = true},
+        {.what = "in a thread of a library's",
+         .steps = 40,
+         .every = 1,
+         .until = 40,
+         .calls = 0,
+         .others = 2,
+         .is_of_thread = true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        void *scene;
+        scene_begin(&scene);
+        if (severity_of_code(scene, &cases[i]) !=
+            (cases[i].is_told ? GM_SEVERITY_NOTE : NO_FINDING))
+            fail_msg("%s", cases[i].what);
+        scene_end(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1686,6 +1792,7 @@ int main(void)
         SCENE_TEST(a_rank_is_no_worker),
         SCENE_TEST(handles_that_stay_open_are_a_note),
         SCENE_TEST(handles_that_are_closed_are_sound),
+        cmocka_unit_test(code_that_piles_up_is_a_note),
         SCENE_TEST(what_grew_and_stopped_is_a_note),
         SCENE_TEST(what_is_replaced_and_grows_is_a_note),
         SCENE_TEST(what_takes_the_place_of_others_is_sound),
