@@ -531,7 +531,8 @@ def ptx_is_its_own_device_code():
     assert done.returncode == 0 and "linked" in done.stdout, (done.stdout[-300:], done.stderr[-2000:])
 
 
-CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TILELANG_CACHE_DIR", "VLLM_CACHE_ROOT", "SGLANG_CACHE_DIR")
+CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TILELANG_CACHE_DIR", "VLLM_CACHE_ROOT", "SGLANG_CACHE_DIR",
+          "FLASHINFER_AUTOTUNE_CACHE_DIR", "FLASHINFER_AUTOTUNE_DIR", "QUACK_CACHE_DIR")
 
 
 def what_a_dry_run_compiles_is_not_found_by_real_runs():
@@ -544,8 +545,8 @@ def what_a_dry_run_compiles_is_not_found_by_real_runs():
                                ({"GPUMEM_DRY_CACHES": own}, ["compiled"])):
         done = run("--once", command=[sys.executable, "-c", program, *CACHES], **{name: users for name in CACHES}, **environment)
         said = [f"{name} {found}" for name in CACHES] + ["false"]
-        assert done.returncode == 0 and done.stdout.splitlines()[:6] == said, (done.stdout, done.stderr)
-    assert not os.path.exists(users) and len(os.listdir(own)) == 5 == len(os.listdir(scratch + "/cache/gpumem/dry-compiled"))
+        assert done.returncode == 0 and done.stdout.splitlines()[:len(said)] == said, (done.stdout, done.stderr)
+    assert not os.path.exists(users) and len(os.listdir(own)) == len(CACHES) == len(os.listdir(scratch + "/cache/gpumem/dry-compiled"))
 
 
 # Servers of several processes: how they say that they serve, and what they do when they are told to end.

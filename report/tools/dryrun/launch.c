@@ -63,7 +63,10 @@ static void set_caches(const char *scratch)
                   {"TRITON_CACHE_DIR", "triton"},
                   {"TILELANG_CACHE_DIR", "tilelang"},
                   {"VLLM_CACHE_ROOT", "vllm"},
-                  {"SGLANG_CACHE_DIR", "sglang"}};
+                  {"SGLANG_CACHE_DIR", "sglang"},
+                  {"FLASHINFER_AUTOTUNE_CACHE_DIR", "flashinfer"},
+                  {"FLASHINFER_AUTOTUNE_DIR", "flashinfer-times"},
+                  {"QUACK_CACHE_DIR", "quack"}};
     const char *given = getenv("GPUMEM_DRY_CACHES");
     char root[PATH_MAX], path[PATH_MAX + 16];
 
