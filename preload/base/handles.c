@@ -8,7 +8,9 @@
 
 enum { PROBES = 64 };
 
-#define REMOVED 1u /* key of a slot to use again; no handle has this value */
+/* Keys of slots; no handle has these values. */
+#define REMOVED 1u         /* to use again */
+#define CLAIMED UINT64_MAX /* its value is being written or read, without a lock */
 
 static struct gm_lock lock = GM_LOCK(GM_RANK_ALONE);
 
@@ -176,6 +178,69 @@ void gm_handles_take_if(const struct gm_handles *handles, uint64_t key, uint64_t
     if (value != 0)
         take_handle(handles, key, value);
 }
+
+/* ---- without a lock --------------------------------------------------------------------------- */
+
+static bool claim(struct gm_handle *slot, uint64_t key)
+{
+    return atomic_compare_exchange_strong_explicit(&slot->key, &key, CLAIMED, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* A slot that nobody else has; NULL: all that a handle may stand in are taken. */
+static struct gm_handle *claim_room(const struct gm_handles *part, uint64_t key)
+{
+    for (uint32_t probe = 0; probe < PROBES && probe < part->size; probe++) {
+        struct gm_handle *slot = slot_at(part, key, probe);
+        const uint64_t found = atomic_load_explicit(&slot->key, memory_order_relaxed);
+        if (found <= REMOVED && claim(slot, found))
+            return slot;
+    }
+    return NULL;
+}
+
+static const struct gm_handles *grow_unless_grown(const struct gm_handles *last)
+{
+    take_lock();
+    const struct gm_handles *next = next_part(last);
+    if (!next)
+        next = grow_handles(last);
+    release_lock();
+    return next;
+}
+
+bool gm_handles_begin(const struct gm_handles *handles, uint64_t key, uint64_t value)
+{
+    if (key <= REMOVED || key == CLAIMED)
+        return false;
+    struct gm_handle *slot = find_handle(handles, key); /* its end was not seen */
+    if (slot && !claim(slot, key))
+        slot = NULL;
+    while (!slot && handles) {
+        const struct gm_handles *next = next_part(handles);
+        slot = claim_room(handles, key);
+        handles = next || slot ? next : grow_unless_grown(handles);
+    }
+    if (!slot) {
+        gm_count(GM_COUNT_HANDLE_LIMIT, 1);
+        return false;
+    }
+    atomic_store_explicit(&slot->value, value, memory_order_release);
+    atomic_store_explicit(&slot->key, key, memory_order_release);
+    return true;
+}
+
+uint64_t gm_handles_end(const struct gm_handles *handles, uint64_t key)
+{
+    struct gm_handle *slot = key > REMOVED && key != CLAIMED ? find_handle(handles, key) : NULL;
+    if (!slot || !claim(slot, key))
+        return 0;
+    const uint64_t value = atomic_load_explicit(&slot->value, memory_order_relaxed);
+    atomic_store_explicit(&slot->key, REMOVED, memory_order_release);
+    return value;
+}
+
+/* ---- many at once ------------------------------------------------------------------------------- */
 
 static void drop_in(const struct gm_handles *part, uint64_t value)
 {

@@ -1,7 +1,7 @@
 /*
  * Tables of handles: what the hooks learn of pools, streams, captures and contexts.
  *
- * Guarantees: a lookup takes no lock; a change takes one that is never held while anything of the
+ * Guarantees: a lookup takes no lock; a change, but for those that say so, takes one that is never held while anything of the
  * host runs; errno is kept; no malloc. A table begins small. When a handle finds no room in it, a
  * larger part is mapped behind it. Only where that cannot be had is the change forgotten: it is
  * counted, and the handle is "unknown", which is a legal answer everywhere.
@@ -44,6 +44,15 @@ uint64_t gm_handles_take(const struct gm_handles *handles, uint64_t key);
 
 /* Forgets `key` if `value` is still what is noted for it. */
 void gm_handles_take_if(const struct gm_handles *handles, uint64_t key, uint64_t value);
+
+/*
+ * The same as gm_handles_set and gm_handles_take, without a lock and its system calls, for objects that programs make
+ * and end all the time. Who calls is the only one who can know the handle just then: it was just made, or is being
+ * ended. If it is ended twice at a time, one of the two gets the value. A table is changed by these two alone, or by
+ * the others alone.
+ */
+bool gm_handles_begin(const struct gm_handles *handles, uint64_t key, uint64_t value);
+uint64_t gm_handles_end(const struct gm_handles *handles, uint64_t key);
 
 /* Forgets every handle that has this value. */
 void gm_handles_drop(const struct gm_handles *handles, uint64_t value);

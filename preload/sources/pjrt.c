@@ -226,7 +226,7 @@ static void begin_array(const struct plugin *plugin, uint64_t buffer, uint32_t t
     uint64_t memory = ask_of(plugin, GM_PJRT_BUFFER_MEMORY, buffer);
     int device = memory ? device_of_memory(plugin, memory) : -1;
     uint64_t size = device >= 0 ? ask_of(plugin, GM_PJRT_BUFFER_SIZE, buffer) : 0;
-    if (size && size >> SIZE_BITS == 0 && gm_handles_set(&buffers, buffer, noted(size, device))) {
+    if (size && size >> SIZE_BITS == 0 && gm_handles_begin(&buffers, buffer, noted(size, device))) {
         ask_pool(plugin, gm_handles_get(&devices, memory), device);
         record_array(GM_EVENT_BLOCK_ALLOC, buffer, size, device, temporaries, frame);
     }
@@ -237,7 +237,7 @@ static void begin_array(const struct plugin *plugin, uint64_t buffer, uint32_t t
 static void end_array(uint64_t buffer, void *frame)
 {
     int saved_errno = errno;
-    uint64_t of = gm_process_epoch() ? gm_handles_take(&buffers, buffer) : 0;
+    uint64_t of = gm_process_epoch() ? gm_handles_end(&buffers, buffer) : 0;
     if (of && of != REFUSED)
         record_array(GM_EVENT_BLOCK_FREE, buffer, of & ((UINT64_C(1) << SIZE_BITS) - 1),
                      (int)(of >> SIZE_BITS) - 1, NOT_LAST, frame);
@@ -507,7 +507,7 @@ static void begin_outputs(const struct plugin *plugin, const gm_pjrt_words *argu
             is_noted = true;
             destroy_error(plugin, error);
             for (uint32_t i = 0; i < OUTPUTS(known); i++)
-                gm_handles_set(&buffers, lists[device][i], REFUSED);
+                gm_handles_begin(&buffers, lists[device][i], REFUSED);
             continue;
         }
         for (uint32_t i = 0; i < OUTPUTS(known); i++)
@@ -527,14 +527,13 @@ static void *execute_loaded(const struct plugin *plugin, gm_pjrt_words *argument
         note_pjrt_refusal(plugin, error, &target, frame);
     if (error || !is_recorded())
         return error;
-    uint64_t known = gm_handles_get(&executables, loaded);
-    if (!known)
-        known = known_of(plugin, loaded);
+    const uint64_t known_before = gm_handles_get(&executables, loaded);
+    uint64_t known = known_before ? known_before : known_of(plugin, loaded);
     if (!(known & TAKES_NOTHING) && !end_taken(plugin, arguments, frame) &&
         may_take_all(arguments) && arguments[6])
-        gm_handles_set(&executables, loaded, known | TAKES_NOTHING);
-    else
-        gm_handles_add(&executables, loaded, known);
+        known |= TAKES_NOTHING;
+    if (known != known_before)
+        gm_handles_set(&executables, loaded, known);
     begin_outputs(plugin, arguments, known, &target, frame);
     return NULL;
 }

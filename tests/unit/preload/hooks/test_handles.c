@@ -135,6 +135,81 @@ static void a_value_is_never_that_of_another_handle(void **unused)
     assert_int_equal(wrong, 0);
 }
 
+/* The same without a lock: each thread has keys of its own, as those who make and end an object. */
+
+enum { OWN = 12 };
+
+GM_HANDLES(own_table, 32); /* too small for all: it grows */
+static _Atomic uint32_t lost;
+
+static void *begin_and_end(void *number)
+{
+    uint64_t random = ((uintptr_t)number + 1) * 0x9e3779b97f4a7c15u, values[OWN] = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const unsigned which = (unsigned)(random >> 33) % OWN;
+        const uint64_t key = ((uintptr_t)number * OWN + which + 2) * 4096;
+        const uint64_t others = ((random >> 40) % (THREADS * OWN) + 2) * 4096;
+        const uint64_t seen = gm_handles_get(&own_table, others);
+        if (seen != 0 && seen >> 32 != others)
+            atomic_fetch_add(&wrong, 1);
+        if (gm_handles_get(&own_table, key) != values[which])
+            atomic_fetch_add(&lost, 1);
+        if (random >> 63) {
+            values[which] = key << 32 | (uint64_t)(round + 1);
+            if (!gm_handles_begin(&own_table, key, values[which]))
+                atomic_fetch_add(&lost, 1);
+        } else {
+            if (gm_handles_end(&own_table, key) != values[which])
+                atomic_fetch_add(&lost, 1);
+            values[which] = 0;
+        }
+    }
+    return NULL;
+}
+
+static void who_makes_and_ends_needs_no_lock(void **unused)
+{
+    pthread_t threads[THREADS];
+    (void)unused;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, begin_and_end, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(lost, 0);
+    assert_false(gm_handles_begin(&own_table, 0, 5));
+    assert_int_equal(gm_handles_end(&own_table, 0), 0);
+}
+
+/* One key that several threads end: each value that was begun is got once. */
+#define SHARED 0x7f0000001000u
+
+static _Atomic uint64_t got;
+
+static void *end_at_once(void *unused)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        atomic_fetch_add(&got, gm_handles_end(&own_table, SHARED));
+    return unused;
+}
+
+static void what_is_ended_twice_is_got_once(void **unused)
+{
+    pthread_t threads[2];
+    uint64_t begun = 0;
+    (void)unused;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, end_at_once, NULL), 0);
+    for (int round = 0; round < ROUNDS; round++)
+        if (gm_handles_get(&own_table, SHARED) == 0)
+            begun += gm_handles_begin(&own_table, SHARED, 1);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(got + gm_handles_end(&own_table, SHARED), begun);
+    assert_true(begun > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +220,8 @@ int main(void)
         cmocka_unit_test_setup(room_is_used_again_for_ever, empty),
         cmocka_unit_test_setup(all_handles_of_a_value_are_dropped, empty),
         cmocka_unit_test_setup(a_value_is_never_that_of_another_handle, empty),
+        cmocka_unit_test_setup(who_makes_and_ends_needs_no_lock, empty),
+        cmocka_unit_test_setup(what_is_ended_twice_is_got_once, empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
