@@ -30,7 +30,7 @@ static bool is_of_program(const struct gm_analysis *analysis, uint32_t stack)
     return gm_callers_way(analysis->callers, stack) != 0;
 }
 
-static bool grows(const struct gm_analysis *analysis, const struct gm_code_line *line)
+static bool code_grows(const struct gm_analysis *analysis, const struct gm_code_line *line)
 {
     uint64_t progress = analysis->code.progress;
     bool is_dense = line->times >= TIMES_FEW && progress / line->times <= DENSE;
@@ -55,7 +55,7 @@ void gm_find_growing_code(const struct gm_analysis *analysis, struct gm_findings
     const struct gm_code_line *most = NULL;
     size_t count = gm_code_lines(&analysis->code, &lines);
     for (size_t i = 0; i < count; i++)
-        if (grows(analysis, &lines[i]) && (!most || lines[i].modules > most->modules))
+        if (code_grows(analysis, &lines[i]) && (!most || lines[i].modules > most->modules))
             most = &lines[i];
     if (most) {
         gm_findings_add(
