@@ -155,7 +155,7 @@ uint64_t gm_handles_add(const struct gm_handles *handles, uint64_t key, uint64_t
 static uint64_t take_handle(const struct gm_handles *handles, uint64_t key, uint64_t value)
 {
     uint64_t noted = 0;
-    if (key <= REMOVED)
+    if (key <= REMOVED || !find_handle(handles, key)) /* of most handles nothing is noted */
         return 0;
     take_lock();
     struct gm_handle *slot = find_handle(handles, key);
